@@ -1,0 +1,358 @@
+//! `glob`: files by pattern, the newest first.
+
+use super::{Spec, ignored_note};
+use crate::tool::{
+    Args, Confirmation, Context, Kind, Location, Schema, ToolError, ToolInvocation, ToolResult,
+};
+use crate::workspace::ignore::Ignored;
+use crate::workspace::pattern::PatternSet;
+use crate::workspace::walk::{Found, Options, Report, Visitor, walk};
+use crate::workspace::{Place, Respect, Workspace, show_name, show_path};
+use rustix::fs::{AtFlags, FileType, Stat};
+use serde::Deserialize;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// Files changed within this time are ordered by it; older ones by name.
+const RECENT_SECS: i64 = 24 * 60 * 60;
+
+/// Directories that are never searched, as in Gemini CLI.
+pub(super) const NEVER: &[&[u8]] = &[b".git", b"node_modules"];
+
+pub(super) const SPEC: Spec = Spec {
+    name: "glob",
+    display_name: "FindFiles",
+    description: "Finds files of the project by a glob pattern, such as 'src/**/*.ts' or \
+        '**/*.{md,txt}', and gives their absolute paths: those changed within a day first, the \
+        newest at the top, then the others by name. '*.ts' looks at the top directory only. \
+        Hidden files count; ignored ones are left out and counted.",
+    kind: Kind::Search,
+    schema: include_str!("declarations/glob.json"),
+    aliases: &["GlobTool"],
+    renamed: &[("dir_path", "path")],
+    undeclared: &[],
+    build,
+};
+
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Params {
+    /// The glob pattern: *, ?, [a-z], [!a], {a,b}, {1..3}, and ** for any directories.
+    pattern: String,
+    /// The directory to search in. Default: the project's root.
+    path: Option<String>,
+    /// Whether upper and lower case differ. Default: false.
+    case_sensitive: Option<bool>,
+    /// Whether to leave out what .gitignore names. Default: true.
+    respect_git_ignore: Option<bool>,
+    /// Whether to leave out what .geminiignore names. Default: true.
+    respect_gemini_ignore: Option<bool>,
+}
+
+struct Call {
+    workspace: Arc<Workspace>,
+    /// Where to search; several where the workspace has several roots and no path was given.
+    places: Vec<Place>,
+    pattern: String,
+    set: PatternSet,
+    respect: Respect,
+}
+
+fn build(
+    args: Args,
+    schema: &Schema,
+    workspace: &Arc<Workspace>,
+) -> Result<Box<dyn ToolInvocation>, ToolError> {
+    let params: Params = args.parse(schema)?;
+    if params.pattern.trim().is_empty() {
+        return Err(ToolError::invalid("\"pattern\" must not be empty.")
+            .with_hint("Use '**/*' for all files."));
+    }
+    let mut places = match &params.path {
+        Some(path) => vec![workspace.locate(path)?],
+        None => workspace.root_places(),
+    };
+    for place in &places {
+        if params.path.is_some() {
+            require_directory(workspace, place)?;
+        }
+    }
+    let mut pattern = params.pattern.as_str();
+    if pattern.starts_with('/') {
+        let start = places.iter().position(|place| below(pattern, place).is_some());
+        let Some(start) = start else {
+            workspace.locate(pattern)?;
+            return Err(ToolError::invalid(format!(
+                "The absolute pattern {pattern:?} does not lie below the directory to search in."
+            ))
+            .with_hint("Use a relative pattern, and 'path' for the directory."));
+        };
+        places = vec![places.swap_remove(start)];
+        pattern = below(pattern, &places[0]).unwrap_or(pattern);
+    }
+    if pattern.split('/').any(|part| part == "..") {
+        return Err(ToolError::new(
+            crate::tool::ErrorKind::PathNotInWorkspace,
+            format!("The pattern {pattern:?} climbs out of the directory to search in."),
+        )
+        .with_hint("Patterns go downwards only; use 'path' for another directory."));
+    }
+    let ignore_case = !params.case_sensitive.unwrap_or(false);
+    Ok(Box::new(Call {
+        set: PatternSet::for_paths(pattern, ignore_case).map_err(ToolError::invalid)?,
+        pattern: pattern.to_owned(),
+        workspace: Arc::clone(workspace),
+        places,
+        respect: Respect {
+            git: params.respect_git_ignore.unwrap_or(true),
+            gemini: params.respect_gemini_ignore.unwrap_or(true),
+        },
+    }))
+}
+
+/// What remains of an absolute pattern below a directory.
+fn below<'a>(pattern: &'a str, place: &Place) -> Option<&'a str> {
+    let rest = pattern.strip_prefix(place.path().to_str()?)?;
+    rest.strip_prefix('/')
+}
+
+/// Refuses what is no directory, with the error types of searches.
+pub(super) fn require_directory(workspace: &Workspace, place: &Place) -> Result<(), ToolError> {
+    use crate::tool::ErrorKind;
+    match workspace.file_type(place) {
+        Ok(FileType::Directory) => Ok(()),
+        Ok(_) => Err(ToolError::new(
+            ErrorKind::SearchPathNotADirectory,
+            format!("{} is not a directory.", place.path().display()),
+        )
+        .with_hint("Give the directory to search in.")),
+        Err(mut e) => {
+            if e.kind == ErrorKind::FileNotFound {
+                e.kind = ErrorKind::SearchPathNotFound;
+            }
+            Err(e)
+        }
+    }
+}
+
+/// A file that matches.
+struct Hit {
+    /// Nanoseconds; only for files changed within a day, else `None`.
+    changed: Option<i128>,
+    from: usize,
+    to: usize,
+}
+
+struct Finder<'a> {
+    call: &'a Call,
+    place: &'a Place,
+    /// Files changed after this second are recent.
+    recent_after: i64,
+    paths: Vec<u8>,
+    hits: Vec<Hit>,
+    git: usize,
+    gemini: usize,
+}
+
+impl Finder<'_> {
+    fn stat(&self, found: &Found<'_>) -> Option<Stat> {
+        match found.file_type {
+            FileType::RegularFile => {
+                rustix::fs::statat(found.dir, found.name, AtFlags::SYMLINK_NOFOLLOW).ok()
+            }
+            // A link counts where it leads to a file of the workspace.
+            FileType::Symlink => {
+                let target = self.place.join(Path::new(OsStr::from_bytes(found.path)));
+                let stat = self.call.workspace.stat(&target).ok()?;
+                (FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile).then_some(stat)
+            }
+            _ => None,
+        }
+    }
+
+    fn path(&self, hit: &Hit) -> &[u8] {
+        &self.paths[hit.from..hit.to]
+    }
+}
+
+impl Visitor for Finder<'_> {
+    fn visit(&mut self, found: &Found<'_>) {
+        if !self.call.set.matches(found.path, found.name_at) {
+            return;
+        }
+        match found.ignored {
+            Some(Ignored::Git) => self.git += 1,
+            Some(Ignored::Gemini) => self.gemini += 1,
+            None => {
+                let Some(stat) = self.stat(found) else { return };
+                let seconds = stat.st_mtime as i64;
+                let from = self.paths.len();
+                self.paths.extend_from_slice(found.path);
+                self.hits.push(Hit {
+                    changed: (seconds > self.recent_after).then(|| {
+                        i128::from(seconds) * 1_000_000_000 + i128::from(stat.st_mtime_nsec as i64)
+                    }),
+                    from,
+                    to: self.paths.len(),
+                });
+            }
+        }
+    }
+
+    fn finish(&mut self) {
+        let mut hits = std::mem::take(&mut self.hits);
+        hits.sort_unstable_by(|a, b| {
+            (b.changed.cmp(&a.changed)).then_with(|| self.path(a).cmp(self.path(b)))
+        });
+        self.hits = hits;
+    }
+}
+
+impl ToolInvocation for Call {
+    fn describe(&self) -> String {
+        let shown: Vec<_> = self
+            .places
+            .iter()
+            .map(|p| show_path(self.workspace.display(p.path())).into_owned())
+            .collect();
+        format!("Finds `{}` in {}", self.pattern, shown.join(" and "))
+    }
+
+    fn locations(&self) -> Vec<Location> {
+        let location = |place: &Place| Location {
+            path: place.path().to_owned(),
+            line: None,
+        };
+        self.places.iter().map(location).collect()
+    }
+
+    fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {
+        Ok(Confirmation::NotNeeded)
+    }
+
+    fn run(mut self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
+        self.prefer_literal_name();
+        let now = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .map_or(0, |d| d.as_secs() as i64);
+        let enter = |path: &[u8]| self.set.can_match_below(path);
+        let mut finders = Vec::new();
+        let mut reports = Vec::new();
+        for place in &self.places {
+            let options = Options {
+                respect: self.respect,
+                never: NEVER,
+                visit_ignored: true,
+                enter: Some(&enter),
+                recursive: true,
+            };
+            let (found, report) = walk(&self.workspace, place, options, &cx.cancel, || Finder {
+                call: &self,
+                place,
+                recent_after: now - RECENT_SECS,
+                paths: Vec::new(),
+                hits: Vec::new(),
+                git: 0,
+                gemini: 0,
+            })?;
+            finders.extend(found);
+            reports.push(report);
+        }
+        Ok(self.answer(&finders, &reports))
+    }
+}
+
+impl Call {
+    /// A name with brackets or braces that exists is meant as it is.
+    fn prefer_literal_name(&mut self) {
+        if !self.pattern.contains(['[', '{', '?', '*']) {
+            return;
+        }
+        let exists = |place: &Place| {
+            self.workspace
+                .file_type(&place.join(Path::new(&self.pattern)))
+                .is_ok_and(|t| t == FileType::RegularFile)
+        };
+        if self.places.iter().any(exists) {
+            let mut escaped = String::new();
+            for c in self.pattern.chars() {
+                if "[]{}?*\\!,".contains(c) {
+                    escaped.push('\\');
+                }
+                escaped.push(c);
+            }
+            if let Ok(set) = PatternSet::for_paths(&escaped, false) {
+                self.set = set;
+            }
+        }
+    }
+
+    fn answer(&self, finders: &[Finder<'_>], reports: &[Report]) -> ToolResult {
+        let total: usize = finders.iter().map(|f| f.hits.len()).sum();
+        let git = finders.iter().map(|f| f.git).sum();
+        let gemini = finders.iter().map(|f| f.gemini).sum();
+        let mut note = ignored_note(git, gemini);
+        if reports.iter().any(|r| r.more_ignored) {
+            note.push_str(" or more");
+        }
+        if !note.is_empty() {
+            note = format!(" ({note})");
+        }
+        let within: Vec<_> =
+            self.places.iter().map(|p| show_path(p.path()).into_owned()).collect();
+        let within = within.join(" and ");
+        let mut text = if total == 0 {
+            format!("No files found matching '{}' within {within}{note}.", self.pattern)
+        } else {
+            format!(
+                "Found {total} file(s) matching '{}' within {within}{note}, sorted by \
+                 modification time (newest first):",
+                self.pattern
+            )
+        };
+        let room: usize = finders.iter().map(|f| f.paths.len() + f.hits.len() * 64).sum();
+        text.reserve(room);
+        merge(finders, |finder, hit| {
+            text.push('\n');
+            text.push_str(&show_path(finder.place.path()));
+            if !text.ends_with('/') {
+                text.push('/');
+            }
+            text.push_str(&show_name(finder.path(hit)));
+        });
+        super::push_unreadable(&mut text, reports);
+        ToolResult::text(text)
+            .with_display(format!("Found {}", super::counted(total, "file")))
+            .with_data("files", total)
+    }
+}
+
+/// Hands out the hits of all workers in order; each worker's own are sorted.
+fn merge<'a>(finders: &'a [Finder<'a>], mut f: impl FnMut(&'a Finder<'a>, &'a Hit)) {
+    let mut heads: Vec<(&Finder<'_>, std::slice::Iter<'_, Hit>, Option<&Hit>)> = finders
+        .iter()
+        .map(|finder| {
+            let mut hits = finder.hits.iter();
+            let head = hits.next();
+            (finder, hits, head)
+        })
+        .collect();
+    loop {
+        let first = heads
+            .iter_mut()
+            .filter_map(|(finder, hits, head)| (*head).map(|hit| (*finder, hit, hits, head)))
+            .min_by(|(fa, a, ..), (fb, b, ..)| {
+                (b.changed.cmp(&a.changed))
+                    .then_with(|| fa.place.path().cmp(fb.place.path()))
+                    .then_with(|| fa.path(a).cmp(fb.path(b)))
+            });
+        let Some((finder, hit, hits, head)) = first else {
+            return;
+        };
+        f(finder, hit);
+        *head = hits.next();
+    }
+}

@@ -1,0 +1,211 @@
+//! `list_directory`: the entries of one directory.
+
+use super::{Spec, counted, ignored_note};
+use crate::tool::{
+    Args, Confirmation, Context, Kind, Location, Schema, ToolError, ToolInvocation,
+    ToolResult,
+};
+use crate::workspace::ignore::Ignored;
+use crate::workspace::pattern::PatternSet;
+use crate::workspace::walk::Listed;
+use crate::workspace::{Place, Respect, Workspace, show_name, show_path};
+use serde::Deserialize;
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+pub(super) const SPEC: Spec = Spec {
+    name: "list_directory",
+    display_name: "ReadFolder",
+    description: "Lists the names of the files and directories that a directory of the project \
+        holds: directories first, marked [DIR], then files, each by name. Entries that .gitignore \
+        or .geminiignore name are left out and counted; 'ignore' leaves out more.",
+    kind: Kind::Read,
+    schema: include_str!("declarations/list_directory.json"),
+    aliases: &["LSTool"],
+    renamed: &[("dir_path", "path")],
+    undeclared: &[],
+    build,
+};
+
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Params {
+    /// Path of the directory: absolute, or relative to the project's root.
+    path: String,
+    /// Glob patterns of names to leave out, such as "*.log".
+    ignore: Option<Vec<String>>,
+    /// Which ignore files count.
+    file_filtering_options: Option<FilteringOptions>,
+}
+
+/// Which ignore files count.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct FilteringOptions {
+    /// Whether to leave out what .gitignore names. Default: true.
+    respect_git_ignore: Option<bool>,
+    /// Whether to leave out what .geminiignore names. Default: true.
+    respect_gemini_ignore: Option<bool>,
+}
+
+impl FilteringOptions {
+    pub(super) fn respect(self) -> Respect {
+        Respect {
+            git: self.respect_git_ignore.unwrap_or(true),
+            gemini: self.respect_gemini_ignore.unwrap_or(true),
+        }
+    }
+}
+
+struct Call {
+    workspace: Arc<Workspace>,
+    place: Place,
+    ignore: PatternSet,
+    respect: Respect,
+}
+
+fn build(
+    args: Args,
+    schema: &Schema,
+    workspace: &Arc<Workspace>,
+) -> Result<Box<dyn ToolInvocation>, ToolError> {
+    let params: Params = args.parse(schema)?;
+    let mut ignore = PatternSet::default();
+    for pattern in params.ignore.unwrap_or_default() {
+        let set = PatternSet::for_names_or_paths(&pattern, false).map_err(ToolError::invalid)?;
+        ignore.extend(set);
+    }
+    Ok(Box::new(Call {
+        place: workspace.locate(&params.path)?,
+        workspace: Arc::clone(workspace),
+        ignore,
+        respect: params.file_filtering_options.unwrap_or_default().respect(),
+    }))
+}
+
+impl ToolInvocation for Call {
+    fn describe(&self) -> String {
+        format!("Lists `{}`", show_path(self.workspace.display(self.place.path())))
+    }
+
+    fn locations(&self) -> Vec<Location> {
+        vec![Location {
+            path: self.place.path().to_owned(),
+            line: None,
+        }]
+    }
+
+    fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {
+        Ok(Confirmation::NotNeeded)
+    }
+
+    fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
+        let entries = self.workspace.list_dir(&self.place, self.respect)?;
+        cx.cancel.check()?;
+        let count = |who| entries.iter().filter(|e| e.ignored == Some(who)).count();
+        let note = ignored_note(count(Ignored::Git), count(Ignored::Gemini));
+        let mut shown: Vec<(Vec<u16>, &Listed)> = entries
+            .iter()
+            .filter(|e| e.ignored.is_none() && !self.ignore.matches(&e.name, 0))
+            .map(|e| (collation_key(&e.name), e))
+            .collect();
+        shown.sort_unstable_by(|(a, x), (b, y)| {
+            y.is_dir.cmp(&x.is_dir).then_with(|| compare(a, b, &x.name, &y.name))
+        });
+        let path = self.place.path();
+        let mut text = String::new();
+        if shown.is_empty() {
+            let why = if entries.is_empty() {
+                "is empty"
+            } else {
+                "has no entries but those that are left out"
+            };
+            text.push_str(&format!("Directory {} {why}.", show_path(path)));
+        } else {
+            text.push_str(&format!("Directory listing for {}:", show_path(path)));
+            for (_, entry) in &shown {
+                text.push_str(if entry.is_dir { "\n[DIR] " } else { "\n" });
+                text.push_str(&show_name(&entry.name));
+            }
+        }
+        if !note.is_empty() {
+            text.push_str(&format!("\n\n({note})"));
+        }
+        let summary = format!("Listed {}", counted(shown.len(), "entry"));
+        Ok(ToolResult::text(text)
+            .with_display(summary)
+            .with_data("entries", shown.len()))
+    }
+}
+
+/// A key that orders names as Gemini CLI's locale does: without regard to case and accents
+/// first, punctuation before digits before letters.
+fn collation_key(name: &[u8]) -> Vec<u16> {
+    const PUNCTUATION: &[u8] = b"_-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$";
+    let ascii = |b: u8| -> u16 {
+        match b {
+            b'a'..=b'z' | b'0'..=b'9' => 0x100 + u16::from(b),
+            b'A'..=b'Z' => 0x100 + u16::from(b.to_ascii_lowercase()),
+            _ => PUNCTUATION
+                .iter()
+                .position(|p| *p == b)
+                .map_or(u16::from(b), |i| 0x80 + i as u16),
+        }
+    };
+    if name.is_ascii() {
+        return name.iter().map(|b| ascii(*b)).collect();
+    }
+    let mut key = Vec::with_capacity(name.len());
+    for c in String::from_utf8_lossy(name).chars() {
+        match base_letter(c) {
+            c if c.is_ascii() => key.push(ascii(c as u8)),
+            c => key.extend(
+                c.to_lowercase().map(|c| u16::try_from(u32::from(c)).unwrap_or(u16::MAX).saturating_add(0x200)),
+            ),
+        }
+    }
+    key
+}
+
+/// The letter under an accent, for the letters of Latin-1.
+fn base_letter(c: char) -> char {
+    match c {
+        'À'..='Å' | 'à'..='å' => 'a',
+        'Ç' | 'ç' => 'c',
+        'È'..='Ë' | 'è'..='ë' => 'e',
+        'Ì'..='Ï' | 'ì'..='ï' => 'i',
+        'Ñ' | 'ñ' => 'n',
+        'Ò'..='Ö' | 'ò'..='ö' => 'o',
+        'Ù'..='Ü' | 'ù'..='ü' => 'u',
+        'Ý' | 'ý' | 'ÿ' => 'y',
+        other => other,
+    }
+}
+
+fn compare(a: &[u16], b: &[u16], x: &[u8], y: &[u8]) -> Ordering {
+    // Where only the case differs, the small letter comes first.
+    a.cmp(b).then_with(|| y.cmp(x))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{collation_key, compare};
+
+    #[test]
+    fn names_are_ordered_as_people_expect() {
+        let mut names = [
+            "zeta", "Makefile", ".hidden", "alpha", "f10", "f2", "F3", "_x", "-y", "1", "été", "eu",
+            "Été", "a", "A",
+        ];
+        names.sort_by(|x, y| {
+            compare(&collation_key(x.as_bytes()), &collation_key(y.as_bytes()), x.as_bytes(), y.as_bytes())
+        });
+        assert_eq!(
+            names,
+            [
+                "_x", "-y", ".hidden", "1", "a", "A", "alpha", "été", "Été", "eu", "f10", "f2",
+                "F3", "Makefile", "zeta"
+            ]
+        );
+    }
+}

@@ -1,0 +1,274 @@
+//! The built-in tools: one file each, and the list.
+//!
+//! A tool's file holds its description, its arguments (`Params`), and the checked call
+//! (`Call`). The JSON Schema of the arguments is generated from `Params` into
+//! `declarations/`, so that a call need not make it; a test checks that it is current
+//! (`UPDATE_DECLARATIONS=1 cargo test declarations` writes it anew).
+
+mod glob;
+mod list_directory;
+mod nearest;
+mod read_file;
+mod read_many_files;
+mod replace;
+mod search;
+mod search_file_content;
+mod write_file;
+
+use crate::registry::ToolRegistry;
+use crate::tool::{Args, Context, Kind, Schema, Tool, ToolError, ToolInvocation};
+use crate::workspace::Workspace;
+use crate::workspace::walk::Report;
+use std::sync::Arc;
+
+/// The most characters that `read_file` and `read_many_files` answer.
+const READ_LIMIT_CHARS: usize = 400_000;
+
+type Build = fn(Args, &Schema, &Arc<Workspace>) -> Result<Box<dyn ToolInvocation>, ToolError>;
+
+/// All that is fixed about a built-in tool.
+pub(crate) struct Spec {
+    pub(crate) name: &'static str,
+    display_name: &'static str,
+    description: &'static str,
+    kind: Kind,
+    /// Compact JSON.
+    schema: &'static str,
+    /// Other names of the tool: those of later versions and of Gemini CLI's classes.
+    pub(crate) aliases: &'static [&'static str],
+    /// Other names of arguments, and what they are called in the declaration.
+    renamed: &'static [(&'static str, &'static str)],
+    /// Arguments that are understood but not declared.
+    undeclared: &'static [&'static str],
+    build: Build,
+}
+
+/// Every built-in tool.
+pub(crate) const ALL: &[&Spec] = &[
+    &glob::SPEC,
+    &list_directory::SPEC,
+    &read_file::SPEC,
+    &read_many_files::SPEC,
+    &replace::SPEC,
+    &search_file_content::SPEC,
+    &write_file::SPEC,
+];
+
+/// The declarations of the built-in tools whose specification `keep` wants, in the order of
+/// their names, each as compact JSON. Needs no workspace.
+pub fn declarations(mut keep: impl FnMut(&str, &[&str]) -> bool) -> Vec<String> {
+    ALL.iter()
+        .filter(|spec| keep(spec.name, spec.aliases))
+        .map(|spec| {
+            format!(
+                r#"{{"name":{},"description":{},"parametersJsonSchema":{}}}"#,
+                serde_json::Value::from(spec.name),
+                serde_json::Value::from(spec.description),
+                spec.schema
+            )
+        })
+        .collect()
+}
+
+/// Registers the built-in tools for a workspace.
+///
+/// # Errors
+///
+/// Where a name is taken already.
+pub fn register(
+    registry: &mut ToolRegistry,
+    workspace: &Arc<Workspace>,
+) -> Result<(), ToolError> {
+    for spec in ALL {
+        registry.register(Builtin {
+            spec,
+            schema: Schema::from_static(spec.schema),
+            workspace: Arc::clone(workspace),
+        })?;
+    }
+    Ok(())
+}
+
+struct Builtin {
+    spec: &'static Spec,
+    schema: Schema,
+    workspace: Arc<Workspace>,
+}
+
+impl Tool for Builtin {
+    fn name(&self) -> &str {
+        self.spec.name
+    }
+
+    fn display_name(&self) -> &str {
+        self.spec.display_name
+    }
+
+    fn description(&self) -> &str {
+        self.spec.description
+    }
+
+    fn kind(&self) -> Kind {
+        self.spec.kind
+    }
+
+    fn parameters(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn aliases(&self) -> &[&str] {
+        self.spec.aliases
+    }
+
+    fn unknown_arguments(&self, args: &Args) -> Vec<String> {
+        let mut args = args.clone();
+        args.rename(self.spec.renamed);
+        args.unknown(&self.schema, self.spec.undeclared)
+            .into_iter()
+            .map(str::to_owned)
+            .collect()
+    }
+
+    fn build(&self, mut args: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {
+        args.rename(self.spec.renamed);
+        (self.spec.build)(args, &self.schema, &self.workspace)
+    }
+}
+
+/// `1 file`, `2 files`.
+fn counted(n: usize, noun: &str) -> String {
+    let plural = match noun {
+        "match" => "matches",
+        "entry" => "entries",
+        "directory" => "directories",
+        _ => "",
+    };
+    match (n, plural) {
+        (1, _) => format!("1 {noun}"),
+        (n, "") => format!("{n} {noun}s"),
+        (n, plural) => format!("{n} {plural}"),
+    }
+}
+
+/// A note on what ignore rules left out, or nothing.
+fn ignored_note(git: usize, gemini: usize) -> String {
+    let part = |n: usize, who: &str| (n > 0).then(|| format!("{n} {who}-ignored"));
+    let parts: Vec<_> = [part(git, "git"), part(gemini, "gemini")].into_iter().flatten().collect();
+    parts.join(", ")
+}
+
+/// Says that directories could not be read, where that was so.
+fn push_unreadable(text: &mut String, reports: &[Report]) {
+    let count: usize = reports.iter().map(|r| r.unreadable).sum();
+    if let Some(example) = reports.iter().find_map(|r| r.unreadable_example.as_ref()) {
+        text.push_str(&format!("\n({} could not be read: {example})", counted(count, "directory")));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ALL, declarations};
+    use serde_json::Value;
+
+    /// The schema that `Params` gives, in the plain form that the Gemini API takes.
+    fn generated<P: schemars::JsonSchema>() -> Value {
+        let settings = schemars::generate::SchemaSettings::draft07().with(|s| {
+            s.inline_subschemas = true;
+            s.meta_schema = None;
+        });
+        let mut value = settings.into_generator().into_root_schema_for::<P>().to_value();
+        plain(&mut value);
+        value
+    }
+
+    /// Takes off what a model has no use for, and the null that Rust's options bring.
+    fn plain(value: &mut Value) {
+        let Some(map) = value.as_object_mut() else { return };
+        for key in ["title", "$schema", "format", "default"] {
+            map.remove(key);
+        }
+        if let Some(Value::Array(types)) = map.get_mut("type") {
+            types.retain(|t| t != "null");
+            if let [one] = types.as_slice() {
+                let one = one.clone();
+                map.insert("type".to_owned(), one);
+            }
+        }
+        if let Some(Value::Array(any)) = map.get_mut("anyOf") {
+            any.retain(|s| s["type"] != "null");
+            if let [one] = any.as_slice() {
+                let Value::Object(one) = one.clone() else { return };
+                map.remove("anyOf");
+                map.extend(one);
+            }
+        }
+        map.remove("description").map(|text| {
+            let text = text.as_str().unwrap_or_default().replace('\n', " ");
+            map.insert("description".to_owned(), text.into())
+        });
+        if let Some(Value::Object(properties)) = map.get_mut("properties") {
+            properties.values_mut().for_each(plain);
+        }
+        if let Some(items) = map.get_mut("items") {
+            plain(items);
+        }
+    }
+
+    #[test]
+    fn declarations_are_those_that_the_parameters_give() {
+        let schemas = [
+            ("glob", generated::<super::glob::Params>()),
+            ("list_directory", generated::<super::list_directory::Params>()),
+            ("read_file", generated::<super::read_file::Params>()),
+            ("read_many_files", generated::<super::read_many_files::Params>()),
+            ("replace", generated::<super::replace::Params>()),
+            ("search_file_content", generated::<super::search_file_content::Params>()),
+            ("write_file", generated::<super::write_file::Params>()),
+        ];
+        assert_eq!(schemas.len(), ALL.len());
+        for (spec, (name, mut schema)) in ALL.iter().zip(schemas) {
+            assert_eq!(spec.name, name, "the list is sorted by name");
+            if let Some(map) = schema.as_object_mut() {
+                map.remove("description");
+            }
+            let text = schema.to_string();
+            if std::env::var_os("UPDATE_DECLARATIONS").is_some() {
+                let path = format!(
+                    "{}/src/builtin/declarations/{name}.json",
+                    env!("CARGO_MANIFEST_DIR")
+                );
+                std::fs::write(path, &text).expect("written");
+            } else {
+                assert_eq!(spec.schema, text, "UPDATE_DECLARATIONS=1 cargo test declarations");
+            }
+        }
+    }
+
+    #[test]
+    fn every_tool_is_described_and_every_parameter_too() {
+        for declaration in declarations(|_, _| true) {
+            let value: Value = serde_json::from_str(&declaration).expect("JSON");
+            let name = value["name"].as_str().expect("a name");
+            assert!(name.len() <= 47, "{name} must fit with the host's prefix");
+            let file = format!("{}/src/builtin/{name}.rs", env!("CARGO_MANIFEST_DIR"));
+            assert!(std::path::Path::new(&file).exists(), "{file}");
+            let description = value["description"].as_str().expect("a description");
+            assert!((40..700).contains(&description.len()), "{name}: {}", description.len());
+            let schema = &value["parametersJsonSchema"];
+            assert_eq!(schema["type"], "object", "{name}");
+            check_types(schema, name);
+        }
+    }
+
+    fn check_types(schema: &Value, path: &str) {
+        assert!(schema["type"].is_string(), "{path} has a type");
+        for (key, sub) in schema["properties"].as_object().into_iter().flatten() {
+            let path = format!("{path}.{key}");
+            assert!(sub["description"].as_str().is_some_and(|d| d.len() > 8), "{path}");
+            check_types(sub, &path);
+        }
+        if schema["type"] == "array" {
+            check_types(&schema["items"], &format!("{path}[]"));
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! What in a file is nearest to a text that was not found, and how it differs.
+
+/// Candidates that a message shows.
+const SHOWN: usize = 3;
+
+/// Lines of a candidate that a message shows.
+const EXCERPT_LINES: usize = 12;
+
+/// Characters of a line that a message shows.
+const EXCERPT_CHARS: usize = 200;
+
+/// Lines less alike than this are not near.
+const LEAST_LIKENESS: f64 = 0.6;
+
+/// Lines that are compared letter by letter.
+const COMPARED_LINES: usize = 20_000;
+
+/// A place that is nearly what was looked for.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Candidate {
+    /// From 1.
+    pub(super) line: usize,
+    /// How it differs.
+    pub(super) difference: String,
+    /// The place's text, shortened.
+    pub(super) excerpt: String,
+}
+
+type Normalize = fn(&str) -> String;
+
+/// The ways in which texts that mean the same often differ, the commonest first.
+const DIFFERENCES: [(&str, Normalize); 5] = [
+    ("which differs only in whitespace", squeeze),
+    ("which differs only in the kind of quotes or dashes", plain_punctuation),
+    ("which differs only in escaping", unescape),
+    ("which differs only in upper and lower case", str::to_lowercase),
+    ("which differs in whitespace, quotes, escaping or case", all),
+];
+
+/// Finds up to three places near to `old`.
+pub(super) fn nearest(text: &str, old: &str) -> Vec<Candidate> {
+    let lines: Vec<&str> = text.lines().collect();
+    for (difference, normalize) in DIFFERENCES {
+        let found = same_but_for(&lines, old, difference, normalize);
+        if !found.is_empty() {
+            return found;
+        }
+    }
+    alike(&lines, old)
+}
+
+fn same_but_for(lines: &[&str], old: &str, difference: &str, normalize: Normalize) -> Vec<Candidate> {
+    // Escaping can hide line feeds, so the text is normalized as a whole.
+    let wanted = normalize(old);
+    let wanted: Vec<&str> = wanted.trim_matches('\n').split('\n').collect();
+    if wanted.iter().all(|line| line.trim().is_empty()) {
+        return Vec::new();
+    }
+    let normalized: Vec<String> = lines.iter().map(|line| normalize(line)).collect();
+    let fits = |window: &[String]| match wanted.as_slice() {
+        [one] => window[0].contains(one),
+        [first, middle @ .., last] => {
+            window[0].ends_with(first)
+                && window[window.len() - 1].starts_with(last)
+                && window[1..].iter().zip(middle).all(|(a, b)| a == b)
+        }
+        [] => false,
+    };
+    normalized
+        .windows(wanted.len().max(1))
+        .enumerate()
+        .filter(|(_, window)| fits(window))
+        .take(SHOWN)
+        .map(|(i, _)| candidate(lines, i, wanted.len(), difference.to_owned()))
+        .collect()
+}
+
+/// The places whose lines are most alike.
+fn alike(lines: &[&str], old: &str) -> Vec<Candidate> {
+    let wanted: Vec<&str> = old.lines().collect();
+    let Some((anchor, longest)) = wanted
+        .iter()
+        .enumerate()
+        .max_by_key(|(_, line)| line.trim().len())
+        .map(|(i, line)| (i, line.trim()))
+    else {
+        return Vec::new();
+    };
+    let length = longest.chars().count();
+    if length < 3 || length > 1_000 {
+        return Vec::new();
+    }
+    let mut scored: Vec<(f64, usize)> = lines
+        .iter()
+        .enumerate()
+        .filter(|(_, line)| {
+            let other = line.trim().len();
+            other * 2 >= longest.len() && other <= longest.len() * 2
+        })
+        .take(COMPARED_LINES)
+        .map(|(i, line)| (strsim::normalized_levenshtein(longest, line.trim()), i))
+        .filter(|(score, _)| *score >= LEAST_LIKENESS)
+        .collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    scored
+        .into_iter()
+        .take(SHOWN)
+        .map(|(score, i)| {
+            let first = i.saturating_sub(anchor);
+            let difference = format!("which is {:.0} % alike", score * 100.0);
+            let mut candidate = candidate(lines, first, wanted.len(), difference);
+            candidate.line = i + 1;
+            candidate
+        })
+        .collect()
+}
+
+fn candidate(lines: &[&str], first: usize, count: usize, difference: String) -> Candidate {
+    let end = (first + count.clamp(1, EXCERPT_LINES)).min(lines.len());
+    let excerpt: Vec<String> = lines[first..end]
+        .iter()
+        .map(|line| line.chars().take(EXCERPT_CHARS).collect())
+        .collect();
+    Candidate {
+        line: first + 1,
+        difference,
+        excerpt: excerpt.join("\n"),
+    }
+}
+
+fn squeeze(text: &str) -> String {
+    let lines: Vec<String> = text
+        .split('\n')
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
+    lines.join("\n")
+}
+
+fn plain_punctuation(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '\'' | '`' | '‘' | '’' | '“' | '”' | '«' | '»' => '"',
+            '–' | '—' | '‐' | '‑' | '−' => '-',
+            '\u{a0}' => ' ',
+            other => other,
+        })
+        .collect()
+}
+
+/// Takes one level of backslash escapes off.
+fn unescape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match (c, chars.clone().next()) {
+            ('\\', Some(next @ ('n' | 't' | 'r' | '"' | '\'' | '`' | '\\' | '\n'))) => {
+                chars.next();
+                out.push(match next {
+                    'n' => '\n',
+                    't' => '\t',
+                    'r' => '\r',
+                    other => other,
+                });
+            }
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+fn all(text: &str) -> String {
+    squeeze(&plain_punctuation(&unescape(text)).to_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn the_difference_is_named_with_the_line() {
+        let text = "fn a() {\n\tlet x = \"one\";\n    Return(x)\n}\nfoo(“bar”)\nlast line of all\n";
+        let cases = [
+            ("    let x = \"one\";", 2, "whitespace"),
+            ("let x = 'one';", 2, "quotes"),
+            ("return(x)", 3, "case"),
+            ("fn a() {\\n\\tlet x", 1, "escaping"),
+            ("foo(\"bar\")", 5, "quotes"),
+            ("last lime of all", 6, "alike"),
+            ("fn a() {\n  let x = \"one\";\n  Return(x)", 1, "whitespace"),
+        ];
+        for (old, line, word) in cases {
+            let found = nearest(text, old);
+            let first = found.first().unwrap_or_else(|| panic!("{old}"));
+            assert_eq!(first.line, line, "{old}");
+            assert!(first.difference.contains(word), "{old}: {}", first.difference);
+        }
+        assert!(nearest(text, "something else entirely, not here").is_empty());
+        assert!(nearest("", "x").is_empty());
+    }
+}

@@ -1,0 +1,312 @@
+//! `read_file`: a window of a text file's lines, or a media file.
+
+use super::{READ_LIMIT_CHARS, Spec};
+use crate::genai::Part;
+use crate::tool::{
+    Args, Confirmation, Context, ErrorKind, Kind, LlmContent, Location, Schema, ToolError,
+    ToolInvocation, ToolResult,
+};
+use crate::workspace::lines::{Request, Window, read_window};
+use crate::workspace::media::{MAX_MEDIA_BYTES, mime_type};
+use crate::workspace::text::{Content, Encoding, SAMPLE_BYTES, detect};
+use crate::workspace::{OpenFile, Place, Workspace, show_path};
+use base64::Engine;
+use serde::Deserialize;
+use std::io::Read;
+use std::sync::Arc;
+
+/// Lines that are shown where no limit is given.
+pub(super) const DEFAULT_LINES: u64 = 2_000;
+
+/// Longer lines are cut.
+pub(super) const LINE_CHARS: usize = 2_000;
+
+/// Up to this size all lines of a file are counted without being asked.
+const COUNT_BYTES: u64 = 64 * 1024 * 1024;
+
+pub(super) const SPEC: Spec = Spec {
+    name: "read_file",
+    display_name: "ReadFile",
+    description: "Reads one file of the project. Text comes back as it is, 2,000 lines at most \
+        unless 'limit' says otherwise, lines over 2,000 characters cut; where more remains, the \
+        answer says which lines it shows and the 'offset' to go on with. Files of any size can be \
+        read that way. Images, PDFs, audio and video come back as data (up to 20 MB). UTF-8, \
+        UTF-16, UTF-32 and older encodings are decoded.",
+    kind: Kind::Read,
+    schema: include_str!("declarations/read_file.json"),
+    aliases: &["ReadFileTool"],
+    renamed: &[("file_path", "absolute_path"), ("path", "absolute_path")],
+    undeclared: &["start_line", "end_line", "count_lines"],
+    build,
+};
+
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Params {
+    /// Path of the file: absolute, or relative to the project's root.
+    absolute_path: String,
+    /// The line to start at, counted from 0. Default: 0.
+    #[cfg_attr(test, schemars(range(min = 0)))]
+    offset: Option<f64>,
+    /// The most lines to read. Default: 2000.
+    #[cfg_attr(test, schemars(range(min = 1)))]
+    limit: Option<f64>,
+    /// The first line, from 1: how later versions of Gemini CLI say it.
+    #[cfg_attr(test, schemars(skip))]
+    start_line: Option<f64>,
+    /// The last line.
+    #[cfg_attr(test, schemars(skip))]
+    end_line: Option<f64>,
+    /// Whether all lines are counted, also those of a very large file.
+    #[cfg_attr(test, schemars(skip))]
+    count_lines: Option<bool>,
+}
+
+struct Call {
+    workspace: Arc<Workspace>,
+    place: Place,
+    offset: u64,
+    limit: u64,
+    count_lines: Option<bool>,
+}
+
+fn build(
+    args: Args,
+    schema: &Schema,
+    workspace: &Arc<Workspace>,
+) -> Result<Box<dyn ToolInvocation>, ToolError> {
+    let params: Params = args.parse(schema)?;
+    let (offset, limit) = window(&params)?;
+    let (workspace, place) = readable(workspace, &params.absolute_path)?;
+    Ok(Box::new(Call {
+        workspace,
+        place,
+        offset,
+        limit,
+        count_lines: params.count_lines,
+    }))
+}
+
+/// The first line, from 0, and how many.
+fn window(params: &Params) -> Result<(u64, u64), ToolError> {
+    // Fractions are cut off, as JavaScript's slice does it for Gemini CLI.
+    let whole = |n: f64| n.max(0.0) as u64;
+    let mut offset = whole(params.offset.unwrap_or(0.0));
+    let mut limit = params.limit.map_or(DEFAULT_LINES, |n| whole(n).max(1));
+    if let Some(start) = params.start_line {
+        if start < 1.0 {
+            return Err(ToolError::invalid(format!(
+                "\"start_line\" must be at least 1, but it is {start}."
+            )));
+        }
+        offset = whole(start) - 1;
+    }
+    if let Some(end) = params.end_line {
+        if whole(end) <= offset {
+            return Err(ToolError::invalid(format!(
+                "\"end_line\" ({end}) must not be before \"start_line\" ({}).",
+                offset + 1
+            )));
+        }
+        limit = whole(end) - offset;
+    }
+    Ok((offset, limit))
+}
+
+/// Finds a file to read; long answers of earlier calls may be read too.
+fn readable(workspace: &Arc<Workspace>, path: &str) -> Result<(Arc<Workspace>, Place), ToolError> {
+    match workspace.locate(path) {
+        Ok(place) => {
+            if workspace.is_gemini_ignored(&place) {
+                return Err(gemini_ignored(&place));
+            }
+            Ok((Arc::clone(workspace), place))
+        }
+        Err(e) if e.kind == ErrorKind::PathNotInWorkspace => {
+            let wider = workspace.with_spilled(path).ok_or(e)?;
+            let place = wider.locate(path)?;
+            Ok((Arc::new(wider), place))
+        }
+        Err(e) => Err(e),
+    }
+}
+
+fn gemini_ignored(place: &Place) -> ToolError {
+    ToolError::new(
+        ErrorKind::PermissionDenied,
+        format!("{} is closed by .geminiignore.", place.path().display()),
+    )
+    .with_hint("Ask the user to open it there if it is needed.")
+}
+
+impl ToolInvocation for Call {
+    fn describe(&self) -> String {
+        let path = show_path(self.workspace.display(self.place.path())).into_owned();
+        if self.offset == 0 && self.limit == DEFAULT_LINES {
+            format!("Reads `{path}`")
+        } else {
+            let (from, to) = (self.offset + 1, self.offset.saturating_add(self.limit));
+            format!("Reads lines {from}-{to} of `{path}`")
+        }
+    }
+
+    fn locations(&self) -> Vec<Location> {
+        vec![Location {
+            path: self.place.path().to_owned(),
+            line: Some(self.offset + 1),
+        }]
+    }
+
+    fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {
+        Ok(Confirmation::NotNeeded)
+    }
+
+    fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
+        let open = self.workspace.open_file(&self.place)?;
+        match read_content(&open, &self.place)? {
+            FileContent::Empty => Ok(ToolResult::text("[The file is empty.]")
+                .with_display("The file is empty".to_owned())),
+            FileContent::Media(part) => {
+                let shown = format!("Read {}", self.place.name().to_string_lossy());
+                Ok(ToolResult {
+                    llm_content: LlmContent::Part(Box::new(part)),
+                    ..ToolResult::default()
+                }
+                .with_display(shown))
+            }
+            FileContent::Binary => {
+                let name = show_path(self.workspace.display(self.place.path())).into_owned();
+                Ok(ToolResult::text(format!(
+                    "[Binary file {name}, {} bytes: its content cannot be shown as text.]",
+                    open.size()
+                ))
+                .with_display(format!("Skipped binary file {name}")))
+            }
+            FileContent::Text(encoding) => self.read_text(&open, encoding, cx),
+        }
+    }
+}
+
+impl Call {
+    fn read_text(
+        &self,
+        open: &OpenFile,
+        encoding: Encoding,
+        cx: &Context,
+    ) -> Result<ToolResult, ToolError> {
+        let request = Request {
+            offset: self.offset,
+            limit: self.limit,
+            line_chars: LINE_CHARS,
+            total_chars: READ_LIMIT_CHARS,
+            count: self.count_lines.unwrap_or(open.size() <= COUNT_BYTES),
+        };
+        let window = read_window(open, self.place.path(), encoding, request, &cx.cancel)?;
+        if window.lines == 0 {
+            let total = window.total.unwrap_or(0);
+            return Err(ToolError::invalid(format!(
+                "The offset {} is beyond the end of {}, which has {total} lines.",
+                self.offset,
+                self.place.path().display()
+            ))
+            .with_hint("Use a smaller offset; it counts from 0."));
+        }
+        let mut text = String::new();
+        if !encoding.is_utf8() {
+            text.push_str(&format!("[Decoded from {}.]\n", encoding.name()));
+        }
+        text.push_str(&range_note(self.offset, &window, open.size()));
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        let last = self.offset + window.lines;
+        let shown = format!(
+            "Read lines {}-{last}{} of {}",
+            self.offset + 1,
+            window.total.map(|n| format!(" of {n}")).unwrap_or_default(),
+            show_path(self.workspace.display(self.place.path()))
+        );
+        if text.is_empty() {
+            text = window.text;
+        } else {
+            text.push_str(&window.text);
+        }
+        let mut result = ToolResult::text(text)
+            .with_display(shown)
+            .with_data("encoding", encoding.name())
+            .with_data("firstLine", self.offset + 1)
+            .with_data("lastLine", last);
+        if let Some(total) = window.total {
+            result = result.with_data("totalLines", total);
+        }
+        result.is_limited = true;
+        Ok(result)
+    }
+}
+
+/// Says which lines are shown and how to see the others; nothing where all are.
+pub(super) fn range_note(offset: u64, window: &Window, size: u64) -> String {
+    let mut note = String::new();
+    let last = offset + window.lines;
+    if offset > 0 || window.more {
+        let total = match window.total {
+            Some(total) => format!("of {total}"),
+            None => format!("of a file of {size} bytes whose lines were not counted"),
+        };
+        note.push_str(&format!("[Showing lines {}-{last} {total}.", offset + 1));
+        if window.more {
+            note.push_str(&format!(" To read on, call read_file with offset {last}."));
+        }
+        note.push_str("]\n");
+    }
+    if let Some(line) = window.first_cut_line {
+        note.push_str(&format!(
+            "[Lines over {LINE_CHARS} characters are truncated, the first of them line {line}; \
+             search_file_content shows the text around a match in them.]\n"
+        ));
+    }
+    note
+}
+
+/// What a file holds.
+pub(super) enum FileContent {
+    Empty,
+    Media(Part),
+    Binary,
+    Text(Encoding),
+}
+
+/// Looks at the beginning of a file; reads media whole.
+pub(super) fn read_content(open: &OpenFile, place: &Place) -> Result<FileContent, ToolError> {
+    let path = place.path();
+    let fail = |e: std::io::Error| crate::workspace::io_error(&e, path);
+    let size = open.size();
+    let length = usize::try_from(size).unwrap_or(SAMPLE_BYTES).min(SAMPLE_BYTES);
+    let mut sample = vec![0; length];
+    let n = rustix::io::pread(&open.file, &mut sample, 0).map_err(|e| fail(e.into()))?;
+    sample.truncate(n);
+    if sample.is_empty() {
+        return Ok(FileContent::Empty);
+    }
+    let content = detect(&sample, size <= SAMPLE_BYTES as u64);
+    let mime = mime_type(&sample, path, content != Content::Binary);
+    match (content, mime) {
+        (Content::Text(encoding), None) => Ok(FileContent::Text(encoding)),
+        _ if size > MAX_MEDIA_BYTES => Err(ToolError::new(
+            ErrorKind::FileTooLarge,
+            format!(
+                "{} has {size} bytes and is not text; at most {MAX_MEDIA_BYTES} bytes (20 MB) of media can be read.",
+                path.display()
+            ),
+        )
+        .with_hint("Use a smaller version of it.")),
+        (Content::Binary, None) => Ok(FileContent::Binary),
+        (_, Some(mime)) => {
+            let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
+            let file = &open.file;
+            file.take(MAX_MEDIA_BYTES).read_to_end(&mut bytes).map_err(fail)?;
+            let data = base64::engine::general_purpose::STANDARD.encode(&bytes);
+            Ok(FileContent::Media(Part::inline_data(mime, data)))
+        }
+    }
+}

@@ -1,0 +1,819 @@
+//! Searching one file for lines: the engine behind `search_file_content`.
+//!
+//! A file is read whole, with one call where it fits the buffer, and the expression runs over
+//! all of it at once; lines are told apart only where it matches. Larger files go through the
+//! buffer in pieces of whole lines, a line that is longer than the buffer in pieces that
+//! overlap.
+
+use crate::tool::{ErrorKind, ToolError};
+use crate::workspace::lines::count_newlines;
+use crate::workspace::text::{Content, Encoding, detect};
+use grep_matcher::{LineMatchKind, Matcher};
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use regex_syntax::ast::ErrorKind as AstErrorKind;
+use regex_syntax::hir::{Class, Hir, HirKind};
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::Read;
+
+/// The buffer, and the size from which on a file is searched in pieces.
+const BUFFER_BYTES: usize = 1024 * 1024;
+
+/// How far pieces of one line overlap: no match within a line may be longer, if the line is
+/// longer than the buffer.
+const OVERLAP_BYTES: usize = 64 * 1024;
+
+/// What an expression may see before the piece of a line that is searched.
+const LOOK_BACK_BYTES: usize = 64;
+
+/// Files with context lines are read whole up to this size.
+const WHOLE_BYTES: usize = 64 * 1024 * 1024;
+
+/// A shown line is cut around its match beyond this, in characters.
+const LINE_CHARS: usize = 2_000;
+
+/// How hard the backtracking engine tries on one line.
+const BACKTRACK_LIMIT: usize = 1_000_000;
+
+/// What to look for.
+#[derive(Debug)]
+pub(super) struct Query {
+    engine: Engine,
+    /// The expression can match characters beyond ASCII, so a file in an older encoding must
+    /// be decoded before it is searched.
+    beyond_ascii: bool,
+    /// What the pattern was taken for, where that is not what it says.
+    pub(super) note: Option<String>,
+}
+
+#[derive(Debug)]
+enum Engine {
+    /// Time is linear in the text.
+    Linear(Box<RegexMatcher>),
+    /// For look-around and back-references only.
+    Backtracking(Box<fancy_regex::Regex>),
+}
+
+impl Query {
+    /// Compiles a pattern.
+    ///
+    /// # Errors
+    ///
+    /// `invalid_tool_params`, with what is wrong and where.
+    pub(super) fn new(pattern: &str, ignore_case: bool, fixed: bool) -> Result<Self, ToolError> {
+        let beyond_ascii = if fixed {
+            !pattern.is_ascii()
+        } else {
+            reaches_beyond_ascii(pattern, ignore_case)
+        };
+        let linear = |pattern: &str| {
+            let anchored_at_end = pattern.contains('$');
+            RegexMatcherBuilder::new()
+                .case_insensitive(ignore_case)
+                .multi_line(true)
+                .fixed_strings(fixed)
+                .line_terminator(Some(b'\n'))
+                .crlf(anchored_at_end && !fixed)
+                .build(pattern)
+        };
+        let query = |engine, note| Self {
+            engine,
+            beyond_ascii,
+            note,
+        };
+        let error = match linear(pattern) {
+            Ok(matcher) => return Ok(query(Engine::Linear(Box::new(matcher)), None)),
+            Err(e) => e,
+        };
+        let reason = regex_syntax::ast::parse::Parser::new().parse(pattern).err();
+        match reason.as_ref().map(regex_syntax::ast::Error::kind) {
+            Some(
+                AstErrorKind::UnsupportedLookAround | AstErrorKind::UnsupportedBackreference,
+            ) => {
+                let regex = fancy_regex::RegexBuilder::new(pattern)
+                    .case_insensitive(ignore_case)
+                    .backtrack_limit(BACKTRACK_LIMIT)
+                    .build()
+                    .map_err(|e| invalid(pattern, &e.to_string()))?;
+                Ok(query(Engine::Backtracking(Box::new(regex)), None))
+            }
+            // JavaScript and grep take a brace that counts nothing for itself.
+            Some(
+                AstErrorKind::RepetitionCountUnclosed
+                | AstErrorKind::RepetitionCountDecimalEmpty
+                | AstErrorKind::RepetitionCountInvalid
+                | AstErrorKind::RepetitionMissing
+                | AstErrorKind::DecimalInvalid,
+            ) if escape_braces(pattern) != pattern => {
+                match linear(&escape_braces(pattern)) {
+                    Ok(matcher) => Ok(query(
+                        Engine::Linear(Box::new(matcher)),
+                        Some("braces that count nothing were taken literally".to_owned()),
+                    )),
+                    Err(_) => Err(invalid(pattern, &error.to_string())),
+                }
+            }
+            _ => Err(invalid(pattern, &error.to_string())),
+        }
+    }
+}
+
+fn invalid(pattern: &str, reason: &str) -> ToolError {
+    ToolError::invalid(format!(
+        "\"pattern\" {pattern:?} is no valid regular expression: {}.",
+        reason.trim().trim_end_matches('.')
+    ))
+    .with_hint(
+        "Escape special characters with a backslash, or set fixed_strings to true to look for \
+         the text as it is.",
+    )
+}
+
+/// Puts a backslash before each brace that does not count a repetition.
+fn escape_braces(pattern: &str) -> String {
+    let mut out = String::new();
+    let mut rest = pattern;
+    while let Some(c) = rest.chars().next() {
+        let after = &rest[c.len_utf8()..];
+        match c {
+            '\\' => {
+                let next = after.chars().next().map_or(0, char::len_utf8);
+                // A class or a code point in braces belongs to its backslash.
+                let braced = after.starts_with(['p', 'P', 'x', 'u', 'U', 'k', 'b']);
+                let end = match after[next..].strip_prefix('{').filter(|_| braced) {
+                    Some(inner) => inner.find('}').map_or(next, |i| next + i + 2),
+                    None => next,
+                };
+                out.push('\\');
+                out.push_str(&after[..end]);
+                rest = &after[end..];
+                continue;
+            }
+            '{' => {
+                let counts = after.find('}').is_some_and(|end| {
+                    let inner = &after[..end];
+                    inner.starts_with(|c: char| c.is_ascii_digit())
+                        && inner.chars().all(|c| c.is_ascii_digit() || c == ',')
+                }) && !out.is_empty();
+                if counts {
+                    let end = after.find('}').map_or(0, |i| i + 1);
+                    out.push('{');
+                    out.push_str(&after[..end]);
+                    rest = &after[end..];
+                    continue;
+                }
+                out.push_str("\\{");
+            }
+            '}' => out.push_str("\\}"),
+            other => out.push(other),
+        }
+        rest = after;
+    }
+    out
+}
+
+fn reaches_beyond_ascii(pattern: &str, ignore_case: bool) -> bool {
+    fn walk(hir: &Hir) -> bool {
+        // Two letters beyond ASCII fold to s and k; no older encoding has them.
+        const FOLDED: [char; 2] = ['\u{17f}', '\u{212a}'];
+        match hir.kind() {
+            HirKind::Literal(literal) => !literal.0.is_ascii(),
+            HirKind::Class(Class::Unicode(class)) => class.ranges().iter().any(|r| {
+                !r.end().is_ascii() && !(r.start() == r.end() && FOLDED.contains(&r.start()))
+            }),
+            HirKind::Class(Class::Bytes(class)) => class.ranges().iter().any(|r| r.end() >= 0x80),
+            HirKind::Repetition(r) => walk(&r.sub),
+            HirKind::Capture(c) => walk(&c.sub),
+            HirKind::Concat(subs) | HirKind::Alternation(subs) => subs.iter().any(walk),
+            HirKind::Empty | HirKind::Look(_) => false,
+        }
+    }
+    regex_syntax::ParserBuilder::new()
+        .case_insensitive(ignore_case)
+        .utf8(false)
+        .build()
+        .parse(pattern)
+        .map_or(true, |hir| walk(&hir))
+}
+
+/// A line that is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Line {
+    /// From 1.
+    pub(super) number: u64,
+    /// Whether it matches; else it is context.
+    pub(super) is_match: bool,
+    /// Where its text stands in [`Hits::text`].
+    pub(super) text: (usize, usize),
+}
+
+/// What was found in one file.
+#[derive(Debug, Default)]
+pub(super) struct Hits {
+    /// Matching lines, also those that are not kept.
+    pub(super) count: u64,
+    /// The file is not text; its lines are not kept.
+    pub(super) is_binary: bool,
+    /// The lines to show.
+    pub(super) lines: Vec<Line>,
+    /// Their text.
+    pub(super) text: String,
+    /// The search stopped at the limit of matches.
+    pub(super) is_cut: bool,
+}
+
+/// What is wanted of a file's matches.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted {
+    /// Context lines before a match.
+    pub(super) before: u64,
+    /// Context lines after a match.
+    pub(super) after: u64,
+    /// The most matching lines of one file.
+    pub(super) most: u64,
+    /// Whether lines are kept, or only counted.
+    pub(super) lines: bool,
+}
+
+/// Searches file after file with one buffer.
+pub(super) struct Searcher<'a> {
+    query: &'a Query,
+    wanted: Wanted,
+    buffer: Vec<u8>,
+}
+
+/// What stopped the search of a file.
+#[derive(Debug)]
+pub(super) enum Failure {
+    Read(std::io::Error),
+    Backtracking(String),
+}
+
+impl Failure {
+    /// As an error of the whole call.
+    pub(super) fn into_error(self) -> ToolError {
+        match self {
+            Failure::Read(e) => {
+                ToolError::new(ErrorKind::GrepExecutionError, format!("A file can't be read: {e}."))
+                    .with_source(e)
+            }
+            Failure::Backtracking(e) => ToolError::new(
+                ErrorKind::GrepExecutionError,
+                format!("The pattern takes too long on some line: {e}."),
+            )
+            .with_hint("Use a simpler pattern, without look-around and back-references."),
+        }
+    }
+}
+
+impl<'a> Searcher<'a> {
+    pub(super) fn new(query: &'a Query, wanted: Wanted) -> Self {
+        Self {
+            query,
+            wanted,
+            buffer: vec![0; BUFFER_BYTES],
+        }
+    }
+
+    /// Searches an open file.
+    ///
+    /// # Errors
+    ///
+    /// What the system says, or that the backtracking engine gave up.
+    pub(super) fn search(&mut self, file: &mut File) -> Result<Option<Hits>, Failure> {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        // A regular file gives all that is asked for, so less than the buffer is all of it.
+        let result = match file.read(&mut buffer) {
+            Err(e) => Err(Failure::Read(e)),
+            Ok(n) if n < buffer.len() => self.search_whole(&buffer[..n]),
+            Ok(n) => self.search_large(file, &mut buffer, n),
+        };
+        self.buffer = buffer;
+        result
+    }
+
+    fn search_whole(&self, bytes: &[u8]) -> Result<Option<Hits>, Failure> {
+        if let Some(text) = self.needs_decoding(bytes) {
+            return self.search_text(text.as_bytes(), None, bytes);
+        }
+        self.search_text(bytes, Some(bytes), bytes)
+    }
+
+    /// The text of a file that can't be searched as it is.
+    fn needs_decoding<'b>(&self, bytes: &'b [u8]) -> Option<Cow<'b, str>> {
+        let marked = matches!(bytes, [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, 0, 0xfe, 0xff, ..]);
+        if !marked && !(self.query.beyond_ascii && std::str::from_utf8(bytes).is_err()) {
+            return None;
+        }
+        match detect(&bytes[..bytes.len().min(BUFFER_BYTES)], bytes.len() <= BUFFER_BYTES) {
+            Content::Text(encoding) if !encoding.is_utf8() => Some(encoding.decode(bytes)),
+            _ => None,
+        }
+    }
+
+    /// Searches all lines of `text`. Where `raw` is given, a match makes it be looked at for
+    /// zero bytes.
+    fn search_text(
+        &self,
+        text: &[u8],
+        raw: Option<&[u8]>,
+        sample: &[u8],
+    ) -> Result<Option<Hits>, Failure> {
+        let mut found = Accumulator::new(self.wanted);
+        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+        self.each_line(text, |start, end, at| {
+            found.add(text, start, end, at);
+            !found.is_full()
+        })?;
+        if found.hits.count == 0 {
+            return Ok(None);
+        }
+        if raw.is_some_and(|raw| raw.contains(&0)) {
+            return Ok(Some(Hits {
+                is_binary: true,
+                count: found.hits.count,
+                ..Hits::default()
+            }));
+        }
+        Ok(Some(found.finish(text, sample)))
+    }
+
+    /// Calls `f` with the bounds of every matching line, its line feed left out, and with
+    /// where in the text the match is as far as a line is too long to be shown whole, until
+    /// it says no.
+    fn each_line(
+        &self,
+        text: &[u8],
+        mut f: impl FnMut(usize, usize, usize) -> bool,
+    ) -> Result<(), Failure> {
+        let mut from = 0;
+        while from < text.len() {
+            let Some((start, end)) = self.next_line(text, from)? else {
+                return Ok(());
+            };
+            let at = if end - start > LINE_CHARS {
+                self.find_within(&text[start..end], 0).map_or(start, |(at, _)| start + at)
+            } else {
+                start
+            };
+            if !f(start, end, at) {
+                return Ok(());
+            }
+            from = end + 1;
+        }
+        Ok(())
+    }
+
+    /// The bounds of the first matching line from `from` on, where a line begins.
+    fn next_line(&self, text: &[u8], mut from: usize) -> Result<Option<(usize, usize)>, Failure> {
+        while from < text.len() {
+            let (start, end) = match &self.query.engine {
+                Engine::Linear(matcher) => {
+                    // The matcher's error type has no values. What it gives may be any place
+                    // of the line, also its end.
+                    let candidate = matcher.find_candidate_line(&text[from..]).unwrap_or_default();
+                    let (at, is_sure) = match candidate {
+                        None => return Ok(None),
+                        Some(LineMatchKind::Confirmed(i)) => (from + i, true),
+                        Some(LineMatchKind::Candidate(i)) => (from + i, false),
+                    };
+                    if at == text.len() && text.ends_with(b"\n") {
+                        return Ok(None);
+                    }
+                    let (start, end) = line_around(text, at);
+                    if is_sure || matcher.is_match(&text[start..end]).unwrap_or_default() {
+                        return Ok(Some((start, end)));
+                    }
+                    (start, end)
+                }
+                Engine::Backtracking(regex) => {
+                    let (start, end) = line_around(text, from);
+                    let line = String::from_utf8_lossy(&text[start..end]);
+                    let line = line.strip_suffix('\r').unwrap_or(&line);
+                    match regex.is_match(line) {
+                        Ok(true) => return Ok(Some((start, end))),
+                        Ok(false) => {}
+                        Err(e) => return Err(Failure::Backtracking(e.to_string())),
+                    }
+                    (start, end)
+                }
+            };
+            debug_assert!(start <= end && end >= from, "the search goes on");
+            from = end + 1;
+        }
+        Ok(None)
+    }
+
+    fn search_large(
+        &self,
+        file: &mut File,
+        buffer: &mut [u8],
+        filled: usize,
+    ) -> Result<Option<Hits>, Failure> {
+        let needs_all = (self.wanted.before > 0 || self.wanted.after > 0)
+            || !matches!(self.query.engine, Engine::Linear(_))
+            || self.needs_decoding(&buffer[..filled]).is_some();
+        let size = file.metadata().map_err(Failure::Read)?.len();
+        if needs_all && size <= WHOLE_BYTES as u64 {
+            let mut all = buffer[..filled].to_vec();
+            file.read_to_end(&mut all).map_err(Failure::Read)?;
+            return self.search_whole(&all);
+        }
+        self.search_pieces(file, buffer, filled)
+    }
+
+    fn search_pieces(
+        &self,
+        file: &mut File,
+        buffer: &mut [u8],
+        mut filled: usize,
+    ) -> Result<Option<Hits>, Failure> {
+        let sample = buffer[..filled.min(64 * 1024)].to_vec();
+        let mut found = Accumulator::new(self.wanted);
+        let mut has_zero = false;
+        let mut ended = false;
+        // The buffer begins inside of a line; so many bytes are there for looking back only.
+        let mut inside = 0;
+        while !found.is_full() {
+            while filled < buffer.len() && !ended {
+                let n = file.read(&mut buffer[filled..]).map_err(Failure::Read)?;
+                ended = n == 0;
+                filled += n;
+            }
+            let text = &buffer[..filled];
+            if text.is_empty() {
+                break;
+            }
+            has_zero |= text.contains(&0);
+            let newline = memchr::memchr(b'\n', text);
+            let keep_from = if inside > 0 || (newline.is_none() && !ended) {
+                match self.long_line(text, newline, ended, inside, &mut found) {
+                    LongLine::Over(next) => {
+                        inside = 0;
+                        found.number += 1;
+                        next
+                    }
+                    LongLine::GoesOn(from) => {
+                        inside = LOOK_BACK_BYTES.min(filled - from);
+                        from
+                    }
+                    LongLine::Skip => {
+                        if !skip_to_newline(file, buffer, &mut filled).map_err(Failure::Read)? {
+                            break;
+                        }
+                        inside = 0;
+                        found.number += 1;
+                        continue;
+                    }
+                }
+            } else {
+                let end = memchr::memrchr(b'\n', text).filter(|_| !ended).map_or(filled, |i| i + 1);
+                let piece = &text[..end];
+                self.each_line(piece, |start, end, at| {
+                    found.add(piece, start, end, at);
+                    !found.is_full()
+                })?;
+                found.keep_lines(piece, &sample);
+                found.number += count_newlines(&piece[found.counted_to..]);
+                found.counted_to = 0;
+                end
+            };
+            buffer.copy_within(keep_from..filled, 0);
+            filled -= keep_from;
+        }
+        if found.hits.count == 0 {
+            return Ok(None);
+        }
+        if has_zero {
+            return Ok(Some(Hits {
+                is_binary: true,
+                count: found.hits.count,
+                ..Hits::default()
+            }));
+        }
+        found.hits.is_cut = found.is_full();
+        Ok(Some(found.hits))
+    }
+
+    /// Searches a piece of a line that is longer than the buffer.
+    fn long_line(
+        &self,
+        text: &[u8],
+        newline: Option<usize>,
+        ended: bool,
+        inside: usize,
+        found: &mut Accumulator,
+    ) -> LongLine {
+        let end = newline.unwrap_or(text.len());
+        let is_complete = newline.is_some() || ended;
+        let over = LongLine::Over((end + 1).min(text.len()));
+        match self.find_within(&text[..end], inside) {
+            // A match that touches the edge may go on, or be none, in the light of more.
+            Some((at, to)) if to == end && !is_complete && at > 2 * LOOK_BACK_BYTES => {
+                LongLine::GoesOn(at - LOOK_BACK_BYTES)
+            }
+            Some((at, _)) => {
+                found.add_piece(&text[..end], at);
+                if is_complete { over } else { LongLine::Skip }
+            }
+            None if is_complete => over,
+            None => LongLine::GoesOn(text.len().saturating_sub(OVERLAP_BYTES)),
+        }
+    }
+
+    fn find_within(&self, text: &[u8], from: usize) -> Option<(usize, usize)> {
+        match &self.query.engine {
+            Engine::Linear(matcher) => {
+                let found = matcher.find_at(text, from).unwrap_or_default()?;
+                Some((found.start(), found.end()))
+            }
+            // Lines of many megabytes are not for an engine that goes back.
+            Engine::Backtracking(_) => None,
+        }
+    }
+}
+
+/// How it goes on after a piece of a long line.
+enum LongLine {
+    /// The line ends in the piece; what follows begins here.
+    Over(usize),
+    /// From here on the piece is needed again.
+    GoesOn(usize),
+    /// The line matches; its rest is of no interest.
+    Skip,
+}
+
+/// Reads on until a line feed; what follows it is left at the buffer's beginning.
+fn skip_to_newline(file: &mut File, buffer: &mut [u8], filled: &mut usize) -> std::io::Result<bool> {
+    loop {
+        let n = file.read(buffer)?;
+        if n == 0 {
+            *filled = 0;
+            return Ok(false);
+        }
+        if let Some(at) = memchr::memchr(b'\n', &buffer[..n]) {
+            buffer.copy_within(at + 1..n, 0);
+            *filled = n - at - 1;
+            return Ok(true);
+        }
+    }
+}
+
+/// The bounds of the line that `at` is in, without its line feed.
+fn line_around(text: &[u8], at: usize) -> (usize, usize) {
+    let start = memchr::memrchr(b'\n', &text[..at]).map_or(0, |i| i + 1);
+    let end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |i| at + i);
+    (start, end)
+}
+
+/// Collects the matches of one file.
+struct Accumulator {
+    wanted: Wanted,
+    hits: Hits,
+    /// Matching lines of the piece at hand: number, bounds, place of the match.
+    pending: Vec<(u64, usize, usize, usize)>,
+    /// The number of the line at `counted_to`.
+    number: u64,
+    counted_to: usize,
+}
+
+impl Accumulator {
+    fn new(wanted: Wanted) -> Self {
+        Self {
+            wanted,
+            hits: Hits::default(),
+            pending: Vec::new(),
+            number: 1,
+            counted_to: 0,
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.hits.count >= self.wanted.most
+    }
+
+    fn add(&mut self, text: &[u8], start: usize, end: usize, at: usize) {
+        self.hits.count += 1;
+        if self.wanted.lines {
+            self.number += count_newlines(&text[self.counted_to..start]);
+            self.counted_to = start;
+            self.pending.push((self.number, start, end, at));
+        }
+    }
+
+    /// Adds what is shown of a line that is longer than the buffer: the text around the match.
+    fn add_piece(&mut self, text: &[u8], at: usize) {
+        self.hits.count += 1;
+        if self.wanted.lines {
+            let from = at.saturating_sub(LINE_CHARS / 4);
+            let to = (at + LINE_CHARS).min(text.len());
+            let shown = String::from_utf8_lossy(&text[from..to]);
+            self.push(self.number, true, &format!("... {} ...", shown.trim()));
+        }
+    }
+
+    fn push(&mut self, number: u64, is_match: bool, text: &str) {
+        let from = self.hits.text.len();
+        self.hits.text.push_str(text.trim());
+        self.hits.lines.push(Line {
+            number,
+            is_match,
+            text: (from, self.hits.text.len()),
+        });
+    }
+
+    fn finish(mut self, text: &[u8], sample: &[u8]) -> Hits {
+        self.hits.is_cut = self.is_full();
+        self.keep_lines(text, sample);
+        self.hits
+    }
+
+    /// Keeps the pending lines with their context.
+    fn keep_lines(&mut self, text: &[u8], sample: &[u8]) {
+        let pending = std::mem::take(&mut self.pending);
+        let Wanted { before, after, .. } = self.wanted;
+        let mut shown_to = 0;
+        for (i, &(number, start, end, at)) in pending.iter().enumerate() {
+            let mut earlier = Vec::new();
+            let mut from = start;
+            while (earlier.len() as u64) < before && from > shown_to {
+                let (line_start, line_end) = line_around(text, from - 1);
+                if line_start < shown_to {
+                    break;
+                }
+                earlier.push((line_start, line_end));
+                from = line_start;
+            }
+            for (k, (line_start, line_end)) in earlier.iter().enumerate().rev() {
+                let line = decode(&text[*line_start..*line_end], sample);
+                self.push(number - 1 - k as u64, false, &cut(&line, 0));
+            }
+            let line = decode(&text[start..end], sample);
+            self.push(number, true, &cut(&line, at - start));
+            shown_to = end + 1;
+            let next = pending.get(i + 1).map_or(text.len(), |next| next.1);
+            for k in 0..after {
+                if shown_to >= next {
+                    break;
+                }
+                let (line_start, line_end) = line_around(text, shown_to);
+                let line = decode(&text[line_start..line_end], sample);
+                self.push(number + 1 + k, false, &cut(&line, 0));
+                shown_to = line_end + 1;
+            }
+        }
+    }
+}
+
+fn decode<'b>(line: &'b [u8], sample: &[u8]) -> Cow<'b, str> {
+    match std::str::from_utf8(line) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => match detect(sample, true) {
+            Content::Text(encoding @ Encoding::Legacy(_)) => encoding.decode(line),
+            _ => String::from_utf8_lossy(line),
+        },
+    }
+}
+
+/// Cuts a line that is too long to be shown: around the match, or after it where the match
+/// stands near the beginning.
+fn cut(line: &str, at: usize) -> Cow<'_, str> {
+    let line = line.trim_end_matches(['\r', '\n']);
+    if line.len() <= LINE_CHARS || line.chars().nth(LINE_CHARS).is_none() {
+        return Cow::Borrowed(line);
+    }
+    let floor = |mut at: usize| {
+        at = at.min(line.len());
+        while !line.is_char_boundary(at) {
+            at -= 1;
+        }
+        at
+    };
+    let from = if at < LINE_CHARS / 2 { 0 } else { floor(at - LINE_CHARS / 4) };
+    let to = line[from..].char_indices().nth(LINE_CHARS).map_or(line.len(), |(i, _)| from + i);
+    let head = if from > 0 { "... " } else { "" };
+    let tail = if to < line.len() { "... [truncated]" } else { "" };
+    Cow::Owned(format!("{head}{}{tail}", &line[from..to]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Hits, Query, Searcher, Wanted, escape_braces, reaches_beyond_ascii};
+    use std::io::{Seek, Write};
+
+    fn search(pattern: &str, text: &[u8], context: u64) -> Option<Hits> {
+        let query = Query::new(pattern, true, false).expect("valid");
+        let wanted = Wanted { before: context, after: context, most: 20_000, lines: true };
+        let mut file = tempfile::tempfile().expect("a file");
+        file.write_all(text).expect("written");
+        file.rewind().expect("rewound");
+        Searcher::new(&query, wanted).search(&mut file).expect("searched")
+    }
+
+    fn shown(hits: &Hits) -> Vec<(u64, bool, &str)> {
+        hits.lines
+            .iter()
+            .map(|l| (l.number, l.is_match, &hits.text[l.text.0..l.text.1]))
+            .collect()
+    }
+
+    #[test]
+    fn lines_are_found_with_their_numbers_and_context() {
+        let hits = search("b|e", b"a\nb\nc\nd\ne\nf\n", 1).expect("found");
+        assert_eq!(
+            shown(&hits),
+            [(1, false, "a"), (2, true, "b"), (3, false, "c"), (4, false, "d"), (5, true, "e"), (6, false, "f")]
+        );
+        let hits = search("^$", b"x\n\ny\n", 0).expect("found");
+        assert_eq!(shown(&hits), [(2, true, "")]);
+        assert!(search("x", b"", 0).is_none());
+    }
+
+    #[test]
+    fn look_around_and_back_references_work() {
+        let hits = search(r"foo(?!bar)", b"foobar\nfoobaz\n", 0).expect("found");
+        assert_eq!(shown(&hits), [(2, true, "foobaz")]);
+        let hits = search(r"(\w)\1", b"abc\nabba\n", 0).expect("found");
+        assert_eq!(shown(&hits), [(2, true, "abba")]);
+    }
+
+    #[test]
+    fn older_encodings_are_searched_as_they_are_read() {
+        let hits = search("CAF.", b"caf\xe9 cr\xe8me\n", 0).expect("found");
+        assert_eq!(shown(&hits), [(1, true, "café crème")]);
+        let utf16: Vec<u8> =
+            "\u{feff}eins\nzwölf\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let hits = search("zwölf", &utf16, 0).expect("found");
+        assert_eq!(shown(&hits), [(2, true, "zwölf")]);
+        assert!(search("needle", b"needle\0\nneedle\n", 0).expect("found").is_binary);
+    }
+
+    #[test]
+    fn large_files_and_endless_lines_are_searched_in_pieces() {
+        let mut text = "filler line\n".repeat(200_000).into_bytes();
+        text.extend_from_slice(b"the needle\n");
+        let hits = search("needle", &text, 0).expect("found");
+        assert_eq!(shown(&hits), [(200_001, true, "the needle")]);
+
+        let mut text = b"one\n".to_vec();
+        text.extend(std::iter::repeat_n(b'x', 3_000_000));
+        text.extend_from_slice(b"needle");
+        text.extend(std::iter::repeat_n(b'y', 2_500_000));
+        text.extend_from_slice(b"\nneedle two\nend needle");
+        let hits = search("needle", &text, 0).expect("found");
+        let lines = shown(&hits);
+        let numbers: Vec<_> = lines.iter().map(|l| l.0).collect();
+        assert_eq!(numbers, [2, 3, 4]);
+        assert!(lines[0].2.contains("needle") && lines[0].2.len() < 5_000);
+        assert_eq!(lines[1].2, "needle two");
+        assert_eq!(lines[2].2, "end needle");
+        for pattern in ["^needle", "needle$"] {
+            let hits = search(pattern, &text, 0).expect("found");
+            assert_eq!(hits.count, 1, "{pattern}");
+        }
+        // A match across the edge of two pieces.
+        for shift in 0..12 {
+            let mut text = vec![b'x'; super::BUFFER_BYTES - 6 + shift - 4];
+            text.extend_from_slice(b"needle");
+            text.extend(std::iter::repeat_n(b'z', 100));
+            assert_eq!(search("needle", &text, 0).expect("found").count, 1, "{shift}");
+        }
+    }
+
+    #[test]
+    fn braces_that_count_nothing_are_literal() {
+        for (pattern, expected) in [
+            ("interface{}", r"interface\{\}"),
+            ("fn main() {", r"fn main() \{"),
+            ("a{2,3}", "a{2,3}"),
+            (r"\p{L}{", r"\p{L}\{"),
+            (r"\{x}", r"\{x\}"),
+        ] {
+            assert_eq!(escape_braces(pattern), expected);
+        }
+        let hits = search("interface{}", b"var x interface{}\n", 0).expect("found");
+        assert_eq!(hits.count, 1);
+        assert!(Query::new("foo(", true, false).is_err());
+    }
+
+    #[test]
+    fn what_can_match_beyond_ascii_is_known() {
+        for (pattern, expected) in [
+            ("PM_RESUME", false),
+            (r"\b[a-z]+_skip\b", false),
+            ("größe", true),
+            (r"\w", true),
+            ("a.c", true),
+        ] {
+            assert_eq!(reaches_beyond_ascii(pattern, true), expected, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn a_long_line_is_cut_around_its_match() {
+        let text = format!("{}needle{}\n", "x".repeat(10_000), "y".repeat(10_000));
+        let hits = search("needle", text.as_bytes(), 0).expect("found");
+        let line = shown(&hits)[0].2;
+        assert!(line.contains("needle") && line.len() < 2_100, "{}", line.len());
+    }
+}

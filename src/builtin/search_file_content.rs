@@ -1,0 +1,510 @@
+//! `search_file_content`: lines of files by a regular expression.
+
+use super::Spec;
+use super::glob::{NEVER, require_directory};
+use super::search::{Failure, Hits, Query, Searcher, Wanted};
+use crate::tool::{
+    Args, Confirmation, Context, ErrorKind, Kind, Location, Schema, ToolError, ToolInvocation,
+    ToolResult,
+};
+use crate::workspace::pattern::{PatternSet, split_list};
+use crate::workspace::walk::{Found, Options, Report, Visitor, walk};
+use crate::workspace::{Place, Respect, Workspace, show_name, show_path};
+use rustix::fs::{FileType, Mode, OFlags};
+use serde::Deserialize;
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+
+/// Matching lines that one call gives.
+const MOST_MATCHES: u64 = 20_000;
+
+/// Text that one call gives, in bytes; beyond it the answer is cut as by the limit of matches.
+const MOST_BYTES: usize = 8 * 1024 * 1024;
+
+pub(super) const SPEC: Spec = Spec {
+    name: "search_file_content",
+    display_name: "SearchText",
+    description: "Searches the contents of the project's files for a regular expression, line by \
+        line, without regard to case. Gives the matching lines with their numbers, grouped by \
+        file. 'include' takes glob patterns such as '*.ts' or 'src/**/*.{c,h}'. Hidden files are \
+        searched; binary and ignored ones are not.",
+    kind: Kind::Search,
+    schema: include_str!("declarations/search_file_content.json"),
+    aliases: &["grep_search", "GrepTool", "RipGrepTool"],
+    renamed: &[("dir_path", "path"), ("include_pattern", "include")],
+    undeclared: &[
+        "exclude_pattern",
+        "names_only",
+        "count",
+        "case_sensitive",
+        "fixed_strings",
+        "context",
+        "before",
+        "after",
+        "no_ignore",
+        "max_matches_per_file",
+        "total_max_matches",
+    ],
+    build,
+};
+
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Params {
+    /// The regular expression, such as "function\s+\w+". Look-around works.
+    pattern: String,
+    /// The directory or file to search in. Default: the project's root.
+    path: Option<String>,
+    /// Glob patterns of the files to search, separated by commas. Default: all files.
+    include: Option<String>,
+    #[cfg_attr(test, schemars(skip))]
+    exclude_pattern: Option<String>,
+    #[cfg_attr(test, schemars(skip))]
+    names_only: Option<bool>,
+    #[cfg_attr(test, schemars(skip))]
+    count: Option<bool>,
+    #[cfg_attr(test, schemars(skip))]
+    case_sensitive: Option<bool>,
+    #[cfg_attr(test, schemars(skip))]
+    fixed_strings: Option<bool>,
+    #[cfg_attr(test, schemars(skip))]
+    context: Option<f64>,
+    #[cfg_attr(test, schemars(skip))]
+    before: Option<f64>,
+    #[cfg_attr(test, schemars(skip))]
+    after: Option<f64>,
+    #[cfg_attr(test, schemars(skip))]
+    no_ignore: Option<bool>,
+    #[cfg_attr(test, schemars(skip))]
+    max_matches_per_file: Option<f64>,
+    #[cfg_attr(test, schemars(skip))]
+    total_max_matches: Option<f64>,
+}
+
+/// What of the matches is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Lines,
+    Names,
+    Counts,
+}
+
+struct Call {
+    workspace: Arc<Workspace>,
+    places: Vec<Place>,
+    /// The one file to search, where `path` names a file.
+    single: bool,
+    pattern: String,
+    query: Query,
+    include: PatternSet,
+    exclude: PatternSet,
+    filter: Option<String>,
+    form: Form,
+    wanted: Wanted,
+    most: u64,
+    respect: Respect,
+}
+
+fn build(
+    args: Args,
+    schema: &Schema,
+    workspace: &Arc<Workspace>,
+) -> Result<Box<dyn ToolInvocation>, ToolError> {
+    let params: Params = args.parse(schema)?;
+    if params.pattern.is_empty() {
+        return Err(ToolError::invalid("\"pattern\" must not be empty."));
+    }
+    let fixed = params.fixed_strings.unwrap_or(false);
+    let ignore_case = !params.case_sensitive.unwrap_or(false);
+    let query = Query::new(&params.pattern, ignore_case, fixed)?;
+    let mut single = false;
+    let places = match &params.path {
+        None => workspace.root_places(),
+        Some(path) => {
+            let place = workspace.locate(path)?;
+            single = workspace.file_type(&place).is_ok_and(|t| t == FileType::RegularFile);
+            if !single {
+                require_directory(workspace, &place)?;
+            }
+            vec![place]
+        }
+    };
+    let (mut include, negative) = patterns(params.include.as_deref())?;
+    let (mut exclude, _) = patterns(params.exclude_pattern.as_deref())?;
+    exclude.extend(negative);
+    if single {
+        include = PatternSet::default();
+    }
+    let form = match (params.names_only, params.count) {
+        (Some(true), _) => Form::Names,
+        (_, Some(true)) => Form::Counts,
+        _ => Form::Lines,
+    };
+    let most = number("total_max_matches", params.total_max_matches, 1)?.unwrap_or(MOST_MATCHES);
+    let per_file = number("max_matches_per_file", params.max_matches_per_file, 1)?;
+    let context = number("context", params.context, 0)?.unwrap_or(0);
+    // One more than is shown, so that it is known whether more exist.
+    let cap = if form == Form::Lines { most + 1 } else { u64::MAX };
+    let wanted = Wanted {
+        before: number("before", params.before, 0)?.unwrap_or(context),
+        after: number("after", params.after, 0)?.unwrap_or(context),
+        most: match (form, per_file) {
+            (Form::Names, _) => 1,
+            (_, Some(n)) => n.min(cap),
+            (_, None) => cap,
+        },
+        lines: form == Form::Lines,
+    };
+    let ignore = !params.no_ignore.unwrap_or(false);
+    Ok(Box::new(Call {
+        workspace: Arc::clone(workspace),
+        places,
+        single,
+        pattern: params.pattern,
+        query,
+        include,
+        exclude,
+        filter: params.include,
+        form,
+        wanted,
+        most,
+        respect: Respect {
+            git: ignore,
+            gemini: true,
+        },
+    }))
+}
+
+/// The patterns of a list, and those that begin with an exclamation mark.
+fn patterns(list: Option<&str>) -> Result<(PatternSet, PatternSet), ToolError> {
+    let (mut positive, mut negative) = (PatternSet::default(), PatternSet::default());
+    for pattern in split_list(list.unwrap_or_default()) {
+        let (set, pattern) = match pattern.strip_prefix('!') {
+            Some(rest) => (&mut negative, rest),
+            None => (&mut positive, pattern),
+        };
+        let more = PatternSet::for_names_or_paths(pattern, false).map_err(ToolError::invalid)?;
+        set.extend(more);
+    }
+    Ok((positive, negative))
+}
+
+fn number(name: &str, value: Option<f64>, least: u64) -> Result<Option<u64>, ToolError> {
+    match value {
+        None => Ok(None),
+        Some(n) if n >= least as f64 => Ok(Some(n as u64)),
+        Some(n) => Err(ToolError::invalid(format!(
+            "\"{name}\" must be at least {least}, but it is {n}."
+        ))),
+    }
+}
+
+/// A file with matches.
+struct Matched {
+    /// Relative to the first root where it lies below, else absolute.
+    name: Vec<u8>,
+    hits: Hits,
+}
+
+struct Finder<'a> {
+    call: &'a Call,
+    /// The directory of the walk, as it is shown before each name.
+    prefix: Vec<u8>,
+    searcher: Searcher<'a>,
+    files: Vec<Matched>,
+    matches: u64,
+    bytes: usize,
+    /// Files after this one can't be among those that are shown.
+    cutoff: Option<Vec<u8>>,
+    binary: u64,
+    unreadable: u64,
+    cut: bool,
+    failed: Option<ToolError>,
+}
+
+impl<'a> Finder<'a> {
+    fn new(call: &'a Call, place: &Place) -> Self {
+        let shown = call.workspace.display(place.path());
+        let mut prefix = if shown == call.workspace.root() {
+            Vec::new()
+        } else {
+            shown.as_os_str().as_bytes().to_vec()
+        };
+        if !prefix.is_empty() && !prefix.ends_with(b"/") {
+            prefix.push(b'/');
+        }
+        Self {
+            call,
+            prefix,
+            searcher: Searcher::new(&call.query, call.wanted),
+            files: Vec::new(),
+            matches: 0,
+            bytes: 0,
+            cutoff: None,
+            binary: 0,
+            unreadable: 0,
+            cut: false,
+            failed: None,
+        }
+    }
+
+    fn search(&mut self, file: std::io::Result<File>, name: impl FnOnce(&Self) -> Vec<u8>) {
+        let mut file = match file {
+            Ok(file) => file,
+            // It vanished, or became a link, meanwhile.
+            Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound) => return,
+            Err(_) => {
+                self.unreadable += 1;
+                return;
+            }
+        };
+        match self.searcher.search(&mut file) {
+            Ok(None) => {}
+            Ok(Some(hits)) if hits.is_binary => self.binary += 1,
+            Ok(Some(hits)) => {
+                self.matches += hits.count;
+                self.bytes += hits.text.len();
+                let name = name(self);
+                self.files.push(Matched { name, hits });
+                self.prune();
+            }
+            // One file that can't be read does not spoil the search of many.
+            Err(Failure::Read(_)) if !self.call.single => self.unreadable += 1,
+            Err(e) => self.failed = Some(e.into_error()),
+        }
+    }
+
+    /// Forgets what can't be shown. What is kept suffices whatever the other workers find:
+    /// the first matches in the order of names, up to both limits.
+    fn prune(&mut self) {
+        let call = self.call;
+        if call.form != Form::Lines
+            || (self.matches < 2 * (call.most + 1) && self.bytes < 2 * MOST_BYTES)
+        {
+            return;
+        }
+        self.files.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        let (mut matches, mut bytes, mut kept) = (0, 0, 0);
+        for file in &self.files {
+            if matches > call.most || bytes > MOST_BYTES {
+                break;
+            }
+            matches += file.hits.count;
+            bytes += file.hits.text.len();
+            kept += 1;
+        }
+        self.files.truncate(kept);
+        self.cutoff = self.files.last().map(|file| file.name.clone());
+        (self.matches, self.bytes, self.cut) = (matches, bytes, true);
+    }
+}
+
+impl Visitor for Finder<'_> {
+    fn visit(&mut self, found: &Found<'_>) {
+        let call = self.call;
+        if found.file_type != FileType::RegularFile
+            || self.failed.is_some()
+            || (!call.include.is_empty() && !call.include.matches(found.path, found.name_at))
+            || call.exclude.matches(found.path, found.name_at)
+        {
+            return;
+        }
+        if let Some(cutoff) = &self.cutoff
+            && cutoff
+                .strip_prefix(self.prefix.as_slice())
+                .is_some_and(|cutoff| found.path > cutoff)
+        {
+            return;
+        }
+        let flags =
+            OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(found.dir, found.name, flags, Mode::empty());
+        self.search(file.map(File::from).map_err(Into::into), |this| {
+            [&this.prefix, found.path].concat()
+        });
+    }
+
+    fn finish(&mut self) {
+        self.files.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    }
+}
+
+impl ToolInvocation for Call {
+    fn describe(&self) -> String {
+        let shown: Vec<_> = self
+            .places
+            .iter()
+            .map(|p| show_path(self.workspace.display(p.path())).into_owned())
+            .collect();
+        let filter = self.filter.as_ref().map(|f| format!(" in files like `{f}`")).unwrap_or_default();
+        format!("Searches for `{}`{filter} in {}", self.pattern, shown.join(" and "))
+    }
+
+    fn locations(&self) -> Vec<Location> {
+        let location = |place: &Place| Location {
+            path: place.path().to_owned(),
+            line: None,
+        };
+        self.places.iter().map(location).collect()
+    }
+
+    fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {
+        Ok(Confirmation::NotNeeded)
+    }
+
+    fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
+        let mut finders = Vec::new();
+        let mut reports = Vec::new();
+        if self.single {
+            let place = &self.places[0];
+            let open = self.workspace.open_file(place)?;
+            if self.workspace.is_gemini_ignored(place) {
+                return Err(ToolError::new(
+                    ErrorKind::PermissionDenied,
+                    format!("{} is closed by .geminiignore.", place.path().display()),
+                ));
+            }
+            let mut finder = Finder::new(&self, place);
+            let name = self.workspace.display(place.path()).as_os_str().as_bytes().to_vec();
+            finder.search(Ok(open.file), |_| name);
+            finders.push(finder);
+        } else {
+            for place in &self.places {
+                let options = Options {
+                    respect: self.respect,
+                    never: NEVER,
+                    visit_ignored: false,
+                    enter: None,
+                    recursive: true,
+                };
+                let (found, report) =
+                    walk(&self.workspace, place, options, &cx.cancel, || Finder::new(&self, place))?;
+                finders.extend(found);
+                reports.push(report);
+            }
+        }
+        if let Some(e) = finders.iter_mut().find_map(|f| f.failed.take()) {
+            return Err(e);
+        }
+        Ok(self.answer(finders, &reports))
+    }
+}
+
+impl Call {
+    fn answer(&self, finders: Vec<Finder<'_>>, reports: &[Report]) -> ToolResult {
+        let binary: u64 = finders.iter().map(|f| f.binary).sum();
+        let unreadable: u64 = finders.iter().map(|f| f.unreadable).sum();
+        let mut cut = finders.iter().any(|f| f.cut);
+        let mut files: Vec<Matched> = finders.into_iter().flat_map(|f| f.files).collect();
+        files.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        let mut body = String::new();
+        let (mut matches, mut shown_files) = (0, 0);
+        for file in &files {
+            if self.form == Form::Lines && (matches >= self.most || body.len() > MOST_BYTES) {
+                cut = true;
+                break;
+            }
+            shown_files += 1;
+            let name = show_name(&file.name);
+            match self.form {
+                Form::Names => {
+                    matches += 1;
+                    body.push_str(&format!("{name}\n"));
+                }
+                Form::Counts => {
+                    matches += file.hits.count;
+                    body.push_str(&format!("{name}: {}\n", file.hits.count));
+                }
+                Form::Lines => {
+                    let room = self.most - matches;
+                    matches += push_file(&mut body, &name, &file.hits, room);
+                    cut |= file.hits.count > room;
+                }
+            }
+        }
+        let per_file_cut = self.wanted.most <= self.most
+            && self.form == Form::Lines
+            && files.iter().any(|f| f.hits.is_cut);
+        let place: Vec<_> = self
+            .places
+            .iter()
+            .map(|p| show_path(self.workspace.display(p.path())).into_owned())
+            .collect();
+        let within = if self.places[0].path() == self.workspace.root() && place.len() == 1 {
+            "in the workspace directory".to_owned()
+        } else {
+            format!("in path \"{}\"", place.join("\" and \""))
+        };
+        let filter =
+            self.filter.as_ref().map(|f| format!(" (filter: \"{f}\")")).unwrap_or_default();
+        let mut text = if shown_files == 0 {
+            format!("No matches found for pattern \"{}\" {within}{filter}.", self.pattern)
+        } else if self.form == Form::Names {
+            format!("Found {matches} file(s) with matches for pattern \"{}\" {within}{filter}:\n", self.pattern)
+        } else {
+            let noun = if matches == 1 { "match" } else { "matches" };
+            let limited = if cut {
+                format!(" (results limited to the first {matches}; narrow the search to see others)")
+            } else {
+                String::new()
+            };
+            format!("Found {matches} {noun} for pattern \"{}\" {within}{filter}{limited}:\n", self.pattern)
+        };
+        if shown_files > 0 && self.form == Form::Lines {
+            text.push_str("---\n");
+        }
+        text.push_str(body.trim_end_matches('\n'));
+        let mut notes = Vec::new();
+        if let Some(note) = &self.query.note {
+            notes.push(format!("In the pattern {note}."));
+        }
+        if per_file_cut {
+            notes.push(format!("At most {} matches of each file are shown.", self.wanted.most));
+        }
+        if binary > 0 {
+            notes.push(format!("{} with matches not shown.", super::counted(binary as usize, "binary file")));
+        }
+        if unreadable > 0 {
+            notes.push(format!("{} could not be read.", super::counted(unreadable as usize, "file")));
+        }
+        for note in notes {
+            text.push_str(&format!("\n({note})"));
+        }
+        super::push_unreadable(&mut text, reports);
+        let summary = format!("Found {}", super::counted(matches as usize, "match"));
+        ToolResult::text(text)
+            .with_display(summary)
+            .with_data("matches", matches)
+            .with_data("files", shown_files)
+            .with_data("limited", cut)
+    }
+}
+
+/// Appends the lines of one file, up to `room` matches; gives back how many.
+fn push_file(body: &mut String, name: &str, hits: &Hits, room: u64) -> u64 {
+    use std::fmt::Write;
+    body.push_str("File: ");
+    body.push_str(name);
+    body.push('\n');
+    let mut matches = 0;
+    let mut previous = None;
+    for line in &hits.lines {
+        if line.is_match {
+            if matches == room {
+                break;
+            }
+            matches += 1;
+        }
+        // A gap between groups of context lines is marked, as grep does.
+        if hits.lines.len() as u64 > hits.count && previous.is_some_and(|n| n + 1 < line.number) {
+            body.push_str("--\n");
+        }
+        previous = Some(line.number);
+        let sign = if line.is_match { ':' } else { '-' };
+        // Writing to a string does not fail.
+        let _ = writeln!(body, "L{}{sign} {}", line.number, &hits.text[line.text.0..line.text.1]);
+    }
+    body.push_str("---\n");
+    matches
+}

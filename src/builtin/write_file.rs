@@ -1,0 +1,199 @@
+//! `write_file`: the whole content of one file.
+
+use super::Spec;
+use crate::tool::{
+    Args, Confirmation, ConfirmationDetails, Context, Display, ErrorKind, FileDiff, Kind, Location,
+    Schema, ToolError, ToolInvocation, ToolResult,
+};
+use crate::workspace::edit::diff_texts;
+use crate::workspace::text::{
+    Content, Encoding, LineEnding, SAMPLE_BYTES, detect, to_crlf, uniform_line_ending,
+};
+use crate::workspace::write::Target;
+use crate::workspace::{Place, Workspace, show_path};
+use serde::Deserialize;
+use std::io::{Read, Write};
+use std::sync::Arc;
+
+/// A present file up to this size is compared with the new content.
+const DIFF_BYTES: u64 = 4 * 1024 * 1024;
+
+pub(super) const SPEC: Spec = Spec {
+    name: "write_file",
+    display_name: "WriteFile",
+    description: "Writes the whole content of one file of the project, making it and missing \
+        directories where needed, overwriting what was there. Permissions, encoding, byte-order \
+        mark and uniform CRLF line ends of an existing file are kept. For changing part of a file \
+        use replace.",
+    kind: Kind::Edit,
+    schema: include_str!("declarations/write_file.json"),
+    aliases: &["WriteFileTool"],
+    renamed: &[("absolute_path", "file_path"), ("path", "file_path")],
+    undeclared: &[],
+    build,
+};
+
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Params {
+    /// Path of the file: absolute, or relative to the project's root.
+    file_path: String,
+    /// All of the file's new content.
+    content: String,
+}
+
+struct Call {
+    workspace: Arc<Workspace>,
+    place: Place,
+    content: String,
+}
+
+fn build(
+    args: Args,
+    schema: &Schema,
+    workspace: &Arc<Workspace>,
+) -> Result<Box<dyn ToolInvocation>, ToolError> {
+    let params: Params = args.parse(schema)?;
+    Ok(Box::new(Call {
+        place: workspace.locate(&params.file_path)?,
+        workspace: Arc::clone(workspace),
+        content: params.content,
+    }))
+}
+
+/// What will be written, and what for.
+struct Plan {
+    bytes: Vec<u8>,
+    encoding: Encoding,
+    /// Empty for a new file; `None` where the present content is too large or no text.
+    old_text: Option<String>,
+}
+
+impl Call {
+    /// Brings the content into the form of the present file.
+    fn plan(&self, target: &Target) -> Result<Plan, ToolError> {
+        let fresh = |old_text| Plan {
+            bytes: self.content.clone().into_bytes(),
+            encoding: Encoding::Utf8 { bom: false },
+            old_text,
+        };
+        let Some(current) = &target.current else {
+            return Ok(fresh(Some(String::new())));
+        };
+        let fail = |e: std::io::Error| crate::workspace::io_error(&e, self.place.path());
+        let limit = if current.size() > DIFF_BYTES {
+            SAMPLE_BYTES as u64
+        } else {
+            DIFF_BYTES
+        };
+        let mut old = Vec::new();
+        let file = &current.file;
+        file.take(limit).read_to_end(&mut old).map_err(fail)?;
+        let whole = current.size() <= DIFF_BYTES;
+        let Content::Text(encoding) = detect(&old, whole) else {
+            return Ok(fresh(None));
+        };
+        let old_text = encoding.decode(&old).into_owned();
+        let mut content = self.content.as_str();
+        let crlf;
+        if uniform_line_ending(&old_text) == Some(LineEnding::Crlf) && !content.contains('\r') {
+            crlf = to_crlf(content);
+            content = &crlf;
+        }
+        let content = content.strip_prefix('\u{feff}').unwrap_or(content);
+        let keeps_mark = encoding != Encoding::Utf8 { bom: false };
+        let mut bytes = if keeps_mark {
+            encoding.mark().to_vec()
+        } else if self.content.starts_with('\u{feff}') {
+            "\u{feff}".as_bytes().to_vec()
+        } else {
+            Vec::new()
+        };
+        let encoded = encoding.encode(content).map_err(|c| {
+            ToolError::new(
+                ErrorKind::FileWriteFailure,
+                format!(
+                    "{} is encoded in {}, which has no character {c:?}; nothing was written.",
+                    self.place.path().display(),
+                    encoding.name()
+                ),
+            )
+            .with_hint("Leave that character out, or convert the file to UTF-8 first.")
+        })?;
+        bytes.extend_from_slice(&encoded);
+        Ok(Plan {
+            bytes,
+            encoding,
+            old_text: whole.then_some(old_text),
+        })
+    }
+
+    fn diff(&self, plan: &Plan, is_new: bool) -> FileDiff {
+        let name = self.place.name().to_string_lossy().into_owned();
+        let new = plan.encoding.decode(&plan.bytes);
+        let Some(old) = &plan.old_text else {
+            return FileDiff {
+                file_name: name,
+                new_content: Some(new.into_owned()),
+                ..FileDiff::default()
+            };
+        };
+        let (file_diff, diff_stat) = diff_texts(old, &new, &name);
+        FileDiff {
+            file_diff,
+            file_name: name,
+            original_content: (!is_new).then(|| old.clone()),
+            new_content: Some(new.into_owned()),
+            diff_stat,
+        }
+    }
+}
+
+impl ToolInvocation for Call {
+    fn describe(&self) -> String {
+        format!("Writes `{}`", show_path(self.workspace.display(self.place.path())))
+    }
+
+    fn locations(&self) -> Vec<Location> {
+        vec![Location {
+            path: self.place.path().to_owned(),
+            line: None,
+        }]
+    }
+
+    fn confirmation(&self, cx: &Context) -> Result<Confirmation, ToolError> {
+        let target = self.workspace.target(&self.place, &cx.cancel)?;
+        let diff = self.diff(&self.plan(&target)?, target.current.is_none());
+        Ok(Confirmation::Ask(ConfirmationDetails::Edit {
+            title: self.describe(),
+            file_name: diff.file_name,
+            file_path: self.place.path().display().to_string(),
+            file_diff: diff.file_diff,
+            original_content: diff.original_content,
+            new_content: diff.new_content.unwrap_or_default(),
+        }))
+    }
+
+    fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
+        let target = self.workspace.target(&self.place, &cx.cancel)?;
+        let is_new = target.current.is_none();
+        let plan = self.plan(&target)?;
+        cx.cancel.check()?;
+        target.commit(&self.place, |file| file.write_all(&plan.bytes))?;
+        let path = show_path(self.place.path()).into_owned();
+        let done = if is_new { "Created" } else { "Overwrote" };
+        let kept = if plan.encoding.is_utf8() {
+            String::new()
+        } else {
+            format!(" in {}, the encoding it had", plan.encoding.name())
+        };
+        let text = format!("{done} {path} ({} bytes{kept}).", plan.bytes.len());
+        let mut result = ToolResult::text(text)
+            .with_data("created", is_new)
+            .with_data("bytes", plan.bytes.len());
+        if cx.wants_display {
+            result.return_display = Display::FileDiff(Box::new(self.diff(&plan, is_new)));
+        }
+        Ok(result)
+    }
+}

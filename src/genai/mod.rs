@@ -1,0 +1,98 @@
+//! The Gemini API's wire types that a tool meets: parts, content and declarations.
+//!
+//! Field names and shapes follow the public `v1beta` API. Requests, streaming and
+//! authentication are not here.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// One part of a message: text, media, a call or a response to a call.
+///
+/// Exactly one of the optional fields is normally set. Fields that this crate does not
+/// know are kept in [`Part::other`], so that a part goes back unharmed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Part {
+    /// Plain text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Media in the message itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inline_data: Option<Blob>,
+    /// Media by address, as `{mimeType, fileUri}`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file_data: Option<Value>,
+    /// The answer to a call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub function_response: Option<FunctionResponse>,
+    /// Everything else, as it came.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+impl Part {
+    /// A part that holds only text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self {
+            text: Some(text.into()),
+            ..Self::default()
+        }
+    }
+
+    /// A part that holds media; `data` is base64.
+    pub fn inline_data(mime_type: impl Into<String>, data: String) -> Self {
+        Self {
+            inline_data: Some(Blob {
+                mime_type: mime_type.into(),
+                data,
+            }),
+            ..Self::default()
+        }
+    }
+}
+
+/// Media in a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Blob {
+    /// For example `image/png`.
+    pub mime_type: String,
+    /// The bytes in base64 with padding.
+    pub data: String,
+}
+
+/// The answer to a function call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FunctionResponse {
+    /// The call's id, where the caller gave one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The tool's name.
+    pub name: String,
+    /// `{"output": …}` or `{"error": …}`.
+    pub response: Value,
+    /// Media that belong to the answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
+}
+
+/// One message of a conversation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Content {
+    /// `user` or `model`.
+    pub role: String,
+    /// What the message holds.
+    pub parts: Vec<Part>,
+}
+
+/// What a model is told about a tool.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FunctionDeclaration<'a> {
+    /// Unique; `[A-Za-z_][A-Za-z0-9_.-]{0,62}`.
+    pub name: &'a str,
+    /// Written for a model to act on.
+    pub description: &'a str,
+    /// JSON Schema. Gemini CLI reads this key only and drops a `parameters` key silently.
+    pub parameters_json_schema: &'a crate::tool::Schema,
+}

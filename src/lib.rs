@@ -1,0 +1,21 @@
+//! Gemini CLI's tools as a library, and the base of the commands `get_tools` and `call_tool`.
+//!
+//! The map of the house; dependencies point downwards only:
+//!
+//! - [`answer`]: from a result to the JSON that a host reads.
+//! - [`registry`]: every tool by name.
+//! - [`builtin`]: the built-in tools, one file each.
+//! - [`settings`]: Gemini CLI's `settings.json`, as far as tools obey it.
+//! - [`workspace`]: the only door to the file system.
+//! - [`tool`]: what a tool is.
+//! - [`genai`]: the Gemini wire.
+
+pub mod answer;
+pub mod builtin;
+pub mod genai;
+pub mod registry;
+pub mod settings;
+pub mod tool;
+pub mod workspace;
+
+pub use registry::ToolRegistry;

@@ -1,0 +1,378 @@
+//! Every tool by name: registering, looking up, listing, running with tail calls.
+
+use crate::tool::{Args, Context, ErrorKind, Tool, ToolError, ToolInvocation, ToolResult};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What Gemini CLI 0.61 puts before the name of a discovered tool.
+const DISCOVERED_PREFIX: &str = "discovered_tool_";
+
+/// The longest chain of tail calls.
+const MAX_TAIL_CALLS: usize = 10;
+
+/// The tools that can be called, by name.
+///
+/// ```
+/// use gemini_tools::ToolRegistry;
+/// use gemini_tools::tool::*;
+///
+/// struct Shout(Schema);
+/// struct Call(String);
+///
+/// impl Tool for Shout {
+///     fn name(&self) -> &str { "shout" }
+///     fn display_name(&self) -> &str { "Shout" }
+///     fn description(&self) -> &str { "Gives the text in capitals." }
+///     fn kind(&self) -> Kind { Kind::Think }
+///     fn parameters(&self) -> &Schema { &self.0 }
+///     fn build(&self, args: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {
+///         #[derive(serde::Deserialize)]
+///         struct Params { text: String }
+///         Ok(Box::new(Call(args.parse::<Params>(&self.0)?.text)))
+///     }
+/// }
+///
+/// impl ToolInvocation for Call {
+///     fn describe(&self) -> String { format!("Shouts {:?}", self.0) }
+///     fn locations(&self) -> Vec<Location> { Vec::new() }
+///     fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> { Ok(Confirmation::NotNeeded) }
+///     fn run(self: Box<Self>, _: &Context) -> Result<ToolResult, ToolError> {
+///         Ok(ToolResult::text(self.0.to_uppercase()))
+///     }
+/// }
+///
+/// let mut registry = ToolRegistry::default();
+/// let schema = serde_json::json!({"type":"object","required":["text"],"properties":{"text":{"type":"string"}}});
+/// registry.register(Shout(Schema::from_value(schema)))?;
+/// let result = registry.execute("shout", serde_json::json!({"text":"hi"}), &Context::default())?;
+/// assert_eq!(result.llm_content, LlmContent::Text("HI".into()));
+/// # Ok::<(), ToolError>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct ToolRegistry {
+    tools: BTreeMap<String, Arc<dyn Tool>>,
+}
+
+impl std::fmt::Debug for ToolRegistry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.tools.keys()).finish()
+    }
+}
+
+impl ToolRegistry {
+    /// Adds a tool.
+    ///
+    /// # Errors
+    ///
+    /// `invalid_tool_params` where the name is taken or not valid for the Gemini API.
+    pub fn register(&mut self, tool: impl Tool + 'static) -> Result<(), ToolError> {
+        let name = tool.name().to_owned();
+        if self.tools.contains_key(&name) {
+            return Err(ToolError::invalid(format!(
+                "A tool named {name} is registered already."
+            ))
+            .with_hint("Unregister it first, or replace it."));
+        }
+        self.replace(tool).map(drop)
+    }
+
+    /// Adds a tool, or puts it in the place of the one with its name, which is given back.
+    ///
+    /// # Errors
+    ///
+    /// `invalid_tool_params` where the name is not valid for the Gemini API.
+    pub fn replace(
+        &mut self,
+        tool: impl Tool + 'static,
+    ) -> Result<Option<Arc<dyn Tool>>, ToolError> {
+        let name = tool.name().to_owned();
+        if !is_valid_name(&name) {
+            return Err(ToolError::invalid(format!(
+                "{name:?} is not a valid tool name."
+            ))
+            .with_hint("Use up to 63 of A-Z a-z 0-9 _ . - and begin with a letter or _."));
+        }
+        Ok(self.tools.insert(name, Arc::new(tool)))
+    }
+
+    /// Takes a tool out.
+    pub fn unregister(&mut self, name: &str) -> Option<Arc<dyn Tool>> {
+        self.tools.remove(name)
+    }
+
+    /// Finds a tool by its name, by an alias, or by either with the prefix that Gemini CLI
+    /// puts before discovered tools.
+    pub fn get(&self, name: &str) -> Option<&dyn Tool> {
+        let exact = |name: &str| {
+            self.tools.get(name).or_else(|| {
+                self.tools
+                    .values()
+                    .find(|tool| tool.aliases().contains(&name))
+            })
+        };
+        exact(name)
+            .or_else(|| exact(name.strip_prefix(DISCOVERED_PREFIX)?))
+            .map(AsRef::as_ref)
+    }
+
+    /// [`ToolRegistry::get`], with an error that names the nearest tools.
+    ///
+    /// # Errors
+    ///
+    /// `tool_not_registered`.
+    pub fn require(&self, name: &str) -> Result<&dyn Tool, ToolError> {
+        self.get(name).ok_or_else(|| {
+            let near = self.near(name);
+            let hint = if near.is_empty() {
+                let all: Vec<_> = self.tools.keys().map(String::as_str).collect();
+                format!("The tools are: {}.", all.join(", "))
+            } else {
+                format!("Did you mean {}?", near.join(" or "))
+            };
+            ToolError::new(
+                ErrorKind::ToolNotRegistered,
+                format!("There is no tool named {name:?}."),
+            )
+            .with_hint(hint)
+        })
+    }
+
+    /// Up to three names that are near `name`, the nearest first.
+    pub fn near(&self, name: &str) -> Vec<&str> {
+        let wanted = name
+            .strip_prefix(DISCOVERED_PREFIX)
+            .unwrap_or(name)
+            .to_lowercase()
+            .replace('-', "_");
+        let mut scored: Vec<(f64, &str)> = self
+            .tools
+            .values()
+            .flat_map(|tool| {
+                let own = tool.name();
+                std::iter::once(own)
+                    .chain(tool.aliases().iter().copied())
+                    .chain(std::iter::once(tool.display_name()))
+                    .map(move |spelling| (spelling, own))
+            })
+            .map(|(spelling, own)| (likeness(&wanted, &spelling.to_lowercase()), own))
+            .filter(|(score, _)| *score >= 0.72)
+            .collect();
+        scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+        let mut names: Vec<&str> = Vec::new();
+        for (_, own) in scored {
+            if !names.contains(&own) {
+                names.push(own);
+            }
+        }
+        names.truncate(3);
+        names
+    }
+
+    /// All tools, sorted by name.
+    pub fn iter(&self) -> impl Iterator<Item = &dyn Tool> {
+        self.tools.values().map(AsRef::as_ref)
+    }
+
+    /// Keeps only the tools that `keep` wants.
+    pub fn retain(&mut self, mut keep: impl FnMut(&dyn Tool) -> bool) {
+        self.tools.retain(|_, tool| keep(tool.as_ref()));
+    }
+
+    /// Looks a tool up and checks the arguments, without running anything.
+    ///
+    /// # Errors
+    ///
+    /// `tool_not_registered`, `invalid_tool_params`, or what the tool's own checks give.
+    pub fn build(
+        &self,
+        name: &str,
+        args: Args,
+        cx: &Context,
+    ) -> Result<Box<dyn ToolInvocation>, ToolError> {
+        let tool = self.require(name)?;
+        crate::tool::catch(tool.name(), || tool.build(args, cx))
+    }
+
+    /// Checks and runs a call. A tail call that the result asks for runs at once, and its
+    /// result takes the place of the first.
+    ///
+    /// # Errors
+    ///
+    /// What the tool gives; `execution_failed` where tail calls don't come to an end.
+    pub fn execute(&self, name: &str, args: Value, cx: &Context) -> Result<ToolResult, ToolError> {
+        let mut name = name.to_owned();
+        let mut args = args;
+        for _ in 0..=MAX_TAIL_CALLS {
+            let tool = self.require(&name)?;
+            let mut result = crate::tool::validate_build_execute(tool, args, cx)?;
+            let Some(next) = result.tail_tool_call_request.take() else {
+                return Ok(result);
+            };
+            cx.cancel.check()?;
+            name = next.name;
+            args = Value::Object(next.args);
+        }
+        Err(ToolError::new(
+            ErrorKind::ExecutionFailed,
+            format!("The tail calls did not end after {MAX_TAIL_CALLS}; the last asked for {name}."),
+        ))
+    }
+}
+
+/// `[A-Za-z_][A-Za-z0-9_.-]{0,62}`.
+fn is_valid_name(name: &str) -> bool {
+    let mut bytes = name.bytes();
+    name.len() <= 63
+        && bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
+        && bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'))
+}
+
+/// How alike two names are, from 0 to 1, also where words are swapped or missing.
+fn likeness(a: &str, b: &str) -> f64 {
+    let words = |s: &str| -> Vec<String> {
+        let mut words: Vec<_> = s.split('_').map(str::to_owned).collect();
+        words.sort();
+        words
+    };
+    let (wa, wb) = (words(a), words(b));
+    let shared = wa.iter().filter(|w| wb.contains(w)).count();
+    let overlap = shared as f64 / wa.len().max(wb.len()) as f64;
+    let sorted = strsim::normalized_damerau_levenshtein(&wa.join("_"), &wb.join("_"));
+    strsim::normalized_damerau_levenshtein(a, b)
+        .max(sorted)
+        .max(if shared > 0 { 0.5 + overlap / 2.0 } else { 0.0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ToolRegistry, is_valid_name};
+    use crate::tool::{
+        Args, Confirmation, Context, ErrorKind, Kind, LlmContent, Location, Schema,
+        TailToolCallRequest, Tool, ToolError, ToolInvocation, ToolResult,
+    };
+    use serde_json::{Map, json};
+
+    struct Chain {
+        name: &'static str,
+        next: Option<&'static str>,
+        schema: Schema,
+    }
+
+    fn chain(name: &'static str, next: Option<&'static str>) -> Chain {
+        Chain {
+            name,
+            next,
+            schema: Schema::from_static(r#"{"type":"object"}"#),
+        }
+    }
+
+    struct Call(&'static str, Option<&'static str>);
+
+    impl Tool for Chain {
+        fn name(&self) -> &str {
+            self.name
+        }
+        fn display_name(&self) -> &str {
+            self.name
+        }
+        fn description(&self) -> &str {
+            "For a test."
+        }
+        fn kind(&self) -> Kind {
+            Kind::Other
+        }
+        fn parameters(&self) -> &Schema {
+            &self.schema
+        }
+        fn build(&self, _: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {
+            Ok(Box::new(Call(self.name, self.next)))
+        }
+    }
+
+    impl ToolInvocation for Call {
+        fn describe(&self) -> String {
+            self.0.to_owned()
+        }
+        fn locations(&self) -> Vec<Location> {
+            Vec::new()
+        }
+        fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {
+            Ok(Confirmation::NotNeeded)
+        }
+        fn run(self: Box<Self>, _: &Context) -> Result<ToolResult, ToolError> {
+            assert_ne!(self.0, "panics", "as asked");
+            let mut result = ToolResult::text(self.0);
+            result.tail_tool_call_request = self.1.map(|name| TailToolCallRequest {
+                name: name.to_owned(),
+                args: Map::new(),
+            });
+            Ok(result)
+        }
+    }
+
+    fn registry() -> ToolRegistry {
+        let mut registry = ToolRegistry::default();
+        for tool in [
+            chain("first", Some("last")),
+            chain("last", None),
+            chain("loops", Some("loops")),
+            chain("panics", None),
+        ] {
+            registry.register(tool).expect("a new name");
+        }
+        registry
+    }
+
+    #[test]
+    fn a_tail_call_takes_the_place_of_the_first_result() {
+        let result = registry()
+            .execute("first", json!({}), &Context::default())
+            .expect("ends");
+        assert_eq!(result.llm_content, LlmContent::Text("last".to_owned()));
+    }
+
+    #[test]
+    fn tail_calls_that_do_not_end_are_an_error() {
+        let error = registry()
+            .execute("loops", json!({}), &Context::default())
+            .expect_err("never ends");
+        assert_eq!(error.kind, ErrorKind::ExecutionFailed);
+    }
+
+    #[test]
+    fn a_panic_becomes_an_error() {
+        let error = registry()
+            .execute("panics", json!({}), &Context::default())
+            .expect_err("panics");
+        assert_eq!(error.kind, ErrorKind::UnhandledException);
+        assert!(error.message.contains("panics"), "{error}");
+    }
+
+    #[test]
+    fn a_name_can_be_taken_once_but_replaced_and_removed() {
+        let mut registry = registry();
+        assert!(registry.register(chain("last", None)).is_err());
+        assert!(registry.replace(chain("last", None)).expect("valid").is_some());
+        assert!(registry.unregister("last").is_some());
+        assert!(registry.get("last").is_none());
+        assert!(registry.register(chain("9lives", None)).is_err());
+    }
+
+    #[test]
+    fn the_hosts_prefix_is_accepted_and_misses_name_the_nearest() {
+        let registry = registry();
+        assert_eq!(registry.get("discovered_tool_last").expect("found").name(), "last");
+        assert_eq!(registry.near("lsat"), ["last"]);
+        let error = registry.require("zzzzzz").err().expect("unknown");
+        assert!(error.to_string().contains("first, last, loops, panics"), "{error}");
+    }
+
+    #[test]
+    fn names_follow_the_api() {
+        assert!(is_valid_name("a.b-c_1") && is_valid_name("_x"));
+        for bad in ["", "1a", "a b", "é", &"x".repeat(64)] {
+            assert!(!is_valid_name(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Gemini CLI's `settings.json`, as far as tools obey it.
+//!
+//! The user's file (`~/.gemini/settings.json`) is read first, then the project's
+//! (`.gemini/settings.json` in the current directory). Comments are allowed. What would widen
+//! the reach of tools counts in the user's file only: a project, or a model that edits the
+//! project's file, must not give itself more.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// The answer's limit where the settings say nothing, in characters.
+const DEFAULT_LIMIT_CHARS: usize = 40_000;
+
+/// What the settings say about tools.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Only these tools, where given (`tools.core`, before 0.3 `coreTools`). The project's
+    /// list takes the place of the user's, as in Gemini CLI.
+    pub core: Option<Vec<String>>,
+    /// Not these (`tools.exclude`, `excludeTools`); both files' lists count.
+    pub exclude: Vec<String>,
+    /// `tools.truncateToolOutputThreshold`.
+    pub truncate_threshold: Option<i64>,
+    /// `context.includeDirectories` (`includeDirectories`) of the user's file.
+    pub include_directories: Vec<PathBuf>,
+    /// Files that could not be understood, with the reason.
+    pub problems: Vec<String>,
+}
+
+impl Settings {
+    /// Reads both files; `home` is the user's home directory.
+    pub fn load(home: Option<&Path>, root: &Path) -> Self {
+        let mut settings = Self::default();
+        let user = home.map(|home| home.join(".gemini/settings.json"));
+        let project = root.join(".gemini/settings.json");
+        if let Some(user) = user.filter(|user| *user != project) {
+            settings.add(&user, true, home);
+        }
+        settings.add(&project, false, home);
+        settings
+    }
+
+    fn add(&mut self, path: &Path, is_users: bool, home: Option<&Path>) {
+        let Ok(text) = std::fs::read_to_string(path) else {
+            return;
+        };
+        let value: Value = match jsonc_parser::parse_to_serde_value(&text, &Default::default()) {
+            Ok(value) => value,
+            Err(e) => {
+                self.problems.push(format!("{}: {e}", path.display()));
+                return;
+            }
+        };
+        let strings = |value: Option<&Value>| -> Option<Vec<String>> {
+            let list = value?.as_array()?;
+            Some(list.iter().filter_map(Value::as_str).map(str::to_owned).collect())
+        };
+        let tools = value.get("tools");
+        let tool = |new: &str, old: &str| tools.and_then(|t| t.get(new)).or_else(|| value.get(old));
+        if let Some(core) = strings(tool("core", "coreTools")) {
+            self.core = Some(core);
+        }
+        self.exclude.extend(strings(tool("exclude", "excludeTools")).unwrap_or_default());
+        if let Some(n) = tool("truncateToolOutputThreshold", "truncateToolOutputThreshold")
+            .and_then(Value::as_i64)
+        {
+            self.truncate_threshold = Some(n);
+        }
+        if is_users {
+            let listed = value
+                .get("context")
+                .and_then(|c| c.get("includeDirectories"))
+                .or_else(|| value.get("includeDirectories"));
+            let expand = |dir: String| match (dir.strip_prefix("~/"), home) {
+                (Some(rest), Some(home)) => home.join(rest),
+                _ => PathBuf::from(dir),
+            };
+            let dirs = strings(listed).unwrap_or_default();
+            self.include_directories.extend(dirs.into_iter().map(expand));
+        }
+    }
+
+    /// The most characters of an answer; `None` where the settings switch the limit off.
+    pub fn limit_chars(&self) -> Option<usize> {
+        match self.truncate_threshold {
+            None => Some(DEFAULT_LIMIT_CHARS),
+            Some(n) if n <= 0 => None,
+            Some(n) => usize::try_from(n).ok(),
+        }
+    }
+
+    /// Whether the settings let a tool be used. `names` are all names it goes by: Gemini
+    /// CLI's settings may hold the tool's name, the name of its class, or the name of a
+    /// discovered tool. Entries such as `run_shell_command(git)` restrict a tool's calls:
+    /// in `core` they let the tool be, in `exclude` they don't take it away.
+    pub fn allows(&self, names: &[&str]) -> bool {
+        let is = |entry: &String| {
+            let entry = entry.strip_prefix("discovered_tool_").unwrap_or(entry);
+            names.contains(&entry)
+        };
+        let is_some_call = |entry: &String| {
+            entry.split_once('(').is_some_and(|(name, _)| names.contains(&name.trim()))
+        };
+        !self.exclude.iter().any(is)
+            && self
+                .core
+                .as_ref()
+                .is_none_or(|core| core.iter().any(|entry| is(entry) || is_some_call(entry)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Settings;
+    use std::path::Path;
+
+    fn load(user: &str, project: &str) -> Settings {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (home, root) = (dir.path().join("home"), dir.path().join("root"));
+        for (at, text) in [(&home, user), (&root, project)] {
+            std::fs::create_dir_all(at.join(".gemini")).expect("made");
+            std::fs::write(at.join(".gemini/settings.json"), text).expect("written");
+        }
+        Settings::load(Some(&home), &root)
+    }
+
+    #[test]
+    fn both_files_and_both_spellings_count() {
+        let s = load(
+            r#"{ "excludeTools": ["glob"], // why
+                 "context": {"includeDirectories": ["~/lib"]} }"#,
+            r#"{ "tools": {"exclude": ["ReadFileTool"], "core": ["read_file","glob","run_shell_command(ls)"],
+                 "truncateToolOutputThreshold": 7}, "context": {"includeDirectories": ["/etc"]} }"#,
+        );
+        assert!(!s.allows(&["glob"]) && !s.allows(&["read_file", "ReadFileTool"]));
+        assert!(s.allows(&["run_shell_command"]) && !s.allows(&["replace"]));
+        assert_eq!(s.limit_chars(), Some(7));
+        assert_eq!(s.include_directories.len(), 1, "a project can't widen the workspace");
+        assert!(s.include_directories[0].ends_with("home/lib"));
+    }
+
+    #[test]
+    fn a_broken_file_is_a_problem_not_a_failure() {
+        let s = load("{", "[]");
+        assert_eq!(s.problems.len(), 1);
+        assert!(s.allows(&["glob"]));
+        assert_eq!(Settings::load(None, Path::new("/nonexistent")), Settings::default());
+    }
+}

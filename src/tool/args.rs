@@ -1,0 +1,92 @@
+//! The arguments of a call, before they are checked.
+
+use super::{Schema, ToolError};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+/// The key that Gemini CLI 0.61 adds to every tool's schema and passes through.
+const HOST_KEYS: [&str; 1] = ["wait_for_previous"];
+
+/// A JSON object of arguments.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Args(Map<String, Value>);
+
+impl Args {
+    /// Takes a JSON value, which must be an object.
+    ///
+    /// # Errors
+    ///
+    /// `invalid_tool_params` for any other value.
+    pub fn from_value(value: Value) -> Result<Self, ToolError> {
+        match value {
+            Value::Object(map) => Ok(Self(map)),
+            other => Err(ToolError::invalid(format!(
+                "The arguments must be one JSON object, but they are {}.",
+                super::schema::describe(&other)
+            ))
+            .with_hint(r#"Give an object such as {"path":"src"}."#)),
+        }
+    }
+
+    /// The arguments by name.
+    pub fn as_map(&self) -> &Map<String, Value> {
+        &self.0
+    }
+
+    /// Adds or replaces one argument.
+    pub fn insert(&mut self, name: impl Into<String>, value: Value) {
+        self.0.insert(name.into(), value);
+    }
+
+    /// Gives arguments that came under another name the name of the declaration. A value
+    /// under the declared name wins.
+    pub fn rename(&mut self, aliases: &[(&str, &str)]) {
+        for (alias, name) in aliases {
+            if let Some(value) = self.0.remove(*alias) {
+                self.0.entry(*name).or_insert(value);
+            }
+        }
+    }
+
+    /// Arguments that neither the schema, `also` nor the host knows.
+    pub fn unknown(&self, schema: &Schema, also: &[&str]) -> Vec<&str> {
+        let known = schema.value().get("properties").and_then(Value::as_object);
+        self.0
+            .keys()
+            .map(String::as_str)
+            .filter(|key| {
+                !HOST_KEYS.contains(key)
+                    && !also.contains(key)
+                    && !known.is_some_and(|k| k.contains_key(*key))
+            })
+            .collect()
+    }
+
+    /// Checks the arguments against `schema` and turns them into `P`.
+    ///
+    /// # Errors
+    ///
+    /// `invalid_tool_params`, naming the argument and what was expected.
+    pub fn parse<P: DeserializeOwned>(self, schema: &Schema) -> Result<P, ToolError> {
+        let value = Value::Object(self.0);
+        schema.validate(&value)?;
+        serde_path_to_error::deserialize(value).map_err(|e| {
+            let path = e.path().to_string();
+            ToolError::invalid(format!("\"{path}\" can't be used: {}.", e.into_inner()))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Args;
+    use serde_json::json;
+
+    #[test]
+    fn the_declared_name_wins_over_an_alias() {
+        let mut args = Args::from_value(json!({"path": "a", "file_path": "b"})).expect("object");
+        args.rename(&[("path", "file_path")]);
+        assert_eq!(args.as_map()["file_path"], "b");
+        assert!(!args.as_map().contains_key("path"));
+    }
+}

@@ -1,0 +1,113 @@
+//! What a person is asked before a call runs (CONTRACT: confirmation).
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Whether a call may run.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Confirmation {
+    /// It may run as it is.
+    NotNeeded,
+    /// A person must agree.
+    Ask(ConfirmationDetails),
+    /// It must not run; the reason is for the model.
+    Forbidden(String),
+}
+
+impl Confirmation {
+    /// `false`, or the details: the form that `--explain` prints.
+    pub fn to_json(&self) -> Value {
+        match self {
+            Confirmation::NotNeeded => Value::Bool(false),
+            Confirmation::Ask(details) => {
+                serde_json::to_value(details).unwrap_or(Value::Bool(true))
+            }
+            Confirmation::Forbidden(reason) => serde_json::json!({ "forbidden": reason }),
+        }
+    }
+}
+
+/// What to show the person who decides.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum ConfirmationDetails {
+    /// A file is about to change.
+    Edit {
+        /// Heading.
+        title: String,
+        /// The file's name without directories.
+        file_name: String,
+        /// Absolute.
+        file_path: String,
+        /// Unified diff.
+        file_diff: String,
+        /// Null for a new file, and for one too large to be shown whole.
+        original_content: Option<String>,
+        /// The content as it will be; only the changed region where the file is too large.
+        new_content: String,
+    },
+    /// A command is about to run.
+    Exec {
+        /// Heading.
+        title: String,
+        /// The whole line.
+        command: String,
+        /// The first program's name.
+        root_command: String,
+        /// The names of all programs that the line starts.
+        root_commands: Vec<String>,
+    },
+    /// Something else that needs a yes.
+    Info {
+        /// Heading.
+        title: String,
+        /// What is about to happen.
+        prompt: String,
+        /// Addresses that will be asked.
+        urls: Vec<String>,
+    },
+    /// A tool of an MCP server is about to run.
+    Mcp {
+        /// Heading.
+        title: String,
+        /// The server's name in the settings.
+        server_name: String,
+        /// The tool's name on the server.
+        tool_name: String,
+        /// The tool's name as declared to the model.
+        tool_display_name: String,
+    },
+}
+
+/// What the person decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConfirmationOutcome {
+    /// This call only.
+    ProceedOnce,
+    /// This and all like it.
+    ProceedAlways,
+    /// All tools of the server.
+    ProceedAlwaysServer,
+    /// All calls of the tool.
+    ProceedAlwaysTool,
+    /// After a change in the editor.
+    ModifyWithEditor,
+    /// No.
+    Cancel,
+}
+
+/// How much is asked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalMode {
+    /// Edits and commands ask.
+    #[default]
+    Default,
+    /// Edits don't ask.
+    AutoEdit,
+    /// Nothing asks.
+    Yolo,
+    /// Only reading kinds run.
+    Plan,
+}

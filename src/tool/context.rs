@@ -1,0 +1,146 @@
+//! What a running call may ask of its caller.
+
+use super::{ErrorKind, ToolError};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// Why a call must end early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interruption {
+    /// A signal, by number, or the caller's wish (`0`).
+    Cancelled(i32),
+    /// The time limit was reached.
+    TimedOut,
+}
+
+/// Tells a running call to end. Clones share their state.
+#[derive(Debug, Clone, Default)]
+pub struct Cancellation {
+    /// Zero, or one more than the signal's number. Shared with signal handlers.
+    state: Arc<AtomicUsize>,
+    deadline: Option<Instant>,
+}
+
+impl Cancellation {
+    /// One that also fires when `limit` has passed.
+    pub fn with_time_limit(limit: Duration) -> Self {
+        Self {
+            state: Arc::default(),
+            deadline: Instant::now().checked_add(limit),
+        }
+    }
+
+    /// Asks the call to end.
+    pub fn cancel(&self) {
+        self.state.store(1, Ordering::Relaxed);
+    }
+
+    /// The cell into which a signal handler stores the signal's number plus one.
+    pub fn signal_cell(&self) -> Arc<AtomicUsize> {
+        Arc::clone(&self.state)
+    }
+
+    /// Whether the call must end, and why.
+    pub fn interruption(&self) -> Option<Interruption> {
+        match self.state.load(Ordering::Relaxed) {
+            0 => self
+                .deadline
+                .is_some_and(|at| Instant::now() >= at)
+                .then_some(Interruption::TimedOut),
+            n => Some(Interruption::Cancelled(
+                i32::try_from(n - 1).unwrap_or_default(),
+            )),
+        }
+    }
+
+    /// [`Cancellation::interruption`] as an error, for `?` in loops.
+    ///
+    /// # Errors
+    ///
+    /// `cancelled` or `timeout`.
+    pub fn check(&self) -> Result<(), ToolError> {
+        match self.interruption() {
+            None => Ok(()),
+            Some(Interruption::Cancelled(_)) => Err(ToolError::new(
+                ErrorKind::Cancelled,
+                "The call was cancelled before it was done.",
+            )),
+            Some(Interruption::TimedOut) => Err(ToolError::new(
+                ErrorKind::Timeout,
+                "The call took longer than its time limit and was ended.",
+            )
+            .with_hint(
+                "Narrow it down, or raise GEMINI_TOOLS_TIMEOUT (seconds).",
+            )),
+        }
+    }
+}
+
+/// What a running tool shows before it is done.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LiveOutput {
+    /// Text so far.
+    Text(String),
+    /// A terminal's lines so far.
+    Ansi(Vec<Vec<super::AnsiToken>>),
+    /// A sub-agent's state.
+    Subagent(super::SubagentProgress),
+}
+
+/// What a call may ask of its caller: whether to go on, where live output goes, how much
+/// may be answered.
+#[derive(Clone)]
+pub struct Context {
+    /// Tells the call to end.
+    pub cancel: Cancellation,
+    /// Whether anybody will look at [`super::ToolResult::return_display`]; tools leave it
+    /// empty otherwise where it costs time.
+    pub wants_display: bool,
+    output: Option<Arc<dyn Fn(LiveOutput) + Send + Sync>>,
+}
+
+impl Default for Context {
+    fn default() -> Self {
+        Self {
+            cancel: Cancellation::default(),
+            wants_display: true,
+            output: None,
+        }
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context")
+            .field("cancel", &self.cancel)
+            .field("wants_display", &self.wants_display)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Context {
+    /// A context without live output.
+    pub fn new(cancel: Cancellation, wants_display: bool) -> Self {
+        Self {
+            cancel,
+            wants_display,
+            output: None,
+        }
+    }
+
+    /// Sends live output to `sink`.
+    #[must_use]
+    pub fn with_live_output(mut self, sink: impl Fn(LiveOutput) + Send + Sync + 'static) -> Self {
+        self.output = Some(Arc::new(sink));
+        self
+    }
+
+    /// Shows output of a call that still runs; does nothing where nobody listens.
+    pub fn update_output(&self, output: LiveOutput) {
+        if let Some(sink) = &self.output {
+            sink(output);
+        }
+    }
+}

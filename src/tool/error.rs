@@ -1,0 +1,126 @@
+//! The one error that crosses the tool boundary.
+
+use serde::Serialize;
+use std::error::Error;
+use std::fmt;
+
+/// What sort of thing went wrong; serializes to the contract's names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names are the contract's and say what they mean")]
+pub enum ErrorKind {
+    PolicyViolation,
+    InvalidToolParams,
+    Unknown,
+    UnhandledException,
+    ToolNotRegistered,
+    ExecutionFailed,
+    FileNotFound,
+    FileWriteFailure,
+    ReadContentFailure,
+    AttemptToCreateExistingFile,
+    FileTooLarge,
+    PermissionDenied,
+    NoSpaceLeft,
+    TargetIsDirectory,
+    PathNotInWorkspace,
+    SearchPathNotFound,
+    SearchPathNotADirectory,
+    EditPreparationFailure,
+    EditNoOccurrenceFound,
+    EditExpectedOccurrenceMismatch,
+    EditNoChange,
+    GlobExecutionError,
+    GrepExecutionError,
+    LsExecutionError,
+    PathIsNotADirectory,
+    McpToolError,
+    MemoryToolExecutionError,
+    ReadManyFilesSearchError,
+    ShellExecuteError,
+    DiscoveredToolExecutionError,
+    WebFetchNoUrlInPrompt,
+    WebFetchFallbackFailed,
+    WebFetchProcessingError,
+    WebSearchFailed,
+    Cancelled,
+    Timeout,
+}
+
+impl ErrorKind {
+    /// Whether a host should stop: only a full disk is beyond a model's reach.
+    pub fn is_fatal(self) -> bool {
+        self == ErrorKind::NoSpaceLeft
+    }
+
+    /// The exit status of `call_tool` for this kind.
+    pub fn exit_status(self) -> u8 {
+        match self {
+            ErrorKind::ToolNotRegistered | ErrorKind::InvalidToolParams => 2,
+            ErrorKind::PolicyViolation => 3,
+            ErrorKind::Timeout => 124,
+            ErrorKind::Cancelled => 130,
+            _ => 1,
+        }
+    }
+}
+
+/// Why a call failed, in words that a model can act on.
+#[derive(Debug)]
+pub struct ToolError {
+    /// What sort of thing went wrong.
+    pub kind: ErrorKind,
+    /// One sentence that names the path or the argument.
+    pub message: String,
+    /// What to try next.
+    pub hint: Option<String>,
+    /// What lies beneath.
+    pub source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+impl ToolError {
+    /// An error without hint or source.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            hint: None,
+            source: None,
+        }
+    }
+
+    /// Arguments that can't be used as they are.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::InvalidToolParams, message)
+    }
+
+    /// Adds what to try next.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds what lies beneath.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+}
+
+impl fmt::Display for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        match &self.hint {
+            Some(hint) => write!(f, " {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Error for ToolError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_deref().map(|e| e as _)
+    }
+}

@@ -1,0 +1,52 @@
+//! Building and running a call in one step.
+
+use super::{Args, Context, ErrorKind, Tool, ToolError, ToolResult};
+use serde_json::Value;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Builds a call and runs it.
+///
+/// # Errors
+///
+/// Whatever building or running gives.
+pub fn build_and_execute(
+    tool: &dyn Tool,
+    args: Args,
+    cx: &Context,
+) -> Result<ToolResult, ToolError> {
+    tool.build(args, cx)?.run(cx)
+}
+
+/// Checks any JSON value against the tool's schema, builds a call and runs it. A panic inside
+/// the tool becomes `unhandled_exception`; this function never panics itself.
+///
+/// # Errors
+///
+/// Whatever checking, building or running gives.
+pub fn validate_build_execute(
+    tool: &dyn Tool,
+    args: Value,
+    cx: &Context,
+) -> Result<ToolResult, ToolError> {
+    let args = Args::from_value(args)?;
+    catch(tool.name(), || build_and_execute(tool, args, cx))
+}
+
+/// Turns a panic of `f` into an error that names the tool.
+pub(crate) fn catch<T>(
+    name: &str,
+    f: impl FnOnce() -> Result<T, ToolError>,
+) -> Result<T, ToolError> {
+    catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|panic| {
+        let text = panic
+            .downcast_ref::<&str>()
+            .map(|s| (*s).to_owned())
+            .or_else(|| panic.downcast_ref::<String>().cloned())
+            .unwrap_or_else(|| "no message".to_owned());
+        Err(ToolError::new(
+            ErrorKind::UnhandledException,
+            format!("The tool {name} failed in an unforeseen way: {text}."),
+        )
+        .with_hint("This is a fault of the tool, not of the arguments; please report it."))
+    })
+}

@@ -1,0 +1,88 @@
+//! What a tool does to the world.
+
+use serde::{Deserialize, Serialize};
+
+/// The category of a tool, as in Gemini CLI's `Kind`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Reads files or data.
+    Read,
+    /// Changes files.
+    Edit,
+    /// Deletes things.
+    Delete,
+    /// Moves or renames things.
+    Move,
+    /// Looks for things.
+    Search,
+    /// Runs commands.
+    Execute,
+    /// Reasons, plans or remembers.
+    Think,
+    /// Hands work to another agent.
+    Agent,
+    /// Asks the network.
+    Fetch,
+    /// Talks to the user.
+    Communicate,
+    /// Works on a plan.
+    Plan,
+    /// Changes the mode of the session.
+    SwitchMode,
+    /// None of the others.
+    Other,
+}
+
+impl Kind {
+    /// Every kind, in the order of their definition.
+    pub const ALL: [Kind; 13] = [
+        Kind::Read,
+        Kind::Edit,
+        Kind::Delete,
+        Kind::Move,
+        Kind::Search,
+        Kind::Execute,
+        Kind::Think,
+        Kind::Agent,
+        Kind::Fetch,
+        Kind::Communicate,
+        Kind::Plan,
+        Kind::SwitchMode,
+        Kind::Other,
+    ];
+
+    /// Calls of these kinds need no confirmation and may run side by side.
+    pub fn is_read_only(self) -> bool {
+        matches!(self, Kind::Read | Kind::Search | Kind::Fetch)
+    }
+
+    /// Calls of these kinds have side effects and run one at a time.
+    pub fn is_mutator(self) -> bool {
+        matches!(self, Kind::Edit | Kind::Delete | Kind::Move | Kind::Execute)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Kind;
+
+    #[test]
+    fn no_kind_is_both_read_only_and_mutating() {
+        for kind in Kind::ALL {
+            assert!(!(kind.is_read_only() && kind.is_mutator()), "{kind:?}");
+        }
+        let count = |f: fn(Kind) -> bool| Kind::ALL.into_iter().filter(|k| f(*k)).count();
+        assert_eq!((count(Kind::is_read_only), count(Kind::is_mutator)), (3, 4));
+    }
+
+    #[test]
+    fn names_are_those_of_the_contract() {
+        let names: Vec<_> = Kind::ALL
+            .iter()
+            .map(|k| serde_json::to_value(k).expect("a string"))
+            .collect();
+        assert_eq!(names[11], "switch_mode");
+        assert_eq!(names[0], "read");
+    }
+}

@@ -1,0 +1,128 @@
+//! What a tool is: the contract between those who write tools and those who call them.
+//!
+//! The types follow Gemini CLI's tools API. Nothing here touches files, processes or the
+//! network; nothing here prints.
+
+mod args;
+mod confirmation;
+mod context;
+mod error;
+mod execute;
+mod kind;
+mod result;
+mod schema;
+
+pub use args::Args;
+pub use confirmation::{ApprovalMode, Confirmation, ConfirmationDetails, ConfirmationOutcome};
+pub use context::{Cancellation, Context, Interruption, LiveOutput};
+pub use error::{ErrorKind, ToolError};
+pub(crate) use execute::catch;
+pub use execute::{build_and_execute, validate_build_execute};
+pub use kind::Kind;
+pub use result::{
+    AnsiToken, DiffStat, Display, FileDiff, LlmContent, PartOrText, ResultError, SubagentActivity,
+    SubagentProgress, TailToolCallRequest, Todo, TodoList, TodoStatus, ToolResult,
+};
+pub use schema::Schema;
+
+use crate::genai::FunctionDeclaration;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// A tool: its declaration, and how a call of it is checked.
+///
+/// Object-safe, with run-time names and schemas, so that a built-in, a project's own script
+/// and a tool of an MCP server are the same to a caller.
+pub trait Tool: Send + Sync {
+    /// The name in declarations and calls; unique, `[A-Za-z_][A-Za-z0-9_.-]{0,62}`.
+    fn name(&self) -> &str;
+
+    /// The name for people.
+    fn display_name(&self) -> &str;
+
+    /// What the tool does and when to use it, for the model.
+    fn description(&self) -> &str;
+
+    /// What the tool does to the world; permissions and parallelism derive from it.
+    fn kind(&self) -> Kind;
+
+    /// The JSON Schema of the arguments.
+    fn parameters(&self) -> &Schema;
+
+    /// Checks the arguments and makes a call that can be described, confirmed and run.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidToolParams`] where the arguments don't fit the schema or each
+    /// other, and whatever else can be known before anything runs.
+    fn build(&self, args: Args, cx: &Context) -> Result<Box<dyn ToolInvocation>, ToolError>;
+
+    /// Other names under which the tool may be called; never printed.
+    fn aliases(&self) -> &[&str] {
+        &[]
+    }
+
+    /// Arguments that the tool would ignore, for callers who want to be told.
+    fn unknown_arguments(&self, args: &Args) -> Vec<String> {
+        args.unknown(self.parameters(), &[]).into_iter().map(str::to_owned).collect()
+    }
+
+    /// Whether [`ToolResult::return_display`] strings are markdown.
+    fn is_output_markdown(&self) -> bool {
+        true
+    }
+
+    /// Whether calls report live output through [`Context::update_output`].
+    fn can_update_output(&self) -> bool {
+        false
+    }
+
+    /// Whether calls leave the world as it was.
+    fn is_read_only(&self) -> bool {
+        self.kind().is_read_only()
+    }
+
+    /// What a model is told; `model` is the model's id where one is known, for tools whose
+    /// schema differs between models.
+    fn declaration(&self, model: Option<&str>) -> FunctionDeclaration<'_> {
+        let _ = model;
+        FunctionDeclaration {
+            name: self.name(),
+            description: self.description(),
+            parameters_json_schema: self.parameters(),
+        }
+    }
+}
+
+/// One checked call of a tool.
+pub trait ToolInvocation: Send {
+    /// What the call will do, in one line of markdown, before it runs.
+    fn describe(&self) -> String;
+
+    /// The paths that the call reads or changes.
+    fn locations(&self) -> Vec<Location>;
+
+    /// Whether a person must agree first, and what to show them.
+    ///
+    /// # Errors
+    ///
+    /// What would make the call fail, where preparing the details meets it.
+    fn confirmation(&self, cx: &Context) -> Result<Confirmation, ToolError>;
+
+    /// Runs the call to its end; `cx` carries cancellation and live output.
+    ///
+    /// # Errors
+    ///
+    /// What went wrong, in one sentence that a model can act on.
+    fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError>;
+}
+
+/// A place that a call touches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Location {
+    /// Absolute.
+    pub path: PathBuf,
+    /// One-based, where the call is about one line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+}

@@ -1,0 +1,579 @@
+//! Replacing a text in a file, byte by byte outside of the text.
+//!
+//! The file is scanned in pieces, whatever its size; nothing is decoded but the places that
+//! are shown. The text is looked for as it would be encoded in the file. Where that gives
+//! nothing, a line feed in it also stands for the file's `\r\n`.
+
+use super::OpenFile;
+use super::text::{Encoding, LineEnding, to_crlf};
+use crate::tool::{Cancellation, DiffStat, ToolError};
+use memchr::memmem::Finder;
+use similar::{ChangeTag, TextDiff};
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+/// Pieces in which a file is scanned; more only where the text itself is longer.
+const PIECE_BYTES: usize = 1024 * 1024;
+
+/// Lines around a change that a diff shows.
+const CONTEXT_LINES: usize = 3;
+
+/// No further than this is looked for the lines around a change.
+const CONTEXT_BYTES: u64 = 32 * 1024;
+
+/// Changes that a diff shows.
+const DIFF_PLACES: usize = 200;
+
+/// Where the text was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Match {
+    /// First byte.
+    pub start: u64,
+    /// After the last byte.
+    pub end: u64,
+    /// From 1.
+    pub line: u64,
+    /// How the lines end here.
+    ending: LineEnding,
+}
+
+/// The text to look for, encoded.
+struct Needle {
+    /// Its lines without their ends.
+    lines: Vec<Vec<u8>>,
+    /// The line that candidates are looked for by, and its number.
+    anchor: (usize, Finder<'static>),
+    /// From the anchor's first byte to its line's.
+    anchor_to_line: usize,
+    newline: Vec<u8>,
+    crlf: Vec<u8>,
+    encoding: Encoding,
+    longest: usize,
+}
+
+/// All places of a text in a file.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The places, in order, without overlap.
+    pub matches: Vec<Match>,
+    /// Whether a line feed in the text had to stand for `\r\n`.
+    pub by_line_ending: bool,
+}
+
+/// The edit can't be expressed in the file's encoding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unmappable(pub char);
+
+/// Finds every place of `old` in a file.
+///
+/// # Errors
+///
+/// `Ok(Err(_))` where the file's encoding can't hold the text; else what the system says.
+pub fn find(
+    open: &OpenFile,
+    path: &Path,
+    encoding: Encoding,
+    old: &str,
+    cancel: &Cancellation,
+) -> Result<Result<Found, Unmappable>, ToolError> {
+    let needle = match Needle::new(old, encoding) {
+        Ok(needle) => needle,
+        Err(c) => return Ok(Err(Unmappable(c))),
+    };
+    let mut exact = Vec::new();
+    let mut loose = Vec::new();
+    scan(open, path, &needle, cancel, &mut exact, &mut loose)?;
+    Ok(Ok(if exact.is_empty() {
+        Found {
+            by_line_ending: !loose.is_empty(),
+            matches: loose,
+        }
+    } else {
+        Found {
+            matches: exact,
+            by_line_ending: false,
+        }
+    }))
+}
+
+impl Needle {
+    fn new(old: &str, encoding: Encoding) -> Result<Self, char> {
+        let encode = |text: &str| encoding.encode(text).map(std::borrow::Cow::into_owned);
+        let lines = old.split('\n').map(encode).collect::<Result<Vec<_>, _>>()?;
+        let (newline, crlf) = (encode("\n")?, encode("\r\n")?);
+        let (index, longest) = lines
+            .iter()
+            .enumerate()
+            .max_by_key(|(_, line)| line.len())
+            .map_or((0, &newline), |(i, line)| (i, line));
+        // A text of line feeds only has no other anchor than its last line feed.
+        let anchor = if longest.is_empty() { &newline } else { longest };
+        let anchor_to_line = if longest.is_empty() { newline.len() } else { 0 };
+        let anchor = (index, Finder::new(anchor).into_owned());
+        let longest = lines.iter().map(Vec::len).sum::<usize>() + (lines.len() - 1) * crlf.len();
+        Ok(Self {
+            lines,
+            anchor,
+            anchor_to_line,
+            newline,
+            crlf,
+            encoding,
+            longest,
+        })
+    }
+
+    /// Tries the text around a candidate for the anchor: where it begins and ends, and
+    /// whether every line feed was one.
+    fn around(&self, text: &[u8], at: usize) -> Option<(usize, usize, bool)> {
+        let (index, _) = self.anchor;
+        let mut exact = true;
+        let mut end = at + self.lines[index].len();
+        if text.get(at..end)? != self.lines[index].as_slice() {
+            return None;
+        }
+        for line in &self.lines[index + 1..] {
+            let rest = text.get(end..)?;
+            if rest.starts_with(&self.newline) {
+                end += self.newline.len();
+            } else if rest.starts_with(&self.crlf) {
+                end += self.crlf.len();
+                exact = false;
+            } else {
+                return None;
+            }
+            if !text.get(end..)?.starts_with(line) {
+                return None;
+            }
+            end += line.len();
+        }
+        let mut start = at;
+        for line in self.lines[..index].iter().rev() {
+            let before = &text[..start];
+            if !before.ends_with(&self.newline) {
+                return None;
+            }
+            start -= self.newline.len();
+            // An empty first line would match inside of the file's line end.
+            let split = line.is_empty() && text[..start + self.newline.len()].ends_with(&self.crlf);
+            // The line's own last character may be the carriage return.
+            if !split && text[..start].ends_with(line) {
+                start -= line.len();
+                continue;
+            }
+            if !text[..start + self.newline.len()].ends_with(&self.crlf) {
+                return None;
+            }
+            start -= self.crlf.len() - self.newline.len();
+            exact = false;
+            if !text[..start].ends_with(line) {
+                return None;
+            }
+            start -= line.len();
+        }
+        Some((start, end, exact))
+    }
+
+    /// Whether `at` is where a character begins. Only older encodings of several bytes need
+    /// to be asked: in all others no character's bytes stand inside of another.
+    fn is_boundary(&self, text: &[u8], at: usize) -> bool {
+        let unit = self.encoding.unit();
+        if unit > 1 {
+            return at.is_multiple_of(unit);
+        }
+        match self.encoding {
+            Encoding::Legacy(encoding) if !encoding.is_single_byte() => {
+                let line = text[..at].iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
+                encoding
+                    .decode_without_bom_handling_and_without_replacement(&text[line..at])
+                    .is_some()
+            }
+            _ => true,
+        }
+    }
+
+    /// The line feeds in a piece.
+    fn count_lines(&self, text: &[u8]) -> u64 {
+        if self.newline.len() == 1 {
+            super::lines::count_newlines(text)
+        } else {
+            text.chunks_exact(self.newline.len()).filter(|unit| *unit == self.newline).count() as u64
+        }
+    }
+
+    /// How lines end around `from..to`: the first line end inside, else the next, else the
+    /// one before, as far as is worth looking.
+    fn ending(&self, text: &[u8], from: usize, to: usize) -> LineEnding {
+        const FAR: usize = 4096;
+        let unit = self.newline.len();
+        let is_newline = |at: usize| text.get(at..at + unit) == Some(self.newline.as_slice());
+        let whole = text.len().min(to + FAR);
+        let first = from - from % unit;
+        let inside = (first..to).step_by(unit).find(|at| is_newline(*at));
+        let near = inside
+            .or_else(|| (to - to % unit..whole).step_by(unit).find(|at| is_newline(*at)))
+            .or_else(|| {
+                let back = first.saturating_sub(FAR).next_multiple_of(unit);
+                (back..first).step_by(unit).rev().find(|at| is_newline(*at))
+            });
+        match near {
+            Some(at) if text[..at + unit].ends_with(&self.crlf) => LineEnding::Crlf,
+            _ => LineEnding::Lf,
+        }
+    }
+}
+
+fn scan(
+    open: &OpenFile,
+    path: &Path,
+    needle: &Needle,
+    cancel: &Cancellation,
+    exact: &mut Vec<Match>,
+    loose: &mut Vec<Match>,
+) -> Result<(), ToolError> {
+    let mark = needle.encoding.mark().len() as u64;
+    let size = usize::try_from(open.size()).unwrap_or(usize::MAX).saturating_add(1);
+    // Room for a whole text before and after a piece's edge, and a multiple of every unit.
+    let capacity = (PIECE_BYTES.max(needle.longest * 4 + 16)).min(size.max(16)).next_multiple_of(8);
+    let mut buffer = vec![0_u8; capacity];
+    let (mut filled, mut base, mut line) = (0, mark, 1);
+    let (mut exact_from, mut loose_from) = (0, 0);
+    loop {
+        cancel.check()?;
+        let n = read_full(&open.file, &mut buffer[filled..], base + filled as u64)
+            .map_err(|e| super::io_error(&e, path))?;
+        filled += n;
+        let ended = filled < capacity;
+        let text = &buffer[..filled];
+        let (mut counted_to, mut from) = (0, 0);
+        // A candidate near the end may go on in the next piece.
+        let settled = if ended { filled } else { filled - needle.longest - 2 * needle.crlf.len() };
+        while let Some(i) = needle.anchor.1.find(&text[from..]) {
+            let at = from + i + needle.anchor_to_line;
+            from += i + 1;
+            let Some((start, end, is_exact)) = needle.around(text, at) else {
+                continue;
+            };
+            if start >= settled || !needle.is_boundary(text, start) {
+                continue;
+            }
+            let (place, after) = (base + start as u64, base + end as u64);
+            if (!is_exact || place < exact_from) && place < loose_from {
+                continue;
+            }
+            line += needle.count_lines(&text[counted_to..start]);
+            counted_to = start;
+            let found = Match {
+                start: place,
+                end: after,
+                line,
+                ending: needle.ending(text, start, end),
+            };
+            if is_exact && place >= exact_from {
+                exact.push(found);
+                exact_from = after;
+            }
+            if place >= loose_from {
+                loose.push(found);
+                loose_from = after;
+            }
+        }
+        if ended {
+            return Ok(());
+        }
+        let unit = needle.encoding.unit();
+        let keep_from = settled - settled % unit;
+        if keep_from > counted_to {
+            line += needle.count_lines(&text[counted_to..keep_from]);
+        }
+        buffer.copy_within(keep_from..filled, 0);
+        base += keep_from as u64;
+        filled -= keep_from;
+    }
+}
+
+fn read_full(file: &File, buffer: &mut [u8], position: u64) -> io::Result<usize> {
+    let mut done = 0;
+    while done < buffer.len() {
+        match rustix::io::pread(file, &mut buffer[done..], position + done as u64) {
+            Ok(0) => break,
+            Ok(n) => done += n,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+    Ok(done)
+}
+
+/// A replacement that is ready to be written.
+#[derive(Debug)]
+pub struct Replacement {
+    /// The places to replace, in order.
+    pub matches: Vec<Match>,
+    lf: Vec<u8>,
+    crlf: Vec<u8>,
+    encoding: Encoding,
+}
+
+impl Replacement {
+    /// Encodes the new text. New lines end as the lines around them do, unless either text
+    /// has a carriage return of its own: then the caller means what was written.
+    ///
+    /// # Errors
+    ///
+    /// The first character that the file's encoding can't hold.
+    pub fn new(
+        matches: Vec<Match>,
+        old: &str,
+        new: &str,
+        encoding: Encoding,
+    ) -> Result<Self, Unmappable> {
+        let encode = |text: &str| {
+            encoding
+                .encode(text)
+                .map(std::borrow::Cow::into_owned)
+                .map_err(Unmappable)
+        };
+        let lf = encode(new)?;
+        let literal = old.contains('\r') || new.contains('\r') || !new.contains('\n');
+        let crlf = if literal { lf.clone() } else { encode(&to_crlf(new))? };
+        Ok(Self {
+            matches,
+            lf,
+            crlf,
+            encoding,
+        })
+    }
+
+    fn text_for(&self, found: &Match) -> &[u8] {
+        match found.ending {
+            LineEnding::Lf => &self.lf,
+            LineEnding::Crlf => &self.crlf,
+        }
+    }
+
+    /// Whether the file would stay as it is.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn changes_nothing(&self, source: &OpenFile) -> io::Result<bool> {
+        for found in &self.matches {
+            let new = self.text_for(found);
+            if (found.end - found.start) != new.len() as u64 {
+                return Ok(false);
+            }
+            let mut old = vec![0; new.len()];
+            let n = read_full(&source.file, &mut old, found.start)?;
+            if old[..n] != *new {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Writes the whole new content to `to`.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn write(&self, source: &OpenFile, to: &mut File) -> io::Result<()> {
+        use std::io::Write;
+        let mut from = source.file.try_clone()?;
+        let mut at = 0;
+        for found in &self.matches {
+            super::write::copy_range(&mut from, at, found.start, to)?;
+            to.write_all(self.text_for(found))?;
+            at = found.end;
+        }
+        super::write::copy_range(&mut from, at, source.size(), to)
+    }
+
+    /// The new content, given all of the old one.
+    pub fn apply(&self, old: &[u8]) -> Vec<u8> {
+        let mut new = Vec::with_capacity(old.len());
+        let mut at = 0;
+        for found in &self.matches {
+            let (start, end) = (found.start as usize, found.end as usize);
+            new.extend_from_slice(old.get(at..start).unwrap_or_default());
+            new.extend_from_slice(self.text_for(found));
+            at = end;
+        }
+        new.extend_from_slice(old.get(at..).unwrap_or_default());
+        new
+    }
+
+    /// A unified diff of the places that change, and its statistics.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn diff(&self, source: &OpenFile, name: &str) -> io::Result<(String, DiffStat)> {
+        let mut diff = format!("--- {name}\n+++ {name}\n");
+        let mut stat = DiffStat::default();
+        let mut shift = 0;
+        let mut rest = &self.matches[..];
+        let mut places = 0;
+        while let Some(first) = rest.first() {
+            if places >= DIFF_PLACES {
+                diff.push_str(&format!("… and {} more places\n", rest.len()));
+                for found in rest {
+                    let lines = |bytes: &[u8]| super::lines::count_newlines(bytes) + 1;
+                    stat.ai_added_lines += lines(self.text_for(found));
+                    stat.ai_removed_lines += 1;
+                }
+                break;
+            }
+            let (start, line) = self.context_start(source, first)?;
+            let mut count = 0;
+            let mut end = start;
+            while let Some(next) = rest.get(count)
+                && (count == 0 || next.start <= end)
+            {
+                end = end.max(self.context_end(source, next.end)?);
+                count += 1;
+            }
+            let (here, later) = rest.split_at(count);
+            rest = later;
+            places += count;
+            let mut old = vec![0; usize::try_from(end - start).unwrap_or(0)];
+            let n = read_full(&source.file, &mut old, start)?;
+            old.truncate(n);
+            let mut new = Vec::with_capacity(old.len());
+            let mut at = start;
+            for found in here {
+                let piece = (at - start) as usize..(found.start - start) as usize;
+                new.extend_from_slice(old.get(piece).unwrap_or_default());
+                new.extend_from_slice(self.text_for(found));
+                at = found.end;
+            }
+            new.extend_from_slice(old.get((at - start) as usize..).unwrap_or_default());
+            let old = self.encoding.decode(&old);
+            let new = self.encoding.decode(&new);
+            let hunk = TextDiff::from_lines(old.as_ref(), new.as_ref());
+            push_hunk(&mut diff, &hunk, line, shift);
+            for change in hunk.iter_all_changes() {
+                match change.tag() {
+                    ChangeTag::Insert => stat.ai_added_lines += 1,
+                    ChangeTag::Delete => stat.ai_removed_lines += 1,
+                    ChangeTag::Equal => {}
+                }
+            }
+            shift += new.matches('\n').count() as i64 - old.matches('\n').count() as i64;
+        }
+        Ok((diff, stat))
+    }
+
+    /// Where the lines before a place begin that are shown, and the number of the first.
+    fn context_start(&self, source: &OpenFile, found: &Match) -> io::Result<(u64, u64)> {
+        let mark = self.encoding.mark().len() as u64;
+        let unit = self.encoding.unit() as u64;
+        let from = found.start.saturating_sub(CONTEXT_BYTES).max(mark);
+        let from = from + (found.start - from) % unit;
+        let mut before = vec![0; usize::try_from(found.start - from).unwrap_or(0)];
+        let n = read_full(&source.file, &mut before, from)?;
+        before.truncate(n);
+        let newline = self.encoding.encode("\n").unwrap_or_default().into_owned();
+        let unit = newline.len();
+        let mut lines = 0;
+        let mut at = before.len();
+        let mut start = if from == mark { 0 } else { at };
+        while at >= unit {
+            at -= unit;
+            if before[at..at + unit] == newline[..] {
+                if lines == CONTEXT_LINES as u64 {
+                    start = at + unit;
+                    break;
+                }
+                lines += 1;
+                if from != mark {
+                    start = at + unit;
+                }
+            }
+        }
+        let lines = self
+            .encoding
+            .decode(&before[start..])
+            .matches('\n')
+            .count() as u64;
+        Ok((from + start as u64, found.line - lines))
+    }
+
+    /// Where the lines after a place end that are shown.
+    fn context_end(&self, source: &OpenFile, from: u64) -> io::Result<u64> {
+        let room = source.size().saturating_sub(from).min(CONTEXT_BYTES);
+        let mut after = vec![0; usize::try_from(room).unwrap_or(0)];
+        let n = read_full(&source.file, &mut after, from)?;
+        after.truncate(n);
+        let newline = self.encoding.encode("\n").unwrap_or_default().into_owned();
+        let unit = newline.len();
+        let mut lines = 0;
+        let mut at = 0;
+        while at + unit <= after.len() {
+            if after[at..at + unit] == newline[..] {
+                lines += 1;
+                if lines > CONTEXT_LINES {
+                    return Ok(from + (at + unit) as u64);
+                }
+            }
+            at += unit;
+        }
+        Ok(from + after.len() as u64)
+    }
+}
+
+fn push_hunk(out: &mut String, diff: &TextDiff<'_, '_, str>, line: u64, shift: i64) {
+    let (mut old, mut new) = (0, 0);
+    let mut body = String::new();
+    for change in diff.iter_all_changes() {
+        let sign = match change.tag() {
+            ChangeTag::Equal => {
+                old += 1;
+                new += 1;
+                ' '
+            }
+            ChangeTag::Delete => {
+                old += 1;
+                '-'
+            }
+            ChangeTag::Insert => {
+                new += 1;
+                '+'
+            }
+        };
+        body.push(sign);
+        body.push_str(change.value());
+        if !change.value().ends_with('\n') {
+            body.push_str("\n\\ No newline at end of file\n");
+        }
+    }
+    let first = |count: u64, line: i64| if count == 0 { line - 1 } else { line };
+    let line = i64::try_from(line).unwrap_or(i64::MAX);
+    out.push_str(&format!(
+        "@@ -{},{old} +{},{new} @@\n",
+        first(old, line),
+        first(new, line + shift)
+    ));
+    out.push_str(&body);
+}
+
+/// A unified diff of two whole texts, and its statistics.
+pub fn diff_texts(old: &str, new: &str, name: &str) -> (String, DiffStat) {
+    let diff = similar::TextDiff::configure()
+        .deadline(std::time::Instant::now() + std::time::Duration::from_millis(500))
+        .diff_lines(old, new);
+    let mut stat = DiffStat::default();
+    for change in diff.iter_all_changes() {
+        match change.tag() {
+            ChangeTag::Insert => stat.ai_added_lines += 1,
+            ChangeTag::Delete => stat.ai_removed_lines += 1,
+            ChangeTag::Equal => {}
+        }
+    }
+    let text = diff
+        .unified_diff()
+        .context_radius(CONTEXT_LINES)
+        .header(name, name)
+        .to_string();
+    (text, stat)
+}

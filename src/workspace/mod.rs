@@ -1,0 +1,526 @@
+//! The only door to the file system.
+//!
+//! A [`Workspace`] holds its roots as open directories. Every path is resolved beneath a root
+//! by the kernel at the moment of opening, never by comparing strings, so that exchanging a
+//! directory for a link in between gains nothing.
+
+pub mod edit;
+pub mod ignore;
+pub mod lines;
+pub mod media;
+pub mod pattern;
+mod resolve;
+mod rules;
+#[cfg(target_os = "linux")]
+mod shielded;
+pub mod spill;
+pub mod text;
+pub mod walk;
+pub mod write;
+
+pub use resolve::{Entry, Place};
+pub use rules::Respect;
+
+use crate::tool::{ErrorKind, ToolError};
+use rustix::fd::OwnedFd;
+use rustix::fs::{FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Component, Path, PathBuf};
+
+/// One directory that tools may work in.
+#[derive(Debug)]
+pub struct Root {
+    /// Absolute, without links.
+    path: PathBuf,
+    dir: OwnedFd,
+    /// Whether tools may only read here.
+    read_only: bool,
+}
+
+/// The directories that tools may work in, and nothing else.
+#[derive(Debug)]
+pub struct Workspace {
+    roots: Vec<Root>,
+    /// Below it long answers are kept for later calls (see [`spill`]).
+    home: Option<PathBuf>,
+}
+
+/// An open file and what is known of it.
+#[derive(Debug)]
+pub struct OpenFile {
+    /// For reading from its start.
+    pub file: File,
+    /// As it was when opened.
+    pub stat: Stat,
+}
+
+impl OpenFile {
+    /// Size in bytes.
+    pub fn size(&self) -> u64 {
+        u64::try_from(self.stat.st_size).unwrap_or(0)
+    }
+}
+
+impl Workspace {
+    /// Opens the workspace whose first root is the current directory.
+    ///
+    /// `more` are further roots, absolute or relative to the first; such as can't be opened
+    /// are left out. `home` is the user's home directory, where long answers are kept.
+    ///
+    /// # Errors
+    ///
+    /// `execution_failed` where the current directory can't be opened.
+    pub fn open(more: &[PathBuf], home: Option<&Path>) -> Result<Self, ToolError> {
+        let first = std::env::current_dir()
+            .and_then(|path| Ok((open_directory(&path)?, path)))
+            .map_err(|e| {
+                ToolError::new(
+                    ErrorKind::ExecutionFailed,
+                    format!("The current directory can't be opened: {e}."),
+                )
+                .with_hint("Start the command in an existing directory.")
+            })?;
+        let (dir, path) = first;
+        let mut workspace = Self {
+            roots: vec![Root {
+                path,
+                dir,
+                read_only: false,
+            }],
+            home: home.map(Path::to_owned),
+        };
+        for extra in more {
+            workspace.add_root(&workspace.roots[0].path.join(extra), false);
+        }
+        Ok(workspace)
+    }
+
+    fn add_root(&mut self, path: &Path, read_only: bool) {
+        if let Ok(path) = path.canonicalize()
+            && let Ok(dir) = open_directory(&path)
+            && self.roots.iter().all(|root| root.path != path)
+        {
+            self.roots.push(Root {
+                path,
+                dir,
+                read_only,
+            });
+        }
+    }
+
+    /// The first root: relative paths start here.
+    pub fn root(&self) -> &Path {
+        &self.roots[0].path
+    }
+
+    /// All roots.
+    pub fn roots(&self) -> impl Iterator<Item = &Path> {
+        self.roots.iter().filter(|r| !r.read_only).map(|r| r.path.as_path())
+    }
+
+    /// The place of the first root itself.
+    pub fn root_place(&self) -> Place {
+        Place::new(0, PathBuf::new(), self.root().to_owned())
+    }
+
+    /// Places of all roots.
+    pub fn root_places(&self) -> Vec<Place> {
+        self.roots
+            .iter()
+            .enumerate()
+            .filter(|(_, root)| !root.read_only)
+            .map(|(i, root)| Place::new(i, PathBuf::new(), root.path.clone()))
+            .collect()
+    }
+
+    /// A path as people see it: relative to the first root where it lies below.
+    pub fn display<'a>(&self, path: &'a Path) -> &'a Path {
+        match path.strip_prefix(self.root()) {
+            Ok(rest) if !rest.as_os_str().is_empty() => rest,
+            _ => path,
+        }
+    }
+
+    /// Finds the root that a path argument lies beneath, without looking at the disk where
+    /// the path's own words tell. `..` is taken off as text, as Gemini CLI does.
+    ///
+    /// # Errors
+    ///
+    /// `invalid_tool_params` for an empty path or one with a NUL,
+    /// `path_not_in_workspace` for one outside all roots.
+    pub fn locate(&self, argument: &str) -> Result<Place, ToolError> {
+        if argument.trim().is_empty() {
+            return Err(ToolError::invalid("The path must not be empty.")
+                .with_hint("Give an absolute path, or one relative to the project's root."));
+        }
+        if argument.contains('\0') {
+            return Err(ToolError::invalid(format!(
+                "The path {argument:?} holds a NUL character, which no file name can hold."
+            )));
+        }
+        self.locate_path(&path_from_argument(argument))
+            .ok_or_else(|| self.outside(argument))
+    }
+
+    fn locate_path(&self, path: &Path) -> Option<Place> {
+        let absolute = normalize(&self.root().join(path))?;
+        if let Some(place) = self.beneath(&absolute) {
+            return Some(place);
+        }
+        // The caller may know the root by another name, through a link above it. The disk is
+        // only asked for that name; opening is checked again beneath the root.
+        let mut existing = absolute.as_path();
+        let mut rest = Vec::new();
+        loop {
+            if let Ok(real) = existing.canonicalize() {
+                let full = rest.iter().rev().fold(real, |p: PathBuf, c| p.join(c));
+                return self.beneath(&full);
+            }
+            rest.push(existing.file_name()?.to_owned());
+            existing = existing.parent()?;
+        }
+    }
+
+    /// The place of an absolute path that lies beneath a root by its words.
+    fn beneath(&self, absolute: &Path) -> Option<Place> {
+        let mut best: Option<(usize, &Path)> = None;
+        for (index, root) in self.roots.iter().enumerate() {
+            if let Ok(rest) = absolute.strip_prefix(&root.path)
+                && best.is_none_or(|(_, shortest)| rest.as_os_str().len() < shortest.as_os_str().len())
+            {
+                best = Some((index, rest));
+            }
+        }
+        best.map(|(root, rest)| Place::new(root, rest.to_owned(), absolute.to_owned()))
+    }
+
+    fn outside(&self, argument: &str) -> ToolError {
+        let roots: Vec<_> = self.roots().map(|p| p.display().to_string()).collect();
+        ToolError::new(
+            ErrorKind::PathNotInWorkspace,
+            format!("The path {argument} is not in the workspace."),
+        )
+        .with_hint(format!("Use a path below {}.", roots.join(" or ")))
+    }
+
+    /// The workspace with the long answers of earlier calls as one more root that can only be
+    /// read; `None` where `argument` does not lie among them.
+    pub fn with_spilled(&self, argument: &str) -> Option<Self> {
+        let home = self.home.as_ref()?;
+        if !Path::new(argument).starts_with(home.join(".gemini/tmp")) {
+            return None;
+        }
+        let dir = self.spill_dir()?;
+        if !Path::new(argument).starts_with(&dir) {
+            return None;
+        }
+        let mut wider = Self {
+            roots: Vec::new(),
+            home: Some(home.clone()),
+        };
+        // The first root stays the first, for relative paths and for messages.
+        wider.add_root(self.root(), false);
+        wider.add_root(&dir, true);
+        Some(wider)
+    }
+
+    /// Where long answers are kept, if there is a home directory.
+    pub fn spill_dir(&self) -> Option<PathBuf> {
+        Some(spill::directory(self.home.as_ref()?, self.root()))
+    }
+
+    /// Opens a regular file for reading.
+    ///
+    /// # Errors
+    ///
+    /// `file_not_found`, `target_is_directory`, `permission_denied`, `path_not_in_workspace`,
+    /// or `read_content_failure` for what is no regular file.
+    pub fn open_file(&self, place: &Place) -> Result<OpenFile, ToolError> {
+        // Non-blocking, because opening a named pipe would wait for a writer.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let fd = self
+            .open_beneath(place, flags)
+            .map_err(|e| self.path_error(e, place))?;
+        let stat = rustix::fs::fstat(&fd).map_err(|e| self.path_error(e.into(), place))?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => {}
+            FileType::Directory => {
+                return Err(ToolError::new(
+                    ErrorKind::TargetIsDirectory,
+                    format!("{} is a directory, not a file.", place.path().display()),
+                )
+                .with_hint("Use list_directory to see what it holds."));
+            }
+            other => return Err(special_file(place, other)),
+        }
+        if stat.st_size == 0 && is_pseudo_file_system(&fd) {
+            return Err(ToolError::new(
+                ErrorKind::ReadContentFailure,
+                format!(
+                    "{} belongs to the kernel, not to the project; it is not read.",
+                    place.path().display()
+                ),
+            ));
+        }
+        Ok(OpenFile {
+            file: File::from(fd),
+            stat,
+        })
+    }
+
+    /// Opens a directory for reading.
+    ///
+    /// # Errors
+    ///
+    /// `file_not_found`, `path_is_not_a_directory`, `permission_denied` or
+    /// `path_not_in_workspace`.
+    pub fn open_dir(&self, place: &Place) -> Result<OwnedFd, ToolError> {
+        self.open_beneath(place, OFlags::RDONLY | OFlags::DIRECTORY)
+            .map_err(|e| self.path_error(e, place))
+    }
+
+    /// The kind of what a path leads to, links followed beneath the roots.
+    ///
+    /// # Errors
+    ///
+    /// As [`Workspace::open_file`].
+    pub fn file_type(&self, place: &Place) -> Result<FileType, ToolError> {
+        self.stat(place).map(|stat| FileType::from_raw_mode(stat.st_mode))
+    }
+
+    /// What is known of what a path leads to, links followed beneath the roots.
+    ///
+    /// # Errors
+    ///
+    /// As [`Workspace::open_file`].
+    pub fn stat(&self, place: &Place) -> Result<Stat, ToolError> {
+        self.open_beneath(place, path_only())
+            .and_then(|fd| Ok(rustix::fs::fstat(&fd)?))
+            .map_err(|e| self.path_error(e, place))
+    }
+
+    /// An error of the system as an error of the contract that names the path.
+    pub(crate) fn path_error(&self, error: resolve::Failure, place: &Place) -> ToolError {
+        let path = place.path().display();
+        match error {
+            resolve::Failure::Escapes => ToolError::new(
+                ErrorKind::PathNotInWorkspace,
+                format!("The path {path} leads out of the workspace through a link."),
+            )
+            .with_hint("Use a path that stays below the project's root."),
+            resolve::Failure::System(errno) => system_error(errno, &path.to_string()),
+        }
+    }
+}
+
+fn path_only() -> OFlags {
+    #[cfg(target_os = "linux")]
+    {
+        OFlags::PATH
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY
+    }
+}
+
+fn open_directory(path: &Path) -> std::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(path, flags, Mode::empty())?)
+}
+
+/// An error of the system as an error of the contract.
+pub(crate) fn system_error(errno: Errno, path: &str) -> ToolError {
+    let (kind, message, hint) = match errno {
+        Errno::NOENT => (
+            ErrorKind::FileNotFound,
+            format!("{path} does not exist."),
+            Some("Check the path, or find the file with glob."),
+        ),
+        Errno::NOTDIR => (
+            ErrorKind::PathIsNotADirectory,
+            format!("{path} needs a directory where there is a file."),
+            None,
+        ),
+        Errno::ISDIR => (
+            ErrorKind::TargetIsDirectory,
+            format!("{path} is a directory, not a file."),
+            None,
+        ),
+        Errno::ACCESS | Errno::PERM => (
+            ErrorKind::PermissionDenied,
+            format!("The system does not permit access to {path}."),
+            Some("Check its permissions."),
+        ),
+        Errno::ROFS => (
+            ErrorKind::PermissionDenied,
+            format!("{path} lies on a file system that can only be read."),
+            None,
+        ),
+        Errno::NOSPC | Errno::DQUOT => (
+            ErrorKind::NoSpaceLeft,
+            format!("There is no space left for {path}."),
+            Some("Nothing was changed; free some space first."),
+        ),
+        Errno::FBIG => (
+            ErrorKind::NoSpaceLeft,
+            format!("{path} would be larger than the system allows."),
+            Some("Nothing was changed."),
+        ),
+        Errno::NAMETOOLONG => (
+            ErrorKind::InvalidToolParams,
+            format!(
+                "The path {}… is longer than the system allows.",
+                path.chars().take(80).collect::<String>()
+            ),
+            Some("A name may have 255 bytes."),
+        ),
+        Errno::LOOP => (
+            ErrorKind::FileNotFound,
+            format!("{path} goes through too many links."),
+            None,
+        ),
+        Errno::NXIO => (
+            ErrorKind::ReadContentFailure,
+            format!("{path} is a socket or device, not a regular file."),
+            None,
+        ),
+        other => (
+            ErrorKind::ExecutionFailed,
+            format!("{path} can't be used: {}.", std::io::Error::from(other)),
+            None,
+        ),
+    };
+    let error = ToolError::new(kind, message).with_source(std::io::Error::from(errno));
+    match hint {
+        Some(hint) => error.with_hint(hint),
+        None => error,
+    }
+}
+
+/// An error of reading or writing an open file.
+pub(crate) fn io_error(error: &std::io::Error, path: &Path) -> ToolError {
+    let errno = error.raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error);
+    system_error(errno, &path.display().to_string())
+}
+
+fn special_file(place: &Place, file_type: FileType) -> ToolError {
+    let what = match file_type {
+        FileType::Fifo => "a named pipe",
+        FileType::Socket => "a socket",
+        FileType::CharacterDevice | FileType::BlockDevice => "a device",
+        _ => "a special file",
+    };
+    ToolError::new(
+        ErrorKind::ReadContentFailure,
+        format!("{} is {what}, not a regular file.", place.path().display()),
+    )
+}
+
+/// Whether an open file lives in `/proc` or `/sys`, whose files report a size of zero.
+fn is_pseudo_file_system(fd: &OwnedFd) -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        const PROC: i64 = 0x9fa0;
+        const SYSFS: i64 = 0x6265_6572;
+        rustix::fs::fstatfs(fd).is_ok_and(|fs| {
+            let kind = fs.f_type as i64;
+            kind == PROC || kind == SYSFS
+        })
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = fd;
+        false
+    }
+}
+
+/// Takes `.` and `..` off as text; `None` where `..` climbs above `/`.
+fn normalize(path: &Path) -> Option<PathBuf> {
+    let mut parts: Vec<&OsStr> = Vec::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => {
+                parts.pop()?;
+            }
+            Component::Normal(name) => parts.push(name),
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+        }
+    }
+    Some(parts.iter().fold(PathBuf::from("/"), |path, part| path.join(part)))
+}
+
+/// Names that are no UTF-8 are shown to callers with `\x{ff}` for each odd byte; see
+/// [`show_name`].
+fn path_from_argument(argument: &str) -> PathBuf {
+    if !argument.contains("\\x{") {
+        return PathBuf::from(argument);
+    }
+    let bytes = argument.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut i = 0;
+    while i < bytes.len() {
+        let escaped = bytes[i..]
+            .strip_prefix(b"\\x{")
+            .filter(|rest| rest.get(2) == Some(&b'}'))
+            .and_then(|rest| std::str::from_utf8(&rest[..2]).ok())
+            .and_then(|hex| u8::from_str_radix(hex, 16).ok())
+            .filter(|byte| *byte >= 0x80);
+        match escaped {
+            Some(byte) => {
+                out.push(byte);
+                i += 6;
+            }
+            None => {
+                out.push(bytes[i]);
+                i += 1;
+            }
+        }
+    }
+    PathBuf::from(std::ffi::OsString::from_vec(out))
+}
+
+/// A name or path as text: bytes that are no UTF-8 appear as `\x{ff}`, which path arguments
+/// understand, so that such a file stays reachable.
+pub fn show_name(name: &[u8]) -> std::borrow::Cow<'_, str> {
+    match std::str::from_utf8(name) {
+        Ok(text) => text.into(),
+        Err(_) => name
+            .utf8_chunks()
+            .flat_map(|chunk| {
+                let odd = chunk.invalid().iter().map(|b| format!("\\x{{{b:02x}}}"));
+                std::iter::once(chunk.valid().to_owned()).chain(odd)
+            })
+            .collect::<String>()
+            .into(),
+    }
+}
+
+/// [`show_name`] of a path.
+pub fn show_path(path: &Path) -> std::borrow::Cow<'_, str> {
+    show_name(path.as_os_str().as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{normalize, path_from_argument, show_name};
+    use std::os::unix::ffi::OsStrExt;
+    use std::path::Path;
+
+    #[test]
+    fn dots_are_taken_off_as_text_and_never_climb_above_the_top() {
+        assert_eq!(normalize(Path::new("/a/./b/../c")).as_deref(), Some(Path::new("/a/c")));
+        assert_eq!(normalize(Path::new("/../a")), None);
+    }
+
+    #[test]
+    fn a_name_that_is_no_utf8_survives_being_shown() {
+        let name = b"caf\xe9 \\x{41}.txt";
+        let shown = show_name(name);
+        assert_eq!(shown, "caf\\x{e9} \\x{41}.txt");
+        assert_eq!(path_from_argument(&shown).as_os_str().as_bytes(), name);
+    }
+}

@@ -1,0 +1,705 @@
+//! Glob patterns over slash-separated paths: for the tools and for ignore files.
+//!
+//! `*` and `?` stay within a name, `**` as a whole component spans any number of them,
+//! classes are `[a-z]`, `[!a]`, `[^a]`, `[[:digit:]]`; a backslash takes the next character
+//! literally. A leading dot needs no special mention. Braces are expanded beforehand by
+//! [`expand_braces`].
+//!
+//! Ours rather than `globset`'s, because ignore files with a hundred patterns stand before
+//! every first answer: compiling those to automata costs more than searching a small folder.
+
+/// One element of a compiled pattern.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Token {
+    Char(u32),
+    Separator,
+    AnyChar,
+    Star,
+    /// `**/`: any number of whole components, also none.
+    AnyDirs,
+    /// A final `**`: at least one component.
+    Rest,
+    Class {
+        negated: bool,
+        ranges: Vec<(u32, u32)>,
+    },
+}
+
+/// The part of a pattern that most patterns consist of, for a quick answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Shape {
+    /// The whole text.
+    Exact(Vec<u8>),
+    /// `*` and then this.
+    Suffix(Vec<u8>),
+    /// This and then `*`.
+    Prefix(Vec<u8>),
+    General,
+}
+
+/// A compiled pattern without braces.
+#[derive(Debug, Clone)]
+pub struct Pattern {
+    tokens: Vec<Token>,
+    shape: Shape,
+    /// Only the last component is looked at: the pattern has no inner slash, or is `**/name`.
+    basename_only: bool,
+    ignore_case: bool,
+}
+
+impl Pattern {
+    /// Compiles a pattern for whole relative paths: `*.c` matches at the top only.
+    pub fn for_path(pattern: &str, ignore_case: bool) -> Self {
+        let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
+        match pattern.strip_prefix("**/") {
+            Some(name) if !name.contains('/') && name != "**" => {
+                Self::compile(name, true, ignore_case)
+            }
+            _ => Self::compile(pattern, false, ignore_case),
+        }
+    }
+
+    /// Compiles a pattern for names: it is compared with the last component of a path.
+    pub fn for_name(pattern: &str, ignore_case: bool) -> Self {
+        Self::compile(pattern, true, ignore_case)
+    }
+
+    /// Compiles the pattern of an ignore file, with leading and trailing slash taken off.
+    pub(super) fn for_ignore_rule(pattern: &str, anchored: bool) -> Self {
+        if anchored {
+            Self::for_path(pattern, false)
+        } else {
+            Self::for_name(pattern, false)
+        }
+    }
+
+    fn compile(pattern: &str, basename_only: bool, ignore_case: bool) -> Self {
+        let tokens = tokenize(pattern, ignore_case);
+        let shape = shape_of(&tokens, ignore_case);
+        Self {
+            tokens,
+            shape,
+            basename_only,
+            ignore_case,
+        }
+    }
+
+    /// Whether a path matches; `name_at` is where its last component begins.
+    #[inline]
+    pub fn matches(&self, path: &[u8], name_at: usize) -> bool {
+        let text = if self.basename_only {
+            path.get(name_at..).unwrap_or_default()
+        } else {
+            path
+        };
+        match &self.shape {
+            Shape::Exact(literal) => self.same(text, literal),
+            Shape::Suffix(literal) => {
+                text.len() >= literal.len()
+                    && self.same(&text[text.len() - literal.len()..], literal)
+                    && (self.basename_only || !text.contains(&b'/'))
+            }
+            Shape::Prefix(literal) => {
+                text.len() >= literal.len()
+                    && self.same(&text[..literal.len()], literal)
+                    && (self.basename_only || !text[literal.len()..].contains(&b'/'))
+            }
+            Shape::General => matches_tokens(&self.tokens, text, self.ignore_case),
+        }
+    }
+
+    #[inline]
+    fn same(&self, a: &[u8], b: &[u8]) -> bool {
+        if self.ignore_case {
+            a.eq_ignore_ascii_case(b)
+        } else {
+            a == b
+        }
+    }
+
+    /// Whether something below the directory `path` can match.
+    pub fn can_match_below(&self, path: &[u8]) -> bool {
+        if self.basename_only {
+            return true;
+        }
+        let mut components = path.split(|b| *b == b'/');
+        for segment in self.tokens.split(|t| *t == Token::Separator) {
+            if segment.iter().any(|t| matches!(t, Token::AnyDirs | Token::Rest)) {
+                return true;
+            }
+            match components.next() {
+                None => return true,
+                Some(name) if matches_tokens(segment, name, self.ignore_case) => {}
+                Some(_) => return false,
+            }
+        }
+        false
+    }
+
+    /// The bytes with which a matching path can end, or `None` for any.
+    pub(super) fn last_bytes(&self) -> Option<Vec<u8>> {
+        match self.tokens.last()? {
+            Token::Char(c) => {
+                let c = char::from_u32(*c)?;
+                let mut buffer = [0; 4];
+                c.encode_utf8(&mut buffer).as_bytes().last().map(|b| vec![*b])
+            }
+            Token::Class {
+                negated: false,
+                ranges,
+            } if ranges.iter().all(|(_, to)| *to < 0x80) => Some(
+                ranges
+                    .iter()
+                    .flat_map(|(from, to)| *from..=*to)
+                    .filter_map(|c| u8::try_from(c).ok())
+                    .collect(),
+            ),
+            _ => None,
+        }
+    }
+}
+
+fn fold(c: u32, ignore_case: bool) -> u32 {
+    if !ignore_case {
+        return c;
+    }
+    match char::from_u32(c) {
+        Some(c) if c.is_ascii() => u32::from(c.to_ascii_lowercase()),
+        Some(c) => {
+            let mut lower = c.to_lowercase();
+            match (lower.next(), lower.next()) {
+                (Some(one), None) => u32::from(one),
+                _ => u32::from(c),
+            }
+        }
+        None => c,
+    }
+}
+
+fn tokenize(pattern: &str, ignore_case: bool) -> Vec<Token> {
+    let chars: Vec<char> = pattern.chars().collect();
+    let mut tokens = Vec::with_capacity(chars.len());
+    let mut i = 0;
+    while i < chars.len() {
+        match chars[i] {
+            '*' => {
+                let end = i + chars[i..].iter().take_while(|c| **c == '*').count();
+                let whole = end - i == 2
+                    && (i == 0 || chars[i - 1] == '/')
+                    && (end == chars.len() || chars[end] == '/');
+                i = end;
+                if !whole {
+                    tokens.push(Token::Star);
+                } else if end == chars.len() {
+                    tokens.push(Token::Rest);
+                } else {
+                    i += 1;
+                    if tokens.last() != Some(&Token::AnyDirs) {
+                        tokens.push(Token::AnyDirs);
+                    }
+                }
+                continue;
+            }
+            '?' => tokens.push(Token::AnyChar),
+            '/' => tokens.push(Token::Separator),
+            '[' => {
+                if let Some((token, end)) = class(&chars, i, ignore_case) {
+                    tokens.push(token);
+                    i = end;
+                    continue;
+                }
+                tokens.push(Token::Char(u32::from('[')));
+            }
+            '\\' if i + 1 < chars.len() => {
+                i += 1;
+                tokens.push(Token::Char(fold(u32::from(chars[i]), ignore_case)));
+            }
+            c => tokens.push(Token::Char(fold(u32::from(c), ignore_case))),
+        }
+        i += 1;
+    }
+    tokens
+}
+
+/// The class that begins at `start`, and where the text after it begins.
+fn class(chars: &[char], start: usize, ignore_case: bool) -> Option<(Token, usize)> {
+    let mut i = start + 1;
+    let negated = matches!(chars.get(i), Some('!' | '^'));
+    if negated {
+        i += 1;
+    }
+    let first = i;
+    let mut ranges = Vec::new();
+    loop {
+        let mut c = *chars.get(i)?;
+        match c {
+            ']' if i > first => break,
+            '/' => return None,
+            '[' if chars.get(i + 1) == Some(&':') => {
+                let name_at = i + 2;
+                let length = chars.get(name_at..)?.iter().position(|c| *c == ':')?;
+                let name: String = chars[name_at..name_at + length].iter().collect();
+                if chars.get(name_at + length + 1) == Some(&']')
+                    && let Some(named) = named_class(&name)
+                {
+                    ranges.extend_from_slice(named);
+                    i = name_at + length + 2;
+                    continue;
+                }
+            }
+            '\\' => {
+                i += 1;
+                c = *chars.get(i)?;
+            }
+            _ => {}
+        }
+        let mut to = c;
+        if chars.get(i + 1) == Some(&'-') && chars.get(i + 2).is_some_and(|c| *c != ']') {
+            i += 2;
+            to = chars[i];
+            if to == '\\' {
+                i += 1;
+                to = *chars.get(i)?;
+            }
+        }
+        let (from, to) = (u32::from(c), u32::from(to));
+        ranges.push((from, to));
+        if ignore_case {
+            ranges.push((fold(from, true), fold(to, true)));
+            let upper = |c: u32| char::from_u32(c).map_or(c, |c| u32::from(c.to_ascii_uppercase()));
+            ranges.push((upper(from), upper(to)));
+        }
+        i += 1;
+    }
+    Some((Token::Class { negated, ranges }, i + 1))
+}
+
+fn named_class(name: &str) -> Option<&'static [(u32, u32)]> {
+    Some(match name {
+        "alpha" => &[(0x41, 0x5a), (0x61, 0x7a)],
+        "digit" => &[(0x30, 0x39)],
+        "alnum" => &[(0x30, 0x39), (0x41, 0x5a), (0x61, 0x7a)],
+        "upper" => &[(0x41, 0x5a)],
+        "lower" => &[(0x61, 0x7a)],
+        "space" => &[(0x09, 0x0d), (0x20, 0x20)],
+        "blank" => &[(0x09, 0x09), (0x20, 0x20)],
+        "punct" => &[(0x21, 0x2f), (0x3a, 0x40), (0x5b, 0x60), (0x7b, 0x7e)],
+        "xdigit" => &[(0x30, 0x39), (0x41, 0x46), (0x61, 0x66)],
+        _ => return None,
+    })
+}
+
+fn shape_of(tokens: &[Token], ignore_case: bool) -> Shape {
+    let literal = |tokens: &[Token]| -> Option<Vec<u8>> {
+        let mut bytes = Vec::new();
+        for token in tokens {
+            let c = match token {
+                Token::Char(c) => char::from_u32(*c)?,
+                Token::Separator => '/',
+                _ => return None,
+            };
+            if ignore_case && !c.is_ascii() {
+                return None;
+            }
+            let mut buffer = [0; 4];
+            bytes.extend_from_slice(c.encode_utf8(&mut buffer).as_bytes());
+        }
+        Some(bytes)
+    };
+    match tokens {
+        [Token::Star, rest @ ..] if !rest.contains(&Token::Separator) => {
+            literal(rest).map_or(Shape::General, Shape::Suffix)
+        }
+        [rest @ .., Token::Star] => literal(rest).map_or(Shape::General, Shape::Prefix),
+        all => literal(all).map_or(Shape::General, Shape::Exact),
+    }
+}
+
+/// The character at `at` and its length; a byte that is no UTF-8 counts as one character.
+#[inline]
+fn char_at(text: &[u8], at: usize) -> (u32, usize) {
+    let first = text[at];
+    if first < 0x80 {
+        return (u32::from(first), 1);
+    }
+    let length = match first {
+        0xc2..=0xdf => 2,
+        0xe0..=0xef => 3,
+        0xf0..=0xf4 => 4,
+        _ => 1,
+    };
+    match text.get(at..at + length).map(std::str::from_utf8) {
+        Some(Ok(s)) => (s.chars().next().map_or(0xfffd, u32::from), length),
+        _ => (0x11_0000 + u32::from(first), 1),
+    }
+}
+
+/// Matches by going back to the last `*` and the last `**/` only. That is enough: what an
+/// earlier one could take in addition, the later one can take as well. Time is bounded by
+/// the product of both lengths.
+fn matches_tokens(tokens: &[Token], text: &[u8], ignore_case: bool) -> bool {
+    let (mut token, mut at) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    let mut dirs: Option<(usize, usize)> = None;
+    loop {
+        let advanced = match tokens.get(token) {
+            None if at == text.len() => return true,
+            None => None,
+            Some(Token::Star) => {
+                star = Some((token + 1, at));
+                Some(at)
+            }
+            Some(Token::AnyDirs) => {
+                dirs = Some((token + 1, at));
+                star = None;
+                Some(at)
+            }
+            Some(Token::Rest) => return at < text.len(),
+            Some(_) if at == text.len() => None,
+            Some(Token::Separator) => (text[at] == b'/').then_some(at + 1),
+            Some(one) => {
+                let (c, length) = char_at(text, at);
+                let fits = c != u32::from('/')
+                    && match one {
+                        Token::Char(wanted) => fold(c, ignore_case) == *wanted,
+                        Token::Class { negated, ranges } => {
+                            let folded = fold(c, ignore_case);
+                            ranges.iter().any(|(from, to)| {
+                                (*from..=*to).contains(&c) || (*from..=*to).contains(&folded)
+                            }) != *negated
+                        }
+                        _ => true,
+                    };
+                fits.then_some(at + length)
+            }
+        };
+        if let Some(next) = advanced {
+            at = next;
+            token += 1;
+            continue;
+        }
+        if let Some((after, from)) = star
+            && from < text.len()
+            && text[from] != b'/'
+        {
+            let next = from + char_at(text, from).1;
+            star = Some((after, next));
+            (token, at) = (after, next);
+            continue;
+        }
+        star = None;
+        if let Some((after, from)) = dirs
+            && let Some(slash) = text[from..].iter().position(|b| *b == b'/')
+        {
+            let next = from + slash + 1;
+            dirs = Some((after, next));
+            (token, at) = (after, next);
+            continue;
+        }
+        return false;
+    }
+}
+
+/// The most patterns that braces may stand for.
+pub const MAX_ALTERNATIVES: usize = 4096;
+
+/// Expands `{a,b}` (nested too) and `{1..3}`, `{a..e}`. Braces without a comma or range, and
+/// such as don't close, mean themselves.
+///
+/// # Errors
+///
+/// A sentence, where the braces stand for more than [`MAX_ALTERNATIVES`] patterns.
+pub fn expand_braces(pattern: &str) -> Result<Vec<String>, String> {
+    let mut done = Vec::new();
+    let mut pending = vec![(String::new(), pattern.to_owned())];
+    while let Some((head, rest)) = pending.pop() {
+        match next_group(&rest) {
+            None => done.push(head + &rest),
+            Some((start, end, choices)) => {
+                for choice in choices.into_iter().rev() {
+                    // What stands in a choice may hold braces of its own, so it is looked at
+                    // again; what stands before it may not.
+                    pending.push((
+                        format!("{head}{}", &rest[..start]),
+                        format!("{choice}{}", &rest[end..]),
+                    ));
+                }
+            }
+        }
+        if done.len() + pending.len() > MAX_ALTERNATIVES {
+            return Err(format!(
+                "The braces in {pattern:?} stand for more than {MAX_ALTERNATIVES} patterns."
+            ));
+        }
+    }
+    Ok(done)
+}
+
+/// The first brace group that means something: its bounds and its choices.
+fn next_group(text: &str) -> Option<(usize, usize, Vec<String>)> {
+    let bytes = text.as_bytes();
+    let mut i = 0;
+    while i < bytes.len() {
+        match bytes[i] {
+            b'\\' => i += 1,
+            b'{' => {
+                if let Some((end, commas)) = group_end(bytes, i) {
+                    let inner = &text[i + 1..end];
+                    if !commas.is_empty() {
+                        let mut choices = Vec::new();
+                        let mut from = i + 1;
+                        for comma in commas.into_iter().chain([end]) {
+                            choices.push(text[from..comma].to_owned());
+                            from = comma + 1;
+                        }
+                        return Some((i, end + 1, choices));
+                    }
+                    if let Some(choices) = range(inner) {
+                        return Some((i, end + 1, choices));
+                    }
+                }
+            }
+            _ => {}
+        }
+        i += 1;
+    }
+    None
+}
+
+fn group_end(bytes: &[u8], start: usize) -> Option<(usize, Vec<usize>)> {
+    let mut depth = 0;
+    let mut commas = Vec::new();
+    let mut i = start;
+    while i < bytes.len() {
+        match bytes[i] {
+            b'\\' => i += 1,
+            b'{' => depth += 1,
+            b'}' => {
+                depth -= 1;
+                if depth == 0 {
+                    return Some((i, commas));
+                }
+            }
+            b',' if depth == 1 => commas.push(i),
+            _ => {}
+        }
+        i += 1;
+    }
+    None
+}
+
+fn range(inner: &str) -> Option<Vec<String>> {
+    let (from, to) = inner.split_once("..")?;
+    if let (Ok(a), Ok(b)) = (from.parse::<i64>(), to.parse::<i64>()) {
+        let width = if from.starts_with('0') || to.starts_with('0') {
+            from.len().max(to.len())
+        } else {
+            0
+        };
+        let count = a.abs_diff(b);
+        if count > MAX_ALTERNATIVES as u64 {
+            return None;
+        }
+        let count = i64::try_from(count).ok()?;
+        return Some(
+            (0..=count)
+                .map(|i| format!("{:0width$}", if a <= b { a + i } else { a - i }))
+                .collect(),
+        );
+    }
+    let (mut a, mut b) = (from.chars(), to.chars());
+    match (a.next(), a.next(), b.next(), b.next()) {
+        (Some(x), None, Some(y), None) if x.is_ascii_alphabetic() && y.is_ascii_alphabetic() => {
+            Some(if x <= y {
+                (x..=y).map(String::from).collect()
+            } else {
+                (y..=x).rev().map(String::from).collect()
+            })
+        }
+        _ => None,
+    }
+}
+
+/// A list of patterns of which one must match.
+#[derive(Debug, Clone, Default)]
+pub struct PatternSet(Vec<Pattern>);
+
+impl PatternSet {
+    /// Expands braces in `pattern` and compiles each alternative for whole paths.
+    ///
+    /// # Errors
+    ///
+    /// As [`expand_braces`].
+    pub fn for_paths(pattern: &str, ignore_case: bool) -> Result<Self, String> {
+        Ok(Self(
+            expand_braces(pattern)?
+                .iter()
+                .map(|p| Pattern::for_path(p, ignore_case))
+                .collect(),
+        ))
+    }
+
+    /// The same, but an alternative without a slash is compared with names in every
+    /// directory, as in ignore files and `rg --glob`.
+    ///
+    /// # Errors
+    ///
+    /// As [`expand_braces`].
+    pub fn for_names_or_paths(pattern: &str, ignore_case: bool) -> Result<Self, String> {
+        let compile = |p: &String| match p.strip_prefix('/') {
+            Some(rest) => Pattern::for_path(rest, ignore_case),
+            None if p.contains('/') => Pattern::for_path(p, ignore_case),
+            None => Pattern::for_name(p, ignore_case),
+        };
+        Ok(Self(expand_braces(pattern)?.iter().map(compile).collect()))
+    }
+
+    /// Adds the patterns of another set.
+    pub fn extend(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
+    /// Whether there is no pattern at all.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether one of the patterns matches; see [`Pattern::matches`].
+    #[inline]
+    pub fn matches(&self, path: &[u8], name_at: usize) -> bool {
+        self.0.iter().any(|p| p.matches(path, name_at))
+    }
+
+    /// Whether something below the directory can match.
+    pub fn can_match_below(&self, path: &[u8]) -> bool {
+        self.0.iter().any(|p| p.can_match_below(path))
+    }
+}
+
+/// Splits a comma-separated list of patterns at the commas that stand outside of braces.
+pub fn split_list(list: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let (mut depth, mut from, mut escaped) = (0_u32, 0, false);
+    for (i, b) in list.bytes().enumerate() {
+        match b {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'{' => depth += 1,
+            b'}' => depth = depth.saturating_sub(1),
+            b',' if depth == 0 => {
+                parts.push(&list[from..i]);
+                from = i + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&list[from..]);
+    parts.into_iter().map(str::trim).filter(|p| !p.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Pattern, PatternSet, expand_braces, split_list};
+
+    fn name_at(path: &str) -> usize {
+        path.rfind('/').map_or(0, |i| i + 1)
+    }
+
+    #[test]
+    fn patterns_match_as_in_a_shell_with_globstar_and_dotglob() {
+        let cases = [
+            ("*.c", "a.c", true),
+            ("*.c", "d/a.c", false),
+            ("**/*.c", "a.c", true),
+            ("**/*.c", "d/e/a.c", true),
+            ("**/*.c", "d/e/a.cc", false),
+            ("d/**/*.c", "d/a.c", true),
+            ("d/**/*.c", "d/e/f/a.c", true),
+            ("d/**/*.c", "e/d/a.c", false),
+            ("d/**", "d/a/b", true),
+            ("d/**", "d", false),
+            ("**", "a/b", true),
+            ("**/d/*.c", "x/d/a.c", true),
+            ("**/d/*.c", "x/d/e/a.c", false),
+            ("**/a*b/**/c", "x/aab/y/z/c", true),
+            ("**/a*b/**/c", "x/aac/y/z/c", false),
+            ("a?c", "abc", true),
+            ("a?c", "aéc", true),
+            ("a?c", "a/c", false),
+            ("[!a]*.t", "b1.t", true),
+            ("[!a]*.t", "a1.t", false),
+            ("[a-c]x", "bx", true),
+            ("[]]x", "]x", true),
+            ("[[:digit:]]x", "3x", true),
+            ("x[y", "x[y", true),
+            (r"\*.t", "*.t", true),
+            (r"\*.t", "a.t", false),
+            ("**/.*", "x/.rc", true),
+            ("*a*b", "xaxab", true),
+            ("*a*b", "xaxa", false),
+            ("./a/*.c", "a/x.c", true),
+            ("a/*", "a/b", true),
+            ("a/*", "a/b/c", false),
+            ("é*", "é1", true),
+            ("**/x/**", "a/x/b", true),
+            ("a/**/b", "a/b", true),
+            ("a**b", "axxb", true),
+            ("a**b", "ax/xb", false),
+        ];
+        for (pattern, path, expected) in cases {
+            let got = Pattern::for_path(pattern, false).matches(path.as_bytes(), name_at(path));
+            assert_eq!(got, expected, "{pattern} {path}");
+        }
+    }
+
+    #[test]
+    fn case_can_be_ignored_also_beyond_ascii() {
+        for (pattern, path) in [("**/readme*", "x/README.md"), ("É*", "éa"), ("[a-c]x", "BX")] {
+            assert!(
+                Pattern::for_path(pattern, true).matches(path.as_bytes(), name_at(path)),
+                "{pattern} {path}"
+            );
+        }
+    }
+
+    #[test]
+    fn directories_that_cannot_hold_a_match_are_known() {
+        let p = Pattern::for_path("src/*/x/**/*.c", false);
+        for (dir, expected) in [("src", true), ("lib", false), ("src/a", true), ("src/a/y", false), ("src/a/x/k/l", true)] {
+            assert_eq!(p.can_match_below(dir.as_bytes()), expected, "{dir}");
+        }
+        assert!(!Pattern::for_path("*.c", false).can_match_below(b"src"));
+    }
+
+    #[test]
+    fn braces_expand_with_nesting_ranges_and_escapes() {
+        let cases: [(&str, &[&str]); 8] = [
+            ("a{b,c}d", &["abd", "acd"]),
+            ("{a,b{1,2}}x", &["ax", "b1x", "b2x"]),
+            ("p{1..3}", &["p1", "p2", "p3"]),
+            ("p{08..10}", &["p08", "p09", "p10"]),
+            ("{c..a}", &["c", "b", "a"]),
+            ("{x}", &["{x}"]),
+            (r"\{a,b}", &[r"\{a,b}"]),
+            ("{a,b", &["{a,b"]),
+        ];
+        for (pattern, expected) in cases {
+            assert_eq!(expand_braces(pattern).expect("few"), expected, "{pattern}");
+        }
+        assert!(expand_braces(&"{a,b}".repeat(20)).is_err());
+    }
+
+    #[test]
+    fn a_list_is_split_outside_of_braces_only() {
+        assert_eq!(split_list("*.{a,b}, *.c ,,d"), ["*.{a,b}", "*.c", "d"]);
+    }
+
+    #[test]
+    fn many_stars_take_no_exponential_time() {
+        let text = "a".repeat(5_000);
+        let pattern = format!("{}b", "a*".repeat(40));
+        assert!(!Pattern::for_path(&pattern, false).matches(text.as_bytes(), 0));
+        let set = PatternSet::for_names_or_paths("*.{c,h}", false).expect("few");
+        assert!(set.matches(b"d/x.h", 2) && !set.matches(b"d/x.hh", 2));
+    }
+}

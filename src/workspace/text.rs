@@ -1,0 +1,354 @@
+//! Text encodings: recognising, decoding, encoding.
+
+use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
+use std::borrow::Cow;
+
+/// How the bytes of a file stand for text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Encoding {
+    /// UTF-8, with or without a byte-order mark.
+    Utf8 {
+        /// Whether the file begins with the mark.
+        bom: bool,
+    },
+    /// UTF-16 with a byte-order mark.
+    Utf16 {
+        /// Byte order.
+        big_endian: bool,
+    },
+    /// UTF-32 with a byte-order mark.
+    Utf32 {
+        /// Byte order.
+        big_endian: bool,
+    },
+    /// Anything older, by the name of the WHATWG Encoding Standard.
+    Legacy(&'static encoding_rs::Encoding),
+}
+
+/// What a sample of a file's beginning says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// It is text.
+    Text(Encoding),
+    /// It is something else.
+    Binary,
+}
+
+/// How much of a file is looked at to recognise its encoding.
+pub const SAMPLE_BYTES: usize = 64 * 1024;
+
+/// Recognises text by a byte-order mark, by being valid UTF-8, or by its statistics; `whole`
+/// says that the sample is all of the file.
+pub fn detect(sample: &[u8], whole: bool) -> Content {
+    if let Some(encoding) = by_mark(sample) {
+        return Content::Text(encoding);
+    }
+    if looks_binary(sample) {
+        return Content::Binary;
+    }
+    match std::str::from_utf8(sample) {
+        Ok(_) => Content::Text(Encoding::Utf8 { bom: false }),
+        Err(e) if !whole && e.error_len().is_none() => Content::Text(Encoding::Utf8 { bom: false }),
+        Err(_) if is_damaged_utf8(sample) => Content::Text(Encoding::Utf8 { bom: false }),
+        Err(_) => {
+            let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
+            detector.feed(sample, whole);
+            Content::Text(Encoding::Legacy(detector.guess(None, Utf8Detection::Deny)))
+        }
+    }
+}
+
+fn by_mark(bytes: &[u8]) -> Option<Encoding> {
+    match bytes {
+        [0xef, 0xbb, 0xbf, ..] => Some(Encoding::Utf8 { bom: true }),
+        [0xff, 0xfe, 0, 0, ..] => Some(Encoding::Utf32 { big_endian: false }),
+        [0, 0, 0xfe, 0xff, ..] => Some(Encoding::Utf32 { big_endian: true }),
+        [0xff, 0xfe, ..] => Some(Encoding::Utf16 { big_endian: false }),
+        [0xfe, 0xff, ..] => Some(Encoding::Utf16 { big_endian: true }),
+        _ => None,
+    }
+}
+
+/// A NUL, or more than 30 % control characters, as Gemini CLI judges.
+fn looks_binary(sample: &[u8]) -> bool {
+    if sample.contains(&0) {
+        return true;
+    }
+    let odd = sample.iter().filter(|b| **b < 9 || (**b > 13 && **b < 32)).count();
+    odd * 10 > sample.len() * 3
+}
+
+/// Text that is UTF-8 but for a few bytes: its other characters beyond ASCII would turn to
+/// nonsense under any older encoding.
+fn is_damaged_utf8(sample: &[u8]) -> bool {
+    let (mut good, mut bad) = (0_usize, 0_usize);
+    for chunk in sample.utf8_chunks() {
+        good += chunk.valid().chars().filter(|c| !c.is_ascii()).count();
+        bad += usize::from(!chunk.invalid().is_empty());
+    }
+    good > bad * 4
+}
+
+impl Encoding {
+    /// The name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Encoding::Utf8 { bom: false } => "UTF-8",
+            Encoding::Utf8 { bom: true } => "UTF-8 with byte-order mark",
+            Encoding::Utf16 { big_endian: false } => "UTF-16LE",
+            Encoding::Utf16 { big_endian: true } => "UTF-16BE",
+            Encoding::Utf32 { big_endian: false } => "UTF-32LE",
+            Encoding::Utf32 { big_endian: true } => "UTF-32BE",
+            Encoding::Legacy(encoding) => encoding.name(),
+        }
+    }
+
+    /// Whether the bytes are UTF-8.
+    pub fn is_utf8(self) -> bool {
+        matches!(self, Encoding::Utf8 { .. })
+    }
+
+    /// The byte-order mark that the file begins with.
+    pub fn mark(self) -> &'static [u8] {
+        match self {
+            Encoding::Utf8 { bom: false } | Encoding::Legacy(_) => b"",
+            Encoding::Utf8 { bom: true } => b"\xef\xbb\xbf",
+            Encoding::Utf16 { big_endian: false } => b"\xff\xfe",
+            Encoding::Utf16 { big_endian: true } => b"\xfe\xff",
+            Encoding::Utf32 { big_endian: false } => b"\xff\xfe\0\0",
+            Encoding::Utf32 { big_endian: true } => b"\0\0\xfe\xff",
+        }
+    }
+
+    /// The bytes of one code unit.
+    pub fn unit(self) -> usize {
+        match self {
+            Encoding::Utf8 { .. } | Encoding::Legacy(_) => 1,
+            Encoding::Utf16 { .. } => 2,
+            Encoding::Utf32 { .. } => 4,
+        }
+    }
+
+    /// Encodes text, without a byte-order mark.
+    ///
+    /// # Errors
+    ///
+    /// The first character that the encoding can't hold.
+    pub fn encode(self, text: &str) -> Result<Cow<'_, [u8]>, char> {
+        Ok(match self {
+            Encoding::Utf8 { .. } => Cow::Borrowed(text.as_bytes()),
+            Encoding::Utf16 { big_endian: false } => {
+                text.encode_utf16().flat_map(u16::to_le_bytes).collect()
+            }
+            Encoding::Utf16 { big_endian: true } => {
+                text.encode_utf16().flat_map(u16::to_be_bytes).collect()
+            }
+            Encoding::Utf32 { big_endian: false } => {
+                text.chars().flat_map(|c| u32::from(c).to_le_bytes()).collect()
+            }
+            Encoding::Utf32 { big_endian: true } => {
+                text.chars().flat_map(|c| u32::from(c).to_be_bytes()).collect()
+            }
+            Encoding::Legacy(encoding) => {
+                let (bytes, _, unmappable) = encoding.encode(text);
+                if unmappable {
+                    let lost = |c: &char| encoding.encode(c.encode_utf8(&mut [0; 4])).2;
+                    return Err(text.chars().find(lost).unwrap_or('\u{fffd}'));
+                }
+                bytes
+            }
+        })
+    }
+
+    /// Decodes all of a file's bytes, the byte-order mark left out. What is no text in this
+    /// encoding becomes U+FFFD.
+    pub fn decode(self, bytes: &[u8]) -> Cow<'_, str> {
+        let bytes = bytes.strip_prefix(self.mark()).unwrap_or(bytes);
+        match self {
+            Encoding::Utf8 { .. } => String::from_utf8_lossy(bytes),
+            Encoding::Legacy(encoding) => encoding.decode_without_bom_handling(bytes).0,
+            _ => {
+                let mut decoder = Decoder::new(self);
+                let mut text = String::new();
+                decoder.push(bytes, true, &mut text);
+                Cow::Owned(text)
+            }
+        }
+    }
+}
+
+/// Decodes a file piece by piece.
+pub struct Decoder {
+    kind: DecoderKind,
+}
+
+enum DecoderKind {
+    Standard(Box<encoding_rs::Decoder>),
+    Utf32 { big_endian: bool, pending: Vec<u8> },
+}
+
+impl std::fmt::Debug for Decoder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Decoder").finish_non_exhaustive()
+    }
+}
+
+impl Decoder {
+    /// One for a file whose byte-order mark has been taken off.
+    pub fn new(encoding: Encoding) -> Self {
+        let standard = match encoding {
+            Encoding::Utf32 { big_endian } => {
+                return Self {
+                    kind: DecoderKind::Utf32 {
+                        big_endian,
+                        pending: Vec::new(),
+                    },
+                };
+            }
+            Encoding::Utf8 { .. } => encoding_rs::UTF_8,
+            Encoding::Utf16 { big_endian: false } => encoding_rs::UTF_16LE,
+            Encoding::Utf16 { big_endian: true } => encoding_rs::UTF_16BE,
+            Encoding::Legacy(encoding) => encoding,
+        };
+        Self {
+            kind: DecoderKind::Standard(Box::new(standard.new_decoder_without_bom_handling())),
+        }
+    }
+
+    /// Appends the text of the next piece to `out`.
+    pub fn push(&mut self, bytes: &[u8], last: bool, out: &mut String) {
+        match &mut self.kind {
+            DecoderKind::Standard(decoder) => {
+                let room = decoder.max_utf8_buffer_length(bytes.len()).unwrap_or(bytes.len() * 3);
+                out.reserve(room);
+                // With that much room the whole piece is always taken.
+                let _ = decoder.decode_to_string(bytes, out, last);
+            }
+            DecoderKind::Utf32 {
+                big_endian,
+                pending,
+            } => {
+                pending.extend_from_slice(bytes);
+                let whole = pending.len() - pending.len() % 4;
+                for unit in pending[..whole].chunks_exact(4) {
+                    let unit = [unit[0], unit[1], unit[2], unit[3]];
+                    let code = if *big_endian {
+                        u32::from_be_bytes(unit)
+                    } else {
+                        u32::from_le_bytes(unit)
+                    };
+                    out.push(char::from_u32(code).unwrap_or('\u{fffd}'));
+                }
+                pending.drain(..whole);
+                if last && !pending.is_empty() {
+                    out.push('\u{fffd}');
+                    pending.clear();
+                }
+            }
+        }
+    }
+}
+
+/// The line ending of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LineEnding {
+    /// `\n`.
+    Lf,
+    /// `\r\n`.
+    Crlf,
+}
+
+/// The line ending that all lines of a text have; `None` where they differ or there is none.
+pub fn uniform_line_ending(text: &str) -> Option<LineEnding> {
+    let mut found = None;
+    for (at, _) in text.match_indices('\n') {
+        let this = if text[..at].ends_with('\r') {
+            LineEnding::Crlf
+        } else {
+            LineEnding::Lf
+        };
+        if *found.get_or_insert(this) != this {
+            return None;
+        }
+    }
+    found
+}
+
+/// Turns every `\n` that has no `\r` before it into `\r\n`.
+pub fn to_crlf(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + text.len() / 16);
+    let mut previous = '\0';
+    for c in text.chars() {
+        if c == '\n' && previous != '\r' {
+            out.push('\r');
+        }
+        out.push(c);
+        previous = c;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Content, Decoder, Encoding, LineEnding, detect, to_crlf, uniform_line_ending};
+
+    fn encoding_of(bytes: &[u8]) -> Option<Encoding> {
+        match detect(bytes, true) {
+            Content::Text(encoding) => Some(encoding),
+            Content::Binary => None,
+        }
+    }
+
+    #[test]
+    fn encodings_are_recognised_and_round_trip() {
+        let text = "Größe: 5 µm\nnächste Zeile 👋\n";
+        for encoding in [
+            Encoding::Utf8 { bom: true },
+            Encoding::Utf8 { bom: false },
+            Encoding::Utf16 { big_endian: false },
+            Encoding::Utf16 { big_endian: true },
+            Encoding::Utf32 { big_endian: false },
+            Encoding::Utf32 { big_endian: true },
+        ] {
+            let mut bytes = encoding.mark().to_vec();
+            bytes.extend_from_slice(&encoding.encode(text).expect("all of Unicode"));
+            assert_eq!(encoding_of(&bytes), Some(encoding));
+            assert_eq!(encoding.decode(&bytes), text, "{}", encoding.name());
+            let mut decoder = Decoder::new(encoding);
+            let mut out = String::new();
+            let body = &bytes[encoding.mark().len()..];
+            for (i, byte) in body.iter().enumerate() {
+                decoder.push(&[*byte], i + 1 == body.len(), &mut out);
+            }
+            assert_eq!(out, text, "byte by byte, {}", encoding.name());
+        }
+    }
+
+    #[test]
+    fn older_text_is_named_and_says_what_it_cannot_hold() {
+        let encoding = encoding_of(b"caf\xe9 cr\xe8me\n").expect("text");
+        assert_eq!(encoding.name(), "windows-1252");
+        assert_eq!(encoding.decode(b"caf\xe9"), "café");
+        assert_eq!(encoding.encode("a≠b"), Err('≠'));
+        assert_eq!(encoding.encode("é").as_deref(), Ok(&b"\xe9"[..]));
+    }
+
+    #[test]
+    fn binary_content_and_damaged_utf8_are_told_apart_from_text() {
+        assert_eq!(encoding_of(b"\x00\x01\x02"), None);
+        assert_eq!(encoding_of(b"\x01\x02\x03\x04ab"), None);
+        let damaged = "ÄÖÜäöüß".repeat(3).into_bytes();
+        let damaged = [&damaged[..], b"\xff"].concat();
+        assert_eq!(encoding_of(&damaged), Some(Encoding::Utf8 { bom: false }));
+        let cut = &"é".as_bytes()[..1];
+        assert_eq!(detect(cut, false), Content::Text(Encoding::Utf8 { bom: false }));
+    }
+
+    #[test]
+    fn line_endings() {
+        assert_eq!(uniform_line_ending("a\r\nb\r\n"), Some(LineEnding::Crlf));
+        assert_eq!(uniform_line_ending("a\nb\r\n"), None);
+        assert_eq!(uniform_line_ending("a"), None);
+        assert_eq!(to_crlf("a\nb\r\n\n"), "a\r\nb\r\n\r\n");
+    }
+}

@@ -1,0 +1,627 @@
+//! Walking a directory tree on all cores.
+//!
+//! A directory is opened by its path beneath the root, links refused by the kernel, and its
+//! files by their names in it, so that nothing outside is ever met. Compared with walking by
+//! path this also saves most of the work: no path is resolved per file, ignore files are
+//! opened only where the listing shows them, and helpers start only when there is something
+//! to do for them.
+
+use super::ignore::Ignored;
+use super::resolve::Place;
+use super::rules::{Respect, Scope, Seen};
+use super::{Workspace, system_error};
+use crate::tool::{Cancellation, ToolError};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
+use std::ffi::CStr;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+/// A directory with more files than this is shared among the workers in pieces.
+const FILES_PER_TASK: usize = 128;
+
+/// Helpers start when so many directories or pieces wait.
+const TASKS_WORTH_A_HELPER: usize = 6;
+
+/// No more workers than this: the kernel's directory locks give nothing beyond.
+const MAX_WORKERS: usize = 12;
+
+/// Ignored entries that are counted before the counting stops.
+const MAX_IGNORED_ENTRIES: usize = 50_000;
+
+/// What to walk, and what to leave out.
+#[derive(Clone, Copy)]
+pub struct Options<'a> {
+    /// Which ignore files count.
+    pub respect: Respect,
+    /// Names of directories that are never entered.
+    pub never: &'a [&'a [u8]],
+    /// Ignored files are visited too, with the reason, so that they can be counted.
+    pub visit_ignored: bool,
+    /// Whether a directory, by its path below the start, is worth entering.
+    pub enter: Option<&'a (dyn Fn(&[u8]) -> bool + Sync)>,
+    /// Whether directories below the start are entered at all.
+    pub recursive: bool,
+}
+
+impl std::fmt::Debug for Options<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Options").field("respect", &self.respect).finish_non_exhaustive()
+    }
+}
+
+/// A file that was met.
+#[derive(Debug)]
+pub struct Found<'a> {
+    /// Its directory.
+    pub dir: BorrowedFd<'a>,
+    /// Its name in the directory.
+    pub name: &'a CStr,
+    /// Its path below the start of the walk.
+    pub path: &'a [u8],
+    /// Where in `path` the name begins.
+    pub name_at: usize,
+    /// Regular file, link, or something special; never a directory.
+    pub file_type: FileType,
+    /// Why it is to be left out.
+    pub ignored: Option<Ignored>,
+}
+
+/// What is done with the files; each worker has one of its own.
+pub trait Visitor: Send {
+    /// Takes a file.
+    fn visit(&mut self, found: &Found<'_>);
+
+    /// Is called when nothing is left to visit, still on the worker's own thread.
+    fn finish(&mut self) {}
+}
+
+/// How a walk went.
+#[derive(Debug, Default, Clone)]
+pub struct Report {
+    /// Directories that could not be read.
+    pub unreadable: usize,
+    /// One of them.
+    pub unreadable_example: Option<String>,
+    /// Counting ignored files was given up, so there are more than were visited.
+    pub more_ignored: bool,
+}
+
+struct Task {
+    /// Below the root, with a final slash; empty for the root.
+    path: Vec<u8>,
+    scope: Scope,
+    ignored: Option<Ignored>,
+    files: Option<Files>,
+}
+
+/// Some files of a directory that was listed before.
+struct Files {
+    dir: Arc<OwnedFd>,
+    names: Vec<u8>,
+    types: Vec<FileType>,
+    ignored: Vec<Option<Ignored>>,
+}
+
+#[derive(Default)]
+struct Queue {
+    tasks: Vec<Task>,
+    busy: usize,
+    stopped: bool,
+    report: Report,
+}
+
+struct Shared<'a> {
+    root: BorrowedFd<'a>,
+    /// Bytes of the start's path below the root, with its slash.
+    start: usize,
+    options: Options<'a>,
+    cancel: &'a Cancellation,
+    queue: Mutex<Queue>,
+    wake: Condvar,
+    ignored_left: AtomicUsize,
+}
+
+/// Walks the tree below `place`. Gives back every worker's visitor.
+///
+/// # Errors
+///
+/// `cancelled`, `timeout`, or what opening the start gives.
+pub fn walk<V: Visitor>(
+    workspace: &Workspace,
+    place: &Place,
+    options: Options<'_>,
+    cancel: &Cancellation,
+    make: impl Fn() -> V + Sync,
+) -> Result<(Vec<V>, Report), ToolError> {
+    // The start may be a link inside of the workspace: from here on its real path counts.
+    let place = &workspace.real_directory(place)?;
+    let mut path = place.rel().as_os_str().as_bytes().to_vec();
+    if !path.is_empty() {
+        path.push(b'/');
+    }
+    let start = path.len();
+    let scope = workspace.rules_above(place, options.respect);
+    let shared = Shared {
+        root: workspace.roots[place.root].dir.as_fd(),
+        start,
+        options,
+        cancel,
+        queue: Mutex::new(Queue {
+            tasks: vec![Task {
+                path,
+                scope,
+                ignored: None,
+                files: None,
+            }],
+            ..Queue::default()
+        }),
+        wake: Condvar::new(),
+        ignored_left: AtomicUsize::new(MAX_IGNORED_ENTRIES),
+    };
+    let visitors = std::thread::scope(|threads| {
+        let mut helpers = Vec::new();
+        let mut worker = Worker::new(&shared, make());
+        let mut alone = true;
+        while let Some(task) = shared.next() {
+            let waiting = worker.take(task);
+            if alone && waiting >= TASKS_WORTH_A_HELPER {
+                alone = false;
+                for _ in 1..processors().min(MAX_WORKERS) {
+                    helpers.push(threads.spawn(|| {
+                        let mut worker = Worker::new(&shared, make());
+                        while let Some(task) = shared.next() {
+                            worker.take(task);
+                        }
+                        worker.visitor.finish();
+                        worker.visitor
+                    }));
+                }
+            }
+        }
+        worker.visitor.finish();
+        let mut visitors = vec![worker.visitor];
+        visitors.extend(helpers.into_iter().filter_map(|h| h.join().ok()));
+        visitors
+    });
+    cancel.check()?;
+    let report = shared.lock().report.clone();
+    Ok((visitors, report))
+}
+
+/// The processors that this process may use. Asked of the scheduler only: the standard
+/// library's answer also reads several control-group files.
+pub(crate) fn processors() -> usize {
+    #[cfg(target_os = "linux")]
+    {
+        rustix::thread::sched_getaffinity(None)
+            .map_or(1, |set| set.count() as usize)
+            .max(1)
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        std::thread::available_parallelism().map_or(1, usize::from)
+    }
+}
+
+impl Shared<'_> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn next(&self) -> Option<Task> {
+        let mut queue = self.lock();
+        loop {
+            if queue.stopped {
+                return None;
+            }
+            if let Some(task) = queue.tasks.pop() {
+                queue.busy += 1;
+                return Some(task);
+            }
+            if queue.busy == 0 {
+                queue.stopped = true;
+                self.wake.notify_all();
+                return None;
+            }
+            queue = self.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+struct Worker<'a, V> {
+    shared: &'a Shared<'a>,
+    visitor: V,
+    /// Where the kernel puts directory entries.
+    dents: Vec<u8>,
+    /// Names of the directory at hand, each with its NUL.
+    names: Vec<u8>,
+    entries: Vec<(usize, FileType)>,
+    path: Vec<u8>,
+}
+
+impl<'a, V: Visitor> Worker<'a, V> {
+    fn new(shared: &'a Shared<'a>, visitor: V) -> Self {
+        Self {
+            shared,
+            visitor,
+            dents: Vec::with_capacity(64 * 1024),
+            names: Vec::new(),
+            entries: Vec::new(),
+            path: Vec::new(),
+        }
+    }
+
+    /// Does a task; gives back how many wait.
+    fn take(&mut self, task: Task) -> usize {
+        if self.shared.cancel.interruption().is_some() {
+            self.shared.lock().stopped = true;
+        } else if let Some(files) = &task.files {
+            self.visit_files(&task.path, files);
+        } else {
+            self.directory(&task);
+        }
+        let mut queue = self.shared.lock();
+        queue.busy -= 1;
+        if queue.stopped || (queue.busy == 0 && queue.tasks.is_empty()) {
+            self.shared.wake.notify_all();
+        }
+        queue.tasks.len()
+    }
+
+    fn directory(&mut self, task: &Task) {
+        let shared = self.shared;
+        let listed = open_without_links(shared.root, &task.path).and_then(|dir| {
+            self.names.clear();
+            self.entries.clear();
+            let mut seen = Seen::default();
+            let (names, entries) = (&mut self.names, &mut self.entries);
+            list(&dir, &mut self.dents, |name, file_type| {
+                match name.to_bytes() {
+                    b"." | b".." => return,
+                    b".git" => seen.git = true,
+                    b".gitignore" => seen.gitignore = true,
+                    b".geminiignore" => seen.geminiignore = true,
+                    _ => {}
+                }
+                entries.push((names.len(), file_type));
+                names.extend_from_slice(name.to_bytes_with_nul());
+            })?;
+            Ok((dir, seen))
+        });
+        let (dir, seen) = match listed {
+            Ok(listed) => listed,
+            Err(errno) => return self.unreadable(&task.path, errno),
+        };
+        let scope = if task.ignored.is_some() || !(seen.git || seen.gitignore || seen.geminiignore)
+        {
+            task.scope.clone()
+        } else {
+            let respect = shared.options.respect;
+            task.scope.entered(dir.as_fd(), &task.path, seen, respect)
+        };
+        self.sort_out(task, &scope, dir);
+    }
+
+    /// Queues the directories, then visits the files.
+    fn sort_out(&mut self, task: &Task, scope: &Scope, dir: OwnedFd) {
+        let shared = self.shared;
+        let mut files = Files {
+            dir: Arc::new(dir),
+            names: Vec::new(),
+            types: Vec::new(),
+            ignored: Vec::new(),
+        };
+        let mut directories = Vec::new();
+        self.path.clear();
+        self.path.extend_from_slice(&task.path);
+        let name_at = self.path.len();
+        for (at, file_type) in &self.entries {
+            let name = name_from(&self.names, *at);
+            self.path.truncate(name_at);
+            self.path.extend_from_slice(name.to_bytes());
+            let file_type = match file_type {
+                FileType::Unknown => type_of(&files.dir, name),
+                known => *known,
+            };
+            let is_dir = file_type == FileType::Directory;
+            if is_dir && shared.options.never.contains(&name.to_bytes()) {
+                continue;
+            }
+            let ignored = match task.ignored {
+                None if !scope.rules.is_empty() => scope.rules.ignored(&self.path, name_at, is_dir),
+                other => other,
+            };
+            if ignored.is_some() && !(shared.options.visit_ignored && shared.may_count_ignored()) {
+                continue;
+            }
+            if !is_dir {
+                files.names.extend_from_slice(name.to_bytes_with_nul());
+                files.types.push(file_type);
+                files.ignored.push(ignored);
+            } else if shared.options.recursive
+                && shared.options.enter.is_none_or(|enter| enter(&self.path[shared.start..]))
+            {
+                let mut path = Vec::with_capacity(self.path.len() + 1);
+                path.extend_from_slice(&self.path);
+                path.push(b'/');
+                directories.push(Task {
+                    path,
+                    scope: scope.clone(),
+                    ignored,
+                    files: None,
+                });
+            }
+        }
+        if files.types.len() > 2 * FILES_PER_TASK {
+            files = self.split(&task.path, scope, files, &mut directories);
+        }
+        if !directories.is_empty() {
+            // The last one is taken first: with the order turned round, that is the first.
+            directories.reverse();
+            let mut queue = shared.lock();
+            queue.tasks.append(&mut directories);
+            drop(queue);
+            shared.wake.notify_all();
+        }
+        self.visit_files(&task.path, &files);
+    }
+
+    /// Makes tasks of all files but the first [`FILES_PER_TASK`].
+    fn split(&self, path: &[u8], scope: &Scope, files: Files, tasks: &mut Vec<Task>) -> Files {
+        let mut pieces = Vec::new();
+        let mut at = 0;
+        for from in (0..files.types.len()).step_by(FILES_PER_TASK) {
+            let to = (from + FILES_PER_TASK).min(files.types.len());
+            let begin = at;
+            for _ in from..to {
+                at += name_from(&files.names, at).to_bytes_with_nul().len();
+            }
+            pieces.push(Files {
+                dir: Arc::clone(&files.dir),
+                names: files.names[begin..at].to_vec(),
+                types: files.types[from..to].to_vec(),
+                ignored: files.ignored[from..to].to_vec(),
+            });
+        }
+        let mut pieces = pieces.into_iter();
+        let first = pieces.next().unwrap_or(files);
+        tasks.extend(pieces.map(|piece| Task {
+            path: path.to_vec(),
+            scope: scope.clone(),
+            ignored: None,
+            files: Some(piece),
+        }));
+        first
+    }
+
+    fn visit_files(&mut self, dir_path: &[u8], files: &Files) {
+        let start = self.shared.start;
+        self.path.clear();
+        self.path.extend_from_slice(dir_path);
+        let name_at = self.path.len();
+        let mut at = 0;
+        for (file_type, ignored) in files.types.iter().zip(&files.ignored) {
+            let name = name_from(&files.names, at);
+            at += name.to_bytes_with_nul().len();
+            self.path.truncate(name_at);
+            self.path.extend_from_slice(name.to_bytes());
+            self.visitor.visit(&Found {
+                dir: files.dir.as_fd(),
+                name,
+                path: &self.path[start..],
+                name_at: name_at - start,
+                file_type: *file_type,
+                ignored: *ignored,
+            });
+        }
+    }
+
+    fn unreadable(&self, path: &[u8], errno: Errno) {
+        // A directory that vanished or became a link meanwhile is nobody's loss.
+        if matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP) {
+            return;
+        }
+        let mut queue = self.shared.lock();
+        queue.report.unreadable += 1;
+        let report = &mut queue.report;
+        report.unreadable_example.get_or_insert_with(|| {
+            let shown = super::show_name(path);
+            system_error(errno, shown.trim_end_matches('/')).message
+        });
+    }
+}
+
+impl Shared<'_> {
+    /// Takes one from the budget for ignored entries.
+    fn may_count_ignored(&self) -> bool {
+        let left = self.ignored_left.load(Ordering::Relaxed);
+        if left == 0 {
+            self.lock().report.more_ignored = true;
+            return false;
+        }
+        self.ignored_left.store(left - 1, Ordering::Relaxed);
+        true
+    }
+}
+
+/// The name that begins at `at`. Every name in the buffer ends in a NUL.
+fn name_from(names: &[u8], at: usize) -> &CStr {
+    CStr::from_bytes_until_nul(&names[at..]).unwrap_or_default()
+}
+
+fn type_of(dir: &OwnedFd, name: &CStr) -> FileType {
+    rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
+        .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode))
+}
+
+/// Opens a directory below `root`; `path` is empty or ends in a slash. Links are refused.
+fn open_without_links(root: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
+    /// The kernel takes paths of up to 4,095 bytes.
+    const PIECE: usize = 3_800;
+    let Some(path) = path.strip_suffix(b"/") else {
+        return open_piece(root, b".");
+    };
+    if path.len() <= PIECE {
+        return open_piece(root, path);
+    }
+    let cut = path[..PIECE].iter().rposition(|b| *b == b'/').unwrap_or(path.len());
+    let mut here = open_piece(root, &path[..cut])?;
+    let mut rest = path.get(cut + 1..).unwrap_or_default();
+    while !rest.is_empty() {
+        let cut = if rest.len() <= PIECE {
+            rest.len()
+        } else {
+            rest[..PIECE].iter().rposition(|b| *b == b'/').unwrap_or(rest.len())
+        };
+        here = open_piece(here.as_fd(), &rest[..cut])?;
+        rest = rest.get(cut + 1..).unwrap_or_default();
+    }
+    Ok(here)
+}
+
+fn open_piece(dir: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::ResolveFlags;
+        let strict =
+            ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        match rustix::fs::openat2(dir, path, flags, Mode::empty(), strict) {
+            Err(Errno::NOSYS | Errno::PERM | Errno::AGAIN) => {}
+            answer => return answer,
+        }
+    }
+    let mut here: Option<OwnedFd> = None;
+    for name in path.split(|b| *b == b'/') {
+        let from = here.as_ref().map_or(dir, AsFd::as_fd);
+        here = Some(rustix::fs::openat(from, name, flags, Mode::empty())?);
+    }
+    here.ok_or(Errno::NOENT)
+}
+
+/// Calls `f` with every entry of an open directory.
+pub(super) fn list(
+    dir: &OwnedFd,
+    buffer: &mut Vec<u8>,
+    mut f: impl FnMut(&CStr, FileType),
+) -> Result<(), Errno> {
+    #[cfg(target_os = "linux")]
+    {
+        buffer.clear();
+        let mut entries = rustix::fs::RawDir::new(dir, buffer.spare_capacity_mut());
+        while let Some(entry) = entries.next() {
+            let entry = entry?;
+            f(entry.file_name(), entry.file_type());
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = buffer;
+        for entry in rustix::fs::Dir::read_from(dir)? {
+            let entry = entry?;
+            f(entry.file_name(), entry.file_type());
+        }
+    }
+    Ok(())
+}
+
+/// One entry of a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// Its name.
+    pub name: Vec<u8>,
+    /// Whether it is a directory, or a link to one inside of the workspace.
+    pub is_dir: bool,
+    /// Why it is to be left out.
+    pub ignored: Option<Ignored>,
+}
+
+impl Workspace {
+    /// The entries of a directory, in no order; git's own directory is left out where git's
+    /// rules count.
+    ///
+    /// # Errors
+    ///
+    /// As [`Workspace::open_dir`].
+    pub fn list_dir(&self, place: &Place, respect: Respect) -> Result<Vec<Listed>, ToolError> {
+        let dir = self.open_dir(place)?;
+        let mut entries = Vec::new();
+        let mut seen = Seen::default();
+        let mut buffer = Vec::with_capacity(64 * 1024);
+        list(&dir, &mut buffer, |name, file_type| {
+            match name.to_bytes() {
+                b"." | b".." => return,
+                b".git" => seen.git = true,
+                b".gitignore" => seen.gitignore = true,
+                b".geminiignore" => seen.geminiignore = true,
+                _ => {}
+            }
+            entries.push((name.to_bytes().to_vec(), file_type));
+        })
+        .map_err(|e| self.path_error(e.into(), place))?;
+        let mut path = place.rel().as_os_str().as_bytes().to_vec();
+        if !path.is_empty() {
+            path.push(b'/');
+        }
+        let scope = self
+            .rules_above(place, respect)
+            .entered(dir.as_fd(), &path, seen, respect);
+        let name_at = path.len();
+        let listed = entries.into_iter().filter_map(|(name, file_type)| {
+            let is_dir = match file_type {
+                FileType::Symlink | FileType::Unknown => {
+                    let target = place.join(std::path::Path::new(std::ffi::OsStr::from_bytes(&name)));
+                    self.file_type(&target).is_ok_and(|t| t == FileType::Directory)
+                }
+                known => known == FileType::Directory,
+            };
+            if respect.git && scope.in_repository && name == b".git" {
+                return None;
+            }
+            path.truncate(name_at);
+            path.extend_from_slice(&name);
+            Some(Listed {
+                ignored: scope.rules.ignored(&path, name_at, is_dir),
+                name,
+                is_dir,
+            })
+        });
+        Ok(listed.collect())
+    }
+
+    /// A directory's place with the links on the way resolved.
+    fn real_directory(&self, place: &Place) -> Result<Place, ToolError> {
+        let dir = self.open_dir(place)?;
+        if open_without_links(self.roots[place.root].dir.as_fd(), &slashed(place)).is_ok() {
+            return Ok(place.clone());
+        }
+        let real = real_path(&dir).and_then(|path| self.beneath(&path));
+        real.ok_or_else(|| self.path_error(super::resolve::Failure::Escapes, place))
+    }
+}
+
+fn slashed(place: &Place) -> Vec<u8> {
+    let mut path = place.rel().as_os_str().as_bytes().to_vec();
+    if !path.is_empty() {
+        path.push(b'/');
+    }
+    path
+}
+
+/// Where an open directory really lies.
+fn real_path(dir: &OwnedFd) -> Option<std::path::PathBuf> {
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::fd::AsRawFd;
+        std::fs::read_link(format!("/proc/self/fd/{}", dir.as_raw_fd())).ok()
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        rustix::fs::getpath(dir)
+            .ok()
+            .map(|path| std::path::PathBuf::from(std::ffi::OsStr::from_bytes(path.to_bytes())))
+    }
+}

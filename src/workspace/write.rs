@@ -1,0 +1,434 @@
+//! Writing files: all or nothing.
+//!
+//! The new content goes into a nameless temporary file of the same directory, is flushed, and
+//! then takes the old file's place by one rename. A full disk or a kill at any moment leaves
+//! the old file whole and nothing beside it. Two editors at once are serialised by a lock on
+//! the file; what was read for an edit is checked to be unchanged just before the rename.
+
+use super::resolve::{Entry, Place};
+use super::{OpenFile, Workspace, io_error, system_error};
+use crate::tool::{Cancellation, ErrorKind, ToolError};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{Access, AtFlags, FileType, FlockOperation, Gid, Mode, OFlags, Stat, Uid};
+use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::time::Duration;
+
+/// How long a call waits for another one that edits the same file.
+const LOCK_WAIT: Duration = Duration::from_secs(20);
+
+/// Pieces in which unchanged content is copied.
+const COPY_BYTES: usize = 512 * 1024;
+
+/// The place of a write: an entry that exists, locked, or one that does not exist.
+#[derive(Debug)]
+pub struct Target {
+    entry: Entry,
+    /// The present file; holding it open holds the lock.
+    pub current: Option<OpenFile>,
+}
+
+impl Workspace {
+    /// Finds where a write to `place` goes, and locks the file that is there.
+    ///
+    /// # Errors
+    ///
+    /// `target_is_directory`, `path_not_in_workspace`, `permission_denied`, or
+    /// `file_write_failure` where another process keeps the file locked.
+    pub fn target(&self, place: &Place, cancel: &Cancellation) -> Result<Target, ToolError> {
+        let started = std::time::Instant::now();
+        let mut pause = Duration::from_micros(200);
+        loop {
+            cancel.check()?;
+            let entry = self.entry(place).map_err(|e| self.path_error(e, place))?;
+            if self.roots[entry.root].read_only {
+                return Err(ToolError::new(
+                    ErrorKind::PermissionDenied,
+                    format!("{} can only be read.", place.path().display()),
+                ));
+            }
+            let Some(name) = &entry.name else {
+                return Err(self.path_error(Errno::ISDIR.into(), place));
+            };
+            let Some(file) = open_present(&entry, name, place)? else {
+                return Ok(Target {
+                    entry,
+                    current: None,
+                });
+            };
+            match rustix::fs::flock(&file.file, FlockOperation::NonBlockingLockExclusive) {
+                // The lock is worth something only if its file is still the one by that name.
+                Ok(()) if is_same_file(&entry, name, &file.stat) => {
+                    let stat = rustix::fs::fstat(&file.file)
+                        .map_err(|e| self.path_error(e.into(), place))?;
+                    let current = Some(OpenFile { stat, ..file });
+                    return Ok(Target { entry, current });
+                }
+                Ok(()) => continue,
+                // A file system without locks: the check before the rename must do.
+                Err(Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
+                    let current = Some(file);
+                    return Ok(Target { entry, current });
+                }
+                Err(_) if started.elapsed() < LOCK_WAIT => {
+                    std::thread::sleep(pause);
+                    pause = (pause * 3 / 2).min(Duration::from_millis(5));
+                }
+                Err(_) => {
+                    return Err(ToolError::new(
+                        ErrorKind::FileWriteFailure,
+                        format!(
+                            "Another process keeps {} locked; nothing was changed.",
+                            place.path().display()
+                        ),
+                    )
+                    .with_hint("Try again when it is done."));
+                }
+            }
+        }
+    }
+}
+
+fn open_present(
+    entry: &Entry,
+    name: &OsStr,
+    place: &Place,
+) -> Result<Option<OpenFile>, ToolError> {
+    let path = place.path().display().to_string();
+    let fail = |e| system_error(e, &path);
+    if !entry.missing.is_empty() {
+        return Ok(None);
+    }
+    let flags =
+        OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let fd = match rustix::fs::openat(&entry.dir, name, flags, Mode::empty()) {
+        Err(Errno::NOENT) => return Ok(None),
+        other => other.map_err(fail)?,
+    };
+    let stat = rustix::fs::fstat(&fd).map_err(fail)?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => {}
+        FileType::Directory => {
+            return Err(fail(Errno::ISDIR).with_hint("Name a file to write to."));
+        }
+        other => return Err(super::special_file(place, other)),
+    }
+    // The rename would not ask whether the file itself may be written.
+    rustix::fs::accessat(&entry.dir, name, Access::WRITE_OK, AtFlags::EACCESS).map_err(fail)?;
+    Ok(Some(OpenFile {
+        file: File::from(fd),
+        stat,
+    }))
+}
+
+fn is_same_file(entry: &Entry, name: &OsStr, stat: &Stat) -> bool {
+    rustix::fs::statat(&entry.dir, name, AtFlags::SYMLINK_NOFOLLOW)
+        .is_ok_and(|now| now.st_ino == stat.st_ino && now.st_dev == stat.st_dev)
+}
+
+/// Whether two looks at a file saw the same content.
+fn is_unchanged(before: &Stat, now: &Stat) -> bool {
+    before.st_ino == now.st_ino
+        && before.st_dev == now.st_dev
+        && before.st_size == now.st_size
+        && (before.st_mtime, before.st_mtime_nsec) == (now.st_mtime, now.st_mtime_nsec)
+        && (before.st_ctime, before.st_ctime_nsec) == (now.st_ctime, now.st_ctime_nsec)
+}
+
+impl Target {
+    /// Writes the new content and puts it in place. `produce` may be called twice.
+    ///
+    /// # Errors
+    ///
+    /// What the system says; nothing was changed then.
+    pub fn commit(
+        self,
+        place: &Place,
+        mut produce: impl FnMut(&mut File) -> io::Result<()>,
+    ) -> Result<(), ToolError> {
+        let path = place.path();
+        let mut made = MadeDirectories::default();
+        let result = made
+            .make(&self.entry)
+            .map_err(|e| system_error(e, &path.display().to_string()))
+            .and_then(|deepest| {
+                let dir = deepest.as_ref().unwrap_or(&self.entry.dir);
+                let name = self.entry.name.as_deref().unwrap_or_default();
+                publish(dir, name, self.current.as_ref(), path, &mut produce)
+            });
+        if result.is_err() {
+            made.remove();
+        }
+        result
+    }
+
+    /// The present file once more, for reading while the new one is written.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` where there is none, or what the system says.
+    pub fn reopened(&self) -> io::Result<OpenFile> {
+        let current = self.current.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        Ok(OpenFile {
+            file: current.file.try_clone()?,
+            stat: current.stat,
+        })
+    }
+}
+
+/// Directories made for a write, so that they can be taken away again if it fails.
+#[derive(Default)]
+struct MadeDirectories(Vec<(OwnedFd, std::ffi::OsString)>);
+
+impl MadeDirectories {
+    fn make(&mut self, entry: &Entry) -> Result<Option<OwnedFd>, Errno> {
+        let mut deepest: Option<OwnedFd> = None;
+        for name in &entry.missing {
+            let parent = match &deepest {
+                Some(dir) => dir.as_fd(),
+                None => entry.dir.as_fd(),
+            };
+            match rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o777)) {
+                Ok(()) => {
+                    let parent = rustix::io::fcntl_dupfd_cloexec(parent, 0)?;
+                    self.0.push((parent, name.clone()));
+                }
+                Err(Errno::EXIST) => {}
+                Err(errno) => return Err(errno),
+            }
+            let parent = match &deepest {
+                Some(dir) => dir.as_fd(),
+                None => entry.dir.as_fd(),
+            };
+            let flags =
+                super::path_only() | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            deepest = Some(rustix::fs::openat(parent, name, flags, Mode::empty())?);
+        }
+        Ok(deepest)
+    }
+
+    fn remove(self) {
+        for (parent, name) in self.0.into_iter().rev() {
+            // Somebody else may use it already; then it stays.
+            let _ = rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR);
+        }
+    }
+}
+
+fn publish(
+    dir: &OwnedFd,
+    name: &OsStr,
+    current: Option<&OpenFile>,
+    path: &Path,
+    produce: &mut dyn FnMut(&mut File) -> io::Result<()>,
+) -> Result<(), ToolError> {
+    let fail = |e: Errno| system_error(e, &path.display().to_string());
+    if let Some(file) = nameless_file(dir, current.is_some()) {
+        let mut file = file.map_err(fail)?;
+        fill(&mut file, current, path, produce)?;
+        check_unchanged(dir, name, current, path)?;
+        match link_nameless(&file, dir, name, current.is_some()) {
+            Err(Errno::NOENT | Errno::NOTSUP) => {}
+            Err(Errno::EXIST) => return Err(created_meanwhile(path)),
+            other => return other.map_err(fail),
+        }
+    }
+    // No nameless files here, or no way to name one: the file has a name from the start.
+    remove_litter(dir);
+    let temporary = temporary_name();
+    let flags =
+        OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let fd = rustix::fs::openat(dir, &temporary, flags, creation_mode(current.is_some()))
+        .map_err(fail)?;
+    let mut file = File::from(fd);
+    let result = fill(&mut file, current, path, produce)
+        .and_then(|()| check_unchanged(dir, name, current, path))
+        .and_then(|()| match current {
+            Some(_) => rustix::fs::renameat(dir, &temporary, dir, name).map_err(fail),
+            None => match rustix::fs::linkat(dir, &temporary, dir, name, AtFlags::empty()) {
+                Err(Errno::EXIST) => Err(created_meanwhile(path)),
+                other => other.map_err(fail),
+            },
+        });
+    if result.is_err() || current.is_none() {
+        // Best effort: what is left otherwise is removed by the next write.
+        let _ = rustix::fs::unlinkat(dir, &temporary, AtFlags::empty());
+    }
+    result
+}
+
+fn created_meanwhile(path: &Path) -> ToolError {
+    ToolError::new(
+        ErrorKind::AttemptToCreateExistingFile,
+        format!("{} was created by another process meanwhile; nothing was changed.", path.display()),
+    )
+    .with_hint("Read it and decide again.")
+}
+
+fn check_unchanged(
+    dir: &OwnedFd,
+    name: &OsStr,
+    current: Option<&OpenFile>,
+    path: &Path,
+) -> Result<(), ToolError> {
+    let Some(current) = current else {
+        return Ok(());
+    };
+    match rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(now) if is_unchanged(&current.stat, &now) => Ok(()),
+        _ => Err(ToolError::new(
+            ErrorKind::FileWriteFailure,
+            format!(
+                "{} was changed by another process meanwhile; nothing was written.",
+                path.display()
+            ),
+        )
+        .with_hint("Read it again and repeat the edit.")),
+    }
+}
+
+/// Private until it has the mode of the file that it replaces.
+fn creation_mode(replaces: bool) -> Mode {
+    Mode::from_raw_mode(if replaces { 0o600 } else { 0o666 })
+}
+
+fn fill(
+    file: &mut File,
+    current: Option<&OpenFile>,
+    path: &Path,
+    produce: &mut dyn FnMut(&mut File) -> io::Result<()>,
+) -> Result<(), ToolError> {
+    produce(file)
+        .and_then(|()| match current {
+            Some(current) => keep_attributes(file, current),
+            None => Ok(()),
+        })
+        .and_then(|()| file.sync_data())
+        .map_err(|e| io_error(&e, path))
+}
+
+/// Gives the new file the owner, mode and extended attributes of the old one. What the
+/// system does not let us give is left out, but the mode is never wider than it was.
+fn keep_attributes(file: &File, current: &OpenFile) -> io::Result<()> {
+    let new = rustix::fs::fstat(file)?;
+    let old = &current.stat;
+    let mut mode = Mode::from_raw_mode(old.st_mode & 0o7777);
+    if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid) {
+        let (uid, gid) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
+        if rustix::fs::fchown(file, Some(uid), Some(gid)).is_err()
+            && rustix::fs::fchown(file, None, Some(gid)).is_err()
+        {
+            mode.remove(Mode::SUID | Mode::SGID);
+        }
+    }
+    rustix::fs::fchmod(file, mode)?;
+    copy_extended_attributes(file, &current.file);
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+fn copy_extended_attributes(to: &File, from: &File) {
+    let mut names = vec![0_u8; 4096];
+    let Ok(length @ 1..) = rustix::fs::flistxattr(from, &mut names) else {
+        return;
+    };
+    for name in names[..length].split(|b| *b == 0).filter(|n| !n.is_empty()) {
+        let mut value = vec![0_u8; 64 * 1024];
+        if let Ok(n) = rustix::fs::fgetxattr(from, name, &mut value) {
+            // Labels of the system may be beyond us; they are given anew then.
+            let _ = rustix::fs::fsetxattr(to, name, &value[..n], rustix::fs::XattrFlags::empty());
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn copy_extended_attributes(_to: &File, _from: &File) {}
+
+#[cfg(target_os = "linux")]
+fn nameless_file(dir: &OwnedFd, replaces: bool) -> Option<Result<File, Errno>> {
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    match rustix::fs::openat(dir, ".", flags, creation_mode(replaces)) {
+        Ok(fd) => Some(Ok(File::from(fd))),
+        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => None,
+        Err(errno) => Some(Err(errno)),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn nameless_file(_dir: &OwnedFd, _replaces: bool) -> Option<Result<File, Errno>> {
+    None
+}
+
+#[cfg(target_os = "linux")]
+fn link_nameless(file: &File, dir: &OwnedFd, name: &OsStr, replaces: bool) -> Result<(), Errno> {
+    use std::os::fd::AsRawFd;
+    let source = format!("/proc/self/fd/{}", file.as_raw_fd());
+    if !replaces {
+        return rustix::fs::linkat(
+            rustix::fs::CWD,
+            source,
+            dir,
+            name,
+            AtFlags::SYMLINK_FOLLOW,
+        );
+    }
+    super::shielded::link_and_rename(&source, dir.as_fd(), &temporary_name(), name)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn link_nameless(_: &File, _: &OwnedFd, _: &OsStr, _: bool) -> Result<(), Errno> {
+    Err(Errno::NOTSUP)
+}
+
+const TEMPORARY_PREFIX: &str = ".gemini-tools-";
+
+fn temporary_name() -> String {
+    let nanos = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |d| d.subsec_nanos());
+    format!("{TEMPORARY_PREFIX}{}-{nanos:08x}.tmp", std::process::id())
+}
+
+/// Removes temporary files of calls that were killed, where files can't be nameless.
+fn remove_litter(dir: &OwnedFd) {
+    let Ok(entries) = rustix::fs::Dir::read_from(dir) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy();
+        let dead = name
+            .strip_prefix(TEMPORARY_PREFIX)
+            .and_then(|rest| rest.split_once('-'))
+            .and_then(|(pid, _)| rustix::process::Pid::from_raw(pid.parse().ok()?))
+            .is_some_and(|pid| {
+                rustix::process::test_kill_process(pid) == Err(Errno::SRCH)
+            });
+        if dead {
+            let _ = rustix::fs::unlinkat(dir, entry.file_name(), AtFlags::empty());
+        }
+    }
+}
+
+/// Copies a range of `from` to where `to` stands.
+///
+/// # Errors
+///
+/// What the system says; `UnexpectedEof` where the range is not there.
+pub fn copy_range(from: &mut File, start: u64, end: u64, to: &mut File) -> io::Result<()> {
+    from.seek(SeekFrom::Start(start))?;
+    let mut buffer = vec![0; COPY_BYTES.min(usize::try_from(end - start).unwrap_or(COPY_BYTES))];
+    let mut left = end - start;
+    while left > 0 {
+        let room = usize::try_from(left).unwrap_or(COPY_BYTES).min(buffer.len());
+        let n = from.read(&mut buffer[..room])?;
+        if n == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        to.write_all(&buffer[..n])?;
+        left -= n as u64;
+    }
+    Ok(())
+}
