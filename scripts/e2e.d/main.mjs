@@ -1,0 +1,161 @@
+// Owns the command line, the order of things and the exit status of scripts/e2e.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+import { checkApprovals, checkHandOver } from './approval.mjs';
+import { ending, endStrays, killAllGroups, run } from './child.mjs';
+import { declarationsOf } from './gemini_api.mjs';
+import { install, knowsPolicies } from './host.mjs';
+import { makePlayground } from './playground.mjs';
+import { Report } from './report.mjs';
+import { sessionPlayer } from './session.mjs';
+import { checkSevenTools, FILES, SEVEN_TOOLS, sevenToolsScript } from './seven_tools.mjs';
+
+const USAGE = `Usage: scripts/e2e [--cli VERSION]... [--get-tools PATH] [--call-tool PATH] [--keep]
+
+Drives get_tools and call_tool with the real Gemini CLI, headless, against a
+loopback stand-in of the Gemini API, and checks what the model gets to see and
+what happens on disk.
+
+  --cli VERSION     a version of @google/gemini-cli, from npm or the cache
+                    (default: 0.8.2 and 0.61.0)
+  --get-tools PATH  the discovery command (default: bin/get_tools)
+  --call-tool PATH  the call command (default: bin/call_tool)
+  --keep            leave the directories of the runs, with all requests
+
+The versions are kept in \${GEMINI_TOOLS_CACHE:-\${XDG_CACHE_HOME:-~/.cache}/gemini-tools}.
+`;
+
+const DEFAULT_VERSIONS = ['0.8.2', '0.61.0'];
+
+// A launcher builds at its first use.
+const FIRST_USE_LIMIT_MS = 30 * 60_000;
+
+const report = new Report();
+let base;
+let keeps = false;
+
+async function main() {
+  const options = readOptions();
+  keeps = options.keep;
+  base = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'gemini-tools-e2e-')));
+  const ours = await tryCommands(options);
+  if (ours) {
+    for (const version of options.versions) {
+      report.about(`${version}:`);
+      try {
+        await checkVersion(version, options, ours);
+      } catch (error) {
+        await report.claim('the_run_comes_to_its_end', () => Promise.reject(error));
+      }
+    }
+  }
+  report.about('');
+  report.summary();
+}
+
+function readOptions() {
+  let values;
+  try {
+    ({ values } = parseArgs({
+      options: {
+        cli: { type: 'string', multiple: true },
+        'get-tools': { type: 'string' },
+        'call-tool': { type: 'string' },
+        keep: { type: 'boolean', default: false },
+        help: { type: 'boolean', short: 'h', default: false },
+      },
+    }));
+  } catch (error) {
+    process.stderr.write(`${error.message}\n\n${USAGE}`);
+    process.exit(2);
+  }
+  if (values.help) {
+    process.stdout.write(USAGE);
+    process.exit(0);
+  }
+  const checkout = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..', '..');
+  return {
+    versions: values.cli ?? DEFAULT_VERSIONS,
+    getTools: path.resolve(values['get-tools'] ?? path.join(checkout, 'bin', 'get_tools')),
+    callTool: path.resolve(values['call-tool'] ?? path.join(checkout, 'bin', 'call_tool')),
+    keep: values.keep,
+  };
+}
+
+/**
+ * Calls both commands once without a host, in the caller's own environment: a launcher may have to build first, which it
+ * could not do in the clean one. Returns the declarations that `get_tools` prints, or nothing where they don't work.
+ */
+async function tryCommands({ getTools, callTool }) {
+  report.about('without a host:');
+  const directory = path.join(base, 'first use');
+  fs.mkdirSync(directory);
+  const place = { cwd: directory, env: process.env, limitMs: FIRST_USE_LIMIT_MS };
+
+  let ours;
+  const declares = await report.claim('get_tools_declares_all_seven_tools', async () => {
+    const result = await run(getTools, [], place);
+    assert.equal(result.status, 0, `${getTools} ${ending(result)}: ${result.stderr}`);
+    assert.equal(result.stderr, '', 'something was written to stderr');
+    ours = declarationsOf({ tools: [{ functionDeclarations: JSON.parse(result.stdout) }] });
+    assert.deepEqual(Object.keys(SEVEN_TOOLS).filter((tool) => !ours.has(tool)), [], 'these are missing');
+  });
+  const calls = await report.claim('call_tool_answers', async () => {
+    const result = await run(callTool, ['list_directory'], { ...place, input: JSON.stringify({ path: '.' }) });
+    assert.equal(result.status, 0, `${callTool} ${ending(result)}: ${result.stdout}${result.stderr}`);
+    assert.equal(result.stderr, '', 'something was written to stderr');
+  });
+  return declares && calls ? ours : undefined;
+}
+
+async function checkVersion(version, { getTools, callTool }, ours) {
+  let host;
+  const installed = await report.claim('gemini_cli_is_installed', async () => {
+    host = await install(version);
+  });
+  if (!installed) return;
+  if (host.fresh) report.info('installed from npm into the cache');
+
+  const hasPolicies = await knowsPolicies(host, await helpPlace(host, getTools, callTool));
+  const play = sessionPlayer(report, { base, host, hasPolicies, commands: { getTools, callTool } });
+
+  const played = await play({ name: 'seven_tools', files: FILES, script: sevenToolsScript, approved: true });
+  await checkSevenTools(report, { ...played, script: sevenToolsScript(played.playground.workspace), ours });
+  await checkHandOver(report, play, callTool);
+  if (hasPolicies) await checkApprovals(report, play);
+}
+
+function helpPlace(host, getTools, callTool) {
+  const root = path.join(base, host.version, 'help');
+  fs.mkdirSync(root, { recursive: true });
+  return makePlayground(root, { files: {}, getTools, callTool });
+}
+
+function tidyUp() {
+  killAllGroups();
+  if (!base) return;
+  endStrays(base);
+  if (keeps) console.log(`kept ${base}`);
+  else fs.rmSync(base, { recursive: true, force: true });
+  base = undefined;
+}
+
+for (const [signal, status] of [['SIGINT', 130], ['SIGTERM', 143], ['SIGHUP', 129]]) {
+  process.on(signal, () => {
+    tidyUp();
+    process.exit(status);
+  });
+}
+
+try {
+  await main();
+} finally {
+  tidyUp();
+}
+process.exitCode = report.failed > 0 ? 1 : 0;
