@@ -25,7 +25,10 @@ fn main() {
     }
     let stubs = out.join("static");
     if let Err(e) = write_stubs(&stubs) {
-        println!("cargo::warning=linking dynamically: {}: {e}", stubs.display());
+        println!(
+            "cargo::warning=linking dynamically: {}: {e}",
+            stubs.display()
+        );
         return;
     }
     for executable in EXECUTABLES {
@@ -58,7 +61,10 @@ fn has_archive(name: &str) -> bool {
 fn write_stubs(dir: &Path) -> io::Result<()> {
     fs::create_dir_all(dir)?;
     for library in ["c", "m", "util", "rt", "pthread", "dl"] {
-        fs::write(dir.join(format!("lib{library}.so")), format!("INPUT(-l:lib{library}.a)\n"))?;
+        fs::write(
+            dir.join(format!("lib{library}.so")),
+            format!("INPUT(-l:lib{library}.a)\n"),
+        )?;
     }
     fs::write(
         dir.join("libgcc_s.so"),

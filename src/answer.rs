@@ -69,7 +69,10 @@ impl Answer<'_> {
         match &self.outcome {
             Ok(result) => match &result.error {
                 None => 0,
-                Some(error) => error.kind.unwrap_or(ErrorKind::ExecutionFailed).exit_status(),
+                Some(error) => error
+                    .kind
+                    .unwrap_or(ErrorKind::ExecutionFailed)
+                    .exit_status(),
             },
             Err(e) => e.kind.exit_status(),
         }
@@ -79,7 +82,10 @@ impl Answer<'_> {
     pub fn failure(&self) -> Option<(String, ErrorKind)> {
         match &self.outcome {
             Ok(result) => result.error.as_ref().map(|error| {
-                (error.message.clone(), error.kind.unwrap_or(ErrorKind::ExecutionFailed))
+                (
+                    error.message.clone(),
+                    error.kind.unwrap_or(ErrorKind::ExecutionFailed),
+                )
             }),
             Err(e) => Some((e.to_string(), e.kind)),
         }
@@ -413,23 +419,40 @@ mod tests {
         let image = Part::inline_data("image/png", "AA==".to_owned());
         let image_json = json!({"inlineData":{"mimeType":"image/png","data":"AA=="}});
         let other: Part = serde_json::from_value(json!({"executableCode":{}})).expect("a part");
-        let nested: Part = serde_json::from_value(json!({"functionResponse":{"name":"x","response":
+        let nested: Part =
+            serde_json::from_value(json!({"functionResponse":{"name":"x","response":
             {"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}}}))
-        .expect("a part");
+            .expect("a part");
         let boxed = |p: &Part| PartOrText::Part(Box::new(p.clone()));
         let cases = [
             (LlmContent::Text("hi".into()), vec![response("hi")]),
-            (LlmContent::Part(Box::new(Part::text("hi"))), vec![response("hi")]),
+            (
+                LlmContent::Part(Box::new(Part::text("hi"))),
+                vec![response("hi")],
+            ),
             (
                 LlmContent::Part(Box::new(image.clone())),
-                vec![response("Binary content of type image/png was processed."), image_json.clone()],
+                vec![
+                    response("Binary content of type image/png was processed."),
+                    image_json.clone(),
+                ],
             ),
-            (LlmContent::Part(Box::new(other)), vec![response("Tool execution succeeded.")]),
+            (
+                LlmContent::Part(Box::new(other)),
+                vec![response("Tool execution succeeded.")],
+            ),
             (LlmContent::Part(Box::new(nested)), vec![response("a\nb")]),
-            (LlmContent::List(vec![PartOrText::Text("one".into())]), vec![response("one")]),
+            (
+                LlmContent::List(vec![PartOrText::Text("one".into())]),
+                vec![response("one")],
+            ),
             (
                 LlmContent::List(vec![PartOrText::Text("one".into()), boxed(&image)]),
-                vec![response("Tool execution succeeded."), json!({"text":"one"}), image_json.clone()],
+                vec![
+                    response("Tool execution succeeded."),
+                    json!({"text":"one"}),
+                    image_json.clone(),
+                ],
             ),
         ];
         for (content, parts) in cases {
@@ -448,8 +471,14 @@ mod tests {
             outcome: Err(ToolError::new(ErrorKind::FileNotFound, "No.").with_hint("Look.")),
         };
         let json = |form| -> Value { serde_json::from_slice(&answer.to_json(form)).expect("JSON") };
-        assert_eq!(json(Form::Response), json!({"error":"No. Look.","errorType":"file_not_found"}));
-        assert_eq!(json(Form::Content)["parts"][0]["functionResponse"]["response"], json!({"error":"No. Look."}));
+        assert_eq!(
+            json(Form::Response),
+            json!({"error":"No. Look.","errorType":"file_not_found"})
+        );
+        assert_eq!(
+            json(Form::Content)["parts"][0]["functionResponse"]["response"],
+            json!({"error":"No. Look."})
+        );
         assert_eq!(json(Form::Result)["error"]["type"], "file_not_found");
         assert_eq!(answer.exit_status(), 1);
     }

@@ -2,12 +2,14 @@
 //!
 //! The map of the house; dependencies point downwards only:
 //!
+//! - [`start`]: how the executables start.
 //! - [`answer`]: from a result to the JSON that a host reads.
 //! - [`registry`]: every tool by name.
 //! - [`builtin`]: the built-in tools, one file each.
 //! - [`settings`]: Gemini CLI's `settings.json`, as far as tools obey it.
 //! - [`workspace`]: the only door to the file system.
 //! - [`tool`]: what a tool is.
+//! - `shown`: names and paths as text.
 //! - [`genai`]: the Gemini wire.
 
 pub mod answer;
@@ -15,6 +17,8 @@ pub mod builtin;
 pub mod genai;
 pub mod registry;
 pub mod settings;
+mod shown;
+pub mod start;
 pub mod tool;
 pub mod workspace;
 

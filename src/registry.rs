@@ -69,10 +69,10 @@ impl ToolRegistry {
     pub fn register(&mut self, tool: impl Tool + 'static) -> Result<(), ToolError> {
         let name = tool.name().to_owned();
         if self.tools.contains_key(&name) {
-            return Err(ToolError::invalid(format!(
-                "A tool named {name} is registered already."
-            ))
-            .with_hint("Unregister it first, or replace it."));
+            return Err(
+                ToolError::invalid(format!("A tool named {name} is registered already."))
+                    .with_hint("Unregister it first, or replace it."),
+            );
         }
         self.replace(tool).map(drop)
     }
@@ -88,10 +88,10 @@ impl ToolRegistry {
     ) -> Result<Option<Arc<dyn Tool>>, ToolError> {
         let name = tool.name().to_owned();
         if !is_valid_name(&name) {
-            return Err(ToolError::invalid(format!(
-                "{name:?} is not a valid tool name."
-            ))
-            .with_hint("Use up to 63 of A-Z a-z 0-9 _ . - and begin with a letter or _."));
+            return Err(
+                ToolError::invalid(format!("{name:?} is not a valid tool name."))
+                    .with_hint("Use up to 63 of A-Z a-z 0-9 _ . - and begin with a letter or _."),
+            );
         }
         Ok(self.tools.insert(name, Arc::new(tool)))
     }
@@ -215,7 +215,9 @@ impl ToolRegistry {
         }
         Err(ToolError::new(
             ErrorKind::ExecutionFailed,
-            format!("The tail calls did not end after {MAX_TAIL_CALLS}; the last asked for {name}."),
+            format!(
+                "The tail calls did not end after {MAX_TAIL_CALLS}; the last asked for {name}."
+            ),
         ))
     }
 }
@@ -224,7 +226,9 @@ impl ToolRegistry {
 fn is_valid_name(name: &str) -> bool {
     let mut bytes = name.bytes();
     name.len() <= 63
-        && bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
+        && bytes
+            .next()
+            .is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
         && bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'))
 }
 
@@ -276,7 +280,7 @@ mod tests {
         fn display_name(&self) -> &str {
             self.name
         }
-        fn description(&self) -> &str {
+        fn description(&self) -> &'static str {
             "For a test."
         }
         fn kind(&self) -> Kind {
@@ -353,7 +357,12 @@ mod tests {
     fn a_name_can_be_taken_once_but_replaced_and_removed() {
         let mut registry = registry();
         assert!(registry.register(chain("last", None)).is_err());
-        assert!(registry.replace(chain("last", None)).expect("valid").is_some());
+        assert!(
+            registry
+                .replace(chain("last", None))
+                .expect("valid")
+                .is_some()
+        );
         assert!(registry.unregister("last").is_some());
         assert!(registry.get("last").is_none());
         assert!(registry.register(chain("9lives", None)).is_err());
@@ -362,10 +371,16 @@ mod tests {
     #[test]
     fn the_hosts_prefix_is_accepted_and_misses_name_the_nearest() {
         let registry = registry();
-        assert_eq!(registry.get("discovered_tool_last").expect("found").name(), "last");
+        assert_eq!(
+            registry.get("discovered_tool_last").expect("found").name(),
+            "last"
+        );
         assert_eq!(registry.near("lsat"), ["last"]);
         let error = registry.require("zzzzzz").err().expect("unknown");
-        assert!(error.to_string().contains("first, last, loops, panics"), "{error}");
+        assert!(
+            error.to_string().contains("first, last, loops, panics"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -44,23 +44,31 @@ impl Settings {
         let Ok(text) = std::fs::read_to_string(path) else {
             return;
         };
-        let value: Value = match jsonc_parser::parse_to_serde_value(&text, &Default::default()) {
-            Ok(value) => value,
-            Err(e) => {
-                self.problems.push(format!("{}: {e}", path.display()));
-                return;
-            }
-        };
+        let value: Value =
+            match jsonc_parser::parse_to_serde_value(&text, &jsonc_parser::ParseOptions::default())
+            {
+                Ok(value) => value,
+                Err(e) => {
+                    self.problems.push(format!("{}: {e}", path.display()));
+                    return;
+                }
+            };
         let strings = |value: Option<&Value>| -> Option<Vec<String>> {
             let list = value?.as_array()?;
-            Some(list.iter().filter_map(Value::as_str).map(str::to_owned).collect())
+            Some(
+                list.iter()
+                    .filter_map(Value::as_str)
+                    .map(str::to_owned)
+                    .collect(),
+            )
         };
         let tools = value.get("tools");
         let tool = |new: &str, old: &str| tools.and_then(|t| t.get(new)).or_else(|| value.get(old));
         if let Some(core) = strings(tool("core", "coreTools")) {
             self.core = Some(core);
         }
-        self.exclude.extend(strings(tool("exclude", "excludeTools")).unwrap_or_default());
+        self.exclude
+            .extend(strings(tool("exclude", "excludeTools")).unwrap_or_default());
         if let Some(n) = tool("truncateToolOutputThreshold", "truncateToolOutputThreshold")
             .and_then(Value::as_i64)
         {
@@ -76,7 +84,8 @@ impl Settings {
                 _ => PathBuf::from(dir),
             };
             let dirs = strings(listed).unwrap_or_default();
-            self.include_directories.extend(dirs.into_iter().map(expand));
+            self.include_directories
+                .extend(dirs.into_iter().map(expand));
         }
     }
 
@@ -99,7 +108,9 @@ impl Settings {
             names.contains(&entry)
         };
         let is_some_call = |entry: &String| {
-            entry.split_once('(').is_some_and(|(name, _)| names.contains(&name.trim()))
+            entry
+                .split_once('(')
+                .is_some_and(|(name, _)| names.contains(&name.trim()))
         };
         !self.exclude.iter().any(is)
             && self
@@ -135,7 +146,11 @@ mod tests {
         assert!(!s.allows(&["glob"]) && !s.allows(&["read_file", "ReadFileTool"]));
         assert!(s.allows(&["run_shell_command"]) && !s.allows(&["replace"]));
         assert_eq!(s.limit_chars(), Some(7));
-        assert_eq!(s.include_directories.len(), 1, "a project can't widen the workspace");
+        assert_eq!(
+            s.include_directories.len(),
+            1,
+            "a project can't widen the workspace"
+        );
         assert!(s.include_directories[0].ends_with("home/lib"));
     }
 
@@ -144,6 +159,9 @@ mod tests {
         let s = load("{", "[]");
         assert_eq!(s.problems.len(), 1);
         assert!(s.allows(&["glob"]));
-        assert_eq!(Settings::load(None, Path::new("/nonexistent")), Settings::default());
+        assert_eq!(
+            Settings::load(None, Path::new("/nonexistent")),
+            Settings::default()
+        );
     }
 }

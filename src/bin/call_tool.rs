@@ -1,23 +1,25 @@
 //! `call_tool NAME`: runs one call of a tool and prints its answer as JSON.
 
+#![cfg_attr(all(target_os = "linux", target_env = "gnu"), no_main)]
+
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use gemini_tools::ToolRegistry;
 use gemini_tools::answer::{Answer, Form, to_line, write_stdout};
+use gemini_tools::builtin;
 use gemini_tools::settings::Settings;
 use gemini_tools::tool::{
     Args, Cancellation, Confirmation, Context, ErrorKind, Interruption, ToolError, ToolResult,
 };
 use gemini_tools::workspace::Workspace;
-use gemini_tools::builtin;
+use rustix::event::{PollFd, PollFlags};
 use serde_json::{Value, json};
-use std::io::{IsTerminal, Read, Write};
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Arguments larger than this are refused, in bytes.
-const MAX_ARGUMENT_BYTES: u64 = 512 * 1024 * 1024;
+const MAX_ARGUMENT_BYTES: usize = 512 * 1024 * 1024;
 
 /// The time limit of a call where `GEMINI_TOOLS_TIMEOUT` says nothing.
 const DEFAULT_TIMEOUT_SECS: u64 = 120;
@@ -46,12 +48,15 @@ struct Options {
     /// `None` where they come on standard input.
     args: Option<Vec<String>>,
     id: Option<String>,
-    form: Form,
+    /// Which form was asked for, by argument or environment.
+    form: Option<Form>,
     explain: bool,
     strict: bool,
 }
 
-fn main() -> ExitCode {
+gemini_tools::main!(run);
+
+fn run() -> u8 {
     // A panic becomes an answer; its text must not reach standard error, which would make
     // the host take any answer for a failure.
     std::panic::set_hook(Box::new(|_| {}));
@@ -60,24 +65,26 @@ fn main() -> ExitCode {
         Err(code) => return code,
     };
     let cancel = Cancellation::with_time_limit(time_limit());
-    let input = match &options.args {
-        Some(_) => Ok(Vec::new()),
-        None => read_input(),
-    };
     let signals = cancel.signal_cell();
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         // Without a handler the signal ends the process, which is right as well.
-        let _ = signal_hook::flag::register_usize(signal, Arc::clone(&signals), signal as usize + 1);
+        let _ =
+            signal_hook::flag::register_usize(signal, Arc::clone(&signals), signal as usize + 1);
     }
     // A file that grows too large is an error of its write, not the end of the process.
     let ignored = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let _ = signal_hook::flag::register(rustix::process::Signal::XFSZ.as_raw(), ignored);
-    run(&options, input, cancel)
+    let input = match &options.args {
+        Some(_) => Ok(Vec::new()),
+        None => read_input(&cancel),
+    };
+    answer(&options, input, cancel)
 }
 
-fn run(options: &Options, input: Result<Vec<u8>, ToolError>, cancel: Cancellation) -> ExitCode {
+fn answer(options: &Options, input: Result<Vec<u8>, ToolError>, cancel: Cancellation) -> u8 {
     let home = std::env::var_os("HOME").map(PathBuf::from);
-    let cx = Context::new(cancel, matches!(options.form, Form::Result | Form::Text));
+    let form = options.form.unwrap_or_default();
+    let cx = Context::new(cancel, matches!(form, Form::Result | Form::Text));
     let mut workspace = None;
     let mut limit = None;
     let outcome = arguments(options, input).and_then(|args| {
@@ -105,22 +112,22 @@ fn run(options: &Options, input: Result<Vec<u8>, ToolError>, cancel: Cancellatio
         }
         (status, _) => status,
     };
-    if options.form != Form::Text {
+    if form != Form::Text {
         answer.limit(limit, workspace.as_deref());
     }
     if options.explain && answer.outcome.is_ok() {
         let text = answer.to_text();
         return print(text.as_bytes(), status);
     }
-    if options.form == Form::Text {
+    if form == Form::Text {
         let text = answer.to_text();
         if answer.failure().is_some() {
             complain(&format!("call_tool: {}", text.trim_end()));
-            return ExitCode::from(status);
+            return status;
         }
         return print(coloured(&text).as_bytes(), status);
     }
-    print(&answer.to_json(options.form), status)
+    print(&answer.to_json(form), status)
 }
 
 /// Runs or explains the call.
@@ -132,12 +139,16 @@ fn call(
     cx: &Context,
 ) -> Result<ToolResult, ToolError> {
     let tool = registry.require(&options.name)?;
-    let names: Vec<&str> =
-        std::iter::once(tool.name()).chain(tool.aliases().iter().copied()).collect();
+    let names: Vec<&str> = std::iter::once(tool.name())
+        .chain(tool.aliases().iter().copied())
+        .collect();
     if !settings.allows(&names) {
         return Err(ToolError::new(
             ErrorKind::PolicyViolation,
-            format!("The tool {} is excluded by .gemini/settings.json.", tool.name()),
+            format!(
+                "The tool {} is excluded by .gemini/settings.json.",
+                tool.name()
+            ),
         )
         .with_hint("See tools.core and tools.exclude there, and in the user's own settings."));
     }
@@ -180,8 +191,10 @@ fn arguments(options: &Options, input: Result<Vec<u8>, ToolError>) -> Result<Val
         return Ok(json!({}));
     }
     serde_json::from_slice(text).map_err(|e| {
-        ToolError::invalid(format!("The arguments on standard input are not valid JSON: {e}."))
-            .with_hint(r#"Give one object such as {"path":"src"}."#)
+        ToolError::invalid(format!(
+            "The arguments on standard input are not valid JSON: {e}."
+        ))
+        .with_hint(r#"Give one object such as {"path":"src"}."#)
     })
 }
 
@@ -190,8 +203,10 @@ fn pairs_to_json(pairs: &[String]) -> Result<Value, ToolError> {
     let mut map = serde_json::Map::new();
     for pair in pairs {
         let Some((key, value)) = pair.split_once('=') else {
-            return Err(ToolError::invalid(format!("{pair:?} is no argument of the form KEY=VALUE."))
-                .with_hint("Use KEY=VALUE for strings and KEY:=JSON for everything else."));
+            return Err(ToolError::invalid(format!(
+                "{pair:?} is no argument of the form KEY=VALUE."
+            ))
+            .with_hint("Use KEY=VALUE for strings and KEY:=JSON for everything else."));
         };
         let (key, value) = match key.strip_suffix(':') {
             Some(key) => {
@@ -204,7 +219,9 @@ fn pairs_to_json(pairs: &[String]) -> Result<Value, ToolError> {
             None => (key, Value::from(value)),
         };
         if key.is_empty() {
-            return Err(ToolError::invalid(format!("{pair:?} has no name before the =.")));
+            return Err(ToolError::invalid(format!(
+                "{pair:?} has no name before the =."
+            )));
         }
         map.insert(key.to_owned(), value);
     }
@@ -220,34 +237,40 @@ fn time_limit() -> Duration {
         .unwrap_or(Duration::from_secs(DEFAULT_TIMEOUT_SECS))
 }
 
-fn options() -> Result<Options, ExitCode> {
+fn options() -> Result<Options, u8> {
     let mut options = Options::default();
     let mut words = std::env::args_os().skip(1);
     let plain = match (words.next(), words.next()) {
-        (Some(name), None) => name.into_string().ok().filter(|name| !name.starts_with('-')),
+        (Some(name), None) => name
+            .into_string()
+            .ok()
+            .filter(|name| !name.starts_with('-')),
         _ => None,
     };
     match plain {
         // The host gives the name and nothing else: then nothing is parsed.
         Some(name) => options.name = name,
-        None => options.take(&parse()?)?,
+        None => options.take(&parse()?),
     }
     if let Ok(name) = std::env::var("GEMINI_TOOLS_OUTPUT")
-        && options.form == Form::Part
+        && options.form.is_none()
         && !name.is_empty()
     {
-        options.form = Form::from_name(&name).ok_or_else(|| {
-            usage_error(&options.name, &format!(
-                "GEMINI_TOOLS_OUTPUT is {name:?}; it must be one of {}.",
-                Form::NAMES.join(", ")
-            ))
-        })?;
+        options.form = Some(Form::from_name(&name).ok_or_else(|| {
+            usage_error(
+                &options.name,
+                &format!(
+                    "GEMINI_TOOLS_OUTPUT is {name:?}; it must be one of {}.",
+                    Form::NAMES.join(", ")
+                ),
+            )
+        })?);
     }
     Ok(options)
 }
 
 impl Options {
-    fn take(&mut self, matches: &ArgMatches) -> Result<(), ExitCode> {
+    fn take(&mut self, matches: &ArgMatches) {
         let text = |id: &str| matches.get_one::<String>(id).cloned();
         self.name = text("NAME").unwrap_or_default();
         self.args = matches
@@ -257,13 +280,12 @@ impl Options {
         self.explain = matches.get_flag("explain");
         self.strict = matches.get_flag("strict");
         if let Some(form) = text("output") {
-            self.form = Form::from_name(&form).unwrap_or_default();
+            self.form = Form::from_name(&form);
         }
-        Ok(())
     }
 }
 
-fn parse() -> Result<ArgMatches, ExitCode> {
+fn parse() -> Result<ArgMatches, u8> {
     let flag = |id: &'static str, help: &'static str| {
         Arg::new(id).long(id).action(ArgAction::SetTrue).help(help)
     };
@@ -271,8 +293,16 @@ fn parse() -> Result<ArgMatches, ExitCode> {
         .version(env!("CARGO_PKG_VERSION"))
         .about("Runs one call of a tool and prints its answer as JSON")
         .after_help(EXAMPLES)
-        .arg(Arg::new("NAME").required(true).help("The tool's name (see get_tools)"))
-        .arg(Arg::new("ARGUMENT").num_args(0..).help("KEY=VALUE or KEY:=JSON, instead of standard input"))
+        .arg(
+            Arg::new("NAME")
+                .required(true)
+                .help("The tool's name (see get_tools)"),
+        )
+        .arg(
+            Arg::new("ARGUMENT")
+                .num_args(0..)
+                .help("KEY=VALUE or KEY:=JSON, instead of standard input"),
+        )
         .arg(
             Arg::new("output")
                 .long("output")
@@ -281,9 +311,20 @@ fn parse() -> Result<ArgMatches, ExitCode> {
                 .value_parser(Form::NAMES)
                 .help("Which form of the answer to print [default: part]"),
         )
-        .arg(Arg::new("id").long("id").value_name("ID").help("The call's id, for functionResponse.id"))
-        .arg(flag("explain", "Say what the call would do, without doing it"))
-        .arg(flag("strict", "Refuse arguments that the tool does not know"))
+        .arg(
+            Arg::new("id")
+                .long("id")
+                .value_name("ID")
+                .help("The call's id, for functionResponse.id"),
+        )
+        .arg(flag(
+            "explain",
+            "Say what the call would do, without doing it",
+        ))
+        .arg(flag(
+            "strict",
+            "Refuse arguments that the tool does not know",
+        ))
         .try_get_matches()
         .map_err(|e| {
             if e.use_stderr() {
@@ -293,20 +334,20 @@ fn parse() -> Result<ArgMatches, ExitCode> {
             } else {
                 // Where standard output is gone, nobody reads it.
                 let _ = e.print();
-                ExitCode::SUCCESS
+                0
             }
         })
 }
 
 /// Answers a command line that can't be used. For a person on a terminal that is a message;
 /// a program gets it in the same form as every other failure.
-fn usage_error(name: &str, reason: &str) -> ExitCode {
+fn usage_error(name: &str, reason: &str) -> u8 {
     if std::io::stdout().is_terminal() {
         complain(&format!("call_tool: {reason}"));
-        return ExitCode::from(2);
+        return 2;
     }
     // The host would fail if its write to us did.
-    let _ = read_input();
+    let _ = read_input(&Cancellation::default());
     let answer = Answer {
         name,
         id: None,
@@ -317,27 +358,46 @@ fn usage_error(name: &str, reason: &str) -> ExitCode {
 
 /// Reads standard input to its end, in every case: a host whose write fails because nobody
 /// reads raises an error of its own. A person at a terminal is not waited for.
-fn read_input() -> Result<Vec<u8>, ToolError> {
-    let mut stdin = std::io::stdin().lock();
-    if stdin.is_terminal() {
+fn read_input(cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
+    let stdin = rustix::stdio::stdin();
+    if rustix::termios::isatty(stdin) {
         return Ok(Vec::new());
     }
+    let failed = |e: rustix::io::Errno| {
+        let reason = std::io::Error::from(e);
+        ToolError::invalid(format!("Standard input can't be read: {reason}."))
+    };
     let mut input = Vec::new();
-    let read = stdin.by_ref().take(MAX_ARGUMENT_BYTES + 1).read_to_end(&mut input);
-    if input.len() as u64 > MAX_ARGUMENT_BYTES {
-        drop(input);
-        // Only to let the writer finish.
-        let _ = std::io::copy(&mut stdin, &mut std::io::sink());
+    let mut buffer = vec![0; 64 * 1024];
+    let mut is_too_large = false;
+    loop {
+        // A signal ends the wait, but not the read of a handler that restarts it.
+        let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
+        match rustix::event::poll(&mut ready, None) {
+            Err(rustix::io::Errno::INTR) => {
+                cancel.check()?;
+                continue;
+            }
+            other => other.map_err(failed)?,
+        };
+        match rustix::io::read(stdin, &mut buffer) {
+            Ok(0) => break,
+            // Read on, only to let the writer finish.
+            Ok(_) if is_too_large => {}
+            Ok(n) => {
+                input.extend_from_slice(&buffer[..n]);
+                is_too_large = input.len() > MAX_ARGUMENT_BYTES;
+            }
+            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
+            Err(e) => return Err(failed(e)),
+        }
+    }
+    if is_too_large {
         return Err(ToolError::invalid(format!(
             "The arguments are larger than {MAX_ARGUMENT_BYTES} bytes."
         )));
     }
-    match read {
-        Ok(_) => Ok(input),
-        // A host may start us with its input closed; that is empty input.
-        Err(e) if e.raw_os_error() == Some(rustix::io::Errno::BADF.raw_os_error()) => Ok(Vec::new()),
-        Err(e) => Err(ToolError::invalid(format!("Standard input can't be read: {e}."))),
-    }
+    Ok(input)
 }
 
 /// Colours the lines of a diff, where a terminal shows them.
@@ -360,7 +420,10 @@ fn coloured(text: &str) -> String {
                 continue;
             }
         };
-        out.push_str(&format!("\x1b[{colour}m{}\x1b[0m\n", line.trim_end_matches('\n')));
+        out.push_str(&format!(
+            "\x1b[{colour}m{}\x1b[0m\n",
+            line.trim_end_matches('\n')
+        ));
     }
     out
 }
@@ -371,12 +434,12 @@ fn complain(message: &str) {
 }
 
 /// Writes everything at once; a reader that has gone away is none of our business.
-fn print(text: &[u8], status: u8) -> ExitCode {
+fn print(text: &[u8], status: u8) -> u8 {
     match write_stdout(text) {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
             complain(&format!("call_tool: can't write to standard output: {e}"));
-            ExitCode::FAILURE
+            1
         }
-        _ => ExitCode::from(status),
+        _ => status,
     }
 }

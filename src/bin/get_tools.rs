@@ -1,5 +1,7 @@
 //! `get_tools`: prints the declarations of all tools as a JSON array.
 
+#![cfg_attr(all(target_os = "linux", target_env = "gnu"), no_main)]
+
 use clap::{Arg, ArgAction, Command};
 use gemini_tools::answer::write_stdout;
 use gemini_tools::builtin::declarations;
@@ -7,7 +9,6 @@ use gemini_tools::settings::Settings;
 use gemini_tools::workspace::pattern::PatternSet;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -28,7 +29,9 @@ struct Options {
     exclude: PatternSet,
 }
 
-fn main() -> ExitCode {
+gemini_tools::main!(run);
+
+fn run() -> u8 {
     // The host starts this without arguments and waits: then nothing is parsed.
     let options = if std::env::args_os().len() > 1 {
         match parse() {
@@ -46,7 +49,9 @@ fn main() -> ExitCode {
         }
     }
     let list = declarations(|name, aliases| {
-        let names: Vec<&str> = std::iter::once(name).chain(aliases.iter().copied()).collect();
+        let names: Vec<&str> = std::iter::once(name)
+            .chain(aliases.iter().copied())
+            .collect();
         let listed = |set: &PatternSet| names.iter().any(|n| set.matches(n.as_bytes(), 0));
         settings.allows(&names)
             && options.only.as_ref().is_none_or(listed)
@@ -65,7 +70,7 @@ fn main() -> ExitCode {
     print(text.as_bytes())
 }
 
-fn parse() -> Result<Options, ExitCode> {
+fn parse() -> Result<Options, u8> {
     let list = |id: &'static str, help: &'static str| {
         Arg::new(id)
             .long(id)
@@ -82,17 +87,26 @@ fn parse() -> Result<Options, ExitCode> {
         .about("Prints the declarations of all tools as a JSON array")
         .after_help(EXAMPLES)
         .arg(flag("pretty", "Indent the JSON"))
-        .arg(flag("wrap", "Wrap the declarations as a tool: [{\"functionDeclarations\":[…]}]"))
-        .arg(list("only", "Only tools with such names (globs, separated by commas)"))
-        .arg(list("exclude", "No tools with such names (globs, separated by commas)"))
+        .arg(flag(
+            "wrap",
+            "Wrap the declarations as a tool: [{\"functionDeclarations\":[…]}]",
+        ))
+        .arg(list(
+            "only",
+            "Only tools with such names (globs, separated by commas)",
+        ))
+        .arg(list(
+            "exclude",
+            "No tools with such names (globs, separated by commas)",
+        ))
         .try_get_matches()
         .map_err(|e| {
             let help = !e.use_stderr();
             // Where standard output or error is gone, nobody reads it.
             let _ = e.print();
-            ExitCode::from(if help { 0 } else { 2 })
+            if help { 0 } else { 2 }
         })?;
-    let set = |id: &str| -> Result<Option<PatternSet>, ExitCode> {
+    let set = |id: &str| -> Result<Option<PatternSet>, u8> {
         let Some(values) = matches.get_many::<String>(id) else {
             return Ok(None);
         };
@@ -100,7 +114,7 @@ fn parse() -> Result<Options, ExitCode> {
         for value in values {
             let more = PatternSet::for_paths(value, false).map_err(|e| {
                 complain(&format!("get_tools: --{id}: {e}"));
-                ExitCode::from(2)
+                2
             })?;
             set.extend(more);
         }
@@ -120,12 +134,12 @@ fn complain(message: &str) {
 }
 
 /// Writes everything at once; a reader that has gone away is none of our business.
-fn print(text: &[u8]) -> ExitCode {
+fn print(text: &[u8]) -> u8 {
     match write_stdout(text) {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
             complain(&format!("get_tools: can't write to standard output: {e}"));
-            ExitCode::FAILURE
+            1
         }
-        _ => ExitCode::SUCCESS,
+        _ => 0,
     }
 }

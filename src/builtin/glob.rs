@@ -1,6 +1,6 @@
 //! `glob`: files by pattern, the newest first.
 
-use super::{Spec, ignored_note};
+use super::{Declaration, Spec, ignored_note};
 use crate::tool::{
     Args, Confirmation, Context, Kind, Location, Schema, ToolError, ToolInvocation, ToolResult,
 };
@@ -22,16 +22,20 @@ const RECENT_SECS: i64 = 24 * 60 * 60;
 /// Directories that are never searched, as in Gemini CLI.
 pub(super) const NEVER: &[&[u8]] = &[b".git", b"node_modules"];
 
-pub(super) const SPEC: Spec = Spec {
+pub(super) const DECLARATION: Declaration = Declaration {
     name: "glob",
-    display_name: "FindFiles",
     description: "Finds files of the project by a glob pattern, such as 'src/**/*.ts' or \
         '**/*.{md,txt}', and gives their absolute paths: those changed within a day first, the \
         newest at the top, then the others by name. '*.ts' looks at the top directory only. \
         Hidden files count; ignored ones are left out and counted.",
-    kind: Kind::Search,
     schema: include_str!("declarations/glob.json"),
     aliases: &["GlobTool"],
+};
+
+pub(super) const SPEC: Spec = Spec {
+    declaration: &DECLARATION,
+    display_name: "FindFiles",
+    kind: Kind::Search,
     renamed: &[("dir_path", "path")],
     undeclared: &[],
     build,
@@ -82,7 +86,9 @@ fn build(
     }
     let mut pattern = params.pattern.as_str();
     if pattern.starts_with('/') {
-        let start = places.iter().position(|place| below(pattern, place).is_some());
+        let start = places
+            .iter()
+            .position(|place| below(pattern, place).is_some());
         let Some(start) = start else {
             workspace.locate(pattern)?;
             return Err(ToolError::invalid(format!(
@@ -188,7 +194,7 @@ impl Visitor for Finder<'_> {
             Some(Ignored::Gemini) => self.gemini += 1,
             None => {
                 let Some(stat) = self.stat(found) else { return };
-                let seconds = stat.st_mtime as i64;
+                let seconds = stat.st_mtime;
                 let from = self.paths.len();
                 self.paths.extend_from_slice(found.path);
                 self.hits.push(Hit {
@@ -301,11 +307,17 @@ impl Call {
         if !note.is_empty() {
             note = format!(" ({note})");
         }
-        let within: Vec<_> =
-            self.places.iter().map(|p| show_path(p.path()).into_owned()).collect();
+        let within: Vec<_> = self
+            .places
+            .iter()
+            .map(|p| show_path(p.path()).into_owned())
+            .collect();
         let within = within.join(" and ");
         let mut text = if total == 0 {
-            format!("No files found matching '{}' within {within}{note}.", self.pattern)
+            format!(
+                "No files found matching '{}' within {within}{note}.",
+                self.pattern
+            )
         } else {
             format!(
                 "Found {total} file(s) matching '{}' within {within}{note}, sorted by \
@@ -313,7 +325,10 @@ impl Call {
                 self.pattern
             )
         };
-        let room: usize = finders.iter().map(|f| f.paths.len() + f.hits.len() * 64).sum();
+        let room: usize = finders
+            .iter()
+            .map(|f| f.paths.len() + f.hits.len() * 64)
+            .sum();
         text.reserve(room);
         merge(finders, |finder, hit| {
             text.push('\n');

@@ -1,9 +1,8 @@
 //! `list_directory`: the entries of one directory.
 
-use super::{Spec, counted, ignored_note};
+use super::{Declaration, Spec, counted, ignored_note};
 use crate::tool::{
-    Args, Confirmation, Context, Kind, Location, Schema, ToolError, ToolInvocation,
-    ToolResult,
+    Args, Confirmation, Context, Kind, Location, Schema, ToolError, ToolInvocation, ToolResult,
 };
 use crate::workspace::ignore::Ignored;
 use crate::workspace::pattern::PatternSet;
@@ -13,15 +12,19 @@ use serde::Deserialize;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-pub(super) const SPEC: Spec = Spec {
+pub(super) const DECLARATION: Declaration = Declaration {
     name: "list_directory",
-    display_name: "ReadFolder",
     description: "Lists the names of the files and directories that a directory of the project \
         holds: directories first, marked [DIR], then files, each by name. Entries that .gitignore \
         or .geminiignore name are left out and counted; 'ignore' leaves out more.",
-    kind: Kind::Read,
     schema: include_str!("declarations/list_directory.json"),
     aliases: &["LSTool"],
+};
+
+pub(super) const SPEC: Spec = Spec {
+    declaration: &DECLARATION,
+    display_name: "ReadFolder",
+    kind: Kind::Read,
     renamed: &[("dir_path", "path")],
     undeclared: &[],
     build,
@@ -85,7 +88,10 @@ fn build(
 
 impl ToolInvocation for Call {
     fn describe(&self) -> String {
-        format!("Lists `{}`", show_path(self.workspace.display(self.place.path())))
+        format!(
+            "Lists `{}`",
+            show_path(self.workspace.display(self.place.path()))
+        )
     }
 
     fn locations(&self) -> Vec<Location> {
@@ -110,7 +116,9 @@ impl ToolInvocation for Call {
             .map(|e| (collation_key(&e.name), e))
             .collect();
         shown.sort_unstable_by(|(a, x), (b, y)| {
-            y.is_dir.cmp(&x.is_dir).then_with(|| compare(a, b, &x.name, &y.name))
+            y.is_dir
+                .cmp(&x.is_dir)
+                .then_with(|| compare(a, b, &x.name, &y.name))
         });
         let path = self.place.path();
         let mut text = String::new();
@@ -159,9 +167,11 @@ fn collation_key(name: &[u8]) -> Vec<u16> {
     for c in String::from_utf8_lossy(name).chars() {
         match base_letter(c) {
             c if c.is_ascii() => key.push(ascii(c as u8)),
-            c => key.extend(
-                c.to_lowercase().map(|c| u16::try_from(u32::from(c)).unwrap_or(u16::MAX).saturating_add(0x200)),
-            ),
+            c => key.extend(c.to_lowercase().map(|c| {
+                u16::try_from(u32::from(c))
+                    .unwrap_or(u16::MAX)
+                    .saturating_add(0x200)
+            })),
         }
     }
     key
@@ -194,11 +204,16 @@ mod tests {
     #[test]
     fn names_are_ordered_as_people_expect() {
         let mut names = [
-            "zeta", "Makefile", ".hidden", "alpha", "f10", "f2", "F3", "_x", "-y", "1", "été", "eu",
-            "Été", "a", "A",
+            "zeta", "Makefile", ".hidden", "alpha", "f10", "f2", "F3", "_x", "-y", "1", "été",
+            "eu", "Été", "a", "A",
         ];
         names.sort_by(|x, y| {
-            compare(&collation_key(x.as_bytes()), &collation_key(y.as_bytes()), x.as_bytes(), y.as_bytes())
+            compare(
+                &collation_key(x.as_bytes()),
+                &collation_key(y.as_bytes()),
+                x.as_bytes(),
+                y.as_bytes(),
+            )
         });
         assert_eq!(
             names,

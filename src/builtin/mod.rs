@@ -26,16 +26,22 @@ const READ_LIMIT_CHARS: usize = 400_000;
 
 type Build = fn(Args, &Schema, &Arc<Workspace>) -> Result<Box<dyn ToolInvocation>, ToolError>;
 
-/// All that is fixed about a built-in tool.
-pub(crate) struct Spec {
-    pub(crate) name: &'static str,
-    display_name: &'static str,
+/// What is said about a built-in tool. Apart from [`Spec`], so that printing declarations
+/// needs none of the code behind them.
+pub(crate) struct Declaration {
+    name: &'static str,
     description: &'static str,
-    kind: Kind,
     /// Compact JSON.
     schema: &'static str,
     /// Other names of the tool: those of later versions and of Gemini CLI's classes.
-    pub(crate) aliases: &'static [&'static str],
+    aliases: &'static [&'static str],
+}
+
+/// All that is fixed about a built-in tool.
+struct Spec {
+    declaration: &'static Declaration,
+    display_name: &'static str,
+    kind: Kind,
     /// Other names of arguments, and what they are called in the declaration.
     renamed: &'static [(&'static str, &'static str)],
     /// Arguments that are understood but not declared.
@@ -43,8 +49,8 @@ pub(crate) struct Spec {
     build: Build,
 }
 
-/// Every built-in tool.
-pub(crate) const ALL: &[&Spec] = &[
+/// Every built-in tool, sorted by name.
+const ALL: &[&Spec] = &[
     &glob::SPEC,
     &list_directory::SPEC,
     &read_file::SPEC,
@@ -54,17 +60,29 @@ pub(crate) const ALL: &[&Spec] = &[
     &write_file::SPEC,
 ];
 
-/// The declarations of the built-in tools whose specification `keep` wants, in the order of
-/// their names, each as compact JSON. Needs no workspace.
+/// The declarations of [`ALL`]; a test checks that none is missing.
+const DECLARATIONS: &[&Declaration] = &[
+    &glob::DECLARATION,
+    &list_directory::DECLARATION,
+    &read_file::DECLARATION,
+    &read_many_files::DECLARATION,
+    &replace::DECLARATION,
+    &search_file_content::DECLARATION,
+    &write_file::DECLARATION,
+];
+
+/// The declarations of the built-in tools that `keep` wants by name and aliases, in the order
+/// of their names, each as compact JSON. Needs no workspace.
 pub fn declarations(mut keep: impl FnMut(&str, &[&str]) -> bool) -> Vec<String> {
-    ALL.iter()
-        .filter(|spec| keep(spec.name, spec.aliases))
-        .map(|spec| {
+    DECLARATIONS
+        .iter()
+        .filter(|d| keep(d.name, d.aliases))
+        .map(|d| {
             format!(
                 r#"{{"name":{},"description":{},"parametersJsonSchema":{}}}"#,
-                serde_json::Value::from(spec.name),
-                serde_json::Value::from(spec.description),
-                spec.schema
+                serde_json::Value::from(d.name),
+                serde_json::Value::from(d.description),
+                d.schema
             )
         })
         .collect()
@@ -75,14 +93,11 @@ pub fn declarations(mut keep: impl FnMut(&str, &[&str]) -> bool) -> Vec<String> 
 /// # Errors
 ///
 /// Where a name is taken already.
-pub fn register(
-    registry: &mut ToolRegistry,
-    workspace: &Arc<Workspace>,
-) -> Result<(), ToolError> {
+pub fn register(registry: &mut ToolRegistry, workspace: &Arc<Workspace>) -> Result<(), ToolError> {
     for spec in ALL {
         registry.register(Builtin {
             spec,
-            schema: Schema::from_static(spec.schema),
+            schema: Schema::from_static(spec.declaration.schema),
             workspace: Arc::clone(workspace),
         })?;
     }
@@ -97,7 +112,7 @@ struct Builtin {
 
 impl Tool for Builtin {
     fn name(&self) -> &str {
-        self.spec.name
+        self.spec.declaration.name
     }
 
     fn display_name(&self) -> &str {
@@ -105,7 +120,7 @@ impl Tool for Builtin {
     }
 
     fn description(&self) -> &str {
-        self.spec.description
+        self.spec.declaration.description
     }
 
     fn kind(&self) -> Kind {
@@ -117,7 +132,7 @@ impl Tool for Builtin {
     }
 
     fn aliases(&self) -> &[&str] {
-        self.spec.aliases
+        self.spec.declaration.aliases
     }
 
     fn unknown_arguments(&self, args: &Args) -> Vec<String> {
@@ -153,7 +168,10 @@ fn counted(n: usize, noun: &str) -> String {
 /// A note on what ignore rules left out, or nothing.
 fn ignored_note(git: usize, gemini: usize) -> String {
     let part = |n: usize, who: &str| (n > 0).then(|| format!("{n} {who}-ignored"));
-    let parts: Vec<_> = [part(git, "git"), part(gemini, "gemini")].into_iter().flatten().collect();
+    let parts: Vec<_> = [part(git, "git"), part(gemini, "gemini")]
+        .into_iter()
+        .flatten()
+        .collect();
     parts.join(", ")
 }
 
@@ -161,13 +179,16 @@ fn ignored_note(git: usize, gemini: usize) -> String {
 fn push_unreadable(text: &mut String, reports: &[Report]) {
     let count: usize = reports.iter().map(|r| r.unreadable).sum();
     if let Some(example) = reports.iter().find_map(|r| r.unreadable_example.as_ref()) {
-        text.push_str(&format!("\n({} could not be read: {example})", counted(count, "directory")));
+        text.push_str(&format!(
+            "\n({} could not be read: {example})",
+            counted(count, "directory")
+        ));
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{ALL, declarations};
+    use super::{ALL, DECLARATIONS, declarations};
     use serde_json::Value;
 
     /// The schema that `Params` gives, in the plain form that the Gemini API takes.
@@ -176,14 +197,19 @@ mod tests {
             s.inline_subschemas = true;
             s.meta_schema = None;
         });
-        let mut value = settings.into_generator().into_root_schema_for::<P>().to_value();
+        let mut value = settings
+            .into_generator()
+            .into_root_schema_for::<P>()
+            .to_value();
         plain(&mut value);
         value
     }
 
     /// Takes off what a model has no use for, and the null that Rust's options bring.
     fn plain(value: &mut Value) {
-        let Some(map) = value.as_object_mut() else { return };
+        let Some(map) = value.as_object_mut() else {
+            return;
+        };
         for key in ["title", "$schema", "format", "default"] {
             map.remove(key);
         }
@@ -197,7 +223,9 @@ mod tests {
         if let Some(Value::Array(any)) = map.get_mut("anyOf") {
             any.retain(|s| s["type"] != "null");
             if let [one] = any.as_slice() {
-                let Value::Object(one) = one.clone() else { return };
+                let Value::Object(one) = one.clone() else {
+                    return;
+                };
                 map.remove("anyOf");
                 map.extend(one);
             }
@@ -218,16 +246,27 @@ mod tests {
     fn declarations_are_those_that_the_parameters_give() {
         let schemas = [
             ("glob", generated::<super::glob::Params>()),
-            ("list_directory", generated::<super::list_directory::Params>()),
+            (
+                "list_directory",
+                generated::<super::list_directory::Params>(),
+            ),
             ("read_file", generated::<super::read_file::Params>()),
-            ("read_many_files", generated::<super::read_many_files::Params>()),
+            (
+                "read_many_files",
+                generated::<super::read_many_files::Params>(),
+            ),
             ("replace", generated::<super::replace::Params>()),
-            ("search_file_content", generated::<super::search_file_content::Params>()),
+            (
+                "search_file_content",
+                generated::<super::search_file_content::Params>(),
+            ),
             ("write_file", generated::<super::write_file::Params>()),
         ];
         assert_eq!(schemas.len(), ALL.len());
-        for (spec, (name, mut schema)) in ALL.iter().zip(schemas) {
-            assert_eq!(spec.name, name, "the list is sorted by name");
+        assert_eq!(schemas.len(), DECLARATIONS.len());
+        for ((spec, declared), (name, mut schema)) in ALL.iter().zip(DECLARATIONS).zip(schemas) {
+            assert_eq!(spec.declaration.name, name, "the list is sorted by name");
+            assert_eq!(declared.name, name, "the lists are the same");
             if let Some(map) = schema.as_object_mut() {
                 map.remove("description");
             }
@@ -239,7 +278,10 @@ mod tests {
                 );
                 std::fs::write(path, &text).expect("written");
             } else {
-                assert_eq!(spec.schema, text, "UPDATE_DECLARATIONS=1 cargo test declarations");
+                assert_eq!(
+                    declared.schema, text,
+                    "UPDATE_DECLARATIONS=1 cargo test declarations"
+                );
             }
         }
     }
@@ -253,7 +295,11 @@ mod tests {
             let file = format!("{}/src/builtin/{name}.rs", env!("CARGO_MANIFEST_DIR"));
             assert!(std::path::Path::new(&file).exists(), "{file}");
             let description = value["description"].as_str().expect("a description");
-            assert!((40..700).contains(&description.len()), "{name}: {}", description.len());
+            assert!(
+                (40..700).contains(&description.len()),
+                "{name}: {}",
+                description.len()
+            );
             let schema = &value["parametersJsonSchema"];
             assert_eq!(schema["type"], "object", "{name}");
             check_types(schema, name);
@@ -264,7 +310,10 @@ mod tests {
         assert!(schema["type"].is_string(), "{path} has a type");
         for (key, sub) in schema["properties"].as_object().into_iter().flatten() {
             let path = format!("{path}.{key}");
-            assert!(sub["description"].as_str().is_some_and(|d| d.len() > 8), "{path}");
+            assert!(
+                sub["description"].as_str().is_some_and(|d| d.len() > 8),
+                "{path}"
+            );
             check_types(sub, &path);
         }
         if schema["type"] == "array" {

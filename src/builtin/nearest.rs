@@ -31,9 +31,15 @@ type Normalize = fn(&str) -> String;
 /// The ways in which texts that mean the same often differ, the commonest first.
 const DIFFERENCES: [(&str, Normalize); 5] = [
     ("which differs only in whitespace", squeeze),
-    ("which differs only in the kind of quotes or dashes", plain_punctuation),
+    (
+        "which differs only in the kind of quotes or dashes",
+        plain_punctuation,
+    ),
     ("which differs only in escaping", unescape),
-    ("which differs only in upper and lower case", str::to_lowercase),
+    (
+        "which differs only in upper and lower case",
+        str::to_lowercase,
+    ),
     ("which differs in whitespace, quotes, escaping or case", all),
 ];
 
@@ -49,7 +55,12 @@ pub(super) fn nearest(text: &str, old: &str) -> Vec<Candidate> {
     alike(&lines, old)
 }
 
-fn same_but_for(lines: &[&str], old: &str, difference: &str, normalize: Normalize) -> Vec<Candidate> {
+fn same_but_for(
+    lines: &[&str],
+    old: &str,
+    difference: &str,
+    normalize: Normalize,
+) -> Vec<Candidate> {
     // Escaping can hide line feeds, so the text is normalized as a whole.
     let wanted = normalize(old);
     let wanted: Vec<&str> = wanted.trim_matches('\n').split('\n').collect();
@@ -87,7 +98,7 @@ fn alike(lines: &[&str], old: &str) -> Vec<Candidate> {
         return Vec::new();
     };
     let length = longest.chars().count();
-    if length < 3 || length > 1_000 {
+    if !(3..=1_000).contains(&length) {
         return Vec::new();
     }
     let mut scored: Vec<(f64, usize)> = lines
@@ -192,7 +203,11 @@ mod tests {
             let found = nearest(text, old);
             let first = found.first().unwrap_or_else(|| panic!("{old}"));
             assert_eq!(first.line, line, "{old}");
-            assert!(first.difference.contains(word), "{old}: {}", first.difference);
+            assert!(
+                first.difference.contains(word),
+                "{old}: {}",
+                first.difference
+            );
         }
         assert!(nearest(text, "something else entirely, not here").is_empty());
         assert!(nearest("", "x").is_empty());

@@ -1,6 +1,6 @@
 //! `read_file`: a window of a text file's lines, or a media file.
 
-use super::{READ_LIMIT_CHARS, Spec};
+use super::{Declaration, READ_LIMIT_CHARS, Spec};
 use crate::genai::Part;
 use crate::tool::{
     Args, Confirmation, Context, ErrorKind, Kind, LlmContent, Location, Schema, ToolError,
@@ -24,17 +24,21 @@ pub(super) const LINE_CHARS: usize = 2_000;
 /// Up to this size all lines of a file are counted without being asked.
 const COUNT_BYTES: u64 = 64 * 1024 * 1024;
 
-pub(super) const SPEC: Spec = Spec {
+pub(super) const DECLARATION: Declaration = Declaration {
     name: "read_file",
-    display_name: "ReadFile",
     description: "Reads one file of the project. Text comes back as it is, 2,000 lines at most \
         unless 'limit' says otherwise, lines over 2,000 characters cut; where more remains, the \
         answer says which lines it shows and the 'offset' to go on with. Files of any size can be \
         read that way. Images, PDFs, audio and video come back as data (up to 20 MB). UTF-8, \
         UTF-16, UTF-32 and older encodings are decoded.",
-    kind: Kind::Read,
     schema: include_str!("declarations/read_file.json"),
     aliases: &["ReadFileTool"],
+};
+
+pub(super) const SPEC: Spec = Spec {
+    declaration: &DECLARATION,
+    display_name: "ReadFile",
+    kind: Kind::Read,
     renamed: &[("file_path", "absolute_path"), ("path", "absolute_path")],
     undeclared: &["start_line", "end_line", "count_lines"],
     build,
@@ -169,7 +173,7 @@ impl ToolInvocation for Call {
             FileContent::Media(part) => {
                 let shown = format!("Read {}", self.place.name().to_string_lossy());
                 Ok(ToolResult {
-                    llm_content: LlmContent::Part(Box::new(part)),
+                    llm_content: LlmContent::Part(part),
                     ..ToolResult::default()
                 }
                 .with_display(shown))
@@ -248,7 +252,7 @@ impl Call {
 pub(super) fn range_note(offset: u64, window: &Window, size: u64) -> String {
     let mut note = String::new();
     let last = offset + window.lines;
-    if offset > 0 || window.more {
+    if offset > 0 || window.more || window.first_cut_line.is_some() {
         let total = match window.total {
             Some(total) => format!("of {total}"),
             None => format!("of a file of {size} bytes whose lines were not counted"),
@@ -271,7 +275,7 @@ pub(super) fn range_note(offset: u64, window: &Window, size: u64) -> String {
 /// What a file holds.
 pub(super) enum FileContent {
     Empty,
-    Media(Part),
+    Media(Box<Part>),
     Binary,
     Text(Encoding),
 }
@@ -281,7 +285,9 @@ pub(super) fn read_content(open: &OpenFile, place: &Place) -> Result<FileContent
     let path = place.path();
     let fail = |e: std::io::Error| crate::workspace::io_error(&e, path);
     let size = open.size();
-    let length = usize::try_from(size).unwrap_or(SAMPLE_BYTES).min(SAMPLE_BYTES);
+    let length = usize::try_from(size)
+        .unwrap_or(SAMPLE_BYTES)
+        .min(SAMPLE_BYTES);
     let mut sample = vec![0; length];
     let n = rustix::io::pread(&open.file, &mut sample, 0).map_err(|e| fail(e.into()))?;
     sample.truncate(n);
@@ -306,7 +312,7 @@ pub(super) fn read_content(open: &OpenFile, place: &Place) -> Result<FileContent
             let file = &open.file;
             file.take(MAX_MEDIA_BYTES).read_to_end(&mut bytes).map_err(fail)?;
             let data = base64::engine::general_purpose::STANDARD.encode(&bytes);
-            Ok(FileContent::Media(Part::inline_data(mime, data)))
+            Ok(FileContent::Media(Box::new(Part::inline_data(mime, data))))
         }
     }
 }

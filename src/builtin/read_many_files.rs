@@ -3,7 +3,7 @@
 use super::glob::NEVER;
 use super::list_directory::FilteringOptions;
 use super::read_file::{DEFAULT_LINES, FileContent, LINE_CHARS, range_note, read_content};
-use super::{READ_LIMIT_CHARS, Spec, counted};
+use super::{Declaration, READ_LIMIT_CHARS, Spec, counted};
 use crate::tool::{
     Args, Confirmation, Context, Kind, LlmContent, Location, PartOrText, Schema, ToolError,
     ToolInvocation, ToolResult,
@@ -16,9 +16,9 @@ use crate::workspace::{Place, Respect, Workspace, show_path};
 use rustix::fs::FileType;
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// What is left out unless asked otherwise.
@@ -35,17 +35,21 @@ const DEFAULT_EXCLUDES: &[&str] = &[
 /// Skipped files that an answer names.
 const NAMED_SKIPS: usize = 50;
 
-pub(super) const SPEC: Spec = Spec {
+pub(super) const DECLARATION: Declaration = Declaration {
     name: "read_many_files",
-    display_name: "ReadManyFiles",
     description: "Reads several files of the project at once: 'paths' takes files, directories \
         and glob patterns relative to the root. Each file's text comes after a line with its \
         path, ordered by path. Build output, dependencies, binaries and ignored files are left \
         out by default. Images, PDFs, audio and video come only when asked for by name or \
         extension.",
-    kind: Kind::Read,
     schema: include_str!("declarations/read_many_files.json"),
     aliases: &["ReadManyFilesTool"],
+};
+
+pub(super) const SPEC: Spec = Spec {
+    declaration: &DECLARATION,
+    display_name: "ReadManyFiles",
+    kind: Kind::Read,
     renamed: &[],
     undeclared: &[],
     build,
@@ -91,12 +95,16 @@ fn build(
     let mut wanted = params.paths;
     wanted.extend(params.include.unwrap_or_default());
     if let Some(odd) = wanted.iter().find(|w| w.contains('\0')) {
-        return Err(ToolError::invalid(format!("The path {odd:?} holds a NUL character.")));
+        return Err(ToolError::invalid(format!(
+            "The path {odd:?} holds a NUL character."
+        )));
     }
     let set = |patterns: &mut dyn Iterator<Item = &str>| {
         let mut set = PatternSet::default();
         for pattern in patterns {
-            let pattern = pattern.strip_suffix('/').map_or(pattern.to_owned(), |d| format!("{d}/**"));
+            let pattern = pattern
+                .strip_suffix('/')
+                .map_or(pattern.to_owned(), |d| format!("{d}/**"));
             set.extend(PatternSet::for_names_or_paths(&pattern, false)?);
         }
         Ok::<_, String>(set)
@@ -117,10 +125,10 @@ fn build(
     }))
 }
 
-/// The files to read by their absolute path, and those left out, with the reason.
+/// The files to read, in the order of their paths' bytes, and those left out, with the reason.
 #[derive(Default)]
 struct Selection {
-    files: BTreeMap<PathBuf, Place>,
+    files: BTreeMap<OsString, Place>,
     skipped: BTreeMap<String, &'static str>,
 }
 
@@ -140,9 +148,10 @@ impl Visitor for Finder<'_> {
         let is_file = match found.file_type {
             FileType::RegularFile => true,
             // A link counts where it leads to a file of the workspace.
-            FileType::Symlink => {
-                self.workspace.file_type(&place).is_ok_and(|t| t == FileType::RegularFile)
-            }
+            FileType::Symlink => self
+                .workspace
+                .file_type(&place)
+                .is_ok_and(|t| t == FileType::RegularFile),
             _ => false,
         };
         if is_file {
@@ -170,10 +179,14 @@ impl Call {
                     Ok(FileType::RegularFile) => self.add_named(&mut selection, place),
                     Ok(FileType::Directory) => self.add_directory(&mut selection, &place, cx)?,
                     Ok(_) => {
-                        selection.skipped.insert(wanted.clone(), "not a regular file");
+                        selection
+                            .skipped
+                            .insert(wanted.clone(), "not a regular file");
                     }
                     Err(e) if e.kind == crate::tool::ErrorKind::PathNotInWorkspace => {
-                        selection.skipped.insert(wanted.clone(), "leads out of the workspace");
+                        selection
+                            .skipped
+                            .insert(wanted.clone(), "leads out of the workspace");
                     }
                     Err(_) if wanted.contains(['*', '?', '[', '{']) => {
                         let pattern = place.rel().to_string_lossy().into_owned();
@@ -203,7 +216,9 @@ impl Call {
         } else if self.workspace.ignored(&place, self.respect).is_some() {
             selection.skipped.insert(shown, "ignored by an ignore file");
         } else {
-            selection.files.insert(place.path().to_owned(), place);
+            selection
+                .files
+                .insert(place.path().as_os_str().to_owned(), place);
         }
     }
 
@@ -228,7 +243,11 @@ impl Call {
         let enter = |path: &[u8]| set.can_match_below(path);
         let options = Options {
             respect: self.respect,
-            never: if self.default_excludes.is_empty() { &[b".git"] } else { NEVER },
+            never: if self.default_excludes.is_empty() {
+                &[b".git"]
+            } else {
+                NEVER
+            },
             visit_ignored: false,
             enter: Some(&enter),
             recursive,
@@ -241,7 +260,9 @@ impl Call {
         })?;
         for place in finders.into_iter().flat_map(|f| f.files) {
             if self.excluded(&place).is_none() {
-                selection.files.insert(place.path().to_owned(), place);
+                selection
+                    .files
+                    .insert(place.path().as_os_str().to_owned(), place);
             }
         }
         Ok(())
@@ -261,10 +282,17 @@ impl Call {
 
     /// Whether media were asked for by name or extension, as Gemini CLI judges.
     fn asks_for(&self, path: &Path) -> bool {
-        let extension = path.extension().map(|e| format!(".{}", e.to_string_lossy().to_lowercase()));
-        let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+        let extension = path
+            .extension()
+            .map(|e| format!(".{}", e.to_string_lossy().to_lowercase()));
+        let stem = path
+            .file_stem()
+            .map(|s| s.to_string_lossy().into_owned())
+            .unwrap_or_default();
         self.wanted.iter().any(|wanted| {
-            extension.as_ref().is_some_and(|e| wanted.to_lowercase().contains(e))
+            extension
+                .as_ref()
+                .is_some_and(|e| wanted.to_lowercase().contains(e))
                 || (!stem.is_empty() && wanted.contains(&stem))
         })
     }
@@ -287,10 +315,14 @@ impl Call {
             Ok(FileContent::Binary) => return Ok(Err("binary")),
             Ok(FileContent::Media(part)) if self.asks_for(place.path()) => {
                 let shown = show_path(self.workspace.display(place.path())).into_owned();
-                let mime = part.inline_data.as_ref().map(|d| d.mime_type.clone()).unwrap_or_default();
+                let mime = part
+                    .inline_data
+                    .as_ref()
+                    .map(|d| d.mime_type.clone())
+                    .unwrap_or_default();
                 return Ok(Ok(vec![
                     PartOrText::Text(format!("[The following data is {shown}, {mime}.]\n")),
-                    PartOrText::Part(Box::new(part)),
+                    PartOrText::Part(part),
                 ]));
             }
             Ok(FileContent::Media(_)) => {
@@ -368,14 +400,22 @@ impl ToolInvocation for Call {
                 }
             }
         }
-        Ok(answer(read, parts, &skipped))
+        Ok(answer(read, parts, &skipped, &self.wanted))
     }
 }
 
-fn answer(read: usize, parts: Vec<PartOrText>, skipped: &BTreeMap<String, &str>) -> ToolResult {
+fn answer(
+    read: usize,
+    parts: Vec<PartOrText>,
+    skipped: &BTreeMap<String, &str>,
+    wanted: &[String],
+) -> ToolResult {
     let mut head = String::new();
     if read == 0 {
-        head.push_str("No files that match were read.\n");
+        head.push_str(&format!(
+            "No files that match {} were read.\n",
+            wanted.join(", ")
+        ));
     }
     if !skipped.is_empty() {
         head.push_str(&format!("[Skipped {}:\n", counted(skipped.len(), "file")));
@@ -387,7 +427,11 @@ fn answer(read: usize, parts: Vec<PartOrText>, skipped: &BTreeMap<String, &str>)
         }
         head.push_str("]\n");
     }
-    let tail = if read > 0 { "--- End of content ---" } else { "" };
+    let tail = if read > 0 {
+        "--- End of content ---"
+    } else {
+        ""
+    };
     let has_media = parts.iter().any(|part| matches!(part, PartOrText::Part(_)));
     let llm_content = if has_media {
         let mut list = Vec::new();
@@ -416,8 +460,10 @@ fn answer(read: usize, parts: Vec<PartOrText>, skipped: &BTreeMap<String, &str>)
         .with_display(format!("Read {}", counted(read, "file")))
         .with_data("files", read);
     if !skipped.is_empty() {
-        let skipped: serde_json::Map<_, _> =
-            skipped.iter().map(|(k, v)| (k.clone(), (*v).into())).collect();
+        let skipped: serde_json::Map<_, _> = skipped
+            .iter()
+            .map(|(k, v)| (k.clone(), (*v).into()))
+            .collect();
         result = result.with_data("skipped", skipped);
     }
     result

@@ -1,12 +1,13 @@
 //! `replace`: an exact text in one file, for another.
 
-use super::Spec;
 use super::nearest::{Candidate, nearest};
+use super::{Declaration, Spec};
 use crate::tool::{
     Args, Confirmation, ConfirmationDetails, Context, Display, ErrorKind, FileDiff, Kind, Location,
     Schema, ToolError, ToolInvocation, ToolResult,
 };
 use crate::workspace::edit::{Found, Match, Replacement, Unmappable, diff_texts, find};
+use crate::workspace::media::MAX_MEDIA_BYTES;
 use crate::workspace::text::{Content, Encoding, detect};
 use crate::workspace::write::Target;
 use crate::workspace::{OpenFile, Place, Workspace, show_path};
@@ -26,18 +27,22 @@ const WHOLE_BYTES: u64 = 1024 * 1024;
 /// Line numbers that a message lists.
 const LISTED_LINES: usize = 50;
 
-pub(super) const SPEC: Spec = Spec {
+pub(super) const DECLARATION: Declaration = Declaration {
     name: "replace",
-    display_name: "Edit",
     description: "Replaces an exact text in one file of the project. 'old_string' must be the \
         file's literal text with all its whitespace, long enough to be unique; nothing in either \
         string is special. By default it must occur exactly once; 'expected_replacements' says \
         how often otherwise. An empty 'old_string' creates a new file. All bytes outside of the \
         text stay as they are; on a mismatch nothing is changed and the answer says what is near. \
         Read the file first.",
-    kind: Kind::Edit,
     schema: include_str!("declarations/replace.json"),
     aliases: &["EditTool", "edit"],
+};
+
+pub(super) const SPEC: Spec = Spec {
+    declaration: &DECLARATION,
+    display_name: "Edit",
+    kind: Kind::Edit,
     renamed: &[("absolute_path", "file_path"), ("path", "file_path")],
     undeclared: &["allow_multiple", "instruction"],
     build,
@@ -114,7 +119,10 @@ impl Call {
             } else {
                 Err(ToolError::new(
                     ErrorKind::FileNotFound,
-                    format!("{} does not exist, so nothing can be replaced in it.", self.path()),
+                    format!(
+                        "{} does not exist, so nothing can be replaced in it.",
+                        self.path()
+                    ),
                 )
                 .with_hint("Check the path, or use an empty old_string to create the file."))
             };
@@ -122,7 +130,10 @@ impl Call {
         if self.old.is_empty() {
             return Err(ToolError::new(
                 ErrorKind::AttemptToCreateExistingFile,
-                format!("{} exists already; an empty old_string creates a new file.", self.path()),
+                format!(
+                    "{} exists already; an empty old_string creates a new file.",
+                    self.path()
+                ),
             )
             .with_hint("Give the text to replace, or use write_file to overwrite the file."));
         }
@@ -130,12 +141,19 @@ impl Call {
             return Err(self.no_change("old_string and new_string are the same"));
         }
         let encoding = self.encoding(current)?;
-        let found = find(current, self.place.path(), encoding, &self.old, &cx.cancel)?
-            .map_err(|c| self.unmappable(encoding, c, "old_string", ErrorKind::EditNoOccurrenceFound))?;
+        let found =
+            find(current, self.place.path(), encoding, &self.old, &cx.cancel)?.map_err(|c| {
+                self.unmappable(encoding, c, "old_string", ErrorKind::EditNoOccurrenceFound)
+            })?;
         self.check_count(&found, current, encoding)?;
-        let replacement = Replacement::new(found.matches, &self.old, &self.new, encoding)
-            .map_err(|c| self.unmappable(encoding, c, "new_string", ErrorKind::EditPreparationFailure))?;
-        if replacement.changes_nothing(current).map_err(|e| self.fail(&e))? {
+        let replacement =
+            Replacement::new(found.matches, &self.old, &self.new, encoding).map_err(|c| {
+                self.unmappable(encoding, c, "new_string", ErrorKind::EditPreparationFailure)
+            })?;
+        if replacement
+            .changes_nothing(current)
+            .map_err(|e| self.fail(&e))?
+        {
             return Err(self.no_change("the file has the new text already"));
         }
         Ok(Plan::Replace {
@@ -154,6 +172,17 @@ impl Call {
         // Bytes outside of the text stay as they are, so what is no text is edited as UTF-8.
         Ok(match detect(&sample, current.size() <= SAMPLE_BYTES) {
             Content::Text(encoding) => encoding,
+            Content::Binary if current.size() > MAX_MEDIA_BYTES => {
+                return Err(ToolError::new(
+                    ErrorKind::FileTooLarge,
+                    format!(
+                        "{} has {} bytes and is not text; only binary files of up to \
+                         {MAX_MEDIA_BYTES} bytes are edited.",
+                        self.path(),
+                        current.size()
+                    ),
+                ));
+            }
             Content::Binary => Encoding::Utf8 { bom: false },
         })
     }
@@ -165,7 +194,13 @@ impl Call {
         )
     }
 
-    fn unmappable(&self, encoding: Encoding, c: Unmappable, what: &str, kind: ErrorKind) -> ToolError {
+    fn unmappable(
+        &self,
+        encoding: Encoding,
+        c: Unmappable,
+        what: &str,
+        kind: ErrorKind,
+    ) -> ToolError {
         ToolError::new(
             kind,
             format!(
@@ -175,7 +210,9 @@ impl Call {
                 c.0
             ),
         )
-        .with_hint("Use characters that the file's encoding has, or convert the file to UTF-8 first.")
+        .with_hint(
+            "Use characters that the file's encoding has, or convert the file to UTF-8 first.",
+        )
     }
 
     fn check_count(
@@ -189,7 +226,7 @@ impl Call {
             return Err(self.not_found(current, encoding));
         }
         match self.expected {
-            Some(expected) if expected != count as f64 => Err(ToolError::new(
+            Some(expected) if (expected - count as f64).abs() > 0.0 => Err(ToolError::new(
                 ErrorKind::EditExpectedOccurrenceMismatch,
                 format!(
                     "old_string occurs {count} time(s) in {}, not {expected}: at {}; nothing was changed.",
@@ -213,16 +250,22 @@ impl Call {
             self.path()
         );
         let mut bytes = Vec::new();
-        let candidates = match current.size() <= NEAREST_BYTES {
-            true => rustix::io::retry_on_intr(|| {
+        let candidates = if current.size() <= NEAREST_BYTES {
+            rustix::io::retry_on_intr(|| {
                 bytes.resize(usize::try_from(current.size()).unwrap_or(0), 0);
                 rustix::io::pread(&current.file, &mut bytes, 0)
             })
             .map(|n| nearest(&encoding.decode(&bytes[..n]), &self.old))
-            .unwrap_or_default(),
-            false => Vec::new(),
+            .unwrap_or_default()
+        } else {
+            Vec::new()
         };
-        for Candidate { line, difference, excerpt } in &candidates {
+        for Candidate {
+            line,
+            difference,
+            excerpt,
+        } in &candidates
+        {
             message.push_str(&format!("\nNear: line {line}, {difference}:\n{excerpt}"));
         }
         let hint = if candidates.is_empty() {
@@ -235,36 +278,42 @@ impl Call {
 
     fn file_diff(&self, plan: &Plan, target: &Target) -> Result<FileDiff, ToolError> {
         let file_name = self.place.name().to_string_lossy().into_owned();
-        match (plan, &target.current) {
-            (Plan::Replace { replacement, encoding, .. }, Some(current)) => {
-                let (file_diff, diff_stat) =
-                    replacement.diff(current, &file_name).map_err(|e| self.fail(&e))?;
-                let mut diff = FileDiff {
-                    file_diff,
-                    file_name,
-                    diff_stat,
-                    ..FileDiff::default()
-                };
-                if current.size() <= WHOLE_BYTES {
-                    let mut bytes = vec![0; usize::try_from(current.size()).unwrap_or(0)];
-                    let n = rustix::io::pread(&current.file, &mut bytes, 0)
-                        .map_err(|e| self.fail(&e.into()))?;
-                    bytes.truncate(n);
-                    diff.original_content = Some(encoding.decode(&bytes).into_owned());
-                    diff.new_content = Some(encoding.decode(&replacement.apply(&bytes)).into_owned());
-                }
-                Ok(diff)
+        if let (
+            Plan::Replace {
+                replacement,
+                encoding,
+                ..
+            },
+            Some(current),
+        ) = (plan, &target.current)
+        {
+            let (file_diff, diff_stat) = replacement
+                .diff(current, &file_name)
+                .map_err(|e| self.fail(&e))?;
+            let mut diff = FileDiff {
+                file_diff,
+                file_name,
+                diff_stat,
+                ..FileDiff::default()
+            };
+            if current.size() <= WHOLE_BYTES {
+                let mut bytes = vec![0; usize::try_from(current.size()).unwrap_or(0)];
+                let n = rustix::io::pread(&current.file, &mut bytes, 0)
+                    .map_err(|e| self.fail(&e.into()))?;
+                bytes.truncate(n);
+                diff.original_content = Some(encoding.decode(&bytes).into_owned());
+                diff.new_content = Some(encoding.decode(&replacement.apply(&bytes)).into_owned());
             }
-            _ => {
-                let (file_diff, diff_stat) = diff_texts("", &self.new, &file_name);
-                Ok(FileDiff {
-                    file_diff,
-                    file_name,
-                    original_content: None,
-                    new_content: Some(self.new.clone()),
-                    diff_stat,
-                })
-            }
+            Ok(diff)
+        } else {
+            let (file_diff, diff_stat) = diff_texts("", &self.new, &file_name);
+            Ok(FileDiff {
+                file_diff,
+                file_name,
+                original_content: None,
+                new_content: Some(self.new.clone()),
+                diff_stat,
+            })
         }
     }
 }
@@ -297,7 +346,11 @@ impl ToolInvocation for Call {
         if self.old.is_empty() {
             format!("Creates `{path}`")
         } else {
-            format!("Edits `{path}`: {} => {}", brief(&self.old), brief(&self.new))
+            format!(
+                "Edits `{path}`: {} => {}",
+                brief(&self.old),
+                brief(&self.new)
+            )
         }
     }
 
@@ -325,9 +378,10 @@ impl ToolInvocation for Call {
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
         let target = self.workspace.target(&self.place, &cx.cancel)?;
         let plan = self.plan(&target, cx)?;
-        let display = match cx.wants_display {
-            true => Display::FileDiff(Box::new(self.file_diff(&plan, &target)?)),
-            false => Display::default(),
+        let display = if cx.wants_display {
+            Display::FileDiff(Box::new(self.file_diff(&plan, &target)?))
+        } else {
+            Display::default()
         };
         cx.cancel.check()?;
         let path = self.path();
@@ -337,12 +391,20 @@ impl ToolInvocation for Call {
                 ToolResult::text(format!("Created {path} ({} bytes).", self.new.len()))
                     .with_data("created", true)
             }
-            Plan::Replace { replacement, encoding, by_line_ending } => {
+            Plan::Replace {
+                replacement,
+                encoding,
+                by_line_ending,
+            } => {
                 // A second handle on the same open file: the lock stays with the target.
                 let source = target.reopened().map_err(|e| self.fail(&e))?;
                 target.commit(&self.place, |file| replacement.write(&source, file))?;
                 let count = replacement.matches.len();
-                let what = if count == 1 { "occurrence" } else { "occurrences" };
+                let what = if count == 1 {
+                    "occurrence"
+                } else {
+                    "occurrences"
+                };
                 let mut text = format!(
                     "Replaced {count} {what} in {path}, at {}.",
                     line_list(&replacement.matches)
@@ -353,7 +415,12 @@ impl ToolInvocation for Call {
                 if !encoding.is_utf8() {
                     text.push_str(&format!(" The file stays in {}.", encoding.name()));
                 }
-                let lines: Vec<u64> = replacement.matches.iter().take(1000).map(|m| m.line).collect();
+                let lines: Vec<u64> = replacement
+                    .matches
+                    .iter()
+                    .take(1000)
+                    .map(|m| m.line)
+                    .collect();
                 ToolResult::text(text)
                     .with_data("replacements", count)
                     .with_data("lines", lines)

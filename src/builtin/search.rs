@@ -87,9 +87,7 @@ impl Query {
         };
         let reason = regex_syntax::ast::parse::Parser::new().parse(pattern).err();
         match reason.as_ref().map(regex_syntax::ast::Error::kind) {
-            Some(
-                AstErrorKind::UnsupportedLookAround | AstErrorKind::UnsupportedBackreference,
-            ) => {
+            Some(AstErrorKind::UnsupportedLookAround | AstErrorKind::UnsupportedBackreference) => {
                 let regex = fancy_regex::RegexBuilder::new(pattern)
                     .case_insensitive(ignore_case)
                     .backtrack_limit(BACKTRACK_LIMIT)
@@ -104,15 +102,13 @@ impl Query {
                 | AstErrorKind::RepetitionCountInvalid
                 | AstErrorKind::RepetitionMissing
                 | AstErrorKind::DecimalInvalid,
-            ) if escape_braces(pattern) != pattern => {
-                match linear(&escape_braces(pattern)) {
-                    Ok(matcher) => Ok(query(
-                        Engine::Linear(Box::new(matcher)),
-                        Some("braces that count nothing were taken literally".to_owned()),
-                    )),
-                    Err(_) => Err(invalid(pattern, &error.to_string())),
-                }
-            }
+            ) if escape_braces(pattern) != pattern => match linear(&escape_braces(pattern)) {
+                Ok(matcher) => Ok(query(
+                    Engine::Linear(Box::new(matcher)),
+                    Some("braces that count nothing were taken literally".to_owned()),
+                )),
+                Err(_) => Err(invalid(pattern, &error.to_string())),
+            },
             _ => Err(invalid(pattern, &error.to_string())),
         }
     }
@@ -179,7 +175,7 @@ fn reaches_beyond_ascii(pattern: &str, ignore_case: bool) -> bool {
         match hir.kind() {
             HirKind::Literal(literal) => !literal.0.is_ascii(),
             HirKind::Class(Class::Unicode(class)) => class.ranges().iter().any(|r| {
-                !r.end().is_ascii() && !(r.start() == r.end() && FOLDED.contains(&r.start()))
+                !r.end().is_ascii() && (r.start() != r.end() || !FOLDED.contains(&r.start()))
             }),
             HirKind::Class(Class::Bytes(class)) => class.ranges().iter().any(|r| r.end() >= 0x80),
             HirKind::Repetition(r) => walk(&r.sub),
@@ -253,10 +249,11 @@ impl Failure {
     /// As an error of the whole call.
     pub(super) fn into_error(self) -> ToolError {
         match self {
-            Failure::Read(e) => {
-                ToolError::new(ErrorKind::GrepExecutionError, format!("A file can't be read: {e}."))
-                    .with_source(e)
-            }
+            Failure::Read(e) => ToolError::new(
+                ErrorKind::GrepExecutionError,
+                format!("A file can't be read: {e}."),
+            )
+            .with_source(e),
             Failure::Backtracking(e) => ToolError::new(
                 ErrorKind::GrepExecutionError,
                 format!("The pattern takes too long on some line: {e}."),
@@ -301,11 +298,18 @@ impl<'a> Searcher<'a> {
 
     /// The text of a file that can't be searched as it is.
     fn needs_decoding<'b>(&self, bytes: &'b [u8]) -> Option<Cow<'b, str>> {
-        let marked = matches!(bytes, [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, 0, 0xfe, 0xff, ..]);
-        if !marked && !(self.query.beyond_ascii && std::str::from_utf8(bytes).is_err()) {
+        let marked = matches!(
+            bytes,
+            [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, 0, 0xfe, 0xff, ..]
+        );
+        let is_foreign = self.query.beyond_ascii && std::str::from_utf8(bytes).is_err();
+        if !marked && !is_foreign {
             return None;
         }
-        match detect(&bytes[..bytes.len().min(BUFFER_BYTES)], bytes.len() <= BUFFER_BYTES) {
+        match detect(
+            &bytes[..bytes.len().min(BUFFER_BYTES)],
+            bytes.len() <= BUFFER_BYTES,
+        ) {
             Content::Text(encoding) if !encoding.is_utf8() => Some(encoding.decode(bytes)),
             _ => None,
         }
@@ -352,7 +356,8 @@ impl<'a> Searcher<'a> {
                 return Ok(());
             };
             let at = if end - start > LINE_CHARS {
-                self.find_within(&text[start..end], 0).map_or(start, |(at, _)| start + at)
+                self.find_within(&text[start..end], 0)
+                    .map_or(start, |(at, _)| start + at)
             } else {
                 start
             };
@@ -371,7 +376,9 @@ impl<'a> Searcher<'a> {
                 Engine::Linear(matcher) => {
                     // The matcher's error type has no values. What it gives may be any place
                     // of the line, also its end.
-                    let candidate = matcher.find_candidate_line(&text[from..]).unwrap_or_default();
+                    let candidate = matcher
+                        .find_candidate_line(&text[from..])
+                        .unwrap_or_default();
                     let (at, is_sure) = match candidate {
                         None => return Ok(None),
                         Some(LineMatchKind::Confirmed(i)) => (from + i, true),
@@ -413,6 +420,14 @@ impl<'a> Searcher<'a> {
         let needs_all = (self.wanted.before > 0 || self.wanted.after > 0)
             || !matches!(self.query.engine, Engine::Linear(_))
             || self.needs_decoding(&buffer[..filled]).is_some();
+        let is_marked = matches!(
+            buffer,
+            [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, 0, 0xfe, ..]
+        );
+        if !is_marked && buffer[..filled].contains(&0) {
+            // Large and no text: what is in it would not be shown.
+            return Ok(None);
+        }
         let size = file.metadata().map_err(Failure::Read)?.len();
         if needs_all && size <= WHOLE_BYTES as u64 {
             let mut all = buffer[..filled].to_vec();
@@ -467,7 +482,9 @@ impl<'a> Searcher<'a> {
                     }
                 }
             } else {
-                let end = memchr::memrchr(b'\n', text).filter(|_| !ended).map_or(filled, |i| i + 1);
+                let end = memchr::memrchr(b'\n', text)
+                    .filter(|_| !ended)
+                    .map_or(filled, |i| i + 1);
                 let piece = &text[..end];
                 self.each_line(piece, |start, end, at| {
                     found.add(piece, start, end, at);
@@ -544,7 +561,11 @@ enum LongLine {
 }
 
 /// Reads on until a line feed; what follows it is left at the buffer's beginning.
-fn skip_to_newline(file: &mut File, buffer: &mut [u8], filled: &mut usize) -> std::io::Result<bool> {
+fn skip_to_newline(
+    file: &mut File,
+    buffer: &mut [u8],
+    filled: &mut usize,
+) -> std::io::Result<bool> {
     loop {
         let n = file.read(buffer)?;
         if n == 0 {
@@ -689,10 +710,21 @@ fn cut(line: &str, at: usize) -> Cow<'_, str> {
         }
         at
     };
-    let from = if at < LINE_CHARS / 2 { 0 } else { floor(at - LINE_CHARS / 4) };
-    let to = line[from..].char_indices().nth(LINE_CHARS).map_or(line.len(), |(i, _)| from + i);
+    let from = if at < LINE_CHARS / 2 {
+        0
+    } else {
+        floor(at - LINE_CHARS / 4)
+    };
+    let to = line[from..]
+        .char_indices()
+        .nth(LINE_CHARS)
+        .map_or(line.len(), |(i, _)| from + i);
     let head = if from > 0 { "... " } else { "" };
-    let tail = if to < line.len() { "... [truncated]" } else { "" };
+    let tail = if to < line.len() {
+        "... [truncated]"
+    } else {
+        ""
+    };
     Cow::Owned(format!("{head}{}{tail}", &line[from..to]))
 }
 
@@ -703,11 +735,18 @@ mod tests {
 
     fn search(pattern: &str, text: &[u8], context: u64) -> Option<Hits> {
         let query = Query::new(pattern, true, false).expect("valid");
-        let wanted = Wanted { before: context, after: context, most: 20_000, lines: true };
+        let wanted = Wanted {
+            before: context,
+            after: context,
+            most: 20_000,
+            lines: true,
+        };
         let mut file = tempfile::tempfile().expect("a file");
         file.write_all(text).expect("written");
         file.rewind().expect("rewound");
-        Searcher::new(&query, wanted).search(&mut file).expect("searched")
+        Searcher::new(&query, wanted)
+            .search(&mut file)
+            .expect("searched")
     }
 
     fn shown(hits: &Hits) -> Vec<(u64, bool, &str)> {
@@ -722,7 +761,14 @@ mod tests {
         let hits = search("b|e", b"a\nb\nc\nd\ne\nf\n", 1).expect("found");
         assert_eq!(
             shown(&hits),
-            [(1, false, "a"), (2, true, "b"), (3, false, "c"), (4, false, "d"), (5, true, "e"), (6, false, "f")]
+            [
+                (1, false, "a"),
+                (2, true, "b"),
+                (3, false, "c"),
+                (4, false, "d"),
+                (5, true, "e"),
+                (6, false, "f")
+            ]
         );
         let hits = search("^$", b"x\n\ny\n", 0).expect("found");
         assert_eq!(shown(&hits), [(2, true, "")]);
@@ -741,11 +787,17 @@ mod tests {
     fn older_encodings_are_searched_as_they_are_read() {
         let hits = search("CAF.", b"caf\xe9 cr\xe8me\n", 0).expect("found");
         assert_eq!(shown(&hits), [(1, true, "café crème")]);
-        let utf16: Vec<u8> =
-            "\u{feff}eins\nzwölf\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let utf16: Vec<u8> = "\u{feff}eins\nzwölf\n"
+            .encode_utf16()
+            .flat_map(u16::to_le_bytes)
+            .collect();
         let hits = search("zwölf", &utf16, 0).expect("found");
         assert_eq!(shown(&hits), [(2, true, "zwölf")]);
-        assert!(search("needle", b"needle\0\nneedle\n", 0).expect("found").is_binary);
+        assert!(
+            search("needle", b"needle\0\nneedle\n", 0)
+                .expect("found")
+                .is_binary
+        );
     }
 
     #[test]
@@ -776,7 +828,11 @@ mod tests {
             let mut text = vec![b'x'; super::BUFFER_BYTES - 6 + shift - 4];
             text.extend_from_slice(b"needle");
             text.extend(std::iter::repeat_n(b'z', 100));
-            assert_eq!(search("needle", &text, 0).expect("found").count, 1, "{shift}");
+            assert_eq!(
+                search("needle", &text, 0).expect("found").count,
+                1,
+                "{shift}"
+            );
         }
     }
 
@@ -814,6 +870,10 @@ mod tests {
         let text = format!("{}needle{}\n", "x".repeat(10_000), "y".repeat(10_000));
         let hits = search("needle", text.as_bytes(), 0).expect("found");
         let line = shown(&hits)[0].2;
-        assert!(line.contains("needle") && line.len() < 2_100, "{}", line.len());
+        assert!(
+            line.contains("needle") && line.len() < 2_100,
+            "{}",
+            line.len()
+        );
     }
 }

@@ -1,8 +1,8 @@
 //! `search_file_content`: lines of files by a regular expression.
 
-use super::Spec;
 use super::glob::{NEVER, require_directory};
 use super::search::{Failure, Hits, Query, Searcher, Wanted};
+use super::{Declaration, Spec};
 use crate::tool::{
     Args, Confirmation, Context, ErrorKind, Kind, Location, Schema, ToolError, ToolInvocation,
     ToolResult,
@@ -22,16 +22,20 @@ const MOST_MATCHES: u64 = 20_000;
 /// Text that one call gives, in bytes; beyond it the answer is cut as by the limit of matches.
 const MOST_BYTES: usize = 8 * 1024 * 1024;
 
-pub(super) const SPEC: Spec = Spec {
+pub(super) const DECLARATION: Declaration = Declaration {
     name: "search_file_content",
-    display_name: "SearchText",
     description: "Searches the contents of the project's files for a regular expression, line by \
         line, without regard to case. Gives the matching lines with their numbers, grouped by \
         file. 'include' takes glob patterns such as '*.ts' or 'src/**/*.{c,h}'. Hidden files are \
         searched; binary and ignored ones are not.",
-    kind: Kind::Search,
     schema: include_str!("declarations/search_file_content.json"),
     aliases: &["grep_search", "GrepTool", "RipGrepTool"],
+};
+
+pub(super) const SPEC: Spec = Spec {
+    declaration: &DECLARATION,
+    display_name: "SearchText",
+    kind: Kind::Search,
     renamed: &[("dir_path", "path"), ("include_pattern", "include")],
     undeclared: &[
         "exclude_pattern",
@@ -123,7 +127,9 @@ fn build(
         None => workspace.root_places(),
         Some(path) => {
             let place = workspace.locate(path)?;
-            single = workspace.file_type(&place).is_ok_and(|t| t == FileType::RegularFile);
+            single = workspace
+                .file_type(&place)
+                .is_ok_and(|t| t == FileType::RegularFile);
             if !single {
                 require_directory(workspace, &place)?;
             }
@@ -145,7 +151,11 @@ fn build(
     let per_file = number("max_matches_per_file", params.max_matches_per_file, 1)?;
     let context = number("context", params.context, 0)?.unwrap_or(0);
     // One more than is shown, so that it is known whether more exist.
-    let cap = if form == Form::Lines { most + 1 } else { u64::MAX };
+    let cap = if form == Form::Lines {
+        most + 1
+    } else {
+        u64::MAX
+    };
     let wanted = Wanted {
         before: number("before", params.before, 0)?.unwrap_or(context),
         after: number("after", params.after, 0)?.unwrap_or(context),
@@ -337,8 +347,16 @@ impl ToolInvocation for Call {
             .iter()
             .map(|p| show_path(self.workspace.display(p.path())).into_owned())
             .collect();
-        let filter = self.filter.as_ref().map(|f| format!(" in files like `{f}`")).unwrap_or_default();
-        format!("Searches for `{}`{filter} in {}", self.pattern, shown.join(" and "))
+        let filter = self
+            .filter
+            .as_ref()
+            .map(|f| format!(" in files like `{f}`"))
+            .unwrap_or_default();
+        format!(
+            "Searches for `{}`{filter} in {}",
+            self.pattern,
+            shown.join(" and ")
+        )
     }
 
     fn locations(&self) -> Vec<Location> {
@@ -366,7 +384,12 @@ impl ToolInvocation for Call {
                 ));
             }
             let mut finder = Finder::new(&self, place);
-            let name = self.workspace.display(place.path()).as_os_str().as_bytes().to_vec();
+            let name = self
+                .workspace
+                .display(place.path())
+                .as_os_str()
+                .as_bytes()
+                .to_vec();
             finder.search(Ok(open.file), |_| name);
             finders.push(finder);
         } else {
@@ -378,8 +401,9 @@ impl ToolInvocation for Call {
                     enter: None,
                     recursive: true,
                 };
-                let (found, report) =
-                    walk(&self.workspace, place, options, &cx.cancel, || Finder::new(&self, place))?;
+                let (found, report) = walk(&self.workspace, place, options, &cx.cancel, || {
+                    Finder::new(&self, place)
+                })?;
                 finders.extend(found);
                 reports.push(report);
             }
@@ -426,50 +450,26 @@ impl Call {
         let per_file_cut = self.wanted.most <= self.most
             && self.form == Form::Lines
             && files.iter().any(|f| f.hits.is_cut);
-        let place: Vec<_> = self
-            .places
-            .iter()
-            .map(|p| show_path(self.workspace.display(p.path())).into_owned())
-            .collect();
-        let within = if self.places[0].path() == self.workspace.root() && place.len() == 1 {
-            "in the workspace directory".to_owned()
-        } else {
-            format!("in path \"{}\"", place.join("\" and \""))
-        };
-        let filter =
-            self.filter.as_ref().map(|f| format!(" (filter: \"{f}\")")).unwrap_or_default();
-        let mut text = if shown_files == 0 {
-            format!("No matches found for pattern \"{}\" {within}{filter}.", self.pattern)
-        } else if self.form == Form::Names {
-            format!("Found {matches} file(s) with matches for pattern \"{}\" {within}{filter}:\n", self.pattern)
-        } else {
-            let noun = if matches == 1 { "match" } else { "matches" };
-            let limited = if cut {
-                format!(" (results limited to the first {matches}; narrow the search to see others)")
-            } else {
-                String::new()
-            };
-            format!("Found {matches} {noun} for pattern \"{}\" {within}{filter}{limited}:\n", self.pattern)
-        };
+        let mut text = self.headline(matches, cut);
         if shown_files > 0 && self.form == Form::Lines {
             text.push_str("---\n");
         }
         text.push_str(body.trim_end_matches('\n'));
-        let mut notes = Vec::new();
-        if let Some(note) = &self.query.note {
-            notes.push(format!("In the pattern {note}."));
+        let mut note = |note: String| text.push_str(&format!("\n({note})"));
+        if let Some(reading) = &self.query.note {
+            note(format!("In the pattern {reading}."));
         }
         if per_file_cut {
-            notes.push(format!("At most {} matches of each file are shown.", self.wanted.most));
+            let most = self.wanted.most;
+            note(format!("At most {most} matches of each file are shown."));
         }
         if binary > 0 {
-            notes.push(format!("{} with matches not shown.", super::counted(binary as usize, "binary file")));
+            let files = super::counted(binary as usize, "binary file");
+            note(format!("{files} with matches not shown."));
         }
         if unreadable > 0 {
-            notes.push(format!("{} could not be read.", super::counted(unreadable as usize, "file")));
-        }
-        for note in notes {
-            text.push_str(&format!("\n({note})"));
+            let files = super::counted(unreadable as usize, "file");
+            note(format!("{files} could not be read."));
         }
         super::push_unreadable(&mut text, reports);
         let summary = format!("Found {}", super::counted(matches as usize, "match"));
@@ -478,6 +478,39 @@ impl Call {
             .with_data("matches", matches)
             .with_data("files", shown_files)
             .with_data("limited", cut)
+    }
+
+    /// The first line of the answer.
+    fn headline(&self, matches: u64, cut: bool) -> String {
+        let pattern = &self.pattern;
+        let shown: Vec<_> = self
+            .places
+            .iter()
+            .map(|p| show_path(self.workspace.display(p.path())).into_owned())
+            .collect();
+        let within = match self.places.as_slice() {
+            [one] if one.path() == self.workspace.root() => "in the workspace directory".to_owned(),
+            _ => format!("in path \"{}\"", shown.join("\" and \"")),
+        };
+        let filter = match &self.filter {
+            Some(filter) => format!(" (filter: \"{filter}\")"),
+            None => String::new(),
+        };
+        if matches == 0 {
+            return format!("No matches found for pattern \"{pattern}\" {within}{filter}.");
+        }
+        if self.form == Form::Names {
+            return format!(
+                "Found {matches} file(s) with matches for pattern \"{pattern}\" {within}{filter}:\n"
+            );
+        }
+        let noun = if matches == 1 { "match" } else { "matches" };
+        let limited = if cut {
+            format!(" (results limited to the first {matches}; narrow the search to see others)")
+        } else {
+            String::new()
+        };
+        format!("Found {matches} {noun} for pattern \"{pattern}\" {within}{filter}{limited}:\n")
     }
 }
 
@@ -503,7 +536,12 @@ fn push_file(body: &mut String, name: &str, hits: &Hits, room: u64) -> u64 {
         previous = Some(line.number);
         let sign = if line.is_match { ':' } else { '-' };
         // Writing to a string does not fail.
-        let _ = writeln!(body, "L{}{sign} {}", line.number, &hits.text[line.text.0..line.text.1]);
+        let _ = writeln!(
+            body,
+            "L{}{sign} {}",
+            line.number,
+            &hits.text[line.text.0..line.text.1]
+        );
     }
     body.push_str("---\n");
     matches

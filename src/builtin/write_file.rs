@@ -1,6 +1,6 @@
 //! `write_file`: the whole content of one file.
 
-use super::Spec;
+use super::{Declaration, Spec};
 use crate::tool::{
     Args, Confirmation, ConfirmationDetails, Context, Display, ErrorKind, FileDiff, Kind, Location,
     Schema, ToolError, ToolInvocation, ToolResult,
@@ -18,16 +18,20 @@ use std::sync::Arc;
 /// A present file up to this size is compared with the new content.
 const DIFF_BYTES: u64 = 4 * 1024 * 1024;
 
-pub(super) const SPEC: Spec = Spec {
+pub(super) const DECLARATION: Declaration = Declaration {
     name: "write_file",
-    display_name: "WriteFile",
     description: "Writes the whole content of one file of the project, making it and missing \
         directories where needed, overwriting what was there. Permissions, encoding, byte-order \
         mark and uniform CRLF line ends of an existing file are kept. For changing part of a file \
         use replace.",
-    kind: Kind::Edit,
     schema: include_str!("declarations/write_file.json"),
     aliases: &["WriteFileTool"],
+};
+
+pub(super) const SPEC: Spec = Spec {
+    declaration: &DECLARATION,
+    display_name: "WriteFile",
+    kind: Kind::Edit,
     renamed: &[("absolute_path", "file_path"), ("path", "file_path")],
     undeclared: &[],
     build,
@@ -151,7 +155,10 @@ impl Call {
 
 impl ToolInvocation for Call {
     fn describe(&self) -> String {
-        format!("Writes `{}`", show_path(self.workspace.display(self.place.path())))
+        format!(
+            "Writes `{}`",
+            show_path(self.workspace.display(self.place.path()))
+        )
     }
 
     fn locations(&self) -> Vec<Location> {

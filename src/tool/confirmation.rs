@@ -29,7 +29,11 @@ impl Confirmation {
 
 /// What to show the person who decides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[serde(
+    tag = "type",
+    rename_all = "snake_case",
+    rename_all_fields = "camelCase"
+)]
 pub enum ConfirmationDetails {
     /// A file is about to change.
     Edit {

@@ -71,9 +71,7 @@ impl Cancellation {
                 ErrorKind::Timeout,
                 "The call took longer than its time limit and was ended.",
             )
-            .with_hint(
-                "Narrow it down, or raise GEMINI_TOOLS_TIMEOUT (seconds).",
-            )),
+            .with_hint("Narrow it down, or raise GEMINI_TOOLS_TIMEOUT (seconds).")),
         }
     }
 }

@@ -7,7 +7,10 @@ use std::fmt;
 /// What sort of thing went wrong; serializes to the contract's names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the names are the contract's and say what they mean")]
+#[expect(
+    missing_docs,
+    reason = "the names are the contract's and say what they mean"
+)]
 pub enum ErrorKind {
     PolicyViolation,
     InvalidToolParams,

@@ -26,8 +26,9 @@ pub use result::{
 pub use schema::Schema;
 
 use crate::genai::FunctionDeclaration;
+use crate::shown::show_path;
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A tool: its declaration, and how a call of it is checked.
 ///
@@ -64,7 +65,10 @@ pub trait Tool: Send + Sync {
 
     /// Arguments that the tool would ignore, for callers who want to be told.
     fn unknown_arguments(&self, args: &Args) -> Vec<String> {
-        args.unknown(self.parameters(), &[]).into_iter().map(str::to_owned).collect()
+        args.unknown(self.parameters(), &[])
+            .into_iter()
+            .map(str::to_owned)
+            .collect()
     }
 
     /// Whether [`ToolResult::return_display`] strings are markdown.
@@ -117,10 +121,15 @@ pub trait ToolInvocation: Send {
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError>;
 }
 
+fn path_as_text<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&show_path(path))
+}
+
 /// A place that a call touches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Location {
-    /// Absolute.
+    /// Absolute. Printed as text; bytes that are no UTF-8 as `\x{ff}`.
+    #[serde(serialize_with = "path_as_text")]
     pub path: PathBuf,
     /// One-based, where the call is about one line.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -153,7 +153,10 @@ pub struct FileDiff {
 
 /// Lines added and removed, by the model and by the user who changed its proposal.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[expect(missing_docs, reason = "the names are the contract's and say what they mean")]
+#[expect(
+    missing_docs,
+    reason = "the names are the contract's and say what they mean"
+)]
 pub struct DiffStat {
     pub ai_added_lines: u64,
     pub ai_removed_lines: u64,
@@ -163,7 +166,11 @@ pub struct DiffStat {
 
 /// A run of characters of one look on a terminal.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the names are those of a terminal's attributes")]
+#[expect(
+    missing_docs,
+    clippy::struct_excessive_bools,
+    reason = "these are a terminal's attributes"
+)]
 pub struct AnsiToken {
     pub text: String,
     pub bold: bool,

@@ -142,11 +142,20 @@ fn check(schema: &Value, value: &Value, path: &mut String) -> Result<(), String>
     check_combiners(schema, value, path)?;
     match value {
         Value::Object(map) => {
-            for key in schema.get("required").and_then(Value::as_array).into_iter().flatten() {
+            for key in schema
+                .get("required")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+            {
                 if let Some(key) = key.as_str()
                     && !map.contains_key(key)
                 {
-                    let full = if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+                    let full = if path.is_empty() {
+                        key.to_owned()
+                    } else {
+                        format!("{path}.{key}")
+                    };
                     return Err(format!("\"{full}\" is missing; it is required."));
                 }
             }
@@ -161,7 +170,10 @@ fn check(schema: &Value, value: &Value, path: &mut String) -> Result<(), String>
         Value::Array(items) => {
             let least = schema.get("minItems").and_then(Value::as_u64).unwrap_or(0);
             if (items.len() as u64) < least {
-                return Err(format!("{} must hold at least {least} element(s).", name(path)));
+                return Err(format!(
+                    "{} must hold at least {least} element(s).",
+                    name(path)
+                ));
             }
             if let Some(sub) = schema.get("items") {
                 for (i, item) in items.iter().enumerate() {
@@ -209,8 +221,17 @@ fn check_bounds(
     path: &str,
 ) -> Result<(), String> {
     let bound = |key| schema.get(key).and_then(Value::as_f64);
-    let wrong = |words: String| Err(format!("{} must be {words}, but it is {number}.", name(path)));
-    match (bound("minimum"), bound("exclusiveMinimum"), bound("maximum")) {
+    let wrong = |words: String| {
+        Err(format!(
+            "{} must be {words}, but it is {number}.",
+            name(path)
+        ))
+    };
+    match (
+        bound("minimum"),
+        bound("exclusiveMinimum"),
+        bound("maximum"),
+    ) {
         (Some(least), _, _) if number < least => wrong(format!("at least {least}")),
         (_, Some(below), _) if number <= below => wrong(format!("greater than {below}")),
         (_, _, Some(most)) if number > most => wrong(format!("at most {most}")),
@@ -239,11 +260,16 @@ fn check_combiners(
             }
             path.truncate(before);
         }
-        if hits == 0 && let Some(e) = first {
+        if hits == 0
+            && let Some(e) = first
+        {
             return Err(e);
         }
         if key == "oneOf" && hits > 1 {
-            return Err(format!("{} fits more than one of its alternatives.", name(path)));
+            return Err(format!(
+                "{} fits more than one of its alternatives.",
+                name(path)
+            ));
         }
     }
     Ok(())
@@ -272,16 +298,46 @@ mod tests {
         let cases = [
             (json!({}), r#""a" is missing; it is required."#),
             (json!({"a":""}), r#""a" must not be empty."#),
-            (json!({"a":1}), r#""a" must be a string, but it is the number 1."#),
-            (json!({"a":"x","n":1.5}), r#""n" must be an integer, but it is the number 1.5."#),
-            (json!({"a":"x","n":-1}), r#""n" must be at least 0, but it is -1."#),
-            (json!({"a":"x","n":10}), r#""n" must be at most 9, but it is 10."#),
-            (json!({"a":"x","l":[]}), r#""l" must hold at least 1 element(s)."#),
-            (json!({"a":"x","l":["k",null]}), r#""l[1]" must be a string, but it is null."#),
-            (json!({"a":"x","o":{"b":"no"}}), r#""o.b" must be a boolean, but it is the string "no"."#),
-            (json!({"a":"x","e":"z"}), r#""e" must be one of "x", "y", but it is the string "z"."#),
-            (json!({"a":"x","u":[]}), r#""u" must be a string, but it is an array."#),
-            (json!([]), "The arguments must be an object, but it is an array."),
+            (
+                json!({"a":1}),
+                r#""a" must be a string, but it is the number 1."#,
+            ),
+            (
+                json!({"a":"x","n":1.5}),
+                r#""n" must be an integer, but it is the number 1.5."#,
+            ),
+            (
+                json!({"a":"x","n":-1}),
+                r#""n" must be at least 0, but it is -1."#,
+            ),
+            (
+                json!({"a":"x","n":10}),
+                r#""n" must be at most 9, but it is 10."#,
+            ),
+            (
+                json!({"a":"x","l":[]}),
+                r#""l" must hold at least 1 element(s)."#,
+            ),
+            (
+                json!({"a":"x","l":["k",null]}),
+                r#""l[1]" must be a string, but it is null."#,
+            ),
+            (
+                json!({"a":"x","o":{"b":"no"}}),
+                r#""o.b" must be a boolean, but it is the string "no"."#,
+            ),
+            (
+                json!({"a":"x","e":"z"}),
+                r#""e" must be one of "x", "y", but it is the string "z"."#,
+            ),
+            (
+                json!({"a":"x","u":[]}),
+                r#""u" must be a string, but it is an array."#,
+            ),
+            (
+                json!([]),
+                "The arguments must be an object, but it is an array.",
+            ),
         ];
         for (value, expected) in cases {
             assert_eq!(message(schema.clone(), &value), expected, "{value}");

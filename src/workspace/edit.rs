@@ -108,7 +108,11 @@ impl Needle {
             .max_by_key(|(_, line)| line.len())
             .map_or((0, &newline), |(i, line)| (i, line));
         // A text of line feeds only has no other anchor than its last line feed.
-        let anchor = if longest.is_empty() { &newline } else { longest };
+        let anchor = if longest.is_empty() {
+            &newline
+        } else {
+            longest
+        };
         let anchor_to_line = if longest.is_empty() { newline.len() } else { 0 };
         let anchor = (index, Finder::new(anchor).into_owned());
         let longest = lines.iter().map(Vec::len).sum::<usize>() + (lines.len() - 1) * crlf.len();
@@ -183,7 +187,10 @@ impl Needle {
         }
         match self.encoding {
             Encoding::Legacy(encoding) if !encoding.is_single_byte() => {
-                let line = text[..at].iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
+                let line = text[..at]
+                    .iter()
+                    .rposition(|b| *b == b'\n')
+                    .map_or(0, |i| i + 1);
                 encoding
                     .decode_without_bom_handling_and_without_replacement(&text[line..at])
                     .is_some()
@@ -197,7 +204,9 @@ impl Needle {
         if self.newline.len() == 1 {
             super::lines::count_newlines(text)
         } else {
-            text.chunks_exact(self.newline.len()).filter(|unit| *unit == self.newline).count() as u64
+            text.chunks_exact(self.newline.len())
+                .filter(|unit| *unit == self.newline)
+                .count() as u64
         }
     }
 
@@ -211,7 +220,11 @@ impl Needle {
         let first = from - from % unit;
         let inside = (first..to).step_by(unit).find(|at| is_newline(*at));
         let near = inside
-            .or_else(|| (to - to % unit..whole).step_by(unit).find(|at| is_newline(*at)))
+            .or_else(|| {
+                (to - to % unit..whole)
+                    .step_by(unit)
+                    .find(|at| is_newline(*at))
+            })
             .or_else(|| {
                 let back = first.saturating_sub(FAR).next_multiple_of(unit);
                 (back..first).step_by(unit).rev().find(|at| is_newline(*at))
@@ -232,9 +245,13 @@ fn scan(
     loose: &mut Vec<Match>,
 ) -> Result<(), ToolError> {
     let mark = needle.encoding.mark().len() as u64;
-    let size = usize::try_from(open.size()).unwrap_or(usize::MAX).saturating_add(1);
+    let size = usize::try_from(open.size())
+        .unwrap_or(usize::MAX)
+        .saturating_add(1);
     // Room for a whole text before and after a piece's edge, and a multiple of every unit.
-    let capacity = (PIECE_BYTES.max(needle.longest * 4 + 16)).min(size.max(16)).next_multiple_of(8);
+    let capacity = (PIECE_BYTES.max(needle.longest * 4 + 16))
+        .min(size.max(16))
+        .next_multiple_of(8);
     let mut buffer = vec![0_u8; capacity];
     let (mut filled, mut base, mut line) = (0, mark, 1);
     let (mut exact_from, mut loose_from) = (0, 0);
@@ -247,7 +264,11 @@ fn scan(
         let text = &buffer[..filled];
         let (mut counted_to, mut from) = (0, 0);
         // A candidate near the end may go on in the next piece.
-        let settled = if ended { filled } else { filled - needle.longest - 2 * needle.crlf.len() };
+        let settled = if ended {
+            filled
+        } else {
+            filled - needle.longest - 2 * needle.crlf.len()
+        };
         while let Some(i) = needle.anchor.1.find(&text[from..]) {
             let at = from + i + needle.anchor_to_line;
             from += i + 1;
@@ -336,7 +357,11 @@ impl Replacement {
         };
         let lf = encode(new)?;
         let literal = old.contains('\r') || new.contains('\r') || !new.contains('\n');
-        let crlf = if literal { lf.clone() } else { encode(&to_crlf(new))? };
+        let crlf = if literal {
+            lf.clone()
+        } else {
+            encode(&to_crlf(new))?
+        };
         Ok(Self {
             matches,
             lf,
@@ -424,9 +449,9 @@ impl Replacement {
                 }
                 break;
             }
-            let (start, line) = self.context_start(source, first)?;
+            let (begin, first_line) = self.context_start(source, first)?;
             let mut count = 0;
-            let mut end = start;
+            let mut end = begin;
             while let Some(next) = rest.get(count)
                 && (count == 0 || next.start <= end)
             {
@@ -436,22 +461,22 @@ impl Replacement {
             let (here, later) = rest.split_at(count);
             rest = later;
             places += count;
-            let mut old = vec![0; usize::try_from(end - start).unwrap_or(0)];
-            let n = read_full(&source.file, &mut old, start)?;
+            let mut old = vec![0; usize::try_from(end - begin).unwrap_or(0)];
+            let n = read_full(&source.file, &mut old, begin)?;
             old.truncate(n);
             let mut new = Vec::with_capacity(old.len());
-            let mut at = start;
+            let mut at = begin;
             for found in here {
-                let piece = (at - start) as usize..(found.start - start) as usize;
+                let piece = (at - begin) as usize..(found.start - begin) as usize;
                 new.extend_from_slice(old.get(piece).unwrap_or_default());
                 new.extend_from_slice(self.text_for(found));
                 at = found.end;
             }
-            new.extend_from_slice(old.get((at - start) as usize..).unwrap_or_default());
+            new.extend_from_slice(old.get((at - begin) as usize..).unwrap_or_default());
             let old = self.encoding.decode(&old);
             let new = self.encoding.decode(&new);
             let hunk = TextDiff::from_lines(old.as_ref(), new.as_ref());
-            push_hunk(&mut diff, &hunk, line, shift);
+            push_hunk(&mut diff, &hunk, first_line, shift);
             for change in hunk.iter_all_changes() {
                 match change.tag() {
                     ChangeTag::Insert => stat.ai_added_lines += 1,
@@ -491,11 +516,7 @@ impl Replacement {
                 }
             }
         }
-        let lines = self
-            .encoding
-            .decode(&before[start..])
-            .matches('\n')
-            .count() as u64;
+        let lines = self.encoding.decode(&before[start..]).matches('\n').count() as u64;
         Ok((from + start as u64, found.line - lines))
     }
 

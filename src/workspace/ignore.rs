@@ -105,7 +105,11 @@ fn parse_rule(line: &str) -> Option<Rule> {
 fn trim_spaces(line: &str) -> &str {
     let mut end = line.len();
     while line[..end].ends_with(' ') {
-        let backslashes = line[..end - 1].bytes().rev().take_while(|b| *b == b'\\').count();
+        let backslashes = line[..end - 1]
+            .bytes()
+            .rev()
+            .take_while(|b| *b == b'\\')
+            .count();
         if backslashes % 2 == 1 {
             break;
         }
@@ -142,7 +146,7 @@ impl Rules {
     /// the length of the directory's path and its slash.
     #[must_use]
     pub fn with_git(&self, file: RuleFile, depth: usize) -> Self {
-        let level = Level::below(file, depth, &self.git);
+        let level = Level::below(file, depth, self.git.as_ref());
         Self {
             git: Some(level),
             gemini: self.gemini.clone(),
@@ -167,7 +171,7 @@ impl Rules {
     /// Adds a `.geminiignore`.
     #[must_use]
     pub fn with_gemini(&self, file: RuleFile, depth: usize) -> Self {
-        let level = Level::below(file, depth, &self.gemini);
+        let level = Level::below(file, depth, self.gemini.as_ref());
         Self {
             git: self.git.clone(),
             gemini: Some(level),
@@ -204,20 +208,21 @@ impl Rules {
 }
 
 impl Level {
-    fn below(file: RuleFile, depth: usize, above: &Option<Arc<Level>>) -> Arc<Level> {
+    fn below(file: RuleFile, depth: usize, above: Option<&Arc<Level>>) -> Arc<Level> {
         Arc::new(Level {
             file,
             base: Base::Below(depth),
-            above: above.clone(),
+            above: above.cloned(),
         })
     }
 
     fn decides(mut level: Option<&Level>, path: &[u8], name_at: usize, is_dir: bool) -> bool {
         while let Some(here) = level {
             let verdict = match &here.base {
-                Base::Below(depth) => path
-                    .get(*depth..)
-                    .and_then(|rest| here.file.verdict(rest, name_at.saturating_sub(*depth), is_dir)),
+                Base::Below(depth) => path.get(*depth..).and_then(|rest| {
+                    here.file
+                        .verdict(rest, name_at.saturating_sub(*depth), is_dir)
+                }),
                 Base::Above(root) => {
                     let mut full = root.clone();
                     full.extend_from_slice(path);

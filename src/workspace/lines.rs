@@ -58,7 +58,7 @@ pub fn count_newlines(bytes: &[u8]) -> u64 {
             }
         }
         total += lanes.iter().map(|n| u64::from(*n)).sum::<u64>();
-        total += rest.iter().filter(|b| **b == b'\n').count() as u64;
+        total += rest.iter().map(|b| u64::from(*b == b'\n')).sum::<u64>();
     }
     total
 }
@@ -79,7 +79,7 @@ pub fn read_window(
     let mut collector = Collector::new(request);
     let mut position = encoding.mark().len() as u64;
     let mut decoder = (!encoding.is_utf8()).then(|| Decoder::new(encoding));
-    let mut decoded = String::new();
+    let mut piece = String::new();
     let capacity = usize::try_from(open.size() + 1).unwrap_or(BUFFER_BYTES);
     let mut buffer = vec![0; capacity.min(BUFFER_BYTES)];
     let mut ended = false;
@@ -91,9 +91,9 @@ pub fn read_window(
         match &mut decoder {
             None => collector.push(&buffer[..n]),
             Some(decoder) => {
-                decoded.clear();
-                decoder.push(&buffer[..n], ended, &mut decoded);
-                collector.push(decoded.as_bytes());
+                piece.clear();
+                decoder.push(&buffer[..n], ended, &mut piece);
+                collector.push(piece.as_bytes());
             }
         }
     }
@@ -105,7 +105,7 @@ pub fn read_window(
             CountError::Stopped(e) => e,
             CountError::System(e) => fail(e),
         })?;
-        collector.count_rest(count);
+        collector.count_rest(&count);
     } else if request.count {
         while !ended {
             cancel.check()?;
@@ -113,11 +113,11 @@ pub fn read_window(
             position += n as u64;
             ended = n == 0;
             if let Some(decoder) = &mut decoder {
-                decoded.clear();
-                decoder.push(&buffer[..n], ended, &mut decoded);
-                let last = decoded.as_bytes().last().copied();
-                collector.count_rest(Count {
-                    newlines: count_newlines(decoded.as_bytes()),
+                piece.clear();
+                decoder.push(&buffer[..n], ended, &mut piece);
+                let last = piece.as_bytes().last().copied();
+                collector.count_rest(&Count {
+                    newlines: count_newlines(piece.as_bytes()),
                     last,
                 });
             }
@@ -184,7 +184,9 @@ fn count_serially(
     let mut position = from;
     while position < to {
         cancel.check().map_err(CountError::Stopped)?;
-        let room = usize::try_from(to - position).unwrap_or(BUFFER_BYTES).min(BUFFER_BYTES);
+        let room = usize::try_from(to - position)
+            .unwrap_or(BUFFER_BYTES)
+            .min(BUFFER_BYTES);
         let n = read_at(&open.file, &mut buffer[..room], position).map_err(CountError::System)?;
         if n == 0 {
             break;
@@ -263,7 +265,7 @@ impl Collector {
             }
         }
         if self.done && !bytes.is_empty() {
-            self.count_rest(Count {
+            self.count_rest(&Count {
                 newlines: count_newlines(bytes),
                 last: bytes.last().copied(),
             });
@@ -285,12 +287,15 @@ impl Collector {
         if self.out.len() - self.line_at > self.request.line_chars {
             self.cut_line(number);
         }
-        let chars = self.out[self.line_at..].iter().filter(|b| **b & 0xc0 != 0x80).count();
+        let chars = self.out[self.line_at..]
+            .iter()
+            .filter(|b| **b & 0xc0 != 0x80)
+            .count();
         self.chars += chars;
         if self.chars > self.request.total_chars && self.kept > 0 {
             self.out.truncate(self.line_at);
             self.done = true;
-            self.count_rest(Count {
+            self.count_rest(&Count {
                 newlines: 1,
                 last: Some(b'\n'),
             });
@@ -321,14 +326,17 @@ impl Collector {
         });
         if let Some(at) = cut {
             let mut short = body[..at].to_owned();
-            short.push_str(&format!("... [truncated, the line has {} bytes]\n", self.line_bytes));
+            short.push_str(&format!(
+                "... [truncated, the line has {} bytes]\n",
+                self.line_bytes
+            ));
             self.out.truncate(self.line_at);
             self.out.extend_from_slice(short.as_bytes());
             self.first_cut_line.get_or_insert(number);
         }
     }
 
-    fn count_rest(&mut self, count: Count) {
+    fn count_rest(&mut self, count: &Count) {
         self.more |= count.newlines > 0 || count.last.is_some();
         self.rest.newlines += count.newlines;
         self.rest.last = count.last.or(self.rest.last);
@@ -353,20 +361,29 @@ impl Collector {
             text,
             lines: self.kept,
             total: counted.then_some(total),
-            more: if counted { total > self.line } else { self.more || beyond },
+            more: if counted {
+                total > self.line
+            } else {
+                self.more || beyond
+            },
             first_cut_line: self.first_cut_line,
         }
     }
 }
 
 fn find_newline(bytes: &[u8]) -> Option<usize> {
-    // A long line is skipped a block at a time.
-    let mut at = 0;
-    for block in bytes.chunks(4096) {
-        if block.len() < 4096 || count_newlines(block) > 0 {
-            if let Some(i) = block.iter().position(|b| *b == b'\n') {
-                return Some(at + i);
-            }
+    // Most lines end soon; the rest of a long one is skipped a block at a time.
+    const NEAR: usize = 256;
+    const BLOCK: usize = 8192;
+    let position = |bytes: &[u8]| bytes.iter().position(|b| *b == b'\n');
+    let near = bytes.len().min(NEAR);
+    if let Some(i) = position(&bytes[..near]) {
+        return Some(i);
+    }
+    let mut at = near;
+    for block in bytes[near..].chunks(BLOCK) {
+        if count_newlines(block) > 0 {
+            return position(block).map(|i| at + i);
         }
         at += block.len();
     }
@@ -418,15 +435,24 @@ mod tests {
     #[test]
     fn windows_are_the_same_however_the_file_is_cut_into_pieces() {
         let text = "a\nbb\n\nccccccccccccccccccccé\r\nd\ne";
-        for piece in 1..text.len() + 1 {
+        for piece in 1..=text.len() {
             let w = window(text, piece, 1, 3, true);
-            assert_eq!(w.text, "bb\n\ncccccccccc... [truncated, the line has 24 bytes]\n");
+            assert_eq!(
+                w.text,
+                "bb\n\ncccccccccc... [truncated, the line has 24 bytes]\n"
+            );
             assert_eq!((w.lines, w.total, w.more), (3, Some(6), true), "{piece}");
             assert_eq!(w.first_cut_line, Some(4));
             let w = window(text, piece, 4, 9, true);
-            assert_eq!((w.text.as_str(), w.lines, w.total, w.more), ("d\ne", 2, Some(6), false));
+            assert_eq!(
+                (w.text.as_str(), w.lines, w.total, w.more),
+                ("d\ne", 2, Some(6), false)
+            );
             let w = window(text, piece, 9, 9, true);
-            assert_eq!((w.text.as_str(), w.lines, w.total, w.more), ("", 0, Some(6), false));
+            assert_eq!(
+                (w.text.as_str(), w.lines, w.total, w.more),
+                ("", 0, Some(6), false)
+            );
         }
     }
 

@@ -96,7 +96,11 @@ mod tests {
             (b"<svg/>", "a.svg", true, None),
         ];
         for (sample, name, is_text, expected) in cases {
-            assert_eq!(mime_type(sample, Path::new(name), is_text), expected, "{name}");
+            assert_eq!(
+                mime_type(sample, Path::new(name), is_text),
+                expected,
+                "{name}"
+            );
         }
     }
 }

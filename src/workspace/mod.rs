@@ -21,14 +21,19 @@ pub mod write;
 pub use resolve::{Entry, Place};
 pub use rules::Respect;
 
+use crate::shown::path_from_argument;
+pub use crate::shown::{show_name, show_path};
+
 use crate::tool::{ErrorKind, ToolError};
 use rustix::fd::OwnedFd;
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
+
+/// The kernel takes no longer path, so no other program could open what lies at its end.
+const MAX_PATH_BYTES: usize = 4095;
 
 /// One directory that tools may work in.
 #[derive(Debug)]
@@ -118,7 +123,10 @@ impl Workspace {
 
     /// All roots.
     pub fn roots(&self) -> impl Iterator<Item = &Path> {
-        self.roots.iter().filter(|r| !r.read_only).map(|r| r.path.as_path())
+        self.roots
+            .iter()
+            .filter(|r| !r.read_only)
+            .map(|r| r.path.as_path())
     }
 
     /// The place of the first root itself.
@@ -161,6 +169,9 @@ impl Workspace {
                 "The path {argument:?} holds a NUL character, which no file name can hold."
             )));
         }
+        if argument.len() > MAX_PATH_BYTES {
+            return Err(system_error(Errno::NAMETOOLONG, argument));
+        }
         self.locate_path(&path_from_argument(argument))
             .ok_or_else(|| self.outside(argument))
     }
@@ -189,7 +200,8 @@ impl Workspace {
         let mut best: Option<(usize, &Path)> = None;
         for (index, root) in self.roots.iter().enumerate() {
             if let Ok(rest) = absolute.strip_prefix(&root.path)
-                && best.is_none_or(|(_, shortest)| rest.as_os_str().len() < shortest.as_os_str().len())
+                && best
+                    .is_none_or(|(_, shortest)| rest.as_os_str().len() < shortest.as_os_str().len())
             {
                 best = Some((index, rest));
             }
@@ -243,8 +255,8 @@ impl Workspace {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let fd = self
             .open_beneath(place, flags)
-            .map_err(|e| self.path_error(e, place))?;
-        let stat = rustix::fs::fstat(&fd).map_err(|e| self.path_error(e.into(), place))?;
+            .map_err(|e| Self::path_error(e, place))?;
+        let stat = rustix::fs::fstat(&fd).map_err(|e| Self::path_error(e.into(), place))?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => {}
             FileType::Directory => {
@@ -279,7 +291,7 @@ impl Workspace {
     /// `path_not_in_workspace`.
     pub fn open_dir(&self, place: &Place) -> Result<OwnedFd, ToolError> {
         self.open_beneath(place, OFlags::RDONLY | OFlags::DIRECTORY)
-            .map_err(|e| self.path_error(e, place))
+            .map_err(|e| Self::path_error(e, place))
     }
 
     /// The kind of what a path leads to, links followed beneath the roots.
@@ -288,7 +300,8 @@ impl Workspace {
     ///
     /// As [`Workspace::open_file`].
     pub fn file_type(&self, place: &Place) -> Result<FileType, ToolError> {
-        self.stat(place).map(|stat| FileType::from_raw_mode(stat.st_mode))
+        self.stat(place)
+            .map(|stat| FileType::from_raw_mode(stat.st_mode))
     }
 
     /// What is known of what a path leads to, links followed beneath the roots.
@@ -299,11 +312,11 @@ impl Workspace {
     pub fn stat(&self, place: &Place) -> Result<Stat, ToolError> {
         self.open_beneath(place, path_only())
             .and_then(|fd| Ok(rustix::fs::fstat(&fd)?))
-            .map_err(|e| self.path_error(e, place))
+            .map_err(|e| Self::path_error(e, place))
     }
 
     /// An error of the system as an error of the contract that names the path.
-    pub(crate) fn path_error(&self, error: resolve::Failure, place: &Place) -> ToolError {
+    pub(crate) fn path_error(error: resolve::Failure, place: &Place) -> ToolError {
         let path = place.path().display();
         match error {
             resolve::Failure::Escapes => ToolError::new(
@@ -403,7 +416,9 @@ pub(crate) fn system_error(errno: Errno, path: &str) -> ToolError {
 
 /// An error of reading or writing an open file.
 pub(crate) fn io_error(error: &std::io::Error, path: &Path) -> ToolError {
-    let errno = error.raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error);
+    let errno = error
+        .raw_os_error()
+        .map_or(Errno::IO, Errno::from_raw_os_error);
     system_error(errno, &path.display().to_string())
 }
 
@@ -427,7 +442,7 @@ fn is_pseudo_file_system(fd: &OwnedFd) -> bool {
         const PROC: i64 = 0x9fa0;
         const SYSFS: i64 = 0x6265_6572;
         rustix::fs::fstatfs(fd).is_ok_and(|fs| {
-            let kind = fs.f_type as i64;
+            let kind = fs.f_type;
             kind == PROC || kind == SYSFS
         })
     }
@@ -450,77 +465,24 @@ fn normalize(path: &Path) -> Option<PathBuf> {
             Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
         }
     }
-    Some(parts.iter().fold(PathBuf::from("/"), |path, part| path.join(part)))
-}
-
-/// Names that are no UTF-8 are shown to callers with `\x{ff}` for each odd byte; see
-/// [`show_name`].
-fn path_from_argument(argument: &str) -> PathBuf {
-    if !argument.contains("\\x{") {
-        return PathBuf::from(argument);
-    }
-    let bytes = argument.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut i = 0;
-    while i < bytes.len() {
-        let escaped = bytes[i..]
-            .strip_prefix(b"\\x{")
-            .filter(|rest| rest.get(2) == Some(&b'}'))
-            .and_then(|rest| std::str::from_utf8(&rest[..2]).ok())
-            .and_then(|hex| u8::from_str_radix(hex, 16).ok())
-            .filter(|byte| *byte >= 0x80);
-        match escaped {
-            Some(byte) => {
-                out.push(byte);
-                i += 6;
-            }
-            None => {
-                out.push(bytes[i]);
-                i += 1;
-            }
-        }
-    }
-    PathBuf::from(std::ffi::OsString::from_vec(out))
-}
-
-/// A name or path as text: bytes that are no UTF-8 appear as `\x{ff}`, which path arguments
-/// understand, so that such a file stays reachable.
-pub fn show_name(name: &[u8]) -> std::borrow::Cow<'_, str> {
-    match std::str::from_utf8(name) {
-        Ok(text) => text.into(),
-        Err(_) => name
-            .utf8_chunks()
-            .flat_map(|chunk| {
-                let odd = chunk.invalid().iter().map(|b| format!("\\x{{{b:02x}}}"));
-                std::iter::once(chunk.valid().to_owned()).chain(odd)
-            })
-            .collect::<String>()
-            .into(),
-    }
-}
-
-/// [`show_name`] of a path.
-pub fn show_path(path: &Path) -> std::borrow::Cow<'_, str> {
-    show_name(path.as_os_str().as_bytes())
+    Some(
+        parts
+            .iter()
+            .fold(PathBuf::from("/"), |path, part| path.join(part)),
+    )
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{normalize, path_from_argument, show_name};
-    use std::os::unix::ffi::OsStrExt;
+    use super::normalize;
     use std::path::Path;
 
     #[test]
     fn dots_are_taken_off_as_text_and_never_climb_above_the_top() {
-        assert_eq!(normalize(Path::new("/a/./b/../c")).as_deref(), Some(Path::new("/a/c")));
+        assert_eq!(
+            normalize(Path::new("/a/./b/../c")).as_deref(),
+            Some(Path::new("/a/c"))
+        );
         assert_eq!(normalize(Path::new("/../a")), None);
-    }
-
-    #[test]
-    fn a_name_that_is_no_utf8_survives_being_shown() {
-        let name = b"caf\xe9 \\x{41}.txt";
-        let shown = show_name(name);
-        assert_eq!(shown, "caf\\x{e9} \\x{41}.txt");
-        assert_eq!(path_from_argument(&shown).as_os_str().as_bytes(), name);
     }
 }

@@ -124,7 +124,10 @@ impl Pattern {
         }
         let mut components = path.split(|b| *b == b'/');
         for segment in self.tokens.split(|t| *t == Token::Separator) {
-            if segment.iter().any(|t| matches!(t, Token::AnyDirs | Token::Rest)) {
+            if segment
+                .iter()
+                .any(|t| matches!(t, Token::AnyDirs | Token::Rest))
+            {
                 return true;
             }
             match components.next() {
@@ -142,7 +145,10 @@ impl Pattern {
             Token::Char(c) => {
                 let c = char::from_u32(*c)?;
                 let mut buffer = [0; 4];
-                c.encode_utf8(&mut buffer).as_bytes().last().map(|b| vec![*b])
+                c.encode_utf8(&mut buffer)
+                    .as_bytes()
+                    .last()
+                    .map(|b| vec![*b])
             }
             Token::Class {
                 negated: false,
@@ -594,7 +600,11 @@ pub fn split_list(list: &str) -> Vec<&str> {
         }
     }
     parts.push(&list[from..]);
-    parts.into_iter().map(str::trim).filter(|p| !p.is_empty()).collect()
+    parts
+        .into_iter()
+        .map(str::trim)
+        .filter(|p| !p.is_empty())
+        .collect()
 }
 
 #[cfg(test)]
@@ -654,7 +664,11 @@ mod tests {
 
     #[test]
     fn case_can_be_ignored_also_beyond_ascii() {
-        for (pattern, path) in [("**/readme*", "x/README.md"), ("É*", "éa"), ("[a-c]x", "BX")] {
+        for (pattern, path) in [
+            ("**/readme*", "x/README.md"),
+            ("É*", "éa"),
+            ("[a-c]x", "BX"),
+        ] {
             assert!(
                 Pattern::for_path(pattern, true).matches(path.as_bytes(), name_at(path)),
                 "{pattern} {path}"
@@ -665,7 +679,13 @@ mod tests {
     #[test]
     fn directories_that_cannot_hold_a_match_are_known() {
         let p = Pattern::for_path("src/*/x/**/*.c", false);
-        for (dir, expected) in [("src", true), ("lib", false), ("src/a", true), ("src/a/y", false), ("src/a/x/k/l", true)] {
+        for (dir, expected) in [
+            ("src", true),
+            ("lib", false),
+            ("src/a", true),
+            ("src/a/y", false),
+            ("src/a/x/k/l", true),
+        ] {
             assert_eq!(p.can_match_below(dir.as_bytes()), expected, "{dir}");
         }
         assert!(!Pattern::for_path("*.c", false).can_match_below(b"src"));

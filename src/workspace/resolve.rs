@@ -88,17 +88,16 @@ impl Workspace {
     /// Opens what a place leads to.
     pub(super) fn open_beneath(&self, place: &Place, flags: OFlags) -> Result<OwnedFd, Failure> {
         let root = &self.roots[place.root];
-        match open_by_kernel(root.dir.as_fd(), place.rel(), flags) {
-            Some(answer) => Ok(answer?),
-            None => {
-                let entry = self.entry(place)?;
-                if !entry.missing.is_empty() {
-                    return Err(Errno::NOENT.into());
-                }
-                let name = entry.name.as_deref().unwrap_or(OsStr::new("."));
-                let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                Ok(rustix::fs::openat(&entry.dir, name, flags, Mode::empty())?)
+        if let Some(answer) = open_by_kernel(root.dir.as_fd(), place.rel(), flags) {
+            Ok(answer?)
+        } else {
+            let entry = self.entry(place)?;
+            if !entry.missing.is_empty() {
+                return Err(Errno::NOENT.into());
             }
+            let name = entry.name.as_deref().unwrap_or(OsStr::new("."));
+            let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            Ok(rustix::fs::openat(&entry.dir, name, flags, Mode::empty())?)
         }
     }
 
@@ -213,10 +212,8 @@ impl<'a> Walk<'a> {
                 }
                 Ok(_) if last => return self.found(Some(name), Vec::new()),
                 Ok(_) => {
-                    let flags = super::path_only()
-                        | OFlags::DIRECTORY
-                        | OFlags::NOFOLLOW
-                        | OFlags::CLOEXEC;
+                    let flags =
+                        super::path_only() | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                     match rustix::fs::openat(self.here()?, &name, flags, Mode::empty()) {
                         Ok(dir) => self.dirs.push(dir),
                         // It became a link since it was looked at: look again.

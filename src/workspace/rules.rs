@@ -94,7 +94,11 @@ impl Workspace {
             return None;
         }
         let path = place.rel().as_os_str().as_bytes();
-        let ends = path.iter().enumerate().filter(|(_, b)| **b == b'/').map(|(i, _)| i);
+        let ends = path
+            .iter()
+            .enumerate()
+            .filter(|(_, b)| **b == b'/')
+            .map(|(i, _)| i);
         let mut name_at = 0;
         for end in ends.chain([path.len()]) {
             let ignored = rules.ignored(&path[..end], name_at, end < path.len());
@@ -148,20 +152,32 @@ fn above_the_root(root: &Path) -> Scope {
         rules: Rules::default(),
         in_repository: false,
     };
-    let Some(top) = root.ancestors().skip(1).find(|dir| dir.join(".git").exists()) else {
+    let Some(top) = root
+        .ancestors()
+        .skip(1)
+        .find(|dir| dir.join(".git").exists())
+    else {
         return scope;
     };
     scope.in_repository = true;
     let seen_from = |dir: &Path| {
-        let mut rest = root.strip_prefix(dir).unwrap_or(root).as_os_str().as_bytes().to_vec();
+        let mut rest = root
+            .strip_prefix(dir)
+            .unwrap_or(root)
+            .as_os_str()
+            .as_bytes()
+            .to_vec();
         rest.push(b'/');
         rest
     };
     if let Some(file) = read_path(&top.join(".git/info/exclude")) {
         scope.rules = scope.rules.with_git_above(file, seen_from(top));
     }
-    let mut between: Vec<&Path> =
-        root.ancestors().skip(1).take_while(|dir| dir.starts_with(top)).collect();
+    let mut between: Vec<&Path> = root
+        .ancestors()
+        .skip(1)
+        .take_while(|dir| dir.starts_with(top))
+        .collect();
     between.reverse();
     for dir in between {
         if let Some(file) = read_path(&dir.join(".gitignore")) {
@@ -191,6 +207,8 @@ fn read_rules(file: std::fs::File) -> Option<RuleFile> {
         return None;
     }
     let mut text = Vec::new();
-    file.take(MAX_IGNORE_FILE_BYTES).read_to_end(&mut text).ok()?;
+    file.take(MAX_IGNORE_FILE_BYTES)
+        .read_to_end(&mut text)
+        .ok()?;
     Some(RuleFile::parse(&text))
 }

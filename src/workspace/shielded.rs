@@ -4,7 +4,10 @@
 //! name, then renamed. A kill between them would leave the temporary name behind. So a forked
 //! child in a session of its own makes both calls; a kill of the tool does not reach it.
 
-#![expect(unsafe_code, reason = "fork has no safe form; the child makes four system calls only")]
+#![expect(
+    unsafe_code,
+    reason = "fork has no safe form; the child makes four system calls only"
+)]
 
 use rustix::fd::BorrowedFd;
 use rustix::fs::{AtFlags, CWD};
@@ -37,7 +40,7 @@ pub(super) fn link_and_rename(
                         let _ = rustix::fs::unlinkat(dir, &temporary, AtFlags::empty());
                     })
                 });
-            let status = result.map_or_else(|e| e.raw_os_error(), |()| 0);
+            let status = result.map_or_else(rustix::io::Errno::raw_os_error, |()| 0);
             // SAFETY: leaves at once, without running anything of the parent's at its exit.
             unsafe { libc::_exit(status & 0xff) }
         }

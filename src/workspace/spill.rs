@@ -17,7 +17,9 @@ const KEEP: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// The directory for the answers of one project.
 pub(super) fn directory(home: &Path, root: &Path) -> PathBuf {
     let hash = Sha256::digest(root.as_os_str().as_bytes());
-    let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = hash
+        .iter()
+        .fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"));
     home.join(".gemini/tmp").join(hex).join("tool-outputs")
 }
 
@@ -31,8 +33,13 @@ impl Workspace {
             .mode(0o700)
             .create(&dir)
             .ok()?;
-        remove_old(&dir);
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        // Now and then is enough.
+        if std::process::id().is_multiple_of(16) {
+            remove_old(&dir);
+        }
+        let now = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .ok()?;
         let path = dir.join(format!(
             "{tool}-{}-{:09}-{}.txt",
             now.as_secs(),

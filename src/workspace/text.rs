@@ -74,7 +74,10 @@ fn looks_binary(sample: &[u8]) -> bool {
     if sample.contains(&0) {
         return true;
     }
-    let odd = sample.iter().filter(|b| **b < 9 || (**b > 13 && **b < 32)).count();
+    let odd = sample
+        .iter()
+        .filter(|b| **b < 9 || (**b > 13 && **b < 32))
+        .count();
     odd * 10 > sample.len() * 3
 }
 
@@ -143,12 +146,14 @@ impl Encoding {
             Encoding::Utf16 { big_endian: true } => {
                 text.encode_utf16().flat_map(u16::to_be_bytes).collect()
             }
-            Encoding::Utf32 { big_endian: false } => {
-                text.chars().flat_map(|c| u32::from(c).to_le_bytes()).collect()
-            }
-            Encoding::Utf32 { big_endian: true } => {
-                text.chars().flat_map(|c| u32::from(c).to_be_bytes()).collect()
-            }
+            Encoding::Utf32 { big_endian: false } => text
+                .chars()
+                .flat_map(|c| u32::from(c).to_le_bytes())
+                .collect(),
+            Encoding::Utf32 { big_endian: true } => text
+                .chars()
+                .flat_map(|c| u32::from(c).to_be_bytes())
+                .collect(),
             Encoding::Legacy(encoding) => {
                 let (bytes, _, unmappable) = encoding.encode(text);
                 if unmappable {
@@ -219,7 +224,9 @@ impl Decoder {
     pub fn push(&mut self, bytes: &[u8], last: bool, out: &mut String) {
         match &mut self.kind {
             DecoderKind::Standard(decoder) => {
-                let room = decoder.max_utf8_buffer_length(bytes.len()).unwrap_or(bytes.len() * 3);
+                let room = decoder
+                    .max_utf8_buffer_length(bytes.len())
+                    .unwrap_or(bytes.len() * 3);
                 out.reserve(room);
                 // With that much room the whole piece is always taken.
                 let _ = decoder.decode_to_string(bytes, out, last);
@@ -341,7 +348,10 @@ mod tests {
         let damaged = [&damaged[..], b"\xff"].concat();
         assert_eq!(encoding_of(&damaged), Some(Encoding::Utf8 { bom: false }));
         let cut = &"é".as_bytes()[..1];
-        assert_eq!(detect(cut, false), Content::Text(Encoding::Utf8 { bom: false }));
+        assert_eq!(
+            detect(cut, false),
+            Content::Text(Encoding::Utf8 { bom: false })
+        );
     }
 
     #[test]

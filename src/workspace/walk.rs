@@ -31,6 +31,9 @@ const MAX_WORKERS: usize = 12;
 /// Ignored entries that are counted before the counting stops.
 const MAX_IGNORED_ENTRIES: usize = 50_000;
 
+/// Says whether a directory, by its path below the start, is worth entering.
+pub type Enter<'a> = dyn Fn(&[u8]) -> bool + Sync + 'a;
+
 /// What to walk, and what to leave out.
 #[derive(Clone, Copy)]
 pub struct Options<'a> {
@@ -41,14 +44,16 @@ pub struct Options<'a> {
     /// Ignored files are visited too, with the reason, so that they can be counted.
     pub visit_ignored: bool,
     /// Whether a directory, by its path below the start, is worth entering.
-    pub enter: Option<&'a (dyn Fn(&[u8]) -> bool + Sync)>,
+    pub enter: Option<&'a Enter<'a>>,
     /// Whether directories below the start are entered at all.
     pub recursive: bool,
 }
 
 impl std::fmt::Debug for Options<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Options").field("respect", &self.respect).finish_non_exhaustive()
+        f.debug_struct("Options")
+            .field("respect", &self.respect)
+            .finish_non_exhaustive()
     }
 }
 
@@ -166,14 +171,14 @@ pub fn walk<V: Visitor>(
         let mut worker = Worker::new(&shared, make());
         let mut alone = true;
         while let Some(task) = shared.next() {
-            let waiting = worker.take(task);
+            let waiting = worker.take(&task);
             if alone && waiting >= TASKS_WORTH_A_HELPER {
                 alone = false;
                 for _ in 1..processors().min(MAX_WORKERS) {
                     helpers.push(threads.spawn(|| {
                         let mut worker = Worker::new(&shared, make());
                         while let Some(task) = shared.next() {
-                            worker.take(task);
+                            worker.take(&task);
                         }
                         worker.visitor.finish();
                         worker.visitor
@@ -226,7 +231,10 @@ impl Shared<'_> {
                 self.wake.notify_all();
                 return None;
             }
-            queue = self.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue = self
+                .wake
+                .wait(queue)
+                .unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
@@ -255,13 +263,13 @@ impl<'a, V: Visitor> Worker<'a, V> {
     }
 
     /// Does a task; gives back how many wait.
-    fn take(&mut self, task: Task) -> usize {
+    fn take(&mut self, task: &Task) -> usize {
         if self.shared.cancel.interruption().is_some() {
             self.shared.lock().stopped = true;
         } else if let Some(files) = &task.files {
             self.visit_files(&task.path, files);
         } else {
-            self.directory(&task);
+            self.directory(task);
         }
         let mut queue = self.shared.lock();
         queue.busy -= 1;
@@ -342,7 +350,10 @@ impl<'a, V: Visitor> Worker<'a, V> {
                 files.types.push(file_type);
                 files.ignored.push(ignored);
             } else if shared.options.recursive
-                && shared.options.enter.is_none_or(|enter| enter(&self.path[shared.start..]))
+                && shared
+                    .options
+                    .enter
+                    .is_none_or(|enter| enter(&self.path[shared.start..]))
             {
                 let mut path = Vec::with_capacity(self.path.len() + 1);
                 path.extend_from_slice(&self.path);
@@ -356,7 +367,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
             }
         }
         if files.types.len() > 2 * FILES_PER_TASK {
-            files = self.split(&task.path, scope, files, &mut directories);
+            files = Self::split(&task.path, scope, files, &mut directories);
         }
         if !directories.is_empty() {
             // The last one is taken first: with the order turned round, that is the first.
@@ -370,7 +381,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
     }
 
     /// Makes tasks of all files but the first [`FILES_PER_TASK`].
-    fn split(&self, path: &[u8], scope: &Scope, files: Files, tasks: &mut Vec<Task>) -> Files {
+    fn split(path: &[u8], scope: &Scope, files: Files, tasks: &mut Vec<Task>) -> Files {
         let mut pieces = Vec::new();
         let mut at = 0;
         for from in (0..files.types.len()).step_by(FILES_PER_TASK) {
@@ -453,8 +464,9 @@ fn name_from(names: &[u8], at: usize) -> &CStr {
 }
 
 fn type_of(dir: &OwnedFd, name: &CStr) -> FileType {
-    rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
-        .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode))
+    rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).map_or(FileType::Unknown, |stat| {
+        FileType::from_raw_mode(stat.st_mode)
+    })
 }
 
 /// Opens a directory below `root`; `path` is empty or ends in a slash. Links are refused.
@@ -467,14 +479,20 @@ fn open_without_links(root: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errn
     if path.len() <= PIECE {
         return open_piece(root, path);
     }
-    let cut = path[..PIECE].iter().rposition(|b| *b == b'/').unwrap_or(path.len());
+    let cut = path[..PIECE]
+        .iter()
+        .rposition(|b| *b == b'/')
+        .unwrap_or(path.len());
     let mut here = open_piece(root, &path[..cut])?;
     let mut rest = path.get(cut + 1..).unwrap_or_default();
     while !rest.is_empty() {
         let cut = if rest.len() <= PIECE {
             rest.len()
         } else {
-            rest[..PIECE].iter().rposition(|b| *b == b'/').unwrap_or(rest.len())
+            rest[..PIECE]
+                .iter()
+                .rposition(|b| *b == b'/')
+                .unwrap_or(rest.len())
         };
         here = open_piece(here.as_fd(), &rest[..cut])?;
         rest = rest.get(cut + 1..).unwrap_or_default();
@@ -561,7 +579,7 @@ impl Workspace {
             }
             entries.push((name.to_bytes().to_vec(), file_type));
         })
-        .map_err(|e| self.path_error(e.into(), place))?;
+        .map_err(|e| Self::path_error(e.into(), place))?;
         let mut path = place.rel().as_os_str().as_bytes().to_vec();
         if !path.is_empty() {
             path.push(b'/');
@@ -573,8 +591,10 @@ impl Workspace {
         let listed = entries.into_iter().filter_map(|(name, file_type)| {
             let is_dir = match file_type {
                 FileType::Symlink | FileType::Unknown => {
-                    let target = place.join(std::path::Path::new(std::ffi::OsStr::from_bytes(&name)));
-                    self.file_type(&target).is_ok_and(|t| t == FileType::Directory)
+                    let target =
+                        place.join(std::path::Path::new(std::ffi::OsStr::from_bytes(&name)));
+                    self.file_type(&target)
+                        .is_ok_and(|t| t == FileType::Directory)
                 }
                 known => known == FileType::Directory,
             };
@@ -599,7 +619,7 @@ impl Workspace {
             return Ok(place.clone());
         }
         let real = real_path(&dir).and_then(|path| self.beneath(&path));
-        real.ok_or_else(|| self.path_error(super::resolve::Failure::Escapes, place))
+        real.ok_or_else(|| Self::path_error(super::resolve::Failure::Escapes, place))
     }
 }
 

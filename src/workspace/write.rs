@@ -43,7 +43,7 @@ impl Workspace {
         let mut pause = Duration::from_micros(200);
         loop {
             cancel.check()?;
-            let entry = self.entry(place).map_err(|e| self.path_error(e, place))?;
+            let entry = self.entry(place).map_err(|e| Self::path_error(e, place))?;
             if self.roots[entry.root].read_only {
                 return Err(ToolError::new(
                     ErrorKind::PermissionDenied,
@@ -51,7 +51,7 @@ impl Workspace {
                 ));
             }
             let Some(name) = &entry.name else {
-                return Err(self.path_error(Errno::ISDIR.into(), place));
+                return Err(Self::path_error(Errno::ISDIR.into(), place));
             };
             let Some(file) = open_present(&entry, name, place)? else {
                 return Ok(Target {
@@ -63,11 +63,11 @@ impl Workspace {
                 // The lock is worth something only if its file is still the one by that name.
                 Ok(()) if is_same_file(&entry, name, &file.stat) => {
                     let stat = rustix::fs::fstat(&file.file)
-                        .map_err(|e| self.path_error(e.into(), place))?;
+                        .map_err(|e| Self::path_error(e.into(), place))?;
                     let current = Some(OpenFile { stat, ..file });
                     return Ok(Target { entry, current });
                 }
-                Ok(()) => continue,
+                Ok(()) => {}
                 // A file system without locks: the check before the rename must do.
                 Err(Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
                     let current = Some(file);
@@ -92,11 +92,7 @@ impl Workspace {
     }
 }
 
-fn open_present(
-    entry: &Entry,
-    name: &OsStr,
-    place: &Place,
-) -> Result<Option<OpenFile>, ToolError> {
+fn open_present(entry: &Entry, name: &OsStr, place: &Place) -> Result<Option<OpenFile>, ToolError> {
     let path = place.path().display().to_string();
     let fail = |e| system_error(e, &path);
     if !entry.missing.is_empty() {
@@ -203,8 +199,7 @@ impl MadeDirectories {
                 Some(dir) => dir.as_fd(),
                 None => entry.dir.as_fd(),
             };
-            let flags =
-                super::path_only() | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let flags = super::path_only() | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             deepest = Some(rustix::fs::openat(parent, name, flags, Mode::empty())?);
         }
         Ok(deepest)
@@ -239,8 +234,7 @@ fn publish(
     // No nameless files here, or no way to name one: the file has a name from the start.
     remove_litter(dir);
     let temporary = temporary_name();
-    let flags =
-        OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let fd = rustix::fs::openat(dir, &temporary, flags, creation_mode(current.is_some()))
         .map_err(fail)?;
     let mut file = File::from(fd);
@@ -263,7 +257,10 @@ fn publish(
 fn created_meanwhile(path: &Path) -> ToolError {
     ToolError::new(
         ErrorKind::AttemptToCreateExistingFile,
-        format!("{} was created by another process meanwhile; nothing was changed.", path.display()),
+        format!(
+            "{} was created by another process meanwhile; nothing was changed.",
+            path.display()
+        ),
     )
     .with_hint("Read it and decide again.")
 }
@@ -367,13 +364,7 @@ fn link_nameless(file: &File, dir: &OwnedFd, name: &OsStr, replaces: bool) -> Re
     use std::os::fd::AsRawFd;
     let source = format!("/proc/self/fd/{}", file.as_raw_fd());
     if !replaces {
-        return rustix::fs::linkat(
-            rustix::fs::CWD,
-            source,
-            dir,
-            name,
-            AtFlags::SYMLINK_FOLLOW,
-        );
+        return rustix::fs::linkat(rustix::fs::CWD, source, dir, name, AtFlags::SYMLINK_FOLLOW);
     }
     super::shielded::link_and_rename(&source, dir.as_fd(), &temporary_name(), name)
 }
@@ -403,9 +394,7 @@ fn remove_litter(dir: &OwnedFd) {
             .strip_prefix(TEMPORARY_PREFIX)
             .and_then(|rest| rest.split_once('-'))
             .and_then(|(pid, _)| rustix::process::Pid::from_raw(pid.parse().ok()?))
-            .is_some_and(|pid| {
-                rustix::process::test_kill_process(pid) == Err(Errno::SRCH)
-            });
+            .is_some_and(|pid| rustix::process::test_kill_process(pid) == Err(Errno::SRCH));
         if dead {
             let _ = rustix::fs::unlinkat(dir, entry.file_name(), AtFlags::empty());
         }
@@ -422,7 +411,9 @@ pub fn copy_range(from: &mut File, start: u64, end: u64, to: &mut File) -> io::R
     let mut buffer = vec![0; COPY_BYTES.min(usize::try_from(end - start).unwrap_or(COPY_BYTES))];
     let mut left = end - start;
     while left > 0 {
-        let room = usize::try_from(left).unwrap_or(COPY_BYTES).min(buffer.len());
+        let room = usize::try_from(left)
+            .unwrap_or(COPY_BYTES)
+            .min(buffer.len());
         let n = from.read(&mut buffer[..room])?;
         if n == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
