@@ -1,0 +1,433 @@
+//! The wire between us and a host (CONTRACT.md section 3): exit statuses, silence, the forms of an answer, its encoding.
+
+use std::io::ErrorKind;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixDatagram;
+use std::process::Stdio;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use crate::harness::{Workspace, lines};
+
+/// One black pixel.
+pub(crate) const PNG_BASE64: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+fn hello() -> Workspace {
+    Workspace::new().file("hello.txt", "hello\n")
+}
+
+fn with_image() -> Workspace {
+    let png = STANDARD.decode(PNG_BASE64).expect("base64");
+    Workspace::new().file("dot.png", png)
+}
+
+#[test]
+fn success_is_one_document_and_exit_status_0() {
+    let ws = hello();
+    let answer = ws.call("read_file", &json!({"absolute_path": ws.path("hello.txt")}));
+    let expected =
+        json!({"functionResponse": {"name": "read_file", "response": {"output": "hello\n"}}});
+    assert_eq!(answer.json(), expected);
+    assert_eq!(answer.output(), "hello\n");
+}
+
+#[test]
+fn failure_is_one_document_and_exit_status_1() {
+    let ws = hello();
+    let answer = ws.call("read_file", &json!({"absolute_path": ws.path("none.txt")}));
+    let message = answer.error("file_not_found", 1);
+    answer.must_say(&message, &["none.txt"]);
+}
+
+#[test]
+fn invalid_arguments_are_exit_status_2() {
+    let answer = hello().call("read_file", &json!({}));
+    let message = answer.error("invalid_tool_params", 2);
+    answer.must_say(&message, &["absolute_path"]);
+}
+
+#[test]
+fn unknown_tool_is_exit_status_2() {
+    hello()
+        .call("no_such_tool", &json!({}))
+        .error("tool_not_registered", 2);
+}
+
+#[test]
+fn empty_input_is_an_empty_object() {
+    let answer = hello().tool("glob").run();
+    let message = answer.error("invalid_tool_params", 2);
+    answer.must_say(&message, &["pattern"]);
+}
+
+#[test]
+fn white_space_is_an_empty_object_too() {
+    hello()
+        .tool("glob")
+        .input(" \n")
+        .run()
+        .error("invalid_tool_params", 2);
+}
+
+#[test]
+fn id_is_given_back() {
+    let ws = hello();
+    let arguments = json!({"absolute_path": ws.path("hello.txt")});
+    let answer = ws
+        .tool("read_file")
+        .flags(&["--id", "call-17"])
+        .arguments(&arguments)
+        .run();
+    assert_eq!(answer.function_response().id.as_deref(), Some("call-17"));
+    let answer = ws
+        .tool("read_file")
+        .flags(&["--id", "call-18"])
+        .input("{}")
+        .run();
+    assert_eq!(
+        answer.function_response().id.as_deref(),
+        Some("call-18"),
+        "in a failure too"
+    );
+}
+
+#[test]
+fn host_may_call_by_the_name_that_it_has_made_of_ours() {
+    let ws = hello();
+    let arguments = json!({"absolute_path": ws.path("hello.txt")});
+    let answer = ws
+        .call_tool(&["discovered_tool_read_file"])
+        .arguments(&arguments)
+        .run();
+    assert_eq!(answer.output(), "hello\n");
+}
+
+#[test]
+fn host_may_add_its_own_key() {
+    let ws = hello();
+    let arguments = json!({"absolute_path": ws.path("hello.txt"), "wait_for_previous": true});
+    assert_eq!(ws.call("read_file", &arguments).output(), "hello\n");
+    let strict = ws
+        .tool("read_file")
+        .flags(&["--strict"])
+        .arguments(&arguments)
+        .run();
+    assert_eq!(strict.output(), "hello\n", "under --strict too");
+}
+
+#[test]
+fn output_part_is_the_default_form() {
+    let ws = hello();
+    let arguments = json!({"absolute_path": ws.path("hello.txt")});
+    let by_default = ws.call("read_file", &arguments);
+    let asked_for = ws
+        .tool("read_file")
+        .flags(&["--output", "part"])
+        .arguments(&arguments)
+        .run();
+    assert_eq!(by_default.stdout, asked_for.stdout);
+}
+
+#[test]
+fn output_response_is_only_the_response() {
+    let ws = hello();
+    let call = ws.tool("read_file").flags(&["--output", "response"]);
+    let answer = call
+        .arguments(&json!({"absolute_path": ws.path("hello.txt")}))
+        .run();
+    assert_eq!(answer.json(), json!({"output": "hello\n"}));
+    let failed = ws
+        .tool("read_file")
+        .flags(&["--output", "response"])
+        .input("{}")
+        .run();
+    assert_eq!(failed.json()["errorType"], "invalid_tool_params");
+    assert_eq!(failed.status(), 2);
+}
+
+#[test]
+fn output_content_is_the_message_for_the_history() {
+    let ws = hello();
+    let call = ws
+        .tool("read_file")
+        .flags(&["--output", "content", "--id", "7"]);
+    let answer = call
+        .arguments(&json!({"absolute_path": ws.path("hello.txt")}))
+        .run();
+    let part = json!({"functionResponse": {"id": "7", "name": "read_file", "response": {"output": "hello\n"}}});
+    assert_eq!(answer.json(), json!({"role": "user", "parts": [part]}));
+}
+
+#[test]
+fn output_content_has_media_after_the_function_response() {
+    let ws = with_image();
+    let call = ws.tool("read_file").flags(&["--output", "content"]);
+    let content = call
+        .arguments(&json!({"absolute_path": ws.path("dot.png")}))
+        .run()
+        .json();
+    let said = "Binary content of type image/png was processed.";
+    assert_eq!(
+        content["parts"][0]["functionResponse"]["response"]["output"],
+        said
+    );
+    let media = json!({"inlineData": {"mimeType": "image/png", "data": PNG_BASE64}});
+    assert_eq!(content["parts"][1], media);
+    assert_eq!(content["parts"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn output_result_is_the_whole_tool_result() {
+    let ws = hello();
+    let call = ws.tool("read_file").flags(&["--output", "result"]);
+    let result = call
+        .arguments(&json!({"absolute_path": ws.path("hello.txt")}))
+        .run()
+        .json();
+    assert_eq!(result["llmContent"], "hello\n");
+    assert!(result.get("returnDisplay").is_some(), "{result}");
+    let failed = ws.tool("read_file").flags(&["--output", "result"]);
+    let failed = failed
+        .arguments(&json!({"absolute_path": ws.path("none.txt")}))
+        .run();
+    assert!(failed.json()["error"].is_object(), "{}", failed.text());
+    assert_eq!(failed.status(), 1);
+}
+
+#[test]
+fn output_text_is_for_people() {
+    let ws = hello();
+    let call = ws.tool("read_file").flags(&["--output", "text"]);
+    let answer = call
+        .arguments(&json!({"absolute_path": ws.path("hello.txt")}))
+        .run();
+    assert_eq!((answer.text(), answer.status()), ("hello\n", 0));
+    assert!(answer.stderr.is_empty());
+    let failed = ws.tool("read_file").flags(&["--output", "text"]);
+    let failed = failed
+        .arguments(&json!({"absolute_path": ws.path("none.txt")}))
+        .run();
+    assert_eq!((failed.text(), failed.status()), ("", 1));
+    let message = String::from_utf8_lossy(&failed.stderr).into_owned();
+    failed.must_say(&message, &["none.txt"]);
+}
+
+#[test]
+fn output_text_has_no_colours_in_a_pipe() {
+    let ws = hello();
+    let arguments =
+        json!({"file_path": ws.path("hello.txt"), "old_string": "hello", "new_string": "bye"});
+    let call = ws
+        .tool("replace")
+        .flags(&["--output", "text"])
+        .arguments(&arguments);
+    let answer = call.changing(&["hello.txt"]).run();
+    assert!(!answer.text().contains('\u{1b}'), "{}", answer.text());
+}
+
+#[test]
+fn environment_chooses_the_form_and_the_flag_overrules_it() {
+    let ws = hello();
+    let arguments = json!({"absolute_path": ws.path("hello.txt")});
+    let call = || {
+        ws.tool("read_file")
+            .arguments(&arguments)
+            .env("GEMINI_TOOLS_OUTPUT", "response")
+    };
+    assert_eq!(call().run().json(), json!({"output": "hello\n"}));
+    let overruled = call().flags(&["--output", "part"]).run();
+    assert_eq!(overruled.output(), "hello\n");
+}
+
+#[test]
+fn unknown_form_is_refused() {
+    let ws = hello();
+    let arguments = json!({"absolute_path": ws.path("hello.txt")});
+    let answer = ws
+        .tool("read_file")
+        .flags(&["--output", "yaml"])
+        .arguments(&arguments)
+        .run();
+    assert_eq!(answer.status(), 2);
+}
+
+#[test]
+fn media_stand_in_the_parts_of_the_function_response() {
+    let ws = with_image();
+    let answer = ws.call("read_file", &json!({"absolute_path": ws.path("dot.png")}));
+    assert_eq!(
+        answer.output(),
+        "Binary content of type image/png was processed."
+    );
+    let parts = answer.function_response().parts;
+    let [part] = parts.as_slice() else {
+        answer.fail("expected one part");
+    };
+    assert_eq!(part.inline_data.mime_type, "image/png");
+    assert_eq!(part.inline_data.data, PNG_BASE64);
+}
+
+/// Many lines of multi-byte characters: more than 60,000 bytes as an answer.
+fn long_text() -> String {
+    lines(1500, |n| {
+        format!("{n}: Größe € 日本語 👋🏽 и так далее, bis zum Ende der Zeile …\n")
+    })
+}
+
+#[test]
+fn long_answer_is_ascii_and_means_the_same() {
+    let text = long_text();
+    let ws = Workspace::new().file("long.txt", &text);
+    let answer = ws.call("read_file", &json!({"absolute_path": ws.path("long.txt")}));
+    assert!(answer.stdout.len() > 60_000 && answer.stdout.is_ascii());
+    assert_eq!(answer.output(), text);
+}
+
+#[test]
+fn long_answer_is_written_at_once() {
+    let text = lines(1900, |n| {
+        format!("{n}: some forty characters of text and more\n")
+    });
+    let ws = Workspace::new().file("long.txt", &text);
+    let path = format!("absolute_path={}", ws.path("long.txt"));
+    // A datagram socket keeps the edges of every single write.
+    let (ours, theirs) = UnixDatagram::pair().expect("a pair of sockets");
+    ours.set_read_timeout(Some(Duration::from_millis(20)))
+        .expect("a time limit");
+    let mut command = ws.tool("read_file").flags(&[&path]).command();
+    command.stdin(Stdio::null()).stderr(Stdio::null());
+    command.stdout(OwnedFd::from(theirs));
+    let mut child = command.spawn().expect("call_tool");
+    drop(command);
+    let mut writes = Vec::new();
+    let mut buffer = vec![0; 1 << 20];
+    let mut ended = false;
+    loop {
+        match ours.recv(&mut buffer) {
+            Ok(bytes) => writes.push(buffer[..bytes].to_vec()),
+            Err(_) if ended => break,
+            Err(e) if [ErrorKind::WouldBlock, ErrorKind::TimedOut].contains(&e.kind()) => {
+                ended = child.try_wait().expect("our child").is_some();
+            }
+            Err(_) => ended = true,
+        }
+    }
+    child.wait().expect("our child");
+    let sizes: Vec<usize> = writes.iter().map(Vec::len).collect();
+    assert_eq!(sizes.len(), 1, "sizes of the writes: {sizes:?}");
+    let document: Value = serde_json::from_slice(&writes[0]).expect("one document");
+    assert_eq!(
+        document["functionResponse"]["response"]["output"],
+        text.as_str()
+    );
+}
+
+#[test]
+fn reads_a_megabyte_of_input_in_every_case() {
+    let ws = hello();
+    let noise = vec![b'x'; 1 << 20];
+    // The harness fails when the input is not taken to its end.
+    ws.tool("read_file")
+        .input(noise.clone())
+        .run()
+        .error("invalid_tool_params", 2);
+    let unknown_tool = ws.tool("no_such_tool").input(noise.clone()).run();
+    assert_eq!(unknown_tool.status(), 2);
+    let without_name = ws.call_tool(&[]).input(noise.clone()).run();
+    assert_eq!(without_name.status(), 2);
+    let unknown_flag = ws
+        .tool("read_file")
+        .flags(&["--no-such-flag"])
+        .input(noise)
+        .run();
+    assert_eq!(unknown_flag.status(), 2);
+}
+
+#[test]
+fn help_has_examples() {
+    let answer = Workspace::new().call_tool(&["--help"]).run();
+    assert_eq!(answer.status(), 0);
+    answer.must_say(
+        answer.text(),
+        &["call_tool", "--output", "--explain", "pattern="],
+    );
+}
+
+#[test]
+fn reader_that_leaves_early_ends_us_quietly() {
+    let ws = Workspace::new().file("long.txt", long_text());
+    let arguments = json!({"absolute_path": ws.path("long.txt")});
+    let call = ws.tool("read_file").arguments(&arguments);
+    let answer = call
+        .in_bash(r#""$@" 2>errors | head -c 1 >/dev/null; cat errors; rm errors"#)
+        .run();
+    assert_eq!(answer.text(), "");
+    assert_eq!(answer.status(), 0);
+}
+
+#[test]
+fn interrupted_while_it_waits_for_its_arguments_says_so() {
+    for (signal, status) in [("TERM", 143), ("INT", 130)] {
+        let ws = Workspace::new();
+        let running = ws.tool("read_file").input_held_open().start();
+        std::thread::sleep(Duration::from_millis(150));
+        let kill = format!("kill -{signal} {}", running.id());
+        let sent = std::process::Command::new("bash")
+            .args(["-c", &kill])
+            .status();
+        assert!(sent.expect("bash").success());
+        running.finish().error("cancelled", status);
+    }
+}
+
+#[test]
+fn too_much_text_is_cut_with_a_way_to_the_rest() {
+    let ws = Workspace::new();
+    let text = lines(1900, |n| {
+        format!("match number {n} in a line of some length\n")
+    });
+    let ws = ws.file("many.txt", text);
+    let answer = ws.call("search_file_content", &json!({"pattern": "match number"}));
+    let output = answer.output();
+    assert!(
+        output.chars().count() < 42_000,
+        "{} characters",
+        output.chars().count()
+    );
+    answer.must_say(&output, &["1900"]);
+    let named = output.split(|c: char| c.is_whitespace() || "'\"`()<>[],".contains(c));
+    let saved = named
+        .map(|word| word.trim_end_matches(['.', ':', ';']))
+        .find(|word| word.contains("/.gemini/tmp/"));
+    let Some(saved) = saved else {
+        answer.fail("no file is named that holds the whole");
+    };
+    let whole = std::fs::read_to_string(saved).expect("the file that holds the whole");
+    assert!(whole.contains("match number 1899"), "{saved} is not whole");
+    let read = ws.call(
+        "read_file",
+        &json!({"absolute_path": saved, "offset": 1850}),
+    );
+    read.must_say(&read.output(), &["match number 1899"]);
+}
+
+#[test]
+fn limit_of_the_text_comes_from_the_settings() {
+    let ws = Workspace::new().file(
+        ".gemini/settings.json",
+        r#"{"tools": {"truncateToolOutputThreshold": 2000}}"#,
+    );
+    let ws = (0..300).fold(ws, |ws, n| {
+        ws.file(format!("d/a-name-of-some-length-{n}.txt"), "")
+    });
+    let answer = ws.call("list_directory", &json!({"path": ws.path("d")}));
+    let output = answer.output();
+    assert!(
+        output.chars().count() < 3000,
+        "{} characters",
+        output.chars().count()
+    );
+}

@@ -1,0 +1,403 @@
+//! Arguments, good and bad: on standard input, on the command line, under other names.
+
+use serde_json::{Value, json};
+
+use crate::harness::Workspace;
+
+fn hello() -> Workspace {
+    Workspace::new().file("hello.txt", "hello\nworld\n")
+}
+
+#[test]
+fn refuses_what_is_not_json() {
+    for input in [
+        "{\"absolute_path\": ",
+        "hello",
+        "{'a': 1}",
+        "{} {}",
+        "\u{0}",
+        "{\"a\":}",
+    ] {
+        hello()
+            .tool("read_file")
+            .input(input)
+            .run()
+            .error("invalid_tool_params", 2);
+    }
+}
+
+#[test]
+fn refuses_what_is_not_utf8() {
+    let input = b"{\"absolute_path\": \"\xff\xfe\"}";
+    hello()
+        .tool("read_file")
+        .input(input)
+        .run()
+        .error("invalid_tool_params", 2);
+}
+
+#[test]
+fn refuses_what_is_not_an_object() {
+    for input in ["[]", "[\"a\"]", "\"a\"", "17", "true", "null"] {
+        hello()
+            .tool("read_file")
+            .input(input)
+            .run()
+            .error("invalid_tool_params", 2);
+    }
+}
+
+#[test]
+fn takes_a_byte_order_mark_or_refuses_it_in_words() {
+    let answer = hello()
+        .tool("list_directory")
+        .input("\u{feff}{\"path\": \".\"}")
+        .run();
+    let response = answer.function_response();
+    assert_eq!(response.name, "list_directory");
+}
+
+#[test]
+fn names_the_argument_of_a_wrong_type_and_what_was_expected() {
+    let ws = hello();
+    let path = ws.path("hello.txt");
+    let cases = [
+        (
+            "read_file",
+            json!({"absolute_path": 5}),
+            "absolute_path",
+            "string",
+        ),
+        (
+            "read_file",
+            json!({"absolute_path": null}),
+            "absolute_path",
+            "string",
+        ),
+        (
+            "read_file",
+            json!({"absolute_path": path, "limit": "5"}),
+            "limit",
+            "number",
+        ),
+        (
+            "read_file",
+            json!({"absolute_path": path, "offset": [1]}),
+            "offset",
+            "number",
+        ),
+        (
+            "read_file",
+            json!({"absolute_path": path, "count_lines": "yes"}),
+            "count_lines",
+            "boolean",
+        ),
+        (
+            "write_file",
+            json!({"file_path": path, "content": 42}),
+            "content",
+            "string",
+        ),
+        (
+            "replace",
+            json!({"file_path": path, "old_string": "a", "new_string": {}}),
+            "new_string",
+            "string",
+        ),
+        (
+            "list_directory",
+            json!({"path": path, "ignore": "*.log"}),
+            "ignore",
+            "array",
+        ),
+        ("glob", json!({"pattern": ["*"]}), "pattern", "string"),
+        (
+            "glob",
+            json!({"pattern": "*", "case_sensitive": 1}),
+            "case_sensitive",
+            "boolean",
+        ),
+        (
+            "search_file_content",
+            json!({"pattern": 1.5}),
+            "pattern",
+            "string",
+        ),
+        ("read_many_files", json!({"paths": "a"}), "paths", "array"),
+        ("read_many_files", json!({"paths": [1]}), "paths", "string"),
+    ];
+    for (tool, arguments, name, expected) in cases {
+        let answer = ws.call(tool, &arguments);
+        let message = answer.error("invalid_tool_params", 2);
+        // Integers are numbers.
+        answer.must_say(&message.replace("integer", "number"), &[name, expected]);
+    }
+}
+
+#[test]
+fn names_the_argument_that_is_missing() {
+    let cases = [
+        ("read_file", json!({}), "absolute_path"),
+        ("write_file", json!({"file_path": "a"}), "content"),
+        ("write_file", json!({"content": "a"}), "file_path"),
+        (
+            "replace",
+            json!({"file_path": "a", "old_string": "b"}),
+            "new_string",
+        ),
+        ("list_directory", json!({}), "path"),
+        ("glob", json!({}), "pattern"),
+        ("search_file_content", json!({}), "pattern"),
+        ("read_many_files", json!({}), "paths"),
+    ];
+    for (tool, arguments, name) in cases {
+        let answer = hello().call(tool, &arguments);
+        let message = answer.error("invalid_tool_params", 2);
+        answer.must_say(&message, &[name]);
+    }
+}
+
+#[test]
+fn refuses_numbers_that_make_no_sense() {
+    let ws = hello();
+    let path = ws.path("hello.txt");
+    for number in ["-1", "-0.5", "1e400", "-1e400"] {
+        let input = format!(r#"{{"absolute_path": "{path}", "offset": {number}, "limit": 1}}"#);
+        ws.tool("read_file")
+            .input(input)
+            .run()
+            .error("invalid_tool_params", 2);
+    }
+}
+
+#[test]
+fn huge_numbers_are_no_panic() {
+    let ws = hello();
+    let path = ws.path("hello.txt");
+    for number in [
+        "1.5",
+        "18446744073709551615",
+        "18446744073709551616",
+        "9007199254740993",
+        "1e30",
+    ] {
+        for key in ["offset", "limit"] {
+            let input = format!(r#"{{"absolute_path": "{path}", "offset": 0, "{key}": {number}}}"#);
+            let input = input.replace(r#""offset": 0, "offset""#, r#""limit": 1, "offset""#);
+            let answer = ws.tool("read_file").input(input).run();
+            answer.function_response();
+            assert!((0..=2).contains(&answer.status()));
+        }
+    }
+}
+
+#[test]
+fn whole_numbers_may_be_written_as_fractions() {
+    let ws = hello();
+    let input = format!(
+        r#"{{"absolute_path": "{}", "offset": 1.0, "limit": 1.0}}"#,
+        ws.path("hello.txt")
+    );
+    let answer = ws.tool("read_file").input(input).run();
+    answer.must_say(&answer.output(), &["world"]);
+}
+
+#[test]
+fn deeply_nested_json_is_no_stack_overflow() {
+    let deep = 100_000;
+    let (open, close) = ("[".repeat(deep), "]".repeat(deep));
+    let objects = "{\"a\":".repeat(deep);
+    let path = hello().path("hello.txt");
+    for input in [
+        format!("{open}{close}"),
+        open.clone(),
+        objects,
+        format!(r#"{{"absolute_path": "{path}", "x": {open}{close}}}"#),
+        format!(r#"{{"absolute_path": {open}{close}}}"#),
+    ] {
+        let answer = hello().tool("read_file").input(input).run();
+        answer.function_response();
+        assert!(answer.status() > 0);
+    }
+}
+
+#[test]
+fn repeated_key_is_no_panic() {
+    let input = r#"{"pattern": "a", "pattern": "b"}"#;
+    hello().tool("glob").input(input).run().function_response();
+}
+
+#[test]
+fn unknown_argument_is_ignored() {
+    let ws = hello();
+    let arguments = json!({"absolute_path": ws.path("hello.txt"), "colour": "red"});
+    assert_eq!(ws.call("read_file", &arguments).output(), "hello\nworld\n");
+}
+
+#[test]
+fn unknown_argument_is_named_under_strict() {
+    let ws = hello();
+    let arguments = json!({"absolute_path": ws.path("hello.txt"), "colour": "red"});
+    let answer = ws
+        .tool("read_file")
+        .flags(&["--strict"])
+        .arguments(&arguments)
+        .run();
+    let message = answer.error("invalid_tool_params", 2);
+    answer.must_say(&message, &["colour"]);
+}
+
+#[test]
+fn alias_is_no_unknown_argument() {
+    let ws = hello();
+    let arguments = json!({"file_path": ws.path("hello.txt")});
+    let answer = ws
+        .tool("read_file")
+        .flags(&["--strict"])
+        .arguments(&arguments)
+        .run();
+    assert_eq!(answer.output(), "hello\nworld\n");
+}
+
+#[test]
+fn current_names_of_arguments_are_accepted() {
+    let ws = hello().file("d/x.txt", "needle\n");
+    let path = ws.path("hello.txt");
+    let dir = ws.path("d");
+    let cases: [(&str, Value, &str); 7] = [
+        ("read_file", json!({"file_path": path}), "world"),
+        ("read_file", json!({"path": path}), "world"),
+        (
+            "read_file",
+            json!({"path": path, "start_line": 2, "end_line": 2}),
+            "world",
+        ),
+        ("list_directory", json!({"dir_path": dir}), "x.txt"),
+        (
+            "glob",
+            json!({"pattern": "*.txt", "dir_path": dir}),
+            "x.txt",
+        ),
+        (
+            "search_file_content",
+            json!({"pattern": "needle", "dir_path": dir}),
+            "needle",
+        ),
+        (
+            "search_file_content",
+            json!({"pattern": "needle", "include_pattern": "*.txt"}),
+            "needle",
+        ),
+    ];
+    for (tool, arguments, piece) in cases {
+        let answer = ws.call(tool, &arguments);
+        answer.must_say(&answer.output(), &[piece]);
+    }
+    let answer = ws
+        .call_tool(&["grep_search"])
+        .arguments(&json!({"pattern": "needle"}))
+        .run();
+    answer.must_say(&answer.output(), &["L1: needle"]);
+}
+
+#[test]
+fn current_names_of_arguments_are_accepted_for_writing() {
+    let ws = hello();
+    let arguments = json!({"absolute_path": ws.path("new.txt"), "content": "n"});
+    ws.tool("write_file")
+        .arguments(&arguments)
+        .changing(&["new.txt"])
+        .run()
+        .output();
+    assert_eq!(
+        std::fs::read_to_string(ws.path("new.txt")).expect("a new file"),
+        "n"
+    );
+}
+
+#[test]
+fn command_line_takes_strings() {
+    let ws = hello().file("src/a.rs", "fn a() {}\n");
+    let answer = ws.tool("glob").flags(&["pattern=**/*.rs"]).run();
+    answer.must_say(&answer.output(), &["src/a.rs"]);
+}
+
+#[test]
+fn command_line_takes_json() {
+    let ws = hello();
+    let answer = ws
+        .tool("read_file")
+        .flags(&["absolute_path=hello.txt", "offset:=1", "limit:=1"])
+        .run();
+    let output = answer.output();
+    answer.must_say(&output, &["world"]);
+    assert!(!output.contains("hello\n"), "{output}");
+    let list = ws
+        .tool("read_many_files")
+        .flags(&[r#"paths:=["hello.txt"]"#])
+        .run();
+    list.must_say(&list.output(), &["world", "--- End of content ---"]);
+}
+
+#[test]
+fn command_line_value_may_have_an_equals_sign_in_it() {
+    let ws = hello().file("c.ini", "key=value\n");
+    let answer = ws
+        .tool("search_file_content")
+        .flags(&["pattern=key=value"])
+        .run();
+    answer.must_say(&answer.output(), &["L1: key=value"]);
+}
+
+#[test]
+fn command_line_json_that_is_none_is_named() {
+    let answer = hello()
+        .tool("read_file")
+        .flags(&["absolute_path=hello.txt", "offset:=one"])
+        .run();
+    let message = answer.error("invalid_tool_params", 2);
+    answer.must_say(&message, &["offset"]);
+}
+
+#[test]
+fn command_line_arguments_need_no_standard_input() {
+    let answer = hello()
+        .tool("list_directory")
+        .flags(&["path=."])
+        .input_held_open()
+        .run();
+    answer.must_say(&answer.output(), &["hello.txt"]);
+}
+
+#[test]
+fn name_that_is_nearly_right_is_answered_with_the_right_one() {
+    let near = [
+        ("read_fil", "read_file"),
+        ("readfile", "read_file"),
+        ("write-file", "write_file"),
+        ("list_dir", "list_directory"),
+        ("search_file", "search_file_content"),
+        ("globb", "glob"),
+        ("ReadManyFiles", "read_many_files"),
+    ];
+    for (name, right) in near {
+        let answer = hello().call(name, &json!({}));
+        let message = answer.error("tool_not_registered", 2);
+        answer.must_say(&message, &[name, right]);
+    }
+}
+
+#[test]
+fn strange_names_of_tools_are_no_panic() {
+    for name in [
+        "",
+        " ",
+        "../read_file",
+        "read_file\u{0301}",
+        "discovered_tool_",
+        &"x".repeat(5000),
+    ] {
+        let answer = hello().call_tool(&[name]).input("{}").run();
+        assert_eq!(answer.status(), 2, "{name:?}");
+    }
+}

@@ -1,0 +1,268 @@
+//! `get_tools`: declarations as the Gemini API takes them, and who filters them.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Answer, Workspace};
+
+fn names(answer: &Answer) -> Vec<String> {
+    let list = answer.json();
+    let list = list.as_array().expect("an array");
+    list.iter()
+        .map(|d| d["name"].as_str().expect("a name").to_owned())
+        .collect()
+}
+
+#[track_caller]
+fn silent_success(answer: Answer) -> Answer {
+    if answer.status() != 0 || !answer.stderr.is_empty() {
+        answer.fail("expected exit status 0 and nothing on standard error");
+    }
+    answer
+}
+
+fn all(ws: &Workspace) -> Answer {
+    silent_success(ws.get_tools(&[]).run())
+}
+
+fn with_settings(user: &str, project: &str) -> Workspace {
+    let mut ws = Workspace::new();
+    if !user.is_empty() {
+        ws = ws.home(".gemini/settings.json", user);
+    }
+    if !project.is_empty() {
+        ws = ws.file(".gemini/settings.json", project);
+    }
+    ws
+}
+
+#[test]
+fn every_declaration_has_the_three_keys() {
+    let list = all(&Workspace::new()).json();
+    let list = list.as_array().expect("an array");
+    assert!(list.len() >= 7);
+    for declaration in list {
+        let keys: Vec<_> = declaration.as_object().expect("an object").keys().collect();
+        assert_eq!(keys.len(), 3, "{keys:?}");
+        for key in ["name", "description", "parametersJsonSchema"] {
+            assert!(declaration.get(key).is_some(), "{key}: {declaration}");
+        }
+    }
+}
+
+#[test]
+fn names_fit_the_api_and_the_prefix_of_the_host() {
+    let name = regex::Regex::new("^[A-Za-z_][A-Za-z0-9_.-]{0,46}$").expect("a pattern");
+    let names = names(&all(&Workspace::new()));
+    let mut once = names.clone();
+    once.sort();
+    once.dedup();
+    assert_eq!(once.len(), names.len(), "{names:?}");
+    assert!(names.iter().all(|n| name.is_match(n)), "{names:?}");
+}
+
+/// Collects the schema nodes that have neither a type nor a combiner whose branches all have one.
+fn untyped(schema: &Value, at: &str, found: &mut Vec<String>) {
+    let branches = ["anyOf", "allOf", "oneOf"]
+        .iter()
+        .filter_map(|k| schema[*k].as_array());
+    let branches: Vec<&Value> = branches.flatten().collect();
+    if schema.get("type").is_none() && branches.is_empty() {
+        found.push(format!("{at}: {schema}"));
+    }
+    for (key, property) in schema["properties"].as_object().into_iter().flatten() {
+        untyped(property, &format!("{at}.{key}"), found);
+    }
+    for inner in schema.get("items").into_iter().chain(branches) {
+        untyped(inner, &format!("{at}[]"), found);
+    }
+}
+
+#[test]
+fn every_schema_node_has_a_type_and_every_parameter_a_description() {
+    let mut bad = Vec::new();
+    for tool in all(&Workspace::new()).json().as_array().expect("an array") {
+        let (name, schema) = (
+            tool["name"].as_str().expect("a name"),
+            &tool["parametersJsonSchema"],
+        );
+        untyped(schema, name, &mut bad);
+        for (key, property) in schema["properties"].as_object().expect("properties") {
+            if property["description"].as_str().is_none_or(str::is_empty) {
+                bad.push(format!("{name}.{key} has no description"));
+            }
+        }
+        for key in schema["required"].as_array().into_iter().flatten() {
+            if schema["properties"]
+                .get(key.as_str().unwrap_or_default())
+                .is_none()
+            {
+                bad.push(format!("{name} requires {key}, which it does not have"));
+            }
+        }
+    }
+    assert!(bad.is_empty(), "{bad:#?}");
+}
+
+#[test]
+fn aliases_are_never_printed() {
+    let text = all(&Workspace::new()).text().to_owned();
+    for alias in [
+        "\"dir_path\"",
+        "\"include_pattern\"",
+        "\"start_line\"",
+        "\"allow_multiple\"",
+        "\"instruction\"",
+    ] {
+        assert!(!text.contains(alias), "{alias}");
+    }
+}
+
+#[test]
+fn answer_is_the_same_every_time_and_needs_no_input() {
+    let ws = Workspace::new();
+    assert_eq!(
+        all(&ws).stdout,
+        ws.get_tools(&[]).input_held_open().run().stdout
+    );
+}
+
+#[test]
+fn pretty_means_the_same() {
+    let ws = Workspace::new();
+    let pretty = silent_success(ws.get_tools(&["--pretty"]).run());
+    assert_eq!(pretty.json(), all(&ws).json());
+    assert!(pretty.text().lines().count() > 20);
+    assert_eq!(all(&ws).text().lines().count(), 1);
+}
+
+#[test]
+fn wrap_puts_them_into_tool_wrappers() {
+    let ws = Workspace::new();
+    let wrapped = silent_success(ws.get_tools(&["--wrap"]).run()).json();
+    let list = wrapped.as_array().expect("an array");
+    let keys = ["functionDeclarations", "function_declarations"];
+    let inner = list
+        .iter()
+        .flat_map(|w| keys.iter().filter_map(|k| w[*k].as_array()));
+    let inner: Vec<Value> = inner.flatten().cloned().collect();
+    assert_eq!(Value::from(inner), all(&ws).json());
+}
+
+#[test]
+fn only_and_exclude_take_globs() {
+    let ws = Workspace::new();
+    let reading = names(&silent_success(ws.get_tools(&["--only", "read_*"]).run()));
+    assert_eq!(reading, ["read_file", "read_many_files"]);
+    let two = names(&silent_success(
+        ws.get_tools(&["--only", "glob", "--only", "replace"]).run(),
+    ));
+    assert_eq!(two, ["glob", "replace"]);
+    let rest = names(&silent_success(
+        ws.get_tools(&["--exclude", "read_*"]).run(),
+    ));
+    assert!(
+        rest.contains(&"glob".to_owned()) && !rest.iter().any(|n| n.starts_with("read_")),
+        "{rest:?}"
+    );
+    let both = names(&silent_success(
+        ws.get_tools(&["--only", "read_*", "--exclude", "*many*"])
+            .run(),
+    ));
+    assert_eq!(both, ["read_file"]);
+}
+
+#[test]
+fn order_is_sorted() {
+    let names = names(&all(&Workspace::new()));
+    let mut sorted = names.clone();
+    sorted.sort();
+    assert_eq!(names, sorted);
+}
+
+#[test]
+fn settings_name_the_tools_to_keep() {
+    for settings in [
+        r#"{"tools": {"core": ["read_file", "glob"]}}"#,
+        r#"{"coreTools": ["read_file", "glob"]}"#,
+    ] {
+        assert_eq!(
+            names(&all(&with_settings("", settings))),
+            ["glob", "read_file"],
+            "{settings}"
+        );
+        assert_eq!(
+            names(&all(&with_settings(settings, ""))),
+            ["glob", "read_file"],
+            "user: {settings}"
+        );
+    }
+}
+
+#[test]
+fn settings_name_the_tools_to_leave_out() {
+    for settings in [
+        r#"{"tools": {"exclude": ["write_file"]}}"#,
+        r#"{"excludeTools": ["write_file"]}"#,
+    ] {
+        for ws in [with_settings("", settings), with_settings(settings, "")] {
+            let names = names(&all(&ws));
+            assert!(
+                !names.contains(&"write_file".to_owned()) && names.len() >= 6,
+                "{settings}: {names:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn exclusion_by_the_user_holds_in_every_project() {
+    let ws = with_settings(
+        r#"{"tools": {"exclude": ["glob"]}}"#,
+        r#"{"tools": {"core": ["glob", "read_file"]}}"#,
+    );
+    assert_eq!(names(&all(&ws)), ["read_file"]);
+}
+
+#[test]
+fn settings_may_have_comments() {
+    let settings = "// for this project\n{\n  /* few */ \"tools\": {\n    \"core\": [\"glob\"] // one\n  }\n}\n";
+    assert_eq!(names(&all(&with_settings("", settings))), ["glob"]);
+}
+
+#[test]
+fn settings_may_have_keys_that_are_none_of_our_business() {
+    let settings = json!({"theme": "x", "tools": {"discoveryCommand": "a", "callCommand": "b"}, "mcpServers": {}});
+    let ws = with_settings("", &settings.to_string());
+    assert_eq!(all(&ws).stdout, all(&Workspace::new()).stdout);
+}
+
+#[test]
+fn broken_settings_are_said_to_be() {
+    let ws = with_settings("", "{\"tools\": ");
+    let answer = ws.get_tools(&[]).run();
+    let said = format!(
+        "{}{}",
+        answer.text(),
+        String::from_utf8_lossy(&answer.stderr)
+    );
+    assert!(
+        answer.status() == 0 || said.contains("settings.json"),
+        "{said}"
+    );
+}
+
+#[test]
+fn excluded_tool_cannot_be_called() {
+    let ws = with_settings("", r#"{"tools": {"exclude": ["write_file"]}}"#);
+    let answer = ws.call("write_file", &json!({"file_path": "a.txt", "content": "x"}));
+    let failure = answer.failure();
+    assert!([2, 3].contains(&failure.status), "{failure:?}");
+}
+
+#[test]
+fn unknown_flag_is_refused_and_help_is_given() {
+    let ws = Workspace::new();
+    assert_eq!(ws.get_tools(&["--no-such-flag"]).run().status(), 2);
+    let help = ws.get_tools(&["--help"]).run();
+    help.must_say(help.text(), &["--pretty", "--wrap", "--only", "--exclude"]);
+}

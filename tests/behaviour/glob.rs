@@ -1,0 +1,200 @@
+//! `glob`: patterns, order, ignore rules, limits.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Answer, Workspace};
+
+fn tree() -> Workspace {
+    Workspace::new()
+        .file("index.ts", "1")
+        .file("src/app.ts", "2")
+        .file("src/util/io.ts", "3")
+        .file("src/util/io.test.ts", "4")
+        .file("README.md", "5")
+        .file(".github/ci.yml", "6")
+        .file("p1.txt", "7")
+        .file("p2.txt", "8")
+}
+
+/// The paths found, relative to the workspace and in order of their names.
+fn found(ws: &Workspace, arguments: &Value) -> Vec<String> {
+    let mut paths = in_order(ws, &ws.call("glob", arguments));
+    paths.sort();
+    paths
+}
+
+fn in_order(ws: &Workspace, answer: &Answer) -> Vec<String> {
+    let root = format!("{}/", ws.dir().display());
+    let output = answer.output();
+    let paths = output.lines().filter_map(|l| l.trim().strip_prefix(&root));
+    paths.map(str::to_owned).collect()
+}
+
+#[test]
+fn patterns_mean_what_they_mean_everywhere() {
+    let ws = tree();
+    let cases: [(&str, &[&str]); 10] = [
+        ("*.ts", &["index.ts"]),
+        (
+            "**/*.ts",
+            &[
+                "index.ts",
+                "src/app.ts",
+                "src/util/io.test.ts",
+                "src/util/io.ts",
+            ],
+        ),
+        (
+            "src/**",
+            &["src/app.ts", "src/util/io.test.ts", "src/util/io.ts"],
+        ),
+        ("src/*/*.ts", &["src/util/io.test.ts", "src/util/io.ts"]),
+        ("**/*.{md,yml}", &[".github/ci.yml", "README.md"]),
+        ("p[12].txt", &["p1.txt", "p2.txt"]),
+        ("p[!1].txt", &["p2.txt"]),
+        ("p{1..2}.txt", &["p1.txt", "p2.txt"]),
+        ("**/i?.ts", &["src/util/io.ts"]),
+        ("./src/app.ts", &["src/app.ts"]),
+    ];
+    for (pattern, paths) in cases {
+        assert_eq!(found(&ws, &json!({"pattern": pattern})), paths, "{pattern}");
+    }
+}
+
+#[test]
+fn paths_are_absolute_under_the_known_heading() {
+    let ws = tree();
+    let output = ws.call("glob", &json!({"pattern": "*.md"})).output();
+    assert!(output.starts_with("Found 1 file(s) matching"), "{output}");
+    assert!(output.contains("newest first"), "{output}");
+    assert!(
+        output.lines().any(|l| l == ws.path("README.md")),
+        "{output}"
+    );
+}
+
+#[test]
+fn absolute_pattern_is_taken_from_the_root() {
+    let ws = tree();
+    assert_eq!(
+        found(&ws, &json!({"pattern": ws.path("src/*.ts")})),
+        ["src/app.ts"]
+    );
+}
+
+#[test]
+fn no_match_is_a_success_that_says_so() {
+    let answer = tree().call("glob", &json!({"pattern": "*.zig"}));
+    answer.must_say(&answer.output(), &["*.zig", "No files found"]);
+}
+
+#[test]
+fn newest_come_first_within_a_day_then_by_name() {
+    let day = 24 * 3600;
+    let ws = Workspace::new();
+    let files = [
+        ("b-old", 3 * day),
+        ("a-old", 2 * day),
+        ("c-older", 30 * day),
+        ("new-1", 10),
+        ("new-2", 500),
+    ];
+    let ws = files
+        .into_iter()
+        .fold(ws, |ws, (name, age)| ws.file(name, "").age(name, age));
+    let paths = in_order(&ws, &ws.call("glob", &json!({"pattern": "*"})));
+    assert_eq!(paths, ["new-1", "new-2", "a-old", "b-old", "c-older"]);
+}
+
+#[test]
+fn case_matters_only_when_asked_for() {
+    let ws = tree();
+    assert_eq!(found(&ws, &json!({"pattern": "readme*"})), ["README.md"]);
+    assert!(found(&ws, &json!({"pattern": "readme*", "case_sensitive": true})).is_empty());
+}
+
+#[test]
+fn ignored_files_are_left_out_and_counted_unless_asked_for() {
+    let ws = tree()
+        .git()
+        .file(".gitignore", "gen/\n*.min.js\n")
+        .file("a.min.js", "")
+        .file("gen/b.js", "")
+        .file("c.js", "");
+    let answer = ws.call("glob", &json!({"pattern": "**/*.js"}));
+    assert_eq!(in_order(&ws, &answer), ["c.js"]);
+    answer.must_say(&answer.output(), &["ignored"]);
+    let all = found(
+        &ws,
+        &json!({"pattern": "**/*.js", "respect_git_ignore": false}),
+    );
+    assert_eq!(all, ["a.min.js", "c.js", "gen/b.js"]);
+}
+
+#[test]
+fn many_files_are_cut_with_their_total_in_a_fixed_order() {
+    let ws = Workspace::new();
+    for n in 0..3000 {
+        std::fs::write(ws.path(&format!("a-file-with-a-name-{n:04}.txt")), "").expect("a file");
+    }
+    let call = || {
+        ws.tool("glob")
+            .arguments(&json!({"pattern": "*.txt"}))
+            .unwatched()
+            .run()
+    };
+    let (first, second) = (call(), call());
+    let output = first.output();
+    first.must_say(&output.replace(',', ""), &["3000"]);
+    assert!(
+        output.chars().count() < 42_000,
+        "{}",
+        output.chars().count()
+    );
+    // The file that holds the whole has another name each time.
+    let listed = |output: String| output.split_once("\n[").map(|(list, _)| list.to_owned());
+    assert!(listed(output).is_some());
+    assert_eq!(listed(first.output()), listed(second.output()));
+}
+
+#[test]
+fn malformed_patterns_are_no_panic() {
+    let ws = tree();
+    for pattern in [
+        "[",
+        "{",
+        "{a",
+        "a}",
+        "[]",
+        "[!",
+        "\\",
+        "***",
+        "**/**/**",
+        "{,}",
+        "{{a,b},c}",
+        "[z-a]",
+        "{1..99999999}",
+    ] {
+        ws.call("glob", &json!({"pattern": pattern}))
+            .function_response();
+    }
+    let long = "{a,b}".repeat(64);
+    ws.call("glob", &json!({"pattern": long}))
+        .function_response();
+}
+
+#[test]
+fn blank_pattern_is_refused() {
+    tree()
+        .call("glob", &json!({"pattern": ""}))
+        .error("invalid_tool_params", 2);
+}
+
+#[test]
+fn missing_directory_and_file_are_told_apart() {
+    let ws = tree();
+    let missing = ws.call("glob", &json!({"pattern": "*", "path": "none"}));
+    missing.error("search_path_not_found", 1);
+    let file = ws.call("glob", &json!({"pattern": "*", "path": "README.md"}));
+    file.error("search_path_not_a_directory", 1);
+}

@@ -1,0 +1,534 @@
+//! What every behaviour test stands on: a [`Workspace`] of its own, a [`Call`] of one of our executables in it,
+//! and the [`Answer`] that came.
+//!
+//! Owned here: temporary directories, the cleared environment, feeding and draining the child, its time limit, and the
+//! promise that a call leaves the file tree as it was unless the test says otherwise. What an answer must look like is
+//! in [`answer`], what counts as a change on disk in [`tree`].
+//!
+//! The executables are those that cargo has built, or those of the directory named by `GEMINI_TOOLS_TEST_BIN_DIR`
+//! (to run the same tests against an installed or a release build).
+
+pub(crate) mod answer;
+pub(crate) mod tree;
+
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, FileTimes, Permissions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown, symlink};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant, SystemTime};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+pub(crate) use answer::Answer;
+use tree::Tree;
+
+/// How long a call may take before it counts as hung.
+const LIMIT_SECS: u64 = 30;
+
+/// The user and group of a call by [`Workspace::unprivileged`]: `nobody` on every system we know.
+const NOBODY: u32 = 65534;
+
+/// A temporary directory with `ws` (the root, and the working directory of every call), `ws-sibling`, `out` and `home`.
+pub(crate) struct Workspace {
+    root: PathBuf,
+    unprivileged: bool,
+    /// Removes everything at the end.
+    _dir: TempDir,
+}
+
+impl Workspace {
+    pub(crate) fn new() -> Self {
+        let dir = TempDir::with_prefix("gemini-tools-").expect("a temporary directory");
+        let root = dir.path().canonicalize().expect("its real path");
+        for name in ["ws", "ws-sibling", "out", "home"] {
+            fs::create_dir(root.join(name)).expect("a directory of the workspace");
+        }
+        Self {
+            root,
+            unprivileged: false,
+            _dir: dir,
+        }
+    }
+
+    /// The directory that holds `ws`, `ws-sibling`, `out` and `home`.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The workspace root itself.
+    pub(crate) fn dir(&self) -> PathBuf {
+        self.root.join("ws")
+    }
+
+    /// The absolute path of a name in the workspace, as an argument of a call.
+    pub(crate) fn path(&self, name: &str) -> String {
+        text_of(&self.dir().join(name))
+    }
+
+    /// The absolute path of a name in `out`, which is outside the workspace.
+    pub(crate) fn outside_path(&self, name: &str) -> String {
+        text_of(&self.root.join("out").join(name))
+    }
+
+    /// Adds a file, with the directories above it.
+    pub(crate) fn file(self, name: impl AsRef<Path>, content: impl AsRef<[u8]>) -> Self {
+        write(&self.dir().join(name), content.as_ref());
+        self
+    }
+
+    /// Adds a file outside the workspace.
+    pub(crate) fn outside(self, name: &str, content: impl AsRef<[u8]>) -> Self {
+        write(&self.root.join("out").join(name), content.as_ref());
+        self
+    }
+
+    /// Adds a file in the directory whose name begins with the workspace's.
+    pub(crate) fn sibling(self, name: &str, content: impl AsRef<[u8]>) -> Self {
+        write(&self.root.join("ws-sibling").join(name), content.as_ref());
+        self
+    }
+
+    /// Adds a file in the home directory.
+    pub(crate) fn home(self, name: &str, content: impl AsRef<[u8]>) -> Self {
+        write(&self.root.join("home").join(name), content.as_ref());
+        self
+    }
+
+    pub(crate) fn directory(self, name: &str) -> Self {
+        fs::create_dir_all(self.dir().join(name)).expect("a directory");
+        self
+    }
+
+    /// Adds a symbolic link; `target` is taken as it is, so a relative one counts from the link.
+    pub(crate) fn link(self, name: &str, target: impl AsRef<Path>) -> Self {
+        let link = self.dir().join(name);
+        make_parents(&link);
+        symlink(target, link).expect("a symbolic link");
+        self
+    }
+
+    pub(crate) fn fifo(self, name: &str) -> Self {
+        make_fifo(&self.dir().join(name));
+        self
+    }
+
+    /// Adds a file of that many zero bytes that occupies no space.
+    pub(crate) fn sparse(self, name: &str, bytes: u64) -> Self {
+        let path = self.dir().join(name);
+        make_parents(&path);
+        let file = File::create(path).expect("a sparse file");
+        file.set_len(bytes).expect("its length");
+        self
+    }
+
+    pub(crate) fn mode(self, name: &str, mode: u32) -> Self {
+        set_mode(&self.dir().join(name), mode);
+        self
+    }
+
+    /// Makes a file that many seconds old.
+    pub(crate) fn age(self, name: &str, secs: u64) -> Self {
+        set_age(&self.dir().join(name), secs);
+        self
+    }
+
+    /// Makes the workspace a git repository without commits.
+    pub(crate) fn git(self) -> Self {
+        self.git_command(&["init", "-q", "."]);
+        self
+    }
+
+    /// Runs git in the workspace, apart from the configuration of whoever runs the tests.
+    pub(crate) fn git_command(&self, args: &[&str]) {
+        let mut git = Command::new("git");
+        git.args(args).current_dir(self.dir());
+        git.env_clear().envs(self.environment());
+        for role in ["AUTHOR", "COMMITTER"] {
+            git.env(format!("GIT_{role}_NAME"), "o");
+            git.env(format!("GIT_{role}_EMAIL"), "o@example.invalid");
+        }
+        let run = git.output().expect("git is installed");
+        assert!(run.status.success(), "git {args:?}: {run:?}");
+    }
+
+    /// Gives everything to `nobody` and makes the calls as that user, if the tests run as root, for whom no file mode
+    /// is a hindrance. Comes last when a workspace is built.
+    pub(crate) fn unprivileged(mut self) -> Self {
+        if running_as_root() {
+            give_away(&self.root);
+            self.unprivileged = true;
+        }
+        self
+    }
+
+    /// Starts to describe a call of the tool of this name.
+    pub(crate) fn tool(&self, name: &str) -> Call<'_> {
+        let mut call = self.call_tool(&[name]);
+        call.tool = Some(name.to_owned());
+        call
+    }
+
+    /// Calls a tool with these arguments, on standard input as a host does it.
+    #[track_caller]
+    pub(crate) fn call(&self, tool: &str, arguments: &Value) -> Answer {
+        self.tool(tool).arguments(arguments).run()
+    }
+
+    /// Starts to describe a run of `call_tool` with these command line arguments.
+    pub(crate) fn call_tool(&self, args: &[&str]) -> Call<'_> {
+        self.program(&executable("call_tool"), args)
+    }
+
+    /// Starts to describe a run of `get_tools` with these command line arguments.
+    pub(crate) fn get_tools(&self, args: &[&str]) -> Call<'_> {
+        self.program(&executable("get_tools"), args)
+    }
+
+    /// Starts to describe a run of another program in the same surroundings.
+    pub(crate) fn program(&self, program: &Path, args: &[&str]) -> Call<'_> {
+        Call {
+            workspace: self,
+            program: program.to_owned(),
+            args: args.iter().map(OsString::from).collect(),
+            tool: None,
+            input: Input::Bytes(Vec::new()),
+            env: BTreeMap::new(),
+            changing: Some(Vec::new()),
+        }
+    }
+
+    fn environment(&self) -> BTreeMap<OsString, OsString> {
+        let path = env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
+        let home = self.root.join("home").into_os_string();
+        let fixed = [
+            ("LANG", "C.UTF-8"),
+            ("TZ", "UTC"),
+            ("GIT_CONFIG_NOSYSTEM", "1"),
+            ("GIT_CONFIG_GLOBAL", "/dev/null"),
+        ];
+        fixed
+            .into_iter()
+            .map(|(name, value)| (name.into(), value.into()))
+            .chain([("PATH".into(), path), ("HOME".into(), home)])
+            .collect()
+    }
+}
+
+/// What a call finds on its standard input.
+enum Input {
+    Bytes(Vec<u8>),
+    /// Nothing, and no end either until the call has answered.
+    HeldOpen,
+}
+
+/// One run of an executable, described step by step and then [`run`](Call::run).
+#[must_use = "a call that is not run tests nothing"]
+pub(crate) struct Call<'a> {
+    workspace: &'a Workspace,
+    program: PathBuf,
+    args: Vec<OsString>,
+    tool: Option<String>,
+    input: Input,
+    env: BTreeMap<OsString, OsString>,
+    /// What may change on disk; `None` when nobody looks.
+    changing: Option<Vec<String>>,
+}
+
+impl Call<'_> {
+    /// Feeds these arguments as one JSON object on standard input.
+    pub(crate) fn arguments(self, arguments: &Value) -> Self {
+        self.input(arguments.to_string())
+    }
+
+    /// Feeds these bytes on standard input.
+    pub(crate) fn input(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.input = Input::Bytes(bytes.into());
+        self
+    }
+
+    /// Leaves standard input open and empty until the call has answered.
+    pub(crate) fn input_held_open(mut self) -> Self {
+        self.input = Input::HeldOpen;
+        self
+    }
+
+    /// Adds command line arguments.
+    pub(crate) fn flags<S: AsRef<OsStr>>(mut self, flags: &[S]) -> Self {
+        self.args
+            .extend(flags.iter().map(|f| f.as_ref().to_owned()));
+        self
+    }
+
+    pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
+        self.env.insert(name.into(), value.into());
+        self
+    }
+
+    /// Allows these names in the workspace, and what is below them, to change on disk.
+    pub(crate) fn changing(mut self, names: &[&str]) -> Self {
+        self.changing = Some(names.iter().map(|n| format!("ws/{n}")).collect());
+        self
+    }
+
+    /// Does not compare the file tree: for tests that change it themselves meanwhile, or that make very many calls.
+    pub(crate) fn unwatched(mut self) -> Self {
+        self.changing = None;
+        self
+    }
+
+    /// Lets `bash` run this script with the call as `"$@"`.
+    pub(crate) fn in_bash(mut self, script: &str) -> Self {
+        let inner = std::mem::replace(&mut self.program, "bash".into());
+        let mut args: Vec<OsString> = vec!["-c".into(), script.into(), "bash".into(), inner.into()];
+        args.append(&mut self.args);
+        self.args = args;
+        self
+    }
+
+    /// Runs the call to its end. Panics if it hangs, if it does not read its input, or if a file changed unexpectedly.
+    #[track_caller]
+    pub(crate) fn run(self) -> Answer {
+        let root = self.workspace.root.clone();
+        let before = self.changing.as_ref().map(|_| Tree::of(&root));
+        let changing = self.changing.clone().unwrap_or_default();
+        let answer = self.start().finish();
+        if let Err(e) = &answer.input_taken {
+            answer.fail(&format!("standard input was not read to its end: {e}"));
+        }
+        if let Some(before) = before {
+            let unexpected: Vec<_> = before
+                .changes(&Tree::of(&root))
+                .into_iter()
+                .filter(|c| !changing.iter().any(|name| c.is_at_or_below(name)))
+                .collect();
+            if !unexpected.is_empty() {
+                answer.fail(&format!("files changed unexpectedly: {unexpected:#?}"));
+            }
+        }
+        answer
+    }
+
+    /// The command, ready to be started by a test that needs other pipes than [`start`](Call::start) gives it.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(&self.args).current_dir(self.workspace.dir());
+        command.env_clear().envs(self.workspace.environment());
+        command.envs(&self.env);
+        if self.workspace.unprivileged {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        command
+    }
+
+    /// Starts the call and returns at once.
+    #[track_caller]
+    pub(crate) fn start(self) -> Running {
+        let mut command = self.command();
+        command.stdin(Stdio::piped());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let started = Instant::now();
+        let mut child = match command.spawn() {
+            Ok(child) => child,
+            Err(e) => panic!("cannot start {command:?}: {e}"),
+        };
+        let stdin = child.stdin.take().expect("piped");
+        let stdout = collect(child.stdout.take().expect("piped"));
+        let stderr = collect(child.stderr.take().expect("piped"));
+        let (shown_input, feeder) = match self.input {
+            Input::Bytes(bytes) => (bytes.clone(), Feeder::Writing(feed(stdin, bytes))),
+            Input::HeldOpen => (Vec::new(), Feeder::Holding(stdin)),
+        };
+        Running {
+            child,
+            started,
+            feeder,
+            stdout,
+            stderr,
+            command: format!("{command:?}"),
+            input: shown_input,
+            tool: self.tool,
+        }
+    }
+}
+
+/// Who holds the writing end of a child's standard input.
+enum Feeder {
+    Writing(JoinHandle<io::Result<()>>),
+    Holding(ChildStdin),
+}
+
+/// A call that has been started.
+pub(crate) struct Running {
+    child: Child,
+    started: Instant,
+    feeder: Feeder,
+    stdout: Receiver<Vec<u8>>,
+    stderr: Receiver<Vec<u8>>,
+    command: String,
+    input: Vec<u8>,
+    tool: Option<String>,
+}
+
+impl Running {
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ends the call as `kill -9` does and waits until it is gone.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().expect("a child of ours");
+        self.child.wait().expect("a child of ours");
+        if let Feeder::Writing(thread) = self.feeder {
+            drop(thread.join().expect("the feeding thread"));
+        }
+    }
+
+    /// Waits for the end, and kills the child if that does not come in time.
+    #[track_caller]
+    pub(crate) fn finish(mut self) -> Answer {
+        let deadline = self.started + Duration::from_secs(LIMIT_SECS);
+        let outputs = receive(&self.stdout, deadline)
+            .and_then(|out| Ok((out, receive(&self.stderr, deadline)?)))
+            .and_then(|(out, err)| Ok((out, err, wait(&mut self.child, deadline)?)));
+        let Ok((stdout, stderr, status)) = outputs else {
+            self.child.kill().expect("a child of ours");
+            let (command, input) = (self.command, answer::excerpt(&self.input));
+            panic!("no answer within {LIMIT_SECS} s, killed\ncommand: {command}\nstdin: {input}");
+        };
+        let elapsed = self.started.elapsed();
+        let input_taken = match self.feeder {
+            Feeder::Writing(thread) => thread.join().expect("the feeding thread"),
+            Feeder::Holding(stdin) => {
+                drop(stdin);
+                Ok(())
+            }
+        };
+        Answer {
+            status,
+            stdout,
+            stderr,
+            elapsed,
+            input_taken,
+            command: self.command,
+            input: self.input,
+            tool: self.tool,
+        }
+    }
+}
+
+/// The executable of this name, see the module's documentation.
+pub(crate) fn executable(name: &str) -> PathBuf {
+    if let Some(dir) = env::var_os("GEMINI_TOOLS_TEST_BIN_DIR") {
+        return Path::new(&dir).join(name);
+    }
+    match name {
+        "call_tool" => env!("CARGO_BIN_EXE_call_tool").into(),
+        "get_tools" => env!("CARGO_BIN_EXE_get_tools").into(),
+        other => panic!("this crate has no executable {other}"),
+    }
+}
+
+/// Whether file modes mean nothing to us.
+pub(crate) fn running_as_root() -> bool {
+    static ROOT: OnceLock<bool> = OnceLock::new();
+    *ROOT.get_or_init(|| {
+        let own = fs::metadata("/proc/self").expect("/proc is mounted");
+        own.uid() == 0
+    })
+}
+
+/// That many lines, counted from 0.
+pub(crate) fn lines(count: usize, line: impl FnMut(usize) -> String) -> String {
+    (0..count).map(line).collect()
+}
+
+/// Writes a file and the directories above it.
+pub(crate) fn write(path: &Path, content: &[u8]) {
+    make_parents(path);
+    if let Err(e) = fs::write(path, content) {
+        panic!("cannot write {}: {e}", path.display());
+    }
+}
+
+/// Makes a file that many seconds old.
+pub(crate) fn set_age(path: &Path, secs: u64) {
+    let then = SystemTime::now() - Duration::from_secs(secs);
+    let times = FileTimes::new().set_accessed(then).set_modified(then);
+    let file = File::open(path).expect("a file to age");
+    file.set_times(times).expect("its times");
+}
+
+pub(crate) fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, Permissions::from_mode(mode)).expect("a file's mode");
+}
+
+pub(crate) fn make_fifo(path: &Path) {
+    make_parents(path);
+    let run = Command::new("mkfifo").arg(path).status();
+    assert!(run.expect("mkfifo is installed").success());
+}
+
+fn make_parents(path: &Path) {
+    let parent = path.parent().expect("a path below the root");
+    fs::create_dir_all(parent).expect("the directories above");
+}
+
+fn give_away(path: &Path) {
+    lchown(path, Some(NOBODY), Some(NOBODY)).expect("root may give a file away");
+    let metadata = path.symlink_metadata().expect("a file just given away");
+    if metadata.is_dir() {
+        for entry in fs::read_dir(path).expect("a directory") {
+            give_away(&entry.expect("its entry").path());
+        }
+    }
+}
+
+fn text_of(path: &Path) -> String {
+    let text = path
+        .to_str()
+        .expect("a temporary directory with a UTF-8 name");
+    text.to_owned()
+}
+
+/// Feeds a child from a thread, since it may answer before it has read everything.
+fn feed(mut stdin: ChildStdin, bytes: Vec<u8>) -> JoinHandle<io::Result<()>> {
+    thread::spawn(move || stdin.write_all(&bytes))
+}
+
+/// Drains a pipe on a thread, since a child that fills one of two pipes waits until somebody reads it.
+fn collect(mut pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = channel();
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // A read that fails shows as what was read before it; a receiver that is gone has given up on this child.
+        drop(pipe.read_to_end(&mut bytes));
+        drop(sender.send(bytes));
+    });
+    receiver
+}
+
+fn receive(from: &Receiver<Vec<u8>>, deadline: Instant) -> Result<Vec<u8>, RecvTimeoutError> {
+    from.recv_timeout(deadline.saturating_duration_since(Instant::now()))
+}
+
+/// Waits for a child that has already closed its output.
+fn wait(child: &mut Child, deadline: Instant) -> Result<ExitStatus, RecvTimeoutError> {
+    loop {
+        if let Some(status) = child.try_wait().expect("a child of ours") {
+            return Ok(status);
+        }
+        if Instant::now() > deadline {
+            return Err(RecvTimeoutError::Timeout);
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}

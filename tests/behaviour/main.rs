@@ -1,0 +1,38 @@
+//! Behaviour, through the executables: a module per tool and per promise.
+//!
+//! One test binary, because each further one would be linked anew; a test below fails on a file that nobody declared.
+
+mod harness;
+
+mod answers;
+mod arguments;
+mod conformance;
+mod durability;
+mod explain;
+mod get_tools;
+mod glob;
+mod list_directory;
+mod paths;
+mod races;
+mod read_file;
+mod read_many_files;
+mod readme;
+mod replace;
+mod replace_properties;
+mod search_file_content;
+mod write_file;
+
+use std::fs;
+use std::path::Path;
+
+#[test]
+fn every_file_of_this_directory_is_declared() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/behaviour");
+    let main = fs::read_to_string(dir.join("main.rs")).expect("this file");
+    for entry in fs::read_dir(dir).expect("this directory") {
+        let path = entry.expect("its entry").path();
+        let name = path.file_stem().expect("a name").to_string_lossy();
+        let declared = name == "main" || main.contains(&format!("\nmod {name};\n"));
+        assert!(declared, "{} is not declared in main.rs", path.display());
+    }
+}

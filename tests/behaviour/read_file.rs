@@ -1,0 +1,370 @@
+//! `read_file`: windows, encodings, media, refusals.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use regex::Regex;
+use serde_json::json;
+
+use crate::answers::PNG_BASE64;
+use crate::harness::{Answer, Workspace, lines};
+
+fn read(ws: &Workspace, name: &str) -> Answer {
+    ws.call("read_file", &json!({"absolute_path": ws.path(name)}))
+}
+
+fn numbered(count: usize) -> String {
+    lines(count, |n| format!("line {}\n", n + 1))
+}
+
+fn utf16(text: &str, bytes: fn(u16) -> [u8; 2]) -> Vec<u8> {
+    text.encode_utf16().flat_map(bytes).collect()
+}
+
+fn utf32(text: &str, bytes: fn(u32) -> [u8; 4]) -> Vec<u8> {
+    text.chars().flat_map(|c| bytes(c.into())).collect()
+}
+
+#[test]
+fn shows_a_whole_file_as_it_is() {
+    for text in [
+        "one\ntwo\n",
+        "one\ntwo",
+        "one\r\ntwo\r\n",
+        "mixed\nlines\r\nhere\rend",
+        "\n\n\n",
+        " ",
+    ] {
+        let ws = Workspace::new().file("a.txt", text);
+        assert_eq!(read(&ws, "a.txt").output(), text);
+    }
+}
+
+#[test]
+fn says_that_a_file_is_empty() {
+    let ws = Workspace::new().file("a.txt", "");
+    let answer = read(&ws, "a.txt");
+    answer.must_say(&answer.output().to_lowercase(), &["empty"]);
+}
+
+#[test]
+fn names_the_range_the_total_and_the_next_offset() {
+    let ws = Workspace::new().file("a.txt", numbered(100));
+    let arguments = json!({"absolute_path": ws.path("a.txt"), "offset": 10, "limit": 5});
+    let answer = ws.call("read_file", &arguments);
+    let output = answer.output();
+    answer.must_say(
+        &output,
+        &["line 11\nline 12\nline 13\nline 14\nline 15\n", "100"],
+    );
+    assert!(
+        !output.contains("line 10\n") && !output.contains("line 16"),
+        "{output}"
+    );
+    assert_eq!(next_offset(&output), Some(15), "{output}");
+}
+
+#[test]
+fn line_range_counts_from_one_and_includes_its_end() {
+    let ws = Workspace::new().file("a.txt", numbered(100));
+    let arguments = json!({"absolute_path": ws.path("a.txt"), "start_line": 3, "end_line": 4});
+    let answer = ws.call("read_file", &arguments);
+    let output = answer.output();
+    answer.must_say(&output, &["line 3\nline 4\n"]);
+    assert!(
+        !output.contains("line 2\n") && !output.contains("line 5"),
+        "{output}"
+    );
+}
+
+#[test]
+fn line_range_that_ends_before_it_begins_is_refused() {
+    let ws = Workspace::new().file("a.txt", numbered(10));
+    for (start, end) in [(5, 4), (0, 3)] {
+        let arguments =
+            json!({"absolute_path": ws.path("a.txt"), "start_line": start, "end_line": end});
+        ws.call("read_file", &arguments)
+            .error("invalid_tool_params", 2);
+    }
+}
+
+#[test]
+fn offset_beyond_the_end_says_how_long_the_file_is() {
+    let ws = Workspace::new().file("a.txt", numbered(10));
+    let answer = ws.call(
+        "read_file",
+        &json!({"absolute_path": ws.path("a.txt"), "offset": 500}),
+    );
+    answer.must_say(answer.text(), &["10"]);
+}
+
+#[test]
+fn shows_two_thousand_lines_unless_asked_for_more() {
+    let ws = Workspace::new().file("a.txt", numbered(2500));
+    let answer = read(&ws, "a.txt");
+    let output = answer.output();
+    answer.must_say(&output, &["line 2000\n", "2500"]);
+    assert!(!output.contains("line 2001\n"));
+    assert_eq!(next_offset(&output), Some(2000));
+    let arguments = json!({"absolute_path": ws.path("a.txt"), "offset": 0, "limit": 2500});
+    let answer = ws.call("read_file", &arguments);
+    answer.must_say(&answer.output(), &["line 2001\n", "line 2500"]);
+}
+
+#[test]
+fn cuts_lines_over_two_thousand_characters_and_says_so() {
+    let long = "é".repeat(3000);
+    let ws = Workspace::new().file("a.txt", format!("first\n{long}\nlast\n"));
+    let answer = read(&ws, "a.txt");
+    let output = answer.output();
+    answer.must_say(&output, &["first\n", &"é".repeat(2000), "last"]);
+    assert!(!output.contains(&"é".repeat(2001)), "{output}");
+    assert!(output.to_lowercase().contains("truncated"), "{output}");
+    let exact = "x".repeat(2000) + "\n";
+    let ws = Workspace::new().file("a.txt", &exact);
+    assert_eq!(read(&ws, "a.txt").output(), exact);
+}
+
+#[test]
+fn following_the_next_offset_gives_the_whole_file() {
+    let text = lines(6000, |n| format!("{n} {}\n", "lorem ipsum ".repeat(n % 30)));
+    let known: HashSet<&str> = text.lines().collect();
+    let ws = Workspace::new().file("a.txt", &text);
+    let mut offset = 0;
+    let mut whole = String::new();
+    for _ in 0..100 {
+        let arguments = json!({"absolute_path": ws.path("a.txt"), "offset": offset});
+        let answer = ws.call("read_file", &arguments);
+        let output = answer.output();
+        for line in output.lines().filter(|line| known.contains(line)) {
+            whole += line;
+            whole.push('\n');
+        }
+        match next_offset(&output) {
+            Some(next) if next > offset => offset = next,
+            Some(next) => answer.fail(&format!("offset {next} after offset {offset}")),
+            None => break,
+        }
+    }
+    assert_eq!(whole.len(), text.len());
+    assert!(whole == text);
+}
+
+#[test]
+fn no_answer_is_longer_than_its_limit() {
+    let line = "x".repeat(1900) + "\n";
+    let ws = Workspace::new().file("a.txt", line.repeat(2000));
+    let output = read(&ws, "a.txt").output();
+    assert!(
+        output.chars().count() < 402_000,
+        "{} characters",
+        output.chars().count()
+    );
+    let next = next_offset(&output).expect("a next offset");
+    assert!((150..=211).contains(&next), "{next}");
+}
+
+/// The offset that a note names for the next call.
+fn next_offset(output: &str) -> Option<usize> {
+    let pattern = Regex::new(r#"(?i)offset["`']?\s*[:=]?\s*(?:of |to )?(\d+)"#).expect("a pattern");
+    let found = pattern.captures_iter(output).last()?;
+    found[1].parse().ok()
+}
+
+#[test]
+fn decodes_unicode_by_its_byte_order_mark() {
+    let text = "Größe: 5 µm 👋\nnächste Zeile\n";
+    let marked = format!("\u{feff}{text}");
+    for (name, bytes) in [
+        ("UTF-8", marked.clone().into_bytes()),
+        ("UTF-16LE", utf16(&marked, u16::to_le_bytes)),
+        ("UTF-16BE", utf16(&marked, u16::to_be_bytes)),
+        ("UTF-32LE", utf32(&marked, u32::to_le_bytes)),
+        ("UTF-32BE", utf32(&marked, u32::to_be_bytes)),
+    ] {
+        let ws = Workspace::new().file("a.txt", bytes);
+        let answer = read(&ws, "a.txt");
+        answer.must_say(&answer.output(), &[text]);
+        assert!(
+            !answer.output().contains('\u{feff}'),
+            "{name}: the mark is no part of the text"
+        );
+    }
+}
+
+#[test]
+fn decodes_legacy_text_and_names_its_encoding() {
+    // "Übergröße – naïve café, façade" in windows-1252, long enough to be told apart.
+    let bytes = b"\xdcbergr\xf6\xdfe \x96 na\xefve caf\xe9, fa\xe7ade \x80 5\n".repeat(5);
+    let ws = Workspace::new().file("a.txt", bytes);
+    let answer = read(&ws, "a.txt");
+    let output = answer.output();
+    answer.must_say(&output, &["Übergröße – naïve café, façade € 5\n"]);
+    answer.must_say(&output.to_lowercase(), &["[", "1252"]);
+}
+
+#[test]
+fn images_documents_sound_and_film_come_as_data() {
+    let png = STANDARD.decode(PNG_BASE64).expect("base64");
+    let cases: [(&str, Vec<u8>, &str); 9] = [
+        ("a.png", png.clone(), "image/png"),
+        ("a.jpg", b"\xff\xd8\xff\xe0\0\x10JFIF\0\x01\x01\0\0\x01\0\x01\0\0\xff\xd9".to_vec(), "image/jpeg"),
+        ("a.gif", b"GIF89a\x01\0\x01\0\0\0\0;".to_vec(), "image/gif"),
+        ("a.webp", b"RIFF\x1a\0\0\0WEBPVP8L\x0d\0\0\0\x2f\0\0\0\x10\x07\x10\x11\x11\x88\x88\xfe\x07\0".to_vec(), "image/webp"),
+        ("a.pdf", b"%PDF-1.4\n1 0 obj\n<< >>\nendobj\n%%EOF\n".to_vec(), "application/pdf"),
+        ("a.mp3", b"ID3\x04\0\0\0\0\0\x0a\0\0\0\0\0\0\0\0\0\0\xff\xfb\x90\0".to_vec(), "audio/mp"),
+        ("a.wav", b"RIFF\x24\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x44\xac\0\0\x88\x58\x01\0\x02\0\x10\0data\0\0\0\0".to_vec(), "audio/"),
+        ("a.mp4", b"\0\0\0\x18ftypmp42\0\0\0\0mp42isom\0\0\0\x08mdat".to_vec(), "video/mp4"),
+        ("named-wrongly.txt", png, "image/png"),
+    ];
+    for (name, bytes, mime) in cases {
+        let ws = Workspace::new().file(name, &bytes);
+        let answer = read(&ws, name);
+        answer.must_say(&answer.output(), &[mime]);
+        let parts = answer.function_response().parts;
+        assert_eq!(parts.len(), 1, "{name}");
+        let data = &parts[0].inline_data;
+        assert!(
+            data.mime_type.starts_with(mime),
+            "{name}: {}",
+            data.mime_type
+        );
+        assert_eq!(
+            STANDARD.decode(&data.data).expect("base64"),
+            bytes,
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn text_is_text_whatever_its_name() {
+    let text = "just text\n";
+    for name in [
+        "a.dat",
+        "a.bin",
+        "a.o",
+        "a.svg",
+        "a.ts",
+        "noext",
+        "a.unknown",
+        ".hidden",
+    ] {
+        let ws = Workspace::new().file(name, text);
+        assert_eq!(read(&ws, name).output(), text, "{name}");
+    }
+    let ws = Workspace::new().file("a.png", text);
+    let answer = read(&ws, "a.png");
+    answer.must_say(&answer.output(), &["just text"]);
+}
+
+#[test]
+fn other_binary_files_are_refused_by_name() {
+    let elf = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\x3e\0".to_vec();
+    let zeros = vec![0; 1000];
+    for (name, bytes) in [
+        ("prog", elf),
+        ("blob.xyz", zeros),
+        ("late", [vec![b'a'; 3000], vec![0; 100]].concat()),
+    ] {
+        let ws = Workspace::new().file(name, bytes);
+        let answer = read(&ws, name);
+        let text = answer.text();
+        assert!(
+            text.contains(name) && text.to_lowercase().contains("binary"),
+            "{text}"
+        );
+        assert!(answer.function_response().parts.is_empty());
+    }
+}
+
+#[test]
+fn too_large_media_are_refused() {
+    let ws = Workspace::new().file("a.png", STANDARD.decode(PNG_BASE64).expect("base64"));
+    let file = std::fs::File::options()
+        .write(true)
+        .open(ws.path("a.png"))
+        .expect("the image");
+    file.set_len(21 * 1024 * 1024).expect("its length");
+    let answer = read(&ws, "a.png");
+    let message = answer.error("file_too_large", 1);
+    answer.must_say(&message, &["a.png", "20"]);
+}
+
+#[test]
+fn directory_is_refused_with_what_to_do_instead() {
+    let ws = Workspace::new().file("d/a.txt", "");
+    let answer = read(&ws, "d");
+    let message = answer.error("target_is_directory", 1);
+    answer.must_say(&message, &["list_directory"]);
+}
+
+#[test]
+fn window_of_a_huge_file_neither_loads_nor_walks_it() {
+    let ws = Workspace::new().file("huge.txt", numbered(200_000));
+    let file = std::fs::File::options()
+        .write(true)
+        .open(ws.path("huge.txt"))
+        .expect("the file");
+    file.set_len(5 << 30).expect("its length");
+    let path = ws.path("huge.txt");
+    let arguments = json!({"absolute_path": path, "offset": 100_000, "limit": 3});
+    let call = ws.tool("read_file").arguments(&arguments);
+    // The address space has room for the program, not for the file.
+    let answer = call.in_bash("ulimit -v 1000000; exec \"$@\"").run();
+    answer.must_say(
+        &answer.output(),
+        &["line 100001\nline 100002\nline 100003\n"],
+    );
+    assert!(
+        answer.elapsed < Duration::from_secs(5),
+        "{:?}",
+        answer.elapsed
+    );
+}
+
+#[test]
+fn file_of_five_gibibytes_of_zeros_is_refused_quickly() {
+    let ws = Workspace::new().sparse("zeros", 5 << 30);
+    let answer = read(&ws, "zeros");
+    answer.must_say(answer.text(), &["zeros"]);
+    assert!(
+        answer.elapsed < Duration::from_secs(5),
+        "{:?}",
+        answer.elapsed
+    );
+}
+
+#[test]
+fn line_without_an_end_is_cut_in_bounded_memory() {
+    let ws = Workspace::new().file("line.txt", "x".repeat(50 << 20));
+    let call = ws
+        .tool("read_file")
+        .arguments(&json!({"absolute_path": ws.path("line.txt")}));
+    let answer = call.in_bash("ulimit -v 1000000; exec \"$@\"").run();
+    let output = answer.output();
+    assert!(output.len() < 5000, "{} bytes", output.len());
+    answer.must_say(&output, &[&"x".repeat(2000)]);
+}
+
+#[test]
+fn total_is_counted_when_asked_for() {
+    let ws = Workspace::new().file("a.txt", numbered(30_000));
+    let arguments =
+        json!({"absolute_path": ws.path("a.txt"), "offset": 3, "limit": 2, "count_lines": true});
+    let answer = ws.call("read_file", &arguments);
+    let output = answer.output().replace(',', "");
+    answer.must_say(&output, &["line 4\nline 5\n", "30000"]);
+}
+
+#[test]
+fn ignored_by_gemini_is_closed() {
+    let ws = Workspace::new()
+        .file(".geminiignore", "*.key\n")
+        .file("a.key", "hidden by pattern\n");
+    let answer = read(&ws, "a.key");
+    let failure = answer.failure();
+    answer.must_say(&failure.message, &[".geminiignore"]);
+}

@@ -1,0 +1,170 @@
+//! `read_many_files`: what is taken, what is left out and said to be.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use crate::answers::PNG_BASE64;
+use crate::harness::{Answer, Workspace};
+
+fn tree() -> Workspace {
+    Workspace::new()
+        .file("README.md", "# Readme\n")
+        .file("docs/one.md", "# One\n")
+        .file("docs/deep/two.md", "# Two\n")
+        .file("src/a.ts", "let a;\n")
+        .file("node_modules/x/i.js", "x\n")
+        .file("dist/o.js", "o\n")
+}
+
+fn read(ws: &Workspace, arguments: &Value) -> Answer {
+    ws.call("read_many_files", arguments)
+}
+
+/// The files that are shown, relative to the workspace.
+fn shown(ws: &Workspace, answer: &Answer) -> Vec<String> {
+    let root = format!("{}/", ws.dir().display());
+    let output = answer.output();
+    let headings = output
+        .lines()
+        .filter_map(|l| l.strip_prefix("--- ")?.strip_suffix(" ---"));
+    let files = headings.filter(|h| *h != "End of content");
+    files
+        .map(|f| f.strip_prefix(&root).unwrap_or(f).to_owned())
+        .collect()
+}
+
+#[test]
+fn files_directories_and_patterns_are_taken() {
+    let ws = tree();
+    for (paths, files) in [
+        (
+            json!(["src/a.ts", "README.md"]),
+            vec!["README.md", "src/a.ts"],
+        ),
+        (json!(["docs"]), vec!["docs/deep/two.md", "docs/one.md"]),
+        (
+            json!(["**/*.md"]),
+            vec!["README.md", "docs/deep/two.md", "docs/one.md"],
+        ),
+        (json!([ws.path("src/a.ts")]), vec!["src/a.ts"]),
+    ] {
+        let answer = read(&ws, &json!({"paths": paths}));
+        let mut got = shown(&ws, &answer);
+        got.sort();
+        assert_eq!(got, files, "{paths}");
+        assert!(
+            answer
+                .output()
+                .trim_end()
+                .ends_with("--- End of content ---")
+        );
+    }
+}
+
+#[test]
+fn exclude_and_include_change_the_choice() {
+    let ws = tree();
+    let answer = read(
+        &ws,
+        &json!({"paths": ["**/*.md"], "exclude": ["docs/deep/**"]}),
+    );
+    assert_eq!(shown(&ws, &answer), ["README.md", "docs/one.md"]);
+    let answer = read(
+        &ws,
+        &json!({"paths": ["docs/*.md"], "include": ["src/*.ts"]}),
+    );
+    assert_eq!(shown(&ws, &answer), ["docs/one.md", "src/a.ts"]);
+}
+
+#[test]
+fn default_excludes_can_be_switched_off() {
+    let ws = tree();
+    let answer = read(&ws, &json!({"paths": ["**/*.js"]}));
+    assert!(shown_or_nothing(&ws, &answer).is_empty());
+    let answer = read(
+        &ws,
+        &json!({"paths": ["**/*.js"], "useDefaultExcludes": false}),
+    );
+    assert!(shown(&ws, &answer).contains(&"dist/o.js".to_owned()));
+}
+
+fn shown_or_nothing(ws: &Workspace, answer: &Answer) -> Vec<String> {
+    if answer.status() == 0 {
+        shown(ws, answer)
+    } else {
+        Vec::new()
+    }
+}
+
+#[test]
+fn images_come_only_when_asked_for() {
+    let png = STANDARD.decode(PNG_BASE64).expect("base64");
+    let ws = Workspace::new()
+        .file("img/dot.png", png)
+        .file("img/t.txt", "text\n");
+    for (paths, parts) in [
+        (json!(["img/*"]), 0),
+        (json!(["img/*.png"]), 1),
+        (json!(["img/dot.png"]), 1),
+    ] {
+        let answer = read(&ws, &json!({"paths": paths}));
+        answer.output();
+        assert_eq!(answer.function_response().parts.len(), parts, "{paths}");
+    }
+}
+
+#[test]
+fn what_was_skipped_is_named() {
+    let ws = Workspace::new()
+        .file("data/a.txt", "text\n")
+        .file("data/blob", b"\0\x01\x02\xff");
+    let answer = read(&ws, &json!({"paths": ["data/*"]}));
+    answer.must_say(&answer.output(), &["text\n", "blob"]);
+    let answer = read(&ws, &json!({"paths": ["data/a.txt", "data/missing.txt"]}));
+    answer.must_say(&answer.output(), &["text\n", "missing.txt"]);
+}
+
+#[test]
+fn paths_outside_are_left_out() {
+    let ws = tree().outside("secret.txt", "SECRET-OUTSIDE-LINE");
+    let outside = ws.outside_path("secret.txt");
+    let answer = read(
+        &ws,
+        &json!({"paths": ["../out/secret.txt", outside, "README.md"]}),
+    );
+    let output = answer.output();
+    answer.must_say(&output, &["# Readme"]);
+    assert!(!output.contains("SECRET-OUTSIDE-LINE"), "{output}");
+}
+
+#[test]
+fn total_is_limited_and_says_what_is_missing() {
+    let text = "x".repeat(1000) + "\n";
+    let ws = (0..60).fold(Workspace::new(), |ws, n| {
+        ws.file(format!("f{n:02}.txt"), text.repeat(20))
+    });
+    let answer = read(&ws, &json!({"paths": ["*.txt"]}));
+    let output = answer.output();
+    assert!(
+        output.chars().count() < 410_000,
+        "{}",
+        output.chars().count()
+    );
+    let last = shown(&ws, &answer).contains(&"f59.txt".to_owned());
+    assert!(!last || output.contains("truncated"));
+    answer.must_say(&output, &["f59.txt"]);
+}
+
+#[test]
+fn no_file_is_a_success_that_says_so_or_an_error() {
+    let answer = read(&tree(), &json!({"paths": ["nothing/*.here"]}));
+    answer.must_say(answer.text(), &["No files"]);
+}
+
+#[test]
+fn empty_list_is_refused() {
+    let answer = read(&tree(), &json!({"paths": []}));
+    let message = answer.error("invalid_tool_params", 2);
+    answer.must_say(&message, &["paths"]);
+}

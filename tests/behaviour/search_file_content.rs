@@ -1,0 +1,350 @@
+//! `search_file_content`: expressions, filters, encodings, forms of the answer.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Answer, Workspace, lines};
+
+fn tree() -> Workspace {
+    Workspace::new()
+        .file(
+            "src/a.ts",
+            "import fs;\nfunction loadUser(id) {\n  return id;\n}\n",
+        )
+        .file("src/b.js", "const LOADUSER = 1;\nlog(LOADUSER);\n")
+        .file("doc/read.md", "How to loaduser quickly.\n")
+        .file("empty.txt", "")
+}
+
+fn search(ws: &Workspace, arguments: &Value) -> Answer {
+    ws.call("search_file_content", arguments)
+}
+
+/// `file:line` of every match, in the order of the answer.
+fn matches(answer: &Answer) -> Vec<String> {
+    let mut file = String::new();
+    let mut found = Vec::new();
+    for line in answer.output().lines() {
+        if let Some(name) = line.strip_prefix("File: ") {
+            name.clone_into(&mut file);
+        } else if let Some((number, _)) = line.strip_prefix('L').and_then(|l| l.split_once(": "))
+            && number.bytes().all(|b| b.is_ascii_digit())
+        {
+            found.push(format!("{file}:{number}"));
+        }
+    }
+    found
+}
+
+fn sorted(answer: &Answer) -> Vec<String> {
+    let mut found = matches(answer);
+    found.sort();
+    found
+}
+
+#[test]
+fn answer_has_the_known_form() {
+    let answer = search(&tree(), &json!({"pattern": "return"}));
+    let output = answer.output();
+    assert!(output.starts_with("Found 1 match"), "{output}");
+    answer.must_say(
+        &output,
+        &[
+            "pattern \"return\"",
+            "\n---\nFile: src/a.ts\nL3: ",
+            "return id;",
+            "\n---",
+        ],
+    );
+}
+
+#[test]
+fn case_matters_only_when_asked_for() {
+    let ws = tree();
+    let all = sorted(&search(&ws, &json!({"pattern": "loaduser"})));
+    assert_eq!(
+        all,
+        ["doc/read.md:1", "src/a.ts:2", "src/b.js:1", "src/b.js:2"]
+    );
+    let some = sorted(&search(
+        &ws,
+        &json!({"pattern": "loadUser", "case_sensitive": true}),
+    ));
+    assert_eq!(some, ["src/a.ts:2"]);
+}
+
+#[test]
+fn include_and_exclude_choose_files() {
+    let ws = tree();
+    for (arguments, files) in [
+        (
+            json!({"pattern": "loaduser", "include": "*.ts"}),
+            vec!["src/a.ts:2"],
+        ),
+        (
+            json!({"pattern": "loaduser", "include": "**/*.{ts,md}"}),
+            vec!["doc/read.md:1", "src/a.ts:2"],
+        ),
+        (
+            json!({"pattern": "loaduser", "include": "*.ts,*.md"}),
+            vec!["doc/read.md:1", "src/a.ts:2"],
+        ),
+        (
+            json!({"pattern": "loaduser", "include": "src/**"}),
+            vec!["src/a.ts:2", "src/b.js:1", "src/b.js:2"],
+        ),
+    ] {
+        assert_eq!(sorted(&search(&ws, &arguments)), files, "{arguments}");
+    }
+    // An expression over paths in current Gemini CLI; one that is a plain name means the same as a glob.
+    let answer = search(
+        &ws,
+        &json!({"pattern": "loaduser", "exclude_pattern": "LOADUSER"}),
+    );
+    answer.function_response();
+}
+
+#[test]
+fn fixed_strings_are_no_expression() {
+    let ws = Workspace::new().file("a.txt", "a.b\naxb\n(x\n");
+    let found = matches(&search(
+        &ws,
+        &json!({"pattern": "a.b", "fixed_strings": true}),
+    ));
+    assert_eq!(found, ["a.txt:1"]);
+    let found = matches(&search(
+        &ws,
+        &json!({"pattern": "(x", "fixed_strings": true}),
+    ));
+    assert_eq!(found, ["a.txt:3"]);
+}
+
+#[test]
+fn names_only_gives_names() {
+    let answer = search(&tree(), &json!({"pattern": "loaduser", "names_only": true}));
+    let output = answer.output();
+    answer.must_say(&output, &["src/a.ts", "src/b.js", "doc/read.md"]);
+    assert!(!output.contains("function"), "{output}");
+}
+
+#[test]
+fn context_lines_are_shown_around() {
+    let ws = tree();
+    let answer = search(&ws, &json!({"pattern": "return", "context": 1}));
+    answer.must_say(&answer.output(), &["function loadUser", "return id", "}"]);
+    let answer = search(&ws, &json!({"pattern": "return", "before": 1}));
+    assert!(answer.output().contains("function loadUser"));
+    let answer = search(&ws, &json!({"pattern": "function", "after": 1}));
+    answer.must_say(&answer.output(), &["return id"]);
+    assert!(!answer.output().contains("import fs"));
+}
+
+#[test]
+fn matches_can_be_limited() {
+    let text = lines(50, |n| format!("needle {n}\n"));
+    let ws = Workspace::new().file("a.txt", &text).file("b.txt", &text);
+    let per_file = search(
+        &ws,
+        &json!({"pattern": "needle", "max_matches_per_file": 3}),
+    );
+    assert_eq!(matches(&per_file).len(), 6);
+    let total = search(&ws, &json!({"pattern": "needle", "total_max_matches": 7}));
+    assert_eq!(matches(&total).len(), 7);
+    assert!(
+        total.output().to_lowercase().contains("limit"),
+        "{}",
+        total.output()
+    );
+}
+
+#[test]
+fn look_around_and_back_references_work() {
+    let ws = Workspace::new().file("a.txt", "foobar\nfoobaz\nabab\nabac\n");
+    for (pattern, lines) in [
+        ("foo(?=bar)", vec!["a.txt:1"]),
+        ("foo(?!bar)", vec!["a.txt:2"]),
+        ("(?<=foo)baz", vec!["a.txt:2"]),
+        (r"(ab)\1", vec!["a.txt:3"]),
+    ] {
+        assert_eq!(
+            matches(&search(&ws, &json!({"pattern": pattern}))),
+            lines,
+            "{pattern}"
+        );
+    }
+}
+
+#[test]
+fn backtracking_is_bounded() {
+    let ws = Workspace::new().file("a.txt", format!("{}b\n", "a".repeat(200)));
+    let answer = search(&ws, &json!({"pattern": r"(a+)+(?=c)$|(x)\2"}));
+    answer.function_response();
+    assert!(answer.elapsed.as_secs() < 15, "{:?}", answer.elapsed);
+}
+
+#[test]
+fn bad_pattern_is_explained() {
+    for pattern in ["foo(", "[", "*a", "a{2,1}", "(?P<n>"] {
+        let answer = search(&tree(), &json!({"pattern": pattern}));
+        let message = answer.error("invalid_tool_params", 2);
+        answer.must_say(&message, &[pattern]);
+    }
+}
+
+#[test]
+fn pattern_that_is_too_large_is_refused_in_words() {
+    let answer = search(&tree(), &json!({"pattern": "(a{1000}){1000}"}));
+    answer.function_response();
+    let nested = "(".repeat(5000) + &")".repeat(5000);
+    search(&tree(), &json!({"pattern": nested})).function_response();
+}
+
+#[test]
+fn binary_files_are_not_shown() {
+    let ws = Workspace::new()
+        .file("a.txt", "needle one\n")
+        .file("blob", b"needle\0\xff\xfe\nneedle\n");
+    let answer = search(&ws, &json!({"pattern": "needle"}));
+    assert_eq!(matches(&answer), ["a.txt:1"]);
+    assert!(!answer.output().contains('\0'));
+}
+
+#[test]
+fn huge_sparse_file_does_not_hold_a_search_up() {
+    let ws = Workspace::new()
+        .sparse("zeros", 5 << 30)
+        .file("a.txt", "needle\n");
+    let answer = search(&ws, &json!({"pattern": "needle"}));
+    assert_eq!(matches(&answer), ["a.txt:1"]);
+    assert!(answer.elapsed.as_secs() < 5, "{:?}", answer.elapsed);
+}
+
+#[test]
+fn long_lines_are_cut_around_the_match() {
+    let line = format!("{}needle{}\n", "x".repeat(100_000), "y".repeat(100_000));
+    let ws = Workspace::new().file("a.txt", line);
+    let answer = search(&ws, &json!({"pattern": "needle"}));
+    let output = answer.output();
+    assert!(output.len() < 6000, "{} bytes", output.len());
+    answer.must_say(&output, &["xneedley", "L1: "]);
+}
+
+#[test]
+fn encodings_are_searched_as_they_are_read() {
+    let utf16 = |bytes: fn(u16) -> [u8; 2]| -> Vec<u8> {
+        "\u{feff}eins\nGröße\n"
+            .encode_utf16()
+            .flat_map(bytes)
+            .collect()
+    };
+    let legacy = b"na\xefve caf\xe9 fa\xe7ade \xdcbung\nGr\xf6\xdfe\n";
+    let ws = Workspace::new()
+        .file("le.txt", utf16(u16::to_le_bytes))
+        .file("be.txt", utf16(u16::to_be_bytes))
+        .file("bom.txt", "\u{feff}eins\nGröße\n")
+        .file("latin.txt", legacy);
+    let answer = search(&ws, &json!({"pattern": "Größe"}));
+    assert_eq!(
+        sorted(&answer),
+        ["be.txt:2", "bom.txt:2", "latin.txt:2", "le.txt:2"]
+    );
+    let first = search(&ws, &json!({"pattern": "^eins$"}));
+    assert_eq!(sorted(&first), ["be.txt:1", "bom.txt:1", "le.txt:1"]);
+}
+
+#[test]
+fn carriage_return_is_no_part_of_a_line() {
+    let ws = Workspace::new().file("a.txt", "the end\r\nnot the end here\r\nend\r\n");
+    assert_eq!(
+        matches(&search(&ws, &json!({"pattern": "end$"}))),
+        ["a.txt:1", "a.txt:3"]
+    );
+}
+
+#[test]
+fn ignore_rules_of_every_kind_hold() {
+    let ws = Workspace::new()
+        .git()
+        .file(".gitignore", "*.log\nbuild/\n")
+        .file(".geminiignore", "vault/\n")
+        .file(".git/info/exclude", "excluded.txt\n")
+        .file("sub/.gitignore", "*.gen\n!keep.gen\n")
+        .file("a.log", "needle\n")
+        .file("build/x.txt", "needle\n")
+        .file("vault/x.txt", "needle\n")
+        .file("excluded.txt", "needle\n")
+        .file("sub/x.gen", "needle\n")
+        .file("sub/keep.gen", "needle\n")
+        .file("x.gen", "needle\n")
+        .file(".hidden/x.txt", "needle\n");
+    let found = sorted(&search(&ws, &json!({"pattern": "needle"})));
+    assert_eq!(found, [".hidden/x.txt:1", "sub/keep.gen:1", "x.gen:1"]);
+    let below = sorted(&search(&ws, &json!({"pattern": "needle", "path": "sub"})));
+    assert!(
+        !below.is_empty() && below.iter().all(|m| m.contains("keep.gen")),
+        "{below:?}"
+    );
+    let all = sorted(&search(
+        &ws,
+        &json!({"pattern": "needle", "no_ignore": true}),
+    ));
+    assert!(
+        all.contains(&"a.log:1".to_owned()) && all.contains(&"build/x.txt:1".to_owned()),
+        "{all:?}"
+    );
+}
+
+#[test]
+fn rules_of_the_directories_above_hold() {
+    let ws = Workspace::new()
+        .git()
+        .file(".gitignore", "*.log\n")
+        .file("a/b/x.log", "needle\n")
+        .file("a/b/y.txt", "needle\n");
+    let answer = search(&ws, &json!({"pattern": "needle", "path": "a/b"}));
+    assert_eq!(matches(&answer).len(), 1);
+}
+
+#[test]
+fn a_single_file_can_be_searched() {
+    let answer = search(&tree(), &json!({"pattern": "loaduser", "path": "src/a.ts"}));
+    answer.must_say(&answer.output(), &["L2: "]);
+}
+
+#[test]
+fn no_match_is_a_success_that_says_so() {
+    let answer = search(&tree(), &json!({"pattern": "zebra"}));
+    answer.must_say(&answer.output(), &["No matches found", "zebra"]);
+}
+
+#[test]
+fn missing_directory_is_named() {
+    let answer = search(&tree(), &json!({"pattern": "x", "path": "none"}));
+    let message = answer.error("search_path_not_found", 1);
+    answer.must_say(&message, &["none"]);
+}
+
+#[test]
+fn order_is_the_same_every_time() {
+    let ws = (0..300).fold(Workspace::new(), |ws, n| {
+        ws.file(format!("{}/{n}.txt", n % 17), "needle\nneedle\n")
+    });
+    let arguments = json!({"pattern": "needle", "total_max_matches": 250});
+    let first = search(&ws, &arguments);
+    for _ in 0..5 {
+        assert_eq!(search(&ws, &arguments).stdout, first.stdout);
+    }
+}
+
+#[test]
+fn limit_of_twenty_thousand_is_said() {
+    let text = "n\n".repeat(3000);
+    let ws = (0..9).fold(Workspace::new(), |ws, n| ws.file(format!("{n}.txt"), &text));
+    let arguments = json!({"pattern": "n"});
+    let (first, second) = (search(&ws, &arguments), search(&ws, &arguments));
+    let output = first.output().replace(',', "");
+    first.must_say(&output, &["20000"]);
+    assert_eq!(
+        first.output().lines().next(),
+        second.output().lines().next()
+    );
+}
