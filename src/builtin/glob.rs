@@ -185,10 +185,11 @@ impl Finder<'_> {
 }
 
 impl Visitor for Finder<'_> {
+    fn wants(&self, path: &[u8], name_at: usize) -> bool {
+        self.call.set.matches(path, name_at)
+    }
+
     fn visit(&mut self, found: &Found<'_>) {
-        if !self.call.set.matches(found.path, found.name_at) {
-            return;
-        }
         match found.ignored {
             Some(Ignored::Git) => self.git += 1,
             Some(Ignored::Gemini) => self.gemini += 1,

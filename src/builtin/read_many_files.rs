@@ -140,10 +140,11 @@ struct Finder<'a> {
 }
 
 impl Visitor for Finder<'_> {
+    fn wants(&self, path: &[u8], name_at: usize) -> bool {
+        self.set.matches(path, name_at)
+    }
+
     fn visit(&mut self, found: &Found<'_>) {
-        if !self.set.matches(found.path, found.name_at) {
-            return;
-        }
         let place = self.place.join(Path::new(OsStr::from_bytes(found.path)));
         let is_file = match found.file_type {
             FileType::RegularFile => true,

@@ -311,13 +311,14 @@ impl<'a> Finder<'a> {
 }
 
 impl Visitor for Finder<'_> {
-    fn visit(&mut self, found: &Found<'_>) {
+    fn wants(&self, path: &[u8], name_at: usize) -> bool {
         let call = self.call;
-        if found.file_type != FileType::RegularFile
-            || self.failed.is_some()
-            || (!call.include.is_empty() && !call.include.matches(found.path, found.name_at))
-            || call.exclude.matches(found.path, found.name_at)
-        {
+        (call.include.is_empty() || call.include.matches(path, name_at))
+            && !call.exclude.matches(path, name_at)
+    }
+
+    fn visit(&mut self, found: &Found<'_>) {
+        if found.file_type != FileType::RegularFile || self.failed.is_some() {
             return;
         }
         if let Some(cutoff) = &self.cutoff

@@ -76,7 +76,11 @@ pub struct Found<'a> {
 
 /// What is done with the files; each worker has one of its own.
 pub trait Visitor: Send {
-    /// Takes a file.
+    /// Whether a file is of interest, by its path below the start and where its name begins.
+    /// Asked before ignore rules are.
+    fn wants(&self, path: &[u8], name_at: usize) -> bool;
+
+    /// Takes a file that is wanted.
     fn visit(&mut self, found: &Found<'_>);
 
     /// Is called when nothing is left to visit, still on the worker's own thread.
@@ -110,9 +114,11 @@ struct Files {
     ignored: Vec<Option<Ignored>>,
 }
 
+/// What the workers share. Each has a stack of its own, and gives from it when others wait.
 #[derive(Default)]
 struct Queue {
     tasks: Vec<Task>,
+    /// Workers that have tasks.
     busy: usize,
     stopped: bool,
     report: Report,
@@ -126,6 +132,8 @@ struct Shared<'a> {
     cancel: &'a Cancellation,
     queue: Mutex<Queue>,
     wake: Condvar,
+    /// How many workers wait for tasks.
+    waiting: AtomicUsize,
     ignored_left: AtomicUsize,
 }
 
@@ -149,46 +157,46 @@ pub fn walk<V: Visitor>(
     }
     let start = path.len();
     let scope = workspace.rules_above(place, options.respect);
+    let first = Task {
+        path,
+        scope,
+        ignored: None,
+        files: None,
+    };
     let shared = Shared {
         root: workspace.roots[place.root].dir.as_fd(),
         start,
         options,
         cancel,
         queue: Mutex::new(Queue {
-            tasks: vec![Task {
-                path,
-                scope,
-                ignored: None,
-                files: None,
-            }],
+            busy: 1,
             ..Queue::default()
         }),
         wake: Condvar::new(),
+        waiting: AtomicUsize::new(0),
         ignored_left: AtomicUsize::new(MAX_IGNORED_ENTRIES),
     };
     let visitors = std::thread::scope(|threads| {
         let mut helpers = Vec::new();
         let mut worker = Worker::new(&shared, make());
-        let mut alone = true;
-        while let Some(task) = shared.next() {
-            let waiting = worker.take(&task);
-            if alone && waiting >= TASKS_WORTH_A_HELPER {
-                alone = false;
+        worker.tasks.push(first);
+        while worker.step() {
+            if helpers.is_empty() && worker.tasks.len() >= TASKS_WORTH_A_HELPER {
                 for _ in 1..processors().min(MAX_WORKERS) {
-                    helpers.push(threads.spawn(|| {
-                        let mut worker = Worker::new(&shared, make());
-                        while let Some(task) = shared.next() {
-                            worker.take(&task);
-                        }
-                        worker.visitor.finish();
-                        worker.visitor
-                    }));
+                    shared.lock().busy += 1;
+                    helpers.push(threads.spawn(|| Worker::new(&shared, make()).work()));
                 }
+                worker.share();
             }
         }
         worker.visitor.finish();
         let mut visitors = vec![worker.visitor];
-        visitors.extend(helpers.into_iter().filter_map(|h| h.join().ok()));
+        for helper in helpers {
+            match helper.join() {
+                Ok(visitor) => visitors.push(visitor),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
         visitors
     });
     cancel.check()?;
@@ -216,8 +224,10 @@ impl Shared<'_> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Waits for a task of another worker; `None` when nobody has any more.
     fn next(&self) -> Option<Task> {
         let mut queue = self.lock();
+        queue.busy -= 1;
         loop {
             if queue.stopped {
                 return None;
@@ -231,23 +241,45 @@ impl Shared<'_> {
                 self.wake.notify_all();
                 return None;
             }
+            self.waiting.fetch_add(1, Ordering::Relaxed);
             queue = self
                 .wake
                 .wait(queue)
                 .unwrap_or_else(PoisonError::into_inner);
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
         }
+    }
+
+    /// Ends the walk for everybody.
+    fn stop(&self) {
+        self.lock().stopped = true;
+        self.wake.notify_all();
     }
 }
 
 struct Worker<'a, V> {
     shared: &'a Shared<'a>,
     visitor: V,
+    /// Its own tasks; the last is next.
+    tasks: Vec<Task>,
     /// Where the kernel puts directory entries.
     dents: Vec<u8>,
     /// Names of the directory at hand, each with its NUL.
     names: Vec<u8>,
     entries: Vec<(usize, FileType)>,
     path: Vec<u8>,
+    _alarm: Alarm<'a>,
+}
+
+/// Tells the others when a worker panics, so that they don't wait for it.
+struct Alarm<'a>(&'a Shared<'a>);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.stop();
+        }
+    }
 }
 
 impl<'a, V: Visitor> Worker<'a, V> {
@@ -255,28 +287,49 @@ impl<'a, V: Visitor> Worker<'a, V> {
         Self {
             shared,
             visitor,
+            tasks: Vec::new(),
             dents: Vec::with_capacity(64 * 1024),
             names: Vec::new(),
             entries: Vec::new(),
             path: Vec::new(),
+            _alarm: Alarm(shared),
         }
     }
 
-    /// Does a task; gives back how many wait.
-    fn take(&mut self, task: &Task) -> usize {
+    /// Works until nobody has anything to do.
+    fn work(mut self) -> V {
+        while self.step() {}
+        self.visitor.finish();
+        self.visitor
+    }
+
+    /// Does one task; says whether there was one.
+    fn step(&mut self) -> bool {
+        let Some(task) = self.tasks.pop().or_else(|| self.shared.next()) else {
+            return false;
+        };
         if self.shared.cancel.interruption().is_some() {
-            self.shared.lock().stopped = true;
-        } else if let Some(files) = &task.files {
-            self.visit_files(&task.path, files);
-        } else {
-            self.directory(task);
+            self.shared.stop();
+            return false;
         }
-        let mut queue = self.shared.lock();
-        queue.busy -= 1;
-        if queue.stopped || (queue.busy == 0 && queue.tasks.is_empty()) {
+        match &task.files {
+            Some(files) => self.visit_files(&task.path, files),
+            None => self.directory(&task),
+        }
+        if self.shared.waiting.load(Ordering::Relaxed) > 0 {
+            self.share();
+        }
+        true
+    }
+
+    /// Gives the older half of its tasks to others: those are nearest to the top, and so the
+    /// largest.
+    fn share(&mut self) {
+        let half = self.tasks.len() / 2;
+        if half > 0 {
+            self.shared.lock().tasks.extend(self.tasks.drain(..half));
             self.shared.wake.notify_all();
         }
-        queue.tasks.len()
     }
 
     fn directory(&mut self, task: &Task) {
@@ -338,6 +391,13 @@ impl<'a, V: Visitor> Worker<'a, V> {
             if is_dir && shared.options.never.contains(&name.to_bytes()) {
                 continue;
             }
+            if !is_dir
+                && !self
+                    .visitor
+                    .wants(&self.path[shared.start..], name_at - shared.start)
+            {
+                continue;
+            }
             let ignored = match task.ignored {
                 None if !scope.rules.is_empty() => scope.rules.ignored(&self.path, name_at, is_dir),
                 other => other,
@@ -369,13 +429,11 @@ impl<'a, V: Visitor> Worker<'a, V> {
         if files.types.len() > 2 * FILES_PER_TASK {
             files = Self::split(&task.path, scope, files, &mut directories);
         }
-        if !directories.is_empty() {
-            // The last one is taken first: with the order turned round, that is the first.
-            directories.reverse();
-            let mut queue = shared.lock();
-            queue.tasks.append(&mut directories);
-            drop(queue);
-            shared.wake.notify_all();
+        // The last one is taken first: with the order turned round, that is the first.
+        directories.reverse();
+        self.tasks.append(&mut directories);
+        if shared.waiting.load(Ordering::Relaxed) > 0 {
+            self.share();
         }
         self.visit_files(&task.path, &files);
     }
