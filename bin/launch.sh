@@ -1,0 +1,107 @@
+# Sourced by the launchers beside it: starts an executable of this checkout, and builds it first where that is needed.
+#
+# An executable counts as current if it is no older than Cargo.toml, Cargo.lock and build.rs. That costs four file
+# look-ups and no process at all, because a call of a tool takes about a millisecond altogether. Changed sources are not
+# noticed: `cargo build --release` is for those who change them.
+#
+# `launcher` must be the path of the launcher itself, not of a link to it.
+# shellcheck shell=sh disable=SC2154
+
+# launch NAME [ARGUMENT]...: becomes the executable NAME.
+launch() {
+    launch_name=$1
+    shift
+    # Not tidied up: the kernel follows `..` also where the directory is reached through a link.
+    launch_root=${launcher%/*}/..
+    case ${CARGO_TARGET_DIR:-} in
+        '') launch_target=$launch_root/target ;;
+        /*) launch_target=$CARGO_TARGET_DIR ;;
+        *) launch_target=$launch_root/$CARGO_TARGET_DIR ;;
+    esac
+    launch_executable=$launch_target/release/$launch_name
+    launch_is_current || launch_build "$@"
+    exec "$launch_executable" "$@"
+}
+
+launch_is_current() {
+    [ -x "$launch_executable" ] || return 1
+    for launch_file in Cargo.toml Cargo.lock build.rs; do
+        # Not in POSIX before 2024, but in every sh that is in use.
+        # shellcheck disable=SC3013
+        ! [ "$launch_root/$launch_file" -nt "$launch_executable" ] || return 1
+    done
+}
+
+# Builds everything once. Neither the caller's standard input nor its output is touched. Of several launchers at once,
+# cargo lets one build and the others wait.
+launch_build() {
+    launch_root=$(CDPATH='' cd -- "$launch_root" && pwd -P) || launch_fail "The checkout can't be entered." "$@"
+    launch_directory=$launch_target
+    launch_target=$(mkdir -p -- "$launch_directory" && CDPATH='' cd -- "$launch_directory" && pwd -P) 2>/dev/null ||
+        launch_fail "The directory $launch_directory can't be made." "$@"
+    launch_executable=$launch_target/release/$launch_name
+    launch_log=$launch_target/launch.log
+    launch_own_log=$launch_target/launch.$$.log
+
+    launch_cargo=$(command -v cargo) || launch_cargo=${CARGO_HOME:-${HOME:-}/.cargo}/bin/cargo
+    [ -x "$launch_cargo" ] ||
+        launch_fail "It must be built first, but cargo was not found: install Rust, or put cargo on the PATH." "$@"
+    : 2>/dev/null >"$launch_own_log" || launch_fail "The directory $launch_target can't be written to." "$@"
+
+    [ ! -t 2 ] || echo "$launch_name: building, this once; it takes a few minutes" >&2
+    (
+        # In the checkout, because the directory of the call could bring a toolchain and a configuration of its own.
+        cd -- "$launch_root" || exit 1
+        PATH=${PATH:+$PATH:}${launch_cargo%/*}
+        export PATH
+        unset CARGO_BUILD_TARGET
+        exec "$launch_cargo" build --release --locked --quiet --target-dir "$launch_target"
+    ) </dev/null >"$launch_own_log" 2>&1
+    launch_status=$?
+    launch_end=$(tail -n 20 "$launch_own_log")
+    mv -f -- "$launch_own_log" "$launch_log"
+    if [ "$launch_status" -ne 0 ]; then
+        launch_fail "The build failed (cargo ended with status $launch_status). The whole log is $launch_log" "$@"
+    elif ! [ -x "$launch_executable" ]; then
+        launch_fail "The build has not made $launch_executable. Its log is $launch_log" "$@"
+    fi
+    # Where cargo had nothing to do, the executable would count as old for ever.
+    launch_is_current || touch -c -- "$launch_executable" 2>/dev/null || :
+}
+
+# launch_fail MESSAGE [ARGUMENT]...: says why there is nothing to start, and ends.
+launch_fail() {
+    launch_message=$1
+    shift
+    printf '%s: %s\n' "$launch_name" "$launch_message" >&2
+    [ -z "${launch_end:-}" ] || printf '%s\n' "$launch_end" >&2
+    if [ "$launch_name" = call_tool ] && [ ! -t 1 ]; then
+        launch_answer "$@"
+    fi
+    exit 1
+}
+
+# launch_answer [ARGUMENT]...: answers as call_tool would, for a host that reads standard output.
+launch_answer() {
+    case ${1:-} in
+        -*) launch_tool= ;;
+        *) launch_tool=${1:-} ;;
+    esac
+    launch_reads=true
+    [ ! -t 0 ] || launch_reads=false
+    for launch_argument in "$@"; do
+        case $launch_argument in
+            -*) ;;
+            *=*) launch_reads=false ;;
+        esac
+    done
+    # A host fails whose arguments nobody reads; where they are on the command line, nothing may ever come.
+    ! "$launch_reads" || cat >/dev/null 2>&1 || :
+    printf '{"functionResponse":{"name":"%s","response":{"error":"%s","errorType":"execution_failed"}}}\n' \
+        "$(launch_escaped "$launch_tool")" "$(launch_escaped "$launch_message")"
+}
+
+# launch_escaped TEXT: as the inside of a JSON string.
+launch_escaped() {
+    printf '%s' "$1" | tr '[:cntrl:]' ' ' | sed 's/[\\"]/\\&/g'
+}

@@ -1,0 +1,391 @@
+"""The work that is measured, with the bars and goals that the project set itself.
+
+A Spec says what is measured and where the bar is; its `build` makes the commands once paths are known.
+"""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Callable, Optional
+
+import corpora as files
+import peers
+from measure import CannotRun, Command
+
+# Peak memory in MiB: bar, goal.
+SMALL_MEMORY = (8, 4)
+TREE_MEMORY = (40, 16)
+
+# Rounds: usually, with --quick.
+START = (150, 40)
+FAST = (60, 15)
+TREE = (21, 7)
+HUGE = (15, 5)
+
+FIRST_LINE, LAST_LINE = 1_000_000, 1_000_100
+GEMINI_RUNS = 3
+EXPORTS = r"EXPORT_SYMBOL(_GPL)?\("
+SUSPEND = r"\b[a-z]+_suspend_noirq\b"
+NEVER_FOUND = "no file holds this text, which is only read past 7f3a91"
+
+
+@dataclass
+class GeminiCall:
+    """The same job for one of Gemini CLI's classes."""
+
+    tool: str
+    arguments: dict
+    # File to copy and where to, before each execution.
+    restore: tuple = ()
+    in_process: bool = True
+
+
+@dataclass
+class Workload:
+    """Commands that do the same job."""
+
+    ours: Command
+    peer: Command
+    others: list = field(default_factory=list)
+    warm: Optional[Callable[[], None]] = None
+    # Compares one answer of ours with the peer's; returns what is wrong with it, or None.
+    check: Optional[Callable[[], Optional[str]]] = None
+    gemini: Optional[GeminiCall] = None
+
+    def commands(self):
+        return [self.ours, self.peer, *self.others]
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A row of the table of bars."""
+
+    name: str
+    title: str
+    peer: str
+    bar: float
+    goal: float
+    memory: tuple
+    rounds: tuple
+    corpora: tuple
+    build: Callable
+
+
+class Bench:
+    """Where everything is: corpora, our executables, the peers."""
+
+    def __init__(self, root, get_tools, call_tool, quick, env, say):
+        self.root = root
+        self.get_tools = get_tools
+        self.call_tool = call_tool
+        self.quick = quick
+        self.env = env
+        self.say = say
+        self.corpora = files.Corpora(root)
+        self.work = root / "work"
+        self.work.mkdir(parents=True, exist_ok=True)
+
+    def searcher(self, name):
+        return peers.search_tool(name, self.root, self.say)
+
+    def capture(self, command):
+        """stdout of one untimed run."""
+        if command.before:
+            command.before()
+        with open(command.stdin, "rb") as stdin:
+            done = subprocess.run(
+                [str(word) for word in command.argv], cwd=command.cwd, env=self.env, stdin=stdin, capture_output=True
+            )
+        if done.returncode != 0:
+            said = (done.stdout + done.stderr).decode(errors="replace").strip()
+            raise CannotRun(f"{command.label} ended with status {done.returncode}: {said[:400]}")
+        return done.stdout
+
+    def calls(self, tool, arguments, cwd, python_runs, python_arguments=None, before=None):
+        """Our call, and the same by the Python pair."""
+        ours = Command("call_tool", [self.call_tool, tool], cwd, self.stdin_file(tool, arguments), before=before)
+        python = Command(
+            "python pair",
+            [*peers.python_pair("call_tool.py"), tool],
+            cwd,
+            self.stdin_file(f"{tool}-python", python_arguments or arguments),
+            most_runs=python_runs,
+            before=before,
+        )
+        return ours, python
+
+    def stdin_file(self, name, arguments):
+        text = json.dumps(arguments)
+        mark = hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
+        path = self.work / f"{name}-{mark}.json"
+        path.write_text(text)
+        return path
+
+
+def output_of(answer):
+    """The text that a model would get."""
+    return json.loads(answer)["functionResponse"]["response"]["output"]
+
+
+def check_count(bench, ours, peer):
+    """Ours must say the number that the peer has lines."""
+    said = re.search(r"Found ([\d,]+) (?:file|match)", output_of(bench.capture(ours)))
+    found = int(said.group(1).replace(",", "")) if said else None
+    expected = bench.capture(peer).count(b"\n")
+    if found != expected:
+        return f"{ours.label} says {found}, {peer.label} prints {expected} lines"
+    return None
+
+
+def check_first_line(bench, ours, peer):
+    """Ours must hold the peer's first line; both may show more than the other."""
+    line = bench.capture(peer).decode().partition("\n")[0]
+    if line not in output_of(bench.capture(ours)):
+        return f"the output of {ours.label} lacks the line {line[:80]!r}"
+    return None
+
+
+def check_contains(bench, ours, text):
+    if text not in output_of(bench.capture(ours)):
+        return f"the output of {ours.label} lacks {text[:80]!r}"
+    return None
+
+
+def check_same_file(bench, ours, peer, path):
+    """Both must leave the same bytes behind."""
+    digests = set()
+    for command in (ours, peer):
+        bench.capture(command)
+        digests.add(hashlib.blake2b(path.read_bytes()).digest())
+    return None if len(digests) == 1 else f"{ours.label} and {peer.label} left different files"
+
+
+def read_through(path):
+    """Brings a file into the page cache; some machines drop it within seconds."""
+    block = bytearray(1 << 20)
+    with open(path, "rb", buffering=0) as file:
+        while file.readinto(block):
+            pass
+
+
+def read_tree(rg, root):
+    """Brings every file of a tree into the page cache."""
+    quietly([rg, "-uu", "--no-messages", "-g", "!.git", "-F", "-q", NEVER_FOUND, root])
+
+
+def stat_tree(rg, root):
+    """Brings every folder and the metadata of the C files into the cache."""
+    quietly([rg, "--files", "--sortr", "modified", "-g", "*.c", root])
+
+
+def quietly(argv):
+    subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+
+
+def build_get_tools(bench):
+    ours = Command("get_tools", [bench.get_tools], bench.work)
+    printed = bench.work / "tools.json"
+    printed.write_bytes(bench.capture(ours))
+    peer = Command("cat", [peers.system_tool("cat"), printed], bench.work)
+    python = Command("python pair", peers.python_pair("get_tools.py"), bench.work, most_runs=20)
+    return Workload(ours, peer, [python], gemini=GeminiCall("declarations", {}, in_process=False))
+
+
+def build_read_small(bench):
+    path = bench.corpora.small
+    ours, python = bench.calls("read_file", {"absolute_path": str(path)}, path.parent, 20)
+    peer = Command("cat", [peers.system_tool("cat"), path], path.parent)
+    return Workload(
+        ours,
+        peer,
+        [python],
+        check=partial(check_first_line, bench, ours, peer),
+        gemini=GeminiCall("ReadFileTool", {"file_path": str(path)}),
+    )
+
+
+def build_search(bench, pattern, case_sensitive=False, folder=None, python_runs=3, most_matches=None):
+    root = bench.corpora.linux
+    python_arguments = {"pattern": pattern}
+    if case_sensitive:
+        python_arguments["case_sensitive"] = True
+    if folder:
+        python_arguments["path"] = str(root / folder)
+    # Ours stops at 20,000 unless told otherwise, and rg does not.
+    arguments = dict(python_arguments, **({"total_max_matches": most_matches} if most_matches else {}))
+    ours, python = bench.calls("search_file_content", arguments, root, python_runs, python_arguments)
+    options = ["-n"] if case_sensitive else ["-n", "-i"]
+    rg = bench.searcher("rg")
+    peer = Command(f"rg {' '.join(options)}", [rg, *options, pattern, *([folder] if folder else [])], root)
+    gemini = {"pattern": pattern, "case_sensitive": case_sensitive, "total_max_matches": 20_000}
+    if folder:
+        gemini["dir_path"] = folder
+    return Workload(
+        ours,
+        peer,
+        [python],
+        warm=partial(read_tree, rg, root / (folder or ".")),
+        check=partial(check_count, bench, ours, peer),
+        gemini=GeminiCall("RipGrepTool", gemini),
+    )
+
+
+def build_glob(bench, corpus):
+    root = getattr(bench.corpora, corpus)
+    ours, python = bench.calls("glob", {"pattern": "**/*.c"}, root, 3)
+    rg = bench.searcher("rg")
+    peer = Command("fd -e c (not sorted)", [bench.searcher("fd"), "-e", "c"], root)
+    ordered = Command("rg --files --sortr modified", [rg, "--files", "--sortr", "modified", "-g", "*.c"], root)
+    return Workload(
+        ours,
+        peer,
+        [ordered, python],
+        warm=partial(stat_tree, rg, root),
+        check=partial(check_count, bench, ours, peer),
+        gemini=GeminiCall("GlobTool", {"pattern": "**/*.c"}, in_process=corpus == "linux"),
+    )
+
+
+def build_list_directory(bench):
+    path = bench.corpora.entries
+    ours, python = bench.calls("list_directory", {"path": str(path)}, path, 20)
+    peer = Command("ls -1", [peers.system_tool("ls"), "-1"], path)
+    return Workload(
+        ours,
+        peer,
+        [python],
+        check=partial(check_contains, bench, ours, "[DIR] folder_0000000"),
+        gemini=GeminiCall("LSTool", {"dir_path": str(path)}),
+    )
+
+
+def build_lines(bench, with_total):
+    path = bench.corpora.log
+    window = {"absolute_path": str(path), "offset": FIRST_LINE - 1, "limit": LAST_LINE - FIRST_LINE + 1}
+    ours, python = bench.calls("read_file", dict(window, count_lines=with_total), path.parent, 3, window)
+    script = f"{FIRST_LINE},{LAST_LINE}p;{LAST_LINE}q"
+    sed = Command("sed -n 'a,bp;bq'", [peers.system_tool("sed"), "-n", script, path], path.parent)
+    count = Command("wc -l", [peers.system_tool("wc"), "-l", path], path.parent)
+    peer, other = (count, sed) if with_total else (sed, count)
+    return Workload(
+        ours,
+        peer,
+        [other, python],
+        warm=partial(read_through, path),
+        check=partial(check_first_line, bench, ours, sed),
+    )
+
+
+def build_replace(bench):
+    source, target = bench.corpora.edit, bench.work / "data.txt"
+    edit = {"file_path": str(target), "old_string": files.EDIT_OLD, "new_string": files.EDIT_NEW}
+    before = partial(fresh_copy, source, target)
+    ours, python = bench.calls("replace", edit, bench.work, 5, before=before)
+    sed = [peers.system_tool("sed"), "-i", f"s/{files.EDIT_OLD}/{files.EDIT_NEW}/", str(target)]
+    plain = Command("sed -i (does not flush)", sed, bench.work, before=before)
+    flush = f"{sed[0]} -i '{sed[2]}' data.txt && exec sync data.txt"
+    peer = Command("sed -i, sync FILE", [peers.system_tool("sh"), "-c", flush], bench.work, before=before)
+    return Workload(
+        ours,
+        peer,
+        [plain, python],
+        check=partial(check_same_file, bench, ours, peer, target),
+        gemini=GeminiCall("EditTool", dict(edit, instruction="Rename it."), restore=(source, target)),
+    )
+
+
+def fresh_copy(source, target):
+    """A new copy that is in the page cache and already on disk, so that nobody flushes for the copying."""
+    shutil.copyfile(source, target)
+    with open(target, "rb") as file:
+        os.fsync(file.fileno())
+
+
+def build_long_line_read(bench):
+    path = bench.corpora.long_line
+    ours, python = bench.calls("read_file", {"absolute_path": str(path)}, path.parent, 5)
+    peer = Command("wc -l", [peers.system_tool("wc"), "-l", path], path.parent)
+    return Workload(
+        ours,
+        peer,
+        [python],
+        warm=partial(read_through, path),
+        check=partial(check_contains, bench, ours, "the quick brown fox"),
+    )
+
+
+def build_long_line_search(bench):
+    path = bench.corpora.long_line
+    ours, python = bench.calls("search_file_content", {"pattern": files.NEEDLE}, path.parent, 5)
+    rg = [bench.searcher("rg"), "-n", "-i", "-M", "2000", files.NEEDLE, path.name]
+    return Workload(
+        ours,
+        Command("rg -n -i -M 2000", rg, path.parent),
+        [python],
+        warm=partial(read_through, path),
+        check=partial(check_contains, bench, ours, files.NEEDLE),
+    )
+
+
+SEARCH_PEER, FOLDED_PEER = "rg -n", "rg -n -i"
+SPECS = [
+    Spec("get_tools", "get_tools", "cat", 0.9, 0.25, SMALL_MEMORY, START, (), build_get_tools),
+    Spec("read_small", "read_file, 7 KB", "cat", 1.3, 0.5, SMALL_MEMORY, START, ("small",), build_read_small),
+    Spec(
+        "search_literal", "search, literal, 39 hits", SEARCH_PEER, 0.9, 0.75, TREE_MEMORY, TREE, ("linux",),
+        partial(build_search, pattern="PM_RESUME", case_sensitive=True),
+    ),
+    Spec(
+        "search_regex", "search, regex, 38 hits", SEARCH_PEER, 0.9, 0.75, TREE_MEMORY, TREE, ("linux",),
+        partial(build_search, pattern=SUSPEND, case_sensitive=True, python_runs=1),
+    ),
+    Spec(
+        "search_folded", "search ignoring case, 533 hits", FOLDED_PEER, 0.9, 0.75, TREE_MEMORY, TREE, ("linux",),
+        partial(build_search, pattern="pm_resume", python_runs=1),
+    ),
+    Spec(
+        "search_folder", "search in a folder of 560 files", FOLDED_PEER, 0.9, 0.65, TREE_MEMORY, FAST, ("linux",),
+        partial(build_search, pattern="pm_resume", folder="kernel", python_runs=20),
+    ),
+    Spec(
+        "search_many", "search, regex, 34,792 hits", FOLDED_PEER, 0.85, 0.7, TREE_MEMORY, TREE, ("linux",),
+        partial(build_search, pattern=EXPORTS, python_runs=1, most_matches=50_000),
+    ),
+    Spec(
+        "glob", "glob **/*.c, newest first", "fd -e c", 1.3, 1.0, TREE_MEMORY, TREE, ("linux",),
+        partial(build_glob, corpus="linux"),
+    ),
+    Spec(
+        "glob_million", "glob **/*.c, 1,000,000 files", "fd -e c", 1.0, 0.75, TREE_MEMORY, HUGE, ("many",),
+        partial(build_glob, corpus="many"),
+    ),
+    Spec(
+        "list_directory", "list_directory, 10,000 entries", "ls -1", 0.9, 0.6, SMALL_MEMORY, FAST, ("entries",),
+        build_list_directory,
+    ),
+    Spec(
+        "lines", "100 lines of 1 GiB, without the total", "sed -n", 0.5, 0.2, SMALL_MEMORY, TREE, ("log",),
+        partial(build_lines, with_total=False),
+    ),
+    Spec(
+        "lines_total", "100 lines of 1 GiB, with the total", "wc -l", 0.9, 0.55, SMALL_MEMORY, TREE, ("log",),
+        partial(build_lines, with_total=True),
+    ),
+    Spec(
+        "replace", "replace in 50 MiB, flushed", "sed -i, sync", 0.8, 0.4, SMALL_MEMORY, HUGE, ("edit",),
+        build_replace,
+    ),
+    Spec(
+        "long_line_read", "read a line of 100 MiB", "wc -l", 1.0, 0.3, SMALL_MEMORY, FAST, ("long_line",),
+        build_long_line_read,
+    ),
+    Spec(
+        "long_line_search", "search a line of 100 MiB", "rg -M 2000", 1.0, 0.6, TREE_MEMORY, FAST, ("long_line",),
+        build_long_line_search,
+    ),
+]
