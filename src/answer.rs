@@ -78,6 +78,14 @@ impl Answer<'_> {
         }
     }
 
+    /// Whether the text for people ends in a diff.
+    pub fn is_diff(&self) -> bool {
+        matches!(
+            &self.outcome,
+            Ok(ToolResult { return_display: Display::FileDiff(diff), .. }) if !diff.file_diff.is_empty()
+        )
+    }
+
     /// The failure's message and kind, where the call failed.
     pub fn failure(&self) -> Option<(String, ErrorKind)> {
         match &self.outcome {

@@ -101,6 +101,7 @@ fn answer(options: &Options, input: Result<Vec<u8>, ToolError>, cancel: Cancella
         builtin::register(&mut registry, &opened)?;
         call(options, &registry, &settings, args, &cx)
     });
+    let outcome = outcome.map_err(|e| explain_types(options, e));
     let mut answer = Answer {
         name: &options.name,
         id: options.id.as_deref(),
@@ -120,12 +121,14 @@ fn answer(options: &Options, input: Result<Vec<u8>, ToolError>, cancel: Cancella
         return print(text.as_bytes(), status);
     }
     if form == Form::Text {
+        let is_diff = answer.is_diff();
         let text = answer.to_text();
         if answer.failure().is_some() {
             complain(&format!("call_tool: {}", text.trim_end()));
             return status;
         }
-        return print(coloured(&text).as_bytes(), status);
+        let text = if is_diff { coloured(&text) } else { text };
+        return print(text.as_bytes(), status);
     }
     print(&answer.to_json(form), status)
 }
@@ -226,6 +229,25 @@ fn pairs_to_json(pairs: &[String]) -> Result<Value, ToolError> {
         map.insert(key.to_owned(), value);
     }
     Ok(Value::Object(map))
+}
+
+/// Reminds of the form for values that are no strings, where one was perhaps meant.
+fn explain_types(options: &Options, e: ToolError) -> ToolError {
+    let pairs = options.args.as_deref().unwrap_or_default();
+    let odd = pairs
+        .iter()
+        .filter_map(|pair| pair.split_once('='))
+        .find(|(key, value)| {
+            !key.ends_with(':')
+                && serde_json::from_str::<Value>(value).is_ok_and(|value| !value.is_string())
+        });
+    match odd {
+        Some((key, value)) if e.kind == ErrorKind::InvalidToolParams && e.hint.is_none() => e
+            .with_hint(format!(
+                "KEY=VALUE gives a string; for numbers and the like write {key}:={value}."
+            )),
+        _ => e,
+    }
 }
 
 fn time_limit() -> Duration {
@@ -403,16 +425,19 @@ fn read_input(cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
 /// Colours the lines of a diff, where a terminal shows them.
 fn coloured(text: &str) -> String {
     let plain = !std::io::stdout().is_terminal()
-        || std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty())
-        || !text.contains("\n@@ ");
+        || std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
     if plain {
         return text.to_owned();
     }
     let mut out = String::with_capacity(text.len() * 2);
+    let mut is_header = true;
     for line in text.split_inclusive('\n') {
         let colour = match line.as_bytes() {
-            [b'@', b'@', ..] => "36",
-            [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] => "1",
+            [b'@', b'@', ..] => {
+                is_header = false;
+                "36"
+            }
+            [b'+' | b'-', ..] if is_header => "1",
             [b'+', ..] => "32",
             [b'-', ..] => "31",
             _ => {

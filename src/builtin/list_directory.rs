@@ -2,7 +2,8 @@
 
 use super::{Declaration, Spec, counted, ignored_note};
 use crate::tool::{
-    Args, Confirmation, Context, Kind, Location, Schema, ToolError, ToolInvocation, ToolResult,
+    Args, Confirmation, Context, ErrorKind, Kind, Location, Schema, ToolError, ToolInvocation,
+    ToolResult,
 };
 use crate::workspace::ignore::Ignored;
 use crate::workspace::pattern::PatternSet;
@@ -106,19 +107,28 @@ impl ToolInvocation for Call {
     }
 
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
-        let entries = self.workspace.list_dir(&self.place, self.respect)?;
+        let entries = self
+            .workspace
+            .list_dir(&self.place, self.respect)
+            .map_err(|e| self.explain(e))?;
         cx.cancel.check()?;
         let count = |who| entries.iter().filter(|e| e.ignored == Some(who)).count();
         let note = ignored_note(count(Ignored::Git), count(Ignored::Gemini));
-        let mut shown: Vec<(Vec<u16>, &Listed)> = entries
-            .iter()
-            .filter(|e| e.ignored.is_none() && !self.ignore.matches(&e.name, 0))
-            .map(|e| (collation_key(&e.name), e))
-            .collect();
-        shown.sort_unstable_by(|(a, x), (b, y)| {
+        // The keys stand one after the other in one buffer: ten thousand small ones would cost
+        // more than the sorting.
+        let mut keys = Vec::new();
+        let mut shown: Vec<(usize, usize, &Listed)> = Vec::with_capacity(entries.len());
+        for entry in &entries {
+            if entry.ignored.is_none() && !self.ignore.matches(&entry.name, 0) {
+                let from = keys.len();
+                push_collation_key(&mut keys, &entry.name);
+                shown.push((from, keys.len(), entry));
+            }
+        }
+        shown.sort_unstable_by(|(a, b, x), (c, d, y)| {
             y.is_dir
                 .cmp(&x.is_dir)
-                .then_with(|| compare(a, b, &x.name, &y.name))
+                .then_with(|| compare(&keys[*a..*b], &keys[*c..*d], &x.name, &y.name))
         });
         let path = self.place.path();
         let mut text = String::new();
@@ -131,7 +141,7 @@ impl ToolInvocation for Call {
             text.push_str(&format!("Directory {} {why}.", show_path(path)));
         } else {
             text.push_str(&format!("Directory listing for {}:", show_path(path)));
-            for (_, entry) in &shown {
+            for (_, _, entry) in &shown {
                 text.push_str(if entry.is_dir { "\n[DIR] " } else { "\n" });
                 text.push_str(&show_name(&entry.name));
             }
@@ -146,35 +156,54 @@ impl ToolInvocation for Call {
     }
 }
 
-/// A key that orders names as Gemini CLI's locale does: without regard to case and accents
-/// first, punctuation before digits before letters.
-fn collation_key(name: &[u8]) -> Vec<u16> {
+impl Call {
+    /// Says what is there instead of a directory.
+    fn explain(&self, e: ToolError) -> ToolError {
+        match self.workspace.file_type(&self.place) {
+            Ok(_) if e.kind == ErrorKind::PathIsNotADirectory => ToolError::new(
+                e.kind,
+                format!(
+                    "{} is a file, not a directory.",
+                    show_path(self.place.path())
+                ),
+            )
+            .with_hint("Use read_file to see what it holds."),
+            _ => e,
+        }
+    }
+}
+
+/// Appends a key that orders names as Gemini CLI's locale does: without regard to case and
+/// accents first, punctuation before digits before letters.
+fn push_collation_key(key: &mut Vec<u8>, name: &[u8]) {
     const PUNCTUATION: &[u8] = b"_-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$";
-    let ascii = |b: u8| -> u16 {
+    // Keys of ASCII characters lie below this, those of all others begin with it.
+    const BEYOND: u8 = 0xc0;
+    let ascii = |b: u8| -> u8 {
         match b {
-            b'a'..=b'z' | b'0'..=b'9' => 0x100 + u16::from(b),
-            b'A'..=b'Z' => 0x100 + u16::from(b.to_ascii_lowercase()),
+            b'0'..=b'9' | b'a'..=b'z' => b,
+            b'A'..=b'Z' => b.to_ascii_lowercase(),
             _ => PUNCTUATION
                 .iter()
                 .position(|p| *p == b)
-                .map_or(u16::from(b), |i| 0x80 + i as u16),
+                .map_or(1, |i| 2 + i as u8),
         }
     };
     if name.is_ascii() {
-        return name.iter().map(|b| ascii(*b)).collect();
+        key.extend(name.iter().map(|b| ascii(*b)));
+        return;
     }
-    let mut key = Vec::with_capacity(name.len());
     for c in String::from_utf8_lossy(name).chars() {
         match base_letter(c) {
             c if c.is_ascii() => key.push(ascii(c as u8)),
-            c => key.extend(c.to_lowercase().map(|c| {
-                u16::try_from(u32::from(c))
-                    .unwrap_or(u16::MAX)
-                    .saturating_add(0x200)
-            })),
+            c => {
+                for lower in c.to_lowercase() {
+                    key.push(BEYOND);
+                    key.extend(u32::from(lower).to_be_bytes());
+                }
+            }
         }
     }
-    key
 }
 
 /// The letter under an accent, for the letters of Latin-1.
@@ -192,14 +221,14 @@ fn base_letter(c: char) -> char {
     }
 }
 
-fn compare(a: &[u16], b: &[u16], x: &[u8], y: &[u8]) -> Ordering {
+fn compare(a: &[u8], b: &[u8], x: &[u8], y: &[u8]) -> Ordering {
     // Where only the case differs, the small letter comes first.
     a.cmp(b).then_with(|| y.cmp(x))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{collation_key, compare};
+    use super::{compare, push_collation_key};
 
     #[test]
     fn names_are_ordered_as_people_expect() {
@@ -207,14 +236,12 @@ mod tests {
             "zeta", "Makefile", ".hidden", "alpha", "f10", "f2", "F3", "_x", "-y", "1", "été",
             "eu", "Été", "a", "A",
         ];
-        names.sort_by(|x, y| {
-            compare(
-                &collation_key(x.as_bytes()),
-                &collation_key(y.as_bytes()),
-                x.as_bytes(),
-                y.as_bytes(),
-            )
-        });
+        let key = |name: &str| {
+            let mut key = Vec::new();
+            push_collation_key(&mut key, name.as_bytes());
+            key
+        };
+        names.sort_by(|x, y| compare(&key(x), &key(y), x.as_bytes(), y.as_bytes()));
         assert_eq!(
             names,
             [

@@ -225,11 +225,12 @@ impl Call {
         if count == 0 {
             return Err(self.not_found(current, encoding));
         }
+        let times = super::counted(count, "time");
         match self.expected {
             Some(expected) if (expected - count as f64).abs() > 0.0 => Err(ToolError::new(
                 ErrorKind::EditExpectedOccurrenceMismatch,
                 format!(
-                    "old_string occurs {count} time(s) in {}, not {expected}: at {}; nothing was changed.",
+                    "old_string occurs {times} in {}, not {expected}: at {}; nothing was changed.",
                     self.path(),
                     line_list(&found.matches)
                 ),
@@ -249,14 +250,14 @@ impl Call {
             "old_string was not found in {}; nothing was changed.",
             self.path()
         );
-        let mut bytes = Vec::new();
-        let candidates = if current.size() <= NEAREST_BYTES {
-            rustix::io::retry_on_intr(|| {
-                bytes.resize(usize::try_from(current.size()).unwrap_or(0), 0);
-                rustix::io::pread(&current.file, &mut bytes, 0)
-            })
-            .map(|n| nearest(&encoding.decode(&bytes[..n]), &self.old))
-            .unwrap_or_default()
+        // What .geminiignore closes to reading is not shown by way of a miss either.
+        let is_shown =
+            current.size() <= NEAREST_BYTES && !self.workspace.is_gemini_ignored(&self.place);
+        let candidates = if is_shown {
+            let mut bytes = vec![0; usize::try_from(current.size()).unwrap_or(0)];
+            rustix::io::retry_on_intr(|| rustix::io::pread(&current.file, &mut *bytes, 0))
+                .map(|n| nearest(&encoding.decode(&bytes[..n]), &self.old))
+                .unwrap_or_default()
         } else {
             Vec::new()
         };
@@ -268,10 +269,12 @@ impl Call {
         {
             message.push_str(&format!("\nNear: line {line}, {difference}:\n{excerpt}"));
         }
-        let hint = if candidates.is_empty() {
+        let hint = if !is_shown {
+            "Read the file and copy the text as it is."
+        } else if candidates.is_empty() {
             "Nothing in the file is near to it: read the file and copy the text as it is."
         } else {
-            "\nCopy the text as it is in the file, with all its whitespace."
+            "Copy the text as it is in the file, with all its whitespace."
         };
         ToolError::new(ErrorKind::EditNoOccurrenceFound, message).with_hint(hint)
     }
@@ -388,8 +391,11 @@ impl ToolInvocation for Call {
         let result = match plan {
             Plan::Create => {
                 target.commit(&self.place, |file| file.write_all(self.new.as_bytes()))?;
-                ToolResult::text(format!("Created {path} ({} bytes).", self.new.len()))
-                    .with_data("created", true)
+                ToolResult::text(format!(
+                    "Created {path} ({}).",
+                    super::counted(self.new.len(), "byte")
+                ))
+                .with_data("created", true)
             }
             Plan::Replace {
                 replacement,

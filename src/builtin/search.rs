@@ -332,7 +332,7 @@ impl<'a> Searcher<'a> {
         if found.hits.count == 0 {
             return Ok(None);
         }
-        if raw.is_some_and(|raw| raw.contains(&0)) {
+        if raw.is_some_and(has_zero_byte) {
             return Ok(Some(Hits {
                 is_binary: true,
                 count: found.hits.count,
@@ -424,7 +424,7 @@ impl<'a> Searcher<'a> {
             buffer,
             [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, 0, 0xfe, ..]
         );
-        if !is_marked && buffer[..filled].contains(&0) {
+        if !is_marked && has_zero_byte(&buffer[..filled]) {
             // Large and no text: what is in it would not be shown.
             return Ok(None);
         }
@@ -459,7 +459,7 @@ impl<'a> Searcher<'a> {
             if text.is_empty() {
                 break;
             }
-            has_zero |= text.contains(&0);
+            has_zero |= has_zero_byte(text);
             let newline = memchr::memchr(b'\n', text);
             let keep_from = if inside > 0 || (newline.is_none() && !ended) {
                 match self.long_line(text, newline, ended, inside, &mut found) {
@@ -578,6 +578,10 @@ fn skip_to_newline(
             return Ok(true);
         }
     }
+}
+
+fn has_zero_byte(bytes: &[u8]) -> bool {
+    memchr::memchr(0, bytes).is_some()
 }
 
 /// The bounds of the line that `at` is in, without its line feed.

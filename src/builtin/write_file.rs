@@ -194,7 +194,10 @@ impl ToolInvocation for Call {
         } else {
             format!(" in {}, the encoding it had", plan.encoding.name())
         };
-        let text = format!("{done} {path} ({} bytes{kept}).", plan.bytes.len());
+        let text = format!(
+            "{done} {path} ({}{kept}).",
+            super::counted(plan.bytes.len(), "byte")
+        );
         let mut result = ToolResult::text(text)
             .with_data("created", is_new)
             .with_data("bytes", plan.bytes.len());

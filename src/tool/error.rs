@@ -116,7 +116,15 @@ impl fmt::Display for ToolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
         match &self.hint {
-            Some(hint) => write!(f, " {hint}"),
+            Some(hint) => {
+                // A message that lists things ends its last line first.
+                let gap = if self.message.contains('\n') {
+                    '\n'
+                } else {
+                    ' '
+                };
+                write!(f, "{gap}{hint}")
+            }
             None => Ok(()),
         }
     }

@@ -10,6 +10,10 @@ use std::path::Path;
 /// Large enough that the system's copying dominates, small enough for the second-level cache.
 const BUFFER_BYTES: usize = 256 * 1024;
 
+/// Where lines are not counted, a line longer than this ends the window: its end would have to
+/// be looked for in the rest of a large file.
+const ENDLESS_LINE_BYTES: u64 = 8 * 1024 * 1024;
+
 /// From here on the rest of a file is counted by two threads.
 const PARALLEL_COUNT_BYTES: u64 = 32 * 1024 * 1024;
 
@@ -257,6 +261,10 @@ impl Collector {
             self.keep(segment);
             if end.is_some() {
                 self.end_line();
+            } else if !self.request.count && self.line_bytes > ENDLESS_LINE_BYTES {
+                self.end_line();
+                self.done = true;
+                self.more = true;
             }
         }
         if self.done && !bytes.is_empty() {
@@ -321,8 +329,10 @@ impl Collector {
         });
         if let Some(at) = cut {
             let mut short = body[..at].to_owned();
+            let is_endless = !self.request.count && self.line_bytes > ENDLESS_LINE_BYTES;
+            let more = if is_endless { " or more" } else { "" };
             short.push_str(&format!(
-                "... [truncated, the line has {} bytes]\n",
+                "... [truncated, the line has {}{more} bytes]\n",
                 self.line_bytes
             ));
             self.out.truncate(self.line_at);

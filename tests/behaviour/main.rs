@@ -11,6 +11,7 @@ mod durability;
 mod explain;
 mod get_tools;
 mod glob;
+mod ignore_rules;
 mod list_directory;
 mod paths;
 mod races;
