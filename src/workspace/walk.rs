@@ -28,6 +28,9 @@ const TASKS_WORTH_A_HELPER: usize = 6;
 /// No more workers than this: the kernel's directory locks give nothing beyond.
 const MAX_WORKERS: usize = 12;
 
+/// What the kernel shows as directories at the top of a system; never walked.
+const PSEUDO_DIRECTORIES: [&[u8]; 3] = [b"proc", b"sys", b"dev"];
+
 /// Ignored entries that are counted before the counting stops.
 const MAX_IGNORED_ENTRIES: usize = 50_000;
 
@@ -126,6 +129,8 @@ struct Queue {
 
 struct Shared<'a> {
     root: BorrowedFd<'a>,
+    /// The root is `/`.
+    is_whole_system: bool,
     /// Bytes of the start's path below the root, with its slash.
     start: usize,
     options: Options<'a>,
@@ -165,6 +170,7 @@ pub fn walk<V: Visitor>(
     };
     let shared = Shared {
         root: workspace.roots[place.root].dir.as_fd(),
+        is_whole_system: workspace.roots[place.root].path == std::path::Path::new("/"),
         start,
         options,
         cancel,
@@ -388,7 +394,12 @@ impl<'a, V: Visitor> Worker<'a, V> {
                 known => *known,
             };
             let is_dir = file_type == FileType::Directory;
-            if is_dir && shared.options.never.contains(&name.to_bytes()) {
+            if is_dir
+                && (shared.options.never.contains(&name.to_bytes())
+                    || (shared.is_whole_system
+                        && task.path.is_empty()
+                        && PSEUDO_DIRECTORIES.contains(&name.to_bytes())))
+            {
                 continue;
             }
             if !is_dir

@@ -200,3 +200,19 @@ fn interrupted_editor_does_not_lock_the_next_one_out() {
     answer.output();
     assert!(answer.elapsed < Duration::from_secs(5));
 }
+
+#[test]
+fn a_write_is_told_right_by_a_host_that_ignores_its_children() {
+    let ws = Workspace::new().file("a.txt", "one\n");
+    let answer = ws
+        .tool("replace")
+        .arguments(&json!({ "file_path": "a.txt", "old_string": "one", "new_string": "two" }))
+        .in_bash(r#"exec perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV' "$@""#)
+        .changing(&["a.txt"])
+        .run();
+    answer.output();
+    assert_eq!(
+        fs::read_to_string(ws.dir().join("a.txt")).expect("there"),
+        "two\n"
+    );
+}
