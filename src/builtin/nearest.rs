@@ -12,8 +12,8 @@ const EXCERPT_CHARS: usize = 200;
 /// Lines less alike than this are not near.
 const LEAST_LIKENESS: f64 = 0.6;
 
-/// Lines that are compared letter by letter.
-const COMPARED_LINES: usize = 20_000;
+/// Pairs of letters that are compared at most.
+const COMPARED_PAIRS: usize = 100_000_000;
 
 /// A place that is nearly what was looked for.
 #[derive(Debug, PartialEq, Eq)]
@@ -101,6 +101,7 @@ fn alike(lines: &[&str], old: &str) -> Vec<Candidate> {
     if !(3..=1_000).contains(&length) {
         return Vec::new();
     }
+    let mut pairs = 0;
     let mut scored: Vec<(f64, usize)> = lines
         .iter()
         .enumerate()
@@ -108,7 +109,10 @@ fn alike(lines: &[&str], old: &str) -> Vec<Candidate> {
             let other = line.trim().len();
             other * 2 >= longest.len() && other <= longest.len() * 2
         })
-        .take(COMPARED_LINES)
+        .take_while(|(_, line)| {
+            pairs += longest.len() * line.len();
+            pairs <= COMPARED_PAIRS
+        })
         .map(|(i, line)| (strsim::normalized_levenshtein(longest, line.trim()), i))
         .filter(|(score, _)| *score >= LEAST_LIKENESS)
         .collect();

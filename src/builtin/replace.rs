@@ -141,10 +141,17 @@ impl Call {
             return Err(self.no_change("old_string and new_string are the same"));
         }
         let encoding = self.encoding(current)?;
-        let found =
-            find(current, self.place.path(), encoding, &self.old, &cx.cancel)?.map_err(|c| {
-                self.unmappable(encoding, c, "old_string", ErrorKind::EditNoOccurrenceFound)
-            })?;
+        let found = find(
+            current,
+            self.place.path(),
+            encoding,
+            &self.old,
+            &self.new,
+            &cx.cancel,
+        )?
+        .map_err(|c| {
+            self.unmappable(encoding, c, "old_string", ErrorKind::EditNoOccurrenceFound)
+        })?;
         self.check_count(&found, current, encoding)?;
         let replacement =
             Replacement::new(found.matches, &self.old, &self.new, encoding).map_err(|c| {

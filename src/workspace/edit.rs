@@ -10,11 +10,15 @@ use crate::tool::{Cancellation, DiffStat, ToolError};
 use memchr::memmem::Finder;
 use similar::{ChangeTag, TextDiff};
 use std::fs::File;
-use std::io;
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// Pieces in which a file is scanned; more only where the text itself is longer.
 const PIECE_BYTES: usize = 1024 * 1024;
+
+/// Pieces in which unchanged content is copied.
+const COPY_BYTES: usize = 512 * 1024;
 
 /// Lines around a change that a diff shows.
 const CONTEXT_LINES: usize = 3;
@@ -24,6 +28,9 @@ const CONTEXT_BYTES: u64 = 32 * 1024;
 
 /// Changes that a diff shows.
 const DIFF_PLACES: usize = 200;
+
+/// After this the rest of a comparison is coarse.
+const DIFF_TIME: Duration = Duration::from_millis(500);
 
 /// Where the text was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +57,8 @@ struct Needle {
     crlf: Vec<u8>,
     encoding: Encoding,
     longest: usize,
+    /// Whether it matters how lines end around a place.
+    wants_ending: bool,
 }
 
 /// All places of a text in a file.
@@ -65,7 +74,13 @@ pub struct Found {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unmappable(pub char);
 
-/// Finds every place of `old` in a file.
+/// Whether the new text is written as it is: it has no line feed, or one of the texts has a
+/// carriage return of its own, so that the caller means what was written.
+fn is_literal(old: &str, new: &str) -> bool {
+    old.contains('\r') || new.contains('\r') || !new.contains('\n')
+}
+
+/// Finds every place of `old` in a file, to put `new` there.
 ///
 /// # Errors
 ///
@@ -75,9 +90,10 @@ pub fn find(
     path: &Path,
     encoding: Encoding,
     old: &str,
+    new: &str,
     cancel: &Cancellation,
 ) -> Result<Result<Found, Unmappable>, ToolError> {
-    let needle = match Needle::new(old, encoding) {
+    let needle = match Needle::new(old, new, encoding) {
         Ok(needle) => needle,
         Err(c) => return Ok(Err(Unmappable(c))),
     };
@@ -98,7 +114,7 @@ pub fn find(
 }
 
 impl Needle {
-    fn new(old: &str, encoding: Encoding) -> Result<Self, char> {
+    fn new(old: &str, new: &str, encoding: Encoding) -> Result<Self, char> {
         let encode = |text: &str| encoding.encode(text).map(std::borrow::Cow::into_owned);
         let lines = old.split('\n').map(encode).collect::<Result<Vec<_>, _>>()?;
         let (newline, crlf) = (encode("\n")?, encode("\r\n")?);
@@ -124,6 +140,7 @@ impl Needle {
             crlf,
             encoding,
             longest,
+            wants_ending: !is_literal(old, new),
         })
     }
 
@@ -214,24 +231,34 @@ impl Needle {
     /// one before, as far as is worth looking.
     fn ending(&self, text: &[u8], from: usize, to: usize) -> LineEnding {
         const FAR: usize = 4096;
-        let unit = self.newline.len();
-        let is_newline = |at: usize| text.get(at..at + unit) == Some(self.newline.as_slice());
-        let whole = text.len().min(to + FAR);
-        let first = from - from % unit;
-        let inside = (first..to).step_by(unit).find(|at| is_newline(*at));
-        let near = inside
-            .or_else(|| {
-                (to - to % unit..whole)
-                    .step_by(unit)
-                    .find(|at| is_newline(*at))
-            })
-            .or_else(|| {
-                let back = first.saturating_sub(FAR).next_multiple_of(unit);
-                (back..first).step_by(unit).rev().find(|at| is_newline(*at))
-            });
+        let first = |from: usize, to: usize| self.newline_in(text, from, to, false);
+        let near = first(from, to)
+            .or_else(|| first(to, text.len().min(to + FAR)))
+            .or_else(|| self.newline_in(text, from.saturating_sub(FAR), from, true));
         match near {
-            Some(at) if text[..at + unit].ends_with(&self.crlf) => LineEnding::Crlf,
+            Some(at) if text[..at + self.newline.len()].ends_with(&self.crlf) => LineEnding::Crlf,
             _ => LineEnding::Lf,
+        }
+    }
+
+    /// Where the first or last line feed between two places is.
+    fn newline_in(&self, text: &[u8], from: usize, to: usize, last: bool) -> Option<usize> {
+        let unit = self.newline.len();
+        if unit == 1 {
+            let piece = text.get(from..to)?;
+            let found = if last {
+                memchr::memrchr(b'\n', piece)
+            } else {
+                memchr::memchr(b'\n', piece)
+            };
+            return found.map(|i| from + i);
+        }
+        let is_newline = |at: &usize| text.get(*at..at + unit) == Some(self.newline.as_slice());
+        let mut places = (from - from % unit..to).step_by(unit);
+        if last {
+            places.rfind(is_newline)
+        } else {
+            places.find(is_newline)
         }
     }
 }
@@ -288,7 +315,11 @@ fn scan(
                 start: place,
                 end: after,
                 line,
-                ending: needle.ending(text, start, end),
+                ending: if needle.wants_ending {
+                    needle.ending(text, start, end)
+                } else {
+                    LineEnding::Lf
+                },
             };
             if is_exact && place >= exact_from {
                 exact.push(found);
@@ -298,6 +329,9 @@ fn scan(
                 loose.push(found);
                 loose_from = after;
             }
+            // Nothing that begins before both has a chance; repetitive text would have many.
+            let next = exact_from.min(loose_from).saturating_sub(base);
+            from = from.max(usize::try_from(next).unwrap_or(from));
         }
         if ended {
             return Ok(());
@@ -310,6 +344,42 @@ fn scan(
         buffer.copy_within(keep_from..filled, 0);
         base += keep_from as u64;
         filled -= keep_from;
+    }
+}
+
+/// A file that is copied from front to back, in ranges of any size.
+struct Pieces<'a> {
+    source: &'a OpenFile,
+    buffer: Vec<u8>,
+    /// Which bytes of the file the buffer holds.
+    held: std::ops::Range<u64>,
+}
+
+impl<'a> Pieces<'a> {
+    fn new(source: &'a OpenFile) -> Self {
+        let size = usize::try_from(source.size()).unwrap_or(COPY_BYTES);
+        Self {
+            source,
+            buffer: vec![0; size.clamp(1, COPY_BYTES)],
+            held: 0..0,
+        }
+    }
+
+    fn copy(&mut self, mut at: u64, end: u64, to: &mut impl Write) -> io::Result<()> {
+        while at < end {
+            if !self.held.contains(&at) {
+                let n = read_full(&self.source.file, &mut self.buffer, at)?;
+                self.held = at..at + n as u64;
+                if n == 0 {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+            }
+            let to_here = end.min(self.held.end);
+            let piece = (at - self.held.start) as usize..(to_here - self.held.start) as usize;
+            to.write_all(&self.buffer[piece])?;
+            at = to_here;
+        }
+        Ok(())
     }
 }
 
@@ -337,8 +407,8 @@ pub struct Replacement {
 }
 
 impl Replacement {
-    /// Encodes the new text. New lines end as the lines around them do, unless either text
-    /// has a carriage return of its own: then the caller means what was written.
+    /// Encodes the new text. New lines end as the lines around them do, unless the texts say
+    /// otherwise.
     ///
     /// # Errors
     ///
@@ -356,8 +426,7 @@ impl Replacement {
                 .map_err(Unmappable)
         };
         let lf = encode(new)?;
-        let literal = old.contains('\r') || new.contains('\r') || !new.contains('\n');
-        let crlf = if literal {
+        let crlf = if is_literal(old, new) {
             lf.clone()
         } else {
             encode(&to_crlf(new))?
@@ -403,15 +472,16 @@ impl Replacement {
     ///
     /// What the system says.
     pub fn write(&self, source: &OpenFile, to: &mut File) -> io::Result<()> {
-        use std::io::Write;
-        let mut from = source.file.try_clone()?;
+        let mut source_pieces = Pieces::new(source);
+        let mut to = BufWriter::with_capacity(COPY_BYTES, to);
         let mut at = 0;
         for found in &self.matches {
-            super::write::copy_range(&mut from, at, found.start, to)?;
+            source_pieces.copy(at, found.start, &mut to)?;
             to.write_all(self.text_for(found))?;
             at = found.end;
         }
-        super::write::copy_range(&mut from, at, source.size(), to)
+        source_pieces.copy(at, source.size(), &mut to)?;
+        to.flush()
     }
 
     /// The new content, given all of the old one.
@@ -437,6 +507,7 @@ impl Replacement {
         let mut diff = format!("--- {name}\n+++ {name}\n");
         let mut stat = DiffStat::default();
         let mut shift = 0;
+        let deadline = Instant::now() + DIFF_TIME;
         let mut rest = &self.matches[..];
         let mut places = 0;
         while let Some(first) = rest.first() {
@@ -454,6 +525,7 @@ impl Replacement {
             let mut end = begin;
             while let Some(next) = rest.get(count)
                 && (count == 0 || next.start <= end)
+                && places + count < DIFF_PLACES
             {
                 end = end.max(self.context_end(source, next.end)?);
                 count += 1;
@@ -475,7 +547,9 @@ impl Replacement {
             new.extend_from_slice(old.get((at - begin) as usize..).unwrap_or_default());
             let old = self.encoding.decode(&old);
             let new = self.encoding.decode(&new);
-            let hunk = TextDiff::from_lines(old.as_ref(), new.as_ref());
+            let hunk = TextDiff::configure()
+                .deadline(deadline)
+                .diff_lines(old.as_ref(), new.as_ref());
             push_hunk(&mut diff, &hunk, first_line, shift);
             for change in hunk.iter_all_changes() {
                 match change.tag() {
@@ -581,7 +655,7 @@ fn push_hunk(out: &mut String, diff: &TextDiff<'_, '_, str>, line: u64, shift: i
 /// A unified diff of two whole texts, and its statistics.
 pub fn diff_texts(old: &str, new: &str, name: &str) -> (String, DiffStat) {
     let diff = similar::TextDiff::configure()
-        .deadline(std::time::Instant::now() + std::time::Duration::from_millis(500))
+        .deadline(Instant::now() + DIFF_TIME)
         .diff_lines(old, new);
     let mut stat = DiffStat::default();
     for change in diff.iter_all_changes() {

@@ -13,15 +13,12 @@ use rustix::fs::{Access, AtFlags, FileType, FlockOperation, Gid, Mode, OFlags, S
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
 /// How long a call waits for another one that edits the same file.
 const LOCK_WAIT: Duration = Duration::from_secs(20);
-
-/// Pieces in which unchanged content is copied.
-const COPY_BYTES: usize = 512 * 1024;
 
 /// The place of a write: an entry that exists, locked, or one that does not exist.
 #[derive(Debug)]
@@ -411,27 +408,4 @@ fn remove_litter(dir: &OwnedFd) {
             let _ = rustix::fs::unlinkat(dir, entry.file_name(), AtFlags::empty());
         }
     }
-}
-
-/// Copies a range of `from` to where `to` stands.
-///
-/// # Errors
-///
-/// What the system says; `UnexpectedEof` where the range is not there.
-pub fn copy_range(from: &mut File, start: u64, end: u64, to: &mut File) -> io::Result<()> {
-    from.seek(SeekFrom::Start(start))?;
-    let mut buffer = vec![0; COPY_BYTES.min(usize::try_from(end - start).unwrap_or(COPY_BYTES))];
-    let mut left = end - start;
-    while left > 0 {
-        let room = usize::try_from(left)
-            .unwrap_or(COPY_BYTES)
-            .min(buffer.len());
-        let n = from.read(&mut buffer[..room])?;
-        if n == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        to.write_all(&buffer[..n])?;
-        left -= n as u64;
-    }
-    Ok(())
 }

@@ -390,3 +390,31 @@ fn huge_file_is_edited_or_refused_in_words() {
     assert_eq!(failure.status, 1, "{}", failure.message);
     assert!(answer.elapsed.as_secs() < 10, "{:?}", answer.elapsed);
 }
+
+#[test]
+fn a_file_that_changes_in_every_line_still_has_its_diff_in_time() {
+    let ws = Workspace::new().file("a.txt", "old line\n".repeat(60_000));
+    let arguments = json!({
+        "file_path": "a.txt", "old_string": "old", "new_string": "new", "allow_multiple": true,
+    });
+    let answer = ws
+        .tool("replace")
+        .arguments(&arguments)
+        .flags(&["--output", "result"])
+        .changing(&["a.txt"])
+        .run();
+    let result = answer.json();
+    assert_eq!(result["data"]["replacements"], 60_000);
+    let diff = result["returnDisplay"]["fileDiff"]
+        .as_str()
+        .expect("a diff");
+    assert!(
+        diff.contains("59800 more places"),
+        "{}",
+        &diff[diff.len() - 200..]
+    );
+    assert_eq!(
+        result["returnDisplay"]["diffStat"]["ai_added_lines"],
+        60_000
+    );
+}
