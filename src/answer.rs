@@ -7,6 +7,7 @@
 use crate::genai::{Content, FunctionResponse, Part};
 use crate::tool::{Display, ErrorKind, LlmContent, PartOrText, ToolError, ToolResult};
 use crate::workspace::Workspace;
+use rustix::event::{PollFd, PollFlags};
 use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter};
 use serde_json::{Value, json};
@@ -369,6 +370,13 @@ pub fn write_stdout(text: &[u8]) -> io::Result<()> {
         match rustix::io::write(rustix::stdio::stdout(), rest) {
             Ok(n) => rest = &rest[n..],
             Err(rustix::io::Errno::INTR) => {}
+            // The reader has made the pipe non-blocking, and it is full.
+            Err(rustix::io::Errno::AGAIN) => {
+                let stdout = rustix::stdio::stdout();
+                let mut ready = [PollFd::new(&stdout, PollFlags::OUT)];
+                // An interruption makes it try again, which is right.
+                let _ = rustix::event::poll(&mut ready, None);
+            }
             Err(e) => return Err(e.into()),
         }
     }

@@ -5,11 +5,17 @@
 //! the reach of tools counts in the user's file only: a project, or a model that edits the
 //! project's file, must not give itself more.
 
+use rustix::fs::{Mode, OFlags};
 use serde_json::Value;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// The answer's limit where the settings say nothing, in characters.
 const DEFAULT_LIMIT_CHARS: usize = 40_000;
+
+/// More of a settings file is not read.
+const MAX_BYTES: u64 = 8 * 1024 * 1024;
 
 /// What the settings say about tools.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -41,7 +47,7 @@ impl Settings {
     }
 
     fn add(&mut self, path: &Path, is_users: bool, home: Option<&Path>) {
-        let Ok(text) = std::fs::read_to_string(path) else {
+        let Some(text) = read(path) else {
             return;
         };
         let value: Value =
@@ -118,6 +124,27 @@ impl Settings {
                 .as_ref()
                 .is_none_or(|core| core.iter().any(|entry| is(entry) || is_some_call(entry)))
     }
+}
+
+/// The user's home directory. One that is not absolute would lie somewhere in the project.
+pub fn home() -> Option<PathBuf> {
+    std::env::var_os("HOME")
+        .map(PathBuf::from)
+        .filter(|home| home.is_absolute())
+}
+
+/// The text of a settings file. A project may bring anything under that name: what is no
+/// regular file is not waited for, and of a large one only the beginning is read, which then
+/// does not parse.
+fn read(path: &Path) -> Option<String> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut text = Vec::new();
+    file.take(MAX_BYTES).read_to_end(&mut text).ok()?;
+    Some(String::from_utf8_lossy(&text).into_owned())
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use gemini_tools::ToolRegistry;
 use gemini_tools::answer::{Answer, Form, to_line, write_stdout};
 use gemini_tools::builtin;
-use gemini_tools::settings::Settings;
+use gemini_tools::settings::{Settings, home};
 use gemini_tools::tool::{
     Args, Cancellation, Confirmation, Context, ErrorKind, Interruption, ToolError, ToolResult,
 };
@@ -14,7 +14,6 @@ use gemini_tools::workspace::Workspace;
 use rustix::event::{PollFd, PollFlags};
 use serde_json::{Value, json};
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -82,7 +81,7 @@ fn run() -> u8 {
 }
 
 fn answer(options: &Options, input: Result<Vec<u8>, ToolError>, cancel: Cancellation) -> u8 {
-    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let home = home();
     let form = options.form.unwrap_or_default();
     let cx = Context::new(cancel, matches!(form, Form::Result | Form::Text));
     let mut workspace = None;

@@ -5,10 +5,10 @@
 use clap::{Arg, ArgAction, Command};
 use gemini_tools::answer::write_stdout;
 use gemini_tools::builtin::declarations;
-use gemini_tools::settings::Settings;
+use gemini_tools::settings::{Settings, home};
 use gemini_tools::workspace::pattern::PatternSet;
 use std::io::{IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -41,8 +41,7 @@ fn run() -> u8 {
     } else {
         Options::default()
     };
-    let home = std::env::var_os("HOME").map(PathBuf::from);
-    let settings = Settings::load(home.as_deref(), Path::new("."));
+    let settings = Settings::load(home().as_deref(), Path::new("."));
     if std::io::stderr().is_terminal() {
         for problem in &settings.problems {
             complain(&format!("get_tools: ignored {problem}"));

@@ -67,14 +67,18 @@ impl Query {
             reaches_beyond_ascii(pattern, ignore_case)
         };
         let linear = |pattern: &str| {
-            let anchored_at_end = pattern.contains('$');
-            RegexMatcherBuilder::new()
+            let mut builder = RegexMatcherBuilder::new();
+            builder
                 .case_insensitive(ignore_case)
                 .multi_line(true)
-                .fixed_strings(fixed)
-                .line_terminator(Some(b'\n'))
-                .crlf(anchored_at_end && !fixed)
-                .build(pattern)
+                .fixed_strings(fixed);
+            // Each of the two says that a line feed never matches, and undoes the other.
+            if pattern.contains('$') && !fixed {
+                builder.crlf(true);
+            } else {
+                builder.line_terminator(Some(b'\n'));
+            }
+            builder.build(pattern)
         };
         let query = |engine, note| Self {
             engine,
@@ -388,7 +392,8 @@ impl<'a> Searcher<'a> {
                         return Ok(None);
                     }
                     let (start, end) = line_around(text, at);
-                    if is_sure || matcher.is_match(&text[start..end]).unwrap_or_default() {
+                    let line = without_cr(&text[start..end]);
+                    if is_sure || matcher.is_match(line).unwrap_or_default() {
                         return Ok(Some((start, end)));
                     }
                     (start, end)
@@ -524,7 +529,12 @@ impl<'a> Searcher<'a> {
         let end = newline.unwrap_or(text.len());
         let is_complete = newline.is_some() || ended;
         let over = LongLine::Over((end + 1).min(text.len()));
-        match self.find_within(&text[..end], inside) {
+        let line = if is_complete {
+            without_cr(&text[..end])
+        } else {
+            &text[..end]
+        };
+        match self.find_within(line, inside) {
             // A match that touches the edge may go on, or be none, in the light of more.
             Some((at, to)) if to == end && !is_complete && at > 2 * LOOK_BACK_BYTES => {
                 LongLine::GoesOn(at - LOOK_BACK_BYTES)
@@ -578,6 +588,12 @@ fn skip_to_newline(
             return Ok(true);
         }
     }
+}
+
+/// A line without the first half of `\r\n`: after a carriage return at the end of a text the
+/// expression would see the beginning of another line.
+fn without_cr(line: &[u8]) -> &[u8] {
+    line.strip_suffix(b"\r").unwrap_or(line)
 }
 
 fn has_zero_byte(bytes: &[u8]) -> bool {

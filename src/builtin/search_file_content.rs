@@ -152,7 +152,7 @@ fn build(
     let context = number("context", params.context, 0)?.unwrap_or(0);
     // One more than is shown, so that it is known whether more exist.
     let cap = if form == Form::Lines {
-        most + 1
+        most.saturating_add(1)
     } else {
         u64::MAX
     };
@@ -290,7 +290,8 @@ impl<'a> Finder<'a> {
     fn prune(&mut self) {
         let call = self.call;
         if call.form != Form::Lines
-            || (self.matches < 2 * (call.most + 1) && self.bytes < 2 * MOST_BYTES)
+            || (self.matches < call.most.saturating_add(1).saturating_mul(2)
+                && self.bytes < 2 * MOST_BYTES)
         {
             return;
         }

@@ -47,6 +47,11 @@ pub struct Match {
 
 /// The text to look for, encoded.
 struct Needle {
+    /// All of it, as it stands.
+    whole: Finder<'static>,
+    /// It begins with a line feed and has no carriage return: where the file's lines end in
+    /// `\r\n`, it must not match inside of a line end.
+    may_split: bool,
     /// Its lines without their ends.
     lines: Vec<Vec<u8>>,
     /// The line that candidates are looked for by, and its number.
@@ -97,20 +102,27 @@ pub fn find(
         Ok(needle) => needle,
         Err(c) => return Ok(Err(Unmappable(c))),
     };
-    let mut exact = Vec::new();
-    let mut loose = Vec::new();
-    scan(open, path, &needle, cancel, &mut exact, &mut loose)?;
-    Ok(Ok(if exact.is_empty() {
-        Found {
-            by_line_ending: !loose.is_empty(),
-            matches: loose,
-        }
-    } else {
-        Found {
+    let exact = scan(open, path, &needle, Reading::Exact, cancel)?;
+    if !exact.is_empty() || needle.lines.len() == 1 {
+        return Ok(Ok(Found {
             matches: exact,
             by_line_ending: false,
-        }
+        }));
+    }
+    let matches = scan(open, path, &needle, Reading::Loose, cancel)?;
+    Ok(Ok(Found {
+        by_line_ending: !matches.is_empty(),
+        matches,
     }))
+}
+
+/// How the text is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// Byte by byte. Time is linear.
+    Exact,
+    /// A line feed also stands for `\r\n`.
+    Loose,
 }
 
 impl Needle {
@@ -133,6 +145,8 @@ impl Needle {
         let anchor = (index, Finder::new(anchor).into_owned());
         let longest = lines.iter().map(Vec::len).sum::<usize>() + (lines.len() - 1) * crlf.len();
         Ok(Self {
+            whole: Finder::new(&encode(old)?).into_owned(),
+            may_split: old.starts_with('\n') && !old.contains('\r'),
             lines,
             anchor,
             anchor_to_line,
@@ -144,11 +158,55 @@ impl Needle {
         })
     }
 
-    /// Tries the text around a candidate for the anchor: where it begins and ends, and
-    /// whether every line feed was one.
-    fn around(&self, text: &[u8], at: usize) -> Option<(usize, usize, bool)> {
+    /// The first place from `from` on.
+    fn next(
+        &self,
+        text: &[u8],
+        mut from: usize,
+        reading: Reading,
+        cancel: &Cancellation,
+    ) -> Result<Option<(usize, usize)>, ToolError> {
+        let mut tries = 0_u32;
+        loop {
+            tries += 1;
+            if tries.is_multiple_of(256) {
+                cancel.check()?;
+            }
+            let rest = text.get(from..).unwrap_or_default();
+            match reading {
+                Reading::Exact => {
+                    let Some(i) = self.whole.find(rest) else {
+                        return Ok(None);
+                    };
+                    let (start, end) = (from + i, from + i + self.whole.needle().len());
+                    if !(self.may_split && self.splits(text, start)) {
+                        return Ok(Some((start, end)));
+                    }
+                    from = start + 1;
+                }
+                Reading::Loose => {
+                    let Some(i) = self.anchor.1.find(rest) else {
+                        return Ok(None);
+                    };
+                    if let Some((start, end)) = self.around(text, from + i + self.anchor_to_line)
+                        && start >= from
+                    {
+                        return Ok(Some((start, end)));
+                    }
+                    from += i + 1;
+                }
+            }
+        }
+    }
+
+    /// Whether a line feed at `at` is the second half of a line end.
+    fn splits(&self, text: &[u8], at: usize) -> bool {
+        text[..at + self.newline.len()].ends_with(&self.crlf)
+    }
+
+    /// Tries the text around a candidate for the anchor: where it begins and ends.
+    fn around(&self, text: &[u8], at: usize) -> Option<(usize, usize)> {
         let (index, _) = self.anchor;
-        let mut exact = true;
         let mut end = at + self.lines[index].len();
         if text.get(at..end)? != self.lines[index].as_slice() {
             return None;
@@ -159,7 +217,6 @@ impl Needle {
                 end += self.newline.len();
             } else if rest.starts_with(&self.crlf) {
                 end += self.crlf.len();
-                exact = false;
             } else {
                 return None;
             }
@@ -169,48 +226,49 @@ impl Needle {
             end += line.len();
         }
         let mut start = at;
-        for line in self.lines[..index].iter().rev() {
+        for (number, line) in self.lines[..index].iter().enumerate().rev() {
             let before = &text[..start];
             if !before.ends_with(&self.newline) {
                 return None;
             }
             start -= self.newline.len();
-            // An empty first line would match inside of the file's line end.
-            let split = line.is_empty() && text[..start + self.newline.len()].ends_with(&self.crlf);
+            let splits = number == 0 && self.may_split && self.splits(text, start);
             // The line's own last character may be the carriage return.
-            if !split && text[..start].ends_with(line) {
+            if !splits && text[..start].ends_with(line) {
                 start -= line.len();
                 continue;
             }
-            if !text[..start + self.newline.len()].ends_with(&self.crlf) {
+            if !self.splits(text, start) {
                 return None;
             }
             start -= self.crlf.len() - self.newline.len();
-            exact = false;
             if !text[..start].ends_with(line) {
                 return None;
             }
             start -= line.len();
         }
-        Some((start, end, exact))
+        Some((start, end))
     }
 
-    /// Whether `at` is where a character begins. Only older encodings of several bytes need
-    /// to be asked: in all others no character's bytes stand inside of another.
-    fn is_boundary(&self, text: &[u8], at: usize) -> bool {
+    /// Whether `at` is where a character begins; `known` is a place where one does, and is
+    /// moved on. Only older encodings of several bytes need to be asked: in all others no
+    /// character's bytes stand inside of another.
+    fn is_boundary(&self, text: &[u8], known: &mut usize, at: usize) -> bool {
         let unit = self.encoding.unit();
         if unit > 1 {
             return at.is_multiple_of(unit);
         }
         match self.encoding {
             Encoding::Legacy(encoding) if !encoding.is_single_byte() => {
-                let line = text[..at]
-                    .iter()
-                    .rposition(|b| *b == b'\n')
-                    .map_or(0, |i| i + 1);
-                encoding
-                    .decode_without_bom_handling_and_without_replacement(&text[line..at])
-                    .is_some()
+                let line = memchr::memrchr(b'\n', &text[..at]).map_or(0, |i| i + 1);
+                *known = line.max(*known);
+                let is_boundary = encoding
+                    .decode_without_bom_handling_and_without_replacement(&text[*known..at])
+                    .is_some();
+                if is_boundary {
+                    *known = at;
+                }
+                is_boundary
             }
             _ => true,
         }
@@ -267,21 +325,23 @@ fn scan(
     open: &OpenFile,
     path: &Path,
     needle: &Needle,
+    reading: Reading,
     cancel: &Cancellation,
-    exact: &mut Vec<Match>,
-    loose: &mut Vec<Match>,
-) -> Result<(), ToolError> {
+) -> Result<Vec<Match>, ToolError> {
     let mark = needle.encoding.mark().len() as u64;
     let size = usize::try_from(open.size())
         .unwrap_or(usize::MAX)
         .saturating_add(1);
-    // Room for a whole text before and after a piece's edge, and a multiple of every unit.
-    let capacity = (PIECE_BYTES.max(needle.longest * 4 + 16))
-        .min(size.max(16))
-        .next_multiple_of(8);
+    // Room for a whole text before and after a piece's edge, and a multiple of every unit. In
+    // an encoding whose characters can't be told apart from the middle there are no pieces.
+    let piece = match needle.encoding {
+        Encoding::Legacy(encoding) if !encoding.is_single_byte() => size,
+        _ => PIECE_BYTES.max(needle.longest * 4 + 16),
+    };
+    let capacity = piece.min(size.max(16)).next_multiple_of(8);
     let mut buffer = vec![0_u8; capacity];
+    let mut matches: Vec<Match> = Vec::new();
     let (mut filled, mut base, mut line) = (0, mark, 1);
-    let (mut exact_from, mut loose_from) = (0, 0);
     loop {
         cancel.check()?;
         let n = read_full(&open.file, &mut buffer[filled..], base + filled as u64)
@@ -289,52 +349,39 @@ fn scan(
         filled += n;
         let ended = filled < capacity;
         let text = &buffer[..filled];
-        let (mut counted_to, mut from) = (0, 0);
-        // A candidate near the end may go on in the next piece.
+        // What begins near the end may go on in the next piece.
         let settled = if ended {
             filled
         } else {
             filled - needle.longest - 2 * needle.crlf.len()
         };
-        while let Some(i) = needle.anchor.1.find(&text[from..]) {
-            let at = from + i + needle.anchor_to_line;
-            from += i + 1;
-            let Some((start, end, is_exact)) = needle.around(text, at) else {
-                continue;
-            };
-            if start >= settled || !needle.is_boundary(text, start) {
-                continue;
+        let taken = matches.last().map_or(0, |m| m.end.saturating_sub(base));
+        let mut from = usize::try_from(taken).unwrap_or(filled).min(filled);
+        let (mut counted_to, mut boundary) = (0, 0);
+        while let Some((start, end)) = needle.next(text, from, reading, cancel)? {
+            if start >= settled {
+                break;
             }
-            let (place, after) = (base + start as u64, base + end as u64);
-            if (!is_exact || place < exact_from) && place < loose_from {
+            if !needle.is_boundary(text, &mut boundary, start) {
+                from = start + 1;
                 continue;
             }
             line += needle.count_lines(&text[counted_to..start]);
             counted_to = start;
-            let found = Match {
-                start: place,
-                end: after,
+            matches.push(Match {
+                start: base + start as u64,
+                end: base + end as u64,
                 line,
                 ending: if needle.wants_ending {
                     needle.ending(text, start, end)
                 } else {
                     LineEnding::Lf
                 },
-            };
-            if is_exact && place >= exact_from {
-                exact.push(found);
-                exact_from = after;
-            }
-            if place >= loose_from {
-                loose.push(found);
-                loose_from = after;
-            }
-            // Nothing that begins before both has a chance; repetitive text would have many.
-            let next = exact_from.min(loose_from).saturating_sub(base);
-            from = from.max(usize::try_from(next).unwrap_or(from));
+            });
+            from = end;
         }
         if ended {
-            return Ok(());
+            return Ok(matches);
         }
         let unit = needle.encoding.unit();
         let keep_from = settled - settled % unit;
@@ -524,7 +571,7 @@ impl Replacement {
             let mut count = 0;
             let mut end = begin;
             while let Some(next) = rest.get(count)
-                && (count == 0 || next.start <= end)
+                && (count == 0 || self.context_start(source, next)?.0 <= end)
                 && places + count < DIFF_PLACES
             {
                 end = end.max(self.context_end(source, next.end)?);
@@ -547,9 +594,11 @@ impl Replacement {
             new.extend_from_slice(old.get((at - begin) as usize..).unwrap_or_default());
             let old = self.encoding.decode(&old);
             let new = self.encoding.decode(&new);
+            let (old_lines, new_lines) = (lines_of(&old), lines_of(&new));
             let hunk = TextDiff::configure()
                 .deadline(deadline)
-                .diff_lines(old.as_ref(), new.as_ref());
+                .newline_terminated(true)
+                .diff_slices(&old_lines, &new_lines);
             push_hunk(&mut diff, &hunk, first_line, shift);
             for change in hunk.iter_all_changes() {
                 match change.tag() {
@@ -617,6 +666,11 @@ impl Replacement {
     }
 }
 
+/// The lines of a text with their ends. Only a line feed ends a line, for `patch` as for git.
+fn lines_of(text: &str) -> Vec<&str> {
+    text.split_inclusive('\n').collect()
+}
+
 fn push_hunk(out: &mut String, diff: &TextDiff<'_, '_, str>, line: u64, shift: i64) {
     let (mut old, mut new) = (0, 0);
     let mut body = String::new();
@@ -654,9 +708,11 @@ fn push_hunk(out: &mut String, diff: &TextDiff<'_, '_, str>, line: u64, shift: i
 
 /// A unified diff of two whole texts, and its statistics.
 pub fn diff_texts(old: &str, new: &str, name: &str) -> (String, DiffStat) {
-    let diff = similar::TextDiff::configure()
+    let (old_lines, new_lines) = (lines_of(old), lines_of(new));
+    let diff = TextDiff::configure()
         .deadline(Instant::now() + DIFF_TIME)
-        .diff_lines(old, new);
+        .newline_terminated(true)
+        .diff_slices(&old_lines, &new_lines);
     let mut stat = DiffStat::default();
     for change in diff.iter_all_changes() {
         match change.tag() {

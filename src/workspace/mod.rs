@@ -134,12 +134,16 @@ impl Workspace {
         Place::new(0, PathBuf::new(), self.root().to_owned())
     }
 
-    /// Places of all roots.
+    /// Places of all roots but those that lie below another.
     pub fn root_places(&self) -> Vec<Place> {
+        let is_below_another = |path: &Path| {
+            let mut others = self.roots().filter(|other| *other != path);
+            others.any(|other| path.starts_with(other))
+        };
         self.roots
             .iter()
             .enumerate()
-            .filter(|(_, root)| !root.read_only)
+            .filter(|(_, root)| !root.read_only && !is_below_another(&root.path))
             .map(|(i, root)| Place::new(i, PathBuf::new(), root.path.clone()))
             .collect()
     }

@@ -50,7 +50,10 @@ pub struct Pattern {
 impl Pattern {
     /// Compiles a pattern for whole relative paths: `*.c` matches at the top only.
     pub fn for_path(pattern: &str, ignore_case: bool) -> Self {
-        let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
+        Self::for_whole_path(pattern.strip_prefix("./").unwrap_or(pattern), ignore_case)
+    }
+
+    fn for_whole_path(pattern: &str, ignore_case: bool) -> Self {
         match pattern.strip_prefix("**/") {
             Some(name) if !name.contains('/') && name != "**" => {
                 Self::compile(name, true, ignore_case)
@@ -67,7 +70,7 @@ impl Pattern {
     /// Compiles the pattern of an ignore file, with leading and trailing slash taken off.
     pub(super) fn for_ignore_rule(pattern: &str, anchored: bool) -> Self {
         if anchored {
-            Self::for_path(pattern, false)
+            Self::for_whole_path(pattern, false)
         } else {
             Self::for_name(pattern, false)
         }
@@ -190,7 +193,7 @@ fn tokenize(pattern: &str, ignore_case: bool) -> Vec<Token> {
         match chars[i] {
             '*' => {
                 let end = i + chars[i..].iter().take_while(|c| **c == '*').count();
-                let whole = end - i == 2
+                let whole = end - i >= 2
                     && (i == 0 || chars[i - 1] == '/')
                     && (end == chars.len() || chars[end] == '/');
                 i = end;

@@ -394,6 +394,13 @@ impl<'a, V: Visitor> Worker<'a, V> {
                 known => *known,
             };
             let is_dir = file_type == FileType::Directory;
+            // In a linked worktree it is a file.
+            if !is_dir
+                && name.to_bytes() == b".git"
+                && shared.options.never.contains(&b".git".as_slice())
+            {
+                continue;
+            }
             if is_dir
                 && (shared.options.never.contains(&name.to_bytes())
                     || (shared.is_whole_system

@@ -431,3 +431,17 @@ fn limit_of_the_text_comes_from_the_settings() {
         output.chars().count()
     );
 }
+
+#[test]
+fn a_home_that_is_not_absolute_gets_nothing() {
+    let ws = Workspace::new().file("a.txt", "hit\n".repeat(20_000));
+    for home in ["", "rel"] {
+        let arguments = json!({ "pattern": "hit" });
+        let answer = ws
+            .tool("search_file_content")
+            .arguments(&arguments)
+            .env("HOME", home)
+            .run();
+        assert!(answer.output().contains("Truncated"));
+    }
+}

@@ -266,3 +266,17 @@ fn unknown_flag_is_refused_and_help_is_given() {
     let help = ws.get_tools(&["--help"]).run();
     help.must_say(help.text(), &["--pretty", "--wrap", "--only", "--exclude"]);
 }
+
+#[test]
+fn settings_that_are_no_regular_file_are_not_waited_for() {
+    let ws = Workspace::new()
+        .directory(".gemini")
+        .fifo(".gemini/settings.json");
+    assert!(ws.get_tools(&[]).run().text().contains("read_file"));
+    ws.call("list_directory", &serde_json::json!({ "path": "." }))
+        .output();
+    let ws = Workspace::new()
+        .directory(".gemini")
+        .link(".gemini/settings.json", "/dev/zero");
+    assert!(ws.get_tools(&[]).run().text().contains("read_file"));
+}

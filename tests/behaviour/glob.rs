@@ -198,3 +198,22 @@ fn missing_directory_and_file_are_told_apart() {
     let file = ws.call("glob", &json!({"pattern": "*", "path": "README.md"}));
     file.error("search_path_not_a_directory", 1);
 }
+
+#[test]
+fn a_root_below_another_is_not_searched_twice() {
+    let ws = Workspace::new().file("sub/f.txt", "x");
+    let answer = ws
+        .tool("glob")
+        .arguments(&json!({ "pattern": "**/*.txt" }))
+        .env("GEMINI_TOOLS_ROOTS", &ws.path("sub"))
+        .run();
+    assert_eq!(in_order(&ws, &answer), ["sub/f.txt"]);
+}
+
+#[test]
+fn the_git_file_of_a_linked_worktree_is_left_out() {
+    let ws = Workspace::new()
+        .file(".git", "gitdir: /nowhere\n")
+        .file("a", "x");
+    assert_eq!(found(&ws, &json!({ "pattern": "**/*" })), ["a"]);
+}

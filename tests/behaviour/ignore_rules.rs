@@ -10,9 +10,9 @@ use serde_json::json;
 
 use crate::harness::Workspace;
 
-const PIECES: [&str; 16] = [
+const PIECES: [&str; 18] = [
     "a", "b", "ab", "*", "**", "?", "[ab]", "[!a]", "a*", "*.c", "x.c", "*b", "a?", ".c", "[a-c]*",
-    "\\a",
+    "\\a", ".", "***",
 ];
 
 fn pattern() -> impl Strategy<Value = String> {

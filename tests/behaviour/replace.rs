@@ -418,3 +418,76 @@ fn a_file_that_changes_in_every_line_still_has_its_diff_in_time() {
         60_000
     );
 }
+
+#[test]
+fn places_near_to_each_other_share_a_hunk() {
+    let ws = Workspace::new().file("f", "a\n1\n2\n3\n4\na\n");
+    let arguments =
+        json!({ "file_path": "f", "old_string": "a", "new_string": "b", "allow_multiple": true });
+    let explained = ws
+        .tool("replace")
+        .arguments(&arguments)
+        .flags(&["--explain"])
+        .run()
+        .json();
+    let diff = explained["confirmation"]["fileDiff"]
+        .as_str()
+        .expect("a diff")
+        .to_owned();
+    assert_eq!(diff.matches("@@ -").count(), 1, "{diff}");
+    assert!(diff.contains("@@ -1,6 +1,6 @@"), "{diff}");
+}
+
+#[test]
+fn repetitive_texts_take_no_quadratic_time() {
+    let cases = [
+        ("\n".repeat(40_000), "\n".repeat(20_000), 2),
+        ("x".repeat(1_000_000), "x".repeat(500_000), 2),
+        (
+            "a\n".repeat(100_000),
+            format!("{}b", "a\n".repeat(20_000)),
+            0,
+        ),
+    ];
+    for (text, old, times) in cases {
+        let ws = Workspace::new().file("f", &text);
+        let arguments = json!({
+            "file_path": "f", "old_string": old, "new_string": "y", "expected_replacements": 2,
+        });
+        let call = ws
+            .tool("replace")
+            .arguments(&arguments)
+            .env("GEMINI_TOOLS_TIMEOUT", "20");
+        if times == 2 {
+            call.changing(&["f"]).run().output();
+            assert_eq!(
+                std::fs::read_to_string(ws.dir().join("f")).expect("there"),
+                "yy"
+            );
+        } else {
+            let status = call.run().status();
+            assert!([1, 124].contains(&status), "{status}");
+        }
+    }
+}
+
+#[test]
+fn an_old_string_with_carriage_returns_means_them() {
+    let utf16 = |text: &str| -> Vec<u8> {
+        format!("\u{feff}{text}")
+            .encode_utf16()
+            .flat_map(u16::to_le_bytes)
+            .collect()
+    };
+    let ws = Workspace::new().file("f", utf16("\r\n\r\n"));
+    let arguments = json!({ "file_path": "f", "old_string": "\n\r\n", "new_string": "x\n\r\n" });
+    ws.tool("replace")
+        .arguments(&arguments)
+        .changing(&["f"])
+        .run()
+        .output();
+    assert_eq!(
+        std::fs::read(ws.dir().join("f")).expect("there"),
+        utf16("\rx\n\r\n")
+    );
+}

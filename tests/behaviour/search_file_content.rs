@@ -348,3 +348,45 @@ fn limit_of_twenty_thousand_is_said() {
         second.output().lines().next()
     );
 }
+
+#[test]
+fn a_match_never_reaches_over_the_end_of_its_line() {
+    let ws = Workspace::new()
+        .file("s.txt", "xaab\n \n \ny\n")
+        .file("f.txt", "foo\nbar baz\nclass\n{\n");
+    let numbers = |pattern: &str, path: &str| -> Vec<String> {
+        let arguments = json!({ "pattern": pattern, "path": path });
+        let output = ws.call("search_file_content", &arguments).output();
+        let line = |l: &str| {
+            l.strip_prefix('L')
+                .map(|l| l.split(':').next().unwrap_or("").to_owned())
+        };
+        output.lines().filter_map(line).collect()
+    };
+    assert_eq!(numbers(r".*\s", "s.txt"), ["2", "3"]);
+    assert!(numbers(r"foo[^)]+baz", "f.txt").is_empty());
+    assert!(numbers(r"class\s*\{", "f.txt").is_empty());
+}
+
+#[test]
+fn a_line_longer_than_any_buffer_has_one_end() {
+    let text = format!("{}\r\nb\r\n\r\n", "x".repeat(1_200_000));
+    let ws = Workspace::new().file("a.txt", text);
+    let arguments = json!({ "pattern": "^$", "count": true });
+    ws.call("search_file_content", &arguments)
+        .output()
+        .contains("a.txt: 1")
+        .then_some(())
+        .expect("one empty line");
+}
+
+#[test]
+fn a_limit_beyond_all_numbers_is_no_limit() {
+    let ws = Workspace::new().file("a.txt", "foo\nfoo\n");
+    let arguments = json!({ "pattern": "foo", "total_max_matches": 1e300 });
+    let output = ws.call("search_file_content", &arguments).output();
+    assert!(
+        output.contains("Found 2 matches") && output.contains("L2: foo"),
+        "{output}"
+    );
+}
