@@ -39,6 +39,8 @@ const BACKTRACK_LIMIT: usize = 1_000_000;
 #[derive(Debug)]
 pub(super) struct Query {
     engine: Engine,
+    /// The end of a line may be `\r\n`.
+    crlf: bool,
     /// The expression can match characters beyond ASCII, so a file in an older encoding must
     /// be decoded before it is searched.
     beyond_ascii: bool,
@@ -66,6 +68,7 @@ impl Query {
         } else {
             reaches_beyond_ascii(pattern, ignore_case)
         };
+        let crlf = pattern.contains('$') && !fixed;
         let linear = |pattern: &str| {
             let mut builder = RegexMatcherBuilder::new();
             builder
@@ -73,7 +76,7 @@ impl Query {
                 .multi_line(true)
                 .fixed_strings(fixed);
             // Each of the two says that a line feed never matches, and undoes the other.
-            if pattern.contains('$') && !fixed {
+            if crlf {
                 builder.crlf(true);
             } else {
                 builder.line_terminator(Some(b'\n'));
@@ -82,6 +85,7 @@ impl Query {
         };
         let query = |engine, note| Self {
             engine,
+            crlf,
             beyond_ascii,
             note,
         };
@@ -392,7 +396,7 @@ impl<'a> Searcher<'a> {
                         return Ok(None);
                     }
                     let (start, end) = line_around(text, at);
-                    let line = without_cr(&text[start..end]);
+                    let line = self.without_ending(&text[start..end]);
                     if is_sure || matcher.is_match(line).unwrap_or_default() {
                         return Ok(Some((start, end)));
                     }
@@ -530,7 +534,7 @@ impl<'a> Searcher<'a> {
         let is_complete = newline.is_some() || ended;
         let over = LongLine::Over((end + 1).min(text.len()));
         let line = if is_complete {
-            without_cr(&text[..end])
+            self.without_ending(&text[..end])
         } else {
             &text[..end]
         };
@@ -545,6 +549,15 @@ impl<'a> Searcher<'a> {
             }
             None if is_complete => over,
             None => LongLine::GoesOn(text.len().saturating_sub(OVERLAP_BYTES)),
+        }
+    }
+
+    /// A line without the first half of `\r\n`, where that ends a line: after a carriage return
+    /// at the end of a text the expression would see the beginning of another line.
+    fn without_ending<'b>(&self, line: &'b [u8]) -> &'b [u8] {
+        match line.strip_suffix(b"\r") {
+            Some(rest) if self.query.crlf => rest,
+            _ => line,
         }
     }
 
@@ -588,12 +601,6 @@ fn skip_to_newline(
             return Ok(true);
         }
     }
-}
-
-/// A line without the first half of `\r\n`: after a carriage return at the end of a text the
-/// expression would see the beginning of another line.
-fn without_cr(line: &[u8]) -> &[u8] {
-    line.strip_suffix(b"\r").unwrap_or(line)
 }
 
 fn has_zero_byte(bytes: &[u8]) -> bool {
@@ -793,6 +800,18 @@ mod tests {
         let hits = search("^$", b"x\n\ny\n", 0).expect("found");
         assert_eq!(shown(&hits), [(2, true, "")]);
         assert!(search("x", b"", 0).is_none());
+    }
+
+    #[test]
+    fn a_carriage_return_can_be_asked_for_and_is_no_part_of_a_line_end() {
+        let text = b"a\r\nb\nc\r\n";
+        let numbers = |pattern| {
+            let hits = search(pattern, text, 0).expect("found");
+            shown(&hits).iter().map(|l| l.0).collect::<Vec<_>>()
+        };
+        assert_eq!(numbers(r"\r"), [1, 3]);
+        assert_eq!(numbers("[abc]$"), [1, 2, 3]);
+        assert_eq!(numbers(r"\rx?|b"), [1, 2, 3]);
     }
 
     #[test]
