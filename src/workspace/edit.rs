@@ -363,6 +363,7 @@ fn scan(
                 break;
             }
             if !needle.is_boundary(text, &mut boundary, start) {
+                cancel.check()?;
                 from = start + 1;
                 continue;
             }

@@ -185,14 +185,19 @@ pub fn walk<V: Visitor>(
     let visitors = std::thread::scope(|threads| {
         let mut helpers = Vec::new();
         let mut worker = Worker::new(&shared, make());
+        let mut alone = true;
         worker.tasks.push(first);
         while worker.step() {
-            if helpers.is_empty() && worker.tasks.len() >= TASKS_WORTH_A_HELPER {
+            // Asked once, also where there is no second processor.
+            if alone && worker.tasks.len() >= TASKS_WORTH_A_HELPER {
+                alone = false;
                 for _ in 1..processors().min(MAX_WORKERS) {
                     shared.lock().busy += 1;
                     helpers.push(threads.spawn(|| Worker::new(&shared, make()).work()));
                 }
-                worker.share();
+                if !helpers.is_empty() {
+                    worker.share();
+                }
             }
         }
         worker.visitor.finish();
@@ -394,19 +399,14 @@ impl<'a, V: Visitor> Worker<'a, V> {
                 known => *known,
             };
             let is_dir = file_type == FileType::Directory;
-            // In a linked worktree it is a file.
-            if !is_dir
-                && name.to_bytes() == b".git"
-                && shared.options.never.contains(&b".git".as_slice())
-            {
-                continue;
-            }
-            if is_dir
-                && (shared.options.never.contains(&name.to_bytes())
-                    || (shared.is_whole_system
-                        && task.path.is_empty()
-                        && PSEUDO_DIRECTORIES.contains(&name.to_bytes())))
-            {
+            let bare = name.to_bytes();
+            // In a linked worktree `.git` is a file.
+            let is_never = (is_dir || bare == b".git") && shared.options.never.contains(&bare);
+            let is_pseudo = is_dir
+                && shared.is_whole_system
+                && task.path.is_empty()
+                && PSEUDO_DIRECTORIES.contains(&bare);
+            if is_never || is_pseudo {
                 continue;
             }
             if !is_dir
