@@ -168,6 +168,12 @@ impl Answer<'_> {
         text
     }
 
+    /// The text for a terminal, where it differs: with colours.
+    pub fn to_terminal_text(&self) -> Option<String> {
+        let text = self.outcome.as_ref().ok()?.terminal_text.as_ref()?;
+        Some(format!("{}\n", text.trim_end_matches('\n')))
+    }
+
     /// The `response` object, and the media that belong to it.
     fn response(&self) -> (Value, Vec<Part>) {
         if let Some((message, kind)) = self.failure() {

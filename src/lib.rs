@@ -15,6 +15,7 @@
 pub mod answer;
 pub mod builtin;
 pub mod genai;
+pub mod process;
 pub mod registry;
 pub mod settings;
 mod shown;

@@ -29,6 +29,9 @@ pub struct Settings {
     pub truncate_threshold: Option<i64>,
     /// `context.includeDirectories` (`includeDirectories`) of the user's file.
     pub include_directories: Vec<PathBuf>,
+    /// After how many seconds without output a command is ended
+    /// (`tools.shell.inactivityTimeout`); zero is never.
+    pub shell_idle_secs: Option<u64>,
     /// Files that could not be understood, with the reason.
     pub problems: Vec<String>,
 }
@@ -80,6 +83,13 @@ impl Settings {
         {
             self.truncate_threshold = Some(n);
         }
+        let shell = tools.and_then(|t| t.get("shell"));
+        if let Some(secs) = shell
+            .and_then(|s| s.get("inactivityTimeout"))
+            .and_then(Value::as_u64)
+        {
+            self.shell_idle_secs = Some(secs);
+        }
         if is_users {
             let listed = value
                 .get("context")
@@ -123,6 +133,44 @@ impl Settings {
                 .core
                 .as_ref()
                 .is_none_or(|core| core.iter().any(|entry| is(entry) || is_some_call(entry)))
+    }
+}
+
+/// What the settings let a tool do of what it could: entries such as
+/// `run_shell_command(git status)`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Restrictions {
+    /// Only these, where given.
+    pub allow: Option<Vec<String>>,
+    /// Never these.
+    pub deny: Vec<String>,
+}
+
+impl Settings {
+    /// What `tools.core` and `tools.exclude` say about the calls of the tool with these names.
+    /// A plain entry in `core` beside others with parentheses lets all calls be, as in Gemini
+    /// CLI.
+    pub fn restrictions(&self, names: &[&str]) -> Restrictions {
+        let inner = |entry: &String| -> Option<String> {
+            let entry = entry.strip_prefix("discovered_tool_").unwrap_or(entry);
+            let (name, rest) = entry.split_once('(')?;
+            let inner = rest.trim_end().strip_suffix(')')?;
+            names
+                .contains(&name.trim())
+                .then(|| inner.trim().to_owned())
+        };
+        let is_plain = |entry: &String| {
+            names.contains(&entry.strip_prefix("discovered_tool_").unwrap_or(entry))
+        };
+        let allow = self
+            .core
+            .as_ref()
+            .filter(|core| !core.iter().any(is_plain))
+            .map(|core| core.iter().filter_map(inner).collect());
+        Restrictions {
+            allow,
+            deny: self.exclude.iter().filter_map(inner).collect(),
+        }
     }
 }
 
@@ -179,6 +227,25 @@ mod tests {
             "a project can't widen the workspace"
         );
         assert!(s.include_directories[0].ends_with("home/lib"));
+    }
+
+    #[test]
+    fn entries_with_parentheses_restrict_the_calls_of_a_tool() {
+        let s = load(
+            r#"{"excludeTools": ["run_shell_command( rm -rf )", "ShellTool(sudo)", "glob(x)"]}"#,
+            r#"{"tools": {"core": ["read_file", "ShellTool(git status)", "run_shell_command(ls)"]}}"#,
+        );
+        let shell = s.restrictions(&["run_shell_command", "ShellTool"]);
+        assert_eq!(shell.allow, Some(vec!["git status".into(), "ls".into()]));
+        assert_eq!(shell.deny, ["rm -rf", "sudo"]);
+        let all = load(
+            "{}",
+            r#"{"coreTools": ["ShellTool(ls)", "discovered_tool_run_shell_command"]}"#,
+        );
+        assert_eq!(
+            all.restrictions(&["run_shell_command", "ShellTool"]).allow,
+            None
+        );
     }
 
     #[test]

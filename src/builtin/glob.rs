@@ -1,6 +1,6 @@
 //! `glob`: files by pattern, the newest first.
 
-use super::{Declaration, Spec, ignored_note};
+use super::{Declaration, Spec, Surroundings, ignored_note};
 use crate::tool::{
     Args, Confirmation, Context, Kind, Location, Schema, ToolError, ToolInvocation, ToolResult,
 };
@@ -36,6 +36,7 @@ pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "FindFiles",
     kind: Kind::Search,
+    can_update_output: false,
     renamed: &[("dir_path", "path")],
     undeclared: &[],
     build,
@@ -68,7 +69,7 @@ struct Call {
 fn build(
     args: Args,
     schema: &Schema,
-    workspace: &Arc<Workspace>,
+    Surroundings { workspace, .. }: &Surroundings,
 ) -> Result<Box<dyn ToolInvocation>, ToolError> {
     let params: Params = args.parse(schema)?;
     if params.pattern.trim().is_empty() {

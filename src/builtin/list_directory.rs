@@ -1,6 +1,6 @@
 //! `list_directory`: the entries of one directory.
 
-use super::{Declaration, Spec, counted, ignored_note};
+use super::{Declaration, Spec, Surroundings, counted, ignored_note};
 use crate::tool::{
     Args, Confirmation, Context, ErrorKind, Kind, Location, Schema, ToolError, ToolInvocation,
     ToolResult,
@@ -26,6 +26,7 @@ pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "ReadFolder",
     kind: Kind::Read,
+    can_update_output: false,
     renamed: &[("dir_path", "path")],
     undeclared: &[],
     build,
@@ -71,7 +72,7 @@ struct Call {
 fn build(
     args: Args,
     schema: &Schema,
-    workspace: &Arc<Workspace>,
+    Surroundings { workspace, .. }: &Surroundings,
 ) -> Result<Box<dyn ToolInvocation>, ToolError> {
     let params: Params = args.parse(schema)?;
     let mut ignore = PatternSet::default();

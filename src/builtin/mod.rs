@@ -6,16 +6,21 @@
 //! (`UPDATE_DECLARATIONS=1 cargo test declarations` writes it anew).
 
 mod glob;
+mod list_background_processes;
 mod list_directory;
 mod nearest;
+mod read_background_output;
 mod read_file;
 mod read_many_files;
 mod replace;
+mod run_shell_command;
 mod search;
 mod search_file_content;
+mod stop_background_process;
 mod write_file;
 
 use crate::registry::ToolRegistry;
+use crate::settings::Settings;
 use crate::tool::{Args, Context, Kind, Schema, Tool, ToolError, ToolInvocation};
 use crate::workspace::Workspace;
 use crate::workspace::walk::Report;
@@ -24,7 +29,16 @@ use std::sync::Arc;
 /// The most characters that `read_file` and `read_many_files` answer.
 const READ_LIMIT_CHARS: usize = 400_000;
 
-type Build = fn(Args, &Schema, &Arc<Workspace>) -> Result<Box<dyn ToolInvocation>, ToolError>;
+/// What built-in tools work with.
+#[derive(Debug, Clone)]
+pub struct Surroundings {
+    /// Where they work.
+    pub workspace: Arc<Workspace>,
+    /// What the user and the project want.
+    pub settings: Arc<Settings>,
+}
+
+type Build = fn(Args, &Schema, &Surroundings) -> Result<Box<dyn ToolInvocation>, ToolError>;
 
 /// What is said about a built-in tool. Apart from [`Spec`], so that printing declarations
 /// needs none of the code behind them.
@@ -42,6 +56,8 @@ struct Spec {
     declaration: &'static Declaration,
     display_name: &'static str,
     kind: Kind,
+    /// Whether calls report output while they run.
+    can_update_output: bool,
     /// Other names of arguments, and what they are called in the declaration.
     renamed: &'static [(&'static str, &'static str)],
     /// Arguments that are understood but not declared.
@@ -52,22 +68,30 @@ struct Spec {
 /// Every built-in tool, sorted by name.
 const ALL: &[&Spec] = &[
     &glob::SPEC,
+    &list_background_processes::SPEC,
     &list_directory::SPEC,
+    &read_background_output::SPEC,
     &read_file::SPEC,
     &read_many_files::SPEC,
     &replace::SPEC,
+    &run_shell_command::SPEC,
     &search_file_content::SPEC,
+    &stop_background_process::SPEC,
     &write_file::SPEC,
 ];
 
 /// The declarations of [`ALL`]; a test checks that none is missing.
 const DECLARATIONS: &[&Declaration] = &[
     &glob::DECLARATION,
+    &list_background_processes::DECLARATION,
     &list_directory::DECLARATION,
+    &read_background_output::DECLARATION,
     &read_file::DECLARATION,
     &read_many_files::DECLARATION,
     &replace::DECLARATION,
+    &run_shell_command::DECLARATION,
     &search_file_content::DECLARATION,
+    &stop_background_process::DECLARATION,
     &write_file::DECLARATION,
 ];
 
@@ -88,17 +112,17 @@ pub fn declarations(mut keep: impl FnMut(&str, &[&str]) -> bool) -> Vec<String> 
         .collect()
 }
 
-/// Registers the built-in tools for a workspace.
+/// Registers the built-in tools.
 ///
 /// # Errors
 ///
 /// Where a name is taken already.
-pub fn register(registry: &mut ToolRegistry, workspace: &Arc<Workspace>) -> Result<(), ToolError> {
+pub fn register(registry: &mut ToolRegistry, surroundings: &Surroundings) -> Result<(), ToolError> {
     for spec in ALL {
         registry.register(Builtin {
             spec,
             schema: Schema::from_static(spec.declaration.schema),
-            workspace: Arc::clone(workspace),
+            surroundings: surroundings.clone(),
         })?;
     }
     Ok(())
@@ -107,7 +131,7 @@ pub fn register(registry: &mut ToolRegistry, workspace: &Arc<Workspace>) -> Resu
 struct Builtin {
     spec: &'static Spec,
     schema: Schema,
-    workspace: Arc<Workspace>,
+    surroundings: Surroundings,
 }
 
 impl Tool for Builtin {
@@ -135,6 +159,10 @@ impl Tool for Builtin {
         self.spec.declaration.aliases
     }
 
+    fn can_update_output(&self) -> bool {
+        self.spec.can_update_output
+    }
+
     fn unknown_arguments(&self, args: &Args) -> Vec<String> {
         let mut args = args.clone();
         args.rename(self.spec.renamed);
@@ -146,7 +174,7 @@ impl Tool for Builtin {
 
     fn build(&self, mut args: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {
         args.rename(self.spec.renamed);
-        (self.spec.build)(args, &self.schema, &self.workspace)
+        (self.spec.build)(args, &self.schema, &self.surroundings)
     }
 }
 
@@ -247,8 +275,16 @@ mod tests {
         let schemas = [
             ("glob", generated::<super::glob::Params>()),
             (
+                "list_background_processes",
+                generated::<super::list_background_processes::Params>(),
+            ),
+            (
                 "list_directory",
                 generated::<super::list_directory::Params>(),
+            ),
+            (
+                "read_background_output",
+                generated::<super::read_background_output::Params>(),
             ),
             ("read_file", generated::<super::read_file::Params>()),
             (
@@ -257,8 +293,16 @@ mod tests {
             ),
             ("replace", generated::<super::replace::Params>()),
             (
+                "run_shell_command",
+                generated::<super::run_shell_command::Params>(),
+            ),
+            (
                 "search_file_content",
                 generated::<super::search_file_content::Params>(),
+            ),
+            (
+                "stop_background_process",
+                generated::<super::stop_background_process::Params>(),
             ),
             ("write_file", generated::<super::write_file::Params>()),
         ];

@@ -1,6 +1,6 @@
 //! `read_file`: a window of a text file's lines, or a media file.
 
-use super::{Declaration, READ_LIMIT_CHARS, Spec};
+use super::{Declaration, READ_LIMIT_CHARS, Spec, Surroundings};
 use crate::genai::Part;
 use crate::tool::{
     Args, Confirmation, Context, ErrorKind, Kind, LlmContent, Location, Schema, ToolError,
@@ -39,6 +39,7 @@ pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "ReadFile",
     kind: Kind::Read,
+    can_update_output: false,
     renamed: &[("file_path", "absolute_path"), ("path", "absolute_path")],
     undeclared: &["start_line", "end_line", "count_lines"],
     build,
@@ -77,7 +78,7 @@ struct Call {
 fn build(
     args: Args,
     schema: &Schema,
-    workspace: &Arc<Workspace>,
+    Surroundings { workspace, .. }: &Surroundings,
 ) -> Result<Box<dyn ToolInvocation>, ToolError> {
     let params: Params = args.parse(schema)?;
     let (offset, limit) = window(&params)?;

@@ -3,7 +3,7 @@
 use super::glob::NEVER;
 use super::list_directory::FilteringOptions;
 use super::read_file::{DEFAULT_LINES, FileContent, LINE_CHARS, range_note, read_content};
-use super::{Declaration, READ_LIMIT_CHARS, Spec, counted};
+use super::{Declaration, READ_LIMIT_CHARS, Spec, Surroundings, counted};
 use crate::tool::{
     Args, Confirmation, Context, Kind, LlmContent, Location, PartOrText, Schema, ToolError,
     ToolInvocation, ToolResult,
@@ -50,6 +50,7 @@ pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "ReadManyFiles",
     kind: Kind::Read,
+    can_update_output: false,
     renamed: &[],
     undeclared: &[],
     build,
@@ -89,7 +90,7 @@ struct Call {
 fn build(
     args: Args,
     schema: &Schema,
-    workspace: &Arc<Workspace>,
+    Surroundings { workspace, .. }: &Surroundings,
 ) -> Result<Box<dyn ToolInvocation>, ToolError> {
     let params: Params = args.parse(schema)?;
     let mut wanted = params.paths;

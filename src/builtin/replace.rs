@@ -1,7 +1,7 @@
 //! `replace`: an exact text in one file, for another.
 
 use super::nearest::{Candidate, nearest};
-use super::{Declaration, Spec};
+use super::{Declaration, Spec, Surroundings};
 use crate::tool::{
     Args, Confirmation, ConfirmationDetails, Context, Display, ErrorKind, FileDiff, Kind, Location,
     Schema, ToolError, ToolInvocation, ToolResult,
@@ -43,6 +43,7 @@ pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "Edit",
     kind: Kind::Edit,
+    can_update_output: false,
     renamed: &[("absolute_path", "file_path"), ("path", "file_path")],
     undeclared: &["allow_multiple", "instruction"],
     build,
@@ -77,7 +78,7 @@ struct Call {
 fn build(
     args: Args,
     schema: &Schema,
-    workspace: &Arc<Workspace>,
+    Surroundings { workspace, .. }: &Surroundings,
 ) -> Result<Box<dyn ToolInvocation>, ToolError> {
     let params: Params = args.parse(schema)?;
     let expected = match (params.expected_replacements, params.allow_multiple) {

@@ -2,7 +2,7 @@
 
 use super::glob::{NEVER, require_directory};
 use super::search::{Failure, Hits, Query, Searcher, Wanted};
-use super::{Declaration, Spec};
+use super::{Declaration, Spec, Surroundings};
 use crate::tool::{
     Args, Confirmation, Context, ErrorKind, Kind, Location, Schema, ToolError, ToolInvocation,
     ToolResult,
@@ -36,6 +36,7 @@ pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "SearchText",
     kind: Kind::Search,
+    can_update_output: false,
     renamed: &[("dir_path", "path"), ("include_pattern", "include")],
     undeclared: &[
         "exclude_pattern",
@@ -113,7 +114,7 @@ struct Call {
 fn build(
     args: Args,
     schema: &Schema,
-    workspace: &Arc<Workspace>,
+    Surroundings { workspace, .. }: &Surroundings,
 ) -> Result<Box<dyn ToolInvocation>, ToolError> {
     let params: Params = args.parse(schema)?;
     if params.pattern.is_empty() {

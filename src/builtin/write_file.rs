@@ -1,6 +1,6 @@
 //! `write_file`: the whole content of one file.
 
-use super::{Declaration, Spec};
+use super::{Declaration, Spec, Surroundings};
 use crate::tool::{
     Args, Confirmation, ConfirmationDetails, Context, Display, ErrorKind, FileDiff, Kind, Location,
     Schema, ToolError, ToolInvocation, ToolResult,
@@ -32,6 +32,7 @@ pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "WriteFile",
     kind: Kind::Edit,
+    can_update_output: false,
     renamed: &[("absolute_path", "file_path"), ("path", "file_path")],
     undeclared: &[],
     build,
@@ -55,7 +56,7 @@ struct Call {
 fn build(
     args: Args,
     schema: &Schema,
-    workspace: &Arc<Workspace>,
+    Surroundings { workspace, .. }: &Surroundings,
 ) -> Result<Box<dyn ToolInvocation>, ToolError> {
     let params: Params = args.parse(schema)?;
     Ok(Box::new(Call {

@@ -1,6 +1,7 @@
 //! What a running call may ask of its caller.
 
 use super::{ErrorKind, ToolError};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,14 +22,64 @@ pub struct Cancellation {
     /// Zero, or one more than the signal's number. Shared with signal handlers.
     state: Arc<AtomicUsize>,
     deadline: Option<Instant>,
+    /// Whether nobody has asked for this deadline.
+    is_default: bool,
+    /// Becomes readable when the caller is gone.
+    caller: Option<Arc<OwnedFd>>,
 }
 
 impl Cancellation {
     /// One that also fires when `limit` has passed.
     pub fn with_time_limit(limit: Duration) -> Self {
         Self {
-            state: Arc::default(),
             deadline: Instant::now().checked_add(limit),
+            ..Self::default()
+        }
+    }
+
+    /// The same signals, with a time limit that counts from now.
+    #[must_use]
+    pub fn restarted(&self, limit: Duration) -> Self {
+        Self {
+            deadline: Instant::now().checked_add(limit),
+            is_default: false,
+            ..self.clone()
+        }
+    }
+
+    /// The same as [`Cancellation::restarted`] with a limit that nobody has asked for: tools
+    /// that have one of their own go by that.
+    #[must_use]
+    pub fn restarted_by_default(&self, limit: Duration) -> Self {
+        Self {
+            is_default: true,
+            ..self.restarted(limit)
+        }
+    }
+
+    /// Names a descriptor that becomes readable when the caller is gone (a `pidfd`), for tools
+    /// that wait.
+    #[must_use]
+    pub fn with_caller(mut self, caller: OwnedFd) -> Self {
+        self.caller = Some(Arc::new(caller));
+        self
+    }
+
+    /// The descriptor of [`Cancellation::with_caller`].
+    pub fn caller(&self) -> Option<BorrowedFd<'_>> {
+        self.caller.as_ref().map(|fd| fd.as_fd())
+    }
+
+    /// The deadline, where somebody has asked for it.
+    pub fn chosen_deadline(&self) -> Option<Instant> {
+        self.deadline.filter(|_| !self.is_default)
+    }
+
+    /// The signal (or `0`) by which the call was cancelled, whatever the time.
+    pub fn signal(&self) -> Option<i32> {
+        match self.state.load(Ordering::Relaxed) {
+            0 => None,
+            n => Some(i32::try_from(n - 1).unwrap_or_default()),
         }
     }
 
@@ -44,14 +95,10 @@ impl Cancellation {
 
     /// Whether the call must end, and why.
     pub fn interruption(&self) -> Option<Interruption> {
-        match self.state.load(Ordering::Relaxed) {
-            0 => self
-                .deadline
-                .is_some_and(|at| Instant::now() >= at)
-                .then_some(Interruption::TimedOut),
-            n => Some(Interruption::Cancelled(
-                i32::try_from(n - 1).unwrap_or_default(),
-            )),
+        let is_past = || self.deadline.is_some_and(|at| Instant::now() >= at);
+        match self.signal() {
+            Some(signal) => Some(Interruption::Cancelled(signal)),
+            None => is_past().then_some(Interruption::TimedOut),
         }
     }
 
@@ -96,6 +143,8 @@ pub struct Context {
     /// Whether anybody will look at [`super::ToolResult::return_display`]; tools leave it
     /// empty otherwise where it costs time.
     pub wants_display: bool,
+    /// The most characters of an answer, for tools that choose themselves what to leave out.
+    pub limit_chars: Option<usize>,
     output: Option<Arc<dyn Fn(LiveOutput) + Send + Sync>>,
 }
 
@@ -104,6 +153,7 @@ impl Default for Context {
         Self {
             cancel: Cancellation::default(),
             wants_display: true,
+            limit_chars: None,
             output: None,
         }
     }
@@ -124,6 +174,7 @@ impl Context {
         Self {
             cancel,
             wants_display,
+            limit_chars: None,
             output: None,
         }
     }
@@ -133,6 +184,11 @@ impl Context {
     pub fn with_live_output(mut self, sink: impl Fn(LiveOutput) + Send + Sync + 'static) -> Self {
         self.output = Some(Arc::new(sink));
         self
+    }
+
+    /// Whether anybody listens to live output.
+    pub fn wants_output(&self) -> bool {
+        self.output.is_some()
     }
 
     /// Shows output of a call that still runs; does nothing where nobody listens.

@@ -104,6 +104,17 @@ impl ToolError {
         self
     }
 
+    /// The same error for another caller, without what lies beneath.
+    #[must_use]
+    pub fn again(&self) -> Self {
+        Self {
+            kind: self.kind,
+            message: self.message.clone(),
+            hint: self.hint.clone(),
+            source: None,
+        }
+    }
+
     /// Adds what lies beneath.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {

@@ -26,6 +26,9 @@ pub struct ToolResult {
     /// limit of answers does not apply.
     #[serde(skip)]
     pub is_limited: bool,
+    /// What a terminal shows instead of the text, where that has colours.
+    #[serde(skip)]
+    pub terminal_text: Option<String>,
 }
 
 impl ToolResult {

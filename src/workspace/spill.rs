@@ -16,17 +16,47 @@ const KEEP: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// The directory for the answers of one project.
 pub(super) fn directory(home: &Path, root: &Path) -> PathBuf {
+    project(home, root).join("tool-outputs")
+}
+
+/// The directory for a project's temporary files.
+fn project(home: &Path, root: &Path) -> PathBuf {
     let hash = Sha256::digest(root.as_os_str().as_bytes());
     let hex = hash
         .iter()
         .fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"));
-    home.join(".gemini/tmp").join(hex).join("tool-outputs")
+    home.join(".gemini/tmp").join(hex)
 }
 
 impl Workspace {
+    /// Where what is known of the project's background processes is kept, if there is a home
+    /// directory.
+    pub fn jobs_dir(&self) -> Option<PathBuf> {
+        let home = self.home.as_ref()?;
+        Some(project(home, self.root()).join("background-processes"))
+    }
+
     /// Keeps a text and gives back the file that holds it; `None` where there is no home
     /// directory or it can't be written.
     pub fn spill(&self, tool: &str, text: &str) -> Option<PathBuf> {
+        let path = self.spill_path(tool)?;
+        let mut file = std::fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)
+            .ok()?;
+        if file.write_all(text.as_bytes()).is_err() {
+            // Half an answer would be taken for a whole one.
+            let _ = std::fs::remove_file(&path);
+            return None;
+        }
+        Some(path)
+    }
+
+    /// A name for a new file that keeps an answer, in a directory that exists; `None` as for
+    /// [`Workspace::spill`].
+    pub fn spill_path(&self, tool: &str) -> Option<PathBuf> {
         let dir = self.spill_dir()?;
         std::fs::DirBuilder::new()
             .recursive(true)
@@ -40,24 +70,12 @@ impl Workspace {
         let now = SystemTime::now()
             .duration_since(SystemTime::UNIX_EPOCH)
             .ok()?;
-        let path = dir.join(format!(
+        Some(dir.join(format!(
             "{tool}-{}-{:09}-{}.txt",
             now.as_secs(),
             now.subsec_nanos(),
             std::process::id()
-        ));
-        let mut file = std::fs::OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&path)
-            .ok()?;
-        if file.write_all(text.as_bytes()).is_err() {
-            // Half an answer would be taken for a whole one.
-            let _ = std::fs::remove_file(&path);
-            return None;
-        }
-        Some(path)
+        )))
     }
 }
 

@@ -1,0 +1,280 @@
+//! `call_tool --batch`: calls as JSON lines in, answers as JSON lines out.
+//!
+//! Calls that only read run side by side and are answered in the order in which they end.
+//! All others run alone: after everything before them, before everything after them.
+
+use crate::input::MAX_ARGUMENT_BYTES;
+use crate::options::Options;
+use crate::print::print;
+use crate::session::Session;
+use crate::{status, with_time_limit};
+use gemini_tools::answer::{Answer, Form};
+use gemini_tools::tool::{Cancellation, Context, ToolError};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Signals and the death of the caller are looked for at least this often, in nanoseconds.
+const TICK_NANOS: i64 = 200_000_000;
+
+/// How much is read at once, in bytes.
+const CHUNK: usize = 64 * 1024;
+
+/// More calls than this don't wait in memory: reading goes on when some have been answered.
+const MAX_WAITING: usize = 1024;
+
+/// At most so many calls run side by side.
+const MAX_WORKERS: usize = 8;
+
+/// One line of input.
+#[derive(Debug, Deserialize)]
+struct Request {
+    #[serde(default)]
+    id: Value,
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    args: Value,
+}
+
+/// Reads calls until the input ends and answers each. Gives the exit status: 1 where a call
+/// has failed.
+pub(crate) fn run(options: &Options, cancel: &Cancellation) -> u8 {
+    let batch = Batch {
+        options,
+        cancel,
+        session: Session::open(),
+        queue: Mutex::default(),
+        changed: Condvar::new(),
+        output: Mutex::new(()),
+        has_failed: AtomicBool::new(false),
+    };
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        let mut started = 0;
+        batch.read(|| {
+            // None is started before there is work for it.
+            if started < workers.min(MAX_WORKERS) {
+                started += 1;
+                scope.spawn(|| batch.work());
+            }
+        });
+        batch.lock().is_closed = true;
+        batch.changed.notify_all();
+    });
+    match cancel.signal() {
+        Some(signal) if signal > 0 => u8::try_from(128 + signal).unwrap_or(130),
+        Some(_) => 130,
+        None => u8::from(batch.has_failed.load(Ordering::Relaxed)),
+    }
+}
+
+struct Batch<'a> {
+    options: &'a Options,
+    cancel: &'a Cancellation,
+    session: Result<Session, ToolError>,
+    queue: Mutex<Queue>,
+    changed: Condvar,
+    /// Held while a line is written.
+    output: Mutex<()>,
+    has_failed: AtomicBool,
+}
+
+/// Calls that only read and wait for their turn.
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<Request>,
+    running: usize,
+    is_closed: bool,
+}
+
+impl Batch<'_> {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes lines from standard input. `hire` is called for each call that may run beside
+    /// others.
+    fn read(&self, mut hire: impl FnMut()) {
+        let stdin = rustix::stdio::stdin();
+        let mut buffer = vec![0; CHUNK];
+        let mut line = Vec::new();
+        let mut is_too_long = false;
+        while self.is_wanted() {
+            match rustix::io::read(stdin, &mut buffer) {
+                Ok(0) => break,
+                Ok(n) => {
+                    for piece in buffer[..n].split_inclusive(|b| *b == b'\n') {
+                        if line.len() + piece.len() <= MAX_ARGUMENT_BYTES {
+                            line.extend_from_slice(piece);
+                        } else {
+                            is_too_long = true;
+                        }
+                        if piece.ends_with(b"\n") {
+                            self.take(&line, is_too_long, &mut hire);
+                            line.clear();
+                            is_too_long = false;
+                        }
+                    }
+                }
+                Err(Errno::INTR | Errno::AGAIN) => {}
+                Err(e) => {
+                    let reason = std::io::Error::from(e);
+                    self.refuse(&format!("Standard input can't be read: {reason}."));
+                    break;
+                }
+            }
+        }
+        if !line.is_empty() || is_too_long {
+            self.take(&line, is_too_long, &mut hire);
+        }
+        self.wait_until(|queue| queue.waiting.is_empty() && queue.running == 0);
+    }
+
+    /// Waits for input. Whether to read on.
+    fn is_wanted(&self) -> bool {
+        let stdin = rustix::stdio::stdin();
+        let tick = Timespec {
+            tv_sec: 0,
+            tv_nsec: TICK_NANOS,
+        };
+        loop {
+            if self.cancel.signal().is_some() {
+                return false;
+            }
+            let caller = self.cancel.caller();
+            let mut fds = vec![PollFd::new(&stdin, PollFlags::IN)];
+            fds.extend(caller.as_ref().map(|fd| PollFd::new(fd, PollFlags::IN)));
+            if !matches!(rustix::event::poll(&mut fds, Some(&tick)), Ok(1..)) {
+                continue;
+            }
+            if fds[0].revents().is_empty() {
+                self.cancel.cancel();
+                continue;
+            }
+            return true;
+        }
+    }
+
+    /// Takes one line: runs the call at once, or lets it wait for a worker.
+    fn take(&self, line: &[u8], is_too_long: bool, hire: &mut impl FnMut()) {
+        if is_too_long {
+            return self.refuse(&format!(
+                "A line is longer than {MAX_ARGUMENT_BYTES} bytes."
+            ));
+        }
+        let line = line.trim_ascii();
+        if line.is_empty() || self.cancel.signal().is_some() {
+            return;
+        }
+        let request: Request = match serde_json::from_slice(line) {
+            Ok(request) => request,
+            Err(e) => {
+                return self.refuse(&format!(
+                    "The line is no call: {e}. Give {{\"id\":…,\"name\":…,\"args\":{{…}}}}."
+                ));
+            }
+        };
+        let only_reads = self.session.as_ref().is_ok_and(|session| {
+            let tool = session.registry.get(&request.name);
+            tool.is_none_or(gemini_tools::tool::Tool::is_read_only)
+        });
+        if only_reads {
+            self.wait_until(|queue| queue.waiting.len() < MAX_WAITING);
+            self.lock().waiting.push_back(request);
+            self.changed.notify_all();
+            hire();
+        } else {
+            self.wait_until(|queue| queue.waiting.is_empty() && queue.running == 0);
+            self.answer(request);
+        }
+    }
+
+    fn wait_until(&self, is_so: impl Fn(&Queue) -> bool) {
+        let mut queue = self.lock();
+        while !is_so(&queue) {
+            queue = self
+                .changed
+                .wait(queue)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// A worker's life.
+    fn work(&self) {
+        let mut queue = self.lock();
+        loop {
+            if let Some(request) = queue.waiting.pop_front() {
+                queue.running += 1;
+                drop(queue);
+                self.answer(request);
+                queue = self.lock();
+                queue.running -= 1;
+                self.changed.notify_all();
+            } else if queue.is_closed {
+                return;
+            } else {
+                queue = self
+                    .changed
+                    .wait(queue)
+                    .unwrap_or_else(PoisonError::into_inner);
+            }
+        }
+    }
+
+    fn answer(&self, request: Request) {
+        let form = match self.options.form.unwrap_or_default() {
+            // A line of text would say neither where it ends nor whose answer it is.
+            Form::Text => Form::Part,
+            form => form,
+        };
+        let mut cx = Context::new(with_time_limit(self.cancel), form == Form::Result);
+        let outcome = match &self.session {
+            Ok(session) => {
+                cx.limit_chars = session.settings.limit_chars();
+                let args = match request.args {
+                    Value::Null => json!({}),
+                    args => args,
+                };
+                session.call(self.options, &request.name, args, &cx)
+            }
+            Err(e) => Err(e.again()),
+        };
+        let id = match request.id {
+            Value::Null => None,
+            Value::String(id) => Some(id),
+            other => Some(other.to_string()),
+        };
+        let mut answer = Answer {
+            name: &request.name,
+            id: id.as_deref(),
+            outcome,
+        };
+        if let Ok(session) = &self.session {
+            answer.limit(session.settings.limit_chars(), Some(&session.workspace));
+        }
+        if status(&answer, &cx.cancel) != 0 {
+            self.has_failed.store(true, Ordering::Relaxed);
+        }
+        self.write(&answer.to_json(form));
+    }
+
+    fn refuse(&self, reason: &str) {
+        self.has_failed.store(true, Ordering::Relaxed);
+        let answer = Answer {
+            name: "",
+            id: None,
+            outcome: Err(ToolError::invalid(reason)),
+        };
+        self.write(&answer.to_json(Form::Part));
+    }
+
+    fn write(&self, line: &[u8]) {
+        let _turn = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        print(line, 0);
+    }
+}

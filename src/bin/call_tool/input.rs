@@ -1,0 +1,123 @@
+//! What comes on standard input, and the arguments of a call.
+
+use crate::options::Options;
+use gemini_tools::tool::{Cancellation, ErrorKind, ToolError};
+use rustix::event::{PollFd, PollFlags};
+use serde_json::{Value, json};
+
+/// Arguments larger than this are refused, in bytes.
+pub(crate) const MAX_ARGUMENT_BYTES: usize = 512 * 1024 * 1024;
+
+/// The arguments as a JSON value.
+pub(crate) fn arguments(
+    options: &Options,
+    input: Result<Vec<u8>, ToolError>,
+) -> Result<Value, ToolError> {
+    if let Some(pairs) = &options.args {
+        return pairs_to_json(pairs);
+    }
+    let input = input?;
+    let text = input.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&input);
+    if text.trim_ascii().is_empty() {
+        return Ok(json!({}));
+    }
+    serde_json::from_slice(text).map_err(|e| {
+        ToolError::invalid(format!(
+            "The arguments on standard input are not valid JSON: {e}."
+        ))
+        .with_hint(r#"Give one object such as {"path":"src"}."#)
+    })
+}
+
+/// `KEY=VALUE` and `KEY:=JSON`.
+fn pairs_to_json(pairs: &[String]) -> Result<Value, ToolError> {
+    let mut map = serde_json::Map::new();
+    for pair in pairs {
+        let Some((key, value)) = pair.split_once('=') else {
+            return Err(ToolError::invalid(format!(
+                "{pair:?} is no argument of the form KEY=VALUE."
+            ))
+            .with_hint("Use KEY=VALUE for strings and KEY:=JSON for everything else."));
+        };
+        let (key, value) = match key.strip_suffix(':') {
+            Some(key) => {
+                let json = serde_json::from_str(value).map_err(|e| {
+                    ToolError::invalid(format!("The value of {key:?} is not valid JSON: {e}."))
+                        .with_hint("Use KEY=VALUE for a string.")
+                })?;
+                (key, json)
+            }
+            None => (key, Value::from(value)),
+        };
+        if key.is_empty() {
+            return Err(ToolError::invalid(format!(
+                "{pair:?} has no name before the =."
+            )));
+        }
+        map.insert(key.to_owned(), value);
+    }
+    Ok(Value::Object(map))
+}
+
+/// Reminds of the form for values that are no strings, where one was perhaps meant.
+pub(crate) fn explain_types(options: &Options, e: ToolError) -> ToolError {
+    let pairs = options.args.as_deref().unwrap_or_default();
+    let odd = pairs
+        .iter()
+        .filter_map(|pair| pair.split_once('='))
+        .find(|(key, value)| {
+            !key.ends_with(':')
+                && serde_json::from_str::<Value>(value).is_ok_and(|value| !value.is_string())
+        });
+    match odd {
+        Some((key, value)) if e.kind == ErrorKind::InvalidToolParams && e.hint.is_none() => e
+            .with_hint(format!(
+                "KEY=VALUE gives a string; for numbers and the like write {key}:={value}."
+            )),
+        _ => e,
+    }
+}
+
+/// Reads standard input to its end, in every case: a host whose write fails because nobody
+/// reads raises an error of its own. A person at a terminal is not waited for.
+pub(crate) fn read_input(cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
+    let stdin = rustix::stdio::stdin();
+    if rustix::termios::isatty(stdin) {
+        return Ok(Vec::new());
+    }
+    let failed = |e: rustix::io::Errno| {
+        let reason = std::io::Error::from(e);
+        ToolError::invalid(format!("Standard input can't be read: {reason}."))
+    };
+    let mut input = Vec::new();
+    let mut buffer = vec![0; 64 * 1024];
+    let mut is_too_large = false;
+    loop {
+        // A signal ends the wait, but not the read of a handler that restarts it.
+        let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
+        match rustix::event::poll(&mut ready, None) {
+            Err(rustix::io::Errno::INTR) => {
+                cancel.check()?;
+                continue;
+            }
+            other => other.map_err(failed)?,
+        };
+        match rustix::io::read(stdin, &mut buffer) {
+            Ok(0) => break,
+            // Read on, only to let the writer finish.
+            Ok(_) if is_too_large => {}
+            Ok(n) => {
+                input.extend_from_slice(&buffer[..n]);
+                is_too_large = input.len() > MAX_ARGUMENT_BYTES;
+            }
+            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
+            Err(e) => return Err(failed(e)),
+        }
+    }
+    if is_too_large {
+        return Err(ToolError::invalid(format!(
+            "The arguments are larger than {MAX_ARGUMENT_BYTES} bytes."
+        )));
+    }
+    Ok(input)
+}

@@ -1,0 +1,163 @@
+//! `call_tool NAME`: runs one call of a tool and prints its answer as JSON; `call_tool
+//! --batch`: runs many.
+
+#![cfg_attr(all(target_os = "linux", target_env = "gnu"), no_main)]
+
+mod batch;
+mod input;
+mod options;
+mod print;
+mod session;
+
+use crate::input::{arguments, explain_types, read_input};
+use crate::options::{Options, options};
+use crate::print::{coloured, complain, print, shows_colours};
+use crate::session::Session;
+use gemini_tools::answer::{Answer, Form, to_line};
+use gemini_tools::tool::{Cancellation, Context, Interruption, LiveOutput, ToolError};
+use rustix::process::{Pid, PidfdFlags, getppid, pidfd_open};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The time limit of a call where `GEMINI_TOOLS_TIMEOUT` says nothing.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
+
+gemini_tools::main!(run);
+
+fn run() -> u8 {
+    // A panic becomes an answer; its text must not reach standard error, which would make
+    // the host take any answer for a failure.
+    std::panic::set_hook(Box::new(|_| {}));
+    let options = match options() {
+        Ok(options) => options,
+        Err(code) => return code,
+    };
+    let cancel = cancellation();
+    if options.batch {
+        return batch::run(&options, &cancel);
+    }
+    let input = match &options.args {
+        Some(_) => Ok(Vec::new()),
+        None => read_input(&cancel),
+    };
+    answer(&options, input, cancel)
+}
+
+/// Fires at a signal, at the time limit, and when the caller is gone.
+fn cancellation() -> Cancellation {
+    let mut cancel = with_time_limit(&Cancellation::default());
+    let signals = cancel.signal_cell();
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        // Without a handler the signal ends the process, which is right as well.
+        let _ =
+            signal_hook::flag::register_usize(signal, Arc::clone(&signals), signal as usize + 1);
+    }
+    // A file that grows too large is an error of its write, not the end of the process.
+    let ignored = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let _ = signal_hook::flag::register(rustix::process::Signal::XFSZ.as_raw(), ignored);
+    // The first process of a machine or a container is nobody's caller.
+    if let Some(parent) = getppid().filter(|parent| *parent != Pid::INIT)
+        && let Ok(caller) = pidfd_open(parent, PidfdFlags::empty())
+        && getppid() == Some(parent)
+    {
+        cancel = cancel.with_caller(caller);
+    }
+    cancel
+}
+
+/// The same signals, and the time that one call may take from now on.
+fn with_time_limit(cancel: &Cancellation) -> Cancellation {
+    let chosen = std::env::var("GEMINI_TOOLS_TIMEOUT")
+        .ok()
+        .and_then(|text| text.trim().parse::<f64>().ok())
+        .and_then(|secs| Duration::try_from_secs_f64(secs).ok())
+        .filter(|limit| !limit.is_zero());
+    match chosen {
+        Some(limit) => cancel.restarted(limit),
+        None => cancel.restarted_by_default(DEFAULT_TIMEOUT),
+    }
+}
+
+fn answer(options: &Options, input: Result<Vec<u8>, ToolError>, cancel: Cancellation) -> u8 {
+    let form = options.form.unwrap_or_default();
+    let mut cx = Context::new(cancel, matches!(form, Form::Result | Form::Text));
+    if options.stream {
+        cx = cx.with_live_output(print_live);
+    }
+    let mut session = None;
+    let outcome = arguments(options, input).and_then(|args| {
+        let session = session.insert(Session::open()?);
+        if form != Form::Text {
+            cx.limit_chars = session.settings.limit_chars();
+        }
+        session.call(options, &options.name, args, &cx)
+    });
+    let outcome = outcome.map_err(|e| explain_types(options, e));
+    let mut answer = Answer {
+        name: &options.name,
+        id: options.id.as_deref(),
+        outcome,
+    };
+    let status = status(&answer, &cx.cancel);
+    if form != Form::Text
+        && let Some(session) = &session
+    {
+        answer.limit(session.settings.limit_chars(), Some(&session.workspace));
+    }
+    if options.explain && answer.outcome.is_ok() {
+        let text = answer.to_text();
+        return print(text.as_bytes(), status);
+    }
+    if form == Form::Text && !options.stream {
+        return print_text(&answer, status);
+    }
+    let line = answer.to_json(form);
+    if options.stream {
+        return print(&to_line(&as_result(&line)), status);
+    }
+    print(&line, status)
+}
+
+/// The exit status of a call: interruptions by signal give the shell's number.
+fn status(answer: &Answer<'_>, cancel: &Cancellation) -> u8 {
+    match (answer.exit_status(), cancel.interruption()) {
+        (130, Some(Interruption::Cancelled(signal))) if signal > 0 => {
+            u8::try_from(128 + signal).unwrap_or(130)
+        }
+        (status, _) => status,
+    }
+}
+
+fn print_text(answer: &Answer<'_>, status: u8) -> u8 {
+    let text = answer.to_text();
+    if answer.failure().is_some() {
+        complain(&format!("call_tool: {}", text.trim_end()));
+        return status;
+    }
+    let text = match answer.to_terminal_text() {
+        Some(coloured) if shows_colours() => coloured,
+        _ if answer.is_diff() => coloured(&text),
+        _ => text,
+    };
+    print(text.as_bytes(), status)
+}
+
+/// One line of output of a call that still runs.
+fn print_live(output: LiveOutput) {
+    let line = match output {
+        LiveOutput::Text(text) => json!({ "type": "output", "text": text }),
+        LiveOutput::Ansi(lines) => json!({ "type": "output", "lines": lines }),
+        LiveOutput::Subagent(progress) => json!({ "type": "output", "progress": progress }),
+    };
+    print(&to_line(&line), 0);
+}
+
+/// The last line of a stream.
+fn as_result(line: &[u8]) -> Value {
+    let mut value: Value = serde_json::from_slice(line).unwrap_or(Value::Null);
+    if let Value::Object(map) = &mut value {
+        map.insert("type".to_owned(), "result".into());
+    }
+    value
+}

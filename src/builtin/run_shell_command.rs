@@ -1,0 +1,435 @@
+//! `run_shell_command`: a line of shell, with limits, and nothing left behind.
+
+use super::{Declaration, Spec, Surroundings};
+use crate::process::capture::{Capture, Captured};
+use crate::process::command::{End, Limits, ShellCommand, Why, supervise};
+use crate::process::jobs::{Files, Jobs, Record, seconds};
+use crate::process::tree::{self, Identity};
+use crate::process::warden::{Ending, Watched};
+use crate::tool::{
+    Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, LiveOutput, Location,
+    ResultError, Schema, ToolError, ToolInvocation, ToolResult,
+};
+use crate::workspace::{Place, show_path};
+use rustix::fd::AsFd;
+use serde::Deserialize;
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+pub(super) const DECLARATION: Declaration = Declaration {
+    name: "run_shell_command",
+    description: "Runs a command with bash -c in the project's root or in 'directory', without a \
+        terminal and with nothing on standard input. Answers with its output (both streams as they \
+        came), exit code, signal and the ids of processes that it left in the background. It is \
+        ended after 'timeout' seconds (default 120) with all that it started. Start servers and \
+        watchers with is_background: then it answers at once, and read_background_output, \
+        list_background_processes and stop_background_process go on with them.",
+    schema: include_str!("declarations/run_shell_command.json"),
+    aliases: &["ShellTool"],
+};
+
+pub(super) const SPEC: Spec = Spec {
+    declaration: &DECLARATION,
+    display_name: "Shell",
+    kind: Kind::Execute,
+    can_update_output: true,
+    renamed: &[("dir_path", "directory")],
+    undeclared: &["delay_ms"],
+    build,
+};
+
+/// The time limit where neither the call nor `GEMINI_TOOLS_SHELL_TIMEOUT` says anything.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// The longest time limit.
+const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
+
+/// How long a command that is to stay in the background is watched first: long enough to see
+/// that it could not even start.
+const BACKGROUND_DELAY: Duration = Duration::from_millis(150);
+
+/// The longest such time that a call may ask for.
+const MAX_BACKGROUND_DELAY: Duration = Duration::from_secs(10);
+
+/// The most characters of output where the caller does not limit the answer.
+const UNLIMITED_CHARS: usize = 1_000_000;
+
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Params {
+    /// The command line, for bash -c.
+    command: String,
+    /// What the command is for, in a few words for the user.
+    description: Option<String>,
+    /// Directory to run in: absolute, or relative to the project's root. Default: the root.
+    directory: Option<String>,
+    /// Whether to leave the command running and answer at once. Default: false.
+    is_background: Option<bool>,
+    /// Seconds after which the command is ended, up to 3600. Default: 120.
+    #[cfg_attr(test, schemars(range(max = 3600)), schemars(extend("exclusiveMinimum" = 0)))]
+    timeout: Option<f64>,
+    #[cfg_attr(test, schemars(skip))]
+    delay_ms: Option<f64>,
+}
+
+struct Call {
+    surroundings: Surroundings,
+    command: String,
+    description: Option<String>,
+    /// As the caller named it.
+    directory: Option<String>,
+    place: Place,
+    limits: Limits,
+}
+
+fn build(
+    args: Args,
+    schema: &Schema,
+    surroundings: &Surroundings,
+) -> Result<Box<dyn ToolInvocation>, ToolError> {
+    let params: Params = args.parse(schema)?;
+    if params.command.trim().is_empty() {
+        return Err(ToolError::invalid("\"command\" must not be empty.")
+            .with_hint("Give a command line such as \"ls -la\"."));
+    }
+    if params.command.contains('\0') {
+        return Err(ToolError::invalid(
+            "\"command\" holds a NUL character, which no command line can hold.",
+        ));
+    }
+    let workspace = &surroundings.workspace;
+    let place = match &params.directory {
+        Some(directory) if !directory.trim().is_empty() => workspace.locate(directory)?,
+        _ => workspace.root_place(),
+    };
+    let is_background = params.is_background.unwrap_or(false);
+    let settings = &surroundings.settings;
+    let idle = match seconds_of("GEMINI_TOOLS_SHELL_IDLE_TIMEOUT")? {
+        Some(idle) => Some(idle),
+        None => settings.shell_idle_secs.map(Duration::from_secs),
+    };
+    let wall = match params.timeout {
+        Some(secs) => Duration::try_from_secs_f64(secs).unwrap_or(MAX_TIMEOUT),
+        None => seconds_of("GEMINI_TOOLS_SHELL_TIMEOUT")?
+            .filter(|limit| !limit.is_zero())
+            .unwrap_or(DEFAULT_TIMEOUT),
+    };
+    let delay = params
+        .delay_ms
+        .and_then(|ms| Duration::try_from_secs_f64(ms / 1000.0).ok())
+        .unwrap_or(BACKGROUND_DELAY)
+        .min(MAX_BACKGROUND_DELAY);
+    Ok(Box::new(Call {
+        surroundings: surroundings.clone(),
+        command: params.command,
+        description: params.description.filter(|d| !d.trim().is_empty()),
+        directory: params.directory.filter(|d| !d.trim().is_empty()),
+        place,
+        limits: Limits {
+            wall: wall.min(MAX_TIMEOUT),
+            idle: idle.filter(|idle| !idle.is_zero()),
+            background_after: is_background.then_some(delay),
+        },
+    }))
+}
+
+/// A number of seconds in an environment variable.
+fn seconds_of(variable: &str) -> Result<Option<Duration>, ToolError> {
+    let Some(text) = std::env::var_os(variable).filter(|v| !v.is_empty()) else {
+        return Ok(None);
+    };
+    let text = text.to_string_lossy();
+    text.trim()
+        .parse::<f64>()
+        .ok()
+        .and_then(|secs| Duration::try_from_secs_f64(secs).ok())
+        .map(Some)
+        .ok_or_else(|| {
+            ToolError::invalid(format!(
+                "{variable} is {text:?}, which is no number of seconds."
+            ))
+            .with_hint("Unset it, or give a number such as 300.")
+        })
+}
+
+impl ToolInvocation for Call {
+    fn describe(&self) -> String {
+        let mut text = format!("`{}`", self.command.trim());
+        if let Some(directory) = &self.directory {
+            let _ = write!(text, " [in {directory}]");
+        }
+        if self.limits.background_after.is_some() {
+            text.push_str(" [in the background]");
+        }
+        if let Some(description) = &self.description {
+            let _ = write!(text, " ({})", description.trim().replace('\n', " "));
+        }
+        text
+    }
+
+    fn locations(&self) -> Vec<Location> {
+        vec![Location {
+            path: self.place.path().to_owned(),
+            line: None,
+        }]
+    }
+
+    fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {
+        Ok(Confirmation::Ask(ConfirmationDetails::Exec {
+            title: "Confirm shell command".to_owned(),
+            command: self.command.clone(),
+            root_command: String::new(),
+            root_commands: Vec::new(),
+        }))
+    }
+
+    fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
+        let workspace = &self.surroundings.workspace;
+        let jobs = workspace.jobs_dir().map(Jobs::new);
+        if self.limits.background_after.is_some() && jobs.is_none() {
+            return Err(ToolError::new(
+                ErrorKind::ShellExecuteError,
+                "There is no home directory to keep a background process's output in.",
+            )
+            .with_hint("Set HOME, or run the command without is_background."));
+        }
+        let directory = workspace.open_dir(&self.place)?;
+        let command = ShellCommand {
+            line: &self.command,
+            directory: directory.as_fd(),
+            path: self.place.path(),
+            sandbox: None,
+        };
+        let limit = cx.limit_chars.unwrap_or(UNLIMITED_CHARS);
+        let mut capture = Capture::new(limit, cx.wants_display, cx.wants_output(), || {
+            workspace.spill_path(DECLARATION.name)
+        });
+        let watched = command.start().map_err(|e| self.not_started(&e))?;
+        let show = |text| cx.update_output(LiveOutput::Text(text));
+        let end = supervise(&watched, &mut capture, self.limits, &cx.cancel, &show);
+        let mut report = Report {
+            call: &self,
+            leader: watched.leader,
+            ending: None,
+            error: None,
+            background: Vec::new(),
+            log: None,
+            stale_log: None,
+        };
+        let mut kind = None;
+        match end {
+            End::Done {
+                ending,
+                has_survivors,
+            } => {
+                report.ending = Some(ending);
+                if has_survivors {
+                    report.leave(&watched, &mut capture, jobs.as_ref());
+                }
+            }
+            End::Background => {
+                report.leave(&watched, &mut capture, jobs.as_ref());
+            }
+            End::Ended { why, left } => {
+                kind = Some(match why {
+                    Why::OutOfTime | Why::Idle => ErrorKind::Timeout,
+                    Why::Cancelled => ErrorKind::Cancelled,
+                    Why::Unwatched => ErrorKind::ShellExecuteError,
+                });
+                report.error = Some(self.why(why, left));
+            }
+        }
+        drop(watched);
+        Ok(report.finish(capture.finish(), kind))
+    }
+}
+
+impl Call {
+    fn not_started(&self, e: &std::io::Error) -> ToolError {
+        let error = |message: String| ToolError::new(ErrorKind::ShellExecuteError, message);
+        match e.kind() {
+            std::io::ErrorKind::NotFound => error("There is no bash on this machine.".to_owned())
+                .with_hint("Install bash, or put it on PATH."),
+            std::io::ErrorKind::ArgumentListTooLong => error(format!(
+                "The command is longer than the system allows ({} bytes).",
+                self.command.len()
+            ))
+            .with_hint("Write it to a file with write_file and run that."),
+            _ => error(format!(
+                "The command could not be started in {}: {e}.",
+                show_path(self.place.path())
+            )),
+        }
+    }
+
+    fn why(&self, why: Why, left: usize) -> String {
+        let mut text = match why {
+            Why::OutOfTime => format!(
+                "The command was ended after {}, its time limit. Give a larger timeout, or use \
+                 is_background for what is not meant to end.",
+                in_seconds(self.limits.wall)
+            ),
+            Why::Idle => format!(
+                "The command was ended after {} without output, its idle limit. Use is_background \
+                 for what is not meant to end.",
+                in_seconds(self.limits.idle.unwrap_or_default())
+            ),
+            Why::Cancelled => "The command was cancelled and ended.".to_owned(),
+            Why::Unwatched => {
+                "The process that watched over the command was killed; the command was ended."
+                    .to_owned()
+            }
+        };
+        if left > 0 {
+            let _ = write!(text, " {left} of its processes could not be ended.");
+        }
+        text
+    }
+}
+
+fn in_seconds(duration: Duration) -> String {
+    format!("{} s", duration.as_secs_f64())
+}
+
+/// What is known of a call when it is over.
+struct Report<'a> {
+    call: &'a Call,
+    /// Also the process group.
+    leader: i32,
+    ending: Option<Ending>,
+    error: Option<String>,
+    background: Vec<Identity>,
+    log: Option<PathBuf>,
+    /// A log of a job that there is not.
+    stale_log: Option<PathBuf>,
+}
+
+impl Report<'_> {
+    /// Lets what still runs go on without us.
+    fn leave(&mut self, watched: &Watched, capture: &mut Capture<'_>, jobs: Option<&Jobs>) {
+        let living = tree::descendants(watched.warden);
+        if living.is_empty() {
+            return;
+        }
+        let record = Record {
+            processes: living.clone(),
+            session: self.leader,
+            warden: Identity::of(watched.warden),
+            boot_id: tree::boot_id(),
+            command: self.call.command.clone(),
+            directory: show_path(self.call.place.path()).into_owned(),
+            started_at: seconds(SystemTime::now()),
+        };
+        let files = jobs.map(|jobs| jobs.create(&record, |log| capture.write_whole(log)));
+        let stays = match &files {
+            Some(Ok(files)) => watched.stay(&files.record, &files.log),
+            // Nothing remembers them, but they were meant to stay.
+            Some(Err(_)) | None => watched.stay_unrecorded(),
+        };
+        match (stays, files) {
+            (Ok(()), Some(Ok(Files { log, .. }))) => self.log = Some(log),
+            (Ok(()), Some(Err(e))) => {
+                self.error = Some(format!("The background output can't be kept: {e}."));
+            }
+            (Ok(()), None) => {}
+            // They have ended meanwhile.
+            (Err(_), files) => {
+                if let Some(Ok(files)) = files {
+                    files.forget_job();
+                    self.stale_log = Some(files.log);
+                }
+                return;
+            }
+        }
+        self.background = living;
+    }
+
+    fn finish(self, captured: Captured, kind: Option<ErrorKind>) -> ToolResult {
+        if let Some(log) = &self.stale_log
+            && captured.file.as_ref() != Some(log)
+        {
+            // Old files are removed some time.
+            let _ = std::fs::remove_file(log);
+        }
+        let text = self.lines(&captured.text);
+        let mut result = ToolResult::text(text.as_str()).with_data("bytes", captured.bytes);
+        if let Some(coloured) = &captured.coloured {
+            result.terminal_text = Some(self.lines(coloured.trim_end()));
+        }
+        let display = match (&self.error, captured.text.is_empty()) {
+            (_, false) => captured.coloured.unwrap_or(captured.text),
+            (Some(error), true) => error.clone(),
+            (None, true) => self.summary(),
+        };
+        result.return_display = display.into();
+        result.is_limited = true;
+        if let Some(Ending::Code(code)) = self.ending {
+            result = result.with_data("exitCode", code);
+        }
+        if let Some(file) = &captured.file {
+            result = result.with_data("outputFile", show_path(file).into_owned());
+        }
+        if let Some(kind) = kind {
+            result.error = Some(ResultError {
+                message: text,
+                kind: Some(kind),
+            });
+        }
+        result
+    }
+
+    /// For a person, where there was no output.
+    fn summary(&self) -> String {
+        match self.ending {
+            Some(Ending::Code(0)) => String::new(),
+            Some(Ending::Code(code)) => format!("Command exited with code: {code}"),
+            Some(Ending::Signal(signal)) => {
+                format!("Command terminated by signal: {}", signal_name(signal))
+            }
+            None => format!("Running in the background with process id {}", self.leader),
+        }
+    }
+
+    /// The lines that models know, in their order.
+    fn lines(&self, output: &str) -> String {
+        let none = || "(none)".to_owned();
+        let or_none = |list: Vec<String>| {
+            if list.is_empty() {
+                none()
+            } else {
+                list.join(", ")
+            }
+        };
+        let (code, signal) = match self.ending {
+            Some(Ending::Code(code)) => (code.to_string(), none()),
+            Some(Ending::Signal(signal)) => (none(), signal_name(signal)),
+            None => (none(), none()),
+        };
+        let pids = self.background.iter().map(|p| p.pid.to_string()).collect();
+        let mut text = format!(
+            "Command: {}\nDirectory: {}\nOutput: {}\nError: {}\nExit Code: {code}\nSignal: {signal}\n\
+             Background PIDs: {}\nProcess Group PGID: {}",
+            self.call.command,
+            self.call.directory.as_deref().unwrap_or("(root)"),
+            if output.is_empty() { "(empty)" } else { output },
+            self.error.clone().unwrap_or_else(none),
+            or_none(pids),
+            self.leader,
+        );
+        if let (Some(log), Some(first)) = (&self.log, self.background.first()) {
+            let _ = write!(
+                text,
+                "\nBackground Output: {} (see read_background_output with pid {})",
+                log.display(),
+                first.pid
+            );
+        }
+        text
+    }
+}
+
+/// `SIGTERM` and so on; a number where the signal has no name.
+pub(super) fn signal_name(signal: i32) -> String {
+    signal_hook::low_level::signal_name(signal).map_or_else(|| signal.to_string(), str::to_owned)
+}

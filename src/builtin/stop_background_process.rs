@@ -1,0 +1,121 @@
+//! `stop_background_process`: ends what a command has left running.
+
+use super::list_background_processes::state;
+use super::{Declaration, Spec, Surroundings, counted};
+use crate::process::jobs::{Job, Jobs};
+use crate::process::warden::GRACE;
+use crate::tool::{
+    Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Location, Schema, ToolError,
+    ToolInvocation, ToolResult,
+};
+use serde::Deserialize;
+
+pub(super) const DECLARATION: Declaration = Declaration {
+    name: "stop_background_process",
+    description: "Ends a process that run_shell_command has left in the background, with \
+        everything that it started: politely first, then for good.",
+    schema: include_str!("declarations/stop_background_process.json"),
+    aliases: &[],
+};
+
+pub(super) const SPEC: Spec = Spec {
+    declaration: &DECLARATION,
+    display_name: "Stop Background Process",
+    kind: Kind::Execute,
+    can_update_output: false,
+    renamed: &[],
+    undeclared: &[],
+    build,
+};
+
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Params {
+    /// Process id, as `run_shell_command` or `list_background_processes` gave it.
+    #[cfg_attr(test, schemars(range(min = 1)))]
+    pid: i32,
+}
+
+struct Call {
+    jobs: Option<Jobs>,
+    pid: i32,
+}
+
+fn build(
+    args: Args,
+    schema: &Schema,
+    Surroundings { workspace, .. }: &Surroundings,
+) -> Result<Box<dyn ToolInvocation>, ToolError> {
+    let params: Params = args.parse(schema)?;
+    Ok(Box::new(Call {
+        jobs: workspace.jobs_dir().map(Jobs::new),
+        pid: params.pid,
+    }))
+}
+
+/// The job that a process belongs to.
+///
+/// # Errors
+///
+/// `invalid_tool_params` where this project has none.
+pub(super) fn find(jobs: Option<&Jobs>, pid: i32) -> Result<Job, ToolError> {
+    jobs.and_then(|jobs| jobs.find(pid)).ok_or_else(|| {
+        ToolError::invalid(format!(
+            "No command of this project has left a process {pid} in the background."
+        ))
+        .with_hint("See list_background_processes.")
+    })
+}
+
+impl ToolInvocation for Call {
+    fn describe(&self) -> String {
+        match find(self.jobs.as_ref(), self.pid) {
+            Ok(job) => format!(
+                "Ends process {} (`{}`)",
+                self.pid,
+                job.record.command.trim()
+            ),
+            Err(_) => format!("Ends process {}", self.pid),
+        }
+    }
+
+    fn locations(&self) -> Vec<Location> {
+        Vec::new()
+    }
+
+    fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {
+        find(self.jobs.as_ref(), self.pid)?;
+        Ok(Confirmation::Ask(ConfirmationDetails::Info {
+            title: "Stop background process".to_owned(),
+            prompt: self.describe(),
+            urls: Vec::new(),
+        }))
+    }
+
+    fn run(self: Box<Self>, _: &Context) -> Result<ToolResult, ToolError> {
+        let job = find(self.jobs.as_ref(), self.pid)?;
+        if !job.is_running() {
+            return Ok(ToolResult::text(format!(
+                "Process {} was not running any more: {}.",
+                self.pid,
+                state(&job, self.pid)
+            )));
+        }
+        let left = job.stop(self.pid, GRACE);
+        if !left.is_empty() {
+            let ids: Vec<_> = left.iter().map(|p| p.pid.to_string()).collect();
+            return Err(ToolError::new(
+                ErrorKind::ShellExecuteError,
+                format!("These processes could not be ended: {}.", ids.join(", ")),
+            )
+            .with_hint("They may belong to another user."));
+        }
+        let below = job.living.iter().filter(|p| !p.is_alive()).count();
+        Ok(ToolResult::text(format!(
+            "Process {} was ended ({}).",
+            self.pid,
+            counted(below, "process")
+        ))
+        .with_data("ended", below))
+    }
+}

@@ -1,0 +1,460 @@
+//! Taking in output without limit and keeping what matters of it within bounds: the
+//! beginning and the end as text, and all of it in a file.
+
+use super::log::Log;
+use super::terminal::{Decoder, Terminal};
+use std::io;
+use std::path::PathBuf;
+
+/// So much output is looked at to tell text from binary data, in bytes.
+const SNIFF: usize = 8 * 1024;
+
+/// So much is kept in memory before a file is made, in bytes.
+const IN_MEMORY: usize = 256 * 1024;
+
+/// The share of the text that is kept of its beginning, in fifths: what a command says last
+/// tells more.
+const HEAD_FIFTHS: usize = 1;
+
+/// Live output holds at most so many characters at once.
+const LIVE_CHARS: usize = 8_000;
+
+/// Where the whole output goes if it has to be kept.
+type NewFile<'a> = Box<dyn FnMut() -> Option<PathBuf> + Send + 'a>;
+
+/// Output as it comes in.
+pub struct Capture<'a> {
+    decoder: Decoder,
+    terminal: Terminal,
+    plain: Ends,
+    /// As printed, with escape sequences, where somebody will look at it on a terminal.
+    coloured: Option<Ends>,
+    /// Text that has not been shown live yet.
+    live: Option<Ends>,
+    sniffed: Vec<u8>,
+    whole: Whole<'a>,
+    limit: usize,
+}
+
+impl std::fmt::Debug for Capture<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Capture")
+            .field("bytes", &self.whole.bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is left of output in the end.
+#[derive(Debug)]
+pub struct Captured {
+    /// For the model: at most as long as the limit, with a marker where something is missing.
+    pub text: String,
+    /// The same as it was printed, for a terminal.
+    pub coloured: Option<String>,
+    /// How many bytes came in all.
+    pub bytes: u64,
+    /// The file that holds all of it, where `text` does not.
+    pub file: Option<PathBuf>,
+}
+
+impl<'a> Capture<'a> {
+    /// Keeps at most `limit` characters. `new_file` names a file to be made for the whole.
+    pub fn new(
+        limit: usize,
+        coloured: bool,
+        live: bool,
+        new_file: impl FnMut() -> Option<PathBuf> + Send + 'a,
+    ) -> Self {
+        Self {
+            decoder: Decoder::default(),
+            terminal: Terminal::default(),
+            plain: Ends::new(limit),
+            coloured: coloured.then(|| Ends::new(limit)),
+            live: live.then(|| Ends::new(LIVE_CHARS)),
+            sniffed: Vec::new(),
+            whole: Whole {
+                new_file: Box::new(new_file),
+                memory: Vec::new(),
+                log: None,
+                path: None,
+                bytes: 0,
+                is_lost: false,
+                is_given_away: false,
+            },
+            limit,
+        }
+    }
+
+    /// Takes a piece of output.
+    pub fn push(&mut self, bytes: &[u8]) {
+        let room = SNIFF.saturating_sub(self.sniffed.len()).min(bytes.len());
+        self.sniffed.extend_from_slice(&bytes[..room]);
+        self.whole.push(bytes);
+        let mut text = String::with_capacity(bytes.len());
+        self.decoder.push(bytes, |piece| text.push_str(piece));
+        self.push_text(&text);
+    }
+
+    fn push_text(&mut self, text: &str) {
+        if let Some(coloured) = &mut self.coloured {
+            coloured.push(text);
+        }
+        let (plain, live) = (&mut self.plain, &mut self.live);
+        self.terminal.push(text, &mut |text| {
+            plain.push(text);
+            if let Some(live) = live {
+                live.push(text);
+            }
+        });
+    }
+
+    /// What came since the last time, for somebody who watches; `None` where that is nothing.
+    pub fn take_live(&mut self) -> Option<String> {
+        let live = self.live.as_mut()?;
+        if is_binary(&self.sniffed) {
+            return None;
+        }
+        let text = std::mem::replace(live, Ends::new(LIVE_CHARS))
+            .cut(LIVE_CHARS, |missing| format!("[… {missing} left out …]\n"));
+        (!text.0.is_empty()).then_some(text.0)
+    }
+
+    /// Makes sure that there is a file with all output so far.
+    pub fn keep_whole(&mut self) -> Option<PathBuf> {
+        self.whole.keep()
+    }
+
+    /// Puts all output so far into a file of this name, which others go on with.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn write_whole(&mut self, path: &std::path::Path) -> io::Result<()> {
+        let whole = &mut self.whole;
+        match whole.path.take() {
+            Some(kept) => std::fs::rename(kept, path)?,
+            None => Log::create(path)?.append(&whole.memory)?,
+        }
+        whole.log = None;
+        whole.path = Some(path.to_owned());
+        whole.is_given_away = true;
+        Ok(())
+    }
+
+    /// The end of the output.
+    pub fn finish(mut self) -> Captured {
+        let mut last = String::new();
+        self.decoder.finish(|piece| last.push_str(piece));
+        self.push_text(&last);
+        let plain = &mut self.plain;
+        self.terminal.finish(&mut |text| plain.push(text));
+        let bytes = self.whole.bytes;
+        let is_binary =
+            is_binary(&self.sniffed) || (self.terminal.odd > 8 && self.terminal.odd * 50 > bytes);
+        if is_binary {
+            let kind = infer::get(&self.sniffed).map_or("unknown type", |t| t.mime_type());
+            let file = self.whole.keep();
+            let place = place(file.as_ref(), self.whole.is_lost);
+            return Captured {
+                text: format!("[Binary output of {kind}, {bytes} bytes, is not shown.{place}]"),
+                coloured: None,
+                bytes,
+                file,
+            };
+        }
+        let is_cut = self.plain.chars > self.limit;
+        let file = if is_cut { self.whole.keep() } else { None };
+        if !is_cut {
+            self.whole.forget();
+        }
+        let place = place(file.as_ref(), self.whole.is_lost);
+        let marker =
+            |missing: String| format!("[Truncated: {missing} are left out here.{place}]\n");
+        let (text, _) = self.plain.cut(self.limit, marker);
+        Captured {
+            text: text.trim_matches(['\n', ' ', '\t']).to_owned(),
+            coloured: self.coloured.map(|ends| {
+                ends.cut(self.limit, |missing| {
+                    format!("[{missing} are left out here.{place}]\n")
+                })
+                .0
+            }),
+            bytes,
+            file,
+        }
+    }
+}
+
+fn place(file: Option<&PathBuf>, is_lost: bool) -> String {
+    match file {
+        Some(file) if is_lost => format!(
+            " The beginning and the end are in {}; read it with read_file.",
+            file.display()
+        ),
+        Some(file) => format!(
+            " The whole output is in {}; read it with read_file.",
+            file.display()
+        ),
+        None => String::new(),
+    }
+}
+
+/// Whether output is not text: a format that is known by its first bytes, or zero bytes
+/// together with what no text has. Zero bytes alone separate names.
+fn is_binary(start: &[u8]) -> bool {
+    use infer::MatcherType;
+    let known = infer::get(start).is_some_and(|t| {
+        !matches!(t.matcher_type(), MatcherType::Text | MatcherType::Custom)
+            && t.mime_type() != "text/x-shellscript"
+    });
+    let is_odd = |b: &u8| matches!(b, 1..=6 | 0xe..=0x1a | 0x1c..=0x1f);
+    let is_cut_character =
+        |start: &[u8]| std::str::from_utf8(start).is_err_and(|e| e.error_len().is_some());
+    known || (start.contains(&0) && (start.iter().any(is_odd) || is_cut_character(start)))
+}
+
+/// Everything that came, in memory first and then in a file.
+struct Whole<'a> {
+    new_file: NewFile<'a>,
+    memory: Vec<u8>,
+    log: Option<Log>,
+    path: Option<PathBuf>,
+    bytes: u64,
+    /// Whether some of it could not be kept.
+    is_lost: bool,
+    /// Whether the file is somebody else's now.
+    is_given_away: bool,
+}
+
+impl Whole<'_> {
+    fn push(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len() as u64;
+        if self.log.is_none() && !self.is_lost {
+            if self.memory.len() + bytes.len() <= IN_MEMORY {
+                self.memory.extend_from_slice(bytes);
+                return;
+            }
+            self.spill();
+        }
+        if let Some(log) = &mut self.log {
+            self.is_lost |= log.append(bytes).is_err();
+            self.is_lost |= log.lost() > 0;
+        }
+    }
+
+    fn spill(&mut self) {
+        let made = (self.new_file)().and_then(|path| {
+            let mut log = Log::create(&path).ok()?;
+            log.append(&self.memory).ok()?;
+            Some((path, log))
+        });
+        match made {
+            Some((path, log)) => {
+                self.path = Some(path);
+                self.log = Some(log);
+            }
+            None => self.is_lost = true,
+        }
+        self.memory = Vec::new();
+    }
+
+    fn keep(&mut self) -> Option<PathBuf> {
+        if self.path.is_none() && !self.is_lost {
+            self.spill();
+        }
+        self.path.clone()
+    }
+
+    /// Removes the file: its content is all in the answer.
+    fn forget(&mut self) {
+        self.log = None;
+        if let Some(path) = self.path.take()
+            && !self.is_given_away
+        {
+            // Best effort: old files are removed some time.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// The beginning and the end of a text, with the length of what lies between.
+struct Ends {
+    /// How many characters each side must be able to give.
+    limit: usize,
+    head: String,
+    /// Grows to twice its size before its beginning is thrown away.
+    tail: String,
+    /// Of the whole text.
+    chars: usize,
+    lines: usize,
+}
+
+impl Ends {
+    fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            head: String::new(),
+            tail: String::new(),
+            chars: 0,
+            lines: 0,
+        }
+    }
+
+    fn push(&mut self, text: &str) {
+        self.chars += text.chars().count();
+        self.lines += memchr::memchr_iter(b'\n', text.as_bytes()).count();
+        let mut rest = text;
+        // Any character may take four bytes.
+        let room = (self.limit * 4).saturating_sub(self.head.len());
+        if room > 0 && self.tail.is_empty() {
+            let at = boundary(rest, room.min(rest.len()));
+            self.head.push_str(&rest[..at]);
+            rest = &rest[at..];
+        }
+        let keep = self.limit * 4;
+        if rest.len() > keep {
+            rest = &rest[boundary(rest, rest.len() - keep)..];
+            self.tail.clear();
+        }
+        if self.tail.len() + rest.len() > keep * 2 {
+            let from = boundary(&self.tail, self.tail.len() - keep.min(self.tail.len()));
+            self.tail.drain(..from);
+        }
+        self.tail.push_str(rest);
+    }
+
+    /// At most `limit` characters, and a marker where something is missing. Whether that is
+    /// so.
+    fn cut(self, limit: usize, marker: impl FnOnce(String) -> String) -> (String, bool) {
+        if self.chars <= limit {
+            return (self.head + &self.tail, false);
+        }
+        let for_head = limit / 5 * HEAD_FIFTHS;
+        let nth =
+            |text: &str, n: usize| text.char_indices().nth(n).map_or(text.len(), |(at, _)| at);
+        let head_end = nth(&self.head, for_head);
+        // Whole lines, unless a line takes most of the room.
+        let head_end = match self.head[..head_end].rfind('\n') {
+            Some(at) if at >= head_end / 2 => at + 1,
+            _ => head_end,
+        };
+        let all = if self.tail.is_empty() {
+            &self.head
+        } else {
+            &self.tail
+        };
+        let for_tail = limit - for_head;
+        let mut end: &str = all;
+        let joined;
+        if all.chars().count() < for_tail {
+            // The end begins in what is kept of the beginning, which then borders on it.
+            joined = format!("{}{}", self.head, self.tail);
+            end = &joined;
+        }
+        let skip = end.chars().count().saturating_sub(for_tail);
+        let from = nth(end, skip);
+        let end = &end[from..];
+        let end = match end.find('\n') {
+            Some(at) if at < end.len() / 2 => &end[at + 1..],
+            _ => end,
+        };
+        let head = &self.head[..head_end];
+        let chars = self.chars - head.chars().count() - end.chars().count();
+        let line_feeds = |text: &str| memchr::memchr_iter(b'\n', text.as_bytes()).count();
+        let lines = self
+            .lines
+            .saturating_sub(line_feeds(head) + line_feeds(end));
+        let missing = if lines == 0 {
+            format!("{chars} characters")
+        } else {
+            format!("{chars} characters in {lines} lines")
+        };
+        let gap = if head.is_empty() || head.ends_with('\n') {
+            ""
+        } else {
+            "\n"
+        };
+        (format!("{head}{gap}{}{end}", marker(missing)), true)
+    }
+}
+
+/// The last boundary of a character at or before `at`, which is no more than the length.
+fn boundary(text: &str, at: usize) -> usize {
+    (0..=at)
+        .rev()
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Capture;
+
+    fn captured(limit: usize, pieces: &[&[u8]]) -> super::Captured {
+        let mut capture = Capture::new(limit, true, false, || None);
+        for piece in pieces {
+            capture.push(piece);
+        }
+        capture.finish()
+    }
+
+    #[test]
+    fn short_output_is_whole_and_long_output_keeps_both_ends() {
+        assert_eq!(captured(100, &[b"\n\n  padded  \n\n"]).text, "padded");
+        let lines = (1..=5000).fold(String::new(), |all, i| all + &format!("línea {i}\n"));
+        for pieces in [1, 7, 1000, 100_000] {
+            let cut: Vec<&[u8]> = lines.as_bytes().chunks(pieces).collect();
+            let text = captured(1000, &cut).text;
+            assert!(
+                text.starts_with("línea 1\n") && text.ends_with("línea 5000"),
+                "{text}"
+            );
+            assert!(
+                text.contains("[Truncated: ") && text.chars().count() < 1100,
+                "{text}"
+            );
+            let shown = text.lines().filter(|l| l.starts_with("línea")).count();
+            assert!(
+                text.contains(&format!(" in {} lines are left out", 5000 - shown)),
+                "{text}"
+            );
+            assert!(!text.contains('\u{fffd}'));
+        }
+    }
+
+    #[test]
+    fn one_endless_line_is_cut_as_well() {
+        let text = captured(1000, &["👍".repeat(1_000_000).as_bytes()]).text;
+        assert!(text.chars().count() < 1100, "{}", text.chars().count());
+        assert!(text.contains("999000 characters are left out"), "{text}");
+    }
+
+    #[test]
+    fn binary_data_is_named_instead_of_printed() {
+        assert!(
+            captured(100, &[b"ab\0\x01\x02cd"])
+                .text
+                .contains("7 bytes, is not shown")
+        );
+        let png = captured(100, &[b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"]);
+        assert!(png.text.contains("image/png"), "{}", png.text);
+        assert_eq!(
+            captured(100, &[b"a b\0c d\0"]).text,
+            "a b\u{2400}c d\u{2400}"
+        );
+        let noise: Vec<u8> = (0..100_000_u32).map(|i| (i * 7919 % 251) as u8).collect();
+        let late = captured(1_000_000, &[b"text first\n", &[b'x'; 9000], &noise]);
+        assert!(
+            late.text.starts_with("[Binary output"),
+            "{}",
+            &late.text[..80]
+        );
+    }
+
+    #[test]
+    fn colours_are_kept_for_a_terminal_only() {
+        let both = captured(100, &[b"\x1b[31mred\x1b[0m\n"]);
+        assert_eq!(both.text, "red");
+        assert_eq!(both.coloured.as_deref(), Some("\x1b[31mred\x1b[0m\n"));
+    }
+}

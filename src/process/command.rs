@@ -1,0 +1,365 @@
+//! Running a line of shell: its surroundings, its limits, and the end of all that it started.
+
+use super::capture::Capture;
+use super::raw::Prepared;
+use super::sandbox::Sandbox;
+use super::tree;
+use super::warden::{Ending, Event, GRACE, Watched};
+use crate::tool::Cancellation;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fs::{Access, Mode, OFlags};
+use rustix::io::Errno;
+use std::collections::BTreeMap;
+use std::ffi::{CString, OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long the end of output and of short-lived children is waited for when the command
+/// itself has ended.
+const LINGER: Duration = Duration::from_millis(100);
+
+/// Signals and the death of the caller are looked for at least this often.
+const TICK: Duration = Duration::from_millis(200);
+
+/// How often somebody who watches is shown new output.
+const LIVE: Duration = Duration::from_secs(1);
+
+/// How much is read at once, in bytes.
+const CHUNK: usize = 256 * 1024;
+
+/// How long the warden has to end everything, which includes what it gives up.
+const ENDING: Duration = Duration::from_secs(15);
+
+/// What programs are told that run without a person: nothing may page, prompt, or open an
+/// editor. A variable with an empty value switches its feature off.
+const SURROUNDINGS: [(&str, &str); 19] = [
+    ("GEMINI_CLI", "1"),
+    ("PAGER", "cat"),
+    ("MANPAGER", "cat"),
+    ("GIT_PAGER", "cat"),
+    ("GH_PAGER", "cat"),
+    ("SYSTEMD_PAGER", ""),
+    ("AWS_PAGER", ""),
+    ("EDITOR", "true"),
+    ("VISUAL", "true"),
+    ("GIT_EDITOR", "true"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_ASKPASS", ""),
+    ("GIT_MERGE_AUTOEDIT", "no"),
+    ("SSH_ASKPASS_REQUIRE", "never"),
+    ("GH_PROMPT_DISABLED", "1"),
+    ("DEBIAN_FRONTEND", "noninteractive"),
+    ("PIP_NO_INPUT", "1"),
+    ("COMPOSER_NO_INTERACTION", "1"),
+    ("TF_INPUT", "0"),
+];
+
+/// A line of shell that is to be run.
+#[derive(Debug)]
+pub struct ShellCommand<'a> {
+    /// For `bash -c`, as it is.
+    pub line: &'a str,
+    /// Where it runs: an open directory, so that it can't be exchanged.
+    pub directory: BorrowedFd<'a>,
+    /// What the directory is called.
+    pub path: &'a Path,
+    /// What it may do.
+    pub sandbox: Option<&'a Sandbox>,
+}
+
+/// Until when a command may run.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// In all.
+    pub wall: Duration,
+    /// Without printing anything.
+    pub idle: Option<Duration>,
+    /// After this the call goes its own way and the command stays.
+    pub background_after: Option<Duration>,
+}
+
+/// Why a call is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// The command has ended.
+    Done {
+        /// How.
+        ending: Ending,
+        /// Whether something that it started still runs.
+        has_survivors: bool,
+    },
+    /// It was ended with everything that it started.
+    Ended {
+        /// Why.
+        why: Why,
+        /// Processes that could not be ended.
+        left: usize,
+    },
+    /// It runs on, as was asked for.
+    Background,
+}
+
+/// Why a command was ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// The wall-clock limit.
+    OutOfTime,
+    /// The idle limit.
+    Idle,
+    /// A signal, the death of the caller, or the caller's wish.
+    Cancelled,
+    /// The warden was killed.
+    Unwatched,
+}
+
+impl ShellCommand<'_> {
+    /// Starts the command under a warden.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` where there is no bash, otherwise what the system says.
+    pub fn start(&self) -> io::Result<Watched> {
+        let bash = find_program(OsStr::new("bash")).ok_or(io::ErrorKind::NotFound)?;
+        let program = CString::new(bash.as_os_str().as_bytes())?;
+        let arguments = vec![
+            CString::from(c"bash"),
+            CString::from(c"-c"),
+            // What comes after is the line, whatever it begins with.
+            CString::from(c"--"),
+            CString::new(self.line)?,
+        ];
+        let environment = self.environment();
+        let flags = OFlags::RDWR | OFlags::CLOEXEC;
+        let null = rustix::fs::open("/dev/null", flags, Mode::empty())?;
+        let watched = Watched::start(
+            |output| {
+                Prepared::new(
+                    &program,
+                    arguments,
+                    environment,
+                    self.directory,
+                    output,
+                    self.sandbox,
+                )
+            },
+            null.as_fd(),
+        )?;
+        Ok(watched)
+    }
+
+    fn environment(&self) -> Vec<CString> {
+        let mut variables: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+        for (name, value) in SURROUNDINGS {
+            variables.insert(name.into(), value.into());
+        }
+        variables
+            .entry("TERM".into())
+            .or_insert_with(|| "dumb".into());
+        variables.insert("PWD".into(), self.path.into());
+        variables
+            .iter()
+            .filter_map(|(name, value)| {
+                let both = [name.as_bytes(), b"=", value.as_bytes()].concat();
+                CString::new(both).ok()
+            })
+            .collect()
+    }
+}
+
+/// Looks a program up as a shell would.
+fn find_program(name: &OsStr) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
+    std::env::split_paths(&path)
+        .filter(|dir| dir.is_absolute())
+        .map(|dir| dir.join(name))
+        .find(|file| file.is_file() && rustix::fs::access(file, Access::EXEC_OK).is_ok())
+}
+
+/// Takes in a command's output until it ends, or until it has to.
+pub fn supervise(
+    watched: &Watched,
+    capture: &mut Capture<'_>,
+    limits: Limits,
+    cancel: &Cancellation,
+    show: &dyn Fn(String),
+) -> End {
+    let mut supervision = Supervision {
+        watched,
+        capture,
+        buffer: vec![0; CHUNK],
+        is_open: true,
+        last_output: Instant::now(),
+        last_shown: Instant::now(),
+        show,
+    };
+    supervision.run(limits, cancel)
+}
+
+struct Supervision<'a, 'b> {
+    watched: &'a Watched,
+    capture: &'a mut Capture<'b>,
+    buffer: Vec<u8>,
+    /// Whether somebody may still write.
+    is_open: bool,
+    last_output: Instant,
+    last_shown: Instant,
+    show: &'a dyn Fn(String),
+}
+
+impl Supervision<'_, '_> {
+    fn run(&mut self, limits: Limits, cancel: &Cancellation) -> End {
+        let started = Instant::now();
+        loop {
+            if cancel.signal().is_some() {
+                return self.end_all(Why::Cancelled);
+            }
+            let now = Instant::now();
+            let is_past = |at: Option<Instant>| at.is_some_and(|at| now >= at);
+            let wall = started.checked_add(limits.wall);
+            let idle = limits
+                .idle
+                .and_then(|idle| self.last_output.checked_add(idle));
+            let background = limits.background_after.and_then(|b| started.checked_add(b));
+            if is_past(background) {
+                return End::Background;
+            }
+            if is_past(wall) || is_past(cancel.chosen_deadline()) {
+                return self.end_all(Why::OutOfTime);
+            }
+            if is_past(idle) {
+                return self.end_all(Why::Idle);
+            }
+            let next = [wall, idle, background, cancel.chosen_deadline()];
+            let next = next.into_iter().flatten().min();
+            let pause = next.map_or(TICK, |at| at.saturating_duration_since(now));
+            self.step(pause.min(TICK), Some(cancel));
+            match self.watched.next_event() {
+                Some(Event::Ended { ending, all_gone }) => {
+                    let has_survivors = !all_gone && !self.linger();
+                    self.drain();
+                    return End::Done {
+                        ending,
+                        has_survivors,
+                    };
+                }
+                Some(Event::Lost) => return self.end_unwatched(),
+                Some(Event::AllGone { .. }) | None => {}
+            }
+            self.show_live();
+        }
+    }
+
+    /// Waits for something to happen and takes in some output.
+    fn step(&mut self, pause: Duration, cancel: Option<&Cancellation>) {
+        let watched = self.watched;
+        let control = watched.control();
+        let mut fds = vec![PollFd::new(&control, PollFlags::IN)];
+        if self.is_open {
+            fds.push(PollFd::new(&watched.output, PollFlags::IN));
+        }
+        let caller = cancel.and_then(Cancellation::caller);
+        fds.extend(caller.as_ref().map(|fd| PollFd::new(fd, PollFlags::IN)));
+        let pause = Timespec::try_from(pause).unwrap_or_default();
+        // An interruption is a signal, which is looked at next.
+        if rustix::event::poll(&mut fds, Some(&pause)).is_err() {
+            return;
+        }
+        let is_ready = |fd: Option<&PollFd<'_>>| fd.is_some_and(|fd| !fd.revents().is_empty());
+        let output_ready = self.is_open && is_ready(fds.get(1));
+        let caller_gone = caller.is_some() && is_ready(fds.last());
+        drop(fds);
+        if let Some(cancel) = cancel
+            && caller_gone
+        {
+            cancel.cancel();
+        }
+        if output_ready {
+            self.read();
+        }
+    }
+
+    fn read(&mut self) {
+        match rustix::io::read(&self.watched.output, &mut self.buffer) {
+            Ok(0) => self.is_open = false,
+            Ok(n) => {
+                self.last_output = Instant::now();
+                self.capture.push(&self.buffer[..n]);
+            }
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(_) => self.is_open = false,
+        }
+    }
+
+    /// Takes in what is there already. A writer that does not stop is left after a while.
+    fn drain(&mut self) {
+        let until = Instant::now() + LINGER;
+        while self.is_open && Instant::now() < until {
+            let mut ready = [PollFd::new(&self.watched.output, PollFlags::IN)];
+            let now = Timespec::default();
+            match rustix::event::poll(&mut ready, Some(&now)) {
+                Ok(1) => self.read(),
+                Err(Errno::INTR) => {}
+                _ => return,
+            }
+        }
+    }
+
+    /// Gives what the command has started a moment to end as well. Whether nothing is left.
+    fn linger(&mut self) -> bool {
+        let until = Instant::now() + LINGER;
+        loop {
+            let now = Instant::now();
+            if now >= until {
+                return false;
+            }
+            self.step(until - now, None);
+            match self.watched.next_event() {
+                Some(Event::AllGone { .. } | Event::Lost) => return true,
+                Some(Event::Ended { .. }) | None => {}
+            }
+        }
+    }
+
+    fn end_all(&mut self, why: Why) -> End {
+        self.watched.end_all(GRACE);
+        let until = Instant::now() + ENDING;
+        while Instant::now() < until {
+            // Whoever is being ended may have something to say, and waits until it is read.
+            self.step(TICK, None);
+            match self.watched.next_event() {
+                Some(Event::AllGone { left }) => {
+                    self.drain();
+                    return End::Ended { why, left };
+                }
+                Some(Event::Lost) => return self.end_unwatched(),
+                Some(Event::Ended { .. }) | None => {}
+            }
+        }
+        End::Ended {
+            why,
+            left: tree::descendants(self.watched.warden).len(),
+        }
+    }
+
+    /// The warden was killed: what can still be found is the session.
+    fn end_unwatched(&mut self) -> End {
+        let left = tree::end(&tree::of_session(self.watched.leader), GRACE);
+        self.drain();
+        End::Ended {
+            why: Why::Unwatched,
+            left: left.len(),
+        }
+    }
+
+    fn show_live(&mut self) {
+        if self.last_shown.elapsed() >= LIVE
+            && let Some(text) = self.capture.take_live()
+        {
+            self.last_shown = Instant::now();
+            (self.show)(text);
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! The system calls that have no safe form: forking, starting a program in a session of its
+//! own, signals as a descriptor.
+
+#![expect(
+    unsafe_code,
+    reason = "what runs between fork and exec may only make system calls, which no safe interface promises"
+)]
+
+use super::sandbox::Sandbox;
+use rustix::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use rustix::io::Errno;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ptr;
+
+/// Room for the few calls of the child, in bytes; the parent's memory until it has become
+/// another program.
+const STACK: usize = 64 * 1024;
+
+/// The largest signal number.
+const SIGNALS: c_int = 64;
+
+/// A signal as it came through the descriptor.
+pub(super) struct Received(pub(super) i32);
+
+fn last() -> Errno {
+    Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
+}
+
+/// Forks. `child` runs in the new process and gives its exit status; other threads of the
+/// caller are not there any more, so it must not take locks that they may have held. (The allocator's
+/// are safe: the C library sees to them.)
+pub(super) fn fork(child: impl FnOnce() -> i32) -> Result<i32, Errno> {
+    // SAFETY: the child runs `child` only, whose callers in this module's parent keep to
+    // system calls and allocation.
+    match unsafe { libc::fork() } {
+        -1 => Err(last()),
+        0 => exit(child()),
+        pid => Ok(pid),
+    }
+}
+
+/// Ends the process at once, without running anything of its parent's.
+pub(super) fn exit(status: i32) -> ! {
+    // SAFETY: has no preconditions.
+    unsafe { libc::_exit(status) }
+}
+
+/// Closes all descriptors but the standard streams and `keep`.
+pub(super) fn close_others(keep: &mut [RawFd]) {
+    keep.sort_unstable();
+    let mut from = 3;
+    for fd in keep.iter() {
+        close_range(from, fd - 1);
+        from = fd + 1;
+    }
+    close_range(from, c_int::MAX);
+}
+
+fn close_range(from: c_int, to: c_int) {
+    if from > to {
+        return;
+    }
+    // SAFETY: the caller owns nothing among these numbers that it will use again.
+    let done = unsafe { libc::syscall(libc::SYS_close_range, from, to, 0) };
+    if done == 0 {
+        return;
+    }
+    for fd in from..=to.min(4096) {
+        // SAFETY: as above; a number that is not open is an error that nobody minds.
+        unsafe { libc::close(fd) };
+    }
+}
+
+/// Puts `fd` in the place of a standard stream.
+pub(super) fn replace_stream(fd: BorrowedFd<'_>, stream: RawFd) {
+    // SAFETY: both are plain numbers to the kernel.
+    unsafe { libc::dup2(fd.as_raw_fd(), stream) };
+}
+
+/// Blocks all signals and gives a descriptor from which `signals` can be read. Their actions
+/// are the default ones from now on: an ignored signal would never arrive.
+pub(super) fn signals_as_descriptor(signals: &[c_int]) -> Result<OwnedFd, Errno> {
+    // SAFETY: the sets are initialised by the calls that are there for it; the new descriptor
+    // is ours.
+    unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const all, ptr::null_mut());
+        let mut wanted: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut wanted);
+        for signal in signals {
+            libc::signal(*signal, libc::SIG_DFL);
+            libc::sigaddset(&raw mut wanted, *signal);
+        }
+        let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
+        let fd = libc::signalfd(-1, &raw const wanted, flags);
+        if fd < 0 {
+            return Err(last());
+        }
+        Ok(OwnedFd::from_raw_fd(fd))
+    }
+}
+
+/// The next signal, if one has come.
+pub(super) fn next_signal(fd: &OwnedFd) -> Option<Received> {
+    const SIZE: usize = size_of::<libc::signalfd_siginfo>();
+    let mut buffer = [0_u8; SIZE];
+    let n = rustix::io::read(fd, &mut buffer).ok()?;
+    let number = buffer.first_chunk::<4>().filter(|_| n == SIZE)?;
+    Some(Received(i32::from_ne_bytes(*number)))
+}
+
+/// A program that is ready to be started: everything that allocates has happened.
+pub(super) struct Prepared<'a> {
+    program: CString,
+    /// Keeps alive what the pointers point to.
+    _strings: Vec<CString>,
+    argv: Vec<*const c_char>,
+    envp: Vec<*const c_char>,
+    directory: RawFd,
+    output: RawFd,
+    sandbox: Option<&'a Sandbox>,
+    stack: Vec<u8>,
+}
+
+impl<'a> Prepared<'a> {
+    pub(super) fn new(
+        program: &CStr,
+        arguments: Vec<CString>,
+        environment: Vec<CString>,
+        directory: BorrowedFd<'_>,
+        output: BorrowedFd<'_>,
+        sandbox: Option<&'a Sandbox>,
+    ) -> Self {
+        let list = |strings: &[CString]| -> Vec<*const c_char> {
+            let pointers = strings.iter().map(|s| s.as_ptr());
+            pointers.chain([ptr::null()]).collect()
+        };
+        let (argv, envp) = (list(&arguments), list(&environment));
+        let mut strings = arguments;
+        strings.extend(environment);
+        Self {
+            program: program.to_owned(),
+            _strings: strings,
+            argv,
+            envp,
+            directory: directory.as_raw_fd(),
+            output: output.as_raw_fd(),
+            sandbox,
+            stack: vec![0; STACK],
+        }
+    }
+
+    /// Starts the program in a session of its own, with the caller's standard input and all
+    /// output into one pipe. Gives back its process id once it runs.
+    pub(super) fn start(&mut self) -> Result<i32, Errno> {
+        let top = self.stack.len() & !15;
+        let mut attempt = Attempt {
+            program: self,
+            error: 0,
+        };
+        let top = attempt.program.stack.as_ptr().wrapping_add(top);
+        // SAFETY: the child runs on a stack of its own, in our memory, while we wait until it
+        // has become the other program or has ended; it makes system calls only.
+        let pid = unsafe {
+            libc::clone(
+                become_program,
+                top.cast_mut().cast::<c_void>(),
+                libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD,
+                (&raw mut attempt).cast::<c_void>(),
+            )
+        };
+        if pid < 0 {
+            return Err(last());
+        }
+        // SAFETY: the child has written it, if at all, before we went on.
+        match unsafe { ptr::read_volatile(&raw const attempt.error) } {
+            0 => Ok(pid),
+            error => Err(Errno::from_raw_os_error(error)),
+        }
+    }
+}
+
+struct Attempt<'a, 'b> {
+    program: &'a mut Prepared<'b>,
+    error: c_int,
+}
+
+/// The child's part: becomes the program, or says why it can't.
+extern "C" fn become_program(attempt: *mut c_void) -> c_int {
+    // SAFETY: the pointer is the one that `start` gave, and `start` waits.
+    let attempt = unsafe { &mut *attempt.cast::<Attempt<'_, '_>>() };
+    let program = &attempt.program;
+    // SAFETY: system calls with values that were prepared before.
+    let error = unsafe {
+        libc::setsid();
+        for signal in 1..=SIGNALS {
+            // Some can't be changed, which is as it should be.
+            libc::signal(signal, libc::SIG_DFL);
+        }
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut());
+        if libc::dup2(program.output, 1) < 0
+            || libc::dup2(program.output, 2) < 0
+            || libc::fchdir(program.directory) < 0
+        {
+            last().raw_os_error()
+        } else if let Some(Err(errno)) = program.sandbox.map(Sandbox::apply) {
+            errno.raw_os_error()
+        } else {
+            libc::execve(
+                program.program.as_ptr(),
+                program.argv.as_ptr(),
+                program.envp.as_ptr(),
+            );
+            last().raw_os_error()
+        }
+    };
+    attempt.error = error;
+    exit(127)
+}

@@ -1,0 +1,326 @@
+//! Which processes there are below a process, and ending them all.
+//!
+//! The kernel's `/proc` is asked, never a program that may be missing. A process is known by
+//! its id together with the moment of its start, since ids are used again.
+
+use rustix::fs::{Mode, OFlags, RawDir};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
+use serde::{Deserialize, Serialize};
+use std::mem::MaybeUninit;
+use std::time::{Duration, Instant};
+
+/// How often processes that should end are looked for.
+const PAUSE: Duration = Duration::from_millis(4);
+
+/// After this, processes that can't be ended (those of another user, or stuck in the kernel)
+/// are given up.
+const GIVE_UP: Duration = Duration::from_secs(10);
+
+/// A process, told apart from a later one with the same id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Identity {
+    /// The process id.
+    pub pid: i32,
+    /// The moment of its start, in clock ticks since the machine's.
+    pub start_time: u64,
+}
+
+/// What `/proc` says about a process.
+#[derive(Debug, Clone, Copy)]
+struct Stat {
+    identity: Identity,
+    parent: i32,
+    session: i32,
+    is_zombie: bool,
+}
+
+impl Identity {
+    /// The process of this id, if one is alive.
+    pub fn of(pid: i32) -> Option<Self> {
+        stat(pid).filter(|s| !s.is_zombie).map(|s| s.identity)
+    }
+
+    /// Whether the process is still alive.
+    pub fn is_alive(self) -> bool {
+        Self::of(self.pid) == Some(self)
+    }
+
+    /// Sends a signal, if the process is still the one that is meant.
+    pub fn signal(self, signal: Signal) {
+        let Some(pid) = Pid::from_raw(self.pid) else {
+            return;
+        };
+        // A descriptor of the process can't be taken over by a later one.
+        let Ok(fd) = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()) else {
+            return;
+        };
+        if self.is_alive() {
+            // It may have ended in between, which is as good.
+            let _ = rustix::process::pidfd_send_signal(fd, signal);
+        }
+    }
+
+    /// The process's command line, as far as it can be read, in one line.
+    pub fn command_line(self) -> Option<String> {
+        let raw = read_proc(&format!("/proc/{}/cmdline", self.pid), 4096)?;
+        let words: Vec<_> = raw
+            .split(|b| *b == 0)
+            .filter(|w| !w.is_empty())
+            .map(crate::shown::show_name)
+            .collect();
+        (!words.is_empty()).then(|| words.join(" ").replace(['\n', '\r', '\t'], " "))
+    }
+}
+
+/// The identity of this boot of the machine: start times count from it.
+pub fn boot_id() -> String {
+    let raw = read_proc("/proc/sys/kernel/random/boot_id", 64).unwrap_or_default();
+    String::from_utf8_lossy(&raw).trim().to_owned()
+}
+
+/// All living processes below `root`, parents before their children.
+pub fn descendants(root: i32) -> Vec<Identity> {
+    below(root, &all())
+}
+
+/// The living processes of a session, for when nobody watches over them any more.
+pub fn of_session(session: i32) -> Vec<Identity> {
+    let mut found: Vec<_> = all()
+        .into_iter()
+        .filter(|s| s.session == session && !s.is_zombie)
+        .map(|s| s.identity)
+        .collect();
+    found.sort_by_key(|i| i.start_time);
+    found
+}
+
+fn below(root: i32, all: &[Stat]) -> Vec<Identity> {
+    let mut found = Vec::new();
+    let mut parents = vec![root];
+    while let Some(parent) = parents.pop() {
+        for stat in all.iter().filter(|s| s.parent == parent) {
+            parents.push(stat.identity.pid);
+            if !stat.is_zombie {
+                found.push(stat.identity);
+            }
+        }
+    }
+    found.sort_by_key(|i| (i.start_time, i.pid));
+    found
+}
+
+/// Ends `first` and everything below it: politely, and firmly after `grace`. Gives back the
+/// processes that could not be ended. For processes that are not children of the caller.
+pub fn end(first: &[Identity], grace: Duration) -> Vec<Identity> {
+    let mut known = Vec::new();
+    let mut living = || {
+        let all = all();
+        for root in first {
+            if !known.contains(root) {
+                known.push(*root);
+            }
+        }
+        // What was below a process that has ended meanwhile has another parent now.
+        for i in 0..known.len() {
+            for found in below(known[i].pid, &all) {
+                if known[i].is_alive() && !known.contains(&found) {
+                    known.push(found);
+                }
+            }
+        }
+        let mut living = known.clone();
+        living.retain(|i| all.iter().any(|s| s.identity == *i && !s.is_zombie));
+        living
+    };
+    for process in living() {
+        process.signal(Signal::TERM);
+        process.signal(Signal::CONT);
+    }
+    let started = Instant::now();
+    while started.elapsed() < grace && !living().is_empty() {
+        std::thread::sleep(PAUSE);
+    }
+    while started.elapsed() < grace + GIVE_UP {
+        let now = living();
+        if now.is_empty() {
+            return now;
+        }
+        freeze_and_kill(now, &mut living);
+        std::thread::sleep(PAUSE);
+    }
+    living()
+}
+
+/// Ends all children of the calling process, which must be the reaper of everything below
+/// it, politely and then firmly; `reaped` is told of each that is gone. Gives back the
+/// processes that could not be ended.
+pub(super) fn end_children(
+    grace: Duration,
+    mut reaped: impl FnMut(Pid, WaitStatus),
+) -> Vec<Identity> {
+    let me = rustix::process::getpid().as_raw_nonzero().get();
+    if reap(&mut reaped) {
+        return Vec::new();
+    }
+    for process in descendants(me) {
+        process.signal(Signal::TERM);
+        process.signal(Signal::CONT);
+    }
+    let started = Instant::now();
+    while started.elapsed() < grace {
+        if reap(&mut reaped) {
+            return Vec::new();
+        }
+        std::thread::sleep(PAUSE);
+    }
+    while started.elapsed() < grace + GIVE_UP {
+        freeze_and_kill(descendants(me), || descendants(me));
+        // The dead are reaped at once; what is left then is looked for again.
+        for _ in 0..8 {
+            if reap(&mut reaped) {
+                return Vec::new();
+            }
+            std::thread::sleep(PAUSE / 4);
+        }
+    }
+    descendants(me)
+}
+
+/// Stops processes until no new ones appear, so that none can start another while the rest
+/// is killed.
+fn freeze_and_kill(first: Vec<Identity>, mut find: impl FnMut() -> Vec<Identity>) {
+    let mut frozen: Vec<Identity> = Vec::new();
+    let mut found = first;
+    for _ in 0..64 {
+        let new: Vec<_> = found
+            .iter()
+            .filter(|p| !frozen.contains(p))
+            .copied()
+            .collect();
+        if new.is_empty() {
+            break;
+        }
+        for process in &new {
+            process.signal(Signal::STOP);
+        }
+        frozen.extend(new);
+        found = find();
+    }
+    for process in frozen {
+        process.signal(Signal::KILL);
+    }
+}
+
+/// Takes leave of children that have ended. Whether there are none left.
+pub(super) fn reap(mut reaped: impl FnMut(Pid, WaitStatus)) -> bool {
+    loop {
+        match rustix::process::wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) => reaped(pid, status),
+            Ok(None) => return false,
+            Err(Errno::INTR) => {}
+            Err(_) => return true,
+        }
+    }
+}
+
+/// All processes that can be seen.
+fn all() -> Vec<Stat> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let Ok(proc) = rustix::fs::open("/proc", flags, Mode::empty()) else {
+        return Vec::new();
+    };
+    let mut buffer = [MaybeUninit::uninit(); 16 * 1024];
+    let mut entries = RawDir::new(&proc, &mut buffer);
+    let mut found = Vec::new();
+    while let Some(Ok(entry)) = entries.next() {
+        let pid = entry.file_name().to_str().ok().and_then(|n| n.parse().ok());
+        found.extend(pid.and_then(stat));
+    }
+    found
+}
+
+fn stat(pid: i32) -> Option<Stat> {
+    let raw = read_proc(&format!("/proc/{pid}/stat"), 1024)?;
+    parse_stat(pid, &raw)
+}
+
+/// `proc_pid_stat(5)`; the name in parentheses may hold anything, parentheses too.
+fn parse_stat(pid: i32, raw: &[u8]) -> Option<Stat> {
+    let end = memchr::memrchr(b')', raw)?;
+    let rest = std::str::from_utf8(raw.get(end + 2..)?).ok()?;
+    let fields: Vec<&str> = rest.split(' ').collect();
+    Some(Stat {
+        identity: Identity {
+            pid,
+            start_time: fields.get(19)?.parse().ok()?,
+        },
+        parent: fields.get(1)?.parse().ok()?,
+        session: fields.get(3)?.parse().ok()?,
+        is_zombie: matches!(*fields.first()?, "Z" | "X"),
+    })
+}
+
+fn read_proc(path: &str, limit: usize) -> Option<Vec<u8>> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+    let mut text = vec![0; limit];
+    let n = rustix::io::read(&file, &mut text).ok()?;
+    text.truncate(n);
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Identity, boot_id, descendants, end, of_session, parse_stat};
+    use std::process::{Command, Stdio};
+    use std::time::Duration;
+
+    #[test]
+    fn a_name_with_parentheses_does_not_shift_the_fields() {
+        let raw = b"7 (a) b) (c) S 3 7 5 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 991 1 1 1";
+        let stat = parse_stat(7, raw).expect("fields");
+        assert_eq!(
+            (stat.parent, stat.session, stat.identity.start_time),
+            (3, 5, 991)
+        );
+        assert!(parse_stat(7, b"7 (x").is_none());
+    }
+
+    #[test]
+    fn a_tree_is_found_and_ended_with_those_that_ignore_signals() {
+        let mut shell = Command::new("bash")
+            .args([
+                "-c",
+                "trap '' TERM; (trap '' TERM; while :; do sleep 1; done) & sleep 60 & wait; wait",
+            ])
+            .stdin(Stdio::null())
+            .spawn()
+            .expect("bash");
+        let pid = i32::try_from(shell.id()).expect("a process id");
+        let first = Identity::of(pid).expect("alive");
+        while descendants(pid).len() < 2 {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(descendants(pid).iter().all(|p| p.command_line().is_some()));
+        let tree = descendants(pid);
+        // A zombie of ours until it is waited for: that does not count as alive.
+        assert!(end(&[first], Duration::from_millis(50)).is_empty());
+        assert!(tree.iter().chain([&first]).all(|p| !p.is_alive()));
+        shell.wait().expect("a child of ours");
+    }
+
+    #[test]
+    fn an_id_that_is_used_again_is_another_process() {
+        let me = Identity::of(i32::try_from(std::process::id()).expect("an id")).expect("alive");
+        assert!(me.is_alive());
+        let other = Identity {
+            start_time: me.start_time + 1,
+            ..me
+        };
+        assert!(!other.is_alive());
+        assert!(!boot_id().is_empty());
+        assert!(of_session(i32::MAX).is_empty());
+    }
+}

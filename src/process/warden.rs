@@ -1,0 +1,524 @@
+//! The warden: a process that watches over a command and everything that it starts.
+//!
+//! It is forked from the caller, lives in a session of its own, and is the reaper of all
+//! orphans below it, so that no process escapes by forking twice or by leaving its session.
+//! When the caller says so, or is gone, it ends them all. It may also stay when the call is
+//! over, for what was started to stay in the background: then it keeps reading the output
+//! into a log, so that nothing dies of a closed pipe, and notes how its processes ended.
+//!
+//! Caller and warden talk over a pair of sockets: small messages whose first byte says what
+//! they are.
+
+use super::log::Log;
+use super::raw::{self, Prepared};
+use super::tree;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+use rustix::process::{Pid, WaitOptions, WaitStatus};
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+/// How long processes have between being asked to end and being killed.
+pub const GRACE: Duration = Duration::from_secs(1);
+
+/// The most bytes of a message: two paths.
+const MAX_MESSAGE: usize = 16 * 1024;
+
+/// How much output is read at once, in bytes.
+const CHUNK: usize = 256 * 1024;
+
+mod message {
+    pub(super) const STARTED: u8 = b'S';
+    pub(super) const ENDED: u8 = b'X';
+    pub(super) const ALL_GONE: u8 = b'G';
+    pub(super) const END_ALL: u8 = b'K';
+    pub(super) const STAY: u8 = b'D';
+    pub(super) const STAYS: u8 = b'A';
+}
+
+/// How a process ended: by itself with a code, or by a signal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// The exit code.
+    Code(i32),
+    /// The signal's number.
+    Signal(i32),
+}
+
+impl Ending {
+    fn of(status: WaitStatus) -> Self {
+        match (status.exit_status(), status.terminating_signal()) {
+            (Some(code), _) => Ending::Code(code),
+            (None, Some(signal)) => Ending::Signal(signal),
+            (None, None) => Ending::Code(status.as_raw()),
+        }
+    }
+}
+
+/// What the warden has to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// The command has ended; others that it started may live on.
+    Ended {
+        /// How.
+        ending: Ending,
+        /// Whether nothing is left of what it started.
+        all_gone: bool,
+    },
+    /// Nothing is left, but so many processes that could not be ended.
+    AllGone {
+        /// How many.
+        left: usize,
+    },
+    /// The warden itself is gone.
+    Lost,
+}
+
+/// Wardens that had not ended when they were left: they are taken leave of when the next one
+/// is started, so that a long-lived caller does not collect them.
+static LEFT: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
+
+fn take_leave(warden: Option<Pid>) {
+    let mut left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
+    left.extend(warden);
+    left.retain(|pid| {
+        matches!(
+            rustix::process::waitpid(Some(*pid), WaitOptions::NOHANG),
+            Ok(None)
+        )
+    });
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        take_leave(Pid::from_raw(self.warden));
+    }
+}
+
+/// A command that runs, as its caller sees it. Dropping it ends everything, unless it stays.
+#[derive(Debug)]
+pub struct Watched {
+    control: OwnedFd,
+    /// All that the command and its children print.
+    pub output: OwnedFd,
+    /// The warden's process id: what runs below it is the command's.
+    pub warden: i32,
+    /// The process of the command; also its session and process group.
+    pub leader: i32,
+}
+
+impl Watched {
+    /// Starts a program under a new warden. `start` is given the writing end of the output.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub(super) fn start<'p>(
+        prepare: impl FnOnce(BorrowedFd<'_>) -> Prepared<'p>,
+        null: BorrowedFd<'_>,
+    ) -> Result<Self, Errno> {
+        let (output, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        // Fewer changes between writer and reader; where it is refused, it is only slower.
+        let _ = rustix::pipe::fcntl_setpipe_size(&writer, CHUNK);
+        let (control, theirs) = rustix::net::socketpair(
+            AddressFamily::UNIX,
+            SocketType::SEQPACKET,
+            SocketFlags::CLOEXEC,
+            None,
+        )?;
+        let mut program = prepare(writer.as_fd());
+        let mut warden = Warden {
+            control: Some(theirs),
+            output: Some(output),
+            leader: None,
+            ending: None,
+            stays: None,
+        };
+        let caller = control.as_raw_fd();
+        let pid = raw::fork(|| warden.run(&mut program, &writer, null, caller))?;
+        let Warden { output, .. } = warden;
+        let mut watched = Self {
+            control,
+            output: output.ok_or(Errno::IO)?,
+            warden: pid,
+            leader: 0,
+        };
+        drop(program);
+        drop(writer);
+        let (kind, numbers) = watched.receive_message(RecvFlags::empty())?;
+        match (kind, numbers) {
+            (message::STARTED, [pid, 0]) => {
+                watched.leader = pid;
+                Ok(watched)
+            }
+            (message::STARTED, [_, error]) => Err(Errno::from_raw_os_error(error)),
+            _ => Err(Errno::CHILD),
+        }
+    }
+
+    /// The descriptor to poll before [`Watched::next_event`].
+    pub fn control(&self) -> BorrowedFd<'_> {
+        self.control.as_fd()
+    }
+
+    /// Lets the command go on without its caller and without anybody who keeps its output.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn stay_unrecorded(&self) -> Result<(), Errno> {
+        self.stay(Path::new(""), Path::new(""))
+    }
+
+    /// What the warden says, if anything.
+    pub fn next_event(&self) -> Option<Event> {
+        match self.receive_message(RecvFlags::DONTWAIT) {
+            Ok((message::ENDED, [status, gone])) => Some(Event::Ended {
+                ending: if status < 0 {
+                    Ending::Signal(-status)
+                } else {
+                    Ending::Code(status)
+                },
+                all_gone: gone == 1,
+            }),
+            Ok((message::ALL_GONE, [left, _])) => Some(Event::AllGone {
+                left: usize::try_from(left).unwrap_or(0),
+            }),
+            Err(Errno::AGAIN | Errno::INTR) => None,
+            Ok(_) | Err(_) => Some(Event::Lost),
+        }
+    }
+
+    fn receive_message(&self, flags: RecvFlags) -> Result<(u8, [i32; 2]), Errno> {
+        let mut buffer = [0_u8; 9];
+        loop {
+            match rustix::net::recv(&self.control, &mut buffer, flags) {
+                Ok((9, _)) => {
+                    let number = |at: usize| {
+                        buffer[at..]
+                            .first_chunk::<4>()
+                            .map_or(0, |b| i32::from_ne_bytes(*b))
+                    };
+                    return Ok((buffer[0], [number(1), number(5)]));
+                }
+                Ok(_) => return Err(Errno::PIPE),
+                // The start can't be given up half-way.
+                Err(Errno::INTR) if flags.is_empty() => {}
+                Err(e) => return Err(e),
+            }
+        }
+    }
+
+    /// Asks the warden to end everything; [`Event::AllGone`] follows.
+    pub fn end_all(&self, grace: Duration) {
+        let millis = i32::try_from(grace.as_millis()).unwrap_or(i32::MAX);
+        // A warden that is gone shows as `Lost`.
+        let _ = send(self.control.as_fd(), message::END_ALL, [millis, 0]);
+    }
+
+    /// Lets the command go on without its caller: from now on the warden reads the output
+    /// into `log`, which exists, and notes in `record`, which exists and is locked as long as
+    /// the warden lives, how the processes ended.
+    ///
+    /// # Errors
+    ///
+    /// What the system says; the warden goes on as before then.
+    pub fn stay(&self, record: &Path, log: &Path) -> Result<(), Errno> {
+        let mut text = vec![message::STAY];
+        text.extend(record.as_os_str().as_bytes());
+        text.push(0);
+        text.extend(log.as_os_str().as_bytes());
+        rustix::net::send(&self.control, &text, SendFlags::NOSIGNAL)?;
+        loop {
+            let (kind, [error, _]) = self.receive_message(RecvFlags::empty())?;
+            match (kind, error) {
+                (message::STAYS, 0) => return Ok(()),
+                (message::STAYS, error) => return Err(Errno::from_raw_os_error(error)),
+                // It said something else first.
+                _ => {}
+            }
+        }
+    }
+}
+
+fn send(socket: BorrowedFd<'_>, kind: u8, numbers: [i32; 2]) -> Result<(), Errno> {
+    let mut buffer = [kind; 9];
+    buffer[1..5].copy_from_slice(&numbers[0].to_ne_bytes());
+    buffer[5..].copy_from_slice(&numbers[1].to_ne_bytes());
+    rustix::net::send(socket, &buffer, SendFlags::NOSIGNAL).map(drop)
+}
+
+/// The warden's own state, on its side of the fork.
+struct Warden {
+    /// Until the caller has gone its own way.
+    control: Option<OwnedFd>,
+    /// Until everybody has closed it.
+    output: Option<OwnedFd>,
+    leader: Option<Pid>,
+    /// How the command ended.
+    ending: Option<Ending>,
+    /// Where output and endings go after the caller has left.
+    stays: Option<Stays>,
+}
+
+struct Stays {
+    /// `None` where nobody will ask.
+    files: Option<(Log, std::fs::File)>,
+    /// Whose ending is noted.
+    processes: Vec<i32>,
+}
+
+impl Warden {
+    /// The warden's life. Gives the status to exit with.
+    fn run(
+        &mut self,
+        program: &mut Prepared<'_>,
+        writer: &OwnedFd,
+        null: BorrowedFd<'_>,
+        caller: i32,
+    ) -> i32 {
+        // Only a process that leads its group already can't have a session of its own, and a
+        // forked one does not.
+        let _ = rustix::process::setsid();
+        let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+        let _ = rustix::thread::set_name(c"gemini-warden");
+        for stream in 0..3 {
+            raw::replace_stream(null, stream);
+        }
+        let wanted = [
+            libc::SIGCHLD,
+            libc::SIGTERM,
+            libc::SIGINT,
+            libc::SIGHUP,
+            libc::SIGQUIT,
+        ];
+        let signals = match raw::signals_as_descriptor(&wanted) {
+            Ok(signals) => signals,
+            Err(errno) => return self.refuse(errno),
+        };
+        let started = program.start();
+        let control = self.control.as_ref().map_or(-1, AsRawFd::as_raw_fd);
+        let output = self.output.as_ref().map_or(-1, AsRawFd::as_raw_fd);
+        // The caller's end above all: while we held it, its death would not be seen. And the
+        // writing end, or the output would never end.
+        debug_assert!(caller != control && writer.as_raw_fd() != output);
+        raw::close_others(&mut [control, output, signals.as_raw_fd()]);
+        match started {
+            Ok(pid) => self.leader = Pid::from_raw(pid),
+            Err(errno) => return self.refuse(errno),
+        }
+        // No directory is kept in use by watching.
+        let _ = rustix::process::chdir("/");
+        self.say(
+            message::STARTED,
+            [self.leader.map_or(0, Pid::as_raw_pid), 0],
+        );
+        loop {
+            if let Some(status) = self.wait(&signals) {
+                return status;
+            }
+        }
+    }
+
+    fn refuse(&self, errno: Errno) -> i32 {
+        self.say(message::STARTED, [0, errno.raw_os_error()]);
+        1
+    }
+
+    fn say(&self, kind: u8, numbers: [i32; 2]) {
+        if let Some(control) = &self.control {
+            // A caller that is gone is seen when its end is read.
+            let _ = send(control.as_fd(), kind, numbers);
+        }
+    }
+
+    /// Waits for one thing to happen and does what it takes. `Some` where all is done.
+    fn wait(&mut self, signals: &OwnedFd) -> Option<i32> {
+        let reads_output = self.stays.is_some();
+        let (mut control_ready, mut output_ready) = (false, false);
+        {
+            let control = self
+                .control
+                .as_ref()
+                .map(|fd| PollFd::new(fd, PollFlags::IN));
+            let output = self
+                .output
+                .as_ref()
+                .filter(|_| reads_output)
+                .map(|fd| PollFd::new(fd, PollFlags::IN));
+            let (has_control, has_output) = (control.is_some(), output.is_some());
+            let mut fds: Vec<_> = control
+                .into_iter()
+                .chain(output)
+                .chain([PollFd::new(signals, PollFlags::IN)])
+                .collect();
+            if rustix::event::poll(&mut fds, None).is_ok() {
+                let mut ready = fds.iter().map(|fd| !fd.revents().is_empty());
+                control_ready = has_control && ready.next() == Some(true);
+                output_ready = has_output && ready.next() == Some(true);
+            }
+        }
+        if output_ready && self.drain(1) {
+            self.output = None;
+        }
+        while let Some(raw::Received(signal)) = raw::next_signal(signals) {
+            if signal != libc::SIGCHLD {
+                return Some(self.end_all(GRACE));
+            }
+        }
+        if let Some(status) = self.reap() {
+            return Some(status);
+        }
+        if control_ready {
+            return self.listen();
+        }
+        None
+    }
+
+    /// Takes leave of children that have ended.
+    fn reap(&mut self) -> Option<i32> {
+        let before = self.ending;
+        let all_gone = tree::reap(|pid, status| self.note(pid, status));
+        match (before, self.ending) {
+            (None, Some(ending)) => {
+                let status = match ending {
+                    Ending::Code(code) => code,
+                    Ending::Signal(signal) => -signal,
+                };
+                self.say(message::ENDED, [status, i32::from(all_gone)]);
+            }
+            _ if all_gone => self.say(message::ALL_GONE, [0, 0]),
+            _ => {}
+        }
+        all_gone.then(|| self.leave())
+    }
+
+    /// Remembers how a process ended, and writes it down where somebody may want to know.
+    fn note(&mut self, pid: Pid, status: WaitStatus) {
+        let ending = Ending::of(status);
+        if Some(pid) == self.leader {
+            self.ending = Some(ending);
+        }
+        if let Some(stays) = &mut self.stays
+            && stays.processes.contains(&pid.as_raw_pid())
+        {
+            let line = super::jobs::ending_line(pid.as_raw_pid(), ending, SystemTime::now());
+            if let Some((_, record)) = &mut stays.files {
+                // A full disk must not end the watch.
+                let _ = record.write_all(line.as_bytes());
+            }
+        }
+    }
+
+    /// The end of the watch: what is still in the pipe goes into the log.
+    fn leave(&mut self) -> i32 {
+        if self.stays.is_some() {
+            self.drain(usize::MAX);
+        }
+        0
+    }
+
+    fn end_all(&mut self, grace: Duration) -> i32 {
+        let left = tree::end_children(grace, |pid, status| self.note(pid, status));
+        let left = i32::try_from(left.len()).unwrap_or(i32::MAX);
+        self.say(message::ALL_GONE, [left, 0]);
+        self.leave()
+    }
+
+    /// Reads output into the log, at most so many pieces. Whether it has come to its end.
+    fn drain(&mut self, pieces: usize) -> bool {
+        let (Some(output), Some(stays)) = (&self.output, &mut self.stays) else {
+            return false;
+        };
+        let mut buffer = vec![0; CHUNK];
+        for _ in 0..pieces {
+            let mut ready = [PollFd::new(output, PollFlags::IN)];
+            let now = Timespec::default();
+            if !matches!(rustix::event::poll(&mut ready, Some(&now)), Ok(1)) {
+                return false;
+            }
+            match rustix::io::read(output, &mut buffer) {
+                Ok(0) => return true,
+                // What can't be kept is lost, but the writer goes on.
+                Ok(n) => {
+                    if let Some((log, _)) = &mut stays.files {
+                        let _ = log.append(&buffer[..n]);
+                    }
+                }
+                Err(Errno::INTR | Errno::AGAIN) => {}
+                Err(_) => return true,
+            }
+        }
+        false
+    }
+
+    /// Does what the caller says, or what its death means.
+    fn listen(&mut self) -> Option<i32> {
+        let control = self.control.as_ref()?;
+        let mut buffer = vec![0; MAX_MESSAGE];
+        let length = match rustix::net::recv(control, &mut buffer, RecvFlags::DONTWAIT) {
+            Ok((n, _)) => n,
+            Err(Errno::INTR | Errno::AGAIN) => return None,
+            Err(_) => 0,
+        };
+        match buffer[..length].split_first() {
+            None if self.stays.is_some() => {
+                self.control = None;
+                None
+            }
+            None => Some(self.end_all(GRACE)),
+            Some((&message::END_ALL, numbers)) => {
+                let millis = numbers
+                    .first_chunk::<4>()
+                    .map_or(0, |b| i32::from_ne_bytes(*b));
+                let millis = u64::try_from(millis).unwrap_or(0);
+                Some(self.end_all(Duration::from_millis(millis)))
+            }
+            Some((&message::STAY, paths)) => {
+                let mut paths = paths.split(|b| *b == 0);
+                let mut next = || path_of(paths.next().unwrap_or_default());
+                let (record, log) = (next(), next());
+                let answer = match Stays::open(&record, &log) {
+                    Ok(stays) => {
+                        self.stays = Some(stays);
+                        0
+                    }
+                    Err(errno) => errno.raw_os_error(),
+                };
+                self.say(message::STAYS, [answer, 0]);
+                None
+            }
+            Some(_) => None,
+        }
+    }
+}
+
+impl Stays {
+    fn open(record: &Path, log: &Path) -> Result<Self, Errno> {
+        if record.as_os_str().is_empty() {
+            return Ok(Self {
+                files: None,
+                processes: Vec::new(),
+            });
+        }
+        let flags = OFlags::RDWR | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut record = std::fs::File::from(rustix::fs::open(record, flags, Mode::empty())?);
+        // Whoever finds it locked knows that we live.
+        rustix::fs::flock(&record, FlockOperation::NonBlockingLockExclusive)?;
+        let log = Log::reopen(log).map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
+        Ok(Self {
+            processes: super::jobs::process_ids(&mut record),
+            files: Some((log, record)),
+        })
+    }
+}
+
+fn path_of(bytes: &[u8]) -> PathBuf {
+    std::ffi::OsStr::from_bytes(bytes).into()
+}
