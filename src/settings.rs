@@ -29,6 +29,11 @@ pub struct Settings {
     pub truncate_threshold: Option<i64>,
     /// `context.includeDirectories` (`includeDirectories`) of the user's file.
     pub include_directories: Vec<PathBuf>,
+    /// The first name in `context.fileName` (`contextFileName`), as it stands in the user's
+    /// file. A project's takes its place, as in Gemini CLI, where it names a markdown file of
+    /// no directory; by any other name, `settings.json` for example, a project would have
+    /// memories written over the user's files.
+    pub context_file_name: Option<String>,
     /// Files that could not be understood, with the reason.
     pub problems: Vec<String>,
 }
@@ -80,11 +85,17 @@ impl Settings {
         {
             self.truncate_threshold = Some(n);
         }
+        let context = |new: &str, old: &str| {
+            let context = value.get("context");
+            context.and_then(|c| c.get(new)).or_else(|| value.get(old))
+        };
+        if let Some(name) = context("fileName", "contextFileName").and_then(first_name)
+            && (is_users || is_markdown_name(name))
+        {
+            self.context_file_name = Some(name.to_owned());
+        }
         if is_users {
-            let listed = value
-                .get("context")
-                .and_then(|c| c.get("includeDirectories"))
-                .or_else(|| value.get("includeDirectories"));
+            let listed = context("includeDirectories", "includeDirectories");
             let expand = |dir: String| match (dir.strip_prefix("~/"), home) {
                 (Some(rest), Some(home)) => home.join(rest),
                 _ => PathBuf::from(dir),
@@ -126,9 +137,32 @@ impl Settings {
     }
 }
 
-/// The user's home directory. One that is not absolute would lie somewhere in the project.
+/// The name in a string or at the front of a list. A blank string says nothing.
+fn first_name(value: &Value) -> Option<&str> {
+    match value {
+        Value::Array(names) => names.first()?.as_str().map(str::trim),
+        other => other
+            .as_str()
+            .map(str::trim)
+            .filter(|name| !name.is_empty()),
+    }
+}
+
+/// Whether a name has no directory and the ending of markdown.
+fn is_markdown_name(name: &str) -> bool {
+    let has_ending = Path::new(name)
+        .extension()
+        .is_some_and(|ending| ending.eq_ignore_ascii_case("md"));
+    has_ending && !name.contains(['/', '\0'])
+}
+
+/// The directory that holds the user's `.gemini`: `GEMINI_CLI_HOME`, which Gemini CLI puts in
+/// the place of the home directory (seen in 0.61), else `HOME`. `None` where that is not set or
+/// not absolute: it would lie somewhere in the project.
 pub fn home() -> Option<PathBuf> {
-    std::env::var_os("HOME")
+    std::env::var_os("GEMINI_CLI_HOME")
+        .filter(|home| !home.is_empty())
+        .or_else(|| std::env::var_os("HOME"))
         .map(PathBuf::from)
         .filter(|home| home.is_absolute())
 }

@@ -5,12 +5,15 @@
 //! `declarations/`, so that a call need not make it; a test checks that it is current
 //! (`UPDATE_DECLARATIONS=1 cargo test declarations` writes it anew).
 
+mod fact;
 mod glob;
 mod list_directory;
+mod memory;
 mod nearest;
 mod read_file;
 mod read_many_files;
 mod replace;
+mod save_memory;
 mod search;
 mod search_file_content;
 mod write_file;
@@ -56,6 +59,7 @@ const ALL: &[&Spec] = &[
     &read_file::SPEC,
     &read_many_files::SPEC,
     &replace::SPEC,
+    &save_memory::SPEC,
     &search_file_content::SPEC,
     &write_file::SPEC,
 ];
@@ -67,6 +71,7 @@ const DECLARATIONS: &[&Declaration] = &[
     &read_file::DECLARATION,
     &read_many_files::DECLARATION,
     &replace::DECLARATION,
+    &save_memory::DECLARATION,
     &search_file_content::DECLARATION,
     &write_file::DECLARATION,
 ];
@@ -256,6 +261,7 @@ mod tests {
                 generated::<super::read_many_files::Params>(),
             ),
             ("replace", generated::<super::replace::Params>()),
+            ("save_memory", generated::<super::save_memory::Params>()),
             (
                 "search_file_content",
                 generated::<super::search_file_content::Params>(),
