@@ -216,6 +216,21 @@ mod tests {
     }
 
     #[test]
+    fn a_project_names_the_context_file_only_if_it_is_markdown_of_no_directory() {
+        let user = r#"{"context": {"fileName": "a/b.txt"}, "contextFileName": "old"}"#;
+        for (project, name) in [
+            (r#"{"contextFileName": ["X.MD", "y.md"]}"#, "X.MD"),
+            (r#"{"context": {"fileName": "a/x.md"}}"#, "a/b.txt"),
+            (r#"{"context": {"fileName": "settings.json"}}"#, "a/b.txt"),
+            (r#"{"context": {"fileName": ["", "x.md"]}}"#, "a/b.txt"),
+        ] {
+            let settings = load(user, project);
+            assert_eq!(settings.context_file_name.as_deref(), Some(name));
+        }
+        assert_eq!(load("{}", "{}").context_file_name, None);
+    }
+
+    #[test]
     fn a_broken_file_is_a_problem_not_a_failure() {
         let s = load("{", "[]");
         assert_eq!(s.problems.len(), 1);

@@ -242,7 +242,7 @@ mod tests {
             let stored = stored(&text);
             assert!(!stored.contains(|c: char| c.is_control() || c == '\u{2028}'), "{stored:?}");
             assert!(!stored.contains("<!--") && !stored.contains("-->"), "{stored:?}");
-            assert!(!stored.contains("``") && stored.matches('`').count() % 2 == 0, "{stored:?}");
+            assert!(!stored.contains("``") && stored.matches('`').count().is_multiple_of(2), "{stored:?}");
             assert!(!stored.contains("<a_b") && !stored.contains("</a_b"), "{stored:?}");
             let line = format!("- {stored}");
             assert!(!line.contains(" @.") && !line.contains(" @/") && !line.contains(" @w"), "{line:?}");

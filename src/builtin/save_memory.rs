@@ -18,6 +18,7 @@ use crate::workspace::write::{Target, is_lost_race};
 use crate::workspace::{Place, Workspace, io_error, show_path};
 use serde::Deserialize;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -135,7 +136,6 @@ struct Plan {
     old: Vec<u8>,
     /// `None` where it holds the fact already.
     new: Option<Vec<u8>>,
-    encoding: Encoding,
 }
 
 impl Call {
@@ -150,58 +150,39 @@ impl Call {
                 .read_to_end(&mut old)
                 .map_err(|e| io_error(&e, &self.path))?;
         }
-        let encoding = self.encoding(&old)?;
-        let new = match insertion(&old, &self.fact) {
-            None => None,
-            Some(insertion) => {
-                let text = encoding
-                    .encode(&insertion.text)
-                    .map_err(|c| self.unmappable(encoding, c))?;
-                let (before, after) = old.split_at(insertion.at);
-                Some([before, &text, after].concat())
-            }
-        };
+        self.check(&old)?;
+        let new = insertion(&old, &self.fact).map(|insertion| {
+            let (before, after) = old.split_at(insertion.at);
+            [before, insertion.text.as_bytes(), after].concat()
+        });
         Ok(Plan {
             target,
             place,
             old,
             new,
-            encoding,
         })
     }
 
-    /// How the file is encoded, if it is one to add a line to.
-    fn encoding(&self, old: &[u8]) -> Result<Encoding, ToolError> {
-        let path = self.path.display();
-        let refuse = |what: &str| {
-            Err(
-                ToolError::new(ErrorKind::FileWriteFailure, format!("{path} is {what}."))
-                    .with_hint("Nothing was saved; look at that file."),
-            )
+    /// Whether the file is one to add a line to. The line is UTF-8 whatever older encoding the
+    /// rest may be in: as that Gemini CLI reads all of it.
+    fn check(&self, old: &[u8]) -> Result<(), ToolError> {
+        let what = if old.len() as u64 > MAX_FILE_BYTES {
+            format!("larger than {MAX_FILE_BYTES} bytes")
+        } else {
+            match detect(old, true) {
+                Content::Text(encoding) if encoding.unit() == 1 => return Ok(()),
+                Content::Text(encoding) => format!(
+                    "encoded in {}, which Gemini CLI does not read",
+                    encoding.name()
+                ),
+                Content::Binary => "no text file".to_owned(),
+            }
         };
-        if old.len() as u64 > MAX_FILE_BYTES {
-            return refuse(&format!("larger than {MAX_FILE_BYTES} bytes"));
-        }
-        match detect(old, true) {
-            Content::Text(encoding) if encoding.unit() == 1 => Ok(encoding),
-            Content::Text(other) => refuse(&format!(
-                "encoded in {}, which Gemini CLI does not read memories in",
-                other.name()
-            )),
-            Content::Binary => refuse("no text file"),
-        }
-    }
-
-    fn unmappable(&self, encoding: Encoding, c: char) -> ToolError {
-        ToolError::new(
-            ErrorKind::FileWriteFailure,
-            format!(
-                "{} is encoded in {}, which has no character {c:?}; nothing was saved.",
-                self.path.display(),
-                encoding.name()
-            ),
+        let path = self.path.display();
+        Err(
+            ToolError::new(ErrorKind::FileWriteFailure, format!("{path} is {what}."))
+                .with_hint("Nothing was saved; look at that file."),
         )
-        .with_hint("Leave that character out, or convert the file to UTF-8 first.")
     }
 
     /// Adds the fact, again and again while others are faster; gives back whether it is new.
@@ -219,6 +200,11 @@ impl Call {
             }
         }
     }
+}
+
+/// The file as Gemini CLI reads it.
+fn shown(file: &[u8]) -> Cow<'_, str> {
+    Encoding::Utf8 { bom: true }.decode(file)
 }
 
 impl ToolInvocation for Call {
@@ -239,8 +225,7 @@ impl ToolInvocation for Call {
             return Ok(Confirmation::NotNeeded);
         };
         let name = plan.place.name().to_string_lossy().into_owned();
-        let old = plan.encoding.decode(&plan.old);
-        let new = plan.encoding.decode(&new);
+        let (old, new) = (shown(&plan.old), shown(&new));
         let (file_diff, _) = diff_texts(&old, &new, &name);
         Ok(Confirmation::Ask(ConfirmationDetails::Edit {
             title: self.describe(),
@@ -255,14 +240,14 @@ impl ToolInvocation for Call {
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
         let is_new = self.save(cx).map_err(failure)?;
         let stored = self.fact.stored();
-        let shown = match stored.char_indices().nth(SHOWN_CHARS) {
+        let quoted = match stored.char_indices().nth(SHOWN_CHARS) {
             Some((end, _)) => format!("{}…", &stored[..end]),
             None => stored.to_owned(),
         };
         let message = if is_new {
-            format!("Remembered from now on: \"{shown}\"")
+            format!("Remembered from now on: \"{quoted}\"")
         } else {
-            format!("Known already, so nothing was changed: \"{shown}\"")
+            format!("Known already, so nothing was changed: \"{quoted}\"")
         };
         let text = format!(r#"{{"success":true,"message":{}}}"#, Value::from(&*message));
         let mut result = ToolResult::text(text)

@@ -25,15 +25,15 @@ impl Workspace {
     /// says.
     pub fn beside(path: &Path) -> Result<(Self, Place), ToolError> {
         let fail = |e: &io::Error| super::io_error(e, path);
-        let mut real = path.to_owned();
+        let mut end = path.to_owned();
         let mut links = 0;
-        while let Some(target) = link_target(&real).map_err(|e| fail(&e))? {
+        while let Some(target) = link_target(&end).map_err(|e| fail(&e))? {
             links += 1;
             if links > MAX_LINKS {
                 return Err(system_error(Errno::LOOP, &path.display().to_string()));
             }
-            real.pop();
-            real.push(target);
+            end.pop();
+            end.push(target);
         }
         let dead_end = |at: &Path| {
             ToolError::new(
@@ -46,7 +46,7 @@ impl Workspace {
             )
             .with_hint("Make that directory, or remove the link.")
         };
-        let mut existing = real.as_path();
+        let mut existing = end.as_path();
         let mut names: Vec<OsString> = Vec::new();
         let root = loop {
             let (Some(name), Some(parent)) = (existing.file_name(), existing.parent()) else {

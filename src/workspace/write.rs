@@ -259,8 +259,7 @@ struct LostRace;
 /// Whether a write failed only because another process was faster: done anew from its start,
 /// with what the file holds now, it may succeed.
 pub fn is_lost_race(error: &ToolError) -> bool {
-    let source = error.source.as_deref();
-    source.is_some_and(|source| source.is::<LostRace>())
+    matches!(&error.source, Some(source) if source.is::<LostRace>())
 }
 
 fn created_meanwhile(path: &Path) -> ToolError {

@@ -21,6 +21,7 @@ mod readme;
 mod replace;
 mod replace_properties;
 mod save_memory;
+mod save_memory_writers;
 mod search_file_content;
 mod write_file;
 

@@ -1,44 +1,37 @@
-//! `save_memory`: one line per fact in the user's own file, whatever the fact, the file, the links on the way and the
-//! other writers; nothing else changes.
+//! `save_memory`: one line per fact in the user's own file, whatever the fact, the file and the links on the way;
+//! nothing else changes. Many writers at once are in [`crate::save_memory_writers`].
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
-use std::path::PathBuf;
-use std::process::Stdio;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::path::{Path, PathBuf};
 
 use proptest::prelude::{Just, ProptestConfig, Strategy, prop_oneof, proptest};
 use proptest::{collection, sample};
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Call, Running, Workspace, make_fifo, running_as_root, set_mode};
+use crate::harness::{Answer, Call, Workspace, make_fifo, running_as_root, set_mode};
 
 /// Where memories are, below the home directory.
-const FILE: &str = ".gemini/GEMINI.md";
+pub(crate) const FILE: &str = ".gemini/GEMINI.md";
 
-const HEADING: &str = "## Gemini Added Memories\n";
+pub(crate) const HEADING: &str = "## Gemini Added Memories\n";
 
-/// As many as the project promises.
-const WRITERS: usize = 50;
-
-fn at_home(ws: &Workspace, name: &str) -> PathBuf {
+pub(crate) fn at_home(ws: &Workspace, name: &str) -> PathBuf {
     ws.root().join("home").join(name)
 }
 
-fn memories(ws: &Workspace) -> String {
+pub(crate) fn memories(ws: &Workspace) -> String {
     fs::read_to_string(at_home(ws, FILE)).expect("the memory file")
 }
 
-fn save<'a>(ws: &'a Workspace, fact: &str) -> Call<'a> {
+pub(crate) fn save<'a>(ws: &'a Workspace, fact: &str) -> Call<'a> {
     let call = ws.tool("save_memory").arguments(&json!({ "fact": fact }));
     call.changing_at_home(&[FILE])
 }
 
 /// The message of a success, which is a JSON string.
 #[track_caller]
-fn message(answer: &Answer) -> String {
+pub(crate) fn message(answer: &Answer) -> String {
     let said: Value = serde_json::from_str(&answer.output()).expect("JSON");
     assert_eq!(said["success"], true, "{said}");
     said["message"].as_str().expect("a message").to_owned()
@@ -59,9 +52,10 @@ fn error(call: Call<'_>) -> String {
 }
 
 /// The file as one that holds these facts and nothing else.
-fn file_of(facts: &[&str]) -> String {
-    let items: String = facts.iter().map(|fact| format!("- {fact}\n")).collect();
-    format!("{HEADING}{items}")
+pub(crate) fn file_of(facts: &[&str]) -> String {
+    facts
+        .iter()
+        .fold(HEADING.to_owned(), |file, fact| format!("{file}- {fact}\n"))
 }
 
 #[test]
@@ -136,7 +130,7 @@ fn nothing_in_a_fact_is_more_than_text() {
     let cases = [
         ("a\n\n## Rules\n- obey\u{1b}[0m", "a ## Rules - obey [0m"),
         ("# I am a heading", "\\# I am a heading"),
-        ("```\nrm -rf\n", "'rm -rf"),
+        ("```\nrm -rf\n", "' rm -rf"),
         ("~~~", "\\~~~"),
         ("x <!-- and --> y", "x <\\!-- and --\\> y"),
         (
@@ -160,21 +154,29 @@ fn nothing_in_a_fact_is_more_than_text() {
 #[test]
 fn encoding_mark_and_line_ends_of_the_file_stay() {
     let h = "## Gemini Added Memories";
-    let latin = |text: &str| encoding_rs::WINDOWS_1252.encode(text).0.into_owned();
     let cases: [(Vec<u8>, Vec<u8>); 5] = [
         (
             format!("\u{feff}{h}\r\n- a\r\n\r\n# B\nmixed\r").into(),
             format!("\u{feff}{h}\r\n- a\r\n- Käse\r\n\r\n# B\nmixed\r").into(),
         ),
+        // An older encoding: what is there stays, the fact is in the one that Gemini CLI reads.
         (
-            latin(&format!("# Über mich, Straße, Öl\n\n{h}\n- Äpfel\n")),
-            latin(&format!(
-                "# Über mich, Straße, Öl\n\n{h}\n- Äpfel\n- Käse\n"
-            )),
+            [b"# \xdcber mich\n\n", h.as_bytes(), b"\n- \xc4pfel\n"].concat(),
+            [
+                b"# \xdcber mich\n\n",
+                h.as_bytes(),
+                b"\n- \xc4pfel\n- K\xc3\xa4se\n",
+            ]
+            .concat(),
         ),
         (
             [b"text \xff\xfe\x80 text\n", h.as_bytes(), b"\n"].concat(),
-            [b"text \xff\xfe\x80 text\n", h.as_bytes(), b"\n- K\xe4se\n"].concat(),
+            [
+                b"text \xff\xfe\x80 text\n",
+                h.as_bytes(),
+                b"\n- K\xc3\xa4se\n",
+            ]
+            .concat(),
         ),
         (
             b"\r\n \t".to_vec(),
@@ -187,6 +189,7 @@ fn encoding_mark_and_line_ends_of_the_file_stay() {
         message(&save(&ws, "Käse").run());
         let now = fs::read(at_home(&ws, FILE)).expect("the file");
         assert_eq!(now, after, "{}", String::from_utf8_lossy(&now));
+        message(&save(&ws, "Käse").changing(&[]).run());
     }
 }
 
@@ -205,12 +208,6 @@ fn files_that_are_no_memories_are_refused() {
         let error = error(save(&ws, "x").changing(&[]));
         assert!(error.contains(piece) && error.contains(FILE), "{error}");
     }
-    let ws = Workspace::new().home(FILE, b"caf\xe9 cr\xe8me\n");
-    let error = error(save(&ws, "a ≠ b").changing(&[]));
-    assert!(
-        error.contains('≠') && error.contains("windows-1252"),
-        "{error}"
-    );
 }
 
 #[test]
@@ -357,12 +354,20 @@ fn home_is_what_gemini_cli_takes_for_it() {
     let text = fs::read_to_string(ws.outside_path("not/yet/.gemini/GEMINI.md")).expect("there");
     assert_eq!(text, file_of(&["a"]));
     assert!(!at_home(&ws, FILE).exists());
-    // All of the user's files, the settings too, are there.
+    // All of the user's files are there: the settings and the answers that are kept.
+    let settings = ws.outside_path("not/yet/.gemini/settings.json");
     fs::write(
-        ws.outside_path("not/yet/.gemini/settings.json"),
-        r#"{"excludeTools": ["save_memory"]}"#,
+        &settings,
+        r#"{"tools": {"truncateToolOutputThreshold": 5}}"#,
     )
     .expect("written");
+    let list = ws.tool("list_directory").arguments(&json!({"path": "."}));
+    list.env("GEMINI_CLI_HOME", &other)
+        .unwatched()
+        .run()
+        .output();
+    assert!(Path::new(&ws.outside_path("not/yet/.gemini/tmp")).is_dir());
+    fs::write(&settings, r#"{"excludeTools": ["save_memory"]}"#).expect("written");
     let answer = save(&ws, "b")
         .env("GEMINI_CLI_HOME", &other)
         .changing(&[])
@@ -529,167 +534,15 @@ fn the_class_name_is_understood() {
         .error("policy_violation", 3);
 }
 
-/// Starts that many writers at once.
-fn start_all(ws: &Workspace, fact: impl Fn(usize) -> String) -> Vec<Running> {
-    (0..WRITERS).map(|n| save(ws, &fact(n)).start()).collect()
-}
-
-/// What `.gemini` holds besides the scratch directory.
-fn names(ws: &Workspace) -> Vec<String> {
-    let entries = fs::read_dir(at_home(ws, ".gemini")).expect("the directory");
-    let name = |e: std::io::Result<fs::DirEntry>| e.expect("an entry").file_name();
-    entries
-        .map(|e| name(e).to_string_lossy().into_owned())
-        .collect()
-}
-
 #[test]
-fn fifty_writers_at_once_lose_nothing() {
-    // Once the directory and the file are to be made by the first of them, once they are there.
-    for begin in [
-        None,
-        Some("# Me\n\n## Gemini Added Memories\n- old\n\n## Other\nx\n"),
-    ] {
-        let mut ws = Workspace::new();
-        if let Some(text) = begin {
-            ws = ws.home(FILE, text);
-        }
-        for running in start_all(&ws, |n| format!("fact {n}")) {
-            message(&running.finish());
-        }
-        let text = memories(&ws);
-        for n in 0..WRITERS {
-            assert_eq!(
-                text.matches(&format!("- fact {n}\n")).count(),
-                1,
-                "{n}: {text}"
-            );
-        }
-        let (head, tail) = match begin {
-            Some(text) => text.split_once("\n## Other").expect("two sections"),
-            None => (HEADING, ""),
-        };
-        assert!(text.starts_with(head) && text.ends_with(tail), "{text}");
-        let extra = usize::from(begin.is_some());
-        assert_eq!(text.matches("\n- ").count(), WRITERS + extra, "{text}");
-        assert_eq!(names(&ws), ["GEMINI.md"]);
-    }
-}
-
-#[test]
-fn fifty_writers_of_one_fact_add_it_once() {
-    let ws = Workspace::new();
-    let said: Vec<String> = start_all(&ws, |_| "the fact".to_owned())
-        .into_iter()
-        .map(|running| message(&running.finish()))
-        .collect();
-    assert_eq!(memories(&ws), file_of(&["the fact"]));
-    assert_eq!(
-        said.iter().filter(|m| !m.contains("already")).count(),
-        1,
-        "{said:?}"
-    );
-}
-
-#[test]
-fn killed_writers_leave_a_whole_file_with_all_that_was_acknowledged() {
-    const BEGIN: &str = "# Me\n\n## Gemini Added Memories\n- old\n\n## Other\nx\n";
-    let ws = Workspace::new().home(FILE, BEGIN);
-    let (mut acknowledged, mut killed) = (Vec::new(), 0);
-    let mut took = Duration::from_millis(200);
-    for round in 0..6_u32 {
-        let began = Instant::now();
-        let fact = |n: usize| format!("fact {round} of {n}");
-        let mut children: BTreeMap<usize, _> = (0..WRITERS)
-            .map(|n| {
-                let input = json!({ "fact": fact(n) }).to_string();
-                let call =
-                    save(&ws, &fact(n)).in_bash(&format!("exec \"$@\" <<'END'\n{input}\nEND"));
-                let mut command = call.command();
-                command
-                    .stdin(Stdio::null())
-                    .stdout(Stdio::piped())
-                    .stderr(Stdio::null());
-                (n, command.spawn().expect("a writer"))
-            })
-            .collect();
-        // Every other one dies, at moments spread over what a round takes.
-        for step in 0..WRITERS as u32 / 2 {
-            let victim = children.get_mut(&(step as usize * 2)).expect("a writer");
-            victim.kill().expect("a child of ours");
-            thread::sleep(took / WRITERS as u32);
-        }
-        for (n, child) in children {
-            let output = child.wait_with_output().expect("a writer");
-            killed += usize::from(output.status.code().is_none());
-            if String::from_utf8_lossy(&output.stdout).contains("success\\\":true") {
-                acknowledged.push(fact(n));
-            } else {
-                assert_eq!(n % 2, 0, "only those that are killed don't answer");
-            }
-        }
-        took = began.elapsed();
-        let text = memories(&ws);
-        let facts: Vec<&str> = text
-            .lines()
-            .filter_map(|l| l.strip_prefix("- fact "))
-            .collect();
-        for fact in &acknowledged {
-            assert_eq!(
-                text.matches(&format!("- {fact}\n")).count(),
-                1,
-                "{fact}: {text}"
-            );
-        }
-        let mut once = facts.clone();
-        once.sort_unstable();
-        once.dedup();
-        assert_eq!(once.len(), facts.len(), "nothing twice: {text}");
-        let items: String = facts
-            .iter()
-            .map(|fact| format!("- fact {fact}\n"))
-            .collect();
-        assert_eq!(text, BEGIN.replace("- old\n", &format!("- old\n{items}")));
-        assert_eq!(names(&ws), ["GEMINI.md"], "no litter");
-    }
-    assert!(
-        killed > 0 && acknowledged.len() >= WRITERS * 3,
-        "{killed} killed, {} answered",
-        acknowledged.len()
-    );
-}
-
-#[test]
-fn another_programs_change_is_not_overwritten() {
-    let ws = Workspace::new().home(FILE, "0\n");
-    thread::scope(|scope| {
-        let writer = scope.spawn(|| {
-            // As an editor does it that knows no locks: a new file in the place of the old one.
-            for n in 1..400 {
-                let (path, new) = (at_home(&ws, FILE), at_home(&ws, "new"));
-                let text = fs::read_to_string(&path).expect("the file");
-                fs::write(&new, text).expect("written");
-                // What was saved between reading and this is the editor's to lose; the file is whole all the same.
-                fs::rename(&new, &path).expect("renamed");
-                if n % 20 == 0 {
-                    thread::sleep(Duration::from_millis(1));
-                }
-            }
-        });
-        for n in 0..20 {
-            message(&save(&ws, &format!("fact {n}")).unwatched().run());
-        }
-        writer.join().expect("the editor");
-    });
-    let text = memories(&ws);
-    assert!(
-        text.starts_with("0\n\n## Gemini Added Memories\n- "),
-        "{text}"
-    );
-    assert!(
-        text.lines().skip(3).all(|line| line.starts_with("- fact ")),
-        "{text}"
-    );
+fn a_full_disk_is_told_from_other_failures() {
+    let ws = Workspace::new().home(FILE, "x\n");
+    let call = save(&ws, "a")
+        .in_bash("ulimit -f 0; exec \"$@\"")
+        .changing(&[]);
+    let error = call.run().error("no_space_left", 1);
+    let said: Value = serde_json::from_str(&error).expect("JSON");
+    assert_eq!(said["success"], false);
 }
 
 fn fact() -> impl Strategy<Value = String> {
@@ -728,7 +581,7 @@ fn file() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn every_byte_but_the_fact_s_line_stays(file in file(), fact in fact()) {
+    fn every_byte_but_the_facts_line_stays(file in file(), fact in fact()) {
         let ws = Workspace::new().home(FILE, &file);
         message(&save(&ws, &fact).run());
         let now = fs::read(at_home(&ws, FILE)).expect("the file");
