@@ -32,6 +32,11 @@ pub struct Settings {
     /// After how many seconds without output a command is ended
     /// (`tools.shell.inactivityTimeout`); zero is never.
     pub shell_idle_secs: Option<u64>,
+    /// The first name in `context.fileName` (`contextFileName`), as it stands in the user's
+    /// file. A project's takes its place, as in Gemini CLI, where it names a markdown file of
+    /// no directory; by any other name, `settings.json` for example, a project would have
+    /// memories written over the user's files.
+    pub context_file_name: Option<String>,
     /// Files that could not be understood, with the reason.
     pub problems: Vec<String>,
 }
@@ -90,11 +95,17 @@ impl Settings {
         {
             self.shell_idle_secs = Some(secs);
         }
+        let context = |new: &str, old: &str| {
+            let context = value.get("context");
+            context.and_then(|c| c.get(new)).or_else(|| value.get(old))
+        };
+        if let Some(name) = context("fileName", "contextFileName").and_then(first_name)
+            && (is_users || is_markdown_name(name))
+        {
+            self.context_file_name = Some(name.to_owned());
+        }
         if is_users {
-            let listed = value
-                .get("context")
-                .and_then(|c| c.get("includeDirectories"))
-                .or_else(|| value.get("includeDirectories"));
+            let listed = context("includeDirectories", "includeDirectories");
             let expand = |dir: String| match (dir.strip_prefix("~/"), home) {
                 (Some(rest), Some(home)) => home.join(rest),
                 _ => PathBuf::from(dir),
@@ -174,9 +185,32 @@ impl Settings {
     }
 }
 
-/// The user's home directory. One that is not absolute would lie somewhere in the project.
+/// The name in a string or at the front of a list. A blank string says nothing.
+fn first_name(value: &Value) -> Option<&str> {
+    match value {
+        Value::Array(names) => names.first()?.as_str().map(str::trim),
+        other => other
+            .as_str()
+            .map(str::trim)
+            .filter(|name| !name.is_empty()),
+    }
+}
+
+/// Whether a name has no directory and the ending of markdown.
+fn is_markdown_name(name: &str) -> bool {
+    let has_ending = Path::new(name)
+        .extension()
+        .is_some_and(|ending| ending.eq_ignore_ascii_case("md"));
+    has_ending && !name.contains(['/', '\0'])
+}
+
+/// The directory that holds the user's `.gemini`: `GEMINI_CLI_HOME`, which Gemini CLI puts in
+/// the place of the home directory (seen in 0.61), else `HOME`. `None` where that is not set or
+/// not absolute: it would lie somewhere in the project.
 pub fn home() -> Option<PathBuf> {
-    std::env::var_os("HOME")
+    std::env::var_os("GEMINI_CLI_HOME")
+        .filter(|home| !home.is_empty())
+        .or_else(|| std::env::var_os("HOME"))
         .map(PathBuf::from)
         .filter(|home| home.is_absolute())
 }
@@ -246,6 +280,21 @@ mod tests {
             all.restrictions(&["run_shell_command", "ShellTool"]).allow,
             None
         );
+    }
+
+    #[test]
+    fn a_project_names_the_context_file_only_if_it_is_markdown_of_no_directory() {
+        let user = r#"{"context": {"fileName": "a/b.txt"}, "contextFileName": "old"}"#;
+        for (project, name) in [
+            (r#"{"contextFileName": ["X.MD", "y.md"]}"#, "X.MD"),
+            (r#"{"context": {"fileName": "a/x.md"}}"#, "a/b.txt"),
+            (r#"{"context": {"fileName": "settings.json"}}"#, "a/b.txt"),
+            (r#"{"context": {"fileName": ["", "x.md"]}}"#, "a/b.txt"),
+        ] {
+            let settings = load(user, project);
+            assert_eq!(settings.context_file_name.as_deref(), Some(name));
+        }
+        assert_eq!(load("{}", "{}").context_file_name, None);
     }
 
     #[test]

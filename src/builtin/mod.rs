@@ -5,15 +5,18 @@
 //! `declarations/`, so that a call need not make it; a test checks that it is current
 //! (`UPDATE_DECLARATIONS=1 cargo test declarations` writes it anew).
 
+mod fact;
 mod glob;
 mod list_background_processes;
 mod list_directory;
+mod memory;
 mod nearest;
 mod read_background_output;
 mod read_file;
 mod read_many_files;
 mod replace;
 mod run_shell_command;
+mod save_memory;
 mod search;
 mod search_file_content;
 mod stop_background_process;
@@ -75,6 +78,7 @@ const ALL: &[&Spec] = &[
     &read_many_files::SPEC,
     &replace::SPEC,
     &run_shell_command::SPEC,
+    &save_memory::SPEC,
     &search_file_content::SPEC,
     &stop_background_process::SPEC,
     &write_file::SPEC,
@@ -90,6 +94,7 @@ const DECLARATIONS: &[&Declaration] = &[
     &read_many_files::DECLARATION,
     &replace::DECLARATION,
     &run_shell_command::DECLARATION,
+    &save_memory::DECLARATION,
     &search_file_content::DECLARATION,
     &stop_background_process::DECLARATION,
     &write_file::DECLARATION,
@@ -296,6 +301,7 @@ mod tests {
                 "run_shell_command",
                 generated::<super::run_shell_command::Params>(),
             ),
+            ("save_memory", generated::<super::save_memory::Params>()),
             (
                 "search_file_content",
                 generated::<super::search_file_content::Params>(),
@@ -313,6 +319,9 @@ mod tests {
             assert_eq!(declared.name, name, "the lists are the same");
             if let Some(map) = schema.as_object_mut() {
                 map.remove("description");
+                // Hosts look for it, also where there is none.
+                map.entry("properties")
+                    .or_insert_with(|| Value::Object(serde_json::Map::new()));
             }
             let text = schema.to_string();
             if std::env::var_os("UPDATE_DECLARATIONS").is_some() {

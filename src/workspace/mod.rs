@@ -15,6 +15,7 @@ mod rules;
 mod shielded;
 pub mod spill;
 pub mod text;
+mod users;
 pub mod walk;
 pub mod write;
 
@@ -119,6 +120,11 @@ impl Workspace {
     /// The first root: relative paths start here.
     pub fn root(&self) -> &Path {
         &self.roots[0].path
+    }
+
+    /// The user's home directory, where there is one.
+    pub fn home(&self) -> Option<&Path> {
+        self.home.as_deref()
     }
 
     /// All roots.

@@ -251,6 +251,17 @@ fn publish(
     result
 }
 
+/// The cause of an error that nothing but another process's write at the same time has led to.
+#[derive(Debug, thiserror::Error)]
+#[error("another process wrote the file at the same time")]
+struct LostRace;
+
+/// Whether a write failed only because another process was faster: done anew from its start,
+/// with what the file holds now, it may succeed.
+pub fn is_lost_race(error: &ToolError) -> bool {
+    matches!(&error.source, Some(source) if source.is::<LostRace>())
+}
+
 fn created_meanwhile(path: &Path) -> ToolError {
     ToolError::new(
         ErrorKind::AttemptToCreateExistingFile,
@@ -260,6 +271,7 @@ fn created_meanwhile(path: &Path) -> ToolError {
         ),
     )
     .with_hint("Read it and decide again.")
+    .with_source(LostRace)
 }
 
 fn check_unchanged(
@@ -280,7 +292,8 @@ fn check_unchanged(
                 path.display()
             ),
         )
-        .with_hint("Read it again and repeat the edit.")),
+        .with_hint("Read it again and repeat the edit.")
+        .with_source(LostRace)),
     }
 }
 

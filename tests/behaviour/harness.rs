@@ -279,6 +279,12 @@ impl Call<'_> {
         self
     }
 
+    /// Allows these names in the home directory, and what is below them, to change on disk.
+    pub(crate) fn changing_at_home(mut self, names: &[&str]) -> Self {
+        self.changing = Some(names.iter().map(|n| format!("home/{n}")).collect());
+        self
+    }
+
     /// Does not compare the file tree: for tests that change it themselves meanwhile, or that make very many calls.
     pub(crate) fn unwatched(mut self) -> Self {
         self.changing = None;
