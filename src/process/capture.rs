@@ -108,6 +108,11 @@ impl<'a> Capture<'a> {
         });
     }
 
+    /// How many bytes have come.
+    pub fn bytes(&self) -> u64 {
+        self.whole.bytes
+    }
+
     /// What came since the last time, for somebody who watches; `None` where that is nothing.
     pub fn take_live(&mut self) -> Option<String> {
         let live = self.live.as_mut()?;

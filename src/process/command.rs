@@ -30,6 +30,9 @@ const LIVE: Duration = Duration::from_secs(1);
 /// How much is read at once, in bytes.
 const CHUNK: usize = 256 * 1024;
 
+/// The most that is taken in after the end, in bytes: more than a pipe can hold.
+const MAX_DRAINED: u64 = 4 * 1024 * 1024;
+
 /// How long the warden has to end everything, which includes what it gives up.
 const ENDING: Duration = Duration::from_secs(15);
 
@@ -293,10 +296,11 @@ impl Supervision<'_, '_> {
         }
     }
 
-    /// Takes in what is there already. A writer that does not stop is left after a while.
+    /// Takes in what is there already, but no more than can have been there: a survivor may
+    /// go on writing.
     fn drain(&mut self) {
-        let until = Instant::now() + LINGER;
-        while self.is_open && Instant::now() < until {
+        let until = self.capture.bytes() + MAX_DRAINED;
+        while self.is_open && self.capture.bytes() < until {
             let mut ready = [PollFd::new(&self.watched.output, PollFlags::IN)];
             let now = Timespec::default();
             match rustix::event::poll(&mut ready, Some(&now)) {

@@ -171,7 +171,7 @@ fn only_and_exclude_take_globs() {
         ws.get_tools(&["--only", "read_*", "--exclude", "*many*"])
             .run(),
     ));
-    assert_eq!(both, ["read_file"]);
+    assert_eq!(both, ["read_background_output", "read_file"]);
 }
 
 #[test]
