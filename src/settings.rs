@@ -5,7 +5,9 @@
 //! the reach of tools counts in the user's file only: a project, or a model that edits the
 //! project's file, must not give itself more.
 
-use rustix::fs::{Mode, OFlags};
+use crate::process::sandbox::Mode;
+use crate::tool::{ErrorKind, ToolError};
+use rustix::fs::OFlags;
 use serde_json::Value;
 use std::fs::File;
 use std::io::Read;
@@ -37,6 +39,8 @@ pub struct Settings {
     /// no directory; by any other name, `settings.json` for example, a project would have
     /// memories written over the user's files.
     pub context_file_name: Option<String>,
+    /// What commands may do.
+    pub sandbox: SandboxSettings,
     /// Files that could not be understood, with the reason.
     pub problems: Vec<String>,
 }
@@ -76,6 +80,10 @@ impl Settings {
                     .collect(),
             )
         };
+        let expand = |dir: String| match (dir.strip_prefix("~/"), home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => PathBuf::from(dir),
+        };
         let tools = value.get("tools");
         let tool = |new: &str, old: &str| tools.and_then(|t| t.get(new)).or_else(|| value.get(old));
         if let Some(core) = strings(tool("core", "coreTools")) {
@@ -104,12 +112,20 @@ impl Settings {
         {
             self.context_file_name = Some(name.to_owned());
         }
+        let sandbox = tools
+            .and_then(|t| t.get("sandbox"))
+            .or_else(|| value.get("sandbox"));
+        if is_users {
+            self.sandbox.users = sandbox.cloned();
+            let tool = |key| tools.and_then(|t| t.get(key));
+            self.sandbox.network = tool("sandboxNetworkAccess") == Some(&Value::Bool(true));
+            let paths = strings(tool("sandboxAllowedPaths")).unwrap_or_default();
+            self.sandbox.allowed_paths = paths.into_iter().map(&expand).collect();
+        } else {
+            self.sandbox.projects = sandbox.cloned();
+        }
         if is_users {
             let listed = context("includeDirectories", "includeDirectories");
-            let expand = |dir: String| match (dir.strip_prefix("~/"), home) {
-                (Some(rest), Some(home)) => home.join(rest),
-                _ => PathBuf::from(dir),
-            };
             let dirs = strings(listed).unwrap_or_default();
             self.include_directories
                 .extend(dirs.into_iter().map(expand));
@@ -144,6 +160,79 @@ impl Settings {
                 .core
                 .as_ref()
                 .is_none_or(|core| core.iter().any(|entry| is(entry) || is_some_call(entry)))
+    }
+}
+
+/// What commands may do, as the settings have it.
+///
+/// `tools.sandbox` may stand in both files; of two modes the stricter one counts, so that a
+/// project, or a model that edits its file, can't give itself more. What else widens the
+/// sandbox counts in the user's file only.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SandboxSettings {
+    users: Option<Value>,
+    projects: Option<Value>,
+    /// `tools.sandboxAllowedPaths`: what may be written besides the roots and the temporary
+    /// directory; relative paths count from the first root.
+    pub allowed_paths: Vec<PathBuf>,
+    /// `tools.sandboxNetworkAccess`.
+    pub network: bool,
+}
+
+impl SandboxSettings {
+    /// The mode that counts. `chosen` is the value of `GEMINI_TOOLS_SANDBOX`, by which a
+    /// caller overrides the files; `is_contained` is whether Gemini CLI already runs in a
+    /// container of its own (it sets `SANDBOX` there).
+    ///
+    /// # Errors
+    ///
+    /// `policy_violation` for a value that is not understood: the command must not run then.
+    pub fn mode(&self, chosen: Option<&str>, is_contained: bool) -> Result<Mode, ToolError> {
+        if let Some(name) = chosen.filter(|name| !name.is_empty()) {
+            return Mode::from_name(name)
+                .ok_or_else(|| not_understood(&format!("GEMINI_TOOLS_SANDBOX is {name:?}"), ""));
+        }
+        let mode = |value: &Option<Value>| match value {
+            None => Ok(Mode::Off),
+            Some(value) => mode_of(value, is_contained),
+        };
+        Ok(mode(&self.users)?.max(mode(&self.projects)?))
+    }
+}
+
+fn not_understood(what: &str, why: &str) -> ToolError {
+    ToolError::new(
+        ErrorKind::PolicyViolation,
+        format!("{what}{why}. The command was not run."),
+    )
+    .with_hint(format!("Use one of {}.", Mode::NAMES.join(", ")))
+}
+
+/// `tools.sandbox` is ours by its names, and Gemini CLI's own by all others.
+fn mode_of(value: &Value, is_contained: bool) -> Result<Mode, ToolError> {
+    match value {
+        Value::Bool(false) | Value::Null => Ok(Mode::Off),
+        // Gemini CLI's own container is around us already.
+        Value::Bool(true) if is_contained => Ok(Mode::Off),
+        Value::Bool(true) => Ok(Mode::WorkspaceWrite),
+        Value::String(name) => match Mode::from_name(name) {
+            Some(mode) => Ok(mode),
+            None if is_contained => Ok(Mode::Off),
+            None => Err(not_understood(
+                &format!("tools.sandbox is {name:?}"),
+                ", a sandbox of Gemini CLI's own that this process does not run in",
+            )),
+        },
+        Value::Object(map) => {
+            if map.get("enabled") == Some(&Value::Bool(false)) {
+                return Ok(Mode::Off);
+            }
+            mode_of(
+                map.get("command").unwrap_or(&Value::Bool(true)),
+                is_contained,
+            )
+        }
+        other => Err(not_understood(&format!("tools.sandbox is {other}"), "")),
     }
 }
 
@@ -220,7 +309,7 @@ pub fn home() -> Option<PathBuf> {
 /// does not parse.
 fn read(path: &Path) -> Option<String> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+    let file = File::from(rustix::fs::open(path, flags, rustix::fs::Mode::empty()).ok()?);
     if !file.metadata().ok()?.is_file() {
         return None;
     }
@@ -232,6 +321,7 @@ fn read(path: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::Settings;
+    use crate::process::sandbox::Mode;
     use std::path::Path;
 
     fn load(user: &str, project: &str) -> Settings {
@@ -295,6 +385,47 @@ mod tests {
             assert_eq!(settings.context_file_name.as_deref(), Some(name));
         }
         assert_eq!(load("{}", "{}").context_file_name, None);
+    }
+
+    #[test]
+    fn a_project_can_make_the_sandbox_stricter_but_not_weaker() {
+        let mode = |user: &str, project: &str| load(user, project).sandbox.mode(None, false).ok();
+        let of = |mode: &str| format!(r#"{{"tools": {{"sandbox": {mode}}}}}"#);
+        let (write, read) = (of("\"workspace-write\""), of("\"read-only\""));
+        for (user, project, expected) in [
+            ("{}", "{}", Some(Mode::Off)),
+            ("{}", &*write, Some(Mode::WorkspaceWrite)),
+            (&*write, &*read, Some(Mode::ReadOnly)),
+            (&*read, &*of("\"off\""), Some(Mode::ReadOnly)),
+            (&*of("true"), &*of("false"), Some(Mode::WorkspaceWrite)),
+            (&*of("\"docker\""), "{}", None),
+            ("{}", &*of("3"), None),
+            (
+                &*of(r#"{"enabled": false, "command": "x"}"#),
+                "{}",
+                Some(Mode::Off),
+            ),
+            (
+                &*of(r#"{"enabled": true}"#),
+                "{}",
+                Some(Mode::WorkspaceWrite),
+            ),
+        ] {
+            assert_eq!(mode(user, project), expected, "{user} {project}");
+        }
+        let docker = load(&of("\"docker\""), "{}").sandbox;
+        assert_eq!(docker.mode(None, true).ok(), Some(Mode::Off));
+        assert_eq!(
+            docker.mode(Some("read-only"), true).ok(),
+            Some(Mode::ReadOnly)
+        );
+        assert!(docker.mode(Some("of"), true).is_err());
+        let wide =
+            r#"{"tools": {"sandboxNetworkAccess": true, "sandboxAllowedPaths": ["~/x", "y"]}}"#;
+        assert_eq!(load("{}", wide).sandbox.allowed_paths.len(), 0);
+        assert!(!load("{}", wide).sandbox.network);
+        let users = load(wide, "{}").sandbox;
+        assert!(users.network && users.allowed_paths[0].ends_with("home/x"));
     }
 
     #[test]
