@@ -20,6 +20,7 @@ mod read_many_files;
 mod readme;
 mod replace;
 mod replace_properties;
+mod sandbox;
 mod save_memory;
 mod save_memory_writers;
 mod search_file_content;
