@@ -9,11 +9,14 @@
 //! - [`settings`]: Gemini CLI's `settings.json`, as far as tools obey it.
 //! - [`workspace`]: the only door to the file system.
 //! - [`tool`]: what a tool is.
+//! - [`process`]: running commands, watched over and kept within bounds.
+//! - [`commands`]: which commands a line of shell runs.
 //! - `shown`: names and paths as text.
 //! - [`genai`]: the Gemini wire.
 
 pub mod answer;
 pub mod builtin;
+pub mod commands;
 pub mod genai;
 pub mod process;
 pub mod registry;

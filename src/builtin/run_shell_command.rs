@@ -1,12 +1,14 @@
 //! `run_shell_command`: a line of shell, with limits, and nothing left behind.
 
 use super::{Declaration, Spec, Surroundings};
+use crate::commands::analyse;
 use crate::process::capture::{Capture, Captured};
 use crate::process::command::{End, Limits, ShellCommand, Why, supervise};
 use crate::process::jobs::{Files, Jobs, Record, seconds};
 use crate::process::sandbox::{Mode, Policy, Sandbox};
 use crate::process::tree::{self, Identity};
 use crate::process::warden::{Ending, Watched};
+use crate::settings::{Restrictions, Settings};
 use crate::tool::{
     Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, LiveOutput, Location,
     ResultError, Schema, ToolError, ToolInvocation, ToolResult,
@@ -99,6 +101,7 @@ fn build(
             "\"command\" holds a NUL character, which no command line can hold.",
         ));
     }
+    check_restrictions(&params.command, &surroundings.settings)?;
     let workspace = &surroundings.workspace;
     let place = match &params.directory {
         Some(directory) if !directory.trim().is_empty() => workspace.locate(directory)?,
@@ -133,6 +136,26 @@ fn build(
             background_after: is_background.then_some(delay),
         },
     }))
+}
+
+/// What the settings let of this tool's calls.
+fn check_restrictions(command: &str, settings: &Settings) -> Result<(), ToolError> {
+    let names: Vec<&str> = std::iter::once(DECLARATION.name)
+        .chain(DECLARATION.aliases.iter().copied())
+        .collect();
+    let Restrictions { allow, deny } = settings.restrictions(&names);
+    // The line is only parsed where somebody wants to know.
+    if allow.is_none() && deny.is_empty() {
+        return Ok(());
+    }
+    analyse(command)
+        .permitted(allow.as_deref(), &deny)
+        .map_err(|reason| {
+            ToolError::new(
+                ErrorKind::PolicyViolation,
+                format!("{reason} See tools.core and tools.exclude in settings.json."),
+            )
+        })
 }
 
 /// A number of seconds in an environment variable.
@@ -177,11 +200,14 @@ impl ToolInvocation for Call {
     }
 
     fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {
+        let analysis = analyse(&self.command);
+        let root_commands = analysis.root_commands();
         Ok(Confirmation::Ask(ConfirmationDetails::Exec {
             title: "Confirm shell command".to_owned(),
             command: self.command.clone(),
-            root_command: String::new(),
-            root_commands: Vec::new(),
+            root_command: root_commands.first().cloned().unwrap_or_default(),
+            root_commands,
+            unresolved: analysis.unresolved,
         }))
     }
 

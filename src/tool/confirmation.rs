@@ -60,6 +60,10 @@ pub enum ConfirmationDetails {
         root_command: String,
         /// The names of all programs that the line starts.
         root_commands: Vec<String>,
+        /// Text of the line whose commands can't be known before it runs; left out where
+        /// there is none.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        unresolved: Vec<String>,
     },
     /// Something else that needs a yes.
     Info {

@@ -6,6 +6,7 @@ mod harness;
 
 mod answers;
 mod arguments;
+mod commands;
 mod conformance;
 mod durability;
 mod explain;

@@ -1,0 +1,632 @@
+//! Which commands a line of bash runs.
+//!
+//! The line is parsed, never executed: every simple command in it is found, wherever it
+//! stands, and so are the commands that well-known commands run for it (`env`, `xargs`,
+//! `bash -c`, …). What can't be known without running the line is named as unresolved.
+//! Where the parser and bash may read a text differently, the reading counts in which more
+//! commands run.
+
+mod words;
+mod wrappers;
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
+use words::{Word, literal, text_of, word_of};
+
+/// A longer line is not looked through, in bytes.
+const MAX_LINE: usize = 128 * 1024;
+
+/// A line of more parts than this is not looked through either: finding a part's surroundings
+/// takes time that grows with their number.
+const MAX_NODES: usize = 10_000;
+
+/// Parsing is given up after this: some texts take the parser time and memory that grow with
+/// the square of their length.
+const MAX_PARSING: Duration = Duration::from_millis(500);
+
+/// Commands within commands are followed so deep.
+const MAX_DEPTH: usize = 8;
+
+/// What a line runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Analysis {
+    /// The simple commands, in the order in which they are written.
+    pub commands: Vec<Command>,
+    /// Source text whose commands can't be known before it runs.
+    pub unresolved: Vec<String>,
+    /// Functions that the line defines for what comes after.
+    functions: Vec<(String, usize)>,
+}
+
+/// One simple command that the line may run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Command {
+    /// The program or builtin as it is called, quotes removed; its source text where that
+    /// can't be known.
+    pub name: String,
+    /// Name and arguments, quotes removed; `None` for one that can't be known.
+    pub words: Vec<Option<String>>,
+    /// As it is written.
+    pub text: String,
+    /// Where in the line.
+    at: usize,
+    /// Whether a function of this name is passed over.
+    is_direct: bool,
+}
+
+impl Command {
+    /// The name without directories; the source text where it can't be known.
+    pub fn root(&self) -> &str {
+        match self.words.first() {
+            Some(Some(name)) => base(name),
+            _ => &self.name,
+        }
+    }
+}
+
+/// A program's name without its directories.
+fn base(name: &str) -> &str {
+    match name.rsplit_once('/') {
+        Some((_, last)) if !last.is_empty() => last,
+        _ => name,
+    }
+}
+
+/// Finds the commands of a line.
+pub fn analyse(line: &str) -> Analysis {
+    let mut analysis = Analysis::default();
+    let whole = Place::default();
+    analysis.script(line, whole);
+    analysis.commands.sort_by_key(|c| c.at);
+    let mut seen = BTreeSet::new();
+    analysis.unresolved.retain(|text| seen.insert(text.clone()));
+    analysis
+}
+
+impl Analysis {
+    /// The names of the programs and builtins, each once, in the order in which they are
+    /// written; what can't be resolved stands there as its source text. Functions that the
+    /// line itself defines are no programs.
+    pub fn root_commands(&self) -> Vec<String> {
+        let mut roots: Vec<String> = Vec::new();
+        if self.commands.is_empty() {
+            return self.unresolved.clone();
+        }
+        for command in self.programs() {
+            if !roots.iter().any(|r| r == command.root()) {
+                roots.push(command.root().to_owned());
+            }
+        }
+        roots
+    }
+
+    fn programs(&self) -> impl Iterator<Item = &Command> {
+        self.commands.iter().filter(|command| {
+            command.is_direct
+                || !self
+                    .functions
+                    .iter()
+                    .any(|(name, at)| *name == command.name && *at <= command.at)
+        })
+    }
+
+    /// Checks the commands against prefixes such as `git` or `git status`. Only what begins
+    /// with one of `allow` may run, where that is given, and nothing that begins with one of
+    /// `deny`. Where either is given, what can't be resolved may not run.
+    ///
+    /// # Errors
+    ///
+    /// One sentence that names the command.
+    pub fn permitted(&self, allow: Option<&[String]>, deny: &[String]) -> Result<(), String> {
+        if allow.is_none() && deny.is_empty() {
+            return Ok(());
+        }
+        for command in self.programs() {
+            let text = &command.text;
+            if command.words.first().is_none_or(Option::is_none) {
+                return Err(format!("What {text:?} runs can't be known beforehand."));
+            }
+            if deny
+                .iter()
+                .any(|prefix| command.begins_with(prefix) != Some(false))
+            {
+                return Err(format!("{text:?} is excluded."));
+            }
+            let allows = |prefix: &String| command.begins_with(prefix) == Some(true);
+            if allow.is_some_and(|allow| !allow.iter().any(allows)) {
+                return Err(format!("{text:?} is not among the commands that may run."));
+            }
+        }
+        match self.unresolved.first() {
+            Some(text) => Err(format!("What {text:?} runs can't be known beforehand.")),
+            None => Ok(()),
+        }
+    }
+
+    /// Adds what a script runs.
+    fn script(&mut self, script: &str, place: Place) {
+        if script.len() > MAX_LINE || place.depth > MAX_DEPTH {
+            self.unresolved.push(excerpt(script));
+            return;
+        }
+        let tree = parse(script).filter(|t| t.root_node().descendant_count() <= MAX_NODES);
+        let Some(tree) = tree else {
+            self.unresolved.push(excerpt(script));
+            return;
+        };
+        let joined = join_lines(script, &tree);
+        if joined == script {
+            Walk {
+                source: script,
+                place,
+                analysis: self,
+            }
+            .tree(&tree);
+        } else if let Some(tree) = parse(&joined) {
+            Walk {
+                source: &joined,
+                place,
+                analysis: self,
+            }
+            .tree(&tree);
+        }
+    }
+}
+
+impl Command {
+    /// Whether the command's words begin with those of a prefix; `None` where that can't be
+    /// known.
+    fn begins_with(&self, prefix: &str) -> Option<bool> {
+        let mut unknown = false;
+        for (i, wanted) in prefix.split_whitespace().enumerate() {
+            match self.words.get(i) {
+                None => return Some(false),
+                Some(None) => unknown = true,
+                Some(Some(word)) => {
+                    let is_same = word == wanted || (i == 0 && base(word) == wanted);
+                    if !is_same {
+                        return Some(false);
+                    }
+                }
+            }
+        }
+        (!unknown).then_some(true)
+    }
+}
+
+fn excerpt(text: &str) -> String {
+    let text = text.trim();
+    match text.char_indices().nth(200) {
+        None => text.to_owned(),
+        Some((at, _)) => format!("{}…", &text[..at]),
+    }
+}
+
+fn parse(script: &str) -> Option<Tree> {
+    let mut parser = Parser::new();
+    parser
+        .set_language(&tree_sitter_bash::LANGUAGE.into())
+        .ok()?;
+    let started = Instant::now();
+    let mut go_on = |_: &ParseState| {
+        if started.elapsed() < MAX_PARSING {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
+    };
+    let mut read = |at: usize, _| &script.as_bytes()[at.min(script.len())..];
+    let options = ParseOptions::new().progress_callback(&mut go_on);
+    parser.parse_with_options(&mut read, None, Some(options))
+}
+
+/// Joins words that go on in the next line, which the parser takes for two. In a comment a
+/// line ends all the same.
+fn join_lines(script: &str, tree: &Tree) -> String {
+    if !script.contains("\\\n") {
+        return script.to_owned();
+    }
+    let mut joined = String::with_capacity(script.len());
+    let mut backslashes = 0;
+    let bytes = script.as_bytes();
+    let is_word = |b: Option<&u8>| b.is_some_and(|b| !b.is_ascii_whitespace() && *b != b'#');
+    for (i, c) in script.char_indices() {
+        if c == '\n' && backslashes % 2 == 1 && i >= 2 {
+            let in_comment = tree
+                .root_node()
+                .descendant_for_byte_range(i - 1, i - 1)
+                .is_some_and(|node| node.kind() == "comment");
+            if !in_comment && is_word(bytes.get(i - 2)) && is_word(bytes.get(i + 1)) {
+                joined.pop();
+                backslashes = 0;
+                continue;
+            }
+        }
+        backslashes = if c == '\\' { backslashes + 1 } else { 0 };
+        joined.push(c);
+    }
+    joined
+}
+
+/// A walk over the tree of one script.
+struct Walk<'a> {
+    source: &'a str,
+    place: Place,
+    analysis: &'a mut Analysis,
+}
+
+/// Where a script stands in the whole line.
+#[derive(Debug, Clone, Copy, Default)]
+struct Place {
+    at: usize,
+    /// Within how many others.
+    depth: usize,
+    /// Whether another shell runs it, which knows none of the line's functions.
+    is_elsewhere: bool,
+}
+
+impl Walk<'_> {
+    fn tree(&mut self, tree: &Tree) {
+        let mut evaluates = false;
+        // A stack of our own: a line may nest deeper than ours reaches.
+        let mut nodes = vec![tree.root_node()];
+        while let Some(node) = nodes.pop() {
+            self.node(node);
+            evaluates |= evaluates_text(node, self.source);
+            let mut cursor = node.walk();
+            let from = nodes.len();
+            nodes.extend(node.children(&mut cursor));
+            nodes[from..].reverse();
+        }
+        if evaluates {
+            self.hidden_substitutions(tree);
+        }
+    }
+
+    fn unresolved(&mut self, text: &str) {
+        self.analysis.unresolved.push(excerpt(text));
+    }
+
+    /// A script within this one, for the same shell.
+    fn inner(&mut self, script: &str, at: usize) {
+        let place = Place {
+            at: self.place.at + at,
+            depth: self.place.depth + 1,
+            ..self.place
+        };
+        self.analysis.script(script, place);
+    }
+
+    /// A script within this one, for a shell of its own.
+    fn elsewhere(&mut self, script: &str, at: usize) {
+        let place = Place {
+            at: self.place.at + at,
+            depth: self.place.depth + 1,
+            is_elsewhere: true,
+        };
+        self.analysis.script(script, place);
+    }
+
+    fn node(&mut self, node: Node<'_>) {
+        let text = text_of(node, self.source);
+        if node.is_missing() {
+            return self.unresolved(self.source);
+        }
+        match node.kind() {
+            "ERROR" => self.error(node),
+            "command" => self.command(node),
+            "declaration_command" | "unset_command" => self.builtin(node),
+            "test_command" if text.starts_with('[') && !text.starts_with("[[") => {
+                self.builtin(node);
+            }
+            "function_definition" => self.function(node),
+            "variable_assignment" => self.assignment(node),
+            // The parser leaves these as they are, but bash expands them.
+            "regex"
+            | "extglob_pattern"
+            | "word"
+            | "heredoc_content"
+            | "string_content"
+            | "variable_name"
+            | "test_operator"
+            | "special_variable_name" => {
+                self.leaf(node);
+            }
+            "heredoc_body" if node.named_child_count() == 0 => self.heredoc(node),
+            _ => {}
+        }
+    }
+
+    fn error(&mut self, node: Node<'_>) {
+        let text = text_of(node, self.source);
+        let parent = node.parent().map(|p| p.kind());
+        // The parser does not know `<>`.
+        if text == ">" && parent == Some("file_redirect") {
+            return;
+        }
+        // Text of a here-document can't be wrong; only its substitutions matter.
+        let is_text = |n: Node<'_>| matches!(n.kind(), "heredoc_body" | "heredoc_redirect");
+        if !ancestors(node).any(is_text) {
+            self.unresolved(text);
+        }
+        // Words outside of all commands may be commands that were not understood.
+        for at in substitutions(text) {
+            self.substitution(&text[at..], node.start_byte());
+        }
+    }
+
+    /// A word that the parser has not looked into.
+    fn leaf(&mut self, node: Node<'_>) {
+        let text = text_of(node, self.source);
+        let is_within_backticks = node
+            .parent()
+            .is_some_and(|p| ancestors(p).any(|p| is_backtick(p, self.source)));
+        let unescaped = if is_within_backticks {
+            text.replace("\\`", "`").replace("\\$", "$")
+        } else {
+            text.to_owned()
+        };
+        for at in substitutions(&unescaped) {
+            self.substitution(&unescaped[at..], node.start_byte());
+        }
+    }
+
+    /// The commands of a substitution with which a text begins.
+    fn substitution(&mut self, text: &str, at: usize) {
+        let before = self.analysis.commands.len();
+        // As a word of a command, which is then taken away again.
+        self.inner(&format!("echo {text}"), at);
+        if self
+            .analysis
+            .commands
+            .get(before)
+            .is_some_and(|c| c.text.starts_with("echo "))
+        {
+            self.analysis.commands.remove(before);
+        }
+    }
+
+    fn heredoc(&mut self, node: Node<'_>) {
+        if is_quoted_heredoc(node, self.source) {
+            return;
+        }
+        let text = text_of(node, self.source);
+        for at in substitutions(text) {
+            self.substitution(&text[at..], node.start_byte());
+        }
+    }
+
+    fn function(&mut self, node: Node<'_>) {
+        let name = node.child_by_field_name("name");
+        if let (Some(name), Some("program")) = (name, node.parent().map(|p| p.kind()))
+            && self.place.depth == 0
+            // In the background it is defined for nobody.
+            && node.next_sibling().is_none_or(|next| next.kind() != "&")
+        {
+            let name = text_of(name, self.source).to_owned();
+            self.analysis.functions.push((name, node.start_byte()));
+        }
+    }
+
+    fn builtin(&mut self, node: Node<'_>) {
+        let text = text_of(node, self.source);
+        let end = text.find(char::is_whitespace).unwrap_or(text.len());
+        let words = words_of(node, self.source);
+        if text[..end] == *"unset" && words.iter().any(|w| w.value.as_deref() == Some("-f")) {
+            // From here on the functions may be gone.
+            self.analysis.functions.clear();
+        }
+        let name = text[..end].to_owned();
+        let mut all = vec![Some(name)];
+        all.extend(words.into_iter().map(|w| w.value));
+        self.push(all, text, node.start_byte(), false);
+    }
+
+    /// Variables by which other programs run than those that are named.
+    fn assignment(&mut self, node: Node<'_>) {
+        let name = node.child_by_field_name("name");
+        let name = name.map(|n| text_of(n, self.source)).unwrap_or_default();
+        let value = node.child_by_field_name("value");
+        let at = node.start_byte();
+        if wrappers::HOLDS_COMMAND.contains(&name) {
+            match value.map(|v| literal(v, self.source)) {
+                Some(Some(command)) => self.inner(&command, at),
+                Some(None) => self.unresolved(text_of(node, self.source)),
+                None => {}
+            }
+        } else if wrappers::CHANGES_COMMANDS.contains(&name) || name.starts_with("BASH_FUNC_") {
+            self.unresolved(text_of(node, self.source));
+        }
+    }
+
+    fn command(&mut self, node: Node<'_>) {
+        let words = words_of(node, self.source);
+        if words.is_empty() {
+            return;
+        }
+        let input = input_of(node, self.source);
+        wrappers::resolve(
+            self,
+            &words,
+            text_of(node, self.source),
+            &input,
+            node.start_byte(),
+        );
+    }
+
+    /// Adds a command.
+    fn push(&mut self, words: Vec<Option<String>>, text: &str, at: usize, is_direct: bool) {
+        let name = words.first().cloned().flatten();
+        self.analysis.commands.push(Command {
+            name: name.unwrap_or_else(|| excerpt(text)),
+            words,
+            text: text.to_owned(),
+            at: self.place.at + at,
+            is_direct: is_direct || self.place.is_elsewhere,
+        });
+    }
+
+    /// Arithmetic, subscripts and prompts expand the text of variables: a substitution in any
+    /// text of the line may run, however it is quoted.
+    fn hidden_substitutions(&mut self, tree: &Tree) {
+        let mut nodes = vec![tree.root_node()];
+        while let Some(node) = nodes.pop() {
+            if matches!(
+                node.kind(),
+                "raw_string" | "ansi_c_string" | "string" | "word"
+            ) && let Some(value) = literal(node, self.source)
+            {
+                for at in substitutions(&value) {
+                    self.substitution(&value[at..], node.start_byte());
+                }
+            }
+            let mut cursor = node.walk();
+            nodes.extend(node.named_children(&mut cursor));
+        }
+    }
+}
+
+fn ancestors(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
+    std::iter::successors(Some(node), Node::parent)
+}
+
+fn is_backtick(node: Node<'_>, source: &str) -> bool {
+    node.kind() == "command_substitution" && text_of(node, source).starts_with('`')
+}
+
+/// Where substitutions begin in a text, but for those within others and those behind a
+/// backslash.
+fn substitutions(text: &str) -> Vec<usize> {
+    let bytes = text.as_bytes();
+    let mut found = Vec::new();
+    let mut i = 0;
+    while i < bytes.len() {
+        match bytes[i] {
+            b'\\' => i += 1,
+            b'`' => {
+                found.push(i);
+                break;
+            }
+            b'$' | b'<' | b'>' if bytes.get(i + 1) == Some(&b'(') => {
+                found.push(i);
+                // The rest of the text is parsed with it.
+                break;
+            }
+            _ => {}
+        }
+        i += 1;
+    }
+    found
+}
+
+/// Whether bash evaluates texts here that it would only pass on elsewhere.
+fn evaluates_text(node: Node<'_>, source: &str) -> bool {
+    let text = text_of(node, source);
+    match node.kind() {
+        "arithmetic_expansion" | "subscript" | "c_style_for_statement" => true,
+        "compound_statement" => text.starts_with("(("),
+        // A prompt is expanded, and an offset is arithmetic.
+        "expansion" => text.contains("@P") || text.contains(':') || text.contains('!'),
+        "test_command" => text.contains('[') && (text.starts_with("[[") || text.contains("-v")),
+        "declaration_command" => text.contains(" -") || text.contains('['),
+        "unset_command" => text.contains('['),
+        "command" => {
+            let name = text.split_whitespace().next().unwrap_or_default();
+            matches!(
+                name,
+                "let" | "test" | "printf" | "read" | "mapfile" | "readarray" | "wait"
+            ) && text.contains('[')
+        }
+        _ => false,
+    }
+}
+
+/// The words of a command, its name first.
+fn words_of(node: Node<'_>, source: &str) -> Vec<Word> {
+    let mut words = Vec::new();
+    let mut cursor = node.walk();
+    for child in node.children(&mut cursor) {
+        let is_word = match child.kind() {
+            "variable_assignment" => node.kind() != "command",
+            kind if kind.ends_with("_redirect") => false,
+            _ => child.is_named(),
+        };
+        if is_word {
+            words.push(word_of(child, source));
+        }
+    }
+    words
+}
+
+/// What a command finds on its standard input, as far as the line says it.
+struct Input {
+    /// The text of a here-document or here-string.
+    text: Option<String>,
+    /// Whether something else is there: a pipe or a file.
+    is_other: bool,
+}
+
+fn input_of(node: Node<'_>, source: &str) -> Input {
+    let mut input = Input {
+        text: None,
+        is_other: false,
+    };
+    let mut holders = vec![node];
+    for parent in ancestors(node).skip(1) {
+        match parent.kind() {
+            "redirected_statement" => holders.push(parent),
+            "pipeline" => {
+                let is_first = parent
+                    .child(0)
+                    .is_some_and(|c| c.start_byte() == node.start_byte());
+                input.is_other |= !is_first;
+            }
+            "negated_command" | "list" | "compound_statement" | "subshell" | "do_group"
+            | "while_statement" | "for_statement" | "if_statement" => {}
+            // The part of a pipeline behind a here-document's beginning.
+            "heredoc_redirect" => input.is_other = true,
+            _ => break,
+        }
+    }
+    for holder in holders {
+        let mut cursor = holder.walk();
+        for child in holder.children(&mut cursor) {
+            match child.kind() {
+                "herestring_redirect" => {
+                    let value = child.named_child(0).and_then(|v| literal(v, source));
+                    input.is_other |= value.is_none();
+                    input.text = value.or(input.text);
+                }
+                "heredoc_redirect" => {
+                    let mut inner = child.walk();
+                    let body = child
+                        .children(&mut inner)
+                        .find(|c| c.kind() == "heredoc_body");
+                    if let Some(body) = body {
+                        input.text = Some(text_of(body, source).to_owned());
+                    }
+                }
+                "file_redirect" => {
+                    let text =
+                        text_of(child, source).trim_start_matches(|c: char| c.is_ascii_digit());
+                    input.is_other |= text.starts_with('<');
+                }
+                _ => {}
+            }
+        }
+    }
+    input
+}
+
+fn is_quoted_heredoc(body: Node<'_>, source: &str) -> bool {
+    let start = body.parent().and_then(|redirect| {
+        let mut cursor = redirect.walk();
+        redirect
+            .children(&mut cursor)
+            .find(|c| c.kind() == "heredoc_start")
+            .map(|c| text_of(c, source).to_owned())
+    });
+    start.is_some_and(|s| s.contains(['\'', '"', '\\']))
+}

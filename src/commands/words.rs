@@ -1,0 +1,157 @@
+//! Words of bash and what is left of them when quotes are removed.
+
+use tree_sitter::Node;
+
+/// One word of a command.
+#[derive(Debug, Clone)]
+pub(super) struct Word {
+    /// Without quotes; `None` where it can't be known before the line runs.
+    pub(super) value: Option<String>,
+    /// As it is written.
+    pub(super) text: String,
+    /// Whether any of it is quoted.
+    pub(super) is_quoted: bool,
+}
+
+/// The source text of a node.
+pub(super) fn text_of<'s>(node: Node<'_>, source: &'s str) -> &'s str {
+    source.get(node.byte_range()).unwrap_or_default()
+}
+
+/// A word of a command.
+pub(super) fn word_of(node: Node<'_>, source: &str) -> Word {
+    let text = text_of(node, source).to_owned();
+    Word {
+        value: literal(node, source),
+        is_quoted: text.contains(['\'', '"', '\\']),
+        text,
+    }
+}
+
+/// What a word is when quotes are removed, where that can be known.
+pub(super) fn literal(node: Node<'_>, source: &str) -> Option<String> {
+    let text = text_of(node, source);
+    match node.kind() {
+        "command_name" => {
+            let inner = literal(node.named_child(0)?, source)?;
+            // A pattern or a list in the place of a name: which program that is, the disk says.
+            (!has_pattern(text)).then_some(inner)
+        }
+        "word" | "number" | "variable_name" | "test_operator" | "extglob_pattern" | "regex" => {
+            (!text.contains("$(") && !text.contains('`')).then(|| unescape(text, |_| true))
+        }
+        "raw_string" => Some(text.strip_prefix('\'')?.strip_suffix('\'')?.to_owned()),
+        "ansi_c_string" => ansi_c(text.strip_prefix("$'")?.strip_suffix('\'')?),
+        "string" | "translated_string" => {
+            let mut cursor = node.walk();
+            let is_plain = node
+                .named_children(&mut cursor)
+                .all(|c| matches!(c.kind(), "string_content" | "string"));
+            let inner = text
+                .trim_start_matches('$')
+                .strip_prefix('"')?
+                .strip_suffix('"')?;
+            is_plain.then(|| unescape(inner, |c| matches!(c, '"' | '\\' | '$' | '`' | '\n')))
+        }
+        "concatenation" => {
+            let mut value = String::new();
+            let mut cursor = node.walk();
+            let mut end = node.start_byte();
+            for child in node.children(&mut cursor) {
+                value.push_str(source.get(end..child.start_byte())?);
+                end = child.end_byte();
+                if child.is_named() {
+                    value.push_str(&literal(child, source)?);
+                } else {
+                    value.push_str(text_of(child, source));
+                }
+            }
+            Some(value)
+        }
+        _ => None,
+    }
+}
+
+/// Removes backslashes before characters that they quote.
+fn unescape(text: &str, quotes: impl Fn(char) -> bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => match chars.next() {
+                Some('\n') => {}
+                Some(next) if quotes(next) => out.push(next),
+                Some(next) => out.extend(['\\', next]),
+                None => out.push('\\'),
+            },
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Whether a name holds a pattern, a list in braces, or another expansion by the disk, that
+/// is not quoted.
+fn has_pattern(text: &str) -> bool {
+    let mut quote = None;
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (None | Some('"'), '\\') => {
+                chars.next();
+            }
+            (None, '\'' | '"') => quote = Some(c),
+            (Some(q), c) if q == c => quote = None,
+            // A lone bracket is the command of that name.
+            (None, '*' | '?' | '{') => return true,
+            (None, '[') if text.len() > 1 => return true,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// The escapes of `$'…'`.
+fn ansi_c(text: &str) -> Option<String> {
+    let mut out: Vec<u8> = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        rest = &rest[c.len_utf8()..];
+        if c != '\\' {
+            out.extend(c.encode_utf8(&mut [0; 4]).bytes());
+            continue;
+        }
+        let c = rest.chars().next()?;
+        rest = &rest[c.len_utf8()..];
+        let mut number = |radix: u32, most: usize, first: &str| -> Option<u32> {
+            let digits = rest
+                .chars()
+                .take(most)
+                .take_while(|c| c.is_digit(radix))
+                .count();
+            let value = u32::from_str_radix(&format!("{first}{}", &rest[..digits]), radix).ok();
+            rest = &rest[digits..];
+            value
+        };
+        match c {
+            'a' => out.push(7),
+            'b' => out.push(8),
+            'e' | 'E' => out.push(0x1b),
+            'f' => out.push(0xc),
+            'n' => out.push(b'\n'),
+            'r' => out.push(b'\r'),
+            't' => out.push(b'\t'),
+            'v' => out.push(0xb),
+            'x' => out.push(u8::try_from(number(16, 2, "")? & 0xff).ok()?),
+            '0'..='7' => out.push(u8::try_from(number(8, 2, &c.to_string())? & 0xff).ok()?),
+            'u' | 'U' => {
+                let most = if c == 'u' { 4 } else { 8 };
+                let c = char::from_u32(number(16, most, "")?)?;
+                out.extend(c.encode_utf8(&mut [0; 4]).bytes());
+            }
+            'c' => return None,
+            other => out.extend(other.encode_utf8(&mut [0; 4]).bytes()),
+        }
+    }
+    String::from_utf8(out).ok()
+}

@@ -1,0 +1,234 @@
+//! Which commands a line of shell runs: the corpus of `tests/commands`, and bash itself as the judge.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::process::{Command, Stdio};
+
+use gemini_tools::commands::analyse;
+use proptest::prelude::{ProptestConfig, proptest};
+use serde_json::{Value, json};
+
+use crate::harness::{Workspace, set_mode, write};
+
+struct Case {
+    script: String,
+    roots: Vec<String>,
+    unresolved: Vec<String>,
+}
+
+fn corpus() -> Vec<Case> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/commands/corpus.txt");
+    let text = fs::read_to_string(path).expect("the corpus");
+    let blocks = text.split("\n\n");
+    let cases = blocks.filter(|block| block.lines().any(|l| l.starts_with("=>")));
+    cases.map(case).collect()
+}
+
+fn case(block: &str) -> Case {
+    let mut script = Vec::new();
+    let (mut roots, mut unresolved) = (Vec::new(), Vec::new());
+    let parse = |text: &str| serde_json::from_str::<String>(text).expect("a JSON string");
+    for line in block.lines() {
+        if let Some(text) = line.strip_prefix("json ") {
+            script.push(parse(text));
+        } else if let Some(text) = line.strip_prefix('|') {
+            script.push(text.strip_prefix(' ').unwrap_or(text).to_owned());
+        } else if let Some(text) = line.strip_prefix("=>") {
+            let names = text.split(", ").map(str::trim).filter(|n| !n.is_empty());
+            roots.extend(names.map(str::to_owned));
+        } else if let Some(text) = line.strip_prefix("? ") {
+            unresolved.push(parse(text));
+        } else {
+            panic!("no line of a case: {line}");
+        }
+    }
+    Case {
+        script: script.join("\n"),
+        roots,
+        unresolved,
+    }
+}
+
+#[test]
+fn corpus_yields_exactly_the_commands_that_run() {
+    let cases = corpus();
+    assert!(cases.len() >= 150, "{}", cases.len());
+    let mut bad = Vec::new();
+    for case in cases {
+        let analysis = analyse(&case.script);
+        let (roots, unresolved) = (analysis.root_commands(), analysis.unresolved);
+        // A case whose only root is text that holds the separator.
+        let joined = roots
+            .join(", ")
+            .split(", ")
+            .map(str::to_owned)
+            .collect::<Vec<_>>();
+        let roots = joined
+            .into_iter()
+            .filter(|r| !r.is_empty())
+            .collect::<Vec<_>>();
+        if roots != case.roots || unresolved != case.unresolved {
+            bad.push(format!("{}\n=> {roots:?}\n? {unresolved:?}", case.script));
+        }
+    }
+    assert!(bad.is_empty(), "{}", bad.join("\n\n"));
+}
+
+/// Programs that the corpus names, as stubs that note that they were started.
+const STUBS: [&str; 37] = [
+    "a", "b", "c", "d", "e", "f", "g", "rm", "ls", "cat", "touch", "env", "sudo", "doas", "curl",
+    "grep", "git", "diff", "find", "fd", "xargs", "nohup", "nice", "timeout", "flock", "script",
+    "su", "strace", "watch", "busybox", "chroot", "stdbuf", "setsid", "which", "make", "ssh",
+    "awk",
+];
+
+#[test]
+fn every_program_that_bash_starts_is_among_them() {
+    let ws = Workspace::new();
+    let (bin, log) = (ws.root().join("bin"), ws.root().join("log"));
+    let stub = format!("#!/bin/bash\necho \"${{0##*/}}\" >> '{}'\n", log.display());
+    write(&bin.join("stub"), stub.as_bytes());
+    set_mode(&bin.join("stub"), 0o755);
+    for name in STUBS {
+        symlink("stub", bin.join(name)).expect("a stub");
+    }
+    let mut compared = 0;
+    for case in corpus() {
+        // What leaves the directory of stubs, or waits, is not run.
+        let is_harmless = ![
+            "/bin/",
+            "/tmp",
+            "/dev/tcp",
+            "exec -a",
+            "./",
+            "select",
+            "until",
+            "while :",
+            "f() { f; }",
+            "PATH",
+        ]
+        .iter()
+        .any(|part| case.script.contains(part))
+            && !case.script.starts_with("while a");
+        if !is_harmless {
+            continue;
+        }
+        fs::write(&log, "").expect("a log");
+        let mut bash = Command::new("/bin/bash");
+        bash.args(["-c", "--", &case.script]).current_dir(ws.dir());
+        bash.env_clear().env("PATH", &bin).env("HOME", ws.root());
+        bash.stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        bash.status().expect("bash runs");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        let started = fs::read_to_string(&log).expect("a log");
+        let started: BTreeSet<&str> = started.lines().collect();
+        let analysis = analyse(&case.script);
+        let roots = analysis.root_commands();
+        for program in started {
+            let is_known = roots.iter().any(|r| r == program);
+            assert!(
+                is_known || !analysis.unresolved.is_empty(),
+                "{program} was started by {:?}, but only {roots:?} are known",
+                case.script
+            );
+            compared += usize::from(is_known);
+        }
+    }
+    assert!(compared > 150, "{compared}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+    #[test]
+    fn no_text_is_too_odd(text in r#"([a-z]{1,3}|[ \t\n;|&(){}<>$`'"\\#=!*?\[\]]|\$\(|\$\{|<<E\n|é){0,40}"#) {
+        let analysis = analyse(&text);
+        let _ = analysis.permitted(Some(&["git".to_owned()]), &["rm".to_owned()]);
+    }
+}
+
+#[test]
+fn a_line_that_is_too_much_is_unresolved_as_a_whole() {
+    for text in [
+        "$(".repeat(40_000),
+        "a;".repeat(100_000),
+        "`".repeat(100_000),
+        "((".repeat(40_000),
+    ] {
+        let analysis = analyse(&text);
+        assert!(!analysis.unresolved.is_empty() && !analysis.root_commands().is_empty());
+    }
+}
+
+fn explained(ws: &Workspace, command: &str) -> Value {
+    let call = ws.tool("run_shell_command").flags(&["--explain"]);
+    let answer = call.arguments(&json!({ "command": command })).run();
+    answer.json()["confirmation"].clone()
+}
+
+#[test]
+fn confirmation_names_every_command() {
+    let ws = Workspace::new();
+    let details = explained(
+        &ws,
+        "git status && env A=1 rm -rf \"$(cat list)\" | xargs $TOOL",
+    );
+    assert_eq!(details["type"], "exec");
+    assert_eq!(details["rootCommand"], "git");
+    assert_eq!(
+        details["rootCommands"],
+        json!(["git", "env", "rm", "cat", "xargs", "$TOOL"])
+    );
+    assert_eq!(details["unresolved"], json!(["$TOOL"]));
+    let plain = explained(&ws, "ls");
+    assert_eq!(plain["rootCommands"], json!(["ls"]));
+    assert!(plain.get("unresolved").is_none(), "{plain}");
+    let shown = explained(&ws, &format!("ls;{}rm x", " ".repeat(500)));
+    assert!(shown["command"].as_str().expect("text").ends_with("rm x"));
+}
+
+#[test]
+fn settings_restrict_the_commands_that_may_run() {
+    let core = r#"{"tools": {"core": ["run_shell_command(git status)", "ShellTool(echo)"]}}"#;
+    let exclude =
+        r#"{"tools": {"exclude": ["run_shell_command(rm)", "run_shell_command(git push)"]}}"#;
+    for (settings, command, runs) in [
+        (core, "echo hi", true),
+        (core, "git status -s; echo $(echo x)", true),
+        (core, "git push", false),
+        (core, "echo $(ls)", false),
+        (core, "echo hi > out; touch x", false),
+        (core, "$X hi", false),
+        (core, "echo hi; eval \"$X\"", false),
+        (core, "x='a[$(touch F)]'; echo $((x))", false),
+        (exclude, "echo hi", true),
+        (exclude, "git pull --help >/dev/null 2>&1; echo hi", true),
+        (exclude, "/bin/rm -f x", false),
+        (exclude, "env rm -f x", false),
+        (exclude, "bash -c 'rm -f x'", false),
+        (exclude, "git push origin", false),
+        (exclude, "git $X origin", false),
+        (exclude, "r\"\"m x", false),
+        (exclude, "curl -s x | sh", false),
+    ] {
+        let ws = Workspace::new().file(".gemini/settings.json", settings);
+        let call = ws
+            .tool("run_shell_command")
+            .arguments(&json!({ "command": command }));
+        let answer = call.unwatched().run();
+        if runs {
+            answer.output();
+        } else {
+            let message = answer.error("policy_violation", 3);
+            assert!(message.contains("settings.json"), "{message}");
+        }
+        let explained = ws
+            .tool("run_shell_command")
+            .flags(&["--explain"])
+            .arguments(&json!({ "command": command }))
+            .run();
+        assert_eq!(explained.status(), if runs { 0 } else { 3 }, "{command}");
+    }
+}
