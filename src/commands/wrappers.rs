@@ -312,26 +312,7 @@ fn resolve_command(
         holder @ ("su" | "runuser" | "script" | "flock") => {
             run_flag(walk, holder, rest, at, &mut wrapped);
         }
-        "find" | "fd" | "fdfind" => {
-            let starts = [
-                "-exec",
-                "-execdir",
-                "-ok",
-                "-okdir",
-                "-x",
-                "-X",
-                "--exec",
-                "--exec-batch",
-            ];
-            for (i, word) in rest.iter().enumerate() {
-                if word.value.as_deref().is_some_and(|v| starts.contains(&v)) {
-                    let command = &rest[i + 1..];
-                    let ends = |w: &Word| matches!(w.value.as_deref(), Some(";" | "+"));
-                    let end = command.iter().position(ends).unwrap_or(command.len());
-                    wrapped(walk, &command[..end], true);
-                }
-            }
-        }
+        "find" | "fd" | "fdfind" => run_found(walk, rest, &mut wrapped),
         "git" => git(walk, rest, text, at, &mut wrapped),
         "ssh" if is_remote_or_proxied(rest) => walk.unresolved(text),
         "mapfile" | "readarray" | "compgen" | "complete" => {
@@ -380,6 +361,32 @@ fn run_flag(
     }
     if let Some(word) = rest.iter().find(|w| w.text.starts_with("--command=")) {
         run_value(walk, word, "--command=", at);
+    }
+}
+
+/// What `find` runs for the files that it finds.
+fn run_found(
+    walk: &mut Walk<'_>,
+    rest: &[Word],
+    wrapped: &mut impl FnMut(&mut Walk<'_>, &[Word], bool),
+) {
+    let starts = [
+        "-exec",
+        "-execdir",
+        "-ok",
+        "-okdir",
+        "-x",
+        "-X",
+        "--exec",
+        "--exec-batch",
+    ];
+    for (i, word) in rest.iter().enumerate() {
+        if word.value.as_deref().is_some_and(|v| starts.contains(&v)) {
+            let command = &rest[i + 1..];
+            let ends = |w: &Word| matches!(w.value.as_deref(), Some(";" | "+"));
+            let end = command.iter().position(ends).unwrap_or(command.len());
+            wrapped(walk, &command[..end], true);
+        }
     }
 }
 

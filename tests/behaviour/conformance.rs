@@ -24,14 +24,8 @@ use checks::{Expectation, Facts, Failure};
 use fixture::Case;
 use view::View;
 
-/// Case files whose tools come with a later change.
-const SKIPPED: [(&str, &str); 1] = [(
-    "run_shell_command",
-    "starting programs is a change of its own",
-)];
-
 /// The tools whose declarations are compared with the real ones.
-const DECLARED: [&str; 8] = [
+const DECLARED: [&str; 9] = [
     "read_file",
     "write_file",
     "replace",
@@ -39,6 +33,7 @@ const DECLARED: [&str; 8] = [
     "glob",
     "search_file_content",
     "read_many_files",
+    "run_shell_command",
     "save_memory",
 ];
 
@@ -62,24 +57,18 @@ case_files! {
     read_file
     read_many_files
     replace
+    run_shell_command
     save_memory
     search_file_content
     write_file
 }
 
 #[test]
-fn every_case_file_is_run_or_skipped_with_a_reason() {
+fn every_case_file_is_run() {
     for entry in fs::read_dir(data("cases")).expect("the cases") {
         let path = entry.expect("a case file").path();
         let name = path.file_stem().and_then(|n| n.to_str()).expect("a name");
-        let skipped = SKIPPED.iter().any(|(tool, _)| *tool == name);
-        assert_ne!(RUN.contains(&name), skipped, "{name}");
-    }
-    for (tool, reason) in SKIPPED {
-        say(&format!(
-            "conformance: {} cases of {tool} skipped: {reason}",
-            load(tool).len()
-        ));
+        assert!(RUN.contains(&name), "{name}");
     }
 }
 
@@ -243,7 +232,7 @@ fn load(file: &str) -> Vec<Case> {
     parse(&format!("cases/{file}.json"))
 }
 
-/// The expectations of one case file; those of skipped tools have keys that only a later change checks.
+/// The expectations of one case file.
 fn parse_only(file: &str) -> BTreeMap<String, Vec<Alternative>> {
     let mut all: BTreeMap<String, Value> = parse("expectations.json");
     let of_case = |case: Case| {

@@ -6,6 +6,7 @@ mod listing;
 mod matches;
 mod paths;
 mod sections;
+mod shell;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -51,6 +52,25 @@ pub(super) struct Expectation {
     sections: Option<Vec<Vec<String>>>,
     mentions: Vec<String>,
     replacements: usize,
+    /// Of a command; present and null where it was ended by a signal.
+    #[serde(deserialize_with = "present")]
+    exit_code: Option<Option<i64>>,
+    /// By number; present and null where there was none.
+    #[serde(deserialize_with = "present")]
+    signal: Option<Option<i64>>,
+    /// What a command printed, lines in any order.
+    output: Option<String>,
+    /// A command whose output it must be.
+    output_from: Option<String>,
+    /// Whether a process was left in the background.
+    background: Option<bool>,
+}
+
+/// Tells null from a key that is absent.
+fn present<'de, D: serde::Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
 }
 
 /// The lines of a window, counted from 1, and of the whole file.
@@ -186,6 +206,9 @@ fn check_success(want: &Expectation, view: &View, facts: &Facts, report: &mut Re
     }
     if let Some(sections) = &want.sections {
         sections::check(sections, &view.all, facts, report);
+    }
+    if facts.case.tool == "run_shell_command" {
+        shell::check(want, output, report);
     }
     for name in &want.mentions {
         report.add("names the file", output.contains(name), name, output);
