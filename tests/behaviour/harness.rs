@@ -538,3 +538,21 @@ fn wait(child: &mut Child, deadline: Instant) -> Result<ExitStatus, RecvTimeoutE
         thread::sleep(Duration::from_millis(1));
     }
 }
+
+/// The living processes whose environment has this variable with this value: id and command line.
+pub(crate) fn marked_processes(name: &str, value: &str) -> Vec<(u32, String)> {
+    let marker = format!("{name}={value}");
+    let entries = fs::read_dir("/proc").expect("the processes").flatten();
+    let ids = entries.filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
+    let is_marked = |id: &u32| {
+        let environment = fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
+        environment
+            .split(|b| *b == 0)
+            .any(|v| v == marker.as_bytes())
+    };
+    let line = |id: u32| {
+        let words = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+        (id, String::from_utf8_lossy(&words).replace('\0', " "))
+    };
+    ids.filter(is_marked).map(line).collect()
+}

@@ -15,6 +15,7 @@ mod glob;
 mod ignore_rules;
 mod list_directory;
 mod paths;
+mod process_trees;
 mod races;
 mod read_file;
 mod read_many_files;
