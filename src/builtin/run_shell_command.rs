@@ -213,8 +213,9 @@ impl ToolInvocation for Call {
 
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
         let workspace = &self.surroundings.workspace;
-        let jobs = workspace.jobs_dir().map(Jobs::new);
-        if self.limits.background_after.is_some() && jobs.is_none() {
+        // Where jobs are kept takes a hash, which most calls have no need of.
+        let jobs = || workspace.jobs_dir().map(Jobs::new);
+        if self.limits.background_after.is_some() && jobs().is_none() {
             return Err(ToolError::new(
                 ErrorKind::ShellExecuteError,
                 "There is no home directory to keep a background process's output in.",
@@ -253,11 +254,11 @@ impl ToolInvocation for Call {
             } => {
                 report.ending = Some(ending);
                 if has_survivors {
-                    report.leave(&watched, &mut capture, jobs.as_ref());
+                    report.leave(&watched, &mut capture, jobs());
                 }
             }
             End::Background => {
-                report.leave(&watched, &mut capture, jobs.as_ref());
+                report.leave(&watched, &mut capture, jobs());
             }
             End::Ended { why, left } => {
                 kind = Some(match why {
@@ -362,7 +363,7 @@ struct Report<'a> {
 
 impl Report<'_> {
     /// Lets what still runs go on without us.
-    fn leave(&mut self, watched: &Watched, capture: &mut Capture<'_>, jobs: Option<&Jobs>) {
+    fn leave(&mut self, watched: &Watched, capture: &mut Capture<'_>, jobs: Option<Jobs>) {
         let living = tree::descendants(watched.warden);
         if living.is_empty() {
             return;

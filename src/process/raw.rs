@@ -16,8 +16,8 @@ use std::ptr;
 /// another program.
 const STACK: usize = 64 * 1024;
 
-/// The largest signal number.
-const SIGNALS: c_int = 64;
+/// The largest number of a signal that hosts are known to ignore and children to inherit so.
+const SIGNALS: c_int = 31;
 
 /// A signal as it came through the descriptor.
 pub(super) struct Received(pub(super) i32);
