@@ -309,14 +309,16 @@ impl Job {
     /// Ends the job, or, where it was started as several processes, that of this id with all
     /// below it. Gives back what could not be ended.
     pub fn stop(&self, pid: i32, grace: Duration) -> Vec<Identity> {
-        let several = self.record.processes.len() > 1 || pid != self.pid();
+        // As long as the shell itself lives, all is its job.
+        let is_whole =
+            pid == self.record.session || (pid == self.pid() && self.record.processes.len() == 1);
         let chosen: Vec<_> = self
             .living
             .iter()
             .filter(|p| p.pid == pid)
             .copied()
             .collect();
-        if several && !chosen.is_empty() {
+        if !is_whole && !chosen.is_empty() {
             return tree::end(&chosen, grace);
         }
         match self.record.warden.filter(|_| self.is_watched) {

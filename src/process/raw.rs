@@ -209,6 +209,9 @@ extern "C" fn become_program(attempt: *mut c_void) -> c_int {
         } else if let Some(Err(errno)) = program.sandbox.map(Sandbox::apply) {
             errno.raw_os_error()
         } else {
+            // Descriptors that the host has left open are nobody's business here, least of
+            // all in the background.
+            close_range(3, c_int::MAX);
             libc::execve(
                 program.program.as_ptr(),
                 program.argv.as_ptr(),

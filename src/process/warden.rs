@@ -18,6 +18,7 @@ use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use rustix::process::{Pid, WaitOptions, WaitStatus};
+use std::cell::Cell;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -97,7 +98,14 @@ fn take_leave(warden: Option<Pid>) {
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        take_leave(Pid::from_raw(self.warden));
+        let warden = Pid::from_raw(self.warden);
+        if self.is_over.get() {
+            // It is about to exit. Left alone it might become the child of a host that takes
+            // leave of nobody.
+            while let Err(Errno::INTR) = rustix::process::waitpid(warden, WaitOptions::empty()) {}
+            return;
+        }
+        take_leave(warden);
     }
 }
 
@@ -111,6 +119,8 @@ pub struct Watched {
     pub warden: i32,
     /// The process of the command; also its session and process group.
     pub leader: i32,
+    /// Whether the warden has nothing more to do.
+    is_over: Cell<bool>,
 }
 
 impl Watched {
@@ -148,6 +158,7 @@ impl Watched {
             output: output.ok_or(Errno::IO)?,
             warden: pid,
             leader: 0,
+            is_over: Cell::new(false),
         };
         drop(program);
         drop(writer);
@@ -178,7 +189,11 @@ impl Watched {
 
     /// What the warden says, if anything.
     pub fn next_event(&self) -> Option<Event> {
-        match self.receive_message(RecvFlags::DONTWAIT) {
+        let message = self.receive_message(RecvFlags::DONTWAIT);
+        if let Ok((message::ENDED, [_, 1]) | (message::ALL_GONE, _)) = message {
+            self.is_over.set(true);
+        }
+        match message {
             Ok((message::ENDED, [status, gone])) => Some(Event::Ended {
                 ending: if status < 0 {
                     Ending::Signal(-status)

@@ -15,11 +15,11 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::harness::answer::excerpt;
 use crate::harness::tree::Tree;
-use crate::harness::{Workspace, executable};
+use crate::harness::{Answer, Workspace, executable};
 use checks::{Expectation, Facts, Failure};
 use fixture::Case;
 use view::View;
@@ -168,6 +168,7 @@ fn run_case(case: &Case, alternatives: &[Alternative]) -> Result<(), Failed> {
     };
     let call = workspace.program(&executable("call_tool"), &[&case.tool]);
     let answer = call.input(input).unwatched().run();
+    end_background(&workspace, &answer);
     let facts = Facts {
         case,
         changes: fixture::changes(&before, &Tree::of(workspace.root())),
@@ -191,6 +192,19 @@ fn run_case(case: &Case, alternatives: &[Alternative]) -> Result<(), Failed> {
         stdout: excerpt(&answer.stdout),
         stderr: excerpt(&answer.stderr),
     })
+}
+
+/// Ends what a case has left in the background.
+fn end_background(workspace: &Workspace, answer: &Answer) {
+    let stdout = String::from_utf8_lossy(&answer.stdout);
+    let Some((_, rest)) = stdout.split_once("Background PIDs: ") else {
+        return;
+    };
+    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    if let Ok(pid) = digits.parse::<i32>() {
+        let call = workspace.tool("stop_background_process");
+        call.arguments(&json!({ "pid": pid })).unwatched().run();
+    }
 }
 
 fn describe(case: &Case, why: &Failed, report: &mut String) {

@@ -6,6 +6,7 @@ mod harness;
 
 mod answers;
 mod arguments;
+mod background;
 mod commands;
 mod conformance;
 mod durability;
@@ -22,6 +23,7 @@ mod read_many_files;
 mod readme;
 mod replace;
 mod replace_properties;
+mod run_shell_command;
 mod sandbox;
 mod save_memory;
 mod save_memory_writers;

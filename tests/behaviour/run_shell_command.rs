@@ -1,0 +1,490 @@
+//! `run_shell_command`: the answer, the surroundings of a command, its output, and its limits.
+
+use std::fs;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::harness::{Answer, Call, Workspace, executable, marked_processes};
+
+fn call<'a>(ws: &'a Workspace, command: &str) -> Call<'a> {
+    with(ws, &json!({ "command": command }))
+}
+
+fn with<'a>(ws: &'a Workspace, arguments: &Value) -> Call<'a> {
+    ws.tool("run_shell_command")
+        .arguments(arguments)
+        .unwatched()
+}
+
+#[track_caller]
+fn output(ws: &Workspace, command: &str) -> String {
+    printed(&call(ws, command).run().output())
+}
+
+/// What stands between the lines of the answer that are about it.
+#[track_caller]
+fn printed(answer: &str) -> String {
+    let (_, rest) = answer.split_once("\nOutput: ").expect("an output line");
+    let (text, _) = rest.rsplit_once("\nError: ").expect("an error line");
+    text.to_owned()
+}
+
+fn line<'a>(answer: &'a str, label: &str) -> &'a str {
+    let found = answer
+        .lines()
+        .rev()
+        .find_map(|l| l.strip_prefix(label)?.strip_prefix(": "));
+    found.unwrap_or_else(|| panic!("no line {label} in {answer}"))
+}
+
+#[test]
+fn answer_has_the_eight_lines_in_their_order() {
+    let ws = Workspace::new();
+    let text = call(&ws, "echo out; echo err >&2; exit 3").run().output();
+    let group = line(&text, "Process Group PGID").to_owned();
+    assert!(group.parse::<u32>().is_ok(), "{text}");
+    assert_eq!(
+        text,
+        format!(
+            "Command: echo out; echo err >&2; exit 3\nDirectory: (root)\nOutput: out\nerr\nError: (none)\nExit Code: 3\n\
+             Signal: (none)\nBackground PIDs: (none)\nProcess Group PGID: {group}"
+        )
+    );
+    let empty = call(&ws, "true").run().output();
+    assert!(empty.contains("\nOutput: (empty)\n"), "{empty}");
+}
+
+#[test]
+fn signals_are_named() {
+    let ws = Workspace::new();
+    for (signal, name) in [
+        (15, "SIGTERM"),
+        (9, "SIGKILL"),
+        (6, "SIGABRT"),
+        (13, "SIGPIPE"),
+    ] {
+        let text = call(&ws, &format!("kill -{signal} $$")).run().output();
+        assert_eq!(
+            (line(&text, "Signal"), line(&text, "Exit Code")),
+            (name, "(none)"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn both_streams_come_in_the_order_in_which_they_were_printed() {
+    let ws = Workspace::new();
+    let text = output(
+        &ws,
+        "for i in $(seq 50); do echo out $i; echo err $i >&2; done",
+    );
+    let expected: Vec<_> = (1..=50)
+        .flat_map(|i| [format!("out {i}"), format!("err {i}")])
+        .collect();
+    assert_eq!(text, expected.join("\n"));
+}
+
+#[test]
+fn surroundings_are_those_of_a_program_without_a_person() {
+    let ws = Workspace::new();
+    let call = call(
+        &ws,
+        "echo $GEMINI_CLI $PAGER $GIT_PAGER $GIT_TERMINAL_PROMPT $DEBIAN_FRONTEND $GIT_EDITOR $TERM $OWN; read x || echo no input; \
+         [ -t 0 ] || [ -t 1 ] || echo no terminal; ps -o pid=,sid=,pgid= -p $$ | { read a b c; [ $a = $b ] && [ $b = $c ] && echo leader; }; \
+         (exec 3</dev/tty) 2>/dev/null || echo no tty; ls /proc/self/fd | tr '\\n' ' '",
+    );
+    let text = printed(&call.env("OWN", "mine").run().output());
+    assert_eq!(
+        text,
+        "1 cat cat 0 noninteractive true dumb mine\nno input\nno terminal\nleader\nno tty\n0 1 2 3"
+    );
+    let kept = printed(
+        &self::call(&ws, "echo $TERM")
+            .env("TERM", "xterm")
+            .run()
+            .output(),
+    );
+    assert_eq!(kept, "xterm");
+}
+
+#[test]
+fn git_does_not_ask_and_does_not_page() {
+    let ws = Workspace::new().file("a", "x\n").git();
+    ws.git_command(&["add", "a"]);
+    ws.git_command(&["commit", "-qm", "first"]);
+    let text = output(
+        &ws,
+        "git log --oneline; git -c user.name=a -c user.email=b commit --amend -q && echo amended",
+    );
+    assert!(text.ends_with(" first\namended"), "{text}");
+}
+
+#[test]
+fn ignored_signals_of_the_host_are_not_inherited() {
+    let ws = Workspace::new();
+    let command = "echo $((0x$(grep SigIgn /proc/self/status | cut -f 2) & 0x7fffffff))";
+    let call = call(&ws, command).in_bash("trap '' PIPE INT HUP CHLD; \"$@\"");
+    // The C library keeps the signals above for itself.
+    assert_eq!(printed(&call.run().output()), "0");
+}
+
+#[test]
+fn directory_is_kept_beneath_the_roots() {
+    let ws = Workspace::new()
+        .file("sub/a", "")
+        .file("file", "")
+        .link("out", "../out")
+        .link("in", "sub");
+    let run =
+        |directory: &str| with(&ws, &json!({"command": "pwd; ls", "directory": directory})).run();
+    for inside in ["sub", "./sub/", &ws.path("sub"), "in", "sub/../sub"] {
+        let text = run(inside).output();
+        assert!(text.contains(&format!("\nDirectory: {inside}\n")), "{text}");
+        assert!(printed(&text).ends_with("\na"), "{text}");
+    }
+    for outside in [
+        "../out",
+        "..",
+        "/",
+        "out",
+        "out/../../out",
+        &ws.outside_path(""),
+    ] {
+        run(outside).error("path_not_in_workspace", 1);
+    }
+    run("none").error("file_not_found", 1);
+    run("file").error("path_is_not_a_directory", 1);
+    assert!(printed(&run("").output()).contains("file"));
+}
+
+#[test]
+fn arguments_that_can_not_be_used_are_named() {
+    let ws = Workspace::new();
+    for (arguments, part) in [
+        (json!({}), "\"command\" is missing"),
+        (json!({"command": " \n"}), "must not be empty"),
+        (json!({"command": "a\u{0}b"}), "NUL"),
+        (json!({"command": ["ls"]}), "must be a string"),
+        (json!({"command": "ls", "timeout": 0}), "\"timeout\""),
+        (json!({"command": "ls", "timeout": -1}), "\"timeout\""),
+        (json!({"command": "ls", "timeout": 3601}), "at most 3600"),
+        (
+            json!({"command": "ls", "is_background": "yes"}),
+            "\"is_background\"",
+        ),
+    ] {
+        let message = with(&ws, &arguments).run().error("invalid_tool_params", 2);
+        assert!(message.contains(part), "{message}");
+    }
+    let odd = call(&ws, "ls")
+        .env("GEMINI_TOOLS_SHELL_TIMEOUT", "soon")
+        .run();
+    assert!(
+        odd.error("invalid_tool_params", 2)
+            .contains("GEMINI_TOOLS_SHELL_TIMEOUT")
+    );
+}
+
+#[test]
+fn lines_are_run_as_they_are() {
+    let ws = Workspace::new();
+    for (command, expected) in [
+        ("echo a # comment", "a"),
+        ("cat <<EOF\nb\nEOF", "b"),
+        ("echo c;", "c"),
+        ("-x || echo d", "bash: line 1: -x: command not found\nd"),
+        ("echo \"$0 $#\"", "bash 0"),
+        ("echo 'e\\n' \"$(echo f)\"", "e\\n f"),
+    ] {
+        assert_eq!(output(&ws, command), expected, "{command}");
+    }
+    let long = format!("echo {} | wc -c", "x".repeat(100_000));
+    assert_eq!(output(&ws, &long), "100001");
+    let too_long = format!("echo {}", "x".repeat(3_000_000));
+    let message = call(&ws, &too_long).run().error("shell_execute_error", 1);
+    assert!(
+        message.contains("longer than the system allows"),
+        "{message}"
+    );
+}
+
+#[test]
+fn no_bash_is_an_error_that_says_so() {
+    let ws = Workspace::new();
+    let answer = call(&ws, "echo x").env("PATH", "/nonexistent").run();
+    assert!(answer.error("shell_execute_error", 1).contains("no bash"));
+}
+
+#[test]
+fn without_a_home_commands_run_but_can_not_stay() {
+    let ws = Workspace::new();
+    let without = |arguments: Value| with(&ws, &arguments).env("HOME", "").run();
+    let text = without(json!({"command": "seq 100000"})).output();
+    assert!(
+        text.contains("[Truncated: ") && text.contains("left out here.]"),
+        "{text}"
+    );
+    let message = without(json!({"command": "sleep 9", "is_background": true}));
+    assert!(message.error("shell_execute_error", 1).contains("HOME"));
+}
+
+#[test]
+fn characters_are_whole_wherever_the_pipe_cuts_them() {
+    let ws = Workspace::new();
+    for offset in 0..4 {
+        let command = format!(
+            "printf '%{offset}s' '' | tr ' ' x; for i in $(seq 3000); do printf '👍日é'; done"
+        );
+        let text = printed(&call(&ws, &command).run().output());
+        assert_eq!(
+            text,
+            format!("{}{}", "x".repeat(offset), "👍日é".repeat(3000))
+        );
+    }
+}
+
+#[test]
+fn a_megabyte_is_cut_and_kept_whole_in_a_file() {
+    let ws = Workspace::new();
+    let text = call(
+        &ws,
+        "for i in $(seq 20000); do echo \"$i 👍👍👍👍👍👍👍👍\"; done",
+    )
+    .run()
+    .output();
+    let shown = printed(&text);
+    assert!(shown.starts_with("1 👍") && shown.ends_with("20000 👍👍👍👍👍👍👍👍"));
+    assert!(!shown.contains('\u{fffd}') && shown.chars().count() < 40_500);
+    let file = shown
+        .split(" is in ")
+        .nth(1)
+        .and_then(|r| r.split(';').next())
+        .expect("a file");
+    let whole = fs::read_to_string(file).expect("the whole output");
+    let expected: String = (1..=20000).fold(String::new(), |all, i| {
+        all + &format!("{i} {}\n", "👍".repeat(8))
+    });
+    assert!(whole == expected, "the file holds every byte");
+    let read = ws
+        .call(
+            "read_file",
+            &json!({"absolute_path": file, "offset": 10000, "limit": 1}),
+        )
+        .output();
+    assert!(read.contains("10001 👍"), "{read}");
+}
+
+#[test]
+fn the_limit_of_the_settings_holds_and_a_pipe_gets_more() {
+    let ws = Workspace::new().file(
+        ".gemini/settings.json",
+        r#"{"tools": {"truncateToolOutputThreshold": 500}}"#,
+    );
+    let text = printed(&call(&ws, "seq 1000").run().output());
+    assert!(
+        text.chars().count() < 900 && text.ends_with("\n1000"),
+        "{text}"
+    );
+    let piped = call(&ws, "seq 1000").flags(&["--output", "text"]).run();
+    assert!(piped.text().contains("\n500\n501\n"));
+}
+
+#[test]
+fn what_a_terminal_would_show_is_what_the_model_sees() {
+    let ws = Workspace::new();
+    for (command, expected) in [
+        (
+            r"printf '\033[1;31mred\033[0m\033]0;title\007 plain\n'",
+            "red plain",
+        ),
+        (
+            r"for i in 10 50 100; do printf '\r%3d%%' $i; done; echo",
+            "100%",
+        ),
+        (r"printf 'a\r\nb\r\n'", "a\nb"),
+        (r"printf 'caf\351\n'", "caf\\x{e9}"),
+        (r"printf 'a b\0c\0'", "a b\u{2400}c\u{2400}"),
+    ] {
+        assert_eq!(output(&ws, command), expected, "{command}");
+    }
+    let result = call(&ws, r"printf '\033[31mred\033[0m'")
+        .flags(&["--output", "result"])
+        .run()
+        .json();
+    assert_eq!(result["returnDisplay"], "\u{1b}[31mred\u{1b}[0m");
+    assert!(
+        result["llmContent"]
+            .as_str()
+            .expect("text")
+            .contains("Output: red\n")
+    );
+}
+
+#[test]
+fn binary_output_is_named_and_kept() {
+    let ws = Workspace::new();
+    let text = output(&ws, r"printf '\211PNG\r\n\032\n\0\0\0\rIHDR'");
+    assert!(text.contains("image/png, 16 bytes, is not shown"), "{text}");
+    let file = text
+        .split(" is in ")
+        .nth(1)
+        .and_then(|r| r.split(';').next())
+        .expect("a file");
+    assert_eq!(
+        fs::read(file).expect("kept"),
+        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
+    );
+}
+
+#[test]
+fn a_flood_is_bounded_in_memory_and_ends_by_the_limit() {
+    let ws = Workspace::new();
+    let started = Instant::now();
+    let running = with(
+        &ws,
+        &json!({"command": "yes 'all work and no play'", "timeout": 2}),
+    )
+    .start();
+    let status = format!("/proc/{}/status", running.id());
+    let mut peak = 0;
+    while started.elapsed() < Duration::from_millis(1800) {
+        let text = fs::read_to_string(&status).unwrap_or_default();
+        let line = text.lines().find_map(|l| l.strip_prefix("VmHWM:"));
+        let kib = line.and_then(|l| l.trim().trim_end_matches(" kB").parse::<u64>().ok());
+        peak = peak.max(kib.unwrap_or(0));
+        thread::sleep(Duration::from_millis(50));
+    }
+    let message = running.finish().error("timeout", 124);
+    assert!((1..64 * 1024).contains(&peak), "{peak} KiB");
+    assert!(
+        message.contains("[Truncated: ")
+            && message.contains("Error: The command was ended after 2 s"),
+        "{message}"
+    );
+}
+
+#[test]
+fn out_of_time_the_answer_holds_what_came_until_then() {
+    let ws = Workspace::new();
+    let command = "echo before; trap 'echo asked' TERM; sleep 60 & wait; sleep 60";
+    for (arguments, variable) in [
+        (json!({"command": command, "timeout": 0.5}), None),
+        (
+            json!({"command": command}),
+            Some("GEMINI_TOOLS_SHELL_TIMEOUT"),
+        ),
+        (
+            json!({"command": command, "timeout": 60}),
+            Some("GEMINI_TOOLS_TIMEOUT"),
+        ),
+    ] {
+        let marker = format!("{}-{variable:?}", std::process::id());
+        let mut call = with(&ws, &arguments).env("GEMINI_TREE", &marker);
+        if let Some(variable) = variable {
+            call = call.env(variable, "0.5");
+        }
+        let message = call.run().error("timeout", 124);
+        assert!(printed(&message).starts_with("before\nasked"), "{message}");
+        assert_eq!(marked_processes("GEMINI_TREE", &marker), []);
+    }
+}
+
+#[test]
+fn the_default_limit_of_all_tools_does_not_cut_a_chosen_one() {
+    // The limit of all tools is only the default here, so the argument alone counts.
+    let ws = Workspace::new();
+    let text = with(
+        &ws,
+        &json!({"command": "sleep 0.2; echo done", "timeout": 3600}),
+    )
+    .run()
+    .output();
+    assert_eq!(printed(&text), "done");
+}
+
+#[test]
+fn silence_ends_a_command_where_an_idle_limit_is_set() {
+    let ws = Workspace::new();
+    let quiet = json!({"command": "for i in 1 2 3 4 5; do echo $i; sleep 0.2; done; sleep 60"});
+    let message = with(&ws, &quiet)
+        .env("GEMINI_TOOLS_SHELL_IDLE_TIMEOUT", "0.8")
+        .run()
+        .error("timeout", 124);
+    assert!(
+        message.contains("idle limit") && printed(&message).ends_with('5'),
+        "{message}"
+    );
+    let ws = ws.home(
+        ".gemini/settings.json",
+        r#"{"tools": {"shell": {"inactivityTimeout": 1}}}"#,
+    );
+    let message = call(&ws, "sleep 60").run().error("timeout", 124);
+    assert!(message.contains("idle limit"), "{message}");
+}
+
+#[test]
+fn signals_end_the_call_with_everything() {
+    for (signal, status) in [(Signal::TERM, 143), (Signal::INT, 130)] {
+        let ws = Workspace::new();
+        let marker = format!("{}-{status}", std::process::id());
+        let running = call(&ws, "echo before; setsid sleep 60 & sleep 60")
+            .env("GEMINI_TREE", &marker)
+            .start();
+        thread::sleep(Duration::from_millis(400));
+        let pid = Pid::from_raw(i32::try_from(running.id()).expect("an id")).expect("a process");
+        kill_process(pid, signal).expect("a child of ours");
+        let message = running.finish().error("cancelled", status);
+        assert_eq!(printed(&message), "before");
+        assert_eq!(marked_processes("GEMINI_TREE", &marker), []);
+    }
+}
+
+#[test]
+fn the_death_of_the_caller_ends_the_call() {
+    let ws = Workspace::new();
+    let marker = format!("{}-caller", std::process::id());
+    let line = format!(
+        "'{}' run_shell_command command='sleep 60' & wait",
+        executable("call_tool").display()
+    );
+    let mut host = Command::new("bash")
+        .args(["-c", &line])
+        .current_dir(ws.dir())
+        .env("GEMINI_TREE", &marker)
+        .stdin(Stdio::null())
+        .spawn()
+        .expect("bash");
+    let until = Instant::now() + Duration::from_secs(20);
+    let left = || marked_processes("GEMINI_TREE", &marker);
+    while !left().iter().any(|(_, line)| line.starts_with("sleep")) {
+        assert!(Instant::now() < until, "{:?}", left());
+        thread::sleep(Duration::from_millis(20));
+    }
+    host.kill().expect("a child of ours");
+    host.wait().expect("a child of ours");
+    while !left().is_empty() {
+        assert!(Instant::now() < until, "{:?}", left());
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn explaining_runs_nothing() {
+    let ws = Workspace::new().directory("sub");
+    let arguments =
+        json!({"command": "touch ran", "description": "make a file", "directory": "sub"});
+    let answer: Answer = with(&ws, &arguments).flags(&["--explain"]).run();
+    let explained = answer.json();
+    assert_eq!(
+        explained["description"],
+        "`touch ran` [in sub] (make a file)"
+    );
+    assert_eq!(explained["locations"][0]["path"], ws.path("sub"));
+    assert_eq!(explained["confirmation"]["command"], "touch ran");
+    assert!(!ws.dir().join("sub/ran").exists());
+}
