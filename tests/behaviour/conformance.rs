@@ -203,7 +203,8 @@ fn end_background(workspace: &Workspace, answer: &Answer) {
     let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
     if let Ok(pid) = digits.parse::<i32>() {
         let call = workspace.tool("stop_background_process");
-        call.arguments(&json!({ "pid": pid })).unwatched().run();
+        let stopped = call.arguments(&json!({ "pid": pid })).unwatched().run();
+        stopped.output();
     }
 }
 

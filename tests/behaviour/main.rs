@@ -7,6 +7,7 @@ mod harness;
 mod answers;
 mod arguments;
 mod background;
+mod batch;
 mod commands;
 mod conformance;
 mod durability;
@@ -28,6 +29,7 @@ mod sandbox;
 mod save_memory;
 mod save_memory_writers;
 mod search_file_content;
+mod stream;
 mod write_file;
 
 use std::fs;

@@ -12,7 +12,6 @@ use gemini_tools::answer::{Answer, Form};
 use gemini_tools::tool::{Cancellation, Context, ToolError};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,14 +30,25 @@ const MAX_WAITING: usize = 1024;
 const MAX_WORKERS: usize = 8;
 
 /// One line of input.
-#[derive(Debug, Deserialize)]
 struct Request {
-    #[serde(default)]
     id: Value,
-    #[serde(default)]
     name: String,
-    #[serde(default)]
     args: Value,
+}
+
+impl Request {
+    /// Reads a line; the error says what is wrong with it.
+    fn parse(line: &[u8]) -> Result<Self, String> {
+        let value = serde_json::from_slice(line).map_err(|e| e.to_string())?;
+        let Value::Object(mut map) = value else {
+            return Err("it is no object".to_owned());
+        };
+        let mut take = |key: &str| map.remove(key).unwrap_or_default();
+        match (take("id"), take("name"), take("args")) {
+            (id, Value::String(name), args) => Ok(Self { id, name, args }),
+            (_, other, _) => Err(format!("\"name\" must be a string, but it is {other}")),
+        }
+    }
 }
 
 /// Reads calls until the input ends and answers each. Gives the exit status: 1 where a call
@@ -171,7 +181,7 @@ impl Batch<'_> {
         if line.is_empty() || self.cancel.signal().is_some() {
             return;
         }
-        let request: Request = match serde_json::from_slice(line) {
+        let request = match Request::parse(line) {
             Ok(request) => request,
             Err(e) => {
                 return self.refuse(&format!(

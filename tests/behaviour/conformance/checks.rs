@@ -14,6 +14,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::fixture::{Case, FileChange};
 use super::view::{Inline, View};
@@ -52,12 +53,12 @@ pub(super) struct Expectation {
     sections: Option<Vec<Vec<String>>>,
     mentions: Vec<String>,
     replacements: usize,
-    /// Of a command; present and null where it was ended by a signal.
+    /// Of a command; null where it was ended by a signal.
     #[serde(deserialize_with = "present")]
-    exit_code: Option<Option<i64>>,
-    /// By number; present and null where there was none.
+    exit_code: Option<Value>,
+    /// By number; null where there was none.
     #[serde(deserialize_with = "present")]
-    signal: Option<Option<i64>>,
+    signal: Option<Value>,
     /// What a command printed, lines in any order.
     output: Option<String>,
     /// A command whose output it must be.
@@ -67,10 +68,8 @@ pub(super) struct Expectation {
 }
 
 /// Tells null from a key that is absent.
-fn present<'de, D: serde::Deserializer<'de>, T: Deserialize<'de>>(
-    deserializer: D,
-) -> Result<Option<T>, D::Error> {
-    T::deserialize(deserializer).map(Some)
+fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
 }
 
 /// The lines of a window, counted from 1, and of the whole file.

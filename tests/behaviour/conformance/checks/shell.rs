@@ -10,14 +10,14 @@ pub(super) fn check(want: &Expectation, answer: &str, report: &mut Report) {
         lines.find_map(|l| l.strip_prefix(label)?.strip_prefix(": "))
     };
     let number = |text: Option<&str>| text.and_then(|t| t.parse::<i64>().ok());
-    if let Some(code) = want.exit_code {
+    if let Some(code) = &want.exit_code {
         let got = line("Exit Code");
-        let ok = number(got) == code && got.is_some();
+        let ok = number(got) == code.as_i64() && got.is_some();
         report.add("exit code", ok, code, got);
     }
-    if let Some(signal) = want.signal {
+    if let Some(signal) = &want.signal {
         let got = line("Signal");
-        let ok = got.is_some() && got.and_then(signal_number) == signal;
+        let ok = got.is_some() && got.and_then(signal_number) == signal.as_i64();
         report.add("signal", ok, signal, got);
     }
     if let Some(background) = want.background {
