@@ -10,8 +10,9 @@ import { outputOf } from './answers.mjs';
 import { ending } from './child.mjs';
 import { shellWord, writeFile } from './playground.mjs';
 import { SEVEN_TOOLS } from './seven_tools.mjs';
+import { SHELL_TOOLS } from './shell.mjs';
 
-const HOST_NAMES = Object.keys(SEVEN_TOOLS).map((tool) => DISCOVERED + tool);
+const HOST_NAMES = Object.keys({ ...SEVEN_TOOLS, ...SHELL_TOOLS }).map((tool) => DISCOVERED + tool);
 
 const ARGUMENTS = 'arguments';
 const STDIN = 'stdin';

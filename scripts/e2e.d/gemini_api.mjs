@@ -8,7 +8,7 @@ export const DISCOVERED = 'discovered_tool_';
 
 /**
  * A script is `{turns, closing}`: `turns` is a list of lists of calls `{id, tool, args, hostArgs?}`, each inner list one
- * model turn, and `closing` the text of the last turn. `tool` is the name that our declarations have; the model calls it
+ * model turn, and `closing` the text of the last turn. `args` may be a function of all functionResponses so far. `tool` is the name that our declarations have; the model calls it
  * by the name that the host declares. `hostArgs` are sent only where the declared schema has them.
  */
 export async function startGeminiApi(script) {
@@ -130,15 +130,17 @@ function answerTo(body, script) {
   const turn = (body.contents ?? []).filter((content) => callsIn(content).length > 0).length;
   const calls = script.turns[turn];
   if (!calls) return { kind: 'turn', parts: [{ text: script.closing }] };
-  const callParts = calls.map((call, position) => callPart(call, position, turn, declared));
+  const responses = (body.contents ?? []).flatMap(responsesIn);
+  const callParts = calls.map((call, position) => callPart(call, position, turn, declared, responses));
   return { kind: 'turn', parts: [{ text: `Turn ${turn + 1}.` }, ...callParts] };
 }
 
-function callPart({ id, tool, args, hostArgs = {} }, position, turn, declared) {
+function callPart({ id, tool, args, hostArgs = {} }, position, turn, declared, responses) {
   const name = declaredName(declared, tool);
   const properties = declared.get(name)?.schema.properties ?? {};
   const extra = Object.fromEntries(Object.entries(hostArgs).filter(([key]) => key in properties));
-  const part = { functionCall: { id, name, args: { ...args, ...extra } } };
+  const own = typeof args === 'function' ? args(responses) : args;
+  const part = { functionCall: { id, name, args: { ...own, ...extra } } };
   // Models since Gemini 3 sign a turn's first call.
   if (position === 0) part.thoughtSignature = Buffer.from(`signature of turn ${turn}`).toString('base64');
   return part;

@@ -14,7 +14,9 @@ import { install, knowsPolicies } from './host.mjs';
 import { makePlayground } from './playground.mjs';
 import { Report } from './report.mjs';
 import { sessionPlayer } from './session.mjs';
+
 import { checkSevenTools, FILES, SEVEN_TOOLS, sevenToolsScript } from './seven_tools.mjs';
+import { checkShell, SHELL_TOOLS, shellScript } from './shell.mjs';
 
 const USAGE = `Usage: scripts/e2e [--cli VERSION]... [--get-tools PATH] [--call-tool PATH] [--keep]
 
@@ -99,12 +101,12 @@ async function tryCommands({ getTools, callTool }) {
   const place = { cwd: directory, env: process.env, limitMs: FIRST_USE_LIMIT_MS };
 
   let ours;
-  const declares = await report.claim('get_tools_declares_all_seven_tools', async () => {
+  const declares = await report.claim('get_tools_declares_all_tools', async () => {
     const result = await run(getTools, [], place);
     assert.equal(result.status, 0, `${getTools} ${ending(result)}: ${result.stderr}`);
     assert.equal(result.stderr, '', 'something was written to stderr');
     ours = declarationsOf({ tools: [{ functionDeclarations: JSON.parse(result.stdout) }] });
-    assert.deepEqual(Object.keys(SEVEN_TOOLS).filter((tool) => !ours.has(tool)), [], 'these are missing');
+    assert.deepEqual(Object.keys({ ...SEVEN_TOOLS, ...SHELL_TOOLS }).filter((tool) => !ours.has(tool)), [], 'these are missing');
   });
   const calls = await report.claim('call_tool_answers', async () => {
     const result = await run(callTool, ['list_directory'], { ...place, input: JSON.stringify({ path: '.' }) });
@@ -127,6 +129,9 @@ async function checkVersion(version, { getTools, callTool }, ours) {
 
   const played = await play({ name: 'seven_tools', files: FILES, script: sevenToolsScript, approved: true });
   await checkSevenTools(report, { ...played, script: sevenToolsScript(played.playground.workspace), ours });
+  const shell = shellScript();
+  const commands = await play({ name: 'commands', files: {}, script: () => shell, approved: true });
+  await checkShell(report, { ...commands, script: shell, ours });
   await checkHandOver(report, play, callTool);
   if (hasPolicies) await checkApprovals(report, play);
 }

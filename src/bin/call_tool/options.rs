@@ -17,12 +17,17 @@ Examples:
   call_tool read_file absolute_path=README.md limit:=20 --output text
   call_tool search_file_content pattern='TODO|FIXME' include='*.rs' | jq -r .functionResponse.response.output
   call_tool replace file_path=a.txt old_string=one new_string=two --explain
+  call_tool run_shell_command command='make test' timeout:=600 --output text
+  call_tool --batch < calls.jsonl
 
 Exit status: 0 done, 1 the tool failed, 2 unknown tool or unusable arguments,
 3 refused by policy, 124 out of time, 130 and 143 interrupted.
 
 Environment: GEMINI_TOOLS_OUTPUT (as --output), GEMINI_TOOLS_ROOTS (more
-directories to work in, separated by colons), GEMINI_TOOLS_TIMEOUT (seconds).";
+directories to work in, separated by colons), GEMINI_TOOLS_TIMEOUT (seconds),
+GEMINI_TOOLS_SHELL_TIMEOUT and GEMINI_TOOLS_SHELL_IDLE_TIMEOUT (seconds, for
+commands), GEMINI_TOOLS_SANDBOX (off, read-only, workspace-write),
+GEMINI_CLI_HOME (instead of the home directory).";
 
 /// What the command line says.
 #[expect(
