@@ -332,6 +332,42 @@ def build_long_line_search(bench):
     )
 
 
+def build_shell(bench):
+    ours, _ = bench.calls("run_shell_command", {"command": "true"}, bench.work, 0)
+    peer = Command("bash -c true", [peers.system_tool("bash"), "-c", "true"], bench.work)
+    return Workload(ours, peer, [], check=partial(check_contains, bench, ours, "Exit Code: 0"))
+
+
+def build_flood(bench):
+    flood = "yes | head -c 1G"
+    ours, _ = bench.calls("run_shell_command", {"command": flood}, bench.work, 0)
+    piped = Command("the same into cat", [peers.system_tool("bash"), "-c", f"{flood} | cat > /dev/null"], bench.work)
+    return Workload(ours, piped, [], check=partial(check_contains, bench, ours, "[Truncated: "))
+
+
+BATCH_CALLS, SINGLE_CALLS = 2000, 100
+
+
+def build_batch(bench):
+    """As many times more calls than the peer makes as the bar asks for, so that a ratio of 1 is on the bar."""
+    path = bench.corpora.small
+    arguments = {"absolute_path": str(path), "limit": 5}
+    single = bench.stdin_file("read_file", arguments)
+    lines = bench.work / "batch.jsonl"
+    call = {"name": "read_file", "args": arguments}
+    lines.write_text("".join(json.dumps(dict(call, id=str(i))) + "\n" for i in range(BATCH_CALLS)))
+    ours = Command(f"--batch, {BATCH_CALLS:,} calls", [bench.call_tool, "--batch"], path.parent, lines)
+    loop = f"i=0; while [ $i -lt {SINGLE_CALLS} ]; do '{bench.call_tool}' read_file < '{single}'; i=$((i+1)); done"
+    peer = Command(f"{SINGLE_CALLS} processes", [peers.system_tool("sh"), "-c", loop], path.parent)
+    return Workload(ours, peer, [], check=partial(check_batch, bench, ours))
+
+
+def check_batch(bench, ours):
+    answers = [json.loads(line) for line in bench.capture(ours).splitlines()]
+    good = sum("output" in answer["functionResponse"]["response"] for answer in answers)
+    return None if good == BATCH_CALLS else f"{good} of {BATCH_CALLS} calls were answered"
+
+
 SEARCH_PEER, FOLDED_PEER = "rg -n", "rg -n -i"
 SPECS = [
     Spec("get_tools", "get_tools", "cat", 0.9, 0.25, SMALL_MEMORY, START, (), build_get_tools),
@@ -388,4 +424,7 @@ SPECS = [
         "long_line_search", "search a line of 100 MiB", "rg -M 2000", 1.0, 0.6, TREE_MEMORY, FAST, ("long_line",),
         build_long_line_search,
     ),
+    Spec("shell", "run_shell_command true", "bash -c true", 2.0, 1.5, SMALL_MEMORY, START, (), build_shell),
+    Spec("flood", "a command that prints 1 GiB", "into cat", 20, 5, (64, 16), HUGE, (), build_flood),
+    Spec("batch", "2,000 calls by --batch", "100 processes", 1.0, 0.4, (16, 8), FAST, ("small",), build_batch),
 ]

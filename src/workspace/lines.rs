@@ -175,7 +175,8 @@ fn count_serially(
     to: u64,
     cancel: &Cancellation,
 ) -> Result<Count, CountError> {
-    let mut buffer = vec![0; BUFFER_BYTES];
+    let length = usize::try_from(to.saturating_sub(from)).unwrap_or(BUFFER_BYTES);
+    let mut buffer = vec![0; length.min(BUFFER_BYTES)];
     let mut count = Count {
         newlines: 0,
         last: None,

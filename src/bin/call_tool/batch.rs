@@ -59,7 +59,8 @@ pub(crate) fn run(options: &Options, cancel: &Cancellation) -> u8 {
         cancel,
         session: Session::open(),
         queue: Mutex::default(),
-        changed: Condvar::new(),
+        work: Condvar::new(),
+        done: Condvar::new(),
         output: Mutex::new(()),
         has_failed: AtomicBool::new(false),
     };
@@ -74,7 +75,7 @@ pub(crate) fn run(options: &Options, cancel: &Cancellation) -> u8 {
             }
         });
         batch.lock().is_closed = true;
-        batch.changed.notify_all();
+        batch.work.notify_all();
     });
     match cancel.signal() {
         Some(signal) if signal > 0 => u8::try_from(128 + signal).unwrap_or(130),
@@ -88,7 +89,10 @@ struct Batch<'a> {
     cancel: &'a Cancellation,
     session: Result<Session, ToolError>,
     queue: Mutex<Queue>,
-    changed: Condvar,
+    /// For workers: there is something to do.
+    work: Condvar,
+    /// For the reader: something is done.
+    done: Condvar,
     /// Held while a line is written.
     output: Mutex<()>,
     has_failed: AtomicBool,
@@ -99,7 +103,11 @@ struct Batch<'a> {
 struct Queue {
     waiting: VecDeque<Request>,
     running: usize,
+    /// Workers that have nothing to do.
+    idle: usize,
     is_closed: bool,
+    /// Whether the reader waits. Waking somebody costs as much as a small call.
+    is_awaited: bool,
 }
 
 impl Batch<'_> {
@@ -195,9 +203,17 @@ impl Batch<'_> {
         });
         if only_reads {
             self.wait_until(|queue| queue.waiting.len() < MAX_WAITING);
-            self.lock().waiting.push_back(request);
-            self.changed.notify_all();
-            hire();
+            let mut queue = self.lock();
+            queue.waiting.push_back(request);
+            // One that was woken for an earlier call still counts as idle.
+            let (idle, waiting) = (queue.idle, queue.waiting.len());
+            drop(queue);
+            if idle > 0 {
+                self.work.notify_one();
+            }
+            if idle < waiting {
+                hire();
+            }
         } else {
             self.wait_until(|queue| queue.waiting.is_empty() && queue.running == 0);
             self.answer(request);
@@ -207,11 +223,13 @@ impl Batch<'_> {
     fn wait_until(&self, is_so: impl Fn(&Queue) -> bool) {
         let mut queue = self.lock();
         while !is_so(&queue) {
+            queue.is_awaited = true;
             queue = self
-                .changed
+                .done
                 .wait(queue)
                 .unwrap_or_else(PoisonError::into_inner);
         }
+        queue.is_awaited = false;
     }
 
     /// A worker's life.
@@ -224,14 +242,18 @@ impl Batch<'_> {
                 self.answer(request);
                 queue = self.lock();
                 queue.running -= 1;
-                self.changed.notify_all();
+                if queue.is_awaited {
+                    self.done.notify_one();
+                }
             } else if queue.is_closed {
                 return;
             } else {
+                queue.idle += 1;
                 queue = self
-                    .changed
+                    .work
                     .wait(queue)
                     .unwrap_or_else(PoisonError::into_inner);
+                queue.idle -= 1;
             }
         }
     }
