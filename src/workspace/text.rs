@@ -74,10 +74,12 @@ fn looks_binary(sample: &[u8]) -> bool {
     if sample.contains(&0) {
         return true;
     }
-    let odd = sample
-        .iter()
-        .filter(|b| **b < 9 || (**b > 13 && **b < 32))
-        .count();
+    // Counted in bytes, piece by piece: so the compiler makes vector instructions of it.
+    let is_odd = |b: &u8| u8::from(*b < 9) | (u8::from(*b > 13) & u8::from(*b < 32));
+    let odd: usize = sample
+        .chunks(255)
+        .map(|piece| usize::from(piece.iter().map(is_odd).sum::<u8>()))
+        .sum();
     odd * 10 > sample.len() * 3
 }
 
