@@ -138,6 +138,7 @@ impl Batch<'_> {
                             is_too_long = false;
                         }
                     }
+                    self.start(&mut hire);
                 }
                 Err(Errno::INTR | Errno::AGAIN) => {}
                 Err(e) => {
@@ -150,6 +151,7 @@ impl Batch<'_> {
         if !line.is_empty() || is_too_long {
             self.take(&line, is_too_long, &mut hire);
         }
+        self.start(&mut hire);
         self.wait_until(|queue| queue.waiting.is_empty() && queue.running == 0);
     }
 
@@ -202,21 +204,35 @@ impl Batch<'_> {
             tool.is_none_or(gemini_tools::tool::Tool::is_read_only)
         });
         if only_reads {
-            self.wait_until(|queue| queue.waiting.len() < MAX_WAITING);
             let mut queue = self.lock();
             queue.waiting.push_back(request);
-            // One that was woken for an earlier call still counts as idle.
-            let (idle, waiting) = (queue.idle, queue.waiting.len());
+            let is_full = queue.waiting.len() >= MAX_WAITING;
             drop(queue);
-            if idle > 0 {
-                self.work.notify_one();
-            }
-            if idle < waiting {
-                hire();
+            if is_full {
+                self.start(hire);
+                self.wait_until(|queue| queue.waiting.len() < MAX_WAITING / 2);
             }
         } else {
+            self.start(hire);
             self.wait_until(|queue| queue.waiting.is_empty() && queue.running == 0);
             self.answer(request);
+        }
+    }
+
+    /// Sees to it that somebody takes what waits. Once for all that has been read: waking a
+    /// worker for each call would take longer than the calls.
+    fn start(&self, hire: &mut impl FnMut()) {
+        let queue = self.lock();
+        // One that was woken for an earlier call still counts as idle.
+        let (idle, waiting) = (queue.idle, queue.waiting.len());
+        drop(queue);
+        match (idle, waiting) {
+            (0, _) | (_, 0) => {}
+            (_, 1) => self.work.notify_one(),
+            _ => self.work.notify_all(),
+        }
+        for _ in idle..waiting.min(MAX_WORKERS) {
+            hire();
         }
     }
 
