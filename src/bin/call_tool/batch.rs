@@ -106,8 +106,28 @@ struct Queue {
     /// Workers that have nothing to do.
     idle: usize,
     is_closed: bool,
-    /// Whether the reader waits. Waking somebody costs as much as a small call.
-    is_awaited: bool,
+    /// What the reader waits for. It is woken once: that costs as much as a small call.
+    awaited: Awaited,
+}
+
+#[derive(Default, Clone, Copy, PartialEq, Eq)]
+enum Awaited {
+    #[default]
+    Nothing,
+    /// Room for more calls.
+    Room,
+    /// The end of all calls so far.
+    Rest,
+}
+
+impl Queue {
+    fn has(&self, awaited: Awaited) -> bool {
+        match awaited {
+            Awaited::Nothing => false,
+            Awaited::Room => self.waiting.len() < MAX_WAITING / 2,
+            Awaited::Rest => self.waiting.is_empty() && self.running == 0,
+        }
+    }
 }
 
 impl Batch<'_> {
@@ -152,7 +172,7 @@ impl Batch<'_> {
             self.take(&line, is_too_long, &mut hire);
         }
         self.start(&mut hire);
-        self.wait_until(|queue| queue.waiting.is_empty() && queue.running == 0);
+        self.wait_for(Awaited::Rest);
     }
 
     /// Waits for input. Whether to read on.
@@ -210,11 +230,11 @@ impl Batch<'_> {
             drop(queue);
             if is_full {
                 self.start(hire);
-                self.wait_until(|queue| queue.waiting.len() < MAX_WAITING / 2);
+                self.wait_for(Awaited::Room);
             }
         } else {
             self.start(hire);
-            self.wait_until(|queue| queue.waiting.is_empty() && queue.running == 0);
+            self.wait_for(Awaited::Rest);
             self.answer(request);
         }
     }
@@ -236,16 +256,15 @@ impl Batch<'_> {
         }
     }
 
-    fn wait_until(&self, is_so: impl Fn(&Queue) -> bool) {
+    fn wait_for(&self, awaited: Awaited) {
         let mut queue = self.lock();
-        while !is_so(&queue) {
-            queue.is_awaited = true;
+        while !queue.has(awaited) {
+            queue.awaited = awaited;
             queue = self
                 .done
                 .wait(queue)
                 .unwrap_or_else(PoisonError::into_inner);
         }
-        queue.is_awaited = false;
     }
 
     /// A worker's life.
@@ -258,7 +277,8 @@ impl Batch<'_> {
                 self.answer(request);
                 queue = self.lock();
                 queue.running -= 1;
-                if queue.is_awaited {
+                if queue.has(queue.awaited) {
+                    queue.awaited = Awaited::Nothing;
                     self.done.notify_one();
                 }
             } else if queue.is_closed {
