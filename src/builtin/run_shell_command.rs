@@ -258,7 +258,14 @@ impl ToolInvocation for Call {
                 }
             }
             End::Background => {
-                report.leave(&watched, &mut capture, jobs());
+                if !report.leave(&watched, &mut capture, jobs()) {
+                    if report.error.is_some() {
+                        // What can't be found again must not stay.
+                        kind = Some(ErrorKind::ShellExecuteError);
+                    } else {
+                        report.ending = self.ended_meanwhile(&watched, &mut capture, cx);
+                    }
+                }
             }
             End::Ended { why, left } => {
                 kind = Some(match why {
@@ -319,6 +326,23 @@ impl Call {
         }
     }
 
+    /// How a command ended that was to stay, but did not live so long.
+    fn ended_meanwhile(
+        &self,
+        watched: &Watched,
+        capture: &mut Capture<'_>,
+        cx: &Context,
+    ) -> Option<Ending> {
+        let limits = Limits {
+            background_after: None,
+            ..self.limits
+        };
+        match supervise(watched, capture, limits, &cx.cancel, &|_| {}) {
+            End::Done { ending, .. } => Some(ending),
+            End::Ended { .. } | End::Background => None,
+        }
+    }
+
     fn why(&self, why: Why, left: usize) -> String {
         let mut text = match why {
             Why::OutOfTime => format!(
@@ -362,11 +386,11 @@ struct Report<'a> {
 }
 
 impl Report<'_> {
-    /// Lets what still runs go on without us.
-    fn leave(&mut self, watched: &Watched, capture: &mut Capture<'_>, jobs: Option<Jobs>) {
+    /// Lets what still runs go on without us. Whether anything does.
+    fn leave(&mut self, watched: &Watched, capture: &mut Capture<'_>, jobs: Option<Jobs>) -> bool {
         let living = tree::descendants(watched.warden);
         if living.is_empty() {
-            return;
+            return false;
         }
         let record = Record {
             processes: living.clone(),
@@ -378,6 +402,12 @@ impl Report<'_> {
             started_at: seconds(SystemTime::now()),
         };
         let files = jobs.map(|jobs| jobs.create(&record, |log| capture.write_whole(log)));
+        if let Some(Err(e)) = &files {
+            self.error = Some(format!("The background output can't be kept: {e}."));
+            if self.call.limits.background_after.is_some() {
+                return false;
+            }
+        }
         let stays = match &files {
             Some(Ok(files)) => watched.stay(&files.record, &files.log),
             // Nothing remembers them, but they were meant to stay.
@@ -385,20 +415,18 @@ impl Report<'_> {
         };
         match (stays, files) {
             (Ok(()), Some(Ok(Files { log, .. }))) => self.log = Some(log),
-            (Ok(()), Some(Err(e))) => {
-                self.error = Some(format!("The background output can't be kept: {e}."));
-            }
-            (Ok(()), None) => {}
+            (Ok(()), _) => {}
             // They have ended meanwhile.
             (Err(_), files) => {
                 if let Some(Ok(files)) = files {
                     files.forget_job();
                     self.stale_log = Some(files.log);
                 }
-                return;
+                return false;
             }
         }
         self.background = living;
+        true
     }
 
     fn finish(self, captured: Captured, kind: Option<ErrorKind>) -> ToolResult {

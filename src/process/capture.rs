@@ -124,11 +124,6 @@ impl<'a> Capture<'a> {
         (!text.0.is_empty()).then_some(text.0)
     }
 
-    /// Makes sure that there is a file with all output so far.
-    pub fn keep_whole(&mut self) -> Option<PathBuf> {
-        self.whole.keep()
-    }
-
     /// Puts all output so far into a file of this name, which others go on with.
     ///
     /// # Errors

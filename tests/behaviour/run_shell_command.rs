@@ -234,6 +234,55 @@ fn without_a_home_commands_run_but_can_not_stay() {
 }
 
 #[test]
+fn what_can_not_be_found_again_does_not_stay() {
+    // A file where the directory of jobs would be.
+    let ws = Workspace::new().home(".gemini/tmp", "");
+    let marker = format!("{}-lost", std::process::id());
+    let call = |arguments: Value| with(&ws, &arguments).env("GEMINI_TREE", &marker).run();
+    let asked = call(json!({"command": "sleep 60", "is_background": true}));
+    assert!(
+        asked
+            .error("shell_execute_error", 1)
+            .contains("can't be kept")
+    );
+    let until = Instant::now() + Duration::from_secs(20);
+    while !marked_processes("GEMINI_TREE", &marker).is_empty() {
+        assert!(Instant::now() < until);
+        thread::sleep(Duration::from_millis(20));
+    }
+    let left = call(json!({"command": "sleep 2 & echo on"})).output();
+    assert!(
+        left.contains("Error: The background output can't be kept")
+            && left.contains("Background PIDs: "),
+        "{left}"
+    );
+}
+
+#[test]
+fn a_command_that_kills_its_warden_is_ended() {
+    let ws = Workspace::new();
+    let message = call(&ws, "echo before; sleep 61 & kill -9 $PPID; sleep 60").run();
+    let message = message.error("shell_execute_error", 1);
+    assert!(
+        message.contains("watched over the command was killed"),
+        "{message}"
+    );
+    assert_eq!(printed(&message), "before");
+}
+
+#[test]
+fn closing_the_output_is_not_the_end() {
+    let ws = Workspace::new();
+    let text = call(&ws, "echo before; exec >&- 2>&-; sleep 0.3; exit 5")
+        .run()
+        .output();
+    assert_eq!(
+        (printed(&text).as_str(), line(&text, "Exit Code")),
+        ("before", "5")
+    );
+}
+
+#[test]
 fn characters_are_whole_wherever_the_pipe_cuts_them() {
     let ws = Workspace::new();
     for offset in 0..4 {
