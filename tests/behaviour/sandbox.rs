@@ -287,6 +287,22 @@ fn the_network_can_be_allowed_by_the_user() {
 }
 
 #[test]
+fn nothing_is_typed_into_a_terminal() {
+    if !can_confine() || !has("python3") {
+        return;
+    }
+    let script = "import os, fcntl\n\
+        m = os.open('/dev/ptmx', os.O_RDONLY)\n\
+        try:\n    fcntl.ioctl(m, 0x5412, b'x')\n    print('TYPED')\n\
+        except OSError as e:\n    print('refused', e)\n\
+        try:\n    os.open('/dev/ptmx', os.O_RDWR)\n    print('OPENED')\n\
+        except OSError as e:\n    print('refused', e)\n";
+    let ws = Workspace::new().file("type.py", script);
+    let output = in_workspace(&ws, "python3 type.py");
+    assert_eq!(output.matches("refused").count(), 2, "{output}");
+}
+
+#[test]
 fn processes_outside_are_out_of_reach() {
     if !can_confine() {
         return;
