@@ -55,7 +55,8 @@ fn one_line(text: &str) -> String {
     for c in text.chars() {
         if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') {
             has_break = true;
-        } else if is_invisible(c) || (is_joiner(c) && !out.ends_with(can_be_joined)) {
+        } else if is_invisible(c) || (is_joiner(c) && (has_break || !out.ends_with(can_be_joined)))
+        {
         } else if has_break && c.is_whitespace() {
             // The run goes on.
         } else {
@@ -197,6 +198,7 @@ mod tests {
             ),
             ("\u{feff}- \u{202e}a\u{200b}b\u{e0041}\u{2066}", "ab"),
             ("a\u{200d}b\u{200c}", "ab"),
+            ("é\n\u{200d}", "é"),
             ("--- -- deep", "deep"),
             ("# heading", "\\# heading"),
             ("- ###### x", "\\###### x"),
