@@ -416,11 +416,15 @@ impl Report<'_> {
         match (stays, files) {
             (Ok(()), Some(Ok(Files { log, .. }))) => self.log = Some(log),
             (Ok(()), _) => {}
-            // They have ended meanwhile.
-            (Err(_), files) => {
+            (Err(e), files) => {
                 if let Some(Ok(files)) = files {
                     files.forget_job();
                     self.stale_log = Some(files.log);
+                }
+                // Unless they have ended meanwhile, the warden could not do it.
+                if !tree::descendants(watched.warden).is_empty() {
+                    let e = std::io::Error::from(e);
+                    self.error = Some(format!("The background output can't be kept: {e}."));
                 }
                 return false;
             }

@@ -2,13 +2,13 @@
 //!
 //! Each call is a process of its own, so what is known of a background job stands in two
 //! files of the project's temporary directory: a record (JSON lines: first what was started,
-//! then how each process ended) and the log of its output. As long as the job's warden lives
-//! it keeps the record locked; ids of processes go together with the moment of their start,
-//! so that neither a stale record nor an id that is used again is taken for a living job.
+//! then how each process ended) and the log of its output. Ids of processes go together with
+//! the moment of their start, so that neither a stale record nor an id that is used again is
+//! taken for a living job.
 
 use super::tree::{self, Identity};
 use super::warden::Ending;
-use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -267,21 +267,19 @@ impl Job {
                 (line.pid, ending, line.ended_at)
             })
             .collect();
-        let is_locked = rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared).is_err();
         let same_boot = record.boot_id == boot_id;
         let warden = record.warden.filter(|w| same_boot && w.is_alive());
-        let is_watched = is_locked && warden.is_some();
         let living = match warden {
-            Some(warden) if is_watched => tree::descendants(warden.pid),
-            _ if same_boot => unwatched(&record),
-            _ => Vec::new(),
+            Some(warden) => tree::descendants(warden.pid),
+            None if same_boot => unwatched(&record),
+            None => Vec::new(),
         };
         Some(Self {
             record,
             log: path.with_extension("log"),
             living,
             endings,
-            is_watched,
+            is_watched: warden.is_some(),
         })
     }
 

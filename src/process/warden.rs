@@ -14,7 +14,7 @@ use super::raw::{self, Prepared};
 use super::tree;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use rustix::process::{Pid, WaitOptions, WaitStatus};
@@ -238,8 +238,7 @@ impl Watched {
     }
 
     /// Lets the command go on without its caller: from now on the warden reads the output
-    /// into `log`, which exists, and notes in `record`, which exists and is locked as long as
-    /// the warden lives, how the processes ended.
+    /// into `log`, and notes in `record` how the processes ended. Both exist.
     ///
     /// # Errors
     ///
@@ -524,8 +523,6 @@ impl Stays {
         }
         let flags = OFlags::RDWR | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut record = std::fs::File::from(rustix::fs::open(record, flags, Mode::empty())?);
-        // Whoever finds it locked knows that we live.
-        rustix::fs::flock(&record, FlockOperation::NonBlockingLockExclusive)?;
         let log = Log::reopen(log).map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
         Ok(Self {
             processes: super::jobs::process_ids(&mut record),
