@@ -255,9 +255,19 @@ impl Job {
             .take(MAX_RECORD_BYTES)
             .read_to_string(&mut text)
             .ok()?;
-        let mut lines = text.lines();
-        let record: Record = serde_json::from_str(lines.next()?).ok()?;
-        let endings = lines
+        let record: Record = serde_json::from_str(text.lines().next()?).ok()?;
+        let same_boot = record.boot_id == boot_id;
+        let warden = record.warden.filter(|w| same_boot && w.is_alive());
+        let living = match warden {
+            Some(warden) => tree::descendants(warden.pid),
+            None if same_boot => unwatched(&record),
+            None => Vec::new(),
+        };
+        // Read after that: a warden that is gone has written down everything.
+        file.take(MAX_RECORD_BYTES).read_to_string(&mut text).ok()?;
+        let endings = text
+            .lines()
+            .skip(1)
             .filter_map(|line| serde_json::from_str::<EndingLine>(line).ok())
             .map(|line| {
                 let ending = match (line.exit_code, line.signal) {
@@ -267,13 +277,6 @@ impl Job {
                 (line.pid, ending, line.ended_at)
             })
             .collect();
-        let same_boot = record.boot_id == boot_id;
-        let warden = record.warden.filter(|w| same_boot && w.is_alive());
-        let living = match warden {
-            Some(warden) => tree::descendants(warden.pid),
-            None if same_boot => unwatched(&record),
-            None => Vec::new(),
-        };
         Some(Self {
             record,
             log: path.with_extension("log"),
@@ -288,9 +291,10 @@ impl Job {
         self.record.processes.first().map_or(0, |p| p.pid)
     }
 
-    /// Whether anything of it is still alive.
+    /// Whether anything of it is still alive, its warden included: how the last process ended
+    /// is known when that is gone.
     pub fn is_running(&self) -> bool {
-        !self.living.is_empty()
+        self.is_watched || !self.living.is_empty()
     }
 
     /// How the job's first process ended, and when.

@@ -120,6 +120,8 @@ pub(super) struct Prepared<'a> {
     directory: RawFd,
     output: RawFd,
     sandbox: Option<&'a Sandbox>,
+    /// Where the child says who it is, before it becomes another program.
+    pub(super) announce: RawFd,
     stack: Vec<u8>,
 }
 
@@ -147,6 +149,7 @@ impl<'a> Prepared<'a> {
             directory: directory.as_raw_fd(),
             output: output.as_raw_fd(),
             sandbox,
+            announce: -1,
             stack: vec![0; STACK],
         }
     }
@@ -194,6 +197,9 @@ extern "C" fn become_program(attempt: *mut c_void) -> c_int {
     // SAFETY: system calls with values that were prepared before.
     let error = unsafe {
         libc::setsid();
+        let message = super::warden::chosen(libc::getpid());
+        let bytes = message.as_ptr().cast::<c_void>();
+        libc::send(program.announce, bytes, message.len(), libc::MSG_NOSIGNAL);
         for signal in 1..=SIGNALS {
             // Some can't be changed, which is as it should be.
             libc::signal(signal, libc::SIG_DFL);

@@ -35,6 +35,7 @@ const MAX_MESSAGE: usize = 16 * 1024;
 const CHUNK: usize = 256 * 1024;
 
 mod message {
+    pub(super) const CHOSEN: u8 = b'P';
     pub(super) const STARTED: u8 = b'S';
     pub(super) const ENDED: u8 = b'X';
     pub(super) const ALL_GONE: u8 = b'G';
@@ -143,6 +144,7 @@ impl Watched {
             None,
         )?;
         let mut program = prepare(writer.as_fd());
+        program.announce = theirs.as_raw_fd();
         let mut warden = Warden {
             control: Some(theirs),
             output: Some(output),
@@ -162,14 +164,15 @@ impl Watched {
         };
         drop(program);
         drop(writer);
-        let (kind, numbers) = watched.receive_message(RecvFlags::empty())?;
-        match (kind, numbers) {
-            (message::STARTED, [pid, 0]) => {
-                watched.leader = pid;
-                Ok(watched)
+        loop {
+            match watched.receive_message(RecvFlags::empty()) {
+                Ok((message::CHOSEN, [pid, _])) => watched.leader = pid,
+                Ok((message::STARTED, [_, 0])) => return Ok(watched),
+                Ok((message::STARTED, [_, error])) => return Err(Errno::from_raw_os_error(error)),
+                // The command was quick to kill its warden, but we know where it is.
+                Err(_) if watched.leader > 0 => return Ok(watched),
+                Ok(_) | Err(_) => return Err(Errno::CHILD),
             }
-            (message::STARTED, [_, error]) => Err(Errno::from_raw_os_error(error)),
-            _ => Err(Errno::CHILD),
         }
     }
 
@@ -262,10 +265,20 @@ impl Watched {
 }
 
 fn send(socket: BorrowedFd<'_>, kind: u8, numbers: [i32; 2]) -> Result<(), Errno> {
+    rustix::net::send(socket, &encode(kind, numbers), SendFlags::NOSIGNAL).map(drop)
+}
+
+fn encode(kind: u8, numbers: [i32; 2]) -> [u8; 9] {
     let mut buffer = [kind; 9];
     buffer[1..5].copy_from_slice(&numbers[0].to_ne_bytes());
     buffer[5..].copy_from_slice(&numbers[1].to_ne_bytes());
-    rustix::net::send(socket, &buffer, SendFlags::NOSIGNAL).map(drop)
+    buffer
+}
+
+/// What the command's process says before it becomes the command: so the caller knows it even
+/// if the command's first act is to kill the warden.
+pub(super) fn chosen(pid: i32) -> [u8; 9] {
+    encode(message::CHOSEN, [pid, 0])
 }
 
 /// The warden's own state, on its side of the fork.
@@ -329,10 +342,7 @@ impl Warden {
         }
         // No directory is kept in use by watching.
         let _ = rustix::process::chdir("/");
-        self.say(
-            message::STARTED,
-            [self.leader.map_or(0, Pid::as_raw_pid), 0],
-        );
+        self.say(message::STARTED, [0, 0]);
         loop {
             if let Some(status) = self.wait(&signals) {
                 return status;
