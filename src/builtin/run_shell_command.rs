@@ -291,6 +291,13 @@ impl Call {
         let chosen =
             std::env::var_os("GEMINI_TOOLS_SANDBOX").map(|v| v.to_string_lossy().into_owned());
         let is_contained = std::env::var_os("SANDBOX").is_some_and(|v| !v.is_empty());
+        if let (None | Some(""), [problem, ..]) = (chosen.as_deref(), &*settings.problems) {
+            return Err(ToolError::new(
+                ErrorKind::PolicyViolation,
+                format!("Whether commands must be kept in a sandbox can't be known: {problem}. The command was not run."),
+            )
+            .with_hint("Mend that file, or set GEMINI_TOOLS_SANDBOX."));
+        }
         let mode = settings.sandbox.mode(chosen.as_deref(), is_contained)?;
         if mode == Mode::Off {
             return Ok(None);

@@ -1,310 +1,294 @@
-//! A sandbox for commands, by the kernel of Linux.
+//! The kernel's sandbox for the commands that a tool starts.
 //!
-//! Landlock lets a command and all that it starts write below a few directories only; a
-//! filter of system calls (seccomp) closes what Landlock does not reach: the network in all
-//! its forms, and calls by which a command of the superuser could leave. Reading is not
-//! restricted. What the kernel can't enforce is an error: a command never runs in less than
-//! what was asked for.
+//! Owned here: what a sandboxed command may do, and the system calls that tell the kernel so.
+//! When a sandbox is wanted is [`crate::settings`]'s business, starting commands is the
+//! caller's. Everything may be read and executed. What is more is refused by
 //!
-//! Everything is prepared in the caller; the child only makes three system calls.
+//! - Landlock (in `ruleset`): changes to files outside, and where the kernel is new enough,
+//!   ioctls of devices, signals to processes outside, abstract and named Unix sockets;
+//! - seccomp (in `filter`): the network, and ways round Landlock;
+//! - the loss of capabilities, which matters to root alone;
+//! - `no_new_privs`: set-user-ID programs gain nothing.
+//!
+//! All of it is inherited by children and can't be taken off again. There is no weaker
+//! fallback: what is asked for and can't be had is an error.
+//!
+//! Known limits: the mode, owner and times of files outside can be changed in
+//! [`Mode::WorkspaceWrite`], as far as the user may (Landlock doesn't cover them, and the
+//! system calls are needed inside); a hard link in a writable directory that was there before
+//! leads to its file wherever else that is linked; and nothing is kept from being read.
+
+#[cfg(target_os = "linux")]
+mod filter;
+#[cfg(target_os = "linux")]
+mod ruleset;
 
 use crate::tool::{ErrorKind, ToolError};
-use landlock::{
-    ABI, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
-    RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
-};
-use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::io::Errno;
-use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule, TargetArch, sock_filter,
-};
-use std::collections::BTreeMap;
+#[cfg(target_os = "linux")]
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-/// The oldest Landlock that will do: the first that watches over `truncate` (Linux 6.2).
-const NEEDED: ABI = ABI::V3;
-
-/// The newest that is made use of where it is there.
-const WANTED: ABI = ABI::V9;
-
-/// What every program may write to: nothing is kept there. No terminals: the user sits at some
-/// of them.
-const DEVICES: [&str; 5] = [
-    "/dev/null",
-    "/dev/zero",
-    "/dev/full",
-    "/dev/random",
-    "/dev/urandom",
-];
-
-/// How much a command may do.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+/// How much a command may change. The order is from the widest to the strictest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Mode {
-    /// Everything that the user may.
+    /// No sandbox.
     #[default]
     Off,
-    /// Write in the workspace, the temporary directory and declared paths.
+    /// Only the listed paths may be changed.
     WorkspaceWrite,
-    /// Write nothing.
+    /// Nothing may be changed.
     ReadOnly,
 }
 
 impl Mode {
-    /// The names by which a mode is chosen.
-    pub const NAMES: [&'static str; 3] = ["off", "read-only", "workspace-write"];
+    /// What users call the modes, from the widest to the strictest.
+    pub const NAMES: [&str; 3] = ["off", "workspace-write", "read-only"];
 
-    /// The mode of a name.
+    /// The mode of that name, written exactly so.
     pub fn from_name(name: &str) -> Option<Self> {
-        Some(match name {
-            "off" => Mode::Off,
-            "read-only" => Mode::ReadOnly,
-            "workspace-write" => Mode::WorkspaceWrite,
-            _ => return None,
-        })
+        [Mode::Off, Mode::WorkspaceWrite, Mode::ReadOnly]
+            .into_iter()
+            .find(|mode| mode.name() == name)
+    }
+
+    /// The mode's name.
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
     }
 }
 
-/// What a command is to be kept within.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// What a sandbox must allow.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Policy {
-    /// How much it may do.
+    /// How much may be changed.
     pub mode: Mode,
-    /// Directories and files that may be written in [`Mode::WorkspaceWrite`]. One that does
-    /// not exist is left out: nothing can be written there.
+    /// What may be changed in [`Mode::WorkspaceWrite`]: directories with all that lies
+    /// beneath, and single files, devices or sockets. Absolute.
     pub writable: Vec<PathBuf>,
-    /// Whether it may use the network.
+    /// Whether IP sockets may be used. Unix sockets of other programs stay out of reach: who
+    /// listens there (a container engine, a terminal multiplexer) would act for the command.
     pub network: bool,
 }
 
-/// A sandbox that is ready to be entered.
+/// A sandbox that is ready for any number of children.
 #[derive(Debug)]
 pub struct Sandbox {
+    #[cfg(target_os = "linux")]
     ruleset: OwnedFd,
-    filter: BpfProgram,
+    #[cfg(target_os = "linux")]
+    filters: Vec<seccompiler::BpfProgram>,
+    missing: Vec<PathBuf>,
 }
 
 impl Sandbox {
-    /// Makes a policy ready; `None` where it restricts nothing.
+    /// Gets everything ready that needs memory or may fail for good reasons; `None` where no
+    /// sandbox is wanted. A path of [`Policy::writable`] that does not exist is left out, so
+    /// that nothing can be written there even if it comes to be: see [`Sandbox::missing`].
     ///
     /// # Errors
     ///
-    /// `policy_violation` where the kernel can't enforce all of it.
+    /// `policy_violation` where the kernel or the processor can't enforce the policy, or where
+    /// a writable path can't be opened, is not absolute, or can be redirected by a command in
+    /// the sandbox.
+    #[cfg(target_os = "linux")]
     pub fn prepare(policy: &Policy) -> Result<Option<Self>, ToolError> {
         if policy.mode == Mode::Off {
             return Ok(None);
         }
-        let ruleset = ruleset(policy).map_err(|e| {
-            let reason = e.to_string();
-            unavailable("Landlock of Linux 6.2 or later", &reason)
-        })?;
-        let ruleset = Option::<OwnedFd>::from(ruleset)
-            .ok_or_else(|| unavailable("Landlock of Linux 6.2 or later", "it is switched off"))?;
-        let filter = filter(policy.network)
-            .map_err(|e| unavailable("a filter of system calls", &e.to_string()))?;
-        Ok(Some(Self { ruleset, filter }))
+        let writable: &[PathBuf] = match policy.mode {
+            Mode::WorkspaceWrite => &policy.writable,
+            Mode::Off | Mode::ReadOnly => &[],
+        };
+        let (ruleset, missing) = ruleset::create(writable)?;
+        let filters = filter::compile(
+            policy.mode,
+            policy.network,
+            ruleset::confines_unix_sockets(),
+        )?;
+        Ok(Some(Self {
+            ruleset,
+            filters,
+            missing,
+        }))
     }
 
-    /// Enters the sandbox for good. For a child that has just been forked: makes three system
-    /// calls and nothing else.
+    /// No sandbox is to be had on this system, so that only [`Mode::Off`] is no error.
     ///
     /// # Errors
     ///
-    /// What the system says; the child must not go on then.
+    /// `policy_violation`.
+    #[cfg(not(target_os = "linux"))]
+    pub fn prepare(policy: &Policy) -> Result<Option<Self>, ToolError> {
+        match policy.mode {
+            Mode::Off => Ok(None),
+            Mode::WorkspaceWrite | Mode::ReadOnly => Err(unavailable(
+                "A sandbox for commands needs Linux",
+                "Run it on Linux or in a container.",
+            )),
+        }
+    }
+
+    /// The writable paths that did not exist and can't be written therefore.
+    pub fn missing(&self) -> &[PathBuf] {
+        &self.missing
+    }
+
+    /// Puts `command` into this sandbox when it is spawned. If that fails, spawning fails and
+    /// nothing has been run; [`Sandbox::not_applied`] says why.
+    pub fn confine(self, command: &mut Command) {
+        let apply = move || self.apply().map_err(Into::into);
+        #[expect(unsafe_code, reason = "the standard library offers no other way")]
+        // SAFETY: `apply` makes system calls only: it allocates nothing and takes no lock.
+        unsafe {
+            command.pre_exec(apply);
+        }
+    }
+
+    /// Puts the calling thread into the sandbox, for good. For a forked child just before it
+    /// executes a program: only system calls are made. Descriptors from 3 on are closed at
+    /// exec, because what was opened outside keeps the rights that it had there.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says; then nothing must be executed.
+    #[cfg(target_os = "linux")]
+    pub fn apply(&self) -> Result<(), Errno> {
+        use rustix::thread::{CapabilitySet, CapabilitySets};
+        /// What root's builds and archivers are used to. What is left out: mounts, devices,
+        /// modules, the clock, the network's set-up, the immutable flag.
+        const KEPT: CapabilitySet = CapabilitySet::CHOWN
+            .union(CapabilitySet::DAC_OVERRIDE)
+            .union(CapabilitySet::FOWNER)
+            .union(CapabilitySet::FSETID)
+            .union(CapabilitySet::KILL)
+            .union(CapabilitySet::SETGID)
+            .union(CapabilitySet::SETUID)
+            .union(CapabilitySet::NET_BIND_SERVICE);
+
+        // With no_new_privs, executing as root gives no capability back.
+        rustix::thread::set_no_new_privs(true)?;
+        let held = rustix::thread::capabilities(None)?;
+        rustix::thread::set_capabilities(
+            None,
+            CapabilitySets {
+                effective: held.effective & KEPT,
+                permitted: held.permitted & KEPT,
+                inheritable: CapabilitySet::empty(),
+            },
+        )?;
+        close_descriptors_at_exec()?;
+        restrict_files(&self.ruleset)?;
+        self.filters
+            .iter()
+            .try_for_each(|filter| restrict_system_calls(filter))
+    }
+
+    /// Never reached, because there is no value of this type.
+    ///
+    /// # Errors
+    ///
+    /// `ENOSYS`.
+    #[cfg(not(target_os = "linux"))]
+    pub fn apply(&self) -> Result<(), Errno> {
+        Err(Errno::NOSYS)
+    }
+
+    /// The error for a child that [`Sandbox::apply`] kept from being started.
+    pub fn not_applied(error: &std::io::Error) -> ToolError {
+        unavailable(
+            &format!("The kernel refused to put the command into its sandbox ({error})"),
+            "Nothing was run. Inside another sandbox or a container, Landlock and seccomp must \
+             be allowed there.",
+        )
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn close_descriptors_at_exec() -> Result<(), Errno> {
+    let (first, last) = (3 as libc::c_uint, libc::c_uint::MAX);
+    #[expect(unsafe_code, reason = "rustix does not wrap this system call")]
+    // SAFETY: it takes integers; with this flag no descriptor is closed before exec.
+    let status = unsafe {
+        libc::syscall(
+            libc::SYS_close_range,
+            first,
+            last,
+            libc::CLOSE_RANGE_CLOEXEC,
+        )
+    };
+    checked(status)
+}
+
+#[cfg(target_os = "linux")]
+fn restrict_files(ruleset: &OwnedFd) -> Result<(), Errno> {
+    let flags: libc::c_uint = 0;
     #[expect(
         unsafe_code,
-        reason = "what the crates offer for this allocates, which a forked child must not"
+        reason = "the landlock crate's wrapper is not for forked children"
     )]
-    pub fn apply(&self) -> Result<(), Errno> {
-        let program = libc::sock_fprog {
-            len: u16::try_from(self.filter.len()).map_err(|_| Errno::INVAL)?,
-            filter: self.filter.as_ptr().cast_mut().cast(),
-        };
-        // SAFETY: numbers, and a program that lives as long as the call and has the layout
-        // that the kernel wants.
-        let done = unsafe {
-            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
-                && libc::syscall(
-                    libc::SYS_landlock_restrict_self,
-                    self.ruleset.as_raw_fd(),
-                    0,
-                ) == 0
-                && libc::syscall(
-                    libc::SYS_seccomp,
-                    libc::SECCOMP_SET_MODE_FILTER,
-                    0,
-                    &raw const program,
-                ) == 0
-        };
-        if done {
-            return Ok(());
-        }
-        let error = std::io::Error::last_os_error();
-        Err(Errno::from_io_error(&error).unwrap_or(Errno::PERM))
-    }
+    // SAFETY: the descriptor is open, and the call takes integers only.
+    let status =
+        unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), flags) };
+    checked(status)
 }
 
-fn unavailable(what: &str, reason: &str) -> ToolError {
+#[cfg(target_os = "linux")]
+fn restrict_system_calls(filter: &[seccompiler::sock_filter]) -> Result<(), Errno> {
+    let program = libc::sock_fprog {
+        len: libc::c_ushort::try_from(filter.len()).map_err(|_| Errno::INVAL)?,
+        filter: filter.as_ptr().cast::<libc::sock_filter>().cast_mut(),
+    };
+    let flags: libc::c_uint = 0;
+    #[expect(
+        unsafe_code,
+        reason = "seccompiler's wrapper is not for forked children"
+    )]
+    // SAFETY: `program` points to `len` instructions of the kernel's layout (both structs are
+    // `repr(C)` with the same fields) which outlive the call; the kernel only reads them.
+    let status = unsafe {
+        libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_SET_MODE_FILTER,
+            flags,
+            &raw const program,
+        )
+    };
+    checked(status)
+}
+
+/// The outcome of a raw system call.
+#[cfg(target_os = "linux")]
+fn checked(status: libc::c_long) -> Result<(), Errno> {
+    if status == 0 {
+        return Ok(());
+    }
+    let error = std::io::Error::last_os_error();
+    Err(Errno::from_io_error(&error).unwrap_or(Errno::IO))
+}
+
+/// The error for a sandbox that was asked for and can't be had.
+fn unavailable(why: &str, what_to_do: &str) -> ToolError {
+    ToolError::new(ErrorKind::PolicyViolation, format!("{why}.")).with_hint(format!(
+        "{what_to_do} Without a sandbox, commands run only if the user asks for that \
+         (GEMINI_TOOLS_SANDBOX=off)."
+    ))
+}
+
+/// The error for a path that can't be made writable.
+#[cfg_attr(
+    not(target_os = "linux"),
+    expect(dead_code, reason = "no sandbox there")
+)]
+fn unusable(path: &Path, why: &str, what_to_do: &str) -> ToolError {
     ToolError::new(
         ErrorKind::PolicyViolation,
-        format!("The sandbox needs {what}, which is not to be had here: {reason}."),
+        format!(
+            "The sandbox can't make {} writable: {why}.",
+            crate::shown::show_path(path)
+        ),
     )
-    .with_hint("The command was not run. Without a sandbox it runs if tools.sandbox is \"off\".")
-}
-
-/// What counts as writing. Special files are never made: a device that the superuser makes
-/// leads to any disk.
-fn write_access() -> BitFlags<AccessFs> {
-    AccessFs::from_write(WANTED) & !(AccessFs::MakeChar | AccessFs::MakeBlock)
-}
-
-fn ruleset(policy: &Policy) -> Result<RulesetCreated, RulesetError> {
-    let mut ruleset = Ruleset::default()
-        .set_compatibility(CompatLevel::HardRequirement)
-        .handle_access(AccessFs::from_write(NEEDED))?
-        .set_compatibility(CompatLevel::BestEffort)
-        .handle_access(AccessFs::from_write(WANTED))?
-        .scope(Scope::AbstractUnixSocket | Scope::Signal)?
-        .create()?
-        .set_compatibility(CompatLevel::BestEffort);
-    let writable = match policy.mode {
-        Mode::WorkspaceWrite => policy.writable.as_slice(),
-        Mode::Off | Mode::ReadOnly => &[],
-    };
-    for path in DEVICES.iter().map(Path::new) {
-        ruleset = allow(ruleset, path)?;
-    }
-    for path in writable {
-        ruleset = allow(ruleset, path)?;
-    }
-    Ok(ruleset)
-}
-
-fn allow(ruleset: RulesetCreated, path: &Path) -> Result<RulesetCreated, RulesetError> {
-    let Ok(file) = PathFd::new(path) else {
-        return Ok(ruleset);
-    };
-    let access = if path.is_dir() {
-        write_access()
-    } else {
-        write_access() & AccessFs::from_file(WANTED)
-    };
-    ruleset.add_rule(PathBeneath::new(file, access))
-}
-
-/// The filter of system calls.
-fn filter(network: bool) -> Result<BpfProgram, seccompiler::Error> {
-    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
-    let always = |numbers: &[i64], rules: &mut BTreeMap<i64, Vec<SeccompRule>>| {
-        rules.extend(numbers.iter().map(|n| (*n, Vec::new())));
-    };
-    always(&SUPERUSERS, &mut rules);
-    // Typing for the user, in a shell outside.
-    let typing = [libc::TIOCSTI, libc::TIOCLINUX].map(|request| {
-        let is_it = condition(1, SeccompCmpOp::Eq, u64::from(request as u32))?;
-        rule(is_it)
-    });
-    rules.insert(
-        libc::SYS_ioctl,
-        typing.into_iter().collect::<Result<_, _>>()?,
-    );
-    if !network {
-        // A ring makes calls that no filter sees.
-        let closed = [
-            libc::SYS_connect,
-            libc::SYS_bind,
-            libc::SYS_io_uring_setup,
-            libc::SYS_io_uring_enter,
-            libc::SYS_io_uring_register,
-        ];
-        always(&closed, &mut rules);
-        let unix = libc::AF_UNIX as u64;
-        let kind = |kind: i32| {
-            // The bits above are flags.
-            condition(1, SeccompCmpOp::MaskedEq(0xf), kind as u64)
-        };
-        let no_datagrams = || -> Result<Vec<SeccompRule>, seccompiler::Error> {
-            // To such a socket any address can be given with each message, where no filter
-            // sees it. A raw one is the same to the kernel.
-            Ok(vec![
-                rule(condition(0, SeccompCmpOp::Ne, unix)?)?,
-                rule(kind(libc::SOCK_DGRAM)?)?,
-                rule(kind(libc::SOCK_RAW)?)?,
-            ])
-        };
-        rules.insert(libc::SYS_socket, no_datagrams()?);
-        rules.insert(libc::SYS_socketpair, no_datagrams()?);
-        let has_address = SeccompCondition::new(4, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
-        rules.insert(libc::SYS_sendto, vec![rule(has_address)?]);
-    }
-    let arch = TargetArch::try_from(std::env::consts::ARCH)?;
-    let refused = SeccompAction::Errno(libc::EPERM as u32);
-    let program: BpfProgram =
-        SeccompFilter::new(rules, SeccompAction::Allow, refused, arch)?.try_into()?;
-    Ok(without_other_abi(program))
-}
-
-fn condition(
-    argument: u8,
-    operator: SeccompCmpOp,
-    value: u64,
-) -> Result<SeccompCondition, seccompiler::Error> {
-    let condition = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)?;
-    Ok(condition)
-}
-
-fn rule(condition: SeccompCondition) -> Result<SeccompRule, seccompiler::Error> {
-    Ok(SeccompRule::new(vec![condition])?)
-}
-
-/// Calls that are for the superuser alone, by which the machine could be changed past all
-/// files; and those that hand work to the kernel or to processes outside.
-const SUPERUSERS: [i64; 22] = [
-    libc::SYS_acct,
-    libc::SYS_add_key,
-    libc::SYS_adjtimex,
-    libc::SYS_bpf,
-    libc::SYS_clock_settime,
-    libc::SYS_delete_module,
-    libc::SYS_finit_module,
-    libc::SYS_init_module,
-    libc::SYS_kexec_load,
-    libc::SYS_keyctl,
-    libc::SYS_mount,
-    libc::SYS_open_by_handle_at,
-    libc::SYS_pivot_root,
-    libc::SYS_quotactl,
-    libc::SYS_reboot,
-    libc::SYS_request_key,
-    libc::SYS_setdomainname,
-    libc::SYS_sethostname,
-    libc::SYS_setns,
-    libc::SYS_settimeofday,
-    libc::SYS_swapoff,
-    libc::SYS_swapon,
-];
-
-/// Refuses the second set of system call numbers of `x86_64` (x32), whose calls would pass
-/// under other numbers.
-#[cfg(target_arch = "x86_64")]
-fn without_other_abi(program: BpfProgram) -> BpfProgram {
-    const LOAD_WORD: u16 = 0x20;
-    const JUMP_IF_AT_LEAST: u16 = 0x35;
-    const RETURN: u16 = 0x06;
-    const FIRST_OF_X32: u32 = 0x4000_0000;
-    const FAIL: u32 = 0x0005_0000;
-    let statement = |code, jt, jf, k| sock_filter { code, jt, jf, k };
-    // The number is the first word of what a filter sees.
-    let mut all = vec![
-        statement(LOAD_WORD, 0, 0, 0),
-        statement(JUMP_IF_AT_LEAST, 0, 1, FIRST_OF_X32),
-        statement(RETURN, 0, 0, FAIL | libc::ENOSYS as u32),
-    ];
-    all.extend(program);
-    all
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn without_other_abi(program: BpfProgram) -> BpfProgram {
-    program
+    .with_hint(what_to_do)
 }

@@ -204,7 +204,7 @@ fn the_network_is_out_of_reach_in_every_form() {
          attempt('unix dgram', lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b'x', 'dgram'))\n\
          attempt('pair', lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0].sendto(b'x', 'dgram'))\n\
          attempt('raw pair', lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_RAW)[0].sendmsg([b'x'], [], 0, 'dgram'))\n\
-         attempt('netlink', lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW))\n\
+         attempt('netlink', lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 15))\n\
          attempt('packet', lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW))\n\
          attempt('vsock', lambda: socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM))\n\
          a, b = socket.socketpair()\n\
@@ -376,6 +376,7 @@ fn what_is_not_understood_runs_nothing() {
         ("on", "{}"),
         ("", r#"{"tools": {"sandbox": "docker"}}"#),
         ("", r#"{"tools": {"sandbox": 1}}"#),
+        ("", r#"{"tools": {"sandbox": "off"}"#),
     ] {
         let ws = Workspace::new().home(".gemini/settings.json", settings);
         let answer = run(&ws, mode, "echo x > ran");
