@@ -13,17 +13,21 @@
 //! - [`commands`]: which commands a line of shell runs.
 //! - `shown`: names and paths as text.
 //! - [`genai`]: the Gemini wire.
+//! - `web`: pages as text.
+//! - [`net`]: the way to the network.
 
 pub mod answer;
 pub mod builtin;
 pub mod commands;
 pub mod genai;
+pub mod net;
 pub mod process;
 pub mod registry;
 pub mod settings;
 mod shown;
 pub mod start;
 pub mod tool;
+mod web;
 pub mod workspace;
 
 pub use registry::ToolRegistry;

@@ -41,6 +41,11 @@ pub struct Settings {
     pub context_file_name: Option<String>,
     /// What commands may do.
     pub sandbox: SandboxSettings,
+    /// `tools.webFetch.allowedHosts` of the user's file: hosts that `web_fetch` may reach although
+    /// they are not public.
+    pub fetch_hosts: Vec<String>,
+    /// `tools.disableLLMCorrection`, where either file switches corrections by a model off.
+    pub disable_llm_correction: bool,
     /// Files that could not be understood, with the reason.
     pub problems: Vec<String>,
 }
@@ -124,7 +129,12 @@ impl Settings {
         } else {
             self.sandbox.projects = sandbox.cloned();
         }
+        let correction = tools.and_then(|t| t.get("disableLLMCorrection"));
+        self.disable_llm_correction |= correction == Some(&Value::Bool(true));
         if is_users {
+            let fetch = tools.and_then(|t| t.get("webFetch"));
+            let hosts = strings(fetch.and_then(|f| f.get("allowedHosts")));
+            self.fetch_hosts = hosts.unwrap_or_default();
             let listed = context("includeDirectories", "includeDirectories");
             let dirs = strings(listed).unwrap_or_default();
             self.include_directories
@@ -426,6 +436,16 @@ mod tests {
         assert!(!load("{}", wide).sandbox.network);
         let users = load(wide, "{}").sandbox;
         assert!(users.network && users.allowed_paths[0].ends_with("home/x"));
+    }
+
+    #[test]
+    fn only_the_user_opens_hosts_and_either_file_switches_corrections_off() {
+        let hosts =
+            r#"{"tools": {"webFetch": {"allowedHosts": ["a"]}, "disableLLMCorrection": true}}"#;
+        let s = load(hosts, "{}");
+        assert!(s.fetch_hosts == ["a"] && s.disable_llm_correction);
+        let s = load(r#"{"tools": {"disableLLMCorrection": false}}"#, hosts);
+        assert!(s.fetch_hosts.is_empty() && s.disable_llm_correction);
     }
 
     #[test]

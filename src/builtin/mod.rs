@@ -7,9 +7,11 @@
 
 mod fact;
 mod glob;
+mod google_web_search;
 mod list_background_processes;
 mod list_directory;
 mod memory;
+mod model;
 mod nearest;
 mod read_background_output;
 mod read_file;
@@ -20,6 +22,7 @@ mod save_memory;
 mod search;
 mod search_file_content;
 mod stop_background_process;
+mod web_fetch;
 mod write_file;
 
 use crate::registry::ToolRegistry;
@@ -71,6 +74,7 @@ struct Spec {
 /// Every built-in tool, sorted by name.
 const ALL: &[&Spec] = &[
     &glob::SPEC,
+    &google_web_search::SPEC,
     &list_background_processes::SPEC,
     &list_directory::SPEC,
     &read_background_output::SPEC,
@@ -81,12 +85,14 @@ const ALL: &[&Spec] = &[
     &save_memory::SPEC,
     &search_file_content::SPEC,
     &stop_background_process::SPEC,
+    &web_fetch::SPEC,
     &write_file::SPEC,
 ];
 
 /// The declarations of [`ALL`]; a test checks that none is missing.
 const DECLARATIONS: &[&Declaration] = &[
     &glob::DECLARATION,
+    &google_web_search::DECLARATION,
     &list_background_processes::DECLARATION,
     &list_directory::DECLARATION,
     &read_background_output::DECLARATION,
@@ -97,6 +103,7 @@ const DECLARATIONS: &[&Declaration] = &[
     &save_memory::DECLARATION,
     &search_file_content::DECLARATION,
     &stop_background_process::DECLARATION,
+    &web_fetch::DECLARATION,
     &write_file::DECLARATION,
 ];
 
@@ -280,6 +287,10 @@ mod tests {
         let schemas = [
             ("glob", generated::<super::glob::Params>()),
             (
+                "google_web_search",
+                generated::<super::google_web_search::Params>(),
+            ),
+            (
                 "list_background_processes",
                 generated::<super::list_background_processes::Params>(),
             ),
@@ -310,6 +321,7 @@ mod tests {
                 "stop_background_process",
                 generated::<super::stop_background_process::Params>(),
             ),
+            ("web_fetch", generated::<super::web_fetch::Params>()),
             ("write_file", generated::<super::write_file::Params>()),
         ];
         assert_eq!(schemas.len(), ALL.len());

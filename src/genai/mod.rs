@@ -1,7 +1,27 @@
-//! The Gemini API's wire types that a tool meets: parts, content and declarations.
+//! The Gemini wire: messages, requests and responses, three ways to be let in, streaming.
 //!
-//! Field names and shapes follow the public `v1beta` API. Requests, streaming and
-//! authentication are not here.
+//! Field names and shapes follow the public `v1beta` API; fields that this crate does not know
+//! are kept wherever a message may go back to the API. [`Client`] speaks to the API itself, to
+//! Vertex AI and to Code Assist, by the same calls. Nothing here knows any tool.
+
+mod client;
+mod credentials;
+mod error;
+mod messages;
+mod retry;
+mod sse;
+
+pub use client::Client;
+pub use credentials::{Credentials, Secret};
+pub use error::{ApiError, ApiErrorKind};
+pub use messages::{
+    Candidate, FinishReason, FunctionCall, GenerateContentRequest, GenerateContentResponse,
+    GenerationConfig, GroundingChunk, GroundingMetadata, GroundingSupport, PromptFeedback,
+    RequestTool, Segment, ThinkingConfig, UrlContextMetadata, UrlMetadata, UsageMetadata,
+    WebSource,
+};
+pub use retry::RetryPolicy;
+pub use sse::{Events, SseError};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -19,6 +39,15 @@ pub struct Part {
     /// Media in the message itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inline_data: Option<Blob>,
+    /// Whether the text is a thought of the model: shown apart, and not sent back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thought: Option<bool>,
+    /// What the model wants back with this part: newer models refuse a call without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thought_signature: Option<String>,
+    /// A call that the model wants.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub function_call: Option<FunctionCall>,
     /// Media by address, as `{mimeType, fileUri}`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_data: Option<Value>,
@@ -79,10 +108,22 @@ pub struct FunctionResponse {
 /// One message of a conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Content {
-    /// `user` or `model`.
+    /// `user` or `model`; a response may leave it out.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub role: String,
-    /// What the message holds.
+    /// What the message holds; a response may leave it out.
+    #[serde(default, deserialize_with = "messages::null_is_default")]
     pub parts: Vec<Part>,
+}
+
+impl Content {
+    /// A message of the user that is only text.
+    pub fn user(text: impl Into<String>) -> Self {
+        Self {
+            role: "user".to_owned(),
+            parts: vec![Part::text(text)],
+        }
+    }
 }
 
 /// What a model is told about a tool.

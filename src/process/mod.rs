@@ -6,6 +6,7 @@
 
 pub mod capture;
 pub mod command;
+pub(crate) mod isolated;
 pub mod jobs;
 pub mod log;
 mod raw;

@@ -75,6 +75,11 @@ impl Cancellation {
         self.deadline.filter(|_| !self.is_default)
     }
 
+    /// The deadline, whoever has set it.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
     /// The signal (or `0`) by which the call was cancelled, whatever the time.
     pub fn signal(&self) -> Option<i32> {
         match self.state.load(Ordering::Relaxed) {

@@ -1,0 +1,421 @@
+//! Asking the API.
+
+use super::error::{ApiError, ApiErrorKind};
+use super::messages::{GenerateContentRequest, GenerateContentResponse};
+use super::retry::RetryPolicy;
+use super::{Credentials, Events};
+use crate::net::{self, Limits, Method, Reach, Request};
+use crate::tool::{Cancellation, Interruption};
+use serde_json::{Value, json};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use url::Url;
+
+/// How long the API may take. A model may think for minutes before it says anything.
+const LIMITS: Limits = Limits {
+    connect: Duration::from_secs(15),
+    first_byte: Duration::from_secs(300),
+    silence: Duration::from_secs(120),
+};
+
+/// More of an answer is not read.
+const MAX_ANSWER_BYTES: usize = 128 * 1024 * 1024;
+
+/// More of an error is not read.
+const MAX_ERROR_BYTES: usize = 256 * 1024;
+
+/// Pieces in which a stream is read.
+const PIECE_BYTES: usize = 16 * 1024;
+
+/// How often it is looked whether the call has ended, in a wait.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Asks models, in one of the three ways. One request at a time; a connection is kept for the
+/// next.
+#[derive(Debug)]
+pub struct Client {
+    credentials: Credentials,
+    http: net::Client,
+    policy: RetryPolicy,
+    /// The project that Code Assist has given, once it was asked.
+    project: Option<String>,
+    session: String,
+    requests: u32,
+}
+
+impl Client {
+    /// A client for a credential. From now on the process leaves no core file: it would hold the
+    /// credential.
+    pub fn new(credentials: Credentials) -> Self {
+        #[cfg(target_os = "linux")]
+        let _ =
+            rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+        let project = match &credentials {
+            Credentials::CodeAssist { project, .. } => project.clone(),
+            _ => None,
+        };
+        Self {
+            credentials,
+            http: net::Client::new(Reach::Anybody, LIMITS),
+            policy: RetryPolicy::default(),
+            project,
+            session: unique(),
+            requests: 0,
+        }
+    }
+
+    /// The client that the environment and the user's files give; `None` without a credential.
+    ///
+    /// # Errors
+    ///
+    /// As [`Credentials::find`].
+    pub fn from_environment(home: Option<&Path>) -> Result<Option<Self>, ApiError> {
+        let env = |name: &str| std::env::var(name).ok();
+        Ok(Credentials::find(&env, home)?.map(Self::new))
+    }
+
+    /// Sends requests again by other rules.
+    #[must_use]
+    pub fn with_retry(mut self, policy: RetryPolicy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Asks for a whole answer (`generateContent`). An answer that was held back for what it
+    /// says is an answer too: see [`GenerateContentResponse::refusal`].
+    ///
+    /// # Errors
+    ///
+    /// What the API or the way to it says no with, after every try that made sense.
+    pub fn generate(
+        &mut self,
+        model: &str,
+        request: &GenerateContentRequest,
+        cancel: &Cancellation,
+    ) -> Result<GenerateContentResponse, ApiError> {
+        self.retrying(cancel, |client| {
+            let body = client.body(model, request, cancel)?;
+            let url = client.credentials.address(model, "generateContent");
+            let answer = client.post(&url, model, &body, cancel)?;
+            client.unwrapped(&answer)
+        })
+    }
+
+    /// Asks for an answer in pieces (`streamGenerateContent`), which `on_piece` gets as they
+    /// come; it may end the stream. A stream that breaks is begun again only as long as no
+    /// piece was handed out.
+    ///
+    /// # Errors
+    ///
+    /// As [`Client::generate`]; `Broken` where a stream broke after pieces were handed out.
+    pub fn stream(
+        &mut self,
+        model: &str,
+        request: &GenerateContentRequest,
+        cancel: &Cancellation,
+        on_piece: &mut dyn FnMut(GenerateContentResponse) -> ControlFlow<()>,
+    ) -> Result<(), ApiError> {
+        self.retrying(cancel, |client| {
+            let body = client.body(model, request, cancel)?;
+            let mut url = client.credentials.address(model, "streamGenerateContent");
+            url.set_query(Some("alt=sse"));
+            let mut is_used = false;
+            client
+                .read_stream(&url, model, &body, cancel, &mut |piece| {
+                    is_used = true;
+                    on_piece(piece)
+                })
+                .map_err(|e| if is_used { e.after_use() } else { e })
+        })
+    }
+
+    /// Counts the tokens of a conversation.
+    ///
+    /// # Errors
+    ///
+    /// As [`Client::generate`].
+    pub fn count_tokens(
+        &mut self,
+        model: &str,
+        request: &GenerateContentRequest,
+        cancel: &Cancellation,
+    ) -> Result<u64, ApiError> {
+        self.retrying(cancel, |client| {
+            let contents = json!(request.contents);
+            let body = match client.credentials {
+                Credentials::CodeAssist { .. } => {
+                    let model = format!("models/{model}");
+                    json!({ "request": { "model": model, "contents": contents } })
+                }
+                _ => json!({ "contents": contents }),
+            };
+            let url = client.credentials.address(model, "countTokens");
+            let answer = client.post(&url, model, &to_bytes(&body), cancel)?;
+            let value: Value = serde_json::from_slice(&answer)
+                .map_err(|e| ApiError::unreadable(&e.to_string(), &answer))?;
+            value["totalTokens"]
+                .as_u64()
+                .ok_or_else(|| ApiError::unreadable("there is no totalTokens", &answer))
+        })
+    }
+
+    /// Tries until there is an answer, or no further try makes sense.
+    fn retrying<T>(
+        &mut self,
+        cancel: &Cancellation,
+        mut attempt: impl FnMut(&mut Self) -> Result<T, ApiError>,
+    ) -> Result<T, ApiError> {
+        let mut failed = 0;
+        loop {
+            let error = match attempt(self) {
+                Ok(answer) => return Ok(answer),
+                Err(e) => e.without(self.credentials.secret()),
+            };
+            failed += 1;
+            let wait = self
+                .policy
+                .wait(failed, error.retry_after)
+                .filter(|_| error.is_passing);
+            match wait {
+                Some(wait) if wait_for(wait, cancel)? => {}
+                _ if failed > 1 => {
+                    let mut error = error;
+                    error.message.push_str(&format!(" ({failed} attempts)"));
+                    return Err(error);
+                }
+                _ => return Err(error),
+            }
+        }
+    }
+
+    /// The request in the shape that the way in wants.
+    fn body(
+        &mut self,
+        model: &str,
+        request: &GenerateContentRequest,
+        cancel: &Cancellation,
+    ) -> Result<Vec<u8>, ApiError> {
+        if !matches!(self.credentials, Credentials::CodeAssist { .. }) {
+            return Ok(to_bytes(&json!(request)));
+        }
+        let project = self.code_assist_project(model, cancel)?;
+        self.requests += 1;
+        let mut inner = json!(request);
+        inner["session_id"] = self.session.clone().into();
+        Ok(to_bytes(&json!({
+            "model": model,
+            "project": project,
+            "user_prompt_id": format!("{}########{}", self.session, self.requests),
+            "request": inner,
+        })))
+    }
+
+    /// Asks Code Assist which project it has for the user.
+    fn code_assist_project(
+        &mut self,
+        model: &str,
+        cancel: &Cancellation,
+    ) -> Result<String, ApiError> {
+        if let Some(project) = &self.project {
+            return Ok(project.clone());
+        }
+        let body = json!({
+            "metadata": {
+                "ideType": "IDE_UNSPECIFIED",
+                "platform": "PLATFORM_UNSPECIFIED",
+                "pluginType": "GEMINI",
+            }
+        });
+        let url = self.credentials.address(model, "loadCodeAssist");
+        let answer = self.post(&url, model, &to_bytes(&body), cancel)?;
+        let value: Value = serde_json::from_slice(&answer)
+            .map_err(|e| ApiError::unreadable(&e.to_string(), &answer))?;
+        let project = value["cloudaicompanionProject"].as_str().ok_or_else(|| {
+            ApiError::new(
+                ApiErrorKind::Forbidden,
+                "Code Assist has no project for this account.",
+            )
+            .with_hint(
+                "Start Gemini CLI once and let it set the account up, or set GOOGLE_CLOUD_PROJECT.",
+            )
+        })?;
+        self.project = Some(project.to_owned());
+        Ok(project.to_owned())
+    }
+
+    /// Sends and reads a whole answer.
+    fn post(
+        &mut self,
+        url: &Url,
+        model: &str,
+        body: &[u8],
+        cancel: &Cancellation,
+    ) -> Result<Vec<u8>, ApiError> {
+        let request = self.request(url, body);
+        let mut response = self.http.send(&request, cancel)?;
+        if response.status == 200 {
+            let (answer, is_cut) = response.body.read_up_to(MAX_ANSWER_BYTES)?;
+            if is_cut {
+                return Err(ApiError::new(
+                    ApiErrorKind::BadResponse,
+                    format!("The Gemini API's answer has more than {MAX_ANSWER_BYTES} bytes."),
+                ));
+            }
+            return Ok(answer);
+        }
+        Err(refused(&mut response, model))
+    }
+
+    fn read_stream(
+        &mut self,
+        url: &Url,
+        model: &str,
+        body: &[u8],
+        cancel: &Cancellation,
+        on_piece: &mut dyn FnMut(GenerateContentResponse) -> ControlFlow<()>,
+    ) -> Result<(), ApiError> {
+        let is_wrapped = matches!(self.credentials, Credentials::CodeAssist { .. });
+        let request = self.request(url, body);
+        let mut response = self.http.send(&request, cancel)?;
+        if response.status != 200 {
+            return Err(refused(&mut response, model));
+        }
+        if let Some(kind) = response.header("content-type")
+            && !kind.starts_with("text/event-stream")
+        {
+            let kind = kind.to_owned();
+            let (start, _) = response.body.read_up_to(4096)?;
+            return Err(ApiError::unreadable(
+                &format!("it is {kind}, not a stream"),
+                &start,
+            ));
+        }
+        let mut events = Events::new();
+        let mut buffer = vec![0; PIECE_BYTES];
+        let mut is_finished = false;
+        let mut is_ended = false;
+        let mut take = |data: &[u8]| -> Result<(), ApiError> {
+            if is_ended {
+                return Ok(());
+            }
+            let piece = parsed(data, is_wrapped, model)?;
+            is_finished |= piece.finish_reason().is_some()
+                || piece
+                    .prompt_feedback
+                    .as_ref()
+                    .is_some_and(|f| f.block_reason.is_some());
+            is_ended = on_piece(piece).is_break();
+            Ok(())
+        };
+        loop {
+            let n = response.body.read(&mut buffer)?;
+            if n == 0 {
+                break;
+            }
+            events.push(&buffer[..n], &mut take)?;
+        }
+        if let Some(rest) = events.finish() {
+            // Half of a last piece is a cut, not nonsense.
+            take(&rest).map_err(|e| match e.kind {
+                ApiErrorKind::BadResponse => ApiError::cut("it ends in the middle of a piece"),
+                _ => e,
+            })?;
+        }
+        if is_finished || is_ended {
+            Ok(())
+        } else {
+            Err(ApiError::cut("the model had not finished"))
+        }
+    }
+
+    fn request<'a>(&self, url: &'a Url, body: &'a [u8]) -> Request<'a> {
+        Request {
+            method: Method::Post,
+            url,
+            headers: vec![
+                ("content-type", "application/json".to_owned()),
+                self.credentials.header(),
+            ],
+            body,
+        }
+    }
+
+    fn unwrapped(&self, answer: &[u8]) -> Result<GenerateContentResponse, ApiError> {
+        let is_wrapped = matches!(self.credentials, Credentials::CodeAssist { .. });
+        parsed(answer, is_wrapped, "")
+    }
+}
+
+fn refused(response: &mut net::Response<'_>, model: &str) -> ApiError {
+    let status = response.status;
+    let retry_after = response.header("retry-after").map(str::to_owned);
+    // What can't be read of an error doesn't matter.
+    let body = response
+        .body
+        .read_up_to(MAX_ERROR_BYTES)
+        .map(|(body, _)| body)
+        .unwrap_or_default();
+    ApiError::from_answer(status, retry_after.as_deref(), &body, model)
+}
+
+/// One response, without the wrapper of Code Assist.
+fn parsed(data: &[u8], is_wrapped: bool, model: &str) -> Result<GenerateContentResponse, ApiError> {
+    let unreadable = |e: serde_json::Error| ApiError::unreadable(&e.to_string(), data);
+    let mut value: Value = serde_json::from_slice(data).map_err(unreadable)?;
+    if let Some(error) = value.get("error") {
+        let status = error["code"].as_u64().and_then(|c| u16::try_from(c).ok());
+        return Err(ApiError::from_answer(
+            status.unwrap_or(500),
+            None,
+            data,
+            model,
+        ));
+    }
+    if is_wrapped {
+        value = value["response"].take();
+    }
+    if !value.is_object() {
+        return Err(ApiError::unreadable("it is no response", data));
+    }
+    serde_json::from_value(value).map_err(unreadable)
+}
+
+fn to_bytes(value: &Value) -> Vec<u8> {
+    value.to_string().into_bytes()
+}
+
+/// Waits; false where the call's time does not last so long.
+fn wait_for(wait: Duration, cancel: &Cancellation) -> Result<bool, ApiError> {
+    let until = Instant::now() + wait;
+    if cancel.deadline().is_some_and(|deadline| deadline <= until) {
+        return Ok(false);
+    }
+    loop {
+        match cancel.interruption() {
+            None => {}
+            Some(Interruption::Cancelled(_)) => return Err(net::NetError::Cancelled.into()),
+            Some(Interruption::TimedOut) => return Err(net::NetError::OutOfTime.into()),
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(true);
+        }
+        std::thread::sleep(left.min(TICK));
+    }
+}
+
+/// A name for this session, in the form of a UUID.
+fn unique() -> String {
+    use std::hash::{BuildHasher, RandomState};
+    let number = || RandomState::new().hash_one(std::time::SystemTime::now());
+    let (a, b) = (number(), number());
+    format!(
+        "{:08x}-{:04x}-4{:03x}-a{:03x}-{:012x}",
+        a >> 32,
+        (a >> 16) & 0xffff,
+        a & 0xfff,
+        b >> 52,
+        b & 0xffff_ffff_ffff
+    )
+}

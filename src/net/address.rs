@@ -1,0 +1,196 @@
+//! Which addresses are public: not private, loopback, link-local, reserved or multicast, and not
+//! a cloud's metadata service.
+//!
+//! Follows the special-purpose registries of IANA (RFC 6890 and its successors). Of IPv6 only
+//! the global unicast block counts, and an address that holds an IPv4 address is judged by
+//! that.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Blocks of IPv4 that are not the public internet.
+const BLOCKS_V4: &[(Ipv4Addr, u8, &str)] = &[
+    (Ipv4Addr::UNSPECIFIED, 8, "of this network"),
+    (Ipv4Addr::new(10, 0, 0, 0), 8, "private"),
+    (Ipv4Addr::new(100, 64, 0, 0), 10, "shared by a carrier"),
+    (Ipv4Addr::new(127, 0, 0, 0), 8, "loopback"),
+    // Azure's metadata and host service, on an address that looks public.
+    (Ipv4Addr::new(168, 63, 129, 16), 32, "a metadata service"),
+    (Ipv4Addr::new(169, 254, 0, 0), 16, "link-local"),
+    (Ipv4Addr::new(172, 16, 0, 0), 12, "private"),
+    (Ipv4Addr::new(192, 0, 0, 0), 24, "reserved"),
+    (Ipv4Addr::new(192, 0, 2, 0), 24, "for documentation"),
+    (Ipv4Addr::new(192, 31, 196, 0), 24, "reserved"),
+    (Ipv4Addr::new(192, 52, 193, 0), 24, "reserved"),
+    (Ipv4Addr::new(192, 88, 99, 0), 24, "reserved"),
+    (Ipv4Addr::new(192, 168, 0, 0), 16, "private"),
+    (Ipv4Addr::new(192, 175, 48, 0), 24, "reserved"),
+    (Ipv4Addr::new(198, 18, 0, 0), 15, "for benchmarks"),
+    (Ipv4Addr::new(198, 51, 100, 0), 24, "for documentation"),
+    (Ipv4Addr::new(203, 0, 113, 0), 24, "for documentation"),
+    (Ipv4Addr::new(224, 0, 0, 0), 4, "multicast"),
+    (Ipv4Addr::new(240, 0, 0, 0), 4, "reserved"),
+];
+
+/// Blocks of IPv6 inside of the global unicast block that are not the public internet.
+const BLOCKS_V6: &[(u128, u8, &str)] = &[
+    // Teredo, ORCHID, benchmarks, anycast of protocols.
+    (0x2001_0000 << 96, 23, "reserved"),
+    (0x2001_0db8 << 96, 32, "for documentation"),
+    (0x2002_0000 << 96, 16, "a tunnel to IPv4"),
+    (0x3fff_0000 << 96, 20, "for documentation"),
+];
+
+/// Whether an address belongs to the public internet.
+pub fn is_public(address: IpAddr) -> bool {
+    why_not_public(address).is_none()
+}
+
+/// What an address is where it is not public, as an adjective or a noun: `private`.
+pub fn why_not_public(address: IpAddr) -> Option<&'static str> {
+    match address {
+        IpAddr::V4(v4) => why_not_v4(v4),
+        IpAddr::V6(v6) => why_not_v6(v6),
+    }
+}
+
+fn why_not_v4(address: Ipv4Addr) -> Option<&'static str> {
+    let bits = address.to_bits();
+    BLOCKS_V4
+        .iter()
+        .find(|(block, length, _)| (bits ^ block.to_bits()) >> (32 - length) == 0)
+        .map(|(_, _, why)| *why)
+}
+
+fn why_not_v6(address: Ipv6Addr) -> Option<&'static str> {
+    let bits = address.to_bits();
+    let is_in = |block: u128, length: u8| (bits ^ block) >> (128 - length) == 0;
+    if address.is_loopback() {
+        return Some("loopback");
+    }
+    if let Some(v4) = address.to_ipv4_mapped() {
+        return why_not_v4(v4);
+    }
+    // Networks without IPv4 reach it by these addresses (RFC 6052).
+    if is_in(0x0064_ff9b << 96, 96) {
+        return why_not_v4(Ipv4Addr::from_bits(bits as u32));
+    }
+    if address.is_multicast() {
+        return Some("multicast");
+    }
+    if address.is_unicast_link_local() {
+        return Some("link-local");
+    }
+    if address.is_unique_local() {
+        return Some("private");
+    }
+    if !is_in(0x2000 << 112, 3) {
+        return Some("reserved");
+    }
+    BLOCKS_V6
+        .iter()
+        .find(|(block, length, _)| is_in(*block, *length))
+        .map(|(_, _, why)| *why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_public, why_not_public};
+    use std::net::IpAddr;
+
+    #[test]
+    fn the_first_and_the_last_address_of_every_block_are_judged() {
+        let not_public = [
+            "0.0.0.0",
+            "0.255.255.255",
+            "10.0.0.0",
+            "10.255.255.255",
+            "100.64.0.0",
+            "100.100.100.200",
+            "100.127.255.255",
+            "127.0.0.1",
+            "127.255.255.255",
+            "168.63.129.16",
+            "169.254.0.0",
+            "169.254.169.254",
+            "169.254.255.255",
+            "172.16.0.0",
+            "172.31.255.255",
+            "192.0.0.1",
+            "192.0.0.192",
+            "192.0.2.1",
+            "192.88.99.1",
+            "192.168.0.0",
+            "192.168.255.255",
+            "198.18.0.0",
+            "198.19.255.255",
+            "198.51.100.7",
+            "203.0.113.7",
+            "224.0.0.1",
+            "239.255.255.255",
+            "240.0.0.1",
+            "255.255.255.255",
+            "::",
+            "::1",
+            "::7f00:1",
+            "::ffff:127.0.0.1",
+            "::ffff:169.254.169.254",
+            "::ffff:0:127.0.0.1",
+            "64:ff9b::7f00:1",
+            "64:ff9b::a9fe:a9fe",
+            "64:ff9b:1::1",
+            "100::1",
+            "2001::1",
+            "2001:1ff:ffff::1",
+            "2001:db8::1",
+            "2002:7f00:1::1",
+            "2002:a9fe:a9fe::",
+            "3fff::1",
+            "5f00::1",
+            "fc00::1",
+            "fd00:ec2::254",
+            "fdff::1",
+            "fe80::1",
+            "febf::1",
+            "fec0::1",
+            "ff02::1",
+            "ff0e::1",
+        ];
+        for text in not_public {
+            let address: IpAddr = text.parse().expect(text);
+            assert!(!is_public(address), "{text}");
+        }
+        let public = [
+            "1.0.0.0",
+            "1.1.1.1",
+            "8.8.8.8",
+            "9.255.255.255",
+            "11.0.0.0",
+            "100.63.255.255",
+            "100.128.0.0",
+            "126.255.255.255",
+            "128.0.0.1",
+            "168.63.129.15",
+            "169.253.255.255",
+            "169.255.0.0",
+            "172.15.255.255",
+            "172.32.0.0",
+            "192.0.1.1",
+            "192.167.255.255",
+            "192.169.0.0",
+            "198.17.255.255",
+            "198.20.0.0",
+            "223.255.255.255",
+            "::ffff:8.8.8.8",
+            "64:ff9b::808:808",
+            "2001:200::1",
+            "2001:4860:4860::8888",
+            "2606:4700::1111",
+            "2a00:1450::1",
+            "3ffe:ffff::1",
+        ];
+        for text in public {
+            let address: IpAddr = text.parse().expect(text);
+            assert_eq!(why_not_public(address), None, "{text}");
+        }
+    }
+}

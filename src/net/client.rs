@@ -1,0 +1,303 @@
+//! One request, one answer.
+
+use super::connect::Dial;
+use super::{NetError, Reach};
+use crate::tool::Cancellation;
+use std::io::Read;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+use ureq::config::Config;
+use ureq::http;
+use ureq::tls::{Certificate, RootCerts, TlsConfig, TlsProvider};
+use ureq::unversioned::transport::{Connector, RustlsConnector};
+use ureq::{Agent, BodyReader};
+use url::Url;
+
+/// What a request says it comes from.
+pub(crate) fn user_agent() -> String {
+    format!(
+        "gemini-tools/{} ({}; {})",
+        env!("CARGO_PKG_VERSION"),
+        std::env::consts::OS,
+        std::env::consts::ARCH
+    )
+}
+
+/// How long a peer may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// To resolve the name, and to connect.
+    pub connect: Duration,
+    /// From the request to the first byte of the answer.
+    pub first_byte: Duration,
+    /// Between two pieces of the answer.
+    pub silence: Duration,
+}
+
+/// The method of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Asks for a page.
+    Get,
+    /// Sends the body.
+    Post,
+}
+
+/// What is sent.
+#[derive(Clone)]
+pub struct Request<'a> {
+    /// The method.
+    pub method: Method,
+    /// The address: `http` or `https`.
+    pub url: &'a Url,
+    /// Names and values; `host`, `user-agent` and `accept-encoding` are added.
+    pub headers: Vec<(&'a str, String)>,
+    /// Empty for `GET`.
+    pub body: &'a [u8],
+}
+
+impl std::fmt::Debug for Request<'_> {
+    /// Without the values of headers, the body, and what may be secret in the address.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Request")
+            .field("method", &self.method)
+            .field("host", &self.url.host_str())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Sends requests, one at a time. Connections are kept for the next request to the same host.
+#[derive(Debug)]
+pub struct Client {
+    agent: Agent,
+    cancel: Arc<Mutex<Cancellation>>,
+}
+
+impl Client {
+    /// A client for hosts within `reach`. The certificates of the system (or those that
+    /// `SSL_CERT_FILE` and `SSL_CERT_DIR` name) are read when the first one is made.
+    pub fn new(reach: Reach, limits: Limits) -> Self {
+        let cancel = Arc::new(Mutex::new(Cancellation::default()));
+        let dial = Dial {
+            reach: Arc::new(reach),
+            limits,
+            cancel: Arc::clone(&cancel),
+        };
+        let tls = TlsConfig::builder()
+            .provider(TlsProvider::Rustls)
+            .root_certs(RootCerts::Specific(roots()))
+            .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .build();
+        let config = Config::builder()
+            .tls_config(tls)
+            .proxy(None)
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .user_agent(user_agent())
+            .accept("*/*")
+            .build();
+        let connector = ().chain(dial.clone()).chain(RustlsConnector::default());
+        Self {
+            agent: Agent::with_parts(config, connector, dial),
+            cancel,
+        }
+    }
+
+    /// Sends a request and gives the answer once its head is there, whatever its status.
+    ///
+    /// # Errors
+    ///
+    /// What went wrong on the way.
+    pub fn send(
+        &mut self,
+        request: &Request<'_>,
+        cancel: &Cancellation,
+    ) -> Result<Response<'_>, NetError> {
+        *self.cancel.lock().unwrap_or_else(PoisonError::into_inner) = cancel.clone();
+        let host = request.url.host_str().unwrap_or_default().to_owned();
+        let method = match request.method {
+            Method::Get => http::Method::GET,
+            Method::Post => http::Method::POST,
+        };
+        let mut builder = http::Request::builder()
+            .method(method)
+            .uri(request.url.as_str());
+        for (name, value) in &request.headers {
+            builder = builder.header(*name, value);
+        }
+        // The message of the library could quote the address with what is secret in it.
+        let unfit = |_| {
+            NetError::BadRequest(format!(
+                "The request to {host} can't be sent: its address or a header has characters that HTTP does not allow."
+            ))
+        };
+        let sent = match request.method {
+            Method::Get => self.agent.run(builder.body(()).map_err(unfit)?),
+            Method::Post => self.agent.run(builder.body(request.body).map_err(unfit)?),
+        };
+        let (parts, body) = sent.map_err(|e| explained(e, &host))?.into_parts();
+        Ok(Response {
+            status: parts.status.as_u16(),
+            headers: parts.headers,
+            body: Body {
+                reader: body.into_with_config().limit(u64::MAX).reader(),
+                host,
+                _client: std::marker::PhantomData,
+            },
+        })
+    }
+}
+
+/// An answer whose body is still to be read.
+#[derive(Debug)]
+pub struct Response<'c> {
+    /// The status.
+    pub status: u16,
+    headers: http::HeaderMap,
+    /// The content.
+    pub body: Body<'c>,
+}
+
+impl Response<'_> {
+    /// A header's value, where it is text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+}
+
+/// The content of an answer, decompressed as it comes.
+pub struct Body<'c> {
+    reader: BodyReader<'static>,
+    host: String,
+    /// The client sends nothing else as long as this is read.
+    _client: std::marker::PhantomData<&'c mut Client>,
+}
+
+impl std::fmt::Debug for Body<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Body")
+            .field("host", &self.host)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Body<'_> {
+    /// Reads what is there, waiting for it; zero is the end.
+    ///
+    /// # Errors
+    ///
+    /// What went wrong on the way; also where the answer ends before its end.
+    pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize, NetError> {
+        self.reader
+            .read(buffer)
+            .map_err(|e| explained(ureq::Error::from(e), &self.host))
+    }
+
+    /// Reads to the end, but no more than `limit` bytes; and whether there was more.
+    ///
+    /// # Errors
+    ///
+    /// As [`Body::read`].
+    pub fn read_up_to(&mut self, limit: usize) -> Result<(Vec<u8>, bool), NetError> {
+        let mut bytes = Vec::new();
+        let mut piece = vec![0; 64 * 1024];
+        loop {
+            let n = self.read(&mut piece)?;
+            if n == 0 {
+                return Ok((bytes, false));
+            }
+            let room = limit - bytes.len();
+            bytes.extend_from_slice(&piece[..n.min(room)]);
+            if n > room {
+                return Ok((bytes, true));
+            }
+        }
+    }
+}
+
+/// The system's certificates, read once.
+fn roots() -> Arc<Vec<Certificate<'static>>> {
+    static ROOTS: OnceLock<Arc<Vec<Certificate<'static>>>> = OnceLock::new();
+    let load = || {
+        let found = rustls_native_certs::load_native_certs();
+        let certificates = found.certs.iter();
+        Arc::new(
+            certificates
+                .map(|c| Certificate::from_der(c).to_owned())
+                .collect(),
+        )
+    };
+    Arc::clone(ROOTS.get_or_init(load))
+}
+
+/// The library's error as ours.
+fn explained(error: ureq::Error, host: &str) -> NetError {
+    let host = host.to_owned();
+    match error {
+        ureq::Error::Other(inner) => match inner.downcast::<NetError>() {
+            Ok(own) => *own,
+            Err(e) => NetError::Protocol {
+                host,
+                why: e.to_string(),
+            },
+        },
+        ureq::Error::Rustls(e) => NetError::Tls {
+            host,
+            why: e.to_string(),
+        },
+        ureq::Error::Tls(why) => NetError::Tls {
+            host,
+            why: why.to_owned(),
+        },
+        ureq::Error::Io(e) => match tls_error(&e) {
+            Some(why) => NetError::Tls { host, why },
+            None => NetError::Cut {
+                host,
+                why: e.to_string(),
+            },
+        },
+        ureq::Error::Decompress(what, e) => match interruption_within(&e) {
+            Some(own) => own,
+            None => NetError::Protocol {
+                host,
+                why: format!("{what}: {e}"),
+            },
+        },
+        ureq::Error::BadUri(_) | ureq::Error::Http(_) => {
+            NetError::BadRequest(format!("The request to {host} can't be sent."))
+        }
+        e => NetError::Protocol {
+            host,
+            why: e.to_string(),
+        },
+    }
+}
+
+fn tls_error(e: &std::io::Error) -> Option<String> {
+    let inner = e.get_ref()?;
+    inner
+        .downcast_ref::<rustls::Error>()
+        .map(ToString::to_string)
+}
+
+/// What ended the connection, where a decompressor has wrapped it.
+fn interruption_within(e: &std::io::Error) -> Option<NetError> {
+    let mut at: Option<&(dyn std::error::Error + 'static)> = e.get_ref().map(|e| e as _);
+    while let Some(error) = at {
+        if let Some(ureq::Error::Other(own)) = error.downcast_ref::<ureq::Error>() {
+            return match own.downcast_ref::<NetError>()? {
+                NetError::Cancelled => Some(NetError::Cancelled),
+                NetError::OutOfTime => Some(NetError::OutOfTime),
+                NetError::Silent { host, what, secs } => Some(NetError::Silent {
+                    host: host.clone(),
+                    what,
+                    secs: *secs,
+                }),
+                _ => None,
+            };
+        }
+        at = error.source();
+    }
+    None
+}

@@ -1,0 +1,110 @@
+//! What goes wrong on the way.
+
+use std::net::IpAddr;
+use thiserror::Error;
+
+/// Why a request has no answer, or not a whole one. No text of it holds a header or a body, so
+/// no credential either; addresses are shown without user, password, query and fragment.
+#[derive(Debug, Error)]
+pub enum NetError {
+    /// The call was cancelled.
+    #[error("the request was cancelled")]
+    Cancelled,
+    /// The call's own time limit has passed.
+    #[error("the call's time limit was reached")]
+    OutOfTime,
+    /// The address may not be reached.
+    #[error("{host} is {address}, which is {why}")]
+    NotPublic {
+        /// As it stands in the address of the request.
+        host: String,
+        /// What it resolves to.
+        address: IpAddr,
+        /// For example `private`.
+        why: &'static str,
+    },
+    /// There is no such name.
+    #[error("the name {0} does not exist")]
+    NoSuchName(String),
+    /// The name could not be resolved.
+    #[error("the name {host} could not be resolved: {why}")]
+    Names {
+        /// The name.
+        host: String,
+        /// What the name servers said.
+        why: String,
+    },
+    /// No connection came about.
+    #[error("no connection to {host}: {why}")]
+    Connect {
+        /// Name and port.
+        host: String,
+        /// What the system says.
+        why: String,
+    },
+    /// The proxy did not do its part.
+    #[error("the proxy {proxy}: {why}")]
+    Proxy {
+        /// Host and port.
+        proxy: String,
+        /// What it says.
+        why: String,
+    },
+    /// The peer was silent for too long.
+    #[error("{host} {what} for {secs} s")]
+    Silent {
+        /// Host.
+        host: String,
+        /// What did not come.
+        what: &'static str,
+        /// The limit.
+        secs: u64,
+    },
+    /// The peer could not prove who it is, or no cipher is common.
+    #[error("no secure connection to {host}: {why}")]
+    Tls {
+        /// Host.
+        host: String,
+        /// What the TLS library says.
+        why: String,
+    },
+    /// The answer ended before its end.
+    #[error("the answer of {host} was cut off: {why}")]
+    Cut {
+        /// Host.
+        host: String,
+        /// Where.
+        why: String,
+    },
+    /// The answer is no HTTP, or its content can't be decompressed.
+    #[error("the answer of {host} can't be understood: {why}")]
+    Protocol {
+        /// Host.
+        host: String,
+        /// Why not.
+        why: String,
+    },
+    /// The request can't be sent at all.
+    #[error("{0}")]
+    BadRequest(String),
+}
+
+impl NetError {
+    /// Whether the same request may well succeed a little later: what went wrong lies on the
+    /// way, not in the request.
+    pub fn is_passing(&self) -> bool {
+        matches!(
+            self,
+            NetError::Names { .. }
+                | NetError::Connect { .. }
+                | NetError::Silent { .. }
+                | NetError::Cut { .. }
+                | NetError::Protocol { .. }
+        )
+    }
+
+    /// Whether the call itself has ended.
+    pub fn is_interruption(&self) -> bool {
+        matches!(self, NetError::Cancelled | NetError::OutOfTime)
+    }
+}

@@ -1,0 +1,23 @@
+//! The way to the network: names, addresses, proxies, connections, HTTP/1.1 over TLS.
+//!
+//! [`Client`] sends one request at a time and gives the answer as it comes. Who may be reached
+//! is decided where connections are made: a name is resolved once, the addresses are judged
+//! by [`Reach`], and the connection goes to the very address that was judged. Redirects are not
+//! followed here; every hop is a request of its own.
+//!
+//! Names are resolved by this process itself, from the system's `resolv.conf` and `hosts`: the
+//! executables are linked statically, and a static C library can't load the system's resolver
+//! modules. Nothing here knows the Gemini API or any tool.
+
+mod address;
+mod client;
+mod connect;
+mod error;
+mod names;
+mod proxy;
+mod reach;
+
+pub use address::{is_public, why_not_public};
+pub use client::{Body, Client, Limits, Method, Request, Response};
+pub use error::NetError;
+pub use reach::{HostRule, Reach};

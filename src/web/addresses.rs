@@ -1,0 +1,178 @@
+//! Addresses in a text.
+
+use crate::net::is_public;
+use linkify::{LinkFinder, LinkKind};
+use std::net::IpAddr;
+use url::{Host, Url};
+
+/// What a text holds.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// Addresses that can be asked, each once, in order.
+    pub(crate) usable: Vec<Url>,
+    /// What looks like an address and can't be asked, with the reason.
+    pub(crate) unusable: Vec<(String, String)>,
+}
+
+/// Finds the addresses of a text. Their bounds are found as in mail programs, so that
+/// the full stop of a sentence or a bracket around is not part of it; what is within is read
+/// by the same parser that the request is made from.
+pub(crate) fn find(text: &str) -> Found {
+    let mut finder = LinkFinder::new();
+    finder.kinds(&[LinkKind::Url]);
+    let mut found = Found::default();
+    for link in finder.links(text) {
+        match usable(link.as_str()) {
+            Ok(url) => {
+                if !found.usable.contains(&url) {
+                    found.usable.push(url);
+                }
+            }
+            Err(why) => found.unusable.push((shown(link.as_str()), why)),
+        }
+    }
+    found
+}
+
+/// An address as messages show it: without user and password, and not too long.
+fn shown(text: &str) -> String {
+    let without = match (text.find("://"), text.rfind('@')) {
+        (Some(start), Some(at)) if at > start => format!("{}…{}", &text[..start + 3], &text[at..]),
+        _ => text.to_owned(),
+    };
+    without.chars().take(200).collect()
+}
+
+/// Reads one address.
+pub(crate) fn usable(text: &str) -> Result<Url, String> {
+    let mut url = Url::parse(text).map_err(|e| e.to_string())?;
+    check(&url)?;
+    url.set_fragment(None);
+    Ok(url)
+}
+
+/// Whether an address may be asked, as far as that can be known without asking.
+pub(crate) fn check(url: &Url) -> Result<(), String> {
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(format!("{} is not http or https", url.scheme()));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("it holds a user or a password".to_owned());
+    }
+    match url.host_str() {
+        None | Some("") => Err("it names no host".to_owned()),
+        Some(_) => Ok(()),
+    }
+}
+
+/// Whether only this machine or its network can know the host: a private address, or a name
+/// that no public name server knows.
+pub(crate) fn is_local(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(v4)) => !is_public(IpAddr::V4(v4)),
+        Some(Host::Ipv6(v6)) => !is_public(IpAddr::V6(v6)),
+        Some(Host::Domain(name)) => {
+            let name = name.trim_end_matches('.');
+            let end = name.rsplit('.').next().unwrap_or(name);
+            !name.contains('.')
+                || matches!(end, "localhost" | "local" | "internal" | "lan" | "test")
+                || name.ends_with(".home.arpa")
+        }
+        None => true,
+    }
+}
+
+/// The file itself for the page of GitHub that shows it.
+pub(crate) fn raw_of_blob(url: &Url) -> Option<Url> {
+    if !matches!(url.host_str(), Some("github.com" | "www.github.com")) {
+        return None;
+    }
+    let parts: Vec<&str> = url.path_segments()?.collect();
+    let [owner, repository, "blob", rest @ ..] = parts.as_slice() else {
+        return None;
+    };
+    if rest.len() < 2 {
+        return None;
+    }
+    let path = rest.join("/");
+    Url::parse(&format!(
+        "https://raw.githubusercontent.com/{owner}/{repository}/{path}"
+    ))
+    .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{find, is_local, raw_of_blob};
+    use url::Url;
+
+    #[test]
+    fn addresses_are_found_without_what_is_around_them() {
+        let text = "Compare https://a.example/x_(y), (see http://b.example/?q=1&r=2) and \
+            <HTTPS://C.example/Path#part>. Also \"http://d.example\"; https://a.example/x_(y)! \
+            ünï https://e.example/ü.";
+        let found = find(text);
+        let usable: Vec<&str> = found.usable.iter().map(Url::as_str).collect();
+        assert_eq!(
+            usable,
+            [
+                "https://a.example/x_(y)",
+                "http://b.example/?q=1&r=2",
+                "https://c.example/Path",
+                "http://d.example/",
+                "https://e.example/%C3%BC",
+            ]
+        );
+        assert_eq!(found.unusable, []);
+    }
+
+    #[test]
+    fn what_can_not_be_asked_is_told_with_the_reason() {
+        let found =
+            find("ftp://a.example/x http://me:secret@b.example/ http://[::1 http://a:99999/");
+        let told: Vec<String> = found
+            .unusable
+            .iter()
+            .map(|(a, why)| format!("{a}: {why}"))
+            .collect();
+        assert!(found.usable.is_empty(), "{found:?}");
+        assert!(
+            told.iter().any(|t| t.contains("ftp is not http")),
+            "{told:?}"
+        );
+        assert!(
+            told.iter().any(|t| t.contains("a user or a password")),
+            "{told:?}"
+        );
+        assert!(told.iter().all(|t| !t.contains("secret")), "{told:?}");
+    }
+
+    #[test]
+    fn local_hosts_are_known_without_asking() {
+        for (url, local) in [
+            ("http://127.0.0.1/", true),
+            ("http://0x7f.1/", true),
+            ("http://[::1]/", true),
+            ("http://localhost./", true),
+            ("http://intranet/", true),
+            ("http://printer.local/", true),
+            ("http://metadata.google.internal/", true),
+            ("https://example.com/", false),
+            ("http://8.8.8.8/", false),
+        ] {
+            assert_eq!(is_local(&Url::parse(url).expect(url)), local, "{url}");
+        }
+    }
+
+    #[test]
+    fn only_github_pages_that_show_a_file_become_the_file() {
+        let raw = |url: &str| raw_of_blob(&Url::parse(url).expect(url)).map(String::from);
+        assert_eq!(
+            raw("https://github.com/o/r/blob/main/a/b%20c.md?plain=1#L3").as_deref(),
+            Some("https://raw.githubusercontent.com/o/r/main/a/b%20c.md")
+        );
+        assert_eq!(raw("https://github.com/o/r/tree/main/a"), None);
+        assert_eq!(raw("https://github.com/o/r/blob/main"), None);
+        assert_eq!(raw("https://evil.example/github.com/o/r/blob/m/x"), None);
+    }
+}

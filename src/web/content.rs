@@ -1,0 +1,227 @@
+//! What came from an address, as text or as media.
+
+use super::fetch::Page;
+use super::html;
+use crate::process::isolated::{self, Bounds, Ended};
+use crate::tool::{Cancellation, ToolError};
+use crate::workspace::text::{Content as Kind, detect};
+use encoding_rs::Encoding;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// What taking a page or a document apart may cost.
+const BOUNDS: Bounds = Bounds {
+    memory_bytes: 384 * 1024 * 1024,
+    time: Duration::from_secs(20),
+    result_bytes: 32 * 1024 * 1024,
+};
+
+/// A page of at least this many bytes with less text than [`SHELL_TEXT_CHARS`] is the shell of
+/// a program.
+const SHELL_PAGE_BYTES: usize = 2_000;
+
+/// See [`SHELL_PAGE_BYTES`].
+const SHELL_TEXT_CHARS: usize = 200;
+
+/// What came from an address.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// Text: markdown for a page, else as it came.
+    Text(Text),
+    /// An image, for the model to look at.
+    Image {
+        /// For example `image/png`.
+        media_type: String,
+        /// The file.
+        bytes: Vec<u8>,
+    },
+}
+
+/// Text of a page.
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Text {
+    /// The page's title, where it has one.
+    pub(crate) title: Option<String>,
+    /// The text.
+    pub(crate) body: String,
+    /// What the reader should know about it.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Why there is no content.
+#[derive(Debug)]
+pub(crate) enum Unreadable {
+    /// It can't be used.
+    Because(String),
+    /// The call was interrupted.
+    Interrupted(ToolError),
+}
+
+/// Turns what came into text or media.
+pub(crate) fn read(page: &Page, cancel: &Cancellation) -> Result<Content, Unreadable> {
+    let media_type = effective_type(page);
+    let mut content = match &*media_type {
+        "text/html" | "application/xhtml+xml" => {
+            let text = decoded(page);
+            html_text(&text, page, cancel)?
+        }
+        "application/pdf" => pdf_text(page, cancel)?,
+        "image/svg+xml" => plain(page),
+        image if image.starts_with("image/") => {
+            if page.cut.is_some() {
+                return Err(because(format!("the image is too large ({media_type})")));
+            }
+            return Ok(Content::Image {
+                media_type,
+                bytes: page.bytes.clone(),
+            });
+        }
+        _ if is_text(&media_type, &page.bytes) => plain(page),
+        _ => {
+            let size = page.bytes.len();
+            return Err(because(format!(
+                "the content is {media_type} ({size} bytes), which is no text"
+            )));
+        }
+    };
+    if let Some(why) = &page.cut {
+        content
+            .notes
+            .insert(0, format!("The page is not whole: {why}."));
+    }
+    Ok(Content::Text(content))
+}
+
+fn because(why: impl Into<String>) -> Unreadable {
+    Unreadable::Because(why.into())
+}
+
+/// The type that the server names, unless it names none or any.
+fn effective_type(page: &Page) -> String {
+    let named = page.media_type.as_str();
+    if !matches!(
+        named,
+        "" | "application/octet-stream" | "binary/octet-stream"
+    ) {
+        return named.to_owned();
+    }
+    if let Some(kind) = infer::get(&page.bytes) {
+        return kind.mime_type().to_owned();
+    }
+    let start = String::from_utf8_lossy(&page.bytes[..page.bytes.len().min(512)]).to_lowercase();
+    let start = start.trim_start_matches(['\u{feff}', ' ', '\n', '\r', '\t']);
+    if start.starts_with("<!doctype html") || start.starts_with("<html") {
+        "text/html".to_owned()
+    } else {
+        "text/plain".to_owned()
+    }
+}
+
+fn is_text(media_type: &str, bytes: &[u8]) -> bool {
+    let is_named = media_type.starts_with("text/")
+        || media_type.ends_with("+json")
+        || media_type.ends_with("+xml")
+        || media_type.ends_with("/json")
+        || media_type.ends_with("/xml")
+        || media_type.ends_with("+yaml")
+        || matches!(
+            media_type,
+            "application/javascript"
+                | "application/yaml"
+                | "application/x-yaml"
+                | "application/toml"
+                | "application/x-ndjson"
+                | "application/sql"
+                | "application/x-sh"
+                | "application/graphql"
+        );
+    is_named || matches!(detect(bytes, true), Kind::Text(_))
+}
+
+fn plain(page: &Page) -> Text {
+    Text {
+        body: decoded(page),
+        ..Text::default()
+    }
+}
+
+/// The bytes as text: by the mark at the front, the server's word, the page's own word, or by
+/// what they look like.
+fn decoded(page: &Page) -> String {
+    let bytes = &page.bytes;
+    if let Some((encoding, _)) = Encoding::for_bom(bytes) {
+        return encoding.decode(bytes).0.into_owned();
+    }
+    let named = page
+        .charset
+        .as_deref()
+        .and_then(|name| Encoding::for_label(name.as_bytes()))
+        .or_else(|| Encoding::for_label(html::charset(bytes)?.as_bytes()));
+    if let Some(encoding) = named {
+        return encoding.decode_without_bom_handling(bytes).0.into_owned();
+    }
+    // A limit may have cut the last character in half.
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(e) if bytes.len() - e.valid_up_to() < 4 && page.cut.is_some() => {
+            String::from_utf8_lossy(&bytes[..e.valid_up_to()]).into_owned()
+        }
+        Err(_) => match detect(bytes, page.cut.is_none()) {
+            Kind::Text(encoding) => encoding.decode(bytes).into_owned(),
+            Kind::Binary => String::from_utf8_lossy(bytes).into_owned(),
+        },
+    }
+}
+
+fn html_text(source: &str, page: &Page, cancel: &Cancellation) -> Result<Text, Unreadable> {
+    let work = || serde_json::to_vec(&html::to_markdown(source, &page.url)).unwrap_or_default();
+    let mut text = match isolated::run(BOUNDS, cancel, work) {
+        Ok(bytes) => serde_json::from_slice(&bytes)
+            .map_err(|e| because(format!("the page could not be read: {e}")))?,
+        Err(Ended::Interrupted(e)) => return Err(Unreadable::Interrupted(e)),
+        // Odd pages still have their text.
+        Err(_) => Text {
+            title: None,
+            body: html::bare_text(source),
+            notes: vec!["The page is too odd to be taken apart: this is its bare text.".to_owned()],
+        },
+    };
+    let is_shell = source.len() >= SHELL_PAGE_BYTES && text.body.chars().count() < SHELL_TEXT_CHARS;
+    if is_shell && source.contains("<script") {
+        text.notes.push(
+            "The page has almost no text of its own; scripts, which are not run here, make the rest."
+                .to_owned(),
+        );
+    }
+    Ok(text)
+}
+
+fn pdf_text(page: &Page, cancel: &Cancellation) -> Result<Text, Unreadable> {
+    if page.cut.is_some() {
+        return Err(because(format!(
+            "the PDF document is too large; only {} bytes of one are read",
+            page.bytes.len()
+        )));
+    }
+    let work = || {
+        pdf_extract::extract_text_from_mem(&page.bytes)
+            .unwrap_or_default()
+            .into_bytes()
+    };
+    match isolated::run(BOUNDS, cancel, work) {
+        Ok(bytes) => {
+            let text = html::tidy(&String::from_utf8_lossy(&bytes));
+            if text.is_empty() {
+                return Err(because(
+                    "the PDF document has no text that could be read (it may be scanned, encrypted or damaged)",
+                ));
+            }
+            Ok(Text {
+                body: text,
+                ..Text::default()
+            })
+        }
+        Err(Ended::Interrupted(e)) => Err(Unreadable::Interrupted(e)),
+        Err(_) => Err(because("the PDF document could not be read")),
+    }
+}
