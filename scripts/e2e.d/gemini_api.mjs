@@ -108,7 +108,7 @@ export async function startGeminiApi(script, { port = 0, controls = false } = {}
 /** What is kept of a request; `status`, `fault`, `answeredAt` and `closedEarly` say how it was answered. */
 function entryOf(request, { transport = null, method = null, model = null, kind, verb, path, text }, { at, body }) {
   const entry = { at, answeredAt: null, closedEarly: null, status: null, fault: null, connection: request.socket.number };
-  return Object.assign(entry, { verb, path, transport, method, model, kind, headers: request.headers, body: body ?? text });
+  return Object.assign(entry, { verb, path, transport, method, model, kind, headers: request.headers, body: body === undefined ? text : body });
 }
 
 function parsed(text) {

@@ -25,9 +25,11 @@ export async function send(response, reply, route) {
     return;
   }
   const { type, pieces } = bodyOf(reply, route);
-  response.writeHead(reply.status ?? 200, { ...(type && { 'content-type': type }), ...reply.headers });
-  if (how === 'end' && !reply.pace && pieces.length <= 1) {
-    response.end(pieces[0]); // with its length, as the API does for what is no stream
+  const isWhole = how === 'end' && !reply.pace && !streams(route, reply);
+  const length = isWhole && { 'content-length': pieces[0].length };
+  response.writeHead(reply.status ?? 200, { ...(type && { 'content-type': type }), ...length, ...reply.headers });
+  if (isWhole) {
+    response.end(pieces[0]);
     return;
   }
   response.flushHeaders();
@@ -62,18 +64,22 @@ async function write(response, piece, pace) {
   }
 }
 
+function streams({ method }, { text, body, documents }) {
+  return method === 'streamGenerateContent' && text === undefined && body === undefined && documents !== undefined;
+}
+
 function bodyOf(reply, route) {
   if (reply.text !== undefined) return { pieces: [Buffer.from(reply.text)] };
   const isJson = reply.body !== undefined || !reply.documents;
   if (isJson) return { type: reply.body === undefined ? undefined : JSON_TYPE, pieces: [jsonBytes(reply.body)] };
-  const { transport, method, alt } = route;
-  const streams = method === 'streamGenerateContent';
-  const documents = streams ? reply.documents : [merged(reply.documents)];
+  const { transport, alt } = route;
+  const isStream = streams(route, reply);
+  const documents = isStream ? reply.documents : [merged(reply.documents)];
   const texts = documents.map((document) => textOf(document, transport));
-  if (streams && alt === 'sse') return { type: 'text/event-stream', pieces: events(documents, texts, reply.sse) };
+  if (isStream && alt === 'sse') return { type: 'text/event-stream', pieces: events(documents, texts, reply.sse) };
   // Without alt=sse the stream is one JSON list, which arrives element by element.
   const list = texts.map((text, index) => `${index === 0 ? '[' : ',\n'}${text}${index === texts.length - 1 ? ']' : ''}`);
-  return { type: JSON_TYPE, pieces: (streams ? list : texts).map((text) => Buffer.from(text)) };
+  return { type: JSON_TYPE, pieces: (isStream ? list : texts).map((text) => Buffer.from(text)) };
 }
 
 const JSON_TYPE = 'application/json; charset=UTF-8';
