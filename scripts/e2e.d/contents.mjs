@@ -5,7 +5,8 @@ import { apiError } from './errors.mjs';
 import { callsIn, declarationsOf, declaredName, responsesIn } from './records.mjs';
 
 const CLOSING = 'Done.';
-const CANDIDATE_KEYS = ['finishReason', 'finishMessage', 'safetyRatings', 'groundingMetadata', 'urlContextMetadata', 'citationMetadata'];
+const ENDING_KEYS = ['finishReason', 'finishMessage', 'safetyRatings'];
+const CANDIDATE_KEYS = [...ENDING_KEYS, 'groundingMetadata', 'urlContextMetadata', 'citationMetadata'];
 
 /**
  * `{documents}`, or `{status, body, headers}`, of an entry of a script. An entry says what it answers by one of: `chunks`
@@ -17,14 +18,18 @@ export function contentOf(entry, context) {
   if (entry.chunks) return { documents: entry.chunks, sse, headers };
   if ('body' in entry || entry.status) {
     const { status = 200, body } = entry;
-    return body === undefined && status >= 400 ? apiError(status, `Played error ${status}.`, undefined, headers) : { status, body, headers };
+    if (body === undefined && status >= 400) return apiError(status, `Played error ${status}.`, [], headers);
+    return { status, body, headers };
   }
-  const parts = entry.parts ?? (entry.calls ? callParts(entry.calls, turnOf(context), context) : [{ text: entry.text ?? CLOSING }]);
-  const documents = documentsOf(parts, context);
+  const documents = documentsOf(partsOf(entry, context), context);
   const last = documents.at(-1);
   for (const key of CANDIDATE_KEYS) if (key in entry) last.candidates[0][key] = entry[key];
   if (entry.usageMetadata) last.usageMetadata = entry.usageMetadata;
   return { documents, sse, headers };
+}
+
+function partsOf({ parts, calls, text = CLOSING }, context) {
+  return parts ?? (calls ? callParts(calls, turnOf(context), context) : [{ text }]);
 }
 
 /** One document for each part, the last of them with the reason to end. */

@@ -7,6 +7,7 @@ import { Verbatim } from './wire.mjs';
 
 const MIB = 1024 * 1024;
 const NOWHERE = '/elsewhere';
+const OVERLOADED = 'The model is overloaded. Please try again later.';
 
 /**
  * Each takes the fault and the content it happens to, and gives a reply as wire.mjs sends it. `use` says what becomes of
@@ -15,27 +16,27 @@ const NOWHERE = '/elsewhere';
  */
 const FAULTS = {
   429: { use: 'none', reply: tooManyRequests },
-  500: { use: 'none', reply: () => apiError(500, 'An internal error has occurred. Please retry or report in https://developers.generativeai.google/guide/troubleshooting') },
-  503: { use: 'none', reply: ({ retryAfter }) => apiError(503, 'The model is overloaded. Please try again later.', undefined, waiting({ retryAfter })) },
-  html: { use: 'none', reply: ({ status = 502 }) => ({ status, headers: { 'content-type': 'text/html; charset=UTF-8' }, text: htmlOf(status) }) },
+  500: { use: 'none', reply: () => apiError(500, 'An internal error has occurred. Please retry.') },
+  503: { use: 'none', reply: (fault) => apiError(503, OVERLOADED, [], waiting(fault)) },
+  html: { use: 'none', reply: html },
   redirect: { use: 'none', reply: redirect },
 
-  cut: { use: 'look', reply: (fault, content) => ({ ...content, ending: { how: fault.reset ? 'reset' : 'cut', at: placeOf(fault, content) } }) },
-  half: { use: 'look', reply: (fault, content) => ({ ...content, ending: { how: 'half', at: placeOf(fault, content) } }) },
-  silence: { use: 'look', reply: (fault, content) => ({ ...content, ending: { how: 'silence', at: fault.afterChunks ?? 0 } }) },
+  cut: { use: 'look', reply: (fault, content) => endingIn(content, fault.reset ? 'reset' : 'cut', placeOf(fault, content)) },
+  half: { use: 'look', reply: (fault, content) => endingIn(content, 'half', placeOf(fault, content)) },
+  silence: { use: 'look', reply: ({ afterChunks = 0 }, content) => endingIn(content, 'silence', afterChunks) },
   'no-headers': { use: 'none', reply: () => ({ ending: { how: 'nothing' } }) },
   'hang-up': { use: 'none', reply: () => ({ ending: { how: 'hang-up' } }) },
 
   'wrong-json': { use: 'look', reply: wrongJson },
   'error-in-stream': { use: 'look', reply: errorInStream },
   slow: { use: 'take', reply: ({ bytes = 16, everyMs = 20 }, content) => ({ ...content, pace: { bytes, everyMs } }) },
-  sse: { use: 'take', reply: ({ eol, comments, bom, split, fields, noSpace }, content) => ({ ...content, sse: { eol, comments, bom, split, fields, noSpace } }) },
-  huge: { use: 'none', reply: ({ mib = 8 }, _, context) => ({ documents: documentsOf([{ text: 'x'.repeat(mib * MIB) }], context) }) },
+  sse: { use: 'take', reply: (fault, content) => ({ ...content, sse: fault }) },
+  huge: { use: 'none', reply: huge },
 
   empty: { use: 'none', reply: empty },
-  blocked: { use: 'none', reply: ({ reason = 'SAFETY' }, _, context) => ({ documents: [{ promptFeedback: { blockReason: reason, safetyRatings: RATINGS }, ...counted(context) }] }) },
-  SAFETY: { use: 'none', reply: (_, __, context) => ({ documents: [{ ...ended('SAFETY', { safetyRatings: RATINGS }), promptFeedback: { blockReason: 'SAFETY', safetyRatings: RATINGS }, ...counted(context) }] }) },
-  MALFORMED_FUNCTION_CALL: { use: 'none', reply: (fault, content, context) => stopped(fault, content, context, { content: {}, finishMessage: 'Malformed function call: print(default_api.read_file(absolute_path=' }) },
+  blocked: { use: 'none', reply: ({ reason }, _, context) => ({ documents: [{ ...blocked(reason), ...counted(context) }] }) },
+  SAFETY: { use: 'none', reply: unsafe },
+  MALFORMED_FUNCTION_CALL: { use: 'none', reply: malformed },
   MAX_TOKENS: { use: 'none', reply: stopped },
   RECITATION: { use: 'none', reply: stopped },
 };
@@ -62,17 +63,24 @@ function placeOf({ afterChunks }, { documents }) {
   return Math.min(afterChunks ?? last, last);
 }
 
-function tooManyRequests({ retryDelay, perDay, quotaId, message, ...fault }, _, { model }) {
+function endingIn(content, how, at) {
+  return { ...content, ending: { how, at } };
+}
+
+function tooManyRequests({ retryDelay, perDay, quotaId = perDay && PER_DAY, message, ...fault }, _, { model }) {
   const details = [];
-  const id = quotaId ?? (perDay ? 'GenerateRequestsPerDayPerProjectPerModel-FreeTier' : undefined);
-  if (id) {
-    const violation = { quotaMetric: 'generativelanguage.googleapis.com/generate_content_free_tier_requests', quotaId: id, quotaDimensions: { location: 'global', model }, quotaValue: '100' };
+  if (quotaId) {
+    const quotaMetric = 'generativelanguage.googleapis.com/generate_content_free_tier_requests';
+    const violation = { quotaMetric, quotaId, quotaDimensions: { location: 'global', model }, quotaValue: '100' };
     details.push({ '@type': 'type.googleapis.com/google.rpc.QuotaFailure', violations: [violation] });
   }
   if (retryDelay) details.push({ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay });
-  const exceeded = 'You exceeded your current quota, please check your plan and billing details. For more information on this error, head to: https://ai.google.dev/gemini-api/docs/rate-limits.';
-  return apiError(429, message ?? (id ? exceeded : 'Resource has been exhausted (e.g. check quota).'), details, waiting(fault));
+  return apiError(429, message ?? (quotaId ? EXCEEDED : EXHAUSTED), details, waiting(fault));
 }
+
+const PER_DAY = 'GenerateRequestsPerDayPerProjectPerModel-FreeTier';
+const EXCEEDED = 'You exceeded your current quota, please check your plan and billing details.';
+const EXHAUSTED = 'Resource has been exhausted (e.g. check quota).';
 
 /** `retryAfter` is written as seconds, `retryAfterDate` as the date that lies so many seconds ahead. */
 function waiting({ retryAfter, retryAfterDate }) {
@@ -85,20 +93,31 @@ function redirect({ status = 302, location }, _, { origin }) {
   return { status, headers: { location: location ?? `${origin.replace('127.0.0.1', 'localhost')}${NOWHERE}` }, text: '' };
 }
 
-function htmlOf(status) {
-  return `<!DOCTYPE html>\n<html lang=en>\n<title>Error ${status} (Server Error)!!1</title>\n<p><b>${status}.</b> <ins>That’s an error.</ins>\n<p>The server encountered a temporary error and could not complete your request.\n</html>\n`;
+function html({ status = 502 }) {
+  const lines = [
+    '<!DOCTYPE html>',
+    '<html lang=en>',
+    `<title>Error ${status} (Server Error)!!1</title>`,
+    `<p><b>${status}.</b> <ins>That’s an error.</ins>`,
+    '<p>The server encountered a temporary error and could not complete your request.',
+    '',
+  ];
+  return { status, headers: { 'content-type': 'text/html; charset=UTF-8' }, text: lines.join('\n') };
 }
 
-function wrongJson(fault, content) {
+const UNFINISHED_JSON = '{"candidates":[{"content":{"role":"model","parts":[{"text":"half a';
+
+function wrongJson({ json = UNFINISHED_JSON, ...fault }, content) {
   const documents = (content.documents ?? []).slice(0, placeOf(fault, content));
-  return { ...content, body: undefined, documents: [...documents, new Verbatim(fault.json ?? '{"candidates":[{"content":{"role":"model","parts":[{"text":"half a')] };
+  return { ...content, body: undefined, documents: [...documents, new Verbatim(json)] };
 }
 
 /** `bare` puts the error between the events, as a document of its own. */
-function errorInStream({ afterChunks = 1, status = 503, message = 'The service is currently unavailable.', bare = false }, content) {
+function errorInStream({ afterChunks = 1, status = 503, bare = false, ...fault }, content) {
   const documents = (content.documents ?? []).slice(0, afterChunks).map(unfinished);
-  const { body } = apiError(status, message);
-  return { ...content, documents: [...documents, bare ? new Verbatim(JSON.stringify(body), { bare }) : body] };
+  const { body } = apiError(status, fault.message ?? 'The service is currently unavailable.');
+  const error = bare ? new Verbatim(JSON.stringify(body), { bare }) : body;
+  return { ...content, body: undefined, documents: [...documents, error] };
 }
 
 function unfinished(document) {
@@ -106,7 +125,19 @@ function unfinished(document) {
   return { ...document, candidates: candidates.map(({ finishReason, ...candidate }) => candidate) };
 }
 
+function huge({ mib = 8 }, _, context) {
+  return { documents: documentsOf([{ text: 'x'.repeat(mib * MIB) }], context) };
+}
+
 const RATINGS = [{ category: 'HARM_CATEGORY_DANGEROUS_CONTENT', probability: 'HIGH', blocked: true }];
+
+function blocked(blockReason = 'SAFETY') {
+  return { promptFeedback: { blockReason, safetyRatings: RATINGS } };
+}
+
+function unsafe(_, __, context) {
+  return { documents: [{ ...ended('SAFETY', { safetyRatings: RATINGS }), ...blocked(), ...counted(context) }] };
+}
 
 function counted({ model }) {
   return { usageMetadata: { promptTokenCount: 1000, totalTokenCount: 1000 }, modelVersion: model, responseId: 'played' };
@@ -132,10 +163,17 @@ function empty({ what = 'list' }, _, context) {
   return { documents: [{ ...EMPTY[what], ...counted(context) }] };
 }
 
-/** The answer ends for the reason that the fault is named after: behind its own content, or behind some words. */
-function stopped({ fault }, content, context, otherwise) {
+/** The answer ends for the reason that the fault is named after, behind its own content or behind some words. */
+function stopped({ fault }, content, context) {
   const own = content.documents.length > 0;
-  const documents = own ? content.documents : otherwise ? [{ ...ended(fault, otherwise), ...counted(context) }] : documentsOf([{ text: 'This answer ends before' }], context);
-  Object.assign(documents.at(-1).candidates[0], { finishReason: fault });
-  return { ...content, documents };
+  const documents = own ? [...content.documents] : documentsOf([{ text: 'This answer ends before' }], context);
+  const last = documents.pop();
+  const candidate = { ...last.candidates?.[0], finishReason: fault };
+  return { ...content, documents: [...documents, { ...last, candidates: [candidate] }] };
+}
+
+function malformed(fault, content, context) {
+  if (content.documents.length > 0) return stopped(fault, content, context);
+  const finishMessage = 'Malformed function call: print(default_api.read_file(absolute_path=';
+  return { documents: [{ ...ended(fault.fault, { content: {}, finishMessage }), ...counted(context) }] };
 }

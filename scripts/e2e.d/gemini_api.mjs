@@ -49,7 +49,8 @@ export async function startGeminiApi(script, { port = 0, controls = false } = {}
 
     const route = { ...routeOf(url.pathname), alt: url.searchParams.get('alt') };
     const { body, isJson } = parsed(text);
-    const about = { ...route, verb: request.method, path: request.url, text, request: requestIn(route.transport, body), origin: origin() };
+    const about = { ...route, verb: request.method, path: request.url, text, origin: origin() };
+    about.request = requestIn(route.transport, body);
     about.model ??= body?.model; // Code Assist names it in the body
     about.kind = kindOf(about);
     const entry = entryOf(request, about, { at, body });
@@ -59,7 +60,8 @@ export async function startGeminiApi(script, { port = 0, controls = false } = {}
     });
 
     const reply = replyTo(about, { url, headers: request.headers, isJson });
-    Object.assign(entry, { status: ['nothing', 'hang-up'].includes(reply.ending?.how) ? null : (reply.status ?? 200), fault: reply.fault ?? null });
+    const hasHead = !['nothing', 'hang-up'].includes(reply.ending?.how);
+    Object.assign(entry, { status: hasHead ? (reply.status ?? 200) : null, fault: reply.fault ?? null });
     await send(response, reply, route);
     entry.answeredAt = performance.now();
   }
@@ -79,7 +81,9 @@ export async function startGeminiApi(script, { port = 0, controls = false } = {}
   async function control(verb, path, text, response) {
     const { body, isJson } = parsed(text);
     if (verb === 'GET' && path === '/_requests') return send(response, { body: recorded }, {});
-    if (verb !== 'PUT' || path !== '/_script') return send(response, apiError(404, 'There are PUT /_script and GET /_requests.'), {});
+    if (verb !== 'PUT' || path !== '/_script') {
+      return send(response, apiError(404, 'There are PUT /_script and GET /_requests.'), {});
+    }
     try {
       if (!isJson) throw new Error('not JSON');
       play(body);
@@ -106,9 +110,10 @@ export async function startGeminiApi(script, { port = 0, controls = false } = {}
 }
 
 /** What is kept of a request; `status`, `fault`, `answeredAt` and `closedEarly` say how it was answered. */
-function entryOf(request, { transport = null, method = null, model = null, kind, verb, path, text }, { at, body }) {
-  const entry = { at, answeredAt: null, closedEarly: null, status: null, fault: null, connection: request.socket.number };
-  return Object.assign(entry, { verb, path, transport, method, model, kind, headers: request.headers, body: body === undefined ? text : body });
+function entryOf(request, { transport = null, method = null, model = null, kind, verb, path, text }, { at, body = text }) {
+  const answered = { answeredAt: null, closedEarly: null, status: null, fault: null };
+  const connection = request.socket.number;
+  return { at, ...answered, connection, verb, path, transport, method, model, kind, headers: request.headers, body };
 }
 
 function parsed(text) {

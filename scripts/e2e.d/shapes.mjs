@@ -12,8 +12,8 @@ export function shapeOf({ verb, path, headers, body }, place) {
 }
 
 function headersOf(headers) {
-  const kept = Object.entries(headers).filter(([name]) => !LEFT_OUT.includes(name));
-  return Object.fromEntries(kept.sort(([one], [other]) => (one < other ? -1 : 1)).map(([name, value]) => [name, headerOf(name, value)]));
+  const kept = Object.keys(headers).filter((name) => !LEFT_OUT.includes(name));
+  return Object.fromEntries(kept.sort().map((name) => [name, headerOf(name, headers[name])]));
 }
 
 function headerOf(name, value) {
@@ -36,6 +36,7 @@ function shortened(value, place, key = '') {
   }
   if (typeof value !== 'string') return value;
   if (MADE_ANEW.includes(key)) return '<id>';
-  if (key === 'description' || value.length > LONGEST_CHARS || value.includes('\n') || value.includes(place)) return '<text>';
+  const isLong = value.length > LONGEST_CHARS || value.includes('\n');
+  if (key === 'description' || isLong || value.includes(place)) return '<text>';
   return value.replaceAll(UUID, '<id>').replaceAll(SERIAL, '<id>');
 }

@@ -1,9 +1,11 @@
 // Owns the claims about the stand-in itself, checked without any client but node's own. Run by: node --test.
 
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import http from 'node:http';
 import { after, before, beforeEach, test } from 'node:test';
 
+import { FAULT_NAMES } from './faults.mjs';
 import { startGeminiApi } from './gemini_api.mjs';
 
 const KEY = { 'x-goog-api-key': 'stand-in' };
@@ -195,4 +197,18 @@ test('a_script_can_be_replaced_over_http', async () => {
   assert.deepEqual(requests.map((entry) => [entry.kind, entry.headers['x-goog-api-key']]), [['turn', 'stand-in']]);
   const refused = await ask('/_script', { verb: 'PUT', body: { faults: [{ fault: 'flood' }] } });
   assert.deepEqual([refused.status, /'flood' is none of/.test(refused.text)], [400, true]);
+});
+
+test('the_scripts_of_the_documentation_are_scripts', () => {
+  const text = fs.readFileSync(new URL('STAND_IN.md', import.meta.url), 'utf8');
+  const scripts = [...text.matchAll(/^```json\n([^]*?)^```$/gm)];
+  assert.ok(scripts.length > 0);
+  for (const [, script] of scripts) api.play(JSON.parse(script));
+});
+
+test('the_documentation_and_the_help_name_every_fault', () => {
+  const places = ['STAND_IN.md', 'stand_in.mjs'].map((name) => fs.readFileSync(new URL(name, import.meta.url), 'utf8'));
+  for (const text of places) assert.deepEqual(FAULT_NAMES.filter((name) => !text.includes(name)), []);
+  const played = new Set(Object.values(FAULTS).map(([{ fault }]) => fault));
+  assert.deepEqual(FAULT_NAMES.filter((name) => !played.has(name)), []);
 });

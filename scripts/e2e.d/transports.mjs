@@ -43,16 +43,15 @@ export function refusalOf({ transport, project }, headers, query) {
   if (wantsKey) {
     if (key === WRONG_KEY) return wrongKey(transport);
     if (key) return undefined;
-    return token ? apiError(403, 'Request had insufficient authentication scopes.', [reason(transport, 'ACCESS_TOKEN_SCOPE_INSUFFICIENT')]) : noKey();
+    return token ? tokenInPlaceOfKey(transport) : noKey();
   }
   if (token) return undefined;
   return key ? keyInPlaceOfToken(transport) : noToken(transport);
 }
 
 function noKey() {
-  const message =
-    "Method doesn't allow unregistered callers (callers without established identity). Please use API Key or other form of API consumer identity to call this API.";
-  return apiError(403, message);
+  const unknown = "Method doesn't allow unregistered callers (callers without established identity).";
+  return apiError(403, `${unknown} Please use API Key or other form of API consumer identity to call this API.`);
 }
 
 function wrongKey(transport) {
@@ -61,18 +60,29 @@ function wrongKey(transport) {
   return apiError(400, message, [reason(transport, 'API_KEY_INVALID'), localized]);
 }
 
-const EXPECTED = 'Expected OAuth 2 access token, login cookie or other valid authentication credential. See https://developers.google.com/identity/sign-in/web/devconsole-project.';
+function tokenInPlaceOfKey(transport) {
+  const details = [reason(transport, 'ACCESS_TOKEN_SCOPE_INSUFFICIENT')];
+  return apiError(403, 'Request had insufficient authentication scopes.', details);
+}
+
+const EXPECTED =
+  'Expected OAuth 2 access token, login cookie or other valid authentication credential. ' +
+  'See https://developers.google.com/identity/sign-in/web/devconsole-project.';
 
 function noToken(transport) {
-  return apiError(401, `Request is missing required authentication credential. ${EXPECTED}`, [reason(transport, 'CREDENTIALS_MISSING')]);
+  const message = `Request is missing required authentication credential. ${EXPECTED}`;
+  return apiError(401, message, [reason(transport, 'CREDENTIALS_MISSING')]);
 }
 
 function expiredToken(transport) {
-  return apiError(401, `Request had invalid authentication credentials. ${EXPECTED}`, [reason(transport, 'ACCESS_TOKEN_EXPIRED')]);
+  const message = `Request had invalid authentication credentials. ${EXPECTED}`;
+  return apiError(401, message, [reason(transport, 'ACCESS_TOKEN_EXPIRED')]);
 }
 
 function keyInPlaceOfToken(transport) {
-  const message = 'API keys are not supported by this API. Expected OAuth2 access token or other authentication credentials that assert a principal. See https://cloud.google.com/docs/authentication';
+  const message =
+    'API keys are not supported by this API. Expected OAuth2 access token or other authentication credentials that assert a ' +
+    'principal. See https://cloud.google.com/docs/authentication';
   return apiError(401, message, [reason(transport, 'CREDENTIALS_MISSING')]);
 }
 

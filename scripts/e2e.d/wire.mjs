@@ -48,7 +48,8 @@ async function breakOff(response, piece, how) {
   }
   const { socket } = response;
   // The announced length is that of the whole piece, so that the chunk stays unfinished.
-  await new Promise((resolve) => socket.write(Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), half]), resolve));
+  const chunk = Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), half]);
+  await new Promise((resolve) => socket.write(chunk, resolve));
   if (how === 'reset') socket.resetAndDestroy();
   else socket.destroySoon();
 }
@@ -94,8 +95,9 @@ function textOf(document, transport) {
 }
 
 /** `{eol, comments, bom, split, fields, noSpace}`: everything that a reader of server-sent events has to bear. */
-function events(documents, texts, { eol = 'crlf', comments = false, bom = false, split = false, fields = false, noSpace = false } = {}) {
+function events(documents, texts, { eol = 'crlf', comments, bom, split, fields, noSpace } = {}) {
   const end = LINE_ENDS[eol];
+  if (!end) throw new Error(`eol: '${eol}' is none of ${Object.keys(LINE_ENDS).join(', ')}`);
   const name = noSpace ? 'data:' : 'data: ';
   return texts.map((text, index) => {
     const document = documents[index];
