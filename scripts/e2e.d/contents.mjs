@@ -118,7 +118,8 @@ export function defaultSearch(context) {
 
 /** An answer to a question with `urlContext`: every address in it has been read. */
 export function defaultFetch(context) {
-  const addresses = questionIn(context).match(/https?:\/\/[^\s"'<>)]+/g) ?? [];
+  const found = questionIn(context).match(/https?:\/\/[^\s"'<>)]+/g) ?? [];
+  const addresses = found.filter((address) => URL.canParse(address));
   const text = `Played content of ${addresses.join(' and ') || 'nothing'}.`;
   const groundingMetadata = {
     groundingChunks: addresses.map((address) => source(address, new URL(address).hostname)),
