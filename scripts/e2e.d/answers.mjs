@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 
-import { DISCOVERED } from './gemini_api.mjs';
+import { DISCOVERED } from './records.mjs';
 
 /** The text of a successful call; throws where the answer isn't exactly our document, passed on verbatim. */
 export function outputOf(answers, id) {

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 
-import { answersTo, conversation, declarationsOf, declaredName, DISCOVERED } from './gemini_api.mjs';
+import { answersTo, conversation, declarationsOf, declaredName, DISCOVERED } from './records.mjs';
 import { outputOf } from './answers.mjs';
 import { ending } from './child.mjs';
 import { shellWord, writeFile } from './playground.mjs';

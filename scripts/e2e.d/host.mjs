@@ -5,6 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 
 import { ending, run, RUN_DIRECTORY } from './child.mjs';
+import { API_KEY } from './ways_in.mjs';
 
 const INSTALL_LIMIT_MS = 15 * 60_000;
 const HELP_LIMIT_MS = 60_000;
@@ -51,22 +52,22 @@ async function installInto(home, version) {
 export async function knowsPolicies(host, playground) {
   const result = await run(process.execPath, [host.entry, '--help'], {
     cwd: playground.workspace,
-    env: environment(playground, 'http://127.0.0.1:9'),
+    env: environment(playground, API_KEY.variables('http://127.0.0.1:9')),
     limitMs: HELP_LIMIT_MS,
   });
   return /--policy\b/.test(result.stdout + result.stderr);
 }
 
-/** One headless session of the CLI in the playground's workspace. */
-export function runHost(host, playground, apiUrl, prompt, args = []) {
+/** One headless session of the CLI in the playground's workspace; `way` says how it gets to the stand-in (ways_in.mjs). */
+export function runHost(host, playground, apiUrl, prompt, args = [], way = API_KEY) {
   return run(process.execPath, [host.entry, ...args, '-p', prompt], {
     cwd: playground.workspace,
-    env: environment(playground, apiUrl),
+    env: environment(playground, way.variables(apiUrl)),
     limitMs: RUN_LIMIT_MS,
   });
 }
 
-function environment(playground, apiUrl) {
+function environment(playground, variables) {
   const nowhere = path.join(playground.home, 'no-such-file.json');
   return {
     PATH: process.env.PATH,
@@ -77,8 +78,7 @@ function environment(playground, apiUrl) {
     NO_COLOR: '1',
     NODE_OPTIONS: `--import=${new URL('loopback_only.mjs', import.meta.url).href}`,
     [RUN_DIRECTORY]: playground.root,
-    GEMINI_API_KEY: 'stand-in',
-    GOOGLE_GEMINI_BASE_URL: apiUrl,
+    ...variables,
     // Settings of the machine would leak into the run.
     GEMINI_CLI_SYSTEM_SETTINGS_PATH: nowhere,
     GEMINI_CLI_SYSTEM_DEFAULTS_PATH: nowhere,

@@ -9,7 +9,7 @@ import { parseArgs } from 'node:util';
 
 import { checkApprovals, checkHandOver } from './approval.mjs';
 import { ending, endStrays, killAllGroups, run } from './child.mjs';
-import { declarationsOf } from './gemini_api.mjs';
+import { declarationsOf } from './records.mjs';
 import { install, knowsPolicies } from './host.mjs';
 import { makePlayground } from './playground.mjs';
 import { Report } from './report.mjs';

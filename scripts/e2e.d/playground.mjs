@@ -5,11 +5,15 @@ import fs from 'node:fs';
 import path from 'node:path';
 
 import { ending, run } from './child.mjs';
+import { API_KEY } from './ways_in.mjs';
 
 const GIT_LIMIT_MS = 30_000;
 
-/** `files` maps relative paths to bytes; `allowed` becomes `tools.allowed` where it is given. */
-export async function makePlayground(root, { files, getTools, callTool, allowed }) {
+/**
+ * `files` maps relative paths to bytes; `allowed` becomes `tools.allowed` where it is given; `way` is how the host gets
+ * to the API. Without the two commands the host has its own tools alone.
+ */
+export async function makePlayground(root, { files, getTools, callTool, allowed, way = API_KEY }) {
   // The space is there because people have one.
   const playground = {
     workspace: path.join(root, 'work space'),
@@ -22,11 +26,11 @@ export async function makePlayground(root, { files, getTools, callTool, allowed 
 
   for (const [name, bytes] of Object.entries(files)) writeFile(path.join(playground.workspace, name), bytes);
   const settings = {
-    tools: { discoveryCommand: shellWord(getTools), callCommand: callTool, ...(allowed && { allowed }) },
+    tools: { ...(getTools && { discoveryCommand: shellWord(getTools), callCommand: callTool }), ...(allowed && { allowed }) },
     telemetry: { enabled: false },
   };
   writeFile(path.join(playground.workspace, '.gemini', 'settings.json'), `${JSON.stringify(settings, null, 2)}\n`);
-  writeFile(path.join(playground.home, '.gemini', 'settings.json'), `${JSON.stringify(USER_SETTINGS, null, 2)}\n`);
+  writeFile(path.join(playground.home, '.gemini', 'settings.json'), `${JSON.stringify(userSettings(way), null, 2)}\n`);
 
   const git = await run('git', ['init', '--quiet'], {
     cwd: playground.workspace,
@@ -37,13 +41,15 @@ export async function makePlayground(root, { files, getTools, callTool, allowed 
   return playground;
 }
 
-const USER_SETTINGS = {
-  general: { disableAutoUpdate: true, disableUpdateNag: true, enableAutoUpdate: false, enableAutoUpdateNotification: false },
-  // The CLI would try to download it (0.8.2).
-  tools: { useRipgrep: false },
-  privacy: { usageStatisticsEnabled: false },
-  security: { auth: { selectedType: 'gemini-api-key' } },
-};
+function userSettings({ authType }) {
+  return {
+    general: { disableAutoUpdate: true, disableUpdateNag: true, enableAutoUpdate: false, enableAutoUpdateNotification: false },
+    // The CLI would try to download it (0.8.2).
+    tools: { useRipgrep: false },
+    privacy: { usageStatisticsEnabled: false },
+    security: { auth: { selectedType: authType } },
+  };
+}
 
 /** What the workspace holds, by relative path, without what git keeps. */
 export function filesOf(workspace) {

@@ -3,10 +3,11 @@
 import fs from 'node:fs';
 import path from 'node:path';
 
-import { startGeminiApi, turnTimes } from './gemini_api.mjs';
+import { startGeminiApi } from './gemini_api.mjs';
 import { ending, endStrays } from './child.mjs';
 import { runHost } from './host.mjs';
 import { makePlayground, refusedHosts } from './playground.mjs';
+import { turnTimes } from './records.mjs';
 import { policyArguments } from './approval.mjs';
 
 const PROMPT = 'Play the script.';

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 
-import { answersTo, conversation, declarationsOf, declaredName, responsesIn } from './gemini_api.mjs';
+import { answersTo, conversation, declarationsOf, declaredName, responsesIn } from './records.mjs';
 import { ending } from './child.mjs';
 import { failureOf, outputOf, rawAnswer } from './answers.mjs';
 import { filesOf } from './playground.mjs';

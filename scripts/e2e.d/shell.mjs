@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 
-import { answersTo, conversation, declarationsOf, declaredName, turnTimes } from './gemini_api.mjs';
+import { answersTo, conversation, declarationsOf, declaredName, turnTimes } from './records.mjs';
 import { ending } from './child.mjs';
 import { failureOf, outputOf, rawAnswer } from './answers.mjs';
 
