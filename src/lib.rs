@@ -13,6 +13,7 @@
 //! - [`commands`]: which commands a line of shell runs.
 //! - `shown`: names and paths as text.
 //! - [`genai`]: the Gemini wire.
+//! - `ladder`: finding a text that is slightly wrong.
 //! - `web`: pages as text.
 //! - [`net`]: the way to the network.
 
@@ -20,6 +21,7 @@ pub mod answer;
 pub mod builtin;
 pub mod commands;
 pub mod genai;
+mod ladder;
 pub mod net;
 pub mod process;
 pub mod registry;

@@ -1,0 +1,474 @@
+//! The most lenient rung: lines that the edit only quotes may differ a little.
+//!
+//! Lines that say the same but for blanks are anchors. Between them a quoted line may differ by
+//! a few characters, blank lines and comments of the file may be missing from the old text, and
+//! a line such as `...` may stand for lines that were left out. What the edit changes or takes
+//! away must be there as it says, and the place must be the only one.
+
+use super::indent::{Shift, unit_of};
+use super::lines::{Lines, ModelLines, indentation, line_end};
+use super::normal::loose;
+use super::{Found, Hit, Rung};
+use crate::tool::{Cancellation, ToolError};
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+use std::collections::HashMap;
+
+/// Quoted lines less alike than this are others.
+const LEAST_LIKENESS: f64 = 0.75;
+
+/// Lines of the file between two lines of the old text, where nothing says that some were
+/// left out.
+const MOST_SKIPPED: usize = 6;
+
+/// Lines that `...` stands for, at most.
+const MOST_ELIDED: usize = 200;
+
+/// Characters of all anchors together, at least.
+const LEAST_ANCHOR_CHARS: usize = 12;
+
+/// More lines are not compared.
+const MOST_LINES: usize = 2_000;
+
+/// A line of the old text, and where it stands in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Says the same.
+    Same(usize),
+    /// Is nearly the same.
+    Near(usize),
+    /// Blank, and not in the file.
+    Missing,
+    /// Stands for the lines that were left out, which are from here to before there.
+    Elided(usize, usize),
+}
+
+/// Where all lines of the old text stand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Alignment {
+    places: Vec<Place>,
+    near: usize,
+}
+
+struct Search<'a, 'f> {
+    file: &'a Lines<'f>,
+    file_forms: Vec<String>,
+    old: &'a [&'a str],
+    old_forms: Vec<String>,
+    /// Whether the edit leaves the line as it is.
+    is_quoted: Vec<bool>,
+    is_elision: Vec<bool>,
+}
+
+pub(super) fn find(
+    file: &Lines<'_>,
+    old: &str,
+    new: &str,
+    cancel: &Cancellation,
+) -> Result<Found, ToolError> {
+    let old_lines = ModelLines::of(old);
+    let new_lines = ModelLines::like(new, &old_lines);
+    let wanted = &old_lines.lines;
+    if wanted.len() < 2 && !is_one_line_worth(wanted) || wanted.len() > MOST_LINES {
+        return Ok(Found::Nothing);
+    }
+    let ops = capture_diff_slices(Algorithm::Patience, wanted, &new_lines.lines);
+    let mut is_quoted = vec![false; wanted.len()];
+    for op in &ops {
+        if let DiffOp::Equal { old_index, len, .. } = op {
+            is_quoted[*old_index..old_index + len].fill(true);
+        }
+    }
+    let file_forms: Vec<String> = (0..file.len()).map(|i| loose(file.line(i))).collect();
+    let is_elision: Vec<bool> = wanted.iter().map(|line| is_elision(line)).collect();
+    let search = Search {
+        file,
+        old_forms: wanted.iter().map(|line| loose(line)).collect(),
+        file_forms,
+        old: wanted,
+        is_quoted,
+        is_elision,
+    };
+    let alignments = search.alignments(cancel)?;
+    Ok(match alignments.as_slice() {
+        [] => Found::Nothing,
+        [one] => search.replace(one, &ops, &new_lines),
+        several => Found::Several(
+            several
+                .iter()
+                .map(|a| file.content[first_of(a)].start)
+                .collect(),
+        ),
+    })
+}
+
+/// Whether a single line says enough to be looked for without its blanks.
+fn is_one_line_worth(lines: &[&str]) -> bool {
+    lines
+        .first()
+        .is_some_and(|line| loose(line).chars().count() >= LEAST_ANCHOR_CHARS)
+}
+
+/// Whether a line stands for others: `...`, also in a comment or with a few words.
+fn is_elision(line: &str) -> bool {
+    let bare = line
+        .trim()
+        .trim_start_matches("/*")
+        .trim_end_matches("*/")
+        .trim_start_matches("<!--")
+        .trim_end_matches("-->")
+        .trim_start_matches(['/', '#', '-', ';', '%', '*'])
+        .trim();
+    let Some(rest) = bare.strip_prefix("...").or_else(|| bare.strip_prefix('…')) else {
+        return false;
+    };
+    let rest = rest
+        .trim()
+        .trim_end_matches('.')
+        .trim_end_matches('…')
+        .trim();
+    rest.is_empty()
+        || is_comment(line) && rest.split(' ').count() <= 6
+        || rest.starts_with("existing")
+        || rest.starts_with("rest of")
+}
+
+/// Whether a line is only a comment, in most languages.
+fn is_comment(line: &str) -> bool {
+    let line = line.trim_start();
+    ["//", "#", "/*", "*", "--", ";", "<!--", "%"]
+        .into_iter()
+        .any(|mark| line.starts_with(mark))
+}
+
+fn first_of(alignment: &Alignment) -> usize {
+    lines_of(alignment).next().unwrap_or_default()
+}
+
+/// The lines of the file that lines of the old text stand on.
+fn lines_of(alignment: &Alignment) -> impl DoubleEndedIterator<Item = usize> + '_ {
+    alignment.places.iter().filter_map(|place| match place {
+        Place::Same(i) | Place::Near(i) => Some(*i),
+        Place::Missing | Place::Elided(..) => None,
+    })
+}
+
+impl Search<'_, '_> {
+    /// All places, the near ones too, that don't overlap.
+    fn alignments(&self, cancel: &Cancellation) -> Result<Vec<Alignment>, ToolError> {
+        let mut found: Vec<Alignment> = Vec::new();
+        for start in 0..self.file.len() {
+            if start % 256 == 0 {
+                cancel.check()?;
+            }
+            if !self.can_start(start) {
+                continue;
+            }
+            let Some(alignment) = self.align(start) else {
+                continue;
+            };
+            if !self.is_sound(&alignment) {
+                continue;
+            }
+            let range = |a: &Alignment| (first_of(a), lines_of(a).next_back().unwrap_or(0));
+            let (first, last) = range(&alignment);
+            // Of places that overlap, the one with fewer differences is meant.
+            if let Some(other) = found.iter_mut().find(|other| {
+                let (a, b) = range(other);
+                first <= b && a <= last
+            }) {
+                if alignment.near < other.near {
+                    *other = alignment;
+                }
+            } else {
+                found.push(alignment);
+            }
+        }
+        // A place with all lines the same counts more than one that only resembles it by
+        // several lines; with one line of difference it is not sure enough.
+        if let Some(least) = found.iter().map(|a| a.near).min() {
+            found.retain(|a| a.near <= least + 1);
+        }
+        Ok(found)
+    }
+
+    fn can_start(&self, line: usize) -> bool {
+        self.matches(0, line).is_some()
+    }
+
+    /// How a line of the old text fits a line of the file.
+    fn matches(&self, old: usize, line: usize) -> Option<Place> {
+        let (a, b) = (&self.old_forms[old], &self.file_forms[line]);
+        if a == b {
+            return Some(Place::Same(line));
+        }
+        if a.is_empty() || b.is_empty() || !self.is_quoted[old] {
+            return None;
+        }
+        let (short, long) = (a.len().min(b.len()), a.len().max(b.len()));
+        if short * 2 < long {
+            return None;
+        }
+        (strsim::normalized_levenshtein(a, b) >= LEAST_LIKENESS).then_some(Place::Near(line))
+    }
+
+    /// Follows the old text line by line from a line of the file on.
+    fn align(&self, start: usize) -> Option<Alignment> {
+        let mut places = Vec::with_capacity(self.old.len());
+        let mut next = start;
+        let mut near = 0;
+        let mut i = 0;
+        while i < self.old.len() {
+            if self.is_elision[i] && i > 0 && i + 1 < self.old.len() && self.is_quoted[i] {
+                let target = self.after_elision(i + 1, next)?;
+                places.push(Place::Elided(next, target));
+                next = target;
+                i += 1;
+                continue;
+            }
+            let place = self.step(i, next)?;
+            match place {
+                Place::Same(line) => next = line + 1,
+                Place::Near(line) => {
+                    near += 1;
+                    next = line + 1;
+                }
+                Place::Missing | Place::Elided(..) => {}
+            }
+            places.push(place);
+            i += 1;
+        }
+        Some(Alignment { places, near })
+    }
+
+    /// Where line `i` of the old text stands, at `next` or a little behind it.
+    fn step(&self, i: usize, next: usize) -> Option<Place> {
+        let here = (next < self.file.len())
+            .then(|| self.matches(i, next))
+            .flatten();
+        if let Some(Place::Same(line)) = here {
+            return Some(Place::Same(line));
+        }
+        // Blank lines and comments that the old text has left out.
+        let mut line = next;
+        while i > 0 && line < self.file.len() && line - next < MOST_SKIPPED && self.may_skip(line) {
+            line += 1;
+            if line < self.file.len()
+                && let Some(Place::Same(found)) = self.matches(i, line)
+            {
+                return Some(Place::Same(found));
+            }
+        }
+        if self.old_forms[i].is_empty() {
+            return Some(Place::Missing);
+        }
+        if here.is_some() {
+            return here;
+        }
+        if line > next && line < self.file.len() {
+            return self.matches(i, line);
+        }
+        None
+    }
+
+    fn may_skip(&self, line: usize) -> bool {
+        self.file_forms[line].is_empty() || is_comment(self.file.line(line))
+    }
+
+    /// The first line from `next` on that says what line `i` of the old text says, and goes on
+    /// as that does.
+    fn after_elision(&self, i: usize, next: usize) -> Option<usize> {
+        if self.old_forms[i].is_empty() {
+            return None;
+        }
+        let end = self.file.len().min(next + MOST_ELIDED);
+        let mut found = (next..end).filter(|line| {
+            matches!(self.matches(i, *line), Some(Place::Same(_)))
+                && (self.old_forms.get(i + 1).is_none_or(|form| {
+                    form.is_empty()
+                        || self.is_elision[i + 1]
+                        || self.file_forms.get(line + 1) == Some(form)
+                }))
+        });
+        let first = found.next()?;
+        // What was left out must be clear.
+        found.next().is_none().then_some(first)
+    }
+
+    /// Whether enough of it is the same.
+    fn is_sound(&self, alignment: &Alignment) -> bool {
+        let mut same_lines = 0;
+        let mut same_chars = 0;
+        for (i, place) in alignment.places.iter().enumerate() {
+            if let Place::Same(_) = place
+                && !self.old_forms[i].is_empty()
+            {
+                same_lines += 1;
+                same_chars += self.old_forms[i].chars().count();
+            }
+        }
+        let near = alignment.near;
+        same_chars >= LEAST_ANCHOR_CHARS && near <= 3 && near * 2 <= same_lines
+    }
+
+    fn replace(&self, alignment: &Alignment, ops: &[DiffOp], new: &ModelLines<'_>) -> Found {
+        let lines: Vec<usize> = lines_of(alignment).collect();
+        let (Some(&first), Some(&last)) = (lines.first(), lines.last()) else {
+            return Found::Nothing;
+        };
+        let mut region = self.file.region(first, last);
+        let newline = line_end(self.file.text, region.clone());
+        let shifts = Shifts::new(self, alignment);
+        let mut out: Vec<String> = Vec::new();
+        // The next line of the file that is not dealt with.
+        let mut next = first;
+        let mut was_quoted = true;
+        for op in ops {
+            let old_range = op.old_range();
+            if let DiffOp::Equal { .. } = op {
+                for i in old_range {
+                    let (from, to) = match alignment.places[i] {
+                        Place::Same(line) | Place::Near(line) => (next, line + 1),
+                        Place::Elided(_, to) => (next, to),
+                        Place::Missing => continue,
+                    };
+                    out.extend((from..to).map(|line| self.file.whole(line).to_owned()));
+                    next = to;
+                    was_quoted = true;
+                }
+                continue;
+            }
+            for (n, i) in old_range.clone().enumerate() {
+                let line = match alignment.places[i] {
+                    Place::Same(line) => line,
+                    Place::Missing => continue,
+                    Place::Near(_) | Place::Elided(..) => {
+                        return Found::Unclear(region.start, "what it changes is not as it says");
+                    }
+                };
+                // Lines that the old text has left out, before or within what changes: those
+                // next to a line that stays are kept with that.
+                let skipped = next..line;
+                let has_content = skipped.clone().any(|i| !self.file_forms[i].is_empty());
+                if has_content && (n > 0 || !was_quoted) {
+                    return Found::Unclear(
+                        region.start,
+                        "lines that it does not mention stand within what it changes",
+                    );
+                }
+                if n == 0 && was_quoted {
+                    out.extend(skipped.map(|line| self.file.whole(line).to_owned()));
+                }
+                next = line + 1;
+            }
+            for line in &new.lines[op.new_range()] {
+                if is_elision(line) && !self.old.contains(line) {
+                    return Found::Unclear(
+                        region.start,
+                        "the new text leaves lines out that the old one has",
+                    );
+                }
+                match shifts.apply(line, old_range.start) {
+                    Some(line) => out.push(line),
+                    None => {
+                        return Found::Unclear(
+                            region.start,
+                            "how its new lines are to be indented is not clear",
+                        );
+                    }
+                }
+            }
+            if !old_range.is_empty() {
+                was_quoted = false;
+            }
+        }
+        if out.is_empty() {
+            region.end = self.file.ends[last];
+        }
+        Found::One(Hit {
+            start: region.start,
+            end: region.end,
+            replacement: out.join(newline),
+            rung: Rung::Anchored,
+        })
+    }
+}
+
+/// How new lines are indented: as all lines together have it, or as the nearest one has.
+struct Shifts<'a> {
+    whole: Option<Shift>,
+    /// By line of the old text: its indentation, and the file's.
+    pairs: Vec<(usize, &'a str, &'a str)>,
+    unit: String,
+}
+
+impl<'a> Shifts<'a> {
+    fn new(search: &'a Search<'_, '_>, alignment: &Alignment) -> Self {
+        let pairs: Vec<(usize, &str, &str)> = alignment
+            .places
+            .iter()
+            .enumerate()
+            .filter_map(|(i, place)| match place {
+                Place::Same(line) | Place::Near(line) if !search.old_forms[i].is_empty() => {
+                    let file = indentation(search.file.line(*line));
+                    Some((i, indentation(search.old[i]), file))
+                }
+                _ => None,
+            })
+            .collect();
+        let unit = unit_of(search.file);
+        let all: Vec<(&str, &str)> = pairs.iter().map(|(_, a, b)| (*a, *b)).collect();
+        Self {
+            whole: Shift::of(&all, &unit),
+            pairs,
+            unit,
+        }
+    }
+
+    /// The file's form of a new line that stands before line `near` of the old text.
+    fn apply(&self, line: &str, near: usize) -> Option<String> {
+        if let Some(shift) = &self.whole {
+            return shift.apply(line);
+        }
+        // The same indentation elsewhere says what this one becomes, if it always says the same.
+        let indent = indentation(line);
+        let known: HashMap<&str, usize> = self
+            .pairs
+            .iter()
+            .filter(|(_, old, _)| *old == indent)
+            .fold(HashMap::new(), |mut all, (_, _, file)| {
+                *all.entry(*file).or_default() += 1;
+                all
+            });
+        if known.len() == 1 {
+            let file = known.keys().next()?;
+            return Some(format!("{file}{}", &line[indent.len()..]));
+        }
+        let nearest = self
+            .pairs
+            .iter()
+            .min_by_key(|(i, ..)| i.abs_diff(near))
+            .map(|(_, old, file)| (*old, *file))?;
+        Shift::of(&[nearest], &self.unit)?.apply(line)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_elision;
+
+    #[test]
+    fn dots_stand_for_lines_only_where_they_stand_alone() {
+        for line in [
+            "...",
+            "  // ...",
+            "# ... existing code ...",
+            "/* … */",
+            "    ... rest of it",
+        ] {
+            assert!(is_elision(line), "{line}");
+        }
+        for line in ["...args,", "foo(...)", "// see x...", "a"] {
+            assert!(!is_elision(line), "{line}");
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! The rungs on which the normal forms of both texts are the same, character by character: the
+//! place may begin and end within lines.
+
+use super::lines::line_end;
+use super::normal::{Level, Mapped, normalized};
+use super::{Found, Hit, Rung};
+use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+/// After this, what is kept of the file is found more coarsely.
+const DIFF_TIME: Duration = Duration::from_millis(500);
+
+pub(super) fn find(text: &str, old: &str, new: &str, level: Level) -> Found {
+    let file = normalized(text, level);
+    let (old_form, new_form) = (normalized(old, level), normalized(new, level));
+    let whole = Trimmed {
+        old: 0..old_form.len(),
+        new: 0..new_form.len(),
+        at_line_start: false,
+        at_line_end: false,
+    };
+    let forms = Forms {
+        text,
+        new_text: new,
+        file: &file,
+        old: &old_form,
+        new: &new_form,
+    };
+    match forms.find(&whole) {
+        Found::Nothing => match forms.trimmed() {
+            Some(trimmed) => forms.find(&trimmed),
+            None => Found::Nothing,
+        },
+        found => found,
+    }
+}
+
+/// Which part of the texts is looked for.
+struct Trimmed {
+    old: Range<usize>,
+    new: Range<usize>,
+    /// The place must be at the beginning of a line.
+    at_line_start: bool,
+    at_line_end: bool,
+}
+
+struct Forms<'a> {
+    text: &'a str,
+    new_text: &'a str,
+    file: &'a [Mapped],
+    old: &'a [Mapped],
+    new: &'a [Mapped],
+}
+
+impl Forms<'_> {
+    /// The texts without line feeds at either end; `None` where there are none.
+    fn trimmed(&self) -> Option<Trimmed> {
+        let edges = |form: &[Mapped]| {
+            let before = form.iter().take_while(|m| m.c == '\n').count();
+            let after = form.iter().rev().take_while(|m| m.c == '\n').count();
+            (before, after)
+        };
+        let (before, after) = edges(self.old);
+        if before + after == 0 || before + after >= self.old.len() {
+            return None;
+        }
+        let (new_before, new_after) = edges(self.new);
+        let new_start = before.min(new_before);
+        let new_end = self.new.len() - after.min(new_after);
+        Some(Trimmed {
+            old: before..self.old.len() - after,
+            new: new_start..new_end.max(new_start),
+            at_line_start: before > 0,
+            at_line_end: after > 0,
+        })
+    }
+
+    fn find(&self, part: &Trimmed) -> Found {
+        let old = &self.old[part.old.clone()];
+        if old.is_empty() || old.iter().all(|m| m.c.is_whitespace()) {
+            return Found::Nothing;
+        }
+        let places = self.places(old, part);
+        match places.as_slice() {
+            [] => Found::Nothing,
+            [at] => self.hit(*at, part),
+            several => Found::Several(several.iter().map(|at| self.file[*at].start).collect()),
+        }
+    }
+
+    /// Where the form of the old text stands in that of the file, without overlap.
+    fn places(&self, old: &[Mapped], part: &Trimmed) -> Vec<usize> {
+        let form: String = self.file.iter().map(|m| m.c).collect();
+        let needle: String = old.iter().map(|m| m.c).collect();
+        let mut places = Vec::new();
+        let (mut byte, mut char_at) = (0, 0);
+        for at in memchr::memmem::find_iter(form.as_bytes(), needle.as_bytes()) {
+            char_at += form[byte..at].chars().count();
+            byte = at;
+            let (first, last) = (char_at, char_at + old.len() - 1);
+            // One character of the file may be several of the form.
+            let is_whole = (first == 0 || self.file[first - 1].end <= self.file[first].start)
+                && self
+                    .file
+                    .get(last + 1)
+                    .is_none_or(|next| self.file[last].end <= next.start);
+            let starts_line = first == 0 || self.file[first - 1].c == '\n';
+            let ends_line = self.file.get(last + 1).is_none_or(|m| m.c == '\n');
+            if is_whole && (starts_line || !part.at_line_start) && (ends_line || !part.at_line_end)
+            {
+                places.push(first);
+            }
+        }
+        places
+    }
+
+    fn hit(&self, at: usize, part: &Trimmed) -> Found {
+        let old = &self.old[part.old.clone()];
+        let new = &self.new[part.new.clone()];
+        let place = &self.file[at..at + old.len()];
+        let (start, mut end) = (place[0].start, place[place.len() - 1].end);
+        let newline = line_end(self.text, start..end);
+        let mut replacement = String::new();
+        // Lines first, so that what is kept stays together; then words within what differs.
+        let (old_lines, new_lines) = (pieces(old, is_line_end), pieces(new, is_line_end));
+        for op in diff(old, new, &old_lines, &new_lines) {
+            if let DiffOp::Equal { old_index, len, .. } = op {
+                replacement.push_str(self.kept(place, &old_lines[old_index..old_index + len]));
+                continue;
+            }
+            let (old_part, new_part) = (
+                range_of(&old_lines[op.old_range()]),
+                range_of(&new_lines[op.new_range()]),
+            );
+            self.merge_words(
+                (&old[old_part.clone()], &place[old_part]),
+                &new[new_part],
+                newline,
+                &mut replacement,
+            );
+        }
+        // A text that is taken away whole takes its line end with it.
+        if new.is_empty() && part.at_line_end {
+            end = self.text[end..]
+                .find('\n')
+                .map_or(self.text.len(), |n| end + n + 1);
+        }
+        Found::One(Hit {
+            start,
+            end,
+            replacement,
+            rung: Rung::LineEnds,
+        })
+    }
+
+    /// The file's own text for pieces of the form.
+    fn kept(&self, place: &[Mapped], pieces: &[Range<usize>]) -> &str {
+        let range = range_of(pieces);
+        if range.is_empty() {
+            return "";
+        }
+        // With what the form leaves out behind the last character of a line.
+        let start = place[range.start].start;
+        let end = place[range.end - 1].end;
+        &self.text[start..end]
+    }
+
+    fn merge_words(
+        &self,
+        (old, place): (&[Mapped], &[Mapped]),
+        new: &[Mapped],
+        newline: &str,
+        out: &mut String,
+    ) {
+        let (old_words, new_words) = (pieces(old, ends_word), pieces(new, ends_word));
+        for op in diff(old, new, &old_words, &new_words) {
+            if let DiffOp::Equal { old_index, len, .. } = op {
+                out.push_str(self.kept(place, &old_words[old_index..old_index + len]));
+            } else {
+                let range = range_of(&new_words[op.new_range()]);
+                if range.is_empty() {
+                    continue;
+                }
+                let source = &self.new_text[new[range.start].start..new[range.end - 1].end];
+                out.push_str(&source.replace("\r\n", "\n").replace('\n', newline));
+            }
+        }
+    }
+}
+
+/// Cuts a form into pieces; `ends` tells whether a piece ends between two characters.
+fn pieces(form: &[Mapped], ends: fn(char, char) -> bool) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    for i in 1..=form.len() {
+        if i == form.len() || ends(form[i - 1].c, form[i].c) {
+            found.push(start..i);
+            start = i;
+        }
+    }
+    found
+}
+
+fn is_line_end(before: char, _: char) -> bool {
+    before == '\n'
+}
+
+fn ends_word(before: char, after: char) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let is_blank = |c: char| c == ' ' || c == '\t';
+    !(is_word(before) && is_word(after) || is_blank(before) && is_blank(after))
+}
+
+fn range_of(pieces: &[Range<usize>]) -> Range<usize> {
+    match (pieces.first(), pieces.last()) {
+        (Some(first), Some(last)) => first.start..last.end,
+        _ => 0..0,
+    }
+}
+
+fn diff(
+    old: &[Mapped],
+    new: &[Mapped],
+    old_pieces: &[Range<usize>],
+    new_pieces: &[Range<usize>],
+) -> Vec<DiffOp> {
+    let texts = |form: &[Mapped], pieces: &[Range<usize>]| -> Vec<String> {
+        let text = |piece: &Range<usize>| form[piece.clone()].iter().map(|m| m.c).collect();
+        pieces.iter().map(text).collect()
+    };
+    capture_diff_slices_deadline(
+        Algorithm::Myers,
+        &texts(old, old_pieces),
+        &texts(new, new_pieces),
+        Some(Instant::now() + DIFF_TIME),
+    )
+}

@@ -1,0 +1,280 @@
+//! Finding a text in a file although it is slightly wrong, as texts that models write from
+//! memory are.
+//!
+//! A ladder of rungs, from strict to lenient. A rung holds only if it hits exactly one place
+//! and no stricter rung has hit any; with two places the climb ends, because a more lenient
+//! rung can't know better. What a rung finds is not overwritten by the new text as it stands:
+//! what the old and the new text have in common stays as it is in the file, to the byte, and
+//! only what differs between them is put in, in the file's own style. So a wrong blank in a
+//! line that the model only quoted does no harm.
+//!
+//! Works on text; knows no files and no tools. Finding a text literally is not here, but in
+//! [`crate::workspace::edit`].
+
+mod anchored;
+mod indent;
+mod lines;
+mod mapped;
+mod normal;
+
+use crate::tool::{Cancellation, ToolError};
+
+/// How far a text was from what stands in the file. From strict to lenient.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Rung {
+    /// Line ends, blanks at the end of lines, line feeds at either end of the text.
+    LineEnds,
+    /// All lines are indented by more or less, or by tabs for blanks.
+    Indentation,
+    /// Quotes, dashes, blanks and other characters that look alike.
+    LookAlikes,
+    /// Numbers before the lines.
+    LineNumbers,
+    /// Backslashes before what needs none.
+    Escapes,
+    /// Lines that are only quoted differ a little, or are missing.
+    Anchored,
+}
+
+impl Rung {
+    /// What was different, for people and models.
+    pub(crate) fn describe(self) -> &'static str {
+        match self {
+            Rung::LineEnds => "line ends or blanks at the end of lines differ",
+            Rung::Indentation => "the indentation is shifted",
+            Rung::LookAlikes => "quotes, dashes or other characters look alike",
+            Rung::LineNumbers => "line numbers stand before the lines",
+            Rung::Escapes => "the text is escaped once too often",
+            Rung::Anchored => "lines that stay differ a little",
+        }
+    }
+
+    /// A short name for programs.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Rung::LineEnds => "line_ends",
+            Rung::Indentation => "indentation",
+            Rung::LookAlikes => "look_alikes",
+            Rung::LineNumbers => "line_numbers",
+            Rung::Escapes => "escapes",
+            Rung::Anchored => "anchored",
+        }
+    }
+}
+
+/// A place, and what is to stand there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Hit {
+    /// First byte in the text.
+    pub(crate) start: usize,
+    /// After the last byte.
+    pub(crate) end: usize,
+    /// What takes its place; its lines end as those around do.
+    pub(crate) replacement: String,
+    /// How far the old text was from it.
+    pub(crate) rung: Rung,
+}
+
+/// Why there is no place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Miss {
+    /// Nothing is near enough.
+    Nothing,
+    /// Several places are, at these lines (from 1).
+    Several(Rung, Vec<usize>),
+    /// A place is, but the new text does not say clearly what should become of it.
+    Unclear(Rung, usize, &'static str),
+}
+
+/// What a rung found.
+pub(super) enum Found {
+    Nothing,
+    One(Hit),
+    /// First bytes.
+    Several(Vec<usize>),
+    Unclear(usize, &'static str),
+}
+
+/// Climbs from strict to lenient until a rung holds.
+///
+/// # Errors
+///
+/// Where the call is interrupted.
+pub(crate) fn climb(
+    text: &str,
+    old: &str,
+    new: &str,
+    cancel: &Cancellation,
+) -> Result<Result<Hit, Miss>, ToolError> {
+    if let Some(outcome) = literal_rungs(text, old, new, None) {
+        return Ok(outcome);
+    }
+    cancel.check()?;
+    if let Some((old, new)) = normal::without_line_numbers(old, new)
+        && let Some(outcome) = literal_rungs(text, &old, &new, Some(Rung::LineNumbers))
+    {
+        return Ok(outcome);
+    }
+    if let Some((old, new)) = normal::unescaped(old, new)
+        && let Some(outcome) = literal_rungs(text, &old, &new, Some(Rung::Escapes))
+    {
+        return Ok(outcome);
+    }
+    let file = lines::Lines::of(text);
+    let found = anchored::find(&file, old, new, cancel)?;
+    Ok(outcome(text, Rung::Anchored, found).unwrap_or(Err(Miss::Nothing)))
+}
+
+/// The rungs on which every character of the old text counts. `by` is what was done to the
+/// texts before.
+fn literal_rungs(text: &str, old: &str, new: &str, by: Option<Rung>) -> Option<Result<Hit, Miss>> {
+    let plain = mapped::find(text, old, new, normal::Level::Plain);
+    let file = lines::Lines::of(text);
+    let rung = |own: Rung| by.map_or(own, |by| by.max(own));
+    outcome(text, rung(Rung::LineEnds), plain)
+        .or_else(|| {
+            let found = indent::find(&file, old, new, normal::Level::Plain);
+            outcome(text, rung(Rung::Indentation), found)
+        })
+        .or_else(|| {
+            let found = mapped::find(text, old, new, normal::Level::LookAlike);
+            outcome(text, rung(Rung::LookAlikes), found)
+        })
+        .or_else(|| {
+            let found = indent::find(&file, old, new, normal::Level::LookAlike);
+            outcome(text, rung(Rung::LookAlikes), found)
+        })
+}
+
+/// `None` to climb on.
+fn outcome(text: &str, rung: Rung, found: Found) -> Option<Result<Hit, Miss>> {
+    let line = |at: &usize| text[..*at].matches('\n').count() + 1;
+    match found {
+        Found::Nothing => None,
+        Found::One(mut hit) => {
+            hit.rung = rung;
+            Some(Ok(hit))
+        }
+        Found::Several(starts) => Some(Err(Miss::Several(rung, starts.iter().map(line).collect()))),
+        Found::Unclear(at, why) => Some(Err(Miss::Unclear(rung, line(&at), why))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Miss, Rung, climb};
+    use crate::tool::Cancellation;
+
+    fn edit(text: &str, old: &str, new: &str) -> Result<(String, Rung), Miss> {
+        let hit = climb(text, old, new, &Cancellation::default()).expect("not interrupted")?;
+        let edited = format!(
+            "{}{}{}",
+            &text[..hit.start],
+            hit.replacement,
+            &text[hit.end..]
+        );
+        Ok((edited, hit.rung))
+    }
+
+    #[track_caller]
+    fn gives(rung: Rung, text: &str, old: &str, new: &str, expected: &str) {
+        assert_eq!(edit(text, old, new), Ok((expected.to_owned(), rung)));
+    }
+
+    #[test]
+    fn line_ends_and_blanks_at_line_ends_stay_as_the_file_has_them() {
+        let text = "a  \r\nb\r\nc\t\r\nd";
+        gives(
+            Rung::LineEnds,
+            text,
+            "a\nb \nc",
+            "a\nB\nB2\nc",
+            "a  \r\nB\r\nB2\r\nc\t\r\nd",
+        );
+        gives(
+            Rung::LineEnds,
+            "a\nb",
+            "\n\na\nb\n\n",
+            "\n\na\nx\n\n",
+            "a\nx",
+        );
+        gives(Rung::LineEnds, "a \nb\nc\n", "a\nb\n", "", "c\n");
+        gives(
+            Rung::LineEnds,
+            "a \nb\nc\n",
+            "a\r\nb\r\n",
+            "a\r\nx\r\ny\r\n",
+            "a \nx\ny\nc\n",
+        );
+    }
+
+    #[test]
+    fn a_shifted_text_is_shifted_back() {
+        let text = "def f():\n    if x:\n        y()\n    z()\n";
+        gives(
+            Rung::Indentation,
+            text,
+            "if x:\n    y()\n",
+            "if x:\n    y()\n    w()\n",
+            "def f():\n    if x:\n        y()\n        w()\n    z()\n",
+        );
+        gives(
+            Rung::Indentation,
+            "\tif (x) {\n\t\ty();\n\t}\n",
+            "    if (x) {\n        y();\n    }",
+            "    if (x) {\n        if (z) {\n            y();\n        }\n    }",
+            "\tif (x) {\n\t\tif (z) {\n\t\t\ty();\n\t\t}\n\t}\n",
+        );
+    }
+
+    #[test]
+    fn look_alikes_stay_where_they_are_only_quoted() {
+        gives(
+            Rung::LookAlikes,
+            "say “hi” — don’t\u{a0}go",
+            "say \"hi\" - don't go",
+            "say \"hi\" - don't stay",
+            "say “hi” — don’t\u{a0}stay",
+        );
+    }
+
+    #[test]
+    fn escapes_and_line_numbers_are_taken_off() {
+        gives(
+            Rung::Escapes,
+            "a(\"x\")\n\tb()\n",
+            "a(\\\"x\\\")\\n\\tb()",
+            "a(\\\"y\\\")\\n\\tb()",
+            "a(\"y\")\n\tb()\n",
+        );
+        gives(
+            Rung::LineNumbers,
+            "  a\n  b\n",
+            "12:   a\n13:   b",
+            "12:   a\n13:   c",
+            "  a\n  c\n",
+        );
+    }
+
+    #[test]
+    fn what_is_only_quoted_may_differ_a_little() {
+        let text = "fn total(xs: &[u32]) -> u32 {\n    // Adds them up.\n    let mut sum = 0;\n    for x in xs {\n        sum += x;\n    }\n    sum\n}\n";
+        gives(
+            Rung::Anchored,
+            text,
+            "fn total(xs: &[u32]) -> u32{\n    let mut sum = 0;\n    for x in xs {\n        sum += x;",
+            "fn total(xs: &[u32]) -> u32{\n    let mut sum = 0;\n    for x in xs {\n        sum += x * 2;",
+            &text.replace("sum += x;", "sum += x * 2;"),
+        );
+    }
+
+    #[test]
+    fn two_places_are_one_too_many() {
+        let twice = "a  \nb\n\na \nb\n";
+        assert_eq!(
+            edit(twice, "a\nb", "c"),
+            Err(Miss::Several(Rung::LineEnds, vec![1, 4]))
+        );
+        assert_eq!(edit("x\ny\n", "something else", "z"), Err(Miss::Nothing));
+    }
+}
