@@ -129,7 +129,7 @@ def tabs_spaces(edit, rng, turn):
     indents = [indent_of(text) for text in texts if text.strip()]
     if not any(indent_of(line) for line in edit.old_lines):
         return None
-    variant = ("spaces_for_tabs", "tabs_for_spaces")[turn % 2]
+    variant = "spaces_for_tabs" if any("\t" in indent for indent in indents) else "tabs_for_spaces"
     if variant == "spaces_for_tabs":
         if any(set(indent) - {"\t"} for indent in indents):
             return None
