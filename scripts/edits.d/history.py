@@ -16,7 +16,7 @@ CHANGED_LINES = range(1, 26)
 MAX_FILE_BYTES = 12_000
 # Most cases keep several copies of their file, and the whole set has to stay small.
 USUAL_FILE_BYTES = 3_600
-LARGE_SHARE = 0.015
+LARGE_SHARE = 0.01
 LONGEST_LINE_CHARS = 200
 # Hunks so near to each other are one edit to whoever reads them.
 JOINED_GAP_LINES = 3

@@ -91,12 +91,24 @@ def final_newline(edit, rng, turn):
     return made
 
 
+def unit_of(lines):
+    """How many blanks a level of indentation has in a file, or None if that is not clear."""
+    widths = [len(indent_of(line)) for line in lines if line.strip() and not is_comment(line)]
+    steps = [width for width in widths if width]
+    if not steps or any("\t" in indent_of(line) for line in lines):
+        return None
+    for unit in (4, 2):
+        if sum(width % unit == 0 for width in steps) >= 0.95 * len(steps) and unit in steps:
+            return unit
+    return None
+
+
 def indent_shift(edit, rng, turn):
     edit = context(edit, rng)
     lines = [op.text for op in edit.ops if op.text.strip()]
     if any(op.text != op.text.strip(" \t") and not op.text.strip() for op in edit.ops):
         return None
-    unit = "\t" if any(line.startswith("\t") for line in lines) else "  " if edit.name.endswith(("s", "c", "h")) else "    "
+    unit = "\t" if any(line.startswith("\t") for line in lines) else " " * (unit_of(edit.before) or 4)
     variant = ("stripped", "less", "more")[turn % 3]
     if variant == "more":
         move = lambda text: unit + text if text else text
@@ -109,18 +121,6 @@ def indent_shift(edit, rng, turn):
             return None
         move = lambda text: text[cut:]
     return draft(variant, edit, {i: move(op.text) for i, op in enumerate(edit.ops)}, ["file"])
-
-
-def unit_of(lines):
-    """How many blanks a level of indentation has in a file, or None if that is not clear."""
-    widths = [len(indent_of(line)) for line in lines if line.strip() and not is_comment(line)]
-    steps = [width for width in widths if width]
-    if not steps or any("\t" in indent_of(line) for line in lines):
-        return None
-    for unit in (4, 2):
-        if sum(width % unit == 0 for width in steps) >= 0.95 * len(steps) and unit in steps:
-            return unit
-    return None
 
 
 def tabs_spaces(edit, rng, turn):
@@ -147,7 +147,7 @@ def first_line_indent(edit, rng, turn):
     edit = context(edit, rng)
     first = edit.ops[0]
     indent = indent_of(first.text)
-    if first.sign != "=" or not indent or not first.text.strip():
+    if first.sign != "=" or not indent or letters(first.text) < 3:
         return None
     variant = ("stripped", "doubled", "stripped_in_old", "other_kind")[turn % 4]
     if variant == "doubled":
@@ -208,7 +208,7 @@ def quotes(edit, rng, turn):
     if not slips:
         return None
     if "in_file" in variant:
-        return in_file(variant, edit, slips, ["file"])
+        return in_file(variant, edit, dict(rng.sample(sorted(slips.items()), min(len(slips), 2))), ["file"])
     return draft(variant, edit, slips, ["file"])
 
 
@@ -243,7 +243,9 @@ def inside(edit, index):
 def dropped_comment(edit, rng, turn):
     edit = edit.with_context(rng.randint(1, 6), rng.randint(1, 6))
     whole_comment = lambda text: is_comment(text) and letters(text) >= 6 and not re.match(r"\s*(/\*|\*)", text)
-    chosen = [i for i in kept(edit, whole_comment) if inside(edit, i)]
+    # A line of several of comment is no thing of its own that one would expect back.
+    alone = lambda i: not is_comment(edit.ops[i - 1].text) and not is_comment(edit.ops[i + 1].text)
+    chosen = [i for i in kept(edit, whole_comment) if inside(edit, i) and alone(i)]
     if not chosen:
         return None
     index = rng.choice(chosen)
@@ -314,7 +316,7 @@ def shortened_context(edit, rng, turn):
         return None
     if sum(bool(edit.ops[i].text.strip()) for i in run) < 3:
         return None
-    comment = "# ..." if edit.name.endswith((".py", ".toml", ".sh", ".yml")) else "// ..."
+    comment = "# ..." if edit.name.endswith((".py", ".toml", ".sh", ".yml", ".jq", ".test")) else "// ..."
     mark = rng.choice(("...", comment, comment))
     slips = {i: None for i in run}
     slips[run.start] = indent_of(edit.ops[run.start].text) + mark

@@ -23,7 +23,8 @@ Gemini CLI, with correction by a model off, and our own.
   --kind K          only the cases of this kind
   --tool T          only the tools whose name contains T, of
                     ${[...Object.keys(PEERS), ...Object.keys(OURS)].join(', ')}
-  --json FILE       writes every single outcome, with what the tool said
+  --json FILE       writes every single outcome as a line, with what the tool said
+                    and, where it is wrong, what it left in the file
   --cases FILE      other cases (default: tests/edits/cases.jsonl)
 
 The cases are made by scripts/edits.d/make.py and described in
@@ -57,7 +58,7 @@ function judge(entry, bytes, said) {
   const same = (text) => bytes.equals(Buffer.from(text));
   const result = entry.after.findIndex(same);
   const outcome = result >= 0 ? 'correct' : same(entry.before) ? 'refused' : 'wrong';
-  return { ...(result >= 0 && { result }), outcome, said };
+  return { ...(result >= 0 && { result }), outcome, said, ...(outcome === 'wrong' && { left: bytes.toString() }) };
 }
 
 async function editCase(tool, entry, base) {

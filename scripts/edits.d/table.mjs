@@ -36,7 +36,7 @@ function byKind(tools, outcomes) {
 }
 
 function totals(tools, outcomes) {
-  const rows = [['tool', 'to apply', 'correct', 'as it is best', 'refused', 'wrong', 'wrong of all', 'traps refused']];
+  const rows = [['tool', 'to apply', 'correct', 'first result', 'refused', 'wrong', 'wrong of all', 'traps refused']];
   for (const tool of tools) {
     const mine = outcomes.filter((one) => one.tool === tool);
     const apply = mine.filter((one) => one.expect === 'apply');
