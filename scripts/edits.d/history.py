@@ -137,6 +137,11 @@ class Repository:
             self.licences[blob] = re.search(self.source.marker, text) is not None
         return self.licences[blob]
 
+    def ages(self):
+        """How many commits are newer, by commit."""
+        commits = self.git("rev-list", self.source.tip).decode().split()
+        return {commit: age for age, commit in enumerate(commits)}
+
     def changes(self):
         """(commit, subject, path, old blob, new blob, hunks) of every modified file of every commit but merges."""
         pathspecs = [f"*{suffix}" for suffix in self.source.suffixes]

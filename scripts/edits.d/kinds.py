@@ -49,7 +49,6 @@ def in_file(variant, edit, lines, results):
     before = edit.before[: edit.start] + [op.text for op in ops if op.sign != "+"] + edit.before[edit.end :]
     changed = replace(edit, ops=tuple(ops), before=before)
     made = draft(variant, changed, {i: edit.ops[i].text for i in lines}, results)
-    made.results = list(dict.fromkeys(made.results))
     return made
 
 
@@ -240,6 +239,25 @@ def inside(edit, index):
     return set(signs[:index]) - {"+"} and set(signs[index + 1 :]) - {"+"}
 
 
+def left_out(variant, edit, index, results):
+    """A draft without one kept line; beside an insertion nobody can tell on which side of it the line has to stand."""
+    made = draft(variant, edit, {index: None}, results)
+    ops = list(edit.ops)
+    to = index
+    while ops[to + 1].sign == "+":
+        to += 1
+    if to == index:
+        while ops[to - 1].sign == "+":
+            to -= 1
+        beyond = ops[to - 1]
+    else:
+        beyond = ops[to + 1]
+    if to != index and beyond.sign == "=":
+        ops.insert(to, ops.pop(index))
+        made.results.append(whole(edit.result([op.text for op in ops if op.sign != "-"])))
+    return made
+
+
 def dropped_comment(edit, rng, turn):
     edit = edit.with_context(rng.randint(1, 6), rng.randint(1, 6))
     whole_comment = lambda text: is_comment(text) and letters(text) >= 6 and not re.match(r"\s*(/\*|\*)", text)
@@ -253,7 +271,7 @@ def dropped_comment(edit, rng, turn):
     variant = ("between_kept", "beside_change")[turn % 2]
     if clear != (variant == "between_kept"):
         return None
-    return draft(variant, edit, {index: None}, ["file"] if clear else ["file", "model"])
+    return left_out(variant, edit, index, ["file"] if clear else ["file", "model"])
 
 
 def dropped_blank_line(edit, rng, turn):
@@ -266,7 +284,9 @@ def dropped_blank_line(edit, rng, turn):
     if not chosen:
         return None
     index = rng.choice(chosen)
-    return draft(variant, edit, {index: None if variant == "missing" else edit.ops[index].text + "\n"}, ["file", "model"])
+    if variant == "missing":
+        return left_out(variant, edit, index, ["file", "model"])
+    return draft(variant, edit, {index: edit.ops[index].text + "\n"}, ["file", "model"])
 
 
 def swapped(word, rng):

@@ -43,7 +43,7 @@ class Deck:
         self.per_file = Counter()
         self.by_path = defaultdict(list)
         for name, edits in self.edits.items():
-            order = {commit: age for age, commit in enumerate(repositories[name].git("rev-list", repositories[name].source.tip).decode().split())}
+            order = repositories[name].ages()
             for edit in edits:
                 self.by_path[name, edit.path].append((order[edit.commit], edit))
 
@@ -112,6 +112,7 @@ def slip_maker(kind):
             return None
         if name not in ("final_newline", "escapes", "line_numbers") and rng.random() < ENDING_LINE_SHARE:
             draft.old, draft.new = draft.old + "\n", draft.new + "\n"
+        draft.results = list(dict.fromkeys(draft.results))
         return draft
 
     return attempt

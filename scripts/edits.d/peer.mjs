@@ -28,8 +28,8 @@ Gemini CLI, with correction by a model off, and our own.
   --cases FILE      other cases (default: tests/edits/cases.jsonl)
 
 The cases are made by scripts/edits.d/make.py and described in
-tests/edits/README.md. Versions of Gemini CLI come from npm, at first use, and are kept
-in \${GEMINI_TOOLS_CACHE:-\${XDG_CACHE_HOME:-~/.cache}/gemini-tools}.
+tests/edits/README.md. Versions of Gemini CLI come from npm, at first use, and
+are kept in \${GEMINI_TOOLS_CACHE:-\${XDG_CACHE_HOME:-~/.cache}/gemini-tools}.
 `;
 
 function readOptions() {
