@@ -18,7 +18,8 @@ const answers = process.stdout.write.bind(process.stdout);
 for (const level of ['log', 'info', 'debug', 'warn', 'error']) console[level] = () => {};
 
 const noModel = {
-  generateJson: async () => ({}),
+  // Without these two strings 0.8.2 throws instead of keeping its first answer.
+  generateJson: async () => ({ search: '', replace: '', explanation: '' }),
   getHistory: async () => [],
   generateContent: async () => ({}),
 };

@@ -32,6 +32,8 @@ tests/edits/README.md. Versions of Gemini CLI come from npm, at first use, and
 are kept in \${GEMINI_TOOLS_CACHE:-\${XDG_CACHE_HOME:-~/.cache}/gemini-tools}.
 `;
 
+class UsageError extends Error {}
+
 function readOptions() {
   const { values } = parseArgs({
     options: {
@@ -50,7 +52,7 @@ function readCases({ cases, kind }) {
   const all = fs.readFileSync(cases, 'utf8').trimEnd().split('\n').map((line) => JSON.parse(line));
   const chosen = all.filter((entry) => kind.length === 0 || kind.includes(entry.kind));
   if (chosen.length > 0) return chosen;
-  throw new Error(`there is no case of the kind ${kind.join(', ')}; the kinds are ${[...new Set(all.map((e) => e.kind))].join(', ')}`);
+  throw new UsageError(`there is no case of the kind ${kind.join(', ')}; the kinds are ${[...new Set(all.map((e) => e.kind))].join(', ')}`);
 }
 
 /** What became of the file: correct, refused (which is correct for a trap), or wrong, and which result it is. */
@@ -86,7 +88,7 @@ async function chooseTools(options, home) {
     if (await hasTool(callTool, tool, home)) chosen.set(name, () => startOurs(callTool, tool, home));
     else console.error(`left out: ${callTool} has no ${tool}`);
   }
-  if (chosen.size === 0) throw new Error('no tool to measure');
+  if (chosen.size === 0) throw new UsageError('no tool to measure');
   return chosen;
 }
 
@@ -119,6 +121,7 @@ async function main() {
 try {
   await main();
 } catch (error) {
-  console.error(`scripts/edits: ${error.code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION' ? error.message : (error.stack ?? error)}`);
+  const isUsage = error instanceof UsageError || error.code?.startsWith('ERR_PARSE_ARGS');
+  console.error(`scripts/edits: ${isUsage ? error.message : (error.stack ?? error)}`);
   process.exitCode = 2;
 }
