@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from history import Op, replace
+
 # So much of a place's lines may stand together somewhere else; above, a reader could take the one for the other.
 SIMILAR_ELSEWHERE = 0.7
 SUBSTANCE_CHARS = 24
@@ -46,6 +48,20 @@ def draft(variant, edit, slips, results):
     old, new = told(edit, slips)
     named = {"file": edit.result(), "model": edit.result(new)}
     return Draft(variant, "\n".join(old), "\n".join(new), whole(edit.before), [whole(named[name]) for name in results])
+
+
+def context(edit, rng, most=3):
+    """The edit with as much around it as a model gives, by chance."""
+    return edit.with_context(rng.randint(1, most), rng.randint(1, most))
+
+
+def in_file(variant, edit, lines, results):
+    """A draft where the file has other lines, and the model what the file had before."""
+    ops = [Op(op.sign, lines.get(i, op.text)) for i, op in enumerate(edit.ops)]
+    before = edit.before[: edit.start] + [op.text for op in ops if op.sign != "+"] + edit.before[edit.end :]
+    changed = replace(edit, ops=tuple(ops), before=before)
+    made = draft(variant, changed, {i: edit.ops[i].text for i in lines}, results)
+    return made
 
 
 def letters(text):

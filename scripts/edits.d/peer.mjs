@@ -52,7 +52,8 @@ function readCases({ cases, kind }) {
   const all = fs.readFileSync(cases, 'utf8').trimEnd().split('\n').map((line) => JSON.parse(line));
   const chosen = all.filter((entry) => kind.length === 0 || kind.includes(entry.kind));
   if (chosen.length > 0) return chosen;
-  throw new UsageError(`there is no case of the kind ${kind.join(', ')}; the kinds are ${[...new Set(all.map((e) => e.kind))].join(', ')}`);
+  const kinds = [...new Set(all.map((entry) => entry.kind))].join(', ');
+  throw new UsageError(`there is no case of the kind ${kind.join(', ')}; the kinds are ${kinds}`);
 }
 
 /** What became of the file: correct, refused (which is correct for a trap), or wrong, and which result it is. */

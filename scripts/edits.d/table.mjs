@@ -41,13 +41,15 @@ function totals(tools, outcomes) {
     const mine = outcomes.filter((one) => one.tool === tool);
     const apply = mine.filter((one) => one.expect === 'apply');
     const traps = mine.filter((one) => one.expect === 'refuse');
-    const wrong = countOf(mine, 'wrong');
+    const share = (count, all = apply) => `${count} ${percent(count, all.length)}`;
     rows.push([
       tool,
       String(apply.length),
-      ...[countOf(apply, 'correct'), apply.filter((one) => one.result === 0).length].map((n) => `${n} ${percent(n, apply.length)}`),
-      ...['refused', 'wrong'].map((outcome) => `${countOf(apply, outcome)} ${percent(countOf(apply, outcome), apply.length)}`),
-      `${wrong} of ${mine.length} ${percent(wrong, mine.length)}`,
+      share(countOf(apply, 'correct')),
+      share(apply.filter((one) => one.result === 0).length),
+      share(countOf(apply, 'refused')),
+      share(countOf(apply, 'wrong')),
+      share(countOf(mine, 'wrong'), mine),
       `${countOf(traps, 'correct')} of ${traps.length}`,
     ]);
   }

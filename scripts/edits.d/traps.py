@@ -2,8 +2,7 @@
 
 import re
 
-from history import Op, replace
-from drafts import Draft, draft, letters, resembles, squeezed, told, whole
+from drafts import Draft, letters, resembles, squeezed, told, whole
 
 # Changed lines that resemble the file's less than this are no slip of the pen.
 REWRITTEN_BELOW = 0.7
@@ -66,7 +65,8 @@ def near_twins(edit, rng, turn, versions):
 def copied_twin(edit, rng, turn, versions):
     """A copy of the place is added, in which one kept line has another word; the model's word is a third one."""
     edit = edit.with_context(3, 3)
-    chosen = [i for i, op in enumerate(edit.ops) if op.sign == "=" and 0 < i < len(edit.ops) - 1 and re.search(r"[a-z]{5}", op.text)]
+    inner = range(1, len(edit.ops) - 1)
+    chosen = [i for i in inner if edit.ops[i].sign == "=" and re.search(r"[a-z]{5}", edit.ops[i].text)]
     gaps = [i for i, text in enumerate(edit.before) if not text and not edit.start - 1 <= i <= edit.end]
     if not chosen or not gaps:
         return None
