@@ -5,6 +5,7 @@
 //! `declarations/`, so that a call need not make it; a test checks that it is current
 //! (`UPDATE_DECLARATIONS=1 cargo test declarations` writes it anew).
 
+mod edit;
 mod fact;
 mod glob;
 mod google_web_search;
@@ -21,6 +22,7 @@ mod run_shell_command;
 mod save_memory;
 mod search;
 mod search_file_content;
+mod smart_edit;
 mod stop_background_process;
 mod web_fetch;
 mod write_file;
@@ -84,6 +86,7 @@ const ALL: &[&Spec] = &[
     &run_shell_command::SPEC,
     &save_memory::SPEC,
     &search_file_content::SPEC,
+    &smart_edit::SPEC,
     &stop_background_process::SPEC,
     &web_fetch::SPEC,
     &write_file::SPEC,
@@ -102,6 +105,7 @@ const DECLARATIONS: &[&Declaration] = &[
     &run_shell_command::DECLARATION,
     &save_memory::DECLARATION,
     &search_file_content::DECLARATION,
+    &smart_edit::DECLARATION,
     &stop_background_process::DECLARATION,
     &web_fetch::DECLARATION,
     &write_file::DECLARATION,
@@ -317,6 +321,7 @@ mod tests {
                 "search_file_content",
                 generated::<super::search_file_content::Params>(),
             ),
+            ("smart_edit", generated::<super::smart_edit::Params>()),
             (
                 "stop_background_process",
                 generated::<super::stop_background_process::Params>(),

@@ -29,13 +29,20 @@ pub(super) fn normalized(text: &str, level: Level) -> Vec<Mapped> {
     while let Some((start, c)) = chars.next() {
         let mut end = start + c.len_utf8();
         match c {
-            '\r' if matches!(chars.peek(), Some((_, '\n'))) => {}
-            '\n' => {
+            '\n' | '\r' if c == '\n' || matches!(chars.peek(), Some((_, '\n'))) => {
+                if c == '\r' {
+                    chars.next();
+                    end += 1;
+                }
                 // Blanks before a line end don't count.
                 while matches!(out.last(), Some(m) if m.c == ' ' || m.c == '\t') {
                     out.pop();
                 }
-                out.push(Mapped { c, start, end });
+                out.push(Mapped {
+                    c: '\n',
+                    start,
+                    end,
+                });
             }
             _ if level == Level::Plain || c.is_ascii() && !next_combines(&mut chars) => {
                 out.push(Mapped { c, start, end });

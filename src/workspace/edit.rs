@@ -232,16 +232,18 @@ impl Needle {
                 return None;
             }
             start -= self.newline.len();
-            let splits = number == 0 && self.may_split && self.splits(text, start);
+            // First as the file's line end: an empty line would be found before any other byte.
+            if self.splits(text, start) {
+                let before = start - (self.crlf.len() - self.newline.len());
+                if text[..before].ends_with(line) {
+                    start = before - line.len();
+                    continue;
+                }
+                if number == 0 && self.may_split {
+                    return None;
+                }
+            }
             // The line's own last character may be the carriage return.
-            if !splits && text[..start].ends_with(line) {
-                start -= line.len();
-                continue;
-            }
-            if !self.splits(text, start) {
-                return None;
-            }
-            start -= self.crlf.len() - self.newline.len();
             if !text[..start].ends_with(line) {
                 return None;
             }
@@ -483,6 +485,32 @@ impl Replacement {
             matches,
             lf,
             crlf,
+            encoding,
+        })
+    }
+
+    /// A replacement of one range of bytes, at a line (from 1), by a text whose line ends are
+    /// right already.
+    ///
+    /// # Errors
+    ///
+    /// The first character that the file's encoding can't hold.
+    pub fn of_range(
+        range: std::ops::Range<u64>,
+        line: u64,
+        new: &str,
+        encoding: Encoding,
+    ) -> Result<Self, Unmappable> {
+        let bytes = encoding.encode_again(new).map_err(Unmappable)?;
+        Ok(Self {
+            matches: vec![Match {
+                start: range.start,
+                end: range.end,
+                line,
+                ending: LineEnding::Lf,
+            }],
+            lf: bytes.clone(),
+            crlf: bytes,
             encoding,
         })
     }

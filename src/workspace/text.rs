@@ -94,6 +94,13 @@ fn is_damaged_utf8(sample: &[u8]) -> bool {
     good > bad * 4
 }
 
+/// The first of 256 characters for private use that stand for bytes.
+const FIRST_STAND_IN: char = '\u{10ff00}';
+
+fn stand_in(byte: u8) -> Option<char> {
+    char::from_u32(u32::from(FIRST_STAND_IN) + u32::from(byte))
+}
+
 impl Encoding {
     /// The name for people.
     pub fn name(self) -> &'static str {
@@ -132,6 +139,43 @@ impl Encoding {
             Encoding::Utf16 { .. } => 2,
             Encoding::Utf32 { .. } => 4,
         }
+    }
+
+    /// Decodes bytes so that [`Encoding::encode_again`] gives the very same bytes, without the
+    /// byte-order mark; bytes that are no UTF-8 become characters that nobody uses. `None` where
+    /// that can't be.
+    pub fn decode_fully(self, bytes: &[u8]) -> Option<String> {
+        let content = bytes.strip_prefix(self.mark()).unwrap_or(bytes);
+        let text = if self.is_utf8() {
+            let mut text = String::with_capacity(content.len());
+            for chunk in content.utf8_chunks() {
+                text.push_str(chunk.valid());
+                text.extend(chunk.invalid().iter().filter_map(|b| stand_in(*b)));
+            }
+            text
+        } else {
+            self.decode(bytes).into_owned()
+        };
+        (self.encode_again(&text).ok()? == content).then_some(text)
+    }
+
+    /// Encodes text that may hold parts of what [`Encoding::decode_fully`] gave.
+    ///
+    /// # Errors
+    ///
+    /// The first character that the encoding does not have.
+    pub fn encode_again(self, text: &str) -> Result<Vec<u8>, char> {
+        if !self.is_utf8() || !text.contains(|c| c >= FIRST_STAND_IN) {
+            return self.encode(text).map(Cow::into_owned);
+        }
+        let mut bytes = Vec::with_capacity(text.len());
+        for c in text.chars() {
+            match u8::try_from(u32::from(c).wrapping_sub(u32::from(FIRST_STAND_IN))) {
+                Ok(byte) => bytes.push(byte),
+                Err(_) => bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+            }
+        }
+        Ok(bytes)
     }
 
     /// Encodes text, without a byte-order mark.
@@ -331,6 +375,31 @@ mod tests {
             }
             assert_eq!(out, text, "byte by byte, {}", encoding.name());
         }
+    }
+
+    #[test]
+    fn what_is_decoded_fully_comes_back_to_the_byte() {
+        let utf8 = Encoding::Utf8 { bom: true };
+        let bytes = b"\xef\xbb\xbfa\xff\xe4\xf6b\xe2\x82";
+        let text = utf8.decode_fully(bytes).expect("any bytes");
+        assert!(text.starts_with('a') && text.contains('b'));
+        assert_eq!(utf8.encode_again(&text).expect("bytes"), bytes[3..]);
+        let stand_in = "x\u{10ff41}".as_bytes();
+        assert_eq!(
+            utf8.decode_fully(stand_in),
+            None,
+            "it would come back as another byte"
+        );
+        let utf16 = Encoding::Utf16 { big_endian: false };
+        assert_eq!(
+            utf16.decode_fully(b"\xff\xfea\0\n\0").as_deref(),
+            Some("a\n")
+        );
+        assert_eq!(
+            utf16.decode_fully(b"\xff\xfe\0\xd8"),
+            None,
+            "half of a pair"
+        );
     }
 
     #[test]

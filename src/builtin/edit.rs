@@ -1,0 +1,414 @@
+//! What `replace` and `smart_edit` have in common: a text in one file takes the place of
+//! another. How the place is found is theirs.
+
+use super::nearest::{Candidate, nearest};
+use crate::tool::{
+    Cancellation, Confirmation, ConfirmationDetails, Context, Display, ErrorKind, FileDiff,
+    Location, ToolError, ToolResult,
+};
+use crate::workspace::edit::{Found, Match, Replacement, Unmappable, diff_texts, find};
+use crate::workspace::media::MAX_MEDIA_BYTES;
+use crate::workspace::text::{Content, Encoding, detect};
+use crate::workspace::write::Target;
+use crate::workspace::{OpenFile, Place, Workspace, show_path};
+use std::io::{Read, Write};
+use std::sync::Arc;
+
+/// So much of a file is looked at to recognise its encoding before it is edited.
+const SAMPLE_BYTES: u64 = 1024 * 1024;
+
+/// In larger files no near misses are looked for.
+pub(super) const NEAREST_BYTES: u64 = 4 * 1024 * 1024;
+
+/// Up to this size a display holds the whole content before and after.
+const WHOLE_BYTES: u64 = 1024 * 1024;
+
+/// Line numbers that a message lists.
+const LISTED_LINES: usize = 50;
+
+/// What is asked for.
+pub(super) struct Edit {
+    pub(super) workspace: Arc<Workspace>,
+    pub(super) place: Place,
+    pub(super) old: String,
+    pub(super) new: String,
+}
+
+/// An edit that is ready to be written.
+pub(super) enum Plan {
+    Create,
+    Replace {
+        replacement: Replacement,
+        encoding: Encoding,
+        /// What the caller should know about how the place was found.
+        notes: Vec<String>,
+        /// By which rung, where not literally.
+        rung: Option<&'static str>,
+    },
+}
+
+/// What the file is before the edit.
+pub(super) enum Before<'a> {
+    /// It is not there, and is to be made.
+    Nothing,
+    /// It is there, and is text of this encoding, or is taken for it.
+    File(&'a OpenFile, Encoding),
+}
+
+impl Edit {
+    pub(super) fn path(&self) -> String {
+        show_path(self.place.path()).into_owned()
+    }
+
+    pub(super) fn fail(&self, e: &std::io::Error) -> ToolError {
+        crate::workspace::io_error(e, self.place.path())
+    }
+
+    /// Checks what can be checked before anything is looked for.
+    pub(super) fn before<'t>(&self, target: &'t Target) -> Result<Before<'t>, ToolError> {
+        let Some(current) = &target.current else {
+            return if self.old.is_empty() {
+                Ok(Before::Nothing)
+            } else {
+                Err(ToolError::new(
+                    ErrorKind::FileNotFound,
+                    format!(
+                        "{} does not exist, so nothing can be replaced in it.",
+                        self.path()
+                    ),
+                )
+                .with_hint("Check the path, or use an empty old_string to create the file."))
+            };
+        };
+        if self.old.is_empty() {
+            return Err(ToolError::new(
+                ErrorKind::AttemptToCreateExistingFile,
+                format!(
+                    "{} exists already; an empty old_string creates a new file.",
+                    self.path()
+                ),
+            )
+            .with_hint("Give the text to replace, or use write_file to overwrite the file."));
+        }
+        if self.old == self.new {
+            return Err(self.no_change("old_string and new_string are the same"));
+        }
+        Ok(Before::File(current, self.encoding(current)?))
+    }
+
+    /// All places where a text stands literally.
+    pub(super) fn find(
+        &self,
+        (current, encoding): (&OpenFile, Encoding),
+        (old, new): (&str, &str),
+        cancel: &Cancellation,
+    ) -> Result<Found, ToolError> {
+        find(current, self.place.path(), encoding, old, new, cancel)?.map_err(|c| {
+            self.unmappable(encoding, c, "old_string", ErrorKind::EditNoOccurrenceFound)
+        })
+    }
+
+    /// The plan to put the new text into literal places.
+    pub(super) fn literal_plan(
+        &self,
+        (current, encoding): (&OpenFile, Encoding),
+        found: Found,
+        (old, new): (&str, &str),
+    ) -> Result<Plan, ToolError> {
+        let replacement = Replacement::new(found.matches, old, new, encoding)
+            .map_err(|c| self.unwritable(encoding, c))?;
+        let mut notes = Vec::new();
+        if found.by_line_ending {
+            notes.push("Line feeds in old_string stood for the file's CRLF line ends.".to_owned());
+        }
+        self.plan((current, encoding), replacement, notes, None)
+    }
+
+    /// The plan to write a replacement.
+    pub(super) fn plan(
+        &self,
+        (current, encoding): (&OpenFile, Encoding),
+        replacement: Replacement,
+        mut notes: Vec<String>,
+        rung: Option<&'static str>,
+    ) -> Result<Plan, ToolError> {
+        if replacement
+            .changes_nothing(current)
+            .map_err(|e| self.fail(&e))?
+        {
+            return Err(self.no_change("the file has the new text already"));
+        }
+        if !encoding.is_utf8() {
+            notes.push(format!("The file stays in {}.", encoding.name()));
+        }
+        Ok(Plan::Replace {
+            replacement,
+            encoding,
+            notes,
+            rung,
+        })
+    }
+
+    pub(super) fn encoding(&self, current: &OpenFile) -> Result<Encoding, ToolError> {
+        let mut sample = Vec::new();
+        let file = &current.file;
+        file.take(SAMPLE_BYTES)
+            .read_to_end(&mut sample)
+            .map_err(|e| self.fail(&e))?;
+        // Bytes outside of the text stay as they are, so what is no text is edited as UTF-8.
+        Ok(match detect(&sample, current.size() <= SAMPLE_BYTES) {
+            Content::Text(encoding) => encoding,
+            Content::Binary if current.size() > MAX_MEDIA_BYTES => {
+                return Err(ToolError::new(
+                    ErrorKind::FileTooLarge,
+                    format!(
+                        "{} has {} bytes and is not text; only binary files of up to \
+                         {MAX_MEDIA_BYTES} bytes are edited.",
+                        self.path(),
+                        current.size()
+                    ),
+                ));
+            }
+            Content::Binary => Encoding::Utf8 { bom: false },
+        })
+    }
+
+    pub(super) fn no_change(&self, why: &str) -> ToolError {
+        ToolError::new(
+            ErrorKind::EditNoChange,
+            format!("Nothing to change in {}: {why}.", self.path()),
+        )
+    }
+
+    pub(super) fn unmappable(
+        &self,
+        encoding: Encoding,
+        c: Unmappable,
+        what: &str,
+        kind: ErrorKind,
+    ) -> ToolError {
+        ToolError::new(
+            kind,
+            format!(
+                "{} is encoded in {}, which has no character {:?} of {what}; nothing was changed.",
+                self.path(),
+                encoding.name(),
+                c.0
+            ),
+        )
+        .with_hint(
+            "Use characters that the file's encoding has, or convert the file to UTF-8 first.",
+        )
+    }
+
+    pub(super) fn unwritable(&self, encoding: Encoding, c: Unmappable) -> ToolError {
+        self.unmappable(encoding, c, "new_string", ErrorKind::EditPreparationFailure)
+    }
+
+    /// A miss that teaches: what in the file is nearest, and how it differs.
+    pub(super) fn not_found(&self, current: &OpenFile, encoding: Encoding) -> ToolError {
+        let mut message = format!(
+            "old_string was not found in {}; nothing was changed.",
+            self.path()
+        );
+        // What .geminiignore closes to reading is not shown by way of a miss either.
+        let is_shown =
+            current.size() <= NEAREST_BYTES && !self.workspace.is_gemini_ignored(&self.place);
+        let candidates = if is_shown {
+            let mut bytes = vec![0; usize::try_from(current.size()).unwrap_or(0)];
+            rustix::io::retry_on_intr(|| rustix::io::pread(&current.file, &mut *bytes, 0))
+                .map(|n| nearest(&encoding.decode(&bytes[..n]), &self.old))
+                .unwrap_or_default()
+        } else {
+            Vec::new()
+        };
+        for Candidate {
+            line,
+            difference,
+            excerpt,
+        } in &candidates
+        {
+            message.push_str(&format!("\nNear: line {line}, {difference}:\n{excerpt}"));
+        }
+        let hint = if !is_shown {
+            "Read the file and copy the text as it is."
+        } else if candidates.is_empty() {
+            "Nothing in the file is near to it: read the file and copy the text as it is."
+        } else {
+            "Copy the text as it is in the file, with all its whitespace."
+        };
+        ToolError::new(ErrorKind::EditNoOccurrenceFound, message).with_hint(hint)
+    }
+
+    pub(super) fn file_diff(&self, plan: &Plan, target: &Target) -> Result<FileDiff, ToolError> {
+        let file_name = self.place.name().to_string_lossy().into_owned();
+        if let (
+            Plan::Replace {
+                replacement,
+                encoding,
+                ..
+            },
+            Some(current),
+        ) = (plan, &target.current)
+        {
+            let (file_diff, diff_stat) = replacement
+                .diff(current, &file_name)
+                .map_err(|e| self.fail(&e))?;
+            let mut diff = FileDiff {
+                file_diff,
+                file_name,
+                diff_stat,
+                ..FileDiff::default()
+            };
+            if current.size() <= WHOLE_BYTES {
+                let mut bytes = vec![0; usize::try_from(current.size()).unwrap_or(0)];
+                let n = rustix::io::pread(&current.file, &mut bytes, 0)
+                    .map_err(|e| self.fail(&e.into()))?;
+                bytes.truncate(n);
+                diff.original_content = Some(encoding.decode(&bytes).into_owned());
+                diff.new_content = Some(encoding.decode(&replacement.apply(&bytes)).into_owned());
+            }
+            Ok(diff)
+        } else {
+            let (file_diff, diff_stat) = diff_texts("", &self.new, &file_name);
+            Ok(FileDiff {
+                file_diff,
+                file_name,
+                original_content: None,
+                new_content: Some(self.new.clone()),
+                diff_stat,
+            })
+        }
+    }
+
+    pub(super) fn describe(&self) -> String {
+        let path = show_path(self.workspace.display(self.place.path())).into_owned();
+        if self.old.is_empty() {
+            format!("Creates `{path}`")
+        } else {
+            format!(
+                "Edits `{path}`: {} => {}",
+                brief(&self.old),
+                brief(&self.new)
+            )
+        }
+    }
+
+    pub(super) fn locations(&self) -> Vec<Location> {
+        vec![Location {
+            path: self.place.path().to_owned(),
+            line: None,
+        }]
+    }
+
+    pub(super) fn confirmation(
+        &self,
+        plan: &Plan,
+        target: &Target,
+    ) -> Result<Confirmation, ToolError> {
+        let diff = self.file_diff(plan, target)?;
+        Ok(Confirmation::Ask(ConfirmationDetails::Edit {
+            title: self.describe(),
+            file_name: diff.file_name,
+            file_path: self.place.path().display().to_string(),
+            file_diff: diff.file_diff,
+            original_content: diff.original_content,
+            new_content: diff.new_content.unwrap_or_else(|| self.new.clone()),
+        }))
+    }
+
+    /// Writes what was planned, and tells what was done.
+    pub(super) fn carry_out(
+        &self,
+        plan: Plan,
+        target: Target,
+        cx: &Context,
+    ) -> Result<ToolResult, ToolError> {
+        let rung = match &plan {
+            Plan::Replace { rung, .. } => *rung,
+            Plan::Create => None,
+        };
+        let diff = if cx.wants_display || rung.is_some() {
+            Some(self.file_diff(&plan, &target)?)
+        } else {
+            None
+        };
+        cx.cancel.check()?;
+        let path = self.path();
+        let result = match plan {
+            Plan::Create => {
+                target.commit(&self.place, |file| file.write_all(self.new.as_bytes()))?;
+                ToolResult::text(format!(
+                    "Created {path} ({}).",
+                    super::counted(self.new.len(), "byte")
+                ))
+                .with_data("created", true)
+            }
+            Plan::Replace {
+                replacement, notes, ..
+            } => {
+                // A second handle on the same open file: the lock stays with the target.
+                let source = target.reopened().map_err(|e| self.fail(&e))?;
+                target.commit(&self.place, |file| replacement.write(&source, file))?;
+                let count = replacement.matches.len();
+                let what = if count == 1 {
+                    "occurrence"
+                } else {
+                    "occurrences"
+                };
+                let mut text = format!(
+                    "Replaced {count} {what} in {path}, at {}.",
+                    line_list(&replacement.matches)
+                );
+                for note in notes {
+                    text.push(' ');
+                    text.push_str(&note);
+                }
+                // What was not asked for literally is shown.
+                if let (Some(_), Some(diff)) = (rung, &diff) {
+                    text.push_str("\nWhat changed:\n");
+                    text.push_str(&diff.file_diff);
+                }
+                let lines: Vec<u64> = replacement
+                    .matches
+                    .iter()
+                    .take(1000)
+                    .map(|m| m.line)
+                    .collect();
+                let result = ToolResult::text(text)
+                    .with_data("replacements", count)
+                    .with_data("lines", lines);
+                match rung {
+                    Some(rung) => result.with_data("found_by", rung),
+                    None => result,
+                }
+            }
+        };
+        Ok(match diff.filter(|_| cx.wants_display) {
+            Some(diff) => result.with_display(Display::FileDiff(Box::new(diff))),
+            None => result,
+        })
+    }
+}
+
+pub(super) fn line_list(matches: &[Match]) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for found in matches.iter().take(LISTED_LINES) {
+        lines.push(format!("line {}", found.line));
+    }
+    if matches.len() > LISTED_LINES {
+        lines.push(format!("and {} more", matches.len() - LISTED_LINES));
+    }
+    lines.join(", ")
+}
+
+/// A text as one line for a description.
+fn brief(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default().trim();
+    let short: String = line.chars().take(40).collect();
+    if short.len() < text.len() {
+        format!("{short}…")
+    } else {
+        short
+    }
+}

@@ -1,0 +1,430 @@
+//! `smart_edit`: a text in one file for another, also where the old text is slightly wrong.
+//!
+//! The ladder that finds the place is [`crate::ladder`]'s. Where it does not reach, a model may
+//! correct the texts once, from the instruction; what it gives is found by the same rules.
+
+use super::edit::{Before, Edit, NEAREST_BYTES, Plan, line_list};
+use super::model::Model;
+use super::{Declaration, Spec, Surroundings};
+use crate::ladder::{Hit, Miss, climb};
+use crate::tool::{
+    Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Location, Schema, ToolError,
+    ToolInvocation, ToolResult,
+};
+use crate::workspace::OpenFile;
+use crate::workspace::edit::{Found, Replacement};
+use crate::workspace::text::Encoding;
+use crate::workspace::write::Target;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// Larger files are not sent to a model.
+const MODEL_CHARS: usize = 400_000;
+
+/// Lines that a message lists.
+const LISTED_LINES: usize = 20;
+
+/// What the model is told that corrects an edit.
+const INSTRUCTION: &str = "An edit of a file has failed, because its search text is not in the file \
+    exactly once. Correct the edit. The search text that you give must stand in the file literally \
+    and exactly once, with all its whitespace, and must be where the instruction means; the \
+    replacement must do what the instruction wants, and nothing else. If the file is as the \
+    instruction wants it already, say that no changes are required. If it is not clear where the \
+    edit belongs, give an empty search text.";
+
+pub(super) const DECLARATION: Declaration = Declaration {
+    name: "smart_edit",
+    description: "Replaces one text in one file of the project, also where 'old_string' differs \
+        slightly from the file: in line ends, indentation, kinds of quotes, escapes, or in lines \
+        that are only quoted as context. It must mean exactly one place; the answer says how it \
+        was found and shows what changed. If it is not clear, nothing is changed. Use replace for \
+        several places at once. Give some lines of context around the change.",
+    schema: include_str!("declarations/smart_edit.json"),
+    aliases: &["SmartEditTool"],
+};
+
+pub(super) const SPEC: Spec = Spec {
+    declaration: &DECLARATION,
+    display_name: "Smart Edit",
+    kind: Kind::Edit,
+    can_update_output: false,
+    renamed: &[("absolute_path", "file_path"), ("path", "file_path")],
+    undeclared: &[],
+    build,
+};
+
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Params {
+    /// Path of the file: absolute, or relative to the project's root.
+    file_path: String,
+    /// What the change is for and where it belongs, in a sentence that can be understood
+    /// without the conversation.
+    instruction: String,
+    /// The text to replace, as it stands in the file; empty to create the file.
+    old_string: String,
+    /// The text to put in its place.
+    new_string: String,
+}
+
+struct Call {
+    edit: Edit,
+    instruction: String,
+    may_correct: bool,
+}
+
+fn build(
+    args: Args,
+    schema: &Schema,
+    Surroundings {
+        workspace,
+        settings,
+    }: &Surroundings,
+) -> Result<Box<dyn ToolInvocation>, ToolError> {
+    let params: Params = args.parse(schema)?;
+    Ok(Box::new(Call {
+        edit: Edit {
+            place: workspace.locate(&params.file_path)?,
+            workspace: Arc::clone(workspace),
+            old: params.old_string,
+            new: params.new_string,
+        },
+        instruction: params.instruction,
+        may_correct: !settings.disable_llm_correction,
+    }))
+}
+
+/// A file whose texts are to be found.
+#[derive(Clone, Copy)]
+struct Subject<'a> {
+    current: &'a OpenFile,
+    encoding: Encoding,
+}
+
+impl Call {
+    /// The plan, by the ladder alone.
+    fn plan(&self, target: &Target, cx: &Context) -> Result<Plan, ToolError> {
+        match self.edit.before(target)? {
+            Before::Nothing => Ok(Plan::Create),
+            Before::File(current, encoding) => {
+                let subject = Subject { current, encoding };
+                self.climbed(subject, (&self.edit.old, &self.edit.new), cx)
+            }
+        }
+    }
+
+    /// Finds texts literally, else by the ladder.
+    fn climbed(
+        &self,
+        subject: Subject<'_>,
+        texts: (&str, &str),
+        cx: &Context,
+    ) -> Result<Plan, ToolError> {
+        let Subject { current, encoding } = subject;
+        let found = self.edit.find((current, encoding), texts, &cx.cancel)?;
+        match found.matches.as_slice() {
+            [] => {}
+            [_] => {
+                let new = self.without_doubled_indentation(subject, &found, texts)?;
+                return self
+                    .edit
+                    .literal_plan((current, encoding), found, (texts.0, &new));
+            }
+            several => {
+                let times = super::counted(several.len(), "time");
+                return Err(ambiguous(format!(
+                    "old_string occurs {times} in {}: at {}; nothing was changed.",
+                    self.edit.path(),
+                    line_list(several)
+                )));
+            }
+        }
+        let Some(text) = self.text(subject)? else {
+            return Err(self.edit.not_found(current, encoding));
+        };
+        match climb(&text, texts.0, texts.1, &cx.cancel)? {
+            Ok(hit) => self.fuzzy_plan(subject, &text, &hit),
+            Err(Miss::Nothing) => Err(self.edit.not_found(current, encoding)),
+            Err(Miss::Several(rung, lines)) => {
+                let shown: Vec<String> = lines
+                    .iter()
+                    .take(LISTED_LINES)
+                    .map(|line| format!("line {line}"))
+                    .collect();
+                Err(ambiguous(format!(
+                    "old_string is not in {} literally; it fits {} if one looks past this: {} \
+                     (at {}). Nothing was changed.",
+                    self.edit.path(),
+                    super::counted(lines.len(), "place"),
+                    rung.describe(),
+                    shown.join(", ")
+                )))
+            }
+            Err(Miss::Unclear(rung, line, why)) => Err(ToolError::new(
+                ErrorKind::EditNoOccurrenceFound,
+                format!(
+                    "old_string is not in {} literally. It resembles line {line} and after ({}), \
+                     but {why}; nothing was changed.",
+                    self.edit.path(),
+                    rung.describe()
+                ),
+            )
+            .with_hint("Copy the text as it is in the file, with all its whitespace.")),
+        }
+    }
+
+    /// All of the file as text, where it is not too large and would come back to the byte.
+    fn text(
+        &self,
+        Subject { current, encoding }: Subject<'_>,
+    ) -> Result<Option<String>, ToolError> {
+        if current.size() > NEAREST_BYTES {
+            return Ok(None);
+        }
+        let mut bytes = vec![0; usize::try_from(current.size()).unwrap_or(0)];
+        let n = rustix::io::retry_on_intr(|| rustix::io::pread(&current.file, &mut *bytes, 0))
+            .map_err(|e| self.edit.fail(&e.into()))?;
+        Ok(encoding.decode_fully(&bytes[..n]))
+    }
+
+    fn fuzzy_plan(
+        &self,
+        Subject { current, encoding }: Subject<'_>,
+        text: &str,
+        hit: &Hit,
+    ) -> Result<Plan, ToolError> {
+        let bytes = |part: &str| {
+            encoding
+                .encode_again(part)
+                .map(|bytes| bytes.len() as u64)
+                .map_err(|c| {
+                    self.edit
+                        .unwritable(encoding, crate::workspace::edit::Unmappable(c))
+                })
+        };
+        let start = encoding.mark().len() as u64 + bytes(&text[..hit.start])?;
+        let end = start + bytes(&text[hit.start..hit.end])?;
+        let line = text[..hit.start].matches('\n').count() as u64 + 1;
+        let replacement = Replacement::of_range(start..end, line, &hit.replacement, encoding)
+            .map_err(|c| self.edit.unwritable(encoding, c))?;
+        let note = format!(
+            "old_string is not there literally, but this is what it means: {}.",
+            hit.rung.describe()
+        );
+        self.edit.plan(
+            (current, encoding),
+            replacement,
+            vec![note],
+            Some(hit.rung.name()),
+        )
+    }
+
+    /// The new text without the indentation of its first line, where the old text begins behind
+    /// just that in the file: a model that leaves it out in one of the texts only would have it
+    /// twice. Only where another line of the old text stays as it is, so that nobody wants to
+    /// shift the text.
+    fn without_doubled_indentation(
+        &self,
+        Subject { current, .. }: Subject<'_>,
+        found: &Found,
+        (old, new): (&str, &str),
+    ) -> Result<String, ToolError> {
+        let indent_of = |line: &str| line.len() - line.trim_start_matches([' ', '\t']).len();
+        let indent = &new[..indent_of(new)];
+        let mut rest = old.lines().skip(1).filter(|line| !line.trim().is_empty());
+        let stays = rest.any(|line| new.lines().skip(1).any(|other| other == line));
+        let [place] = found.matches.as_slice() else {
+            return Ok(new.to_owned());
+        };
+        if indent.is_empty() || indent_of(old) > 0 || !stays || place.start < indent.len() as u64 {
+            return Ok(new.to_owned());
+        }
+        let from = place.start - indent.len() as u64;
+        // With the byte before, which must be a line end.
+        let wanted = if from == 0 { 0 } else { 1 };
+        let mut before = vec![0; indent.len() + wanted];
+        let n = rustix::io::retry_on_intr(|| {
+            rustix::io::pread(&current.file, &mut *before, from - wanted as u64)
+        })
+        .map_err(|e| self.edit.fail(&e.into()))?;
+        let is_doubled = n == before.len()
+            && before[wanted..] == *indent.as_bytes()
+            && (wanted == 0 || before[0] == b'\n');
+        Ok(if is_doubled {
+            new[indent.len()..].to_owned()
+        } else {
+            new.to_owned()
+        })
+    }
+
+    /// The plan, with a correction by a model where the ladder does not reach.
+    fn corrected_plan(&self, target: &Target, cx: &Context) -> Result<Plan, ToolError> {
+        let miss = match self.plan(target, cx) {
+            Err(e) if is_miss(e.kind) => e,
+            other => return other,
+        };
+        let Some(model) = self.model() else {
+            return Err(miss);
+        };
+        let Ok(Before::File(current, encoding)) = self.edit.before(target) else {
+            return Err(miss);
+        };
+        let subject = Subject { current, encoding };
+        let Some(text) = self.text(subject)?.filter(|t| t.len() <= MODEL_CHARS) else {
+            return Err(miss);
+        };
+        let correction = match self.correction(model, &text, &miss, cx) {
+            Ok(correction) => correction,
+            Err(e) => {
+                cx.cancel.check()?;
+                let message = format!(
+                    "{}\nA model was asked to correct it in vain: {e}",
+                    miss.message
+                );
+                return Err(ToolError { message, ..miss });
+            }
+        };
+        if correction.no_changes_required {
+            return Err(self.edit.no_change(&format!(
+                "a model that was asked to correct the edit says that none is needed ({})",
+                correction.explanation
+            )));
+        }
+        let texts = (correction.search.as_str(), correction.replace.as_str());
+        if texts.0.trim().is_empty() || texts.0 == texts.1 {
+            return Err(miss);
+        }
+        match self.climbed(subject, texts, cx) {
+            Ok(Plan::Replace {
+                replacement,
+                encoding,
+                mut notes,
+                ..
+            }) => {
+                notes.insert(
+                    0,
+                    format!(
+                        "A model has corrected the texts, because old_string was not found: {}",
+                        correction.explanation
+                    ),
+                );
+                Ok(Plan::Replace {
+                    replacement,
+                    encoding,
+                    notes,
+                    rung: Some("model"),
+                })
+            }
+            _ => {
+                let message = format!(
+                    "{}\nA model was asked to correct it, but what it gave is not found exactly \
+                     once either.",
+                    miss.message
+                );
+                Err(ToolError { message, ..miss })
+            }
+        }
+    }
+
+    /// The model that may correct, where there is a credential and the settings let it. What
+    /// .geminiignore closes is not sent.
+    fn model(&self) -> Option<Model> {
+        let edit = &self.edit;
+        if !self.may_correct || edit.workspace.is_gemini_ignored(&edit.place) {
+            return None;
+        }
+        Model::find(&edit.workspace).ok().flatten()
+    }
+
+    fn correction(
+        &self,
+        mut model: Model,
+        text: &str,
+        miss: &ToolError,
+        cx: &Context,
+    ) -> Result<Correction, crate::genai::ApiError> {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "search": {"type": "string"},
+                "replace": {"type": "string"},
+                "no_changes_required": {"type": "boolean"},
+                "explanation": {"type": "string"},
+            },
+            "required": ["search", "replace", "no_changes_required", "explanation"],
+        });
+        let prompt = format!(
+            "The instruction:\n{}\n\nThe search text that failed:\n<search>\n{}\n</search>\n\nThe \
+             replacement:\n<replace>\n{}\n</replace>\n\nThe error:\n{}\n\nThe file, {}:\n<file>\n\
+             {text}\n</file>",
+            self.instruction,
+            self.edit.old,
+            self.edit.new,
+            miss.message,
+            self.edit.path()
+        );
+        let answer: Value = model.ask_json(INSTRUCTION, &prompt, schema, cx)?;
+        serde_json::from_value(answer.clone())
+            .map_err(|e| crate::genai::ApiError::answer_is_no_json(&e, &answer.to_string()))
+    }
+}
+
+/// What a model makes of an edit.
+#[derive(Debug, Deserialize)]
+struct Correction {
+    search: String,
+    replace: String,
+    #[serde(default)]
+    no_changes_required: bool,
+    #[serde(default)]
+    explanation: String,
+}
+
+fn ambiguous(message: String) -> ToolError {
+    ToolError::new(ErrorKind::EditExpectedOccurrenceMismatch, message)
+        .with_hint("Give more of the text around the place that is meant.")
+}
+
+/// Whether an edit failed because its place is not known.
+fn is_miss(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::EditNoOccurrenceFound | ErrorKind::EditExpectedOccurrenceMismatch
+    )
+}
+
+impl ToolInvocation for Call {
+    fn describe(&self) -> String {
+        self.edit.describe()
+    }
+
+    fn locations(&self) -> Vec<Location> {
+        self.edit.locations()
+    }
+
+    fn confirmation(&self, cx: &Context) -> Result<Confirmation, ToolError> {
+        let target = self.edit.workspace.target(&self.edit.place, &cx.cancel)?;
+        match self.plan(&target, cx) {
+            Ok(plan) => self.edit.confirmation(&plan, &target),
+            // Asking the model now would be more than a look.
+            Err(e) if is_miss(e.kind) && self.model().is_some() => {
+                Ok(Confirmation::Ask(ConfirmationDetails::Info {
+                    title: self.edit.describe(),
+                    prompt: format!(
+                        "{e}\nA model will be asked to correct the edit; what it gives is applied \
+                         if it means exactly one place."
+                    ),
+                    urls: Vec::new(),
+                }))
+            }
+            Err(e) => Err(e),
+        }
+    }
+
+    fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
+        let target = self.edit.workspace.target(&self.edit.place, &cx.cancel)?;
+        let plan = self.corrected_plan(&target, cx)?;
+        self.edit.carry_out(plan, target, cx)
+    }
+}
