@@ -242,7 +242,7 @@ impl Call {
         }
         let from = place.start - indent.len() as u64;
         // With the byte before, which must be a line end.
-        let wanted = if from == 0 { 0 } else { 1 };
+        let wanted = usize::from(from > 0);
         let mut before = vec![0; indent.len() + wanted];
         let n = rustix::io::retry_on_intr(|| {
             rustix::io::pread(&current.file, &mut *before, from - wanted as u64)
@@ -295,36 +295,33 @@ impl Call {
         if texts.0.trim().is_empty() || texts.0 == texts.1 {
             return Err(miss);
         }
-        match self.climbed(subject, texts, cx) {
-            Ok(Plan::Replace {
-                replacement,
-                encoding,
-                mut notes,
-                ..
-            }) => {
-                notes.insert(
-                    0,
-                    format!(
-                        "A model has corrected the texts, because old_string was not found: {}",
-                        correction.explanation
-                    ),
-                );
-                Ok(Plan::Replace {
-                    replacement,
-                    encoding,
-                    notes,
-                    rung: Some("model"),
-                })
-            }
-            _ => {
-                let message = format!(
-                    "{}\nA model was asked to correct it, but what it gave is not found exactly \
-                     once either.",
-                    miss.message
-                );
-                Err(ToolError { message, ..miss })
-            }
-        }
+        let Ok(Plan::Replace {
+            replacement,
+            encoding,
+            mut notes,
+            ..
+        }) = self.climbed(subject, texts, cx)
+        else {
+            let message = format!(
+                "{}\nA model was asked to correct it, but what it gave is not found exactly once \
+                 either.",
+                miss.message
+            );
+            return Err(ToolError { message, ..miss });
+        };
+        notes.insert(
+            0,
+            format!(
+                "A model has corrected the texts, because old_string was not found: {}",
+                correction.explanation
+            ),
+        );
+        Ok(Plan::Replace {
+            replacement,
+            encoding,
+            notes,
+            rung: Some("model"),
+        })
     }
 
     /// The model that may correct, where there is a credential and the settings let it. What

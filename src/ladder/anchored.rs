@@ -6,7 +6,7 @@
 //! away must be there as it says, and the place must be the only one.
 
 use super::indent::{Shift, unit_of};
-use super::lines::{Lines, ModelLines, indentation, line_end};
+use super::lines::{Fitted, Lines, ModelLines, indentation, line_end};
 use super::normal::loose;
 use super::{Found, Hit, Rung};
 use crate::tool::{Cancellation, ToolError};
@@ -65,13 +65,12 @@ pub(super) fn find(
     new: &str,
     cancel: &Cancellation,
 ) -> Result<Found, ToolError> {
-    let old_lines = ModelLines::of(old);
-    let new_lines = ModelLines::like(new, &old_lines);
-    let wanted = &old_lines.lines;
-    if wanted.len() < 2 && !is_one_line_worth(wanted) || wanted.len() > MOST_LINES {
+    let (old_lines, new_lines) = (ModelLines::of(old), ModelLines::of(new));
+    let wanted = old_lines.core();
+    if wanted.len() < 2 && !is_one_line_worth(&wanted) || wanted.len() > MOST_LINES {
         return Ok(Found::Nothing);
     }
-    let ops = capture_diff_slices(Algorithm::Patience, wanted, &new_lines.lines);
+    let ops = capture_diff_slices(Algorithm::Patience, &wanted, &new_lines.core());
     let mut is_quoted = vec![false; wanted.len()];
     for op in &ops {
         if let DiffOp::Equal { old_index, len, .. } = op {
@@ -84,14 +83,14 @@ pub(super) fn find(
         file,
         old_forms: wanted.iter().map(|line| loose(line)).collect(),
         file_forms,
-        old: wanted,
+        old: &wanted,
         is_quoted,
         is_elision,
     };
     let alignments = search.alignments(cancel)?;
     Ok(match alignments.as_slice() {
         [] => Found::Nothing,
-        [one] => search.replace(one, &ops, &new_lines),
+        [one] => search.replace(one, &old_lines, &new_lines),
         several => Found::Several(
             several
                 .iter()
@@ -310,77 +309,36 @@ impl Search<'_, '_> {
         same_chars >= LEAST_ANCHOR_CHARS && near <= 3 && near * 2 <= same_lines
     }
 
-    fn replace(&self, alignment: &Alignment, ops: &[DiffOp], new: &ModelLines<'_>) -> Found {
-        let lines: Vec<usize> = lines_of(alignment).collect();
-        let (Some(&first), Some(&last)) = (lines.first(), lines.last()) else {
+    fn replace(&self, alignment: &Alignment, old: &ModelLines<'_>, new: &ModelLines<'_>) -> Found {
+        let mut lines = lines_of(alignment);
+        let Some(core_start) = lines.next() else {
             return Found::Nothing;
         };
+        let core_end = lines.next_back().unwrap_or(core_start);
+        let fitted = old.fit(new, self.file, core_start, core_end);
+        let (first, last) = (core_start - fitted.before, core_end + fitted.after);
+        // Blank lines at either end are the file's.
+        let mut places: Vec<Place> = (first..core_start).map(Place::Same).collect();
+        places.extend(&alignment.places);
+        places.extend((core_end + 1..=last).map(Place::Same));
         let mut region = self.file.region(first, last);
         let newline = line_end(self.file.text, region.clone());
-        let shifts = Shifts::new(self, alignment);
-        let mut out: Vec<String> = Vec::new();
-        // The next line of the file that is not dealt with.
-        let mut next = first;
-        let mut was_quoted = true;
-        for op in ops {
-            let old_range = op.old_range();
-            if let DiffOp::Equal { .. } = op {
-                for i in old_range {
-                    let (from, to) = match alignment.places[i] {
-                        Place::Same(line) | Place::Near(line) => (next, line + 1),
-                        Place::Elided(_, to) => (next, to),
-                        Place::Missing => continue,
-                    };
-                    out.extend((from..to).map(|line| self.file.whole(line).to_owned()));
-                    next = to;
-                    was_quoted = true;
-                }
-                continue;
-            }
-            for (n, i) in old_range.clone().enumerate() {
-                let line = match alignment.places[i] {
-                    Place::Same(line) => line,
-                    Place::Missing => continue,
-                    Place::Near(_) | Place::Elided(..) => {
-                        return Found::Unclear(region.start, "what it changes is not as it says");
-                    }
-                };
-                // Lines that the old text has left out, before or within what changes: those
-                // next to a line that stays are kept with that.
-                let skipped = next..line;
-                let has_content = skipped.clone().any(|i| !self.file_forms[i].is_empty());
-                if has_content && (n > 0 || !was_quoted) {
-                    return Found::Unclear(
-                        region.start,
-                        "lines that it does not mention stand within what it changes",
-                    );
-                }
-                if n == 0 && was_quoted {
-                    out.extend(skipped.map(|line| self.file.whole(line).to_owned()));
-                }
-                next = line + 1;
-            }
-            for line in &new.lines[op.new_range()] {
-                if is_elision(line) && !self.old.contains(line) {
-                    return Found::Unclear(
-                        region.start,
-                        "the new text leaves lines out that the old one has",
-                    );
-                }
-                match shifts.apply(line, old_range.start) {
-                    Some(line) => out.push(line),
-                    None => {
-                        return Found::Unclear(
-                            region.start,
-                            "how its new lines are to be indented is not clear",
-                        );
-                    }
-                }
-            }
-            if !old_range.is_empty() {
-                was_quoted = false;
+        let shifts = Shifts::new(self, &fitted.old, &places);
+        let mut merge = Merge {
+            search: self,
+            fitted: &fitted,
+            places: &places,
+            shifts: &shifts,
+            out: Vec::new(),
+            next: first,
+            was_quoted: true,
+        };
+        for op in capture_diff_slices(Algorithm::Patience, &fitted.old, &fitted.new) {
+            if let Err(why) = merge.take(op) {
+                return Found::Unclear(region.start, why);
             }
         }
+        let out = merge.out;
         if out.is_empty() {
             region.end = self.file.ends[last];
         }
@@ -393,6 +351,96 @@ impl Search<'_, '_> {
     }
 }
 
+/// What becomes of a place, line by line.
+struct Merge<'a, 's, 'f, 't> {
+    search: &'a Search<'s, 'f>,
+    fitted: &'a Fitted<'t>,
+    places: &'a [Place],
+    shifts: &'a Shifts<'t>,
+    out: Vec<String>,
+    /// The next line of the file that is not dealt with.
+    next: usize,
+    /// Whether the line of the old text before stays.
+    was_quoted: bool,
+}
+
+impl Merge<'_, '_, '_, '_> {
+    fn take(&mut self, op: DiffOp) -> Result<(), &'static str> {
+        if let DiffOp::Equal {
+            old_index,
+            new_index,
+            len,
+        } = op
+        {
+            for n in 0..len {
+                self.keep(old_index + n, new_index + n);
+            }
+            return Ok(());
+        }
+        let old_range = op.old_range();
+        for (n, i) in old_range.clone().enumerate() {
+            self.drop_line(i, n == 0)?;
+        }
+        for i in op.new_range() {
+            let line = self.fitted.new[i];
+            if is_elision(line) && !self.fitted.old.contains(&line) {
+                return Err("the new text leaves lines out that the old one has");
+            }
+            let shifted = self.shifts.apply(line, old_range.start);
+            let line = shifted.ok_or("how its new lines are to be indented is not clear")?;
+            self.out.push(line + self.fitted.blanks_behind(i));
+        }
+        if !old_range.is_empty() {
+            self.was_quoted = false;
+        }
+        Ok(())
+    }
+
+    /// A line that both texts have stays as the file has it, with what the old text has left
+    /// out before it.
+    fn keep(&mut self, old: usize, new: usize) {
+        let file = self.search.file;
+        let (until, own) = match self.places[old] {
+            Place::Same(line) | Place::Near(line) => (line, Some(line)),
+            Place::Elided(_, to) => (to, None),
+            Place::Missing => return,
+        };
+        let before = (self.next..until).map(|line| file.whole(line).to_owned());
+        self.out.extend(before);
+        self.next = until;
+        if let Some(line) = own {
+            let kept = self.fitted.kept(old, new, file.whole(line));
+            self.out.push(kept.to_owned());
+            self.next = line + 1;
+        }
+        self.was_quoted = true;
+    }
+
+    /// A line that the new text does not have must be there as the old one says.
+    fn drop_line(&mut self, old: usize, is_first: bool) -> Result<(), &'static str> {
+        let line = match self.places[old] {
+            Place::Same(line) => line,
+            Place::Missing => return Ok(()),
+            Place::Near(_) | Place::Elided(..) => return Err("what it changes is not as it says"),
+        };
+        // Lines that the old text has left out are kept with a line that stays, if they stand
+        // next to one.
+        let skipped = self.next..line;
+        let is_blank = |line: usize| self.search.file_forms[line].is_empty();
+        let has_content = skipped.clone().any(|line| !is_blank(line));
+        let is_next_to_kept = is_first && self.was_quoted;
+        if has_content && !is_next_to_kept {
+            return Err("lines that it does not mention stand within what it changes");
+        }
+        if is_next_to_kept {
+            let kept = skipped.map(|line| self.search.file.whole(line).to_owned());
+            self.out.extend(kept);
+        }
+        self.next = line + 1;
+        Ok(())
+    }
+}
+
 /// How new lines are indented: as all lines together have it, or as the nearest one has.
 struct Shifts<'a> {
     whole: Option<Shift>,
@@ -402,15 +450,13 @@ struct Shifts<'a> {
 }
 
 impl<'a> Shifts<'a> {
-    fn new(search: &'a Search<'_, '_>, alignment: &Alignment) -> Self {
-        let pairs: Vec<(usize, &str, &str)> = alignment
-            .places
+    fn new(search: &Search<'_, 'a>, old: &[&'a str], places: &[Place]) -> Self {
+        let pairs: Vec<(usize, &str, &str)> = places
             .iter()
             .enumerate()
             .filter_map(|(i, place)| match place {
-                Place::Same(line) | Place::Near(line) if !search.old_forms[i].is_empty() => {
-                    let file = indentation(search.file.line(*line));
-                    Some((i, indentation(search.old[i]), file))
+                Place::Same(line) | Place::Near(line) if !old[i].is_empty() => {
+                    Some((i, indentation(old[i]), indentation(search.file.line(*line))))
                 }
                 _ => None,
             })

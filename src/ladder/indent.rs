@@ -132,9 +132,8 @@ pub(super) fn unit_of(file: &Lines<'_>) -> String {
 }
 
 pub(super) fn find(file: &Lines<'_>, old: &str, new: &str, level: Level) -> Found {
-    let old_lines = ModelLines::of(old);
-    let new_lines = ModelLines::like(new, &old_lines);
-    let wanted = &old_lines.lines;
+    let (old_lines, new_lines) = (ModelLines::of(old), ModelLines::of(new));
+    let wanted = old_lines.core();
     if wanted.is_empty() || wanted.len() > file.len() {
         return Found::Nothing;
     }
@@ -180,18 +179,28 @@ fn replace(
     old: &ModelLines<'_>,
     new: &ModelLines<'_>,
 ) -> Found {
-    let last = at + old.lines.len() - 1;
-    let mut region = file.region(at, last);
+    let core_end = at + old.core().len() - 1;
+    let fitted = old.fit(new, file, at, core_end);
+    let (first, last) = (at - fitted.before, core_end + fitted.after);
+    let mut region = file.region(first, last);
     let newline = line_end(file.text, region.clone());
     let mut lines: Vec<String> = Vec::new();
-    for op in capture_diff_slices(Algorithm::Patience, &old.lines, &new.lines) {
-        if let DiffOp::Equal { old_index, len, .. } = op {
-            lines.extend((at + old_index..at + old_index + len).map(|i| file.whole(i).to_owned()));
+    for op in capture_diff_slices(Algorithm::Patience, &fitted.old, &fitted.new) {
+        if let DiffOp::Equal {
+            old_index,
+            new_index,
+            len,
+        } = op
+        {
+            lines.extend((0..len).map(|n| {
+                let whole = file.whole(first + old_index + n);
+                fitted.kept(old_index + n, new_index + n, whole).to_owned()
+            }));
             continue;
         }
-        for line in &new.lines[op.new_range()] {
-            match shift.apply(line) {
-                Some(line) => lines.push(line),
+        for i in op.new_range() {
+            match shift.apply(fitted.new[i]) {
+                Some(line) => lines.push(line + fitted.blanks_behind(i)),
                 None => {
                     return Found::Unclear(
                         region.start,

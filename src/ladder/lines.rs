@@ -76,56 +76,111 @@ pub(super) fn indentation(line: &str) -> &str {
     &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
 }
 
-/// A text of a model as lines: without carriage returns, blanks at line ends, and blank lines
-/// at either end.
+/// A text of a model as lines, without carriage returns and without its last line feed.
 #[derive(Debug, Clone)]
 pub(super) struct ModelLines<'a> {
-    pub(super) lines: Vec<&'a str>,
-    /// Blank lines that were taken off the front.
+    /// As they are written.
+    raw: Vec<&'a str>,
+    /// From the first line that is not blank to the last.
+    core: Range<usize>,
+}
+
+/// The lines of both texts that count at a place, without blanks at their ends.
+#[derive(Debug)]
+pub(super) struct Fitted<'a> {
+    pub(super) old: Vec<&'a str>,
+    pub(super) new: Vec<&'a str>,
+    raw_old: Vec<&'a str>,
+    raw_new: Vec<&'a str>,
+    /// Blank lines of the old text before and behind its core that are in the file too.
     pub(super) before: usize,
-    /// Line feeds that were taken off the end.
     pub(super) after: usize,
+}
+
+fn trimmed(line: &str) -> &str {
+    line.trim_end_matches([' ', '\t'])
 }
 
 impl<'a> ModelLines<'a> {
     pub(super) fn of(text: &'a str) -> Self {
-        let mut lines: Vec<&str> = text
-            .split('\n')
-            .map(|line| line.trim_end_matches(['\r', ' ', '\t']))
-            .collect();
-        let before = lines.iter().take_while(|line| line.is_empty()).count();
-        if before == lines.len() {
-            return Self {
-                lines: Vec::new(),
-                before: 0,
-                after: before - 1,
-            };
-        }
-        lines.drain(..before);
-        let kept = lines.iter().rposition(|line| !line.is_empty());
-        let kept = kept.map_or(0, |last| last + 1);
-        let after = lines.len() - kept;
-        lines.truncate(kept);
+        let text = text.strip_suffix('\n').unwrap_or(text);
+        let raw: Vec<&str> = if text.is_empty() {
+            Vec::new()
+        } else {
+            text.split('\n')
+                .map(|line| line.strip_suffix('\r').unwrap_or(line))
+                .collect()
+        };
+        let is_content = |line: &&str| !trimmed(line).is_empty();
+        let first = raw.iter().position(is_content).unwrap_or(raw.len());
+        let end = raw.iter().rposition(is_content).map_or(first, |i| i + 1);
         Self {
-            lines,
+            raw,
+            core: first..end,
+        }
+    }
+
+    /// The lines from the first that is not blank to the last, without blanks at their ends.
+    pub(super) fn core(&self) -> Vec<&'a str> {
+        self.raw[self.core.clone()]
+            .iter()
+            .map(|line| trimmed(line))
+            .collect()
+    }
+
+    /// The old text, whose core stands on lines `first` to `last` of the file, and the new one:
+    /// blank lines at either end that are too many are taken off both.
+    pub(super) fn fit(
+        &self,
+        new: &Self,
+        file: &Lines<'_>,
+        first: usize,
+        last: usize,
+    ) -> Fitted<'a> {
+        let is_blank = |i: &usize| file.content[*i].is_empty();
+        let blank_before = (0..first).rev().take_while(is_blank).count();
+        let blank_after = (last + 1..file.len()).take_while(is_blank).count();
+        let (own_before, own_after) = (self.core.start, self.raw.len() - self.core.end);
+        let (before, after) = (own_before.min(blank_before), own_after.min(blank_after));
+        let raw_old = &self.raw[self.core.start - before..self.core.end + after];
+        let (new_before, new_after) = if new.core.is_empty() {
+            (0, 0)
+        } else {
+            (new.core.start, new.raw.len() - new.core.end)
+        };
+        // What stays in the old text stays in the new one.
+        let skipped = (own_before - before).min(new_before.saturating_sub(before));
+        let dropped = (own_after - after).min(new_after.saturating_sub(after));
+        let raw_new = &new.raw[skipped..new.raw.len() - dropped];
+        let trim = |lines: &[&'a str]| lines.iter().map(|line| trimmed(line)).collect();
+        Fitted {
+            old: trim(raw_old),
+            new: trim(raw_new),
+            raw_old: raw_old.to_vec(),
+            raw_new: raw_new.to_vec(),
             before,
             after,
         }
     }
+}
 
-    /// The new text's lines, without what was taken off the old text as well.
-    pub(super) fn like(text: &'a str, old: &Self) -> Self {
-        let mut own = Self::of(text);
-        if own.lines.is_empty() {
-            return own;
+impl<'a> Fitted<'a> {
+    /// The text of a line that both texts have: the file's, unless the edit is about the
+    /// blanks at its end.
+    pub(super) fn kept<'f>(&self, old: usize, new: usize, file: &'f str) -> &'f str
+    where
+        'a: 'f,
+    {
+        let (before, after) = (self.raw_old[old], self.raw_new[new]);
+        if before != after && before == file {
+            after
+        } else {
+            file
         }
-        let more = own.before.saturating_sub(old.before);
-        for _ in 0..more {
-            own.lines.insert(0, "");
-        }
-        for _ in 0..own.after.saturating_sub(old.after) {
-            own.lines.push("");
-        }
-        own
+    }
+
+    /// What a line of the new text has behind its content.
+    pub(super) fn blanks_behind(&self, new: usize) -> &'a str {
+        &self.raw_new[new][self.new[new].len()..]
     }
 }

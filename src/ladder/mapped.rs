@@ -8,18 +8,15 @@ use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
+/// So many line feeds are taken off either end.
+const MOST_TRIMMED: usize = 4;
+
 /// After this, what is kept of the file is found more coarsely.
 const DIFF_TIME: Duration = Duration::from_millis(500);
 
 pub(super) fn find(text: &str, old: &str, new: &str, level: Level) -> Found {
     let file = normalized(text, level);
     let (old_form, new_form) = (normalized(old, level), normalized(new, level));
-    let whole = Trimmed {
-        old: 0..old_form.len(),
-        new: 0..new_form.len(),
-        at_line_start: false,
-        at_line_end: false,
-    };
     let forms = Forms {
         text,
         new_text: new,
@@ -27,13 +24,13 @@ pub(super) fn find(text: &str, old: &str, new: &str, level: Level) -> Found {
         old: &old_form,
         new: &new_form,
     };
-    match forms.find(&whole) {
-        Found::Nothing => match forms.trimmed() {
-            Some(trimmed) => forms.find(&trimmed),
-            None => Found::Nothing,
-        },
-        found => found,
+    for part in forms.parts() {
+        match forms.find(&part) {
+            Found::Nothing => {}
+            found => return found,
+        }
     }
+    Found::Nothing
 }
 
 /// Which part of the texts is looked for.
@@ -54,26 +51,36 @@ struct Forms<'a> {
 }
 
 impl Forms<'_> {
-    /// The texts without line feeds at either end; `None` where there are none.
-    fn trimmed(&self) -> Option<Trimmed> {
+    /// The texts whole, then with ever more line feeds taken off both at either end.
+    fn parts(&self) -> Vec<Trimmed> {
         let edges = |form: &[Mapped]| {
             let before = form.iter().take_while(|m| m.c == '\n').count();
             let after = form.iter().rev().take_while(|m| m.c == '\n').count();
             (before, after)
         };
         let (before, after) = edges(self.old);
-        if before + after == 0 || before + after >= self.old.len() {
-            return None;
-        }
         let (new_before, new_after) = edges(self.new);
-        let new_start = before.min(new_before);
-        let new_end = self.new.len() - after.min(new_after);
-        Some(Trimmed {
-            old: before..self.old.len() - after,
-            new: new_start..new_end.max(new_start),
-            at_line_start: before > 0,
-            at_line_end: after > 0,
-        })
+        let mut parts = Vec::new();
+        for from_front in 0..=before.min(MOST_TRIMMED) {
+            for from_end in 0..=after.min(MOST_TRIMMED) {
+                if from_front + from_end >= self.old.len() {
+                    continue;
+                }
+                // What stays in the old text stays in the new one.
+                let of_new =
+                    |off: usize, old: usize, new: usize| off.min(new.saturating_sub(old - off));
+                let new_start = of_new(from_front, before, new_before);
+                let new_end = self.new.len() - of_new(from_end, after, new_after);
+                parts.push(Trimmed {
+                    old: from_front..self.old.len() - from_end,
+                    new: new_start..new_end.max(new_start),
+                    at_line_start: from_front > 0,
+                    at_line_end: from_end > 0 && from_end == after,
+                });
+            }
+        }
+        parts.sort_by_key(|part| part.old.start + self.old.len() - part.old.end);
+        parts
     }
 
     fn find(&self, part: &Trimmed) -> Found {
@@ -176,7 +183,10 @@ impl Forms<'_> {
         let (old_words, new_words) = (pieces(old, ends_word), pieces(new, ends_word));
         for op in diff(old, new, &old_words, &new_words) {
             if let DiffOp::Equal { old_index, len, .. } = op {
-                out.push_str(self.kept(place, &old_words[old_index..old_index + len]));
+                // Line by line: blanks at the end of a line that changes go.
+                for word in &old_words[old_index..old_index + len] {
+                    out.push_str(self.kept(place, std::slice::from_ref(word)));
+                }
             } else {
                 let range = range_of(&new_words[op.new_range()]);
                 if range.is_empty() {

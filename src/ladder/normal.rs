@@ -126,12 +126,11 @@ fn unescape(text: &str) -> String {
     while let Some(c) = chars.next() {
         let next = chars.clone().next();
         let plain = match next {
-            Some('n') => Some('\n'),
+            // A line feed may itself stand behind a backslash, at the end of a line.
+            Some('n' | '\n') => Some('\n'),
             Some('t') => Some('\t'),
             Some('r') => Some('\r'),
             Some(q @ ('"' | '\'' | '`' | '\\' | '/' | '$')) => Some(q),
-            // A line feed that was escaped by a backslash at the line's end.
-            Some('\n') => Some('\n'),
             _ => None,
         };
         match plain.filter(|_| c == '\\') {
