@@ -410,7 +410,7 @@ impl Merge<'_, '_, '_, '_> {
         self.next = until;
         if let Some(line) = own {
             let kept = self.fitted.kept(old, new, file.whole(line));
-            self.out.push(kept.to_owned());
+            self.out.push(kept);
             self.next = line + 1;
         }
         self.was_quoted = true;

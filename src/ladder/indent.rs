@@ -194,7 +194,7 @@ fn replace(
         {
             lines.extend((0..len).map(|n| {
                 let whole = file.whole(first + old_index + n);
-                fitted.kept(old_index + n, new_index + n, whole).to_owned()
+                fitted.kept(old_index + n, new_index + n, whole)
             }));
             continue;
         }

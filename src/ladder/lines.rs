@@ -167,15 +167,15 @@ impl<'a> ModelLines<'a> {
 impl<'a> Fitted<'a> {
     /// The text of a line that both texts have: the file's, unless the edit is about the
     /// blanks at its end.
-    pub(super) fn kept<'f>(&self, old: usize, new: usize, file: &'f str) -> &'f str
-    where
-        'a: 'f,
-    {
-        let (before, after) = (self.raw_old[old], self.raw_new[new]);
-        if before != after && before == file {
-            after
+    pub(super) fn kept(&self, old: usize, new: usize, file: &str) -> String {
+        let blanks_behind = |line: &'_ str| line.len() - trimmed(line).len();
+        let before = &self.raw_old[old][self.old[old].len()..];
+        let after = self.blanks_behind(new);
+        let (content, behind) = file.split_at(file.len() - blanks_behind(file));
+        if before != after && before == behind {
+            format!("{content}{after}")
         } else {
-            file
+            file.to_owned()
         }
     }
 

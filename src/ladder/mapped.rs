@@ -19,6 +19,7 @@ pub(super) fn find(text: &str, old: &str, new: &str, level: Level) -> Found {
     let (old_form, new_form) = (normalized(old, level), normalized(new, level));
     let forms = Forms {
         text,
+        old_text: old,
         new_text: new,
         file: &file,
         old: &old_form,
@@ -44,6 +45,7 @@ struct Trimmed {
 
 struct Forms<'a> {
     text: &'a str,
+    old_text: &'a str,
     new_text: &'a str,
     file: &'a [Mapped],
     old: &'a [Mapped],
@@ -132,8 +134,16 @@ impl Forms<'_> {
         // Lines first, so that what is kept stays together; then words within what differs.
         let (old_lines, new_lines) = (pieces(old, is_line_end), pieces(new, is_line_end));
         for op in diff(old, new, &old_lines, &new_lines) {
-            if let DiffOp::Equal { old_index, len, .. } = op {
-                replacement.push_str(self.kept(place, &old_lines[old_index..old_index + len]));
+            if let DiffOp::Equal {
+                old_index,
+                new_index,
+                len,
+            } = op
+            {
+                for n in 0..len {
+                    let (i, j) = (&old_lines[old_index + n], &new_lines[new_index + n]);
+                    self.keep_line((old, place), i, (new, j), &mut replacement);
+                }
                 continue;
             }
             let (old_part, new_part) = (
@@ -161,16 +171,42 @@ impl Forms<'_> {
         })
     }
 
-    /// The file's own text for pieces of the form.
-    fn kept(&self, place: &[Mapped], pieces: &[Range<usize>]) -> &str {
-        let range = range_of(pieces);
+    /// The file's own text for a part of the form.
+    fn kept(&self, place: &[Mapped], range: Range<usize>) -> &str {
         if range.is_empty() {
             return "";
         }
-        // With what the form leaves out behind the last character of a line.
-        let start = place[range.start].start;
-        let end = place[range.end - 1].end;
-        &self.text[start..end]
+        &self.text[place[range.start].start..place[range.end - 1].end]
+    }
+
+    /// A line that both texts have stays as the file has it, unless the edit is about the
+    /// blanks at its end.
+    fn keep_line(
+        &self,
+        (old, place): (&[Mapped], &[Mapped]),
+        line: &Range<usize>,
+        (new, new_line): (&[Mapped], &Range<usize>),
+        out: &mut String,
+    ) {
+        let at = line.end - 1;
+        let has_blanks = old[at].c == '\n' && at > 0;
+        let of_old = has_blanks.then(|| blanks_before(self.old_text, old, at));
+        let of_file = has_blanks.then(|| blanks_before(self.text, place, at));
+        let of_new =
+            (new_line.end > 1).then(|| blanks_before(self.new_text, new, new_line.end - 1));
+        match (of_old, of_file, of_new) {
+            (Some(before), Some(file), Some(after)) if before == file && before != after => {
+                out.push_str(self.kept(place, line.start..at));
+                out.push_str(after);
+                out.push_str(self.kept(place, at..line.end));
+            }
+            (_, Some(file), _) if line.start == at => {
+                // A blank line's blanks stand before its first character.
+                out.push_str(file);
+                out.push_str(self.kept(place, line.clone()));
+            }
+            _ => out.push_str(self.kept(place, line.clone())),
+        }
     }
 
     fn merge_words(
@@ -181,21 +217,41 @@ impl Forms<'_> {
         out: &mut String,
     ) {
         let (old_words, new_words) = (pieces(old, ends_word), pieces(new, ends_word));
+        // Blanks at the end of a line that changes are the new text's.
         for op in diff(old, new, &old_words, &new_words) {
-            if let DiffOp::Equal { old_index, len, .. } = op {
-                // Line by line: blanks at the end of a line that changes go.
-                for word in &old_words[old_index..old_index + len] {
-                    out.push_str(self.kept(place, std::slice::from_ref(word)));
+            if let DiffOp::Equal {
+                old_index,
+                new_index,
+                len,
+            } = op
+            {
+                for n in 0..len {
+                    let word = &new_words[new_index + n];
+                    if new[word.start].c == '\n' {
+                        out.push_str(blanks_before(self.new_text, new, word.start));
+                    }
+                    out.push_str(self.kept(place, old_words[old_index + n].clone()));
                 }
-            } else {
-                let range = range_of(&new_words[op.new_range()]);
-                if range.is_empty() {
-                    continue;
-                }
-                let source = &self.new_text[new[range.start].start..new[range.end - 1].end];
-                out.push_str(&source.replace("\r\n", "\n").replace('\n', newline));
+                continue;
             }
+            let range = range_of(&new_words[op.new_range()]);
+            if range.is_empty() {
+                continue;
+            }
+            if new[range.start].c == '\n' {
+                out.push_str(blanks_before(self.new_text, new, range.start));
+            }
+            let source = &self.new_text[new[range.start].start..new[range.end - 1].end];
+            out.push_str(&source.replace("\r\n", "\n").replace('\n', newline));
         }
+    }
+}
+
+/// What the form leaves out of the text before a character.
+fn blanks_before<'t>(text: &'t str, form: &[Mapped], at: usize) -> &'t str {
+    match at.checked_sub(1).and_then(|before| form.get(before)) {
+        Some(before) => &text[before.end..form[at].start],
+        None => "",
     }
 }
 
