@@ -8,7 +8,7 @@
 use super::model::Model;
 use super::{Declaration, Spec, Surroundings, counted};
 use crate::genai::{ApiError, GenerateContentResponse, Part, RequestTool};
-use crate::net::{HostRule, Reach};
+use crate::net::{HostRule, Reach, known_addresses};
 use crate::settings::Settings;
 use crate::tool::{
     Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, LlmContent, Location,
@@ -201,15 +201,12 @@ impl ToolInvocation for Call {
                 None
             }
         };
-        let is_for_model = |url: &&Url| !is_local(url);
-        let public: Vec<&Url> = self.urls.iter().filter(is_for_model).collect();
         let mut left = self.urls.clone();
         let mut answer = None;
         // Its prompt goes to the model as it is, so it must not make the API ask for what
-        // only this network knows.
-        if public.len() == self.urls.len()
-            && let Some(own) = &mut model
-        {
+        // only this network knows, nor hold an address with a password.
+        let is_public = self.unusable.is_empty() && !self.urls.iter().any(is_local);
+        if is_public && let Some(own) = &mut model {
             match own.ask(
                 INSTRUCTION,
                 &self.prompt,
@@ -251,14 +248,10 @@ impl ToolInvocation for Call {
 impl Call {
     /// Why an address is refused without asking anybody.
     fn forbidden(&self, url: &Url) -> Option<String> {
-        let address = match url.host()? {
-            url::Host::Ipv4(v4) => v4.into(),
-            url::Host::Ipv6(v6) => v6.into(),
-            url::Host::Domain(_) => return None,
-        };
+        let known = known_addresses(&url.host()?)?;
         let host = url.host_str()?.trim_matches(['[', ']']);
         let port = url.port_or_known_default()?;
-        let e = self.reach.judge(host, port, vec![address]).err()?;
+        let e = self.reach.judge(host, port, known).err()?;
         Some(e.to_string())
     }
 

@@ -160,9 +160,9 @@ pub struct Response<'c> {
 }
 
 impl Response<'_> {
-    /// A header's value, where it is text.
+    /// A header's value, where it is text: ASCII by the standard, UTF-8 in the wild.
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.get(name)?.to_str().ok()
+        std::str::from_utf8(self.headers.get(name)?.as_bytes()).ok()
     }
 }
 

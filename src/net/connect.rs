@@ -3,7 +3,7 @@
 //! The HTTP library asks [`Dial`] for connections. It sees names only where nothing is judged by
 //! address; where something is, a proxy too is told the address, not the name.
 
-use super::names::{interrupted, resolve};
+use super::names::{interrupted, known_addresses, resolve};
 use super::proxy::{Kind, Proxy};
 use super::{Limits, NetError, Reach};
 use crate::tool::Cancellation;
@@ -53,10 +53,9 @@ impl Dial {
     /// The judged addresses of the host of an address.
     fn addresses(&self, url: &Url) -> Result<Vec<SocketAddr>, NetError> {
         let (host, port) = host_and_port(url)?;
-        let found = match url.host() {
-            Some(url::Host::Ipv4(v4)) => vec![v4.into()],
-            Some(url::Host::Ipv6(v6)) => vec![v6.into()],
-            _ => resolve(&host, self.limits.connect, &self.cancel())?,
+        let found = match url.host().and_then(|host| known_addresses(&host)) {
+            Some(known) => known,
+            None => resolve(&host, self.limits.connect, &self.cancel())?,
         };
         let mut judged = self.reach.judge(&host, port, found)?;
         // An address of IPv4 within IPv6 is connected to as what it is.

@@ -20,4 +20,5 @@ mod reach;
 pub use address::{is_public, why_not_public};
 pub use client::{Body, Client, Limits, Method, Request, Response};
 pub use error::NetError;
+pub(crate) use names::known_addresses;
 pub use reach::{HostRule, Reach};

@@ -8,8 +8,9 @@ use crate::tool::{Cancellation, Interruption};
 use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{NameServerConfig, ResolverConfig, ResolverOpts};
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
+use url::Host;
 
 /// How often it is looked whether the call has ended.
 const TICK: Duration = Duration::from_millis(50);
@@ -28,13 +29,8 @@ pub(super) fn resolve(
         host: name.to_owned(),
         why,
     };
-    // Never asked of name servers (RFC 6761), and known without a hosts file.
-    let bare = name.trim_end_matches('.');
-    if bare == "localhost" || bare.ends_with(".localhost") {
-        return Ok(vec![
-            [127, 0, 0, 1].into(),
-            IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1]),
-        ]);
+    if let Some(found) = without_asking(name) {
+        return Ok(found);
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -61,6 +57,23 @@ pub(super) fn resolve(
             }
         }
     })
+}
+
+/// The addresses of a name that is never asked of name servers (RFC 6761), and is known without
+/// a hosts file.
+fn without_asking(name: &str) -> Option<Vec<IpAddr>> {
+    let bare = name.trim_end_matches('.');
+    let is_localhost = bare == "localhost" || bare.ends_with(".localhost");
+    is_localhost.then(|| vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()])
+}
+
+/// The addresses of a host, where they are known without asking anybody.
+pub(crate) fn known_addresses(host: &Host<&str>) -> Option<Vec<IpAddr>> {
+    match host {
+        Host::Ipv4(v4) => Some(vec![(*v4).into()]),
+        Host::Ipv6(v6) => Some(vec![(*v6).into()]),
+        Host::Domain(name) => without_asking(name),
+    }
 }
 
 /// [`Cancellation::interruption`] as an error of the network.

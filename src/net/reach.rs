@@ -50,7 +50,7 @@ impl HostRule {
         let host = match host {
             "" => return None,
             "*" => RuleHost::Everything,
-            _ if host.starts_with("*.") => RuleHost::Below(host[1..].to_owned()),
+            _ if host.starts_with("*.") => RuleHost::Below(format!(".{}", url_name(&host[2..])?)),
             _ => match network(host) {
                 Some(network) => network,
                 None => RuleHost::Name(url_name(host)?),
@@ -155,6 +155,13 @@ mod tests {
             ("*.corp.example", "evilcorp.example", "10.0.0.1", 80, false),
             ("localhost:8080", "localhost", "127.0.0.1", 8080, true),
             ("localhost:8080", "localhost", "127.0.0.1", 80, false),
+            (
+                "*.bücher.example",
+                "a.xn--bcher-kva.example",
+                "10.0.0.1",
+                80,
+                true,
+            ),
             ("10.0.0.0/8", "anything", "10.9.9.9", 80, true),
             ("10.0.0.0/8", "anything", "::ffff:10.9.9.9", 80, true),
             ("10.0.0.0/8", "anything", "11.0.0.1", 80, false),
@@ -180,7 +187,16 @@ mod tests {
                 "{rule} {host}"
             );
         }
-        for none in ["", " ", ":80", "a b", "x:port", "10.0.0.0/64"] {
+        for none in [
+            "",
+            " ",
+            ":80",
+            "a b",
+            "x:port",
+            "10.0.0.0/64",
+            "*.0.0.1",
+            "*.",
+        ] {
             assert_eq!(HostRule::parse(none), None, "{none:?}");
         }
     }

@@ -3,6 +3,7 @@
 use crate::net::is_public;
 use linkify::{LinkFinder, LinkKind};
 use std::net::IpAddr;
+use std::ops::Range;
 use url::{Host, Url};
 
 /// What a text holds.
@@ -20,22 +21,65 @@ pub(crate) struct Found {
 pub(crate) fn find(text: &str) -> Found {
     let mut finder = LinkFinder::new();
     finder.kinds(&[LinkKind::Url]);
+    let mut spans: Vec<Range<usize>> = finder
+        .links(text)
+        .filter(|link| !is_cut_in_host(link.as_str(), &text[link.end()..]))
+        .map(|link| link.start()..link.end())
+        .collect();
+    let odd: Vec<_> = odd_spans(text)
+        .filter(|span| !spans.iter().any(|own| own.contains(&span.start)))
+        .collect();
+    spans.extend(odd);
+    spans.sort_by_key(|span| span.start);
     let mut found = Found::default();
-    for link in finder.links(text) {
-        match usable(link.as_str()) {
+    for span in spans {
+        let link = &text[span];
+        match usable(link) {
             Ok(url) => {
                 if !found.usable.contains(&url) {
                     found.usable.push(url);
                 }
             }
-            Err(why) => found.unusable.push((shown(link.as_str()), why)),
+            Err(why) => found.unusable.push((shown(link), why)),
         }
     }
     found
 }
 
+/// Whether a link ends before its host does: percent-encoding there is nothing to mail programs,
+/// but the parser of addresses decodes it.
+fn is_cut_in_host(link: &str, rest: &str) -> bool {
+    let host = link.split_once("://").map_or("", |(_, host)| host);
+    rest.starts_with(['%', '@', '\\']) && !host.contains(['/', '?', '#'])
+}
+
+/// Everything that begins like an address, up to the next blank: hosts like `127.1` are nothing
+/// to mail programs, but must be judged all the same.
+fn odd_spans(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let bytes = text.as_bytes();
+    let is_start = move |at: usize| {
+        let rest = &bytes[at..];
+        let scheme = ["https:", "http:"].into_iter().find(|scheme| {
+            let head = rest.get(..scheme.len());
+            head.is_some_and(|head| head.eq_ignore_ascii_case(scheme.as_bytes()))
+        });
+        let before = at.checked_sub(1).map(|i| bytes[i]);
+        scheme.is_some_and(|scheme| matches!(rest.get(scheme.len()), Some(b'/' | b'\\')))
+            && !before.is_some_and(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b))
+    };
+    (0..bytes.len()).filter(move |at| is_start(*at)).map(|at| {
+        let rest = &text[at..];
+        let end = rest.find(|c: char| c.is_whitespace() || c.is_control() || "<>\"`".contains(c));
+        let link = &rest[..end.unwrap_or(rest.len())];
+        at..at
+            + link
+                .trim_end_matches(['.', ',', ';', ':', '!', '?', ')', '\''])
+                .len()
+    })
+}
+
 /// An address as messages show it: without user and password, and not too long.
-fn shown(text: &str) -> String {
+pub(super) fn shown(text: &str) -> String {
     let without = match (text.find("://"), text.rfind('@')) {
         (Some(start), Some(at)) if at > start => format!("{}…{}", &text[..start + 3], &text[at..]),
         _ => text.to_owned(),
@@ -145,6 +189,28 @@ mod tests {
             "{told:?}"
         );
         assert!(told.iter().all(|t| !t.contains("secret")), "{told:?}");
+    }
+
+    #[test]
+    fn hosts_that_look_like_none_are_found_too() {
+        let found = find(
+            "http://127.1/x, (https://0x7f.1), HTTP:/2130706433? http://3232235777! http://loc%61lhost",
+        );
+        let usable: Vec<&str> = found.usable.iter().map(Url::as_str).collect();
+        assert_eq!(
+            usable,
+            [
+                "http://127.0.0.1/x",
+                "https://127.0.0.1/",
+                "http://127.0.0.1/",
+                "http://192.168.1.1/",
+                "http://localhost/",
+            ]
+        );
+        assert_eq!(
+            find("http: is a scheme, ahttp://1.1 is none"),
+            super::Found::default()
+        );
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Gets what is at an address, through its redirects, within limits.
 
-use super::addresses::check;
+use super::addresses::{check, shown};
 use crate::net::{Client, Limits, Method, NetError, Reach, Request};
 use crate::tool::{Cancellation, Interruption};
 use std::time::{Duration, Instant};
@@ -71,7 +71,7 @@ pub(crate) fn fetch(url: &Url, reach: &Reach, cancel: &Cancellation) -> Result<P
     let own = cancel.restarted(limit);
     let mut at = url.clone();
     for _ in 0..=MAX_HOPS {
-        check(&at).map_err(|why| Failure::Refused(format!("{at}: {why}")))?;
+        check(&at).map_err(|why| Failure::Refused(format!("{}: {why}", shown(at.as_str()))))?;
         match hop(&mut client, &at, &own).map_err(|e| failure(e, &at, cancel))? {
             Hop::Page(mut page) => {
                 page.url = at;

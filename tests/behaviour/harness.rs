@@ -9,7 +9,9 @@
 //! (to run the same tests against an installed or a release build).
 
 pub(crate) mod answer;
+pub(crate) mod name_server;
 pub(crate) mod tree;
+pub(crate) mod web_server;
 
 use std::collections::BTreeMap;
 use std::env;

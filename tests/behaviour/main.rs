@@ -30,6 +30,8 @@ mod save_memory;
 mod save_memory_writers;
 mod search_file_content;
 mod stream;
+mod web_fetch_addresses;
+mod web_fetch_names;
 mod write_file;
 
 use std::fs;

@@ -1,0 +1,245 @@
+//! A small HTTP/1.1 server on loopback, for tests of whatever fetches: it answers as a closure says, keeps what it was
+//! asked, and counts connections, so that a test sees from this side who was reached and who was not.
+//!
+//! Each connection gets a thread and one answer. A server that is dropped ends its endless answers.
+
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// How long a server that says nothing more waits between two looks whether it is still wanted.
+const TICK: Duration = Duration::from_millis(10);
+
+/// A request as it came.
+#[derive(Debug, Clone)]
+pub(crate) struct Asked {
+    /// `GET`, or `CONNECT` where the server is taken for a proxy.
+    pub(crate) method: String,
+    /// A path, or host and port behind `CONNECT`.
+    pub(crate) target: String,
+    /// All lines up to the blank one.
+    pub(crate) head: String,
+}
+
+impl Asked {
+    /// The value of a header.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.head.lines().skip(1).find_map(|line| {
+            let (key, value) = line.split_once(':')?;
+            key.eq_ignore_ascii_case(name).then(|| value.trim())
+        })
+    }
+}
+
+/// The connection that an answer is written to.
+pub(crate) struct Line<'a> {
+    stream: TcpStream,
+    shared: &'a Shared,
+}
+
+impl Line<'_> {
+    pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+        self.stream.write_all(bytes.as_ref())
+    }
+
+    /// Sends a piece again and again, with a pause behind each, until nobody wants more.
+    pub(crate) fn send_forever(&mut self, piece: &[u8], pause: Duration) -> io::Result<()> {
+        while self.shared.is_wanted() {
+            self.stream.write_all(piece)?;
+            thread::sleep(pause);
+        }
+        Ok(())
+    }
+
+    /// Reads a further request from the same connection: what comes through a tunnel.
+    pub(crate) fn next_request(&mut self) -> io::Result<Option<Asked>> {
+        let asked = receive(&mut self.stream, self.shared)?;
+        if let Some(asked) = &asked {
+            lock(&self.shared.asked).push(asked.clone());
+        }
+        Ok(asked)
+    }
+}
+
+struct Shared {
+    is_over: AtomicBool,
+    connections: AtomicUsize,
+    asked: Mutex<Vec<Asked>>,
+}
+
+impl Shared {
+    fn is_wanted(&self) -> bool {
+        !self.is_over.load(Ordering::SeqCst)
+    }
+}
+
+/// See the module's documentation.
+pub(crate) struct WebServer {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+impl WebServer {
+    /// A server on `127.0.0.1` that answers by `answer`.
+    pub(crate) fn new(
+        answer: impl Fn(&Asked, &mut Line<'_>) -> io::Result<()> + Send + Sync + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port of loopback");
+        Self::on(listener, answer)
+    }
+
+    /// A server on a socket that listens already.
+    pub(crate) fn on(
+        listener: TcpListener,
+        answer: impl Fn(&Asked, &mut Line<'_>) -> io::Result<()> + Send + Sync + 'static,
+    ) -> Self {
+        let address = listener.local_addr().expect("its address");
+        let shared = Arc::new(Shared {
+            is_over: AtomicBool::new(false),
+            connections: AtomicUsize::new(0),
+            asked: Mutex::new(Vec::new()),
+        });
+        let own = Arc::clone(&shared);
+        let answer = Arc::new(answer);
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let Ok(stream) = stream else { continue };
+                if !own.is_wanted() {
+                    break;
+                }
+                own.connections.fetch_add(1, Ordering::SeqCst);
+                let (own, answer) = (Arc::clone(&own), Arc::clone(&answer));
+                // A client that goes away in the middle is what many of these tests are about.
+                thread::spawn(move || drop(serve(stream, &own, &*answer)));
+            }
+        });
+        Self { address, shared }
+    }
+
+    /// A server that answers everything alike.
+    pub(crate) fn always(answer: Vec<u8>) -> Self {
+        Self::new(move |_, line| line.send(&answer))
+    }
+
+    /// One that nobody may reach. It listens on every address of this machine, of both versions of IP where there are
+    /// two, so that no spelling misses it.
+    pub(crate) fn canary() -> Self {
+        let listener = TcpListener::bind("[::]:0")
+            .or_else(|_| TcpListener::bind("0.0.0.0:0"))
+            .expect("a port");
+        Self::on(listener, |_, line| line.send(page("text/plain", "tweet")))
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    /// Host and port, as a rule that allows this server and nothing else.
+    pub(crate) fn host(&self) -> String {
+        self.address.to_string()
+    }
+
+    /// The address of a path.
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// How many connections were made, with or without a request.
+    pub(crate) fn connections(&self) -> usize {
+        self.shared.connections.load(Ordering::SeqCst)
+    }
+
+    /// What was asked so far.
+    pub(crate) fn asked(&self) -> Vec<Asked> {
+        lock(&self.shared.asked).clone()
+    }
+
+    pub(crate) fn forget(&self) {
+        lock(&self.shared.asked).clear();
+    }
+}
+
+impl Drop for WebServer {
+    fn drop(&mut self) {
+        self.shared.is_over.store(true, Ordering::SeqCst);
+        // Wakes the thread that waits for connections.
+        let ip = match self.address.ip() {
+            ip if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+            ip => ip,
+        };
+        drop(TcpStream::connect((ip, self.address.port())));
+    }
+}
+
+fn serve(
+    mut stream: TcpStream,
+    shared: &Shared,
+    answer: &dyn Fn(&Asked, &mut Line<'_>) -> io::Result<()>,
+) -> io::Result<()> {
+    let Some(asked) = receive(&mut stream, shared)? else {
+        return Ok(());
+    };
+    lock(&shared.asked).push(asked.clone());
+    answer(&asked, &mut Line { stream, shared })
+}
+
+/// Reads the head of a request; the body, if any, stays unread.
+fn receive(stream: &mut TcpStream, shared: &Shared) -> io::Result<Option<Asked>> {
+    stream.set_read_timeout(Some(TICK))?;
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        match stream.read(&mut byte) {
+            Ok(0) => return Ok(None),
+            Ok(_) => head.push(byte[0]),
+            Err(e) if is_patience(&e) && shared.is_wanted() => {}
+            Err(e) => return Err(e),
+        }
+    }
+    let head = String::from_utf8_lossy(&head).into_owned();
+    let mut words = head.split_whitespace().map(str::to_owned);
+    Ok(Some(Asked {
+        method: words.next().unwrap_or_default(),
+        target: words.next().unwrap_or_default(),
+        head,
+    }))
+}
+
+fn is_patience(e: &io::Error) -> bool {
+    matches!(
+        e.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted
+    )
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A whole answer with status 200.
+pub(crate) fn page(media_type: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
+    status(200, media_type, body)
+}
+
+/// A whole answer with any status.
+pub(crate) fn status(code: u16, media_type: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
+    answer(code, &[("Content-Type", media_type)], body.as_ref())
+}
+
+/// A redirect with exactly these bytes as its target.
+pub(crate) fn redirect(code: u16, target: &str) -> Vec<u8> {
+    answer(code, &[("Location", target)], b"")
+}
+
+/// A whole answer with these headers; an empty value leaves the header out.
+pub(crate) fn answer(code: u16, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
+    let mut out = format!("HTTP/1.1 {code} As Said\r\nConnection: close\r\n");
+    for (name, value) in headers.iter().filter(|(_, value)| !value.is_empty()) {
+        out.push_str(&format!("{name}: {value}\r\n"));
+    }
+    out.push_str(&format!("Content-Length: {}\r\n\r\n", body.len()));
+    [out.as_bytes(), body].concat()
+}
