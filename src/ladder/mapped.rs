@@ -132,7 +132,10 @@ impl Forms<'_> {
         let newline = line_end(self.text, start..end);
         let mut replacement = String::new();
         // Lines first, so that what is kept stays together; then words within what differs.
-        let (old_lines, new_lines) = (pieces(old, is_line_end), pieces(new, is_line_end));
+        let (old_lines, new_lines) = (
+            pieces(old, |i| old[i - 1].c == '\n'),
+            pieces(new, |i| new[i - 1].c == '\n'),
+        );
         for op in diff(old, new, &old_lines, &new_lines) {
             if let DiffOp::Equal {
                 old_index,
@@ -216,7 +219,10 @@ impl Forms<'_> {
         newline: &str,
         out: &mut String,
     ) {
-        let (old_words, new_words) = (pieces(old, ends_word), pieces(new, ends_word));
+        // What is one character in the file is kept or goes as one.
+        let is_apart = |i: usize| place[i - 1].end <= place[i].start;
+        let old_words = pieces(old, |i| ends_word(old[i - 1].c, old[i].c) && is_apart(i));
+        let new_words = pieces(new, |i| ends_word(new[i - 1].c, new[i].c));
         // Blanks at the end of a line that changes are the new text's.
         for op in diff(old, new, &old_words, &new_words) {
             if let DiffOp::Equal {
@@ -250,17 +256,18 @@ impl Forms<'_> {
 /// What the form leaves out of the text before a character.
 fn blanks_before<'t>(text: &'t str, form: &[Mapped], at: usize) -> &'t str {
     match at.checked_sub(1).and_then(|before| form.get(before)) {
-        Some(before) => &text[before.end..form[at].start],
+        // None is left out within one character of the text that is several of the form.
+        Some(before) => text.get(before.end..form[at].start).unwrap_or_default(),
         None => "",
     }
 }
 
-/// Cuts a form into pieces; `ends` tells whether a piece ends between two characters.
-fn pieces(form: &[Mapped], ends: fn(char, char) -> bool) -> Vec<Range<usize>> {
+/// Cuts a form into pieces; `ends` tells whether a piece ends before a character.
+fn pieces(form: &[Mapped], ends: impl Fn(usize) -> bool) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut start = 0;
     for i in 1..=form.len() {
-        if i == form.len() || ends(form[i - 1].c, form[i].c) {
+        if i == form.len() || ends(i) {
             found.push(start..i);
             start = i;
         }
@@ -268,14 +275,12 @@ fn pieces(form: &[Mapped], ends: fn(char, char) -> bool) -> Vec<Range<usize>> {
     found
 }
 
-fn is_line_end(before: char, _: char) -> bool {
-    before == '\n'
-}
-
 fn ends_word(before: char, after: char) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let is_blank = |c: char| c == ' ' || c == '\t';
-    !(is_word(before) && is_word(after) || is_blank(before) && is_blank(after))
+    // Three dots may be one character in the file.
+    let are_dots = before == '.' && after == '.';
+    !(is_word(before) && is_word(after) || is_blank(before) && is_blank(after) || are_dots)
 }
 
 fn range_of(pieces: &[Range<usize>]) -> Range<usize> {

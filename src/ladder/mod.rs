@@ -268,6 +268,28 @@ mod tests {
         );
     }
 
+    proptest::proptest! {
+        #[test]
+        fn any_texts_are_dealt_with_and_what_is_kept_is_not_touched(
+            text in TEXT, old in TEXT, new in TEXT, from in 0_usize..40, length in 0_usize..20,
+        ) {
+            let _ = edit(&text, &old, &new);
+            // A part of the text, with the slips of a model: what both texts have stays.
+            let part: String = text.chars().skip(from).take(length).collect();
+            let slipped = part.replace('\'', "’").replace("\r\n", "\n").replace(" \n", "\n");
+            let appended = format!("{slipped}\nNEW");
+            if let Ok((edited, rung)) = edit(&text, &slipped, &appended) {
+                let without = edited.replace("\r\nNEW", "").replace("\nNEW", "").replace("NEW", "");
+                let bare = |t: &str| t.split_whitespace().collect::<String>();
+                proptest::prop_assert_eq!(bare(&without), bare(&text), "{:?}", rung);
+            }
+        }
+    }
+
+    /// Few different pieces, so that they meet.
+    const TEXT: &str =
+        "(a|bb|\\.\\.\\.|1: |\\\\n|\\\\|'|’|\u{e9}|e\u{301}|…| |\t|    |\n|\r\n|\r|\\{|// x){0,24}";
+
     #[test]
     fn two_places_are_one_too_many() {
         let twice = "a  \nb\n\na \nb\n";

@@ -29,6 +29,8 @@ mod sandbox;
 mod save_memory;
 mod save_memory_writers;
 mod search_file_content;
+mod smart_edit;
+mod smart_edit_cases;
 mod stream;
 mod web_fetch_addresses;
 mod web_fetch_names;

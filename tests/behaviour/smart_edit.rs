@@ -1,0 +1,209 @@
+//! `smart_edit`: the place that is meant, or nothing. What share of real edits it finds is in `smart_edit_cases`.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::harness::Workspace;
+
+fn arguments(ws: &Workspace, old: &str, new: &str) -> Value {
+    json!({
+        "file_path": ws.path("a.txt"), "instruction": "Make it so.", "old_string": old, "new_string": new,
+    })
+}
+
+/// Edits `a.txt`, which must become `after`, and gives the answer's text.
+#[track_caller]
+fn becomes(before: impl AsRef<[u8]>, old: &str, new: &str, after: impl AsRef<[u8]>) -> String {
+    let ws = Workspace::new().file("a.txt", before);
+    let call = ws.tool("smart_edit").arguments(&arguments(&ws, old, new));
+    let output = call.changing(&["a.txt"]).run().output();
+    let got = fs::read(ws.path("a.txt")).expect("the edited file");
+    assert_eq!(got, after.as_ref(), "{:?}", String::from_utf8_lossy(&got));
+    output
+}
+
+/// Tries to edit `a.txt`, which must stay as it is, and gives the message.
+#[track_caller]
+fn refuses(before: &str, old: &str, new: &str, kind: &str) -> String {
+    let ws = Workspace::new().file("a.txt", before);
+    ws.call("smart_edit", &arguments(&ws, old, new))
+        .error(kind, 1)
+}
+
+#[test]
+fn a_literal_text_is_replaced_as_by_replace() {
+    let output = becomes("one\ntwo\nthree\n", "two", "2", "one\n2\nthree\n");
+    assert!(
+        output.starts_with("Replaced 1 occurrence in") && !output.contains("literally"),
+        "{output}"
+    );
+}
+
+#[test]
+fn the_answer_names_the_rung_and_shows_what_changed() {
+    let before = "fn f() {\n\tif x {\n\t\ty();\n\t}\n}\n";
+    let after = "fn f() {\n\tif x {\n\t\tz();\n\t}\n}\n";
+    let output = becomes(
+        before,
+        "    if x {\n        y();\n    }",
+        "    if x {\n        z();\n    }",
+        after,
+    );
+    for piece in [
+        "at line 2",
+        "not there literally",
+        "indentation is shifted",
+        "-\t\ty();",
+        "+\t\tz();",
+    ] {
+        assert!(output.contains(piece), "{piece}: {output}");
+    }
+    let ws = Workspace::new().file("a.txt", before);
+    let call = ws
+        .tool("smart_edit")
+        .arguments(&arguments(&ws, "if x{\n  y();", "if x{\n  z();"));
+    let result = call
+        .flags(&["--output", "result"])
+        .changing(&["a.txt"])
+        .run()
+        .json();
+    assert_eq!(result["data"]["found_by"], "anchored", "{result}");
+}
+
+#[test]
+fn bytes_that_are_only_quoted_stay_as_they_are() {
+    // A byte that is no UTF-8, blanks at a line end, CR LF and a missing last line end.
+    let before = b"\xef\xbb\xbfa \xff\r\nsay \xe2\x80\x9chi\xe2\x80\x9d  \r\nend".to_vec();
+    let after = b"\xef\xbb\xbfa \xff\r\nsay \xe2\x80\x9chi\xe2\x80\x9d  \r\nnew\r\nEND".to_vec();
+    becomes(&before, "say \"hi\"\nend", "say \"hi\"\nnew\nEND", after);
+}
+
+#[test]
+fn other_encodings_are_kept() {
+    let utf16 = |text: &str| -> Vec<u8> {
+        let units = std::iter::once(0xfeff).chain(text.encode_utf16());
+        units.flat_map(u16::to_le_bytes).collect()
+    };
+    becomes(
+        utf16("  ä(x)\r\n  b\r\n"),
+        "ä(x)\nb",
+        "ä(y)\nb\nc",
+        utf16("  ä(y)\r\n  b\r\n  c\r\n"),
+    );
+    // Latin-1.
+    let before = b"d\xe9j\xe0 vu\t\nune phrase en fran\xe7ais, assez longue\n";
+    let after = b"d\xe9j\xe0 lu\nune phrase en fran\xe7ais, assez longue\n";
+    let output = becomes(before, "déjà vu\nune phrase", "déjà lu\nune phrase", after);
+    assert!(output.contains("The file stays in"), "{output}");
+}
+
+#[test]
+fn several_places_are_refused_with_their_lines() {
+    let message = refuses(
+        "x = 1\n\nx = 1\n",
+        "x = 1",
+        "x = 2",
+        "edit_expected_occurrence_mismatch",
+    );
+    assert!(
+        message.contains("2 times") && message.contains("line 1, line 3"),
+        "{message}"
+    );
+    let twins = "if a:\n    f(1)\n    g()\nif b:\n    f(1)\n    g()\n";
+    let message = refuses(
+        twins,
+        "f(1)\ng()",
+        "f(2)\ng()",
+        "edit_expected_occurrence_mismatch",
+    );
+    for piece in [
+        "2 places",
+        "line 2, line 5",
+        "indentation",
+        "Nothing was changed",
+    ] {
+        assert!(message.contains(piece), "{piece}: {message}");
+    }
+}
+
+#[test]
+fn what_an_edit_changes_must_be_there_as_it_says() {
+    // The context is right, but the line that is to change was changed by somebody else.
+    let before = "[package]\nname = \"x\"\nversion = \"2.0.0\"\nedition = \"2024\"\n";
+    let message = refuses(
+        before,
+        "name = \"x\"\nversion = \"1.0.0\"\nedition = \"2024\"",
+        "name = \"x\"\nversion = \"1.1.0\"\nedition = \"2024\"",
+        "edit_no_occurrence_found",
+    );
+    assert!(message.contains("Near: line 2"), "{message}");
+}
+
+#[test]
+fn dots_in_place_of_lines_never_get_into_the_file() {
+    let before = "fn a() {\n    one();\n    two();\n    three();\n    four();\n}\n";
+    let after = before.replace("four", "five");
+    let old = "fn a() {\n    // ...\n    four();\n}";
+    becomes(before, old, "fn a() {\n    // ...\n    five();\n}", after);
+    let new = "fn a() {\n    one();\n    // ... existing code ...\n    five();\n}";
+    let whole = "fn a(){\n    one();\n    two();\n    three();\n    four();\n}";
+    refuses(before, whole, new, "edit_no_occurrence_found");
+}
+
+#[test]
+fn an_indentation_that_one_text_lacks_is_not_doubled() {
+    let before = "class A:\n    def f(self):\n        return 1\n";
+    let old = "def f(self):\n        return 1";
+    becomes(
+        before,
+        old,
+        "    def g(self):\n        return 1",
+        "class A:\n    def g(self):\n        return 1\n",
+    );
+    // A single line may well be meant to stand further in.
+    becomes("if x:\n    y\n", "y", "    y", "if x:\n        y\n");
+}
+
+#[test]
+fn an_empty_old_string_makes_a_new_file_and_only_that() {
+    let ws = Workspace::new();
+    let call = ws
+        .tool("smart_edit")
+        .arguments(&arguments(&ws, "", "new\n"));
+    call.changing(&["a.txt"]).run().output();
+    assert_eq!(fs::read(ws.path("a.txt")).expect("made"), b"new\n");
+    refuses("x", "", "y", "attempt_to_create_existing_file");
+    refuses("x\n", "x", "x", "edit_no_change");
+}
+
+#[test]
+fn the_instruction_is_needed_and_the_path_is_checked() {
+    let ws = Workspace::new().file("a.txt", "x\n");
+    let without = json!({"file_path": ws.path("a.txt"), "old_string": "x", "new_string": "y"});
+    let message = ws
+        .call("smart_edit", &without)
+        .error("invalid_tool_params", 2);
+    assert!(message.contains("instruction"), "{message}");
+    let outside = json!({
+        "file_path": ws.outside_path("b.txt"), "instruction": "i", "old_string": "x", "new_string": "y",
+    });
+    ws.call("smart_edit", &outside)
+        .error("path_not_in_workspace", 1);
+}
+
+#[test]
+fn explain_shows_the_diff_of_a_text_that_is_not_there_literally() {
+    let ws = Workspace::new().file("a.txt", "  a  \n  b\n");
+    let call = ws
+        .tool("smart_edit")
+        .arguments(&arguments(&ws, "a\nb", "a\nc"));
+    let explained = call.flags(&["--explain"]).run().json();
+    let diff = explained["confirmation"]["fileDiff"]
+        .as_str()
+        .expect("a diff");
+    assert!(
+        diff.contains("-  b") && diff.contains("+  c"),
+        "{explained}"
+    );
+}
