@@ -34,6 +34,10 @@ const MAX_ADDRESSES: usize = 20;
 /// Pages that are fetched at the same time.
 const AT_ONCE: usize = 4;
 
+/// Bytes of pages that are taken, all together: they are held several times while they become
+/// an answer.
+const ALL_BYTES: usize = 12 * 1024 * 1024;
+
 /// Characters of pages that a model gets, all together.
 const MODEL_CHARS: usize = 400_000;
 
@@ -282,7 +286,8 @@ impl Call {
     }
 
     fn fetch_group(&self, urls: &[Url], cx: &Context) -> Vec<Result<Page, Failure>> {
-        let fetch_one = |url: &Url| fetch(&target(url), &self.reach, &cx.cancel);
+        let share = ALL_BYTES / self.urls.len();
+        let fetch_one = |url: &Url| fetch(&target(url), &self.reach, share, &cx.cancel);
         if let [one] = urls {
             return vec![fetch_one(one)];
         }
@@ -363,9 +368,9 @@ impl Call {
                     notes.push(format!(
                         "No model has read the pages: this is their text. {e}"
                     ));
-                    text.push_str(&as_text(&pages));
+                    push_pages(&mut text, &pages);
                 }
-                None => text.push_str(&as_text(&pages)),
+                None => push_pages(&mut text, &pages),
             }
         }
         let mut parts = Vec::new();
@@ -433,14 +438,17 @@ impl Call {
                 Err(Failure::Interrupted) => json!({"url": outcome.url.as_str()}),
             })
             .collect();
-        let mut result = ToolResult::text(text.clone());
-        if !images.is_empty() {
+        let result = if images.is_empty() {
+            ToolResult::text(text)
+        } else {
             let mut parts = images;
             if !text.is_empty() {
                 parts.insert(0, PartOrText::Text(text));
             }
+            let mut result = ToolResult::text("");
             result.llm_content = LlmContent::List(parts);
-        }
+            result
+        };
         result
             .with_display(format!(
                 "Content of {} processed.",
@@ -463,22 +471,20 @@ fn refusal(reasons: &[String]) -> String {
     )
 }
 
-/// Pages as text.
-fn as_text(pages: &[(&Url, &Text)]) -> String {
-    let blocks: Vec<String> = pages
-        .iter()
-        .map(|(url, page)| {
-            let mut head = format!("--- {url} ---\n");
-            if let Some(title) = &page.title {
-                head.push_str(&format!("Title: {title}\n"));
-            }
-            for note in &page.notes {
-                head.push_str(&format!("({note})\n"));
-            }
-            format!("{head}\n{}", page.body)
-        })
-        .collect();
-    blocks.join("\n\n")
+/// Adds pages as text. There is no copy of a page in between: pages may be large.
+fn push_pages(out: &mut String, pages: &[(&Url, &Text)]) {
+    for (i, (url, page)) in pages.iter().enumerate() {
+        let gap = if i > 0 { "\n\n" } else { "" };
+        out.push_str(&format!("{gap}--- {url} ---\n"));
+        if let Some(title) = &page.title {
+            out.push_str(&format!("Title: {title}\n"));
+        }
+        for note in &page.notes {
+            out.push_str(&format!("({note})\n"));
+        }
+        out.push('\n');
+        out.push_str(&page.body);
+    }
 }
 
 /// What the API has not read.

@@ -208,7 +208,7 @@ mod tests {
             ]
         );
         assert_eq!(
-            find("http: is a scheme, ahttp://1.1 is none"),
+            find("http: is a scheme, ahttp:/1.1 is none"),
             super::Found::default()
         );
     }

@@ -175,7 +175,12 @@ fn decoded(page: &Page) -> String {
 
 fn html_text(source: &str, page: &Page, cancel: &Cancellation) -> Result<Text, Unreadable> {
     let work = || serde_json::to_vec(&html::to_markdown(source, &page.url)).unwrap_or_default();
-    let mut text = match isolated::run(BOUNDS, cancel, work) {
+    let taken_apart = if html::is_too_deep(source) {
+        Err(Ended::TooSlow)
+    } else {
+        isolated::run(BOUNDS, cancel, work)
+    };
+    let mut text = match taken_apart {
         Ok(bytes) => serde_json::from_slice(&bytes)
             .map_err(|e| because(format!("the page could not be read: {e}")))?,
         Err(Ended::Interrupted(e)) => return Err(Unreadable::Interrupted(e)),

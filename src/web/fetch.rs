@@ -61,8 +61,13 @@ fn limit_of(media_type: &str) -> usize {
     }
 }
 
-/// Gets what is at an address.
-pub(crate) fn fetch(url: &Url, reach: &Reach, cancel: &Cancellation) -> Result<Page, Failure> {
+/// Gets what is at an address, but no more than `share` bytes of it.
+pub(crate) fn fetch(
+    url: &Url,
+    reach: &Reach,
+    share: usize,
+    cancel: &Cancellation,
+) -> Result<Page, Failure> {
     let mut client = Client::new(reach.clone(), LIMITS);
     let limit = match cancel.deadline() {
         None => PAGE_TIME,
@@ -72,7 +77,7 @@ pub(crate) fn fetch(url: &Url, reach: &Reach, cancel: &Cancellation) -> Result<P
     let mut at = url.clone();
     for _ in 0..=MAX_HOPS {
         check(&at).map_err(|why| Failure::Refused(format!("{}: {why}", shown(at.as_str()))))?;
-        match hop(&mut client, &at, &own).map_err(|e| failure(e, &at, cancel))? {
+        match hop(&mut client, &at, share, &own).map_err(|e| failure(e, &at, cancel))? {
             Hop::Page(mut page) => {
                 page.url = at;
                 return Ok(page);
@@ -98,7 +103,12 @@ enum Hop {
     Status(String),
 }
 
-fn hop(client: &mut Client, url: &Url, cancel: &Cancellation) -> Result<Hop, NetError> {
+fn hop(
+    client: &mut Client,
+    url: &Url,
+    share: usize,
+    cancel: &Cancellation,
+) -> Result<Hop, NetError> {
     let request = Request {
         method: Method::Get,
         url,
@@ -121,7 +131,7 @@ fn hop(client: &mut Client, url: &Url, cancel: &Cancellation) -> Result<Hop, Net
     }
     let kind = response.header("content-type").unwrap_or_default();
     let (media_type, charset) = parse_type(kind);
-    let limit = limit_of(&media_type);
+    let limit = limit_of(&media_type).min(share);
     let mut bytes = Vec::new();
     let mut piece = vec![0; 32 * 1024];
     let mut cut = None;

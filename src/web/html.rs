@@ -18,6 +18,16 @@ const AROUND: &str = "nav, header, footer, aside, form, dialog, [role=\"navigati
 /// lists, tables and references it often finds one piece only.
 const LEAST_SHARE: f64 = 0.4;
 
+/// See [`is_too_deep`].
+const MAX_DEPTH: usize = 600;
+
+/// Elements that need no end, so that their number says nothing about depth.
+const UNCLOSED: &[&str] = &[
+    "area", "base", "body", "br", "col", "colgroup", "dd", "dt", "embed", "head", "hr", "html",
+    "img", "input", "li", "link", "meta", "optgroup", "option", "p", "param", "path", "rp", "rt",
+    "source", "tbody", "td", "tfoot", "th", "thead", "tr", "track", "use", "wbr",
+];
+
 /// Turns a page into markdown.
 pub(super) fn to_markdown(source: &str, url: &Url) -> Text {
     let document = Document::from(source);
@@ -26,7 +36,6 @@ pub(super) fn to_markdown(source: &str, url: &Url) -> Text {
     document.select(UNSEEN).remove();
     make_absolute(&document, url);
     let html = document.html();
-    let article = article(&html, url);
 
     // Pages say themselves what matters.
     let main = document.select("main, [role=\"main\"]").first();
@@ -40,6 +49,10 @@ pub(super) fn to_markdown(source: &str, url: &Url) -> Text {
         Some(node) => tidy(&node.md(None)),
         None => String::new(),
     };
+    drop(rest);
+    // One tree at a time: each takes many times the size of the page.
+    drop(document);
+    let article = article(&html, url);
     let body = match article {
         Some(article) if article.len() as f64 >= whole.len() as f64 * LEAST_SHARE => article,
         _ => whole,
@@ -49,6 +62,30 @@ pub(super) fn to_markdown(source: &str, url: &Url) -> Text {
         body,
         notes: Vec::new(),
     }
+}
+
+/// Whether elements are nested deeper than any page needs: browsers stop at 512 levels, while
+/// parsers get slower with each.
+pub(super) fn is_too_deep(source: &str) -> bool {
+    let mut depth = 0_usize;
+    for tag in source.split('<').skip(1) {
+        let is_end = tag.starts_with('/');
+        let name = tag.trim_start_matches('/');
+        let end = name.find(|c: char| !c.is_ascii_alphanumeric());
+        let name = name[..end.unwrap_or(name.len())].to_ascii_lowercase();
+        if name.is_empty() || UNCLOSED.contains(&&*name) {
+            continue;
+        }
+        depth = if is_end {
+            depth.saturating_sub(1)
+        } else {
+            depth + 1
+        };
+        if depth > MAX_DEPTH {
+            return true;
+        }
+    }
+    false
 }
 
 /// The main content, by the algorithm of Mozilla's Readability.
@@ -154,7 +191,7 @@ pub(super) fn charset(bytes: &[u8]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{bare_text, charset, tidy, to_markdown};
+    use super::{bare_text, charset, is_too_deep, tidy, to_markdown};
     use url::Url;
 
     const PAGE: &str = r#"<!doctype html><html><head><title> A
@@ -196,6 +233,22 @@ let y = 2;</code></pre>
         let text =
             bare_text("<p>a<b>b</b>\n<SCRIPT x>if (1<2) {}</script>c<style>z</style> d < e <");
         assert_eq!(text, "a b\nc d");
+    }
+
+    #[test]
+    fn only_what_is_nested_without_end_is_too_deep() {
+        assert!(is_too_deep(&"<div>".repeat(3000)));
+        assert!(is_too_deep(&"<Ul><li>".repeat(3000)));
+        for flat in [
+            "<p>a",
+            "<div></div>",
+            "<br>",
+            "a < b",
+            "<!-- -->",
+            "<li><b>x</b>",
+        ] {
+            assert!(!is_too_deep(&flat.repeat(3000)), "{flat}");
+        }
     }
 
     #[test]

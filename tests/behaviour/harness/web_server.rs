@@ -10,6 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use flate2::write::GzEncoder;
+use flate2::{Compress, Compression, FlushCompress};
+
 /// How long a server that says nothing more waits between two looks whether it is still wanted.
 const TICK: Duration = Duration::from_millis(10);
 
@@ -50,6 +53,21 @@ impl Line<'_> {
         while self.shared.is_wanted() {
             self.stream.write_all(piece)?;
             thread::sleep(pause);
+        }
+        Ok(())
+    }
+
+    /// Says nothing more, but leaves the connection open.
+    pub(crate) fn be_silent(&mut self) -> io::Result<()> {
+        self.stream.set_read_timeout(Some(TICK))?;
+        let mut byte = [0];
+        while self.shared.is_wanted() {
+            match self.stream.read(&mut byte) {
+                Ok(0) => break,
+                Ok(_) => {}
+                Err(e) if is_patience(&e) => {}
+                Err(e) => return Err(e),
+            }
         }
         Ok(())
     }
@@ -119,6 +137,17 @@ impl WebServer {
         Self { address, shared }
     }
 
+    /// A server of these answers by path, each whole bytes; 404 for every other path.
+    pub(crate) fn of(pages: Vec<(&'static str, Vec<u8>)>) -> Self {
+        Self::new(move |asked, line| {
+            let found = pages.iter().find(|(path, _)| *path == asked.target);
+            match found {
+                Some((_, answer)) => line.send(answer),
+                None => line.send(status(404, "text/plain", "nothing here")),
+            }
+        })
+    }
+
     /// A server that answers everything alike.
     pub(crate) fn always(answer: Vec<u8>) -> Self {
         Self::new(move |_, line| line.send(&answer))
@@ -155,6 +184,11 @@ impl WebServer {
     /// What was asked so far.
     pub(crate) fn asked(&self) -> Vec<Asked> {
         lock(&self.shared.asked).clone()
+    }
+
+    /// The targets of what was asked so far.
+    pub(crate) fn targets(&self) -> Vec<String> {
+        self.asked().into_iter().map(|a| a.target).collect()
     }
 
     pub(crate) fn forget(&self) {
@@ -242,4 +276,53 @@ pub(crate) fn answer(code: u16, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8
     }
     out.push_str(&format!("Content-Length: {}\r\n\r\n", body.len()));
     [out.as_bytes(), body].concat()
+}
+
+/// The head of an answer whose end is the end of the connection.
+pub(crate) fn endless_head(headers: &[(&str, &str)]) -> Vec<u8> {
+    let mut out = "HTTP/1.1 200 OK\r\nConnection: close\r\n".to_owned();
+    for (name, value) in headers {
+        out.push_str(&format!("{name}: {value}\r\n"));
+    }
+    out.push_str("\r\n");
+    out.into_bytes()
+}
+
+/// A whole answer in chunks of that many bytes.
+pub(crate) fn chunked(media_type: &str, body: &[u8], size: usize) -> Vec<u8> {
+    let headers = [
+        ("Content-Type", media_type),
+        ("Transfer-Encoding", "chunked"),
+    ];
+    let mut out = endless_head(&headers);
+    for piece in body.chunks(size) {
+        out.extend_from_slice(format!("{:x}\r\n", piece.len()).as_bytes());
+        out.extend_from_slice(piece);
+        out.extend_from_slice(b"\r\n");
+    }
+    out.extend_from_slice(b"0\r\n\r\n");
+    out
+}
+
+/// A whole answer, compressed.
+pub(crate) fn gzipped(media_type: &str, body: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(body).expect("memory takes all");
+    packed(media_type, &encoder.finish().expect("memory takes all"))
+}
+
+/// A compressed answer of that many MiB, all alike. A block that stands for itself is repeated, because to compress all
+/// of it would take longer than any test; the checksum at the end is none.
+pub(crate) fn gzip_bomb(media_type: &str, mib: usize) -> Vec<u8> {
+    let mut block = Vec::with_capacity(64 * 1024);
+    Compress::new(Compression::best(), false)
+        .compress_vec(&vec![b'0'; 1024 * 1024], &mut block, FlushCompress::Full)
+        .expect("memory takes all");
+    let head = b"\x1f\x8b\x08\0\0\0\0\0\0\xff";
+    packed(media_type, &[&head[..], &block.repeat(mib)].concat())
+}
+
+fn packed(media_type: &str, bytes: &[u8]) -> Vec<u8> {
+    let headers = [("Content-Type", media_type), ("Content-Encoding", "gzip")];
+    answer(200, &headers, bytes)
 }

@@ -1,0 +1,493 @@
+//! `web_fetch` without a credential: what comes from an address, as text for a model, as media, or as an error that
+//! says what is wrong. Who may be asked is in [`crate::web_fetch_addresses`], what it may cost in
+//! [`crate::web_fetch_limits`], and what a model makes of it in [`crate::web_fetch_model`].
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
+
+use crate::harness::name_server::{Found, NameServer};
+use crate::harness::web_server::{WebServer, answer, chunked, endless_head, gzipped, page, status};
+use crate::harness::{Answer, Workspace};
+use crate::web_fetch_addresses::{ALLOW, DNS};
+
+/// The smallest image there is.
+const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+
+const ARTICLE: &str = r#"<!doctype html><html><head><title>On
+    Herons &amp; others</title><style>p { color: red }</style></head><body>
+    <nav><a href="/">Home</a></nav>
+    <article><h1>Herons</h1>
+    <p>A heron stands in <a href="../water?deep=1#edge">the water</a> for hours, and then, all of a sudden, it does
+    not; this is told at length, so that it counts as an article, with commas, as articles have them.</p>
+    <p>See <a href="//other.example/x">another site</a> and <a href="javascript:alert(1)">a script</a>.</p>
+    <pre><code>let heron = 1;
+let water = 2;</code></pre></article>
+    <script>document.write("no")</script></body></html>"#;
+
+/// Reads one path of a server that is allowed.
+fn read(server: &WebServer, path: &str) -> Answer {
+    let ws = Workspace::new();
+    let arguments = json!({ "prompt": format!("Read {}", server.url(path)) });
+    let call = ws.tool("web_fetch").arguments(&arguments);
+    call.env(ALLOW, &server.host()).unwatched().run()
+}
+
+/// The text of a page, without the line that names it.
+#[track_caller]
+fn text(server: &WebServer, path: &str) -> String {
+    let output = read(server, path).output();
+    let head = format!("--- {} ---\n", server.url(path));
+    let rest = output.strip_prefix(&head).map(str::to_owned);
+    rest.unwrap_or_else(|| panic!("{output:?} does not begin with {head:?}"))
+}
+
+/// A PDF document of one page with this text.
+fn pdf(text: &str) -> Vec<u8> {
+    let stream = format!("BT /F1 24 Tf 72 720 Td ({text}) Tj ET");
+    let objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>".to_owned(),
+        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>".to_owned(),
+        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 5 0 R \
+         /Resources << /Font << /F1 4 0 R >> >> >>"
+            .to_owned(),
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>"
+            .to_owned(),
+        format!(
+            "<< /Length {} >>\nstream\n{stream}\nendstream",
+            stream.len()
+        ),
+    ];
+    let mut out = "%PDF-1.4\n".to_owned();
+    let mut places = Vec::new();
+    for (i, object) in objects.iter().enumerate() {
+        places.push(out.len());
+        out.push_str(&format!("{} 0 obj\n{object}\nendobj\n", i + 1));
+    }
+    let start = out.len();
+    out.push_str("xref\n0 6\n0000000000 65535 f \n");
+    for place in places {
+        out.push_str(&format!("{place:010} 00000 n \n"));
+    }
+    out.push_str(&format!(
+        "trailer\n<< /Size 6 /Root 1 0 R >>\nstartxref\n{start}\n%%EOF\n"
+    ));
+    out.into_bytes()
+}
+
+#[test]
+fn a_page_becomes_markdown_with_its_title_and_whole_links() {
+    let server = WebServer::of(vec![(
+        "/a/b/page",
+        page("text/html; charset=utf-8", ARTICLE),
+    )]);
+    let found = text(&server, "/a/b/page");
+    assert!(found.starts_with("Title: On Herons & others\n"), "{found}");
+    let link = format!("[the water]({})", server.url("/a/water?deep=1#edge"));
+    for piece in [
+        &*link,
+        "(http://other.example/x)",
+        "a script",
+        "let heron = 1;\nlet water = 2;",
+    ] {
+        assert!(found.contains(piece), "{piece}: {found}");
+    }
+    for piece in ["document.write", "color: red", "javascript:", "Home"] {
+        assert!(!found.contains(piece), "{piece}: {found}");
+    }
+}
+
+#[test]
+fn what_is_text_already_comes_byte_for_byte() {
+    let body = "{\"a\" :  [1,2.50],\r\n\t\"ü\":\"<b>&amp;\\u00e9</b>\", \"日本\": 1e400}\n\n";
+    for media_type in [
+        "application/json",
+        "application/json; charset=utf-8",
+        "application/ld+json",
+        "application/vnd.api+json",
+        "application/xml",
+        "text/xml",
+        "application/rss+xml",
+        "image/svg+xml",
+        "text/plain",
+        "text/markdown",
+        "text/csv",
+        "application/yaml",
+        "application/javascript",
+        "text/x-whatever",
+        "application/x-unheard-of",
+        "application/octet-stream",
+        "",
+    ] {
+        let server = WebServer::always(answer(
+            200,
+            &[("Content-Type", media_type)],
+            body.as_bytes(),
+        ));
+        assert_eq!(text(&server, "/x"), format!("\n{body}"), "{media_type}");
+    }
+}
+
+#[test]
+fn every_charset_becomes_the_same_text() {
+    let german = "<p>Größe: 5 €</p>";
+    let meta = |charset: &str| format!("<html><head><meta charset=\"{charset}\"></head><body>");
+    let windows = b"<p>Gr\xf6\xdfe: 5 \x80</p>".to_vec();
+    let utf16: Vec<u8> = german.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let utf16_be: Vec<u8> = german.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    for (media_type, body) in [
+        ("text/html; charset=utf-8", german.as_bytes().to_vec()),
+        ("text/html;charset=\"UTF-8\"", german.as_bytes().to_vec()),
+        ("text/html", german.as_bytes().to_vec()),
+        ("text/html; charset=windows-1252", windows.clone()),
+        ("text/html; charset=iso-8859-1", windows.clone()),
+        (
+            "text/html",
+            [meta("windows-1252").as_bytes(), &windows].concat(),
+        ),
+        (
+            "text/html",
+            [
+                &b"<meta http-equiv=Content-Type content='text/html; charset=windows-1252'>"[..],
+                &windows,
+            ]
+            .concat(),
+        ),
+        ("text/html", [b"\xef\xbb\xbf", german.as_bytes()].concat()),
+        // The mark at the front knows better than the server.
+        (
+            "text/html; charset=windows-1252",
+            [b"\xef\xbb\xbf", german.as_bytes()].concat(),
+        ),
+        ("text/html", [b"\xff\xfe", &*utf16].concat()),
+        ("text/html", [b"\xfe\xff", &*utf16_be].concat()),
+        ("text/html; charset=utf-16le", utf16.clone()),
+        // The server knows better than the page; a charset that there is not is none.
+        (
+            "text/html; charset=utf-8",
+            format!("{}{german}", meta("koi8-r")).into_bytes(),
+        ),
+        ("text/html; charset=none-such", german.as_bytes().to_vec()),
+    ] {
+        let server = WebServer::always(page(media_type, &body));
+        let found = text(&server, "/");
+        assert_eq!(found.trim(), "Größe: 5 €", "{media_type} {body:?}");
+    }
+    for (charset, body, expected) in [
+        ("shift_jis", &b"\x93\xfa\x96{"[..], "日本"),
+        ("euc-jp", b"\xc6\xfc\xcb\xdc", "日本"),
+        ("koi8-r", b"\xf0\xd2\xc9\xd7\xc5\xd4", "Привет"),
+        ("gb18030", b"\xc4\xe3\xba\xc3", "你好"),
+    ] {
+        let server = WebServer::always(page(&format!("text/plain; charset={charset}"), body));
+        assert_eq!(text(&server, "/"), format!("\n{expected}"), "{charset}");
+    }
+}
+
+#[test]
+fn an_image_is_a_part_for_the_model_to_look_at() {
+    let bytes = STANDARD.decode(PNG).expect("base64");
+    for media_type in [
+        "image/png",
+        "Image/PNG; x=y",
+        "application/octet-stream",
+        "",
+    ] {
+        let server = WebServer::always(answer(200, &[("Content-Type", media_type)], &bytes));
+        let answer = read(&server, "/heron");
+        answer.must_say(&answer.output(), &[&server.url("/heron")]);
+        let parts = answer.function_response().parts;
+        assert_eq!(parts.len(), 1, "{media_type}");
+        assert_eq!(parts[0].inline_data.mime_type, "image/png", "{media_type}");
+        assert_eq!(parts[0].inline_data.data, PNG);
+    }
+}
+
+#[test]
+fn a_pdf_document_becomes_its_text() {
+    let document = pdf("Hello from a heron");
+    for media_type in ["application/pdf", "application/octet-stream"] {
+        let server = WebServer::always(page(media_type, &document));
+        assert!(text(&server, "/x.pdf").contains("Hello from a heron"));
+    }
+    for (document, piece) in [
+        (pdf(""), "no text"),
+        (b"%PDF-1.4\nnothing of the kind".to_vec(), "PDF"),
+        (document[..document.len() / 2].to_vec(), "PDF"),
+    ] {
+        let server = WebServer::always(page("application/pdf", document));
+        let answer = read(&server, "/x.pdf");
+        let message = answer.error("web_fetch_fallback_failed", 1);
+        answer.must_say(&message, &[piece, &server.url("/x.pdf")]);
+    }
+}
+
+#[test]
+fn what_is_neither_text_nor_media_is_an_error_that_names_it() {
+    let binary: Vec<u8> = (0..=255).cycle().take(3000).collect();
+    for (media_type, body, shown) in [
+        ("application/zip", &binary, "application/zip"),
+        (
+            "application/octet-stream",
+            &b"PK\x03\x04\x00\x00\x00\x00\x00".to_vec(),
+            "application/zip",
+        ),
+        ("video/mp4", &binary, "video/mp4"),
+        ("audio/ogg", &binary, "audio/ogg"),
+        ("font/woff2", &binary, "font/woff2"),
+    ] {
+        let server = WebServer::always(page(media_type, body));
+        let answer = read(&server, "/x");
+        let message = answer.error("web_fetch_fallback_failed", 1);
+        answer.must_say(&message, &[shown, &body.len().to_string(), "no text"]);
+    }
+}
+
+#[test]
+fn a_status_that_is_no_success_is_an_error_that_names_it() {
+    for (code, name) in [
+        (400, "Bad Request"),
+        (401, "Unauthorized"),
+        (403, "Forbidden"),
+        (404, "Not Found"),
+        (410, "Gone"),
+        (418, "I'm a teapot"),
+        (429, "Too Many Requests"),
+        (500, "Internal Server Error"),
+        (503, "Service Unavailable"),
+        (304, "Not Modified"),
+        (302, "Found"),
+        (799, "799"),
+    ] {
+        let server = WebServer::always(status(code, "text/html", "<p>canary-body"));
+        let answer = read(&server, "/x");
+        let message = answer.error("web_fetch_fallback_failed", 1);
+        answer.must_say(&message, &[&code.to_string(), name, &server.url("/x")]);
+        assert_eq!(server.asked().len(), 1, "{code}: asked once");
+    }
+}
+
+#[test]
+fn an_answer_that_is_no_http_is_an_error_that_says_so() {
+    for bytes in [
+        &b""[..],
+        b"SSH-2.0-OpenSSH_9.9\r\n",
+        b"HTTP/1.1 200",
+        b"HTTP/1.1 abc OK\r\n\r\n",
+        b"\0\0\0\0",
+        b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 5\r\n\r\nplain",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nx\r\n0\r\n\r\n",
+    ] {
+        let server = WebServer::always(bytes.to_vec());
+        let answer = read(&server, "/");
+        let message = answer.error("web_fetch_fallback_failed", 1);
+        answer.must_say(&message, &[&server.url("/")]);
+    }
+}
+
+#[test]
+fn a_page_that_breaks_off_is_told_to_be_part_of_one() {
+    let head = endless_head(&[("Content-Type", "text/plain"), ("Content-Length", "100")]);
+    let chunk = endless_head(&[
+        ("Content-Type", "text/plain"),
+        ("Transfer-Encoding", "chunked"),
+    ]);
+    for bytes in [
+        [&head[..], b"the beginning"].concat(),
+        [&chunk[..], b"d\r\nthe beginning\r\nff\r\nx"].concat(),
+    ] {
+        let server = WebServer::always(bytes);
+        let found = text(&server, "/");
+        assert!(found.contains("the beginning"), "{found}");
+        assert!(found.contains("not whole"), "{found}");
+    }
+}
+
+#[test]
+fn all_ways_to_send_a_body_give_the_same() {
+    let body = "A heron.\n".repeat(5000);
+    let until_end = [
+        endless_head(&[("Content-Type", "text/plain")]),
+        body.clone().into_bytes(),
+    ];
+    let server = WebServer::of(vec![
+        ("/whole", page("text/plain", &body)),
+        ("/chunked", chunked("text/plain", body.as_bytes(), 7)),
+        (
+            "/large-chunks",
+            chunked("text/plain", body.as_bytes(), 40_000),
+        ),
+        ("/gzip", gzipped("text/plain", body.as_bytes())),
+        ("/end", until_end.concat()),
+    ]);
+    let ws = Workspace::new();
+    let settings = r#"{"tools": {"truncateToolOutputThreshold": 1000000}}"#;
+    let ws = ws.home(".gemini/settings.json", settings);
+    for path in ["/whole", "/chunked", "/large-chunks", "/gzip", "/end"] {
+        let arguments = json!({ "url": server.url(path) });
+        let call = ws.tool("web_fetch").arguments(&arguments);
+        let output = call.env(ALLOW, &server.host()).run().output();
+        assert!(
+            output.ends_with(&format!("---\n\n{body}")),
+            "{path}: {} bytes",
+            output.len()
+        );
+    }
+}
+
+#[test]
+fn a_page_gets_a_plain_request_without_anything_of_the_user() {
+    let server = WebServer::always(page("text/plain", "x"));
+    read(&server, "/path?q=%20a&b#part").output();
+    let asked = &server.asked()[0];
+    assert_eq!((&*asked.method, &*asked.target), ("GET", "/path?q=%20a&b"));
+    assert_eq!(asked.header("host"), Some(&*server.host()));
+    let agent = asked.header("user-agent").unwrap_or_default();
+    assert!(agent.starts_with("gemini-tools/"), "{agent}");
+    for name in ["cookie", "authorization", "referer", "x-goog-api-key"] {
+        assert_eq!(asked.header(name), None, "{name}");
+    }
+}
+
+#[test]
+fn of_several_pages_those_that_came_are_told_with_the_failures() {
+    let server = WebServer::of(vec![
+        ("/one", page("text/plain", "first text")),
+        ("/two", page("text/html", "<p>second text</p>")),
+    ]);
+    let ws = Workspace::new();
+    let prompt = format!(
+        "Compare {}, {} and {} with http://10.0.0.1/x and ftp://a.example/y.",
+        server.url("/one"),
+        server.url("/missing"),
+        server.url("/two")
+    );
+    let call = ws.tool("web_fetch").arguments(&json!({ "prompt": prompt }));
+    let answer = call.env(ALLOW, &server.host()).run();
+    let output = answer.output();
+    let one = format!("--- {} ---\n\nfirst text", server.url("/one"));
+    let two = format!("--- {} ---\n\nsecond text", server.url("/two"));
+    let missing = format!("{} answered 404", server.url("/missing"));
+    answer.must_say(
+        &output,
+        &[&one, &two, &missing, "10.0.0.1", "private", "ftp"],
+    );
+    assert!(
+        output.find(&one) < output.find(&two),
+        "in the order of the prompt"
+    );
+    let call = ws.tool("web_fetch").arguments(&json!({ "prompt": prompt }));
+    let result = call
+        .env(ALLOW, &server.host())
+        .flags(&["--output", "result"])
+        .run()
+        .json();
+    let pages = result["data"]["pages"].as_array().expect("a list");
+    assert_eq!(pages.len(), 4, "{result}");
+}
+
+#[test]
+fn a_prompt_must_name_an_address_and_no_more_than_twenty() {
+    let ws = Workspace::new();
+    for prompt in [
+        "Summarize the news.",
+        "example.com",
+        "www.example.com",
+        "mailto:a@b.example",
+    ] {
+        let answer = ws.call("web_fetch", &json!({ "prompt": prompt }));
+        let message = answer.error("web_fetch_no_url_in_prompt", 1);
+        answer.must_say(&message, &["https://"]);
+    }
+    let server = WebServer::always(page("text/plain", "x"));
+    let urls = |n: usize| {
+        (0..n)
+            .map(|i| server.url(&format!("/{i}")))
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let fetch = |prompt: String| {
+        let call = ws.tool("web_fetch").arguments(&json!({ "prompt": prompt }));
+        call.env(ALLOW, &server.host()).run()
+    };
+    let message = fetch(urls(21)).error("invalid_tool_params", 2);
+    assert!(
+        message.contains("21") && message.contains("20"),
+        "{message}"
+    );
+    assert_eq!(server.connections(), 0);
+    fetch(urls(20)).output();
+    assert_eq!(server.connections(), 20);
+    // The same address is one page.
+    server.forget();
+    fetch(vec![urls(1); 30].join(" ")).output();
+    assert_eq!(server.asked().len(), 1);
+    for arguments in [
+        json!({}),
+        json!({"prompt": 7}),
+        json!({"prompt": ""}),
+        json!({"prompt": null}),
+    ] {
+        let failure = ws.call("web_fetch", &arguments).failure();
+        assert!(
+            failure.message.contains("prompt"),
+            "{arguments}: {failure:?}"
+        );
+    }
+}
+
+#[test]
+fn the_page_of_a_file_on_github_becomes_the_file() {
+    // What the proxy is asked for is seen; for an answer it would need GitHub's certificate.
+    let proxy = WebServer::always(b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n".to_vec());
+    let names = NameServer::new(|_, _| Found::at(&["185.199.108.133"]));
+    let ws = Workspace::new();
+    let fetch = |url: &str| {
+        let call = ws.tool("web_fetch").arguments(&json!({ "prompt": url }));
+        call.env(DNS, &names.address())
+            .env("https_proxy", &proxy.url(""))
+    };
+    let blob = "https://github.com/o/r/blob/main/src/x.rs";
+    let answer = fetch(blob).run();
+    let message = answer.error("web_fetch_fallback_failed", 1);
+    let raw = "https://raw.githubusercontent.com/o/r/main/src/x.rs";
+    answer.must_say(&message, &[raw]);
+    assert_eq!(proxy.targets(), ["185.199.108.133:443"]);
+    assert_eq!(names.asked(), ["raw.githubusercontent.com"]);
+    let plan = fetch(blob).flags(&["--explain"]).run().json();
+    assert_eq!(plan["confirmation"]["urls"], json!([raw]));
+    fetch("https://github.com/o/r/tree/main/src")
+        .run()
+        .failure();
+    assert_eq!(names.asked()[1..], ["github.com"]);
+}
+
+#[test]
+fn the_shell_of_a_program_is_told_to_be_one() {
+    let script = format!("<script>{}</script>", "let x = 1;".repeat(400));
+    let shell = format!(
+        "<html><head><title>App</title>{script}</head><body><div id=root></div>{script}</body></html>"
+    );
+    let server = WebServer::always(page("text/html", shell));
+    let found = text(&server, "/");
+    assert!(
+        found.contains("Title: App") && found.contains("scripts"),
+        "{found}"
+    );
+    assert!(!found.contains("let x"), "{found}");
+}
+
+#[test]
+fn explaining_names_the_pages_and_asks_nobody() {
+    let server = WebServer::always(page("text/plain", "x"));
+    let ws = Workspace::new();
+    let prompt = format!("Compare {} with https://b.example/y.", server.url("/x"));
+    let call = ws.tool("web_fetch").arguments(&json!({ "prompt": prompt }));
+    let answer = call.env(ALLOW, &server.host()).flags(&["--explain"]).run();
+    let plan = answer.json();
+    assert_eq!(plan["confirmation"]["type"], "info");
+    assert_eq!(plan["confirmation"]["prompt"], prompt);
+    let urls = json!([server.url("/x"), "https://b.example/y"]);
+    assert_eq!(plan["confirmation"]["urls"], urls);
+    assert_eq!((answer.status(), server.connections()), (0, 0));
+}

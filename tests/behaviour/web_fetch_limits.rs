@@ -1,0 +1,249 @@
+//! `web_fetch` and servers that send too much, too slowly, without end, or what a parser dies of: the call ends, says
+//! what is missing, and neither it nor a process of its own ever holds more than 128 MiB.
+
+use std::fs;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::harness::web_server::{WebServer, chunked, endless_head, gzip_bomb, page, redirect};
+use crate::harness::{Answer, Call, Workspace};
+use crate::web_fetch_addresses::ALLOW;
+
+/// The largest resident set of a process that a call may have.
+const MOST_KIB: u64 = 128 * 1024;
+
+/// Runs a call and writes the largest resident set of it and of all that it has waited for.
+const MEASURED: &str = r#"exec python3 -c '
+import os, resource, sys
+child = os.spawnvp(os.P_NOWAIT, sys.argv[2], sys.argv[2:])
+status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+with open(sys.argv[1], "w") as file:
+    file.write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))
+sys.exit(status if status >= 0 else 128 - status)' "$PEAK" "$@""#;
+
+fn fetch<'a>(ws: &'a Workspace, server: &WebServer, prompt: &str) -> Call<'a> {
+    let call = ws.tool("web_fetch").arguments(&json!({ "prompt": prompt }));
+    call.env(ALLOW, &server.host()).unwatched()
+}
+
+/// The answer for `prompt`, got within the limit of memory.
+#[track_caller]
+fn measured(ws: &Workspace, server: &WebServer, prompt: &str) -> Answer {
+    let peak = ws.outside_path("peak");
+    let call = fetch(ws, server, prompt).env("PEAK", &peak);
+    let answer = call.in_bash(MEASURED).run();
+    let kib: u64 = fs::read_to_string(&peak)
+        .expect("what python3 has written")
+        .parse()
+        .expect("a number");
+    if kib > MOST_KIB {
+        answer.fail(&format!("{} MiB were held", kib / 1024));
+    }
+    answer
+}
+
+/// The output for the only page of a server.
+#[track_caller]
+fn output(server: &WebServer) -> String {
+    measured(&Workspace::new(), server, &server.url("/")).output()
+}
+
+#[test]
+fn of_a_large_page_the_beginning_is_read_and_the_rest_is_told() {
+    let html = format!(
+        "<title>Large</title>{}",
+        "<p>Some words of a page.</p>\n".repeat(750_000)
+    );
+    let text = "Some words of a text.\n".repeat(950_000);
+    assert!(html.len() > 20_000_000 && text.len() > 20_000_000);
+    for answer in [
+        page("text/html", &html),
+        chunked("text/html", html.as_bytes(), 100_000),
+        page("text/plain", &text),
+        page("application/json", &text),
+    ] {
+        let server = WebServer::always(answer);
+        let found = output(&server);
+        assert!(found.contains("Some words of a"), "{found}");
+        assert!(found.contains("not whole"), "{found}");
+        assert!(
+            found.chars().count() < 45_000,
+            "{} characters",
+            found.chars().count()
+        );
+    }
+}
+
+#[test]
+fn what_is_not_shown_of_a_long_page_is_in_a_file() {
+    let text = "Some words of a text.\n".repeat(5000);
+    let server = WebServer::always(page("text/plain", &text));
+    let ws = Workspace::new();
+    let found = fetch(&ws, &server, &server.url("/")).run().output();
+    let place = found
+        .split('"')
+        .chain(found.split_whitespace())
+        .map(|w| w.trim_matches(|c: char| "`'.,;:()[]".contains(c)));
+    let file = place
+        .filter(|word| word.starts_with(ws.root().to_str().expect("UTF-8")))
+        .find(|word| fs::metadata(word).is_ok_and(|m| m.is_file()));
+    let kept = fs::read_to_string(file.unwrap_or_else(|| panic!("no file is named: {found}")))
+        .expect("the file");
+    assert!(kept.contains(&text));
+}
+
+#[test]
+fn a_gzip_bomb_is_unpacked_no_further_than_the_limit() {
+    for media_type in ["text/html", "text/plain", "application/pdf", "image/png"] {
+        let server = WebServer::always(gzip_bomb(media_type, 1024));
+        let answer = measured(&Workspace::new(), &server, &server.url("/"));
+        match media_type {
+            "text/html" | "text/plain" => answer.must_say(&answer.output(), &["not whole"]),
+            _ => answer.must_say(&answer.failure().message, &["too large"]),
+        }
+    }
+}
+
+#[test]
+fn an_answer_without_end_is_read_up_to_the_limit() {
+    for media_type in ["text/html", "text/plain", "application/json", ""] {
+        let server = WebServer::new(move |_, line| {
+            let kind = [("Content-Type", media_type)];
+            line.send(endless_head(if media_type.is_empty() {
+                &[]
+            } else {
+                &kind
+            }))?;
+            let piece = "<p>A heron, and again a heron.</p>\n".repeat(1000);
+            line.send_forever(piece.as_bytes(), Duration::ZERO)
+        });
+        let found = output(&server);
+        assert!(found.contains("not whole"), "{media_type}: {found}");
+    }
+}
+
+#[test]
+fn chunks_without_end_are_read_up_to_the_limit() {
+    let server = WebServer::new(|_, line| {
+        line.send(endless_head(&[
+            ("Content-Type", "text/plain"),
+            ("Transfer-Encoding", "chunked"),
+        ]))?;
+        line.send_forever(&b"5\r\nheron\r\n".repeat(1000), Duration::ZERO)
+    });
+    assert!(output(&server).contains("not whole"));
+    // The length of a chunk, its extension, and what follows the last one, are no content.
+    for piece in [&b"0"[..], b"5;x=y", b"0\r\nX: y\r\n"] {
+        let server = WebServer::new(move |_, line| {
+            line.send(endless_head(&[
+                ("Content-Type", "text/plain"),
+                ("Transfer-Encoding", "chunked"),
+            ]))?;
+            line.send_forever(&piece.repeat(1000), Duration::ZERO)
+        });
+        let ws = Workspace::new();
+        let prompt = server.url("/");
+        let call = fetch(&ws, &server, &prompt).env("GEMINI_TOOLS_TIMEOUT", "3");
+        assert_ne!(call.run().status(), 0);
+    }
+}
+
+#[test]
+fn a_head_without_end_is_an_error() {
+    for piece in [
+        &b"X-Heron: 1\r\n"[..],
+        b"x",
+        b"HTTP/1.1 103 Early Hints\r\n\r\n",
+    ] {
+        let server = WebServer::new(move |_, line| {
+            if piece[0] != b'H' {
+                line.send(b"HTTP/1.1 200 OK\r\n")?;
+            }
+            line.send_forever(&piece.repeat(100), Duration::ZERO)
+        });
+        let ws = Workspace::new();
+        let peak = ws.outside_path("peak");
+        let call = fetch(&ws, &server, &server.url("/")).env("GEMINI_TOOLS_TIMEOUT", "5");
+        let answer = call.env("PEAK", &peak).in_bash(MEASURED).run();
+        answer.error("web_fetch_fallback_failed", 1);
+    }
+}
+
+#[test]
+fn a_server_that_drips_or_says_nothing_ends_with_the_calls_time() {
+    let body = WebServer::new(|_, line| {
+        line.send(endless_head(&[("Content-Type", "text/plain")]))?;
+        line.send_forever(b".", Duration::from_millis(50))
+    });
+    let head = WebServer::new(|_, line| {
+        line.send(b"HTTP/1.1 200 OK\r\nX: ")?;
+        line.send_forever(b".", Duration::from_millis(50))
+    });
+    let silent = WebServer::new(|_, line| line.be_silent());
+    let half = WebServer::new(|_, line| {
+        line.send(endless_head(&[
+            ("Content-Type", "text/plain"),
+            ("Content-Length", "9"),
+        ]))?;
+        line.send("half")?;
+        line.be_silent()
+    });
+    let hops = WebServer::new(|_, line| {
+        std::thread::sleep(Duration::from_millis(300));
+        line.send(redirect(302, "/"))
+    });
+    for server in [&body, &head, &silent, &half, &hops] {
+        let ws = Workspace::new();
+        let call = fetch(&ws, server, &server.url("/"));
+        let answer = call.env("GEMINI_TOOLS_TIMEOUT", "1").run();
+        answer.error("timeout", 124);
+    }
+}
+
+#[test]
+fn deep_nesting_and_odd_pages_still_have_their_text() {
+    let times = |n: usize, piece: &str| format!("<p>the heron</p>{}", piece.repeat(n));
+    let attributes: String = (0..3000).map(|i| format!("a{i} ")).collect();
+    for (name, html) in [
+        ("div", times(300_000, "<div>")),
+        ("b", times(300_000, "<b>")),
+        ("lists", times(200_000, "<ul><li>")),
+        ("tables", times(120_000, "<table><tr><td>")),
+        ("formatting", times(150_000, "<a><font>")),
+        ("templates", times(100_000, "<template>")),
+        ("almost too deep", times(500, "<div><p>x")),
+        ("line breaks", times(40_000, "<br>")),
+        ("paragraphs", times(400_000, "<p>x")),
+        ("links", times(10_000, "<a href='/x'>y</a> ")),
+        (
+            "attributes",
+            format!("<p {}>the heron</p>", "a=b ".repeat(100_000)),
+        ),
+        (
+            "distinct attributes",
+            format!("<p {attributes}>the heron</p>"),
+        ),
+        ("signs", times(50_000, "<")),
+        ("comments", times(200_000, "<!--")),
+        ("entities", times(30_000, "&amp;")),
+        ("zeros", times(500_000, "\0")),
+    ] {
+        let server = WebServer::always(page("text/html", html));
+        let answer = measured(&Workspace::new(), &server, &server.url("/"));
+        assert!(
+            answer.output().contains("the heron"),
+            "{name}: {}",
+            answer.text()
+        );
+    }
+}
+
+#[test]
+fn twenty_large_pages_at_once_are_held_within_the_limit() {
+    let text = "Some words of a text.\n".repeat(100_000);
+    let server = WebServer::always(page("text/plain", text));
+    let urls: Vec<String> = (0..20).map(|i| server.url(&format!("/{i}"))).collect();
+    let ws = Workspace::new();
+    measured(&ws, &server, &urls.join(" ")).output();
+}
