@@ -123,9 +123,7 @@ fn alike(lines: &[&str], old: &str) -> Vec<Candidate> {
         .map(|(score, i)| {
             let first = i.saturating_sub(anchor);
             let difference = format!("which is {:.0} % alike", score * 100.0);
-            let mut candidate = candidate(lines, first, wanted.len(), difference);
-            candidate.line = i + 1;
-            candidate
+            candidate(lines, first, wanted.len(), difference)
         })
         .collect()
 }

@@ -62,7 +62,7 @@ fn the_answer_names_the_rung_and_shows_what_changed() {
     let ws = Workspace::new().file("a.txt", before);
     let call = ws
         .tool("smart_edit")
-        .arguments(&arguments(&ws, "if x{\n  y();", "if x{\n  z();"));
+        .arguments(&arguments(&ws, "fn f(){\n  if x{\n  y();", "fn f(){\n  if x{\n  z();"));
     let result = call
         .flags(&["--output", "result"])
         .changing(&["a.txt"])
@@ -194,16 +194,16 @@ fn the_instruction_is_needed_and_the_path_is_checked() {
 
 #[test]
 fn explain_shows_the_diff_of_a_text_that_is_not_there_literally() {
-    let ws = Workspace::new().file("a.txt", "  a  \n  b\n");
+    let ws = Workspace::new().file("a.txt", "  one  \n  two\n");
     let call = ws
         .tool("smart_edit")
-        .arguments(&arguments(&ws, "a\nb", "a\nc"));
+        .arguments(&arguments(&ws, "one\ntwo", "one\nthree"));
     let explained = call.flags(&["--explain"]).run().json();
     let diff = explained["confirmation"]["fileDiff"]
         .as_str()
         .expect("a diff");
     assert!(
-        diff.contains("-  b") && diff.contains("+  c"),
+        diff.contains("-  two") && diff.contains("+  three"),
         "{explained}"
     );
 }
