@@ -1,9 +1,10 @@
 //! Asking the API.
 
+use super::Credentials;
 use super::error::{ApiError, ApiErrorKind};
 use super::messages::{GenerateContentRequest, GenerateContentResponse};
 use super::retry::RetryPolicy;
-use super::{Credentials, Events};
+use super::stream::ResponseStream;
 use crate::net::{self, Limits, Method, Reach, Request};
 use crate::tool::{Cancellation, Interruption};
 use serde_json::{Value, json};
@@ -291,41 +292,16 @@ impl Client {
                 &start,
             ));
         }
-        let mut events = Events::new();
+        let mut stream = ResponseStream::new(is_wrapped);
         let mut buffer = vec![0; PIECE_BYTES];
-        let mut is_finished = false;
-        let mut is_ended = false;
-        let mut take = |data: &[u8]| -> Result<(), ApiError> {
-            if is_ended {
-                return Ok(());
-            }
-            let piece = parsed(data, is_wrapped, model)?;
-            is_finished |= piece.finish_reason().is_some()
-                || piece
-                    .prompt_feedback
-                    .as_ref()
-                    .is_some_and(|f| f.block_reason.is_some());
-            is_ended = on_piece(piece).is_break();
-            Ok(())
-        };
         loop {
             let n = response.body.read(&mut buffer)?;
             if n == 0 {
-                break;
+                return stream.finish(on_piece);
             }
-            events.push(&buffer[..n], &mut take)?;
-        }
-        if let Some(rest) = events.finish() {
-            // Half of a last piece is a cut, not nonsense.
-            take(&rest).map_err(|e| match e.kind {
-                ApiErrorKind::BadResponse => ApiError::cut("it ends in the middle of a piece"),
-                _ => e,
-            })?;
-        }
-        if is_finished || is_ended {
-            Ok(())
-        } else {
-            Err(ApiError::cut("the model had not finished"))
+            if stream.push(&buffer[..n], on_piece)?.is_break() {
+                return Ok(());
+            }
         }
     }
 
@@ -343,7 +319,7 @@ impl Client {
 
     fn unwrapped(&self, answer: &[u8]) -> Result<GenerateContentResponse, ApiError> {
         let is_wrapped = matches!(self.credentials, Credentials::CodeAssist { .. });
-        parsed(answer, is_wrapped, "")
+        parsed(answer, is_wrapped)
     }
 }
 
@@ -360,17 +336,12 @@ fn refused(response: &mut net::Response<'_>, model: &str) -> ApiError {
 }
 
 /// One response, without the wrapper of Code Assist.
-fn parsed(data: &[u8], is_wrapped: bool, model: &str) -> Result<GenerateContentResponse, ApiError> {
+pub(super) fn parsed(data: &[u8], is_wrapped: bool) -> Result<GenerateContentResponse, ApiError> {
     let unreadable = |e: serde_json::Error| ApiError::unreadable(&e.to_string(), data);
     let mut value: Value = serde_json::from_slice(data).map_err(unreadable)?;
     if let Some(error) = value.get("error") {
         let status = error["code"].as_u64().and_then(|c| u16::try_from(c).ok());
-        return Err(ApiError::from_answer(
-            status.unwrap_or(500),
-            None,
-            data,
-            model,
-        ));
+        return Err(ApiError::from_answer(status.unwrap_or(500), None, data, ""));
     }
     if is_wrapped {
         value = value["response"].take();

@@ -287,7 +287,8 @@ fn hint(kind: ApiErrorKind, status: u16, model: &str, asked: Option<Duration>) -
                 .to_owned()
         }
         ApiErrorKind::NotFound => {
-            format!("Check that the model {model} exists for this credential.")
+            let name = if model.is_empty() { "asked for" } else { model };
+            format!("Check that the model {name} exists for this credential.")
         }
         ApiErrorKind::RateLimited => later,
         ApiErrorKind::QuotaExhausted => {

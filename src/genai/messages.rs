@@ -31,7 +31,7 @@ pub struct FunctionCall {
 }
 
 /// What the model may use.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RequestTool {
     /// Functions of the caller, as they were declared.
@@ -43,7 +43,7 @@ pub enum RequestTool {
 }
 
 /// How much the model thinks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ThinkingConfig {
     /// In tokens; -1 leaves it to the model.
@@ -53,7 +53,7 @@ pub struct ThinkingConfig {
 }
 
 /// How the model answers.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GenerationConfig {
     /// From 0.
@@ -74,6 +74,9 @@ pub struct GenerationConfig {
     /// For models that think.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking_config: Option<ThinkingConfig>,
+    /// Everything else, as the API has it.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
 }
 
 impl GenerationConfig {
@@ -88,7 +91,7 @@ impl GenerationConfig {
 }
 
 /// What is asked of the model.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GenerateContentRequest {
     /// The conversation so far.
@@ -97,7 +100,7 @@ pub struct GenerateContentRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_instruction: Option<Content>,
     /// What the model may use.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<RequestTool>,
     /// Whether the model must use it, as the API has it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -105,6 +108,9 @@ pub struct GenerateContentRequest {
     /// How the model answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generation_config: Option<GenerationConfig>,
+    /// Everything else, `safetySettings` for example, as the API has it.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
 }
 
 /// Why the model stopped.

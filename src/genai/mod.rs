@@ -10,6 +10,7 @@ mod error;
 mod messages;
 mod retry;
 mod sse;
+mod stream;
 
 pub use client::Client;
 pub use credentials::{Credentials, Secret};
@@ -22,6 +23,7 @@ pub use messages::{
 };
 pub use retry::RetryPolicy;
 pub use sse::{Events, SseError};
+pub use stream::ResponseStream;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

@@ -13,6 +13,7 @@ mod conformance;
 mod durability;
 mod explain;
 mod gemini_api;
+mod gemini_stream;
 mod get_tools;
 mod glob;
 mod google_web_search;

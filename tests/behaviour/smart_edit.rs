@@ -60,9 +60,11 @@ fn the_answer_names_the_rung_and_shows_what_changed() {
         assert!(output.contains(piece), "{piece}: {output}");
     }
     let ws = Workspace::new().file("a.txt", before);
-    let call = ws
-        .tool("smart_edit")
-        .arguments(&arguments(&ws, "fn f(){\n  if x{\n  y();", "fn f(){\n  if x{\n  z();"));
+    let call = ws.tool("smart_edit").arguments(&arguments(
+        &ws,
+        "fn f(){\n  if x{\n  y();",
+        "fn f(){\n  if x{\n  z();",
+    ));
     let result = call
         .flags(&["--output", "result"])
         .changing(&["a.txt"])

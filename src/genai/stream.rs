@@ -1,0 +1,119 @@
+//! Responses out of a stream, as they come.
+
+use super::client::parsed;
+use super::error::{ApiError, ApiErrorKind};
+use super::messages::GenerateContentResponse;
+use super::sse::Events;
+use std::ops::ControlFlow;
+
+/// Reads the bytes of `streamGenerateContent?alt=sse`, in whatever pieces they come.
+///
+/// ```
+/// # use gemini_tools::genai::{ApiError, ResponseStream};
+/// # use std::ops::ControlFlow;
+/// # fn main() -> Result<(), ApiError> {
+/// let mut stream = ResponseStream::new(false);
+/// let mut said = String::new();
+/// let body = b"data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"Hi\"}]},\"finishReason\":\"STOP\"}]}\n\n";
+/// for half in body.chunks(40) {
+///     let _ = stream.push(half, &mut |response| {
+///         said.push_str(&response.text());
+///         ControlFlow::Continue(())
+///     })?;
+/// }
+/// stream.finish(&mut |_| ControlFlow::Continue(()))?;
+/// assert_eq!(said, "Hi");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct ResponseStream {
+    events: Events,
+    is_wrapped: bool,
+    /// Whether a response said that the answer is complete.
+    is_finished: bool,
+    is_stopped: bool,
+}
+
+impl ResponseStream {
+    /// A reader at the beginning of a stream; `is_wrapped` for Code Assist, whose responses
+    /// are in a `response` of their own.
+    pub fn new(is_wrapped: bool) -> Self {
+        Self {
+            events: Events::new(),
+            is_wrapped,
+            is_finished: false,
+            is_stopped: false,
+        }
+    }
+
+    /// Takes the next bytes; `on_piece` gets each response that they complete, and may end the
+    /// stream, after which it gets no more.
+    ///
+    /// # Errors
+    ///
+    /// A response that is none, or that says an error.
+    pub fn push(
+        &mut self,
+        bytes: &[u8],
+        on_piece: &mut dyn FnMut(GenerateContentResponse) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, ApiError> {
+        let Self {
+            events,
+            is_wrapped,
+            is_finished,
+            is_stopped,
+        } = self;
+        events.push(bytes, |data| {
+            if *is_stopped {
+                return Ok(());
+            }
+            let piece = parsed(data, *is_wrapped)?;
+            *is_finished |= is_last(&piece);
+            *is_stopped = on_piece(piece).is_break();
+            Ok::<(), ApiError>(())
+        })?;
+        Ok(self.flow())
+    }
+
+    /// The end of the stream.
+    ///
+    /// # Errors
+    ///
+    /// [`ApiErrorKind::Network`] where it came before the model had finished.
+    pub fn finish(
+        mut self,
+        on_piece: &mut dyn FnMut(GenerateContentResponse) -> ControlFlow<()>,
+    ) -> Result<(), ApiError> {
+        if self.is_stopped {
+            return Ok(());
+        }
+        if let Some(rest) = self.events.finish() {
+            // Half of a last piece is a cut, not nonsense.
+            let piece = parsed(&rest, self.is_wrapped).map_err(|e| match e.kind {
+                ApiErrorKind::BadResponse => ApiError::cut("it ends in the middle of a piece"),
+                _ => e,
+            })?;
+            self.is_finished |= is_last(&piece);
+            self.is_stopped = on_piece(piece).is_break();
+        }
+        if self.is_finished || self.is_stopped {
+            Ok(())
+        } else {
+            Err(ApiError::cut("the model had not finished"))
+        }
+    }
+
+    fn flow(&self) -> ControlFlow<()> {
+        if self.is_stopped {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+}
+
+fn is_last(piece: &GenerateContentResponse) -> bool {
+    let feedback = piece.prompt_feedback.as_ref();
+    piece.finish_reason().is_some() || feedback.is_some_and(|f| f.block_reason.is_some())
+}

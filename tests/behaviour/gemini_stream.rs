@@ -1,0 +1,385 @@
+//! Streams of the Gemini API, as the library's client reads them: in any pieces, whole or broken, over all ways in.
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::Duration;
+
+use gemini_tools::genai::{
+    ApiError, ApiErrorKind, Client, Credentials, GenerateContentRequest, GenerateContentResponse,
+    ResponseStream, RetryPolicy,
+};
+use gemini_tools::tool::Cancellation;
+use serde_json::{Value, json};
+
+use crate::harness::stand_in::StandIn;
+use crate::harness::web_server::{WebServer, answer, endless_head};
+
+/// The recorded streams, and whether the responses are wrapped.
+const RECORDED: [(&str, bool); 2] = [("gemini-api.sse", false), ("code-assist.sse", true)];
+
+fn recorded(name: &str) -> Vec<u8> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/streams");
+    fs::read(file.join(name)).expect("a recorded stream")
+}
+
+fn read(pieces: &[&[u8]], is_wrapped: bool) -> Result<Vec<GenerateContentResponse>, ApiError> {
+    let mut found = Vec::new();
+    let mut stream = ResponseStream::new(is_wrapped);
+    let mut keep = |response| {
+        found.push(response);
+        ControlFlow::Continue(())
+    };
+    for piece in pieces {
+        let _ = stream.push(piece, &mut keep)?;
+    }
+    stream.finish(&mut keep)?;
+    Ok(found)
+}
+
+/// A client of the API at `base`, that waits no longer than a test should.
+fn client(base: &str) -> Client {
+    let variables = [
+        ("GEMINI_API_KEY", "canary-key"),
+        ("GOOGLE_GEMINI_BASE_URL", base),
+    ];
+    client_by(&variables)
+}
+
+fn client_by(variables: &[(&str, &str)]) -> Client {
+    let env = |name: &str| {
+        let found = variables.iter().find(|(key, _)| *key == name);
+        found.map(|(_, value)| (*value).to_owned())
+    };
+    let credentials = Credentials::find(&env, None).expect("well-formed");
+    Client::new(credentials.expect("a credential")).with_retry(RetryPolicy {
+        first_wait: Duration::from_millis(10),
+        ..RetryPolicy::default()
+    })
+}
+
+fn question() -> GenerateContentRequest {
+    serde_json::from_value(json!({
+        "contents": [{"role": "user", "parts": [{"text": "How is the weather?"}]}],
+        // With a tool it is a turn for the stand-in.
+        "tools": [{"functionDeclarations": [{"name": "x", "description": "x"}]}],
+    }))
+    .expect("a request")
+}
+
+/// What was said, and how it ended.
+fn ask(client: &mut Client) -> (String, Result<(), ApiError>) {
+    let mut said = String::new();
+    let ended = client.stream(
+        "gemini-2.5-flash",
+        &question(),
+        &Cancellation::default(),
+        &mut |piece| {
+            said.push_str(&piece.text());
+            ControlFlow::Continue(())
+        },
+    );
+    (said, ended)
+}
+
+#[test]
+fn a_stream_cut_at_any_byte_gives_the_same_responses() {
+    for (name, is_wrapped) in RECORDED {
+        let bytes = recorded(name);
+        let whole = read(&[&bytes], is_wrapped).expect("a stream");
+        assert_eq!(whole.len(), 4);
+        let said: String = whole.iter().map(GenerateContentResponse::text).collect();
+        assert_eq!(said, "In Zürich it rains ☔ — “much”.\n");
+        for cut in 0..=bytes.len() {
+            let pieces = [&bytes[..cut], &bytes[cut..]];
+            let parts = read(&pieces, is_wrapped).expect("a stream");
+            assert_eq!(parts, whole, "{name} cut at {cut}");
+        }
+        for size in [1, 2, 3, 7] {
+            let pieces: Vec<&[u8]> = bytes.chunks(size).collect();
+            let parts = read(&pieces, is_wrapped).expect("a stream");
+            assert_eq!(parts, whole, "{name} by {size}");
+        }
+    }
+}
+
+#[test]
+fn a_stream_that_ends_at_any_byte_is_whole_or_broken_but_never_wrong() {
+    for (name, is_wrapped) in RECORDED {
+        let bytes = recorded(name);
+        let whole = read(&[&bytes], is_wrapped).expect("a stream");
+        let is_blank = |b: &u8| matches!(b, b'\r' | b'\n');
+        let last = bytes.len() - bytes.iter().rev().take_while(|b| is_blank(b)).count();
+        for end in 0..bytes.len() {
+            match read(&[&bytes[..end]], is_wrapped) {
+                // Nothing but the blank line is missing.
+                Ok(parts) if end >= last => assert_eq!(parts, whole, "{name} up to {end}"),
+                Ok(_) => panic!("{name} up to {end} passes as whole"),
+                Err(e) => assert_eq!(e.kind, ApiErrorKind::Network, "{name} up to {end}: {e}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn everything_that_a_response_says_is_kept() {
+    for (name, is_wrapped) in RECORDED {
+        let whole = read(&[&recorded(name)], is_wrapped).expect("a stream");
+        let parts: Vec<_> = whole.iter().flat_map(|r| r.parts().to_vec()).collect();
+        let back = serde_json::to_value(&parts).expect("JSON");
+        assert_eq!(
+            back,
+            json!([
+                {"text": "**Reading**\n\nThe question is about the weather.", "thought": true},
+                {"text": "In Zürich it ", "thoughtSignature": "c2lnbmF0dXJl"},
+                {"text": "rains ☔ — “much”.\n"},
+                {
+                    "functionCall": {
+                        "id": "call-1", "name": "read_file",
+                        "args": {"absolute_path": "/tmp/ü.txt", "limit": 3},
+                    },
+                    "thoughtSignature": "b3RoZXI=",
+                },
+            ])
+        );
+        let last = whole.last().expect("some");
+        assert_eq!(last.finish_reason().expect("an end").as_str(), "STOP");
+        let usage = last.usage_metadata.as_ref().expect("usage");
+        assert_eq!(
+            serde_json::to_value(usage).expect("JSON")["totalTokenCount"],
+            46
+        );
+    }
+}
+
+#[test]
+fn all_ways_in_stream_and_count() {
+    let Some(api) = StandIn::playing(&json!({"closing": "All is well."})) else {
+        return;
+    };
+    for (transport, variables) in [
+        (
+            "api-key",
+            vec![
+                ("GEMINI_API_KEY", "k"),
+                ("GOOGLE_GEMINI_BASE_URL", api.url()),
+            ],
+        ),
+        (
+            "vertex",
+            vec![
+                ("GOOGLE_GENAI_USE_VERTEXAI", "true"),
+                ("GOOGLE_CLOUD_ACCESS_TOKEN", "t"),
+                ("GOOGLE_CLOUD_PROJECT", "p"),
+                ("GOOGLE_CLOUD_LOCATION", "europe-west4"),
+                ("GOOGLE_VERTEX_BASE_URL", api.url()),
+            ],
+        ),
+        (
+            "code-assist",
+            vec![
+                ("GOOGLE_GENAI_USE_GCA", "true"),
+                ("GOOGLE_CLOUD_ACCESS_TOKEN", "t"),
+                ("CODE_ASSIST_ENDPOINT", api.url()),
+            ],
+        ),
+    ] {
+        api.play(&json!({"closing": "All is well."}));
+        let mut client = client_by(&variables);
+        let (said, ended) = ask(&mut client);
+        ended.expect(transport);
+        assert_eq!(said, "All is well.", "{transport}");
+        let tokens = client.count_tokens("gemini-2.5-flash", &question(), &Cancellation::default());
+        assert!(tokens.expect(transport) > 0, "{transport}");
+        for request in api.requests() {
+            assert_eq!(request["transport"], transport, "{request}");
+            let agent = request["headers"]["user-agent"]
+                .as_str()
+                .unwrap_or_default();
+            assert!(agent.starts_with("gemini-tools/"), "{request}");
+            assert!(agent.contains("(linux; ") || !cfg!(target_os = "linux"));
+        }
+        let streamed: Vec<Value> = api
+            .requests()
+            .into_iter()
+            .filter(|r| r["method"] == "streamGenerateContent")
+            .collect();
+        let path = streamed[0]["path"].as_str().expect("a path");
+        assert!(path.ends_with("?alt=sse"), "{path}");
+    }
+}
+
+#[test]
+fn what_breaks_before_anything_was_handed_out_is_asked_again() {
+    let Some(api) = StandIn::playing(&json!({})) else {
+        return;
+    };
+    for fault in [
+        json!({"fault": "429", "retryDelay": "0.1s"}),
+        json!({"fault": "429", "retryAfter": 1}),
+        json!({"fault": "500"}),
+        json!({"fault": "503", "times": 3}),
+        json!({"fault": "html"}),
+        json!({"fault": "html", "status": 200}),
+        json!({"fault": "cut", "afterChunks": 0}),
+        json!({"fault": "cut", "afterChunks": 0, "reset": true}),
+        json!({"fault": "half", "afterChunks": 0}),
+        json!({"fault": "wrong-json", "afterChunks": 0}),
+        json!({"fault": "error-in-stream", "afterChunks": 0}),
+        json!({"fault": "error-in-stream", "afterChunks": 0, "status": 429}),
+        json!({"fault": "hang-up"}),
+    ] {
+        api.play(&json!({"faults": [fault], "closing": "At last."}));
+        let (said, ended) = ask(&mut client(api.url()));
+        ended.unwrap_or_else(|e| panic!("{fault}: {e}"));
+        assert_eq!(said, "At last.", "{fault}");
+        let times = fault["times"].as_u64().unwrap_or(1) as usize;
+        assert_eq!(api.requests().len(), times + 1, "{fault}");
+    }
+}
+
+#[test]
+fn what_breaks_later_is_one_error_and_is_not_asked_again() {
+    let Some(api) = StandIn::playing(&json!({})) else {
+        return;
+    };
+    let parts = json!([{"text": "One. "}, {"text": "Two. "}, {"text": "Three."}]);
+    for (fault, said_before) in [
+        (json!({"fault": "cut", "afterChunks": 1}), "One. "),
+        (
+            json!({"fault": "cut", "afterChunks": 2, "reset": true}),
+            "One. Two. ",
+        ),
+        (json!({"fault": "half", "afterChunks": 1}), "One. "),
+        (json!({"fault": "wrong-json", "afterChunks": 1}), "One. "),
+        (
+            json!({"fault": "error-in-stream", "afterChunks": 1}),
+            "One. ",
+        ),
+    ] {
+        let mut script = fault.clone();
+        script["parts"] = parts.clone();
+        api.play(&json!({"faults": [script], "closing": "Never."}));
+        let (said, ended) = ask(&mut client(api.url()));
+        let error = ended.expect_err("a broken stream");
+        // A connection that is reset may take with it what was not read yet.
+        assert!(said_before.starts_with(&said), "{fault}: {said}");
+        if fault["reset"].is_null() {
+            assert_eq!(said, said_before, "{fault}");
+        }
+        if !said.is_empty() {
+            assert_eq!(api.requests().len(), 1, "{fault}");
+            assert_ne!(error.kind, ApiErrorKind::Network, "{fault}: {error}");
+        }
+        assert!(!error.to_string().contains("canary"), "{error}");
+    }
+}
+
+#[test]
+fn every_form_of_events_says_the_same() {
+    let Some(api) = StandIn::playing(&json!({})) else {
+        return;
+    };
+    for fault in [
+        json!({"fault": "sse", "eol": "lf"}),
+        json!({"fault": "sse", "eol": "cr"}),
+        json!({"fault": "sse", "eol": "crlf", "comments": true, "bom": true, "split": true}),
+        json!({"fault": "sse", "fields": true, "noSpace": true}),
+        json!({"fault": "slow", "bytes": 5, "everyMs": 1}),
+    ] {
+        api.play(&json!({"faults": [fault], "closing": "Größe — all of it."}));
+        let (said, ended) = ask(&mut client(api.url()));
+        ended.unwrap_or_else(|e| panic!("{fault}: {e}"));
+        assert_eq!(said, "Größe — all of it.", "{fault}");
+    }
+    api.play(&json!({"faults": [{"fault": "huge", "mib": 8}]}));
+    let (said, ended) = ask(&mut client(api.url()));
+    ended.expect("a large one");
+    assert!(said.len() >= 8 << 20, "{}", said.len());
+}
+
+#[test]
+fn a_blocked_answer_says_so_and_is_no_broken_stream() {
+    let Some(api) = StandIn::playing(&json!({})) else {
+        return;
+    };
+    for (fault, reason) in [
+        (json!({"fault": "blocked"}), "SAFETY"),
+        (json!({"fault": "SAFETY"}), "SAFETY"),
+        (json!({"fault": "RECITATION"}), "RECITATION"),
+    ] {
+        api.play(&json!({"faults": [fault]}));
+        let mut refusal = None;
+        let mut client = client(api.url());
+        let ended = client.stream(
+            "gemini-2.5-flash",
+            &question(),
+            &Cancellation::default(),
+            &mut |piece| {
+                refusal = piece.refusal().or(refusal.take());
+                ControlFlow::Continue(())
+            },
+        );
+        ended.unwrap_or_else(|e| panic!("{fault}: {e}"));
+        let refusal = refusal.unwrap_or_else(|| panic!("{fault} is no refusal"));
+        assert!(refusal.contains(reason), "{refusal}");
+    }
+}
+
+#[test]
+fn whoever_has_heard_enough_ends_the_stream() {
+    let server = WebServer::new(|_, line| {
+        line.send(endless_head(&[("Content-Type", "text/event-stream")]))?;
+        let piece = json!({"candidates": [{"content": {"parts": [{"text": "and "}]}}]});
+        let event = format!("data: {piece}\n\n");
+        line.send_forever(event.as_bytes(), Duration::from_millis(1))
+    });
+    let mut heard = 0;
+    let mut client = client(&server.url(""));
+    let ended = client.stream(
+        "gemini-2.5-flash",
+        &question(),
+        &Cancellation::default(),
+        &mut |_| {
+            heard += 1;
+            if heard < 5 {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        },
+    );
+    ended.expect("as wished");
+    assert_eq!(heard, 5);
+}
+
+#[test]
+fn the_calls_time_ends_a_stream_that_says_nothing() {
+    let server = WebServer::new(|_, line| {
+        line.send(endless_head(&[("Content-Type", "text/event-stream")]))?;
+        line.be_silent()
+    });
+    let cancel = Cancellation::with_time_limit(Duration::from_millis(300));
+    let ended =
+        client(&server.url("")).stream("gemini-2.5-flash", &question(), &cancel, &mut |_| {
+            ControlFlow::Continue(())
+        });
+    let error = ended.expect_err("no answer");
+    assert_eq!(server.asked().len(), 1);
+    assert!(!error.is_worth_asking_again(), "{error}");
+}
+
+#[test]
+fn an_answer_that_is_no_stream_is_an_error_that_shows_it() {
+    let server = WebServer::always(answer(
+        200,
+        &[("Content-Type", "text/html")],
+        b"<p>Log in to the hotel's network</p>",
+    ));
+    let (_, ended) = ask(&mut client(&server.url("")));
+    let error = ended.expect_err("no stream").to_string();
+    assert!(
+        error.contains("text/html") && error.contains("hotel"),
+        "{error}"
+    );
+}
