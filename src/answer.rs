@@ -157,7 +157,13 @@ impl Answer<'_> {
             Err(e) => e.to_string(),
             Ok(result) => match (&result.llm_content, &result.return_display) {
                 (_, Display::FileDiff(diff)) if !diff.file_diff.is_empty() => {
-                    format!("{}\n{}", text_of(&result.llm_content), diff.file_diff)
+                    let content = text_of(&result.llm_content);
+                    // Some answers show the diff to a model as well.
+                    if content.contains(diff.file_diff.trim_end()) {
+                        content
+                    } else {
+                        format!("{content}\n{}", diff.file_diff)
+                    }
                 }
                 (content, _) => text_of(content),
             },

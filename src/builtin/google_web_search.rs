@@ -2,12 +2,11 @@
 
 use super::model::{Model, tool_error};
 use super::{Declaration, Spec, Surroundings};
-use crate::genai::{ApiError, RequestTool};
+use crate::genai::{ApiError, RequestTool, cited};
 use crate::tool::{
     Args, Confirmation, Context, ErrorKind, Kind, Location, Schema, ToolError, ToolInvocation,
     ToolResult,
 };
-use crate::web::citations::cited;
 use crate::workspace::Workspace;
 use serde::Deserialize;
 use serde_json::Value;

@@ -7,7 +7,7 @@
 
 use super::model::Model;
 use super::{Declaration, Spec, Surroundings, counted};
-use crate::genai::{ApiError, GenerateContentResponse, Part, RequestTool};
+use crate::genai::{ApiError, GenerateContentResponse, Part, RequestTool, cited};
 use crate::net::{HostRule, Reach, known_addresses};
 use crate::settings::Settings;
 use crate::tool::{
@@ -15,7 +15,6 @@ use crate::tool::{
     PartOrText, Schema, ToolError, ToolInvocation, ToolResult,
 };
 use crate::web::addresses::{find, is_local, raw_of_blob};
-use crate::web::citations::cited;
 use crate::web::content::{Content, Text, Unreadable, read};
 use crate::web::fetch::{Failure, Page, fetch};
 use crate::workspace::Workspace;

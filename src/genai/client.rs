@@ -344,7 +344,8 @@ pub(super) fn parsed(data: &[u8], is_wrapped: bool) -> Result<GenerateContentRes
         return Err(ApiError::from_answer(status.unwrap_or(500), None, data, ""));
     }
     if is_wrapped {
-        value = value["response"].take();
+        let inner = value.get_mut("response").map(Value::take);
+        value = inner.unwrap_or_default();
     }
     if !value.is_object() {
         return Err(ApiError::unreadable("it is no response", data));

@@ -4,6 +4,7 @@
 //! are kept wherever a message may go back to the API. [`Client`] speaks to the API itself, to
 //! Vertex AI and to Code Assist, by the same calls. Nothing here knows any tool.
 
+mod citations;
 mod client;
 mod credentials;
 mod error;
@@ -12,6 +13,7 @@ mod retry;
 mod sse;
 mod stream;
 
+pub use citations::cited;
 pub use client::Client;
 pub use credentials::{Credentials, Secret};
 pub use error::{ApiError, ApiErrorKind};

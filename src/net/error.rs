@@ -14,7 +14,7 @@ pub enum NetError {
     #[error("the call's time limit was reached")]
     OutOfTime,
     /// The address may not be reached.
-    #[error("{host} is {address}, which is {why}")]
+    #[error("{}", not_public(host, *address, why))]
     NotPublic {
         /// As it stands in the address of the request.
         host: String,
@@ -106,5 +106,15 @@ impl NetError {
     /// Whether the call itself has ended.
     pub fn is_interruption(&self) -> bool {
         matches!(self, NetError::Cancelled | NetError::OutOfTime)
+    }
+}
+
+/// A host that is an address already needs no second name.
+fn not_public(host: &str, address: IpAddr, why: &str) -> String {
+    let literal = host.trim_start_matches('[').trim_end_matches(']');
+    if literal.parse() == Ok(address) {
+        format!("{host} is {why}")
+    } else {
+        format!("{host} is {address}, which is {why}")
     }
 }

@@ -209,6 +209,15 @@ mod tests {
         assert_eq!(kept, [both[1]]);
         let error = reach.judge("x", 80, vec![both[0]]).expect_err("none is");
         assert_eq!(error.to_string(), "x is 127.0.0.1, which is loopback");
+        for (host, address) in [
+            ("127.0.0.1", both[0]),
+            ("[::1]", "::1".parse().expect("v6")),
+        ] {
+            let error = reach
+                .judge(host, 80, vec![address])
+                .expect_err("not public");
+            assert_eq!(error.to_string(), format!("{host} is loopback"));
+        }
         assert_eq!(
             Reach::Anybody.judge("x", 80, both.clone()).expect("all"),
             both

@@ -122,6 +122,17 @@ fn a_stream_that_ends_at_any_byte_is_whole_or_broken_but_never_wrong() {
 }
 
 #[test]
+fn json_that_is_no_response_is_an_error() {
+    for (_, is_wrapped) in RECORDED {
+        for text in ["35", "null", "[]", "\"x\"", "{\"response\": 7}", "[{}]"] {
+            let stream = format!("data: {text}\n\n");
+            let read = read(&[stream.as_bytes()], is_wrapped);
+            assert!(read.is_err(), "{text}: {read:?}");
+        }
+    }
+}
+
+#[test]
 fn everything_that_a_response_says_is_kept() {
     for (name, is_wrapped) in RECORDED {
         let whole = read(&[&recorded(name)], is_wrapped).expect("a stream");

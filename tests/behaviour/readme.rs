@@ -128,7 +128,7 @@ fn policy_rule_lists_every_tool() {
 #[test]
 fn settings_are_json() {
     let snippets = blocks_in("json");
-    assert_eq!(snippets.len(), 2, "one for each spelling");
+    assert_eq!(snippets.len(), 3, "one for each spelling, one for hosts");
     for block in snippets {
         let parsed: Result<Value, _> = serde_json::from_str(&block.text);
         assert!(parsed.is_ok(), "README.md:{}: {parsed:?}", block.line);

@@ -83,6 +83,13 @@ fn crlf_file_keeps_crlf_and_gives_it_to_new_lines() {
         "x\r\ny\r\nz\r\nc\r\n",
     );
     becomes("a\r\nb", "b", "b\n", "a\r\nb\r\n");
+    // An empty line is one, too.
+    becomes(
+        "x = 1\r\n\r\nvar\r\n",
+        "1\n\nvar",
+        "2\n\nlet",
+        "x = 2\r\n\r\nlet\r\n",
+    );
 }
 
 #[test]

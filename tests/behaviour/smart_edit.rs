@@ -4,7 +4,8 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::harness::Workspace;
+use crate::harness::stand_in::StandIn;
+use crate::harness::{Call, Workspace};
 
 fn arguments(ws: &Workspace, old: &str, new: &str) -> Value {
     json!({
@@ -208,4 +209,170 @@ fn explain_shows_the_diff_of_a_text_that_is_not_there_literally() {
         diff.contains("-  two") && diff.contains("+  three"),
         "{explained}"
     );
+}
+
+/// What the ladder does not find.
+const BEFORE: &str = "fn total(xs: &[u32]) -> u32 {\n    xs.iter().sum()\n}\n";
+const OLD: &str = "fn sum_up(list: Vec<u32>) -> u32 {";
+
+/// An edit that only a model can correct, with a credential.
+fn correctable<'a>(ws: &'a Workspace, api: &StandIn) -> Call<'a> {
+    let call =
+        ws.tool("smart_edit")
+            .arguments(&arguments(ws, OLD, "fn sum_up(list: &[u32]) -> u64 {"));
+    call.env("GEMINI_API_KEY", "k")
+        .env("GOOGLE_GEMINI_BASE_URL", api.url())
+}
+
+/// A model that answers with this.
+fn correcting(answer: &Value) -> Value {
+    let text = match answer {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    json!({"answers": [{"match": {"kind": "side"}, "text": text, "times": "always"}]})
+}
+
+#[test]
+fn a_model_corrects_what_the_ladder_does_not_find_and_the_answer_says_so() {
+    let good = json!({
+        // A blank at a line's end is looked past here, too.
+        "search": "fn total(xs: &[u32]) -> u32 { \n", "replace": "fn total(xs: &[u32]) -> u64 {\n",
+        "no_changes_required": false, "explanation": "The function is called total.",
+    });
+    let Some(api) = StandIn::playing(&correcting(&good)) else {
+        return;
+    };
+    let ws = Workspace::new().file("a.txt", BEFORE);
+    let call = correctable(&ws, &api).flags(&["--output", "result"]);
+    let result = call.changing(&["a.txt"]).run().json();
+    let got = fs::read_to_string(ws.path("a.txt")).expect("the edited file");
+    assert_eq!(got, BEFORE.replace("-> u32", "-> u64"));
+    let said = result["llmContent"].as_str().expect("text");
+    for piece in [
+        "A model has corrected",
+        "called total",
+        "+fn total(xs: &[u32]) -> u64",
+    ] {
+        assert!(said.contains(piece), "{piece}: {said}");
+    }
+    assert_eq!(result["data"]["found_by"], "model", "{result}");
+    // It was asked once, with the instruction, the texts, the error and the file, for JSON.
+    let requests = api.requests();
+    assert_eq!(requests.len(), 1, "{requests:?}");
+    let body = &requests[0]["body"];
+    let asked = body["contents"][0]["parts"][0]["text"]
+        .as_str()
+        .expect("a question");
+    for piece in ["Make it so.", OLD, "was not found", "xs.iter().sum()"] {
+        assert!(asked.contains(piece), "{piece}: {asked}");
+    }
+    assert_eq!(
+        body["generationConfig"]["responseMimeType"],
+        "application/json"
+    );
+}
+
+#[test]
+fn no_model_is_asked_where_it_is_not_needed_or_not_wanted() {
+    let good = json!({
+        "search": "xs.iter()", "replace": "ys.iter()", "no_changes_required": false, "explanation": "",
+    });
+    let Some(api) = StandIn::playing(&correcting(&good)) else {
+        return;
+    };
+    let not_asked = |ws: &Workspace| {
+        let answer = correctable(ws, &api).run();
+        answer.error("edit_no_occurrence_found", 1);
+        assert_eq!(api.requests(), [] as [Value; 0]);
+    };
+    let off = r#"{"tools": {"disableLLMCorrection": true}}"#;
+    not_asked(
+        &Workspace::new()
+            .file("a.txt", BEFORE)
+            .file(".gemini/settings.json", off),
+    );
+    not_asked(
+        &Workspace::new()
+            .file("a.txt", BEFORE)
+            .home(".gemini/settings.json", off),
+    );
+    // What .geminiignore names stays here.
+    not_asked(
+        &Workspace::new()
+            .file("a.txt", BEFORE)
+            .file(".geminiignore", "a.txt\n"),
+    );
+    let ws = Workspace::new().file("a.txt", BEFORE);
+    let explained = correctable(&ws, &api).flags(&["--explain"]).run().json();
+    let prompt = explained["confirmation"]["prompt"]
+        .as_str()
+        .expect("a question");
+    assert!(
+        prompt.contains("A model will be asked"),
+        "to look is not to ask: {prompt}"
+    );
+    assert_eq!(api.requests(), [] as [Value; 0]);
+    let found = ws
+        .tool("smart_edit")
+        .arguments(&arguments(&ws, "xs.iter()", "ys.iter()"));
+    found
+        .env("GEMINI_API_KEY", "k")
+        .env("GOOGLE_GEMINI_BASE_URL", api.url())
+        .changing(&["a.txt"])
+        .run()
+        .output();
+    assert_eq!(api.requests(), [] as [Value; 0]);
+}
+
+#[test]
+fn what_a_model_gives_must_fit_or_nothing_changes() {
+    let Some(api) = StandIn::playing(&json!({})) else {
+        return;
+    };
+    let answer = |search: &str, replace: &str, none: bool| {
+        json!({
+            "search": search, "replace": replace, "no_changes_required": none, "explanation": "Because.",
+        })
+    };
+    for (given, kind, piece) in [
+        (
+            answer("nowhere to be found", "x", false),
+            "edit_no_occurrence_found",
+            "not found exactly once",
+        ),
+        (
+            answer("u32", "u64", false),
+            "edit_no_occurrence_found",
+            "not found exactly once",
+        ),
+        (
+            answer("", "x", false),
+            "edit_no_occurrence_found",
+            "was not found",
+        ),
+        (
+            answer("xs", "xs", false),
+            "edit_no_occurrence_found",
+            "was not found",
+        ),
+        (answer("", "", true), "edit_no_change", "Because."),
+        (
+            json!("I would rather not."),
+            "edit_no_occurrence_found",
+            "in vain",
+        ),
+        (json!({"search": 7}), "edit_no_occurrence_found", "in vain"),
+    ] {
+        api.play(&correcting(&given));
+        let ws = Workspace::new().file("a.txt", BEFORE);
+        let answer = correctable(&ws, &api).run();
+        answer.must_say(&answer.error(kind, 1), &[piece]);
+    }
+    // The API's own troubles are no reason to say less.
+    api.play(&json!({"answers": [{"status": 403, "match": {}, "times": "always"}]}));
+    let ws = Workspace::new().file("a.txt", BEFORE);
+    let answer = correctable(&ws, &api).run();
+    let message = answer.error("edit_no_occurrence_found", 1);
+    answer.must_say(&message, &["was not found", "in vain", "403"]);
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::harness::web_server::{WebServer, chunked, endless_head, gzip_bomb, page, redirect};
-use crate::harness::{Answer, Call, Workspace};
+use crate::harness::{Answer, Call, Workspace, lines};
 use crate::web_fetch_addresses::ALLOW;
 
 /// The largest resident set of a process that a call may have.
@@ -204,7 +204,7 @@ fn a_server_that_drips_or_says_nothing_ends_with_the_calls_time() {
 #[test]
 fn deep_nesting_and_odd_pages_still_have_their_text() {
     let times = |n: usize, piece: &str| format!("<p>the heron</p>{}", piece.repeat(n));
-    let attributes: String = (0..3000).map(|i| format!("a{i} ")).collect();
+    let attributes = lines(3000, |i| format!("a{i} "));
     for (name, html) in [
         ("div", times(300_000, "<div>")),
         ("b", times(300_000, "<b>")),

@@ -17,6 +17,7 @@ Examples:
   call_tool read_file absolute_path=README.md limit:=20 --output text
   call_tool search_file_content pattern='TODO|FIXME' include='*.rs' | jq -r .functionResponse.response.output
   call_tool replace file_path=a.txt old_string=one new_string=two --explain
+  call_tool web_fetch url=https://www.rust-lang.org/ --output text
   call_tool run_shell_command command='make test' timeout:=600 --output text
   call_tool --batch < calls.jsonl
 
@@ -27,7 +28,10 @@ Environment: GEMINI_TOOLS_OUTPUT (as --output), GEMINI_TOOLS_ROOTS (more
 directories to work in, separated by colons), GEMINI_TOOLS_TIMEOUT (seconds),
 GEMINI_TOOLS_SHELL_TIMEOUT and GEMINI_TOOLS_SHELL_IDLE_TIMEOUT (seconds, for
 commands), GEMINI_TOOLS_SANDBOX (off, read-only, workspace-write),
-GEMINI_CLI_HOME (instead of the home directory).";
+GEMINI_TOOLS_MODEL, GEMINI_TOOLS_FETCH_ALLOW (hosts for web_fetch that are not
+public), GEMINI_TOOLS_DNS (name servers), GEMINI_API_KEY and the other
+credentials of Gemini CLI, https_proxy and no_proxy, GEMINI_CLI_HOME (instead
+of the home directory). The manual page says more.";
 
 /// What the command line says.
 #[expect(

@@ -50,7 +50,7 @@ impl StandIn {
         assert!(answer.0.contains(" 20"), "{answer:?}");
     }
 
-    /// All requests so far, as STAND_IN.md describes them.
+    /// All requests so far, as `STAND_IN.md` describes them.
     pub(crate) fn requests(&self) -> Vec<Value> {
         let (_, body) = self.control("GET", "/_requests", "");
         serde_json::from_str(&body).expect("a list of requests")

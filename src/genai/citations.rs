@@ -1,6 +1,6 @@
 //! Marks of sources in an answer, and their list.
 
-use crate::genai::{GenerateContentResponse, GroundingMetadata, Part};
+use super::{GenerateContentResponse, GroundingMetadata, Part};
 use std::collections::BTreeMap;
 
 /// The answer's text with `[1]` behind what source 1 supports, and the list of sources.
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// The API gives places in bytes of the UTF-8 text of one part. A place in the middle of a
 /// character moves behind it; where the API's own words for a stretch stand elsewhere, and there
 /// only, those count.
-pub(crate) fn cited(response: &GenerateContentResponse) -> String {
+pub fn cited(response: &GenerateContentResponse) -> String {
     let mut text = response.text();
     let grounding = response
         .candidates
