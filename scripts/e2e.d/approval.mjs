@@ -9,10 +9,11 @@ import { answersTo, conversation, declarationsOf, declaredName, DISCOVERED } fro
 import { outputOf } from './answers.mjs';
 import { ending } from './child.mjs';
 import { shellWord, writeFile } from './playground.mjs';
+import { NETWORK_TOOLS } from './network.mjs';
 import { SEVEN_TOOLS } from './seven_tools.mjs';
 import { SHELL_TOOLS } from './shell.mjs';
 
-const HOST_NAMES = Object.keys({ ...SEVEN_TOOLS, ...SHELL_TOOLS }).map((tool) => DISCOVERED + tool);
+const HOST_NAMES = Object.keys({ ...SEVEN_TOOLS, ...SHELL_TOOLS, ...NETWORK_TOOLS }).map((tool) => DISCOVERED + tool);
 
 const ARGUMENTS = 'arguments';
 const STDIN = 'stdin';
@@ -53,7 +54,7 @@ export async function checkApprovals(report, play) {
       assert.equal(session.status, 0, `the host ${ending(session)}`);
       assert.ok(outputOf(answersTo(script(playground.workspace), recorded), 'short').includes('one line'));
     });
-    await report.claim(`${way.name}_show_the_model_all_seven_tools`, () => {
+    await report.claim(`${way.name}_show_the_model_all_tools`, () => {
       const declared = declarationsOf(conversation(recorded)[0].body);
       assert.deepEqual(HOST_NAMES.filter((name) => !declared.has(name)), []);
     });

@@ -15,6 +15,7 @@ import { makePlayground } from './playground.mjs';
 import { Report } from './report.mjs';
 import { sessionPlayer } from './session.mjs';
 
+import { checkNetwork, NETWORK_FILES, NETWORK_TOOLS, networkScript } from './network.mjs';
 import { checkSevenTools, FILES, SEVEN_TOOLS, sevenToolsScript } from './seven_tools.mjs';
 import { checkShell, SHELL_TOOLS, shellScript } from './shell.mjs';
 
@@ -106,7 +107,7 @@ async function tryCommands({ getTools, callTool }) {
     assert.equal(result.status, 0, `${getTools} ${ending(result)}: ${result.stderr}`);
     assert.equal(result.stderr, '', 'something was written to stderr');
     ours = declarationsOf({ tools: [{ functionDeclarations: JSON.parse(result.stdout) }] });
-    assert.deepEqual(Object.keys({ ...SEVEN_TOOLS, ...SHELL_TOOLS }).filter((tool) => !ours.has(tool)), [], 'these are missing');
+    assert.deepEqual(Object.keys({ ...SEVEN_TOOLS, ...SHELL_TOOLS, ...NETWORK_TOOLS }).filter((tool) => !ours.has(tool)), [], 'these are missing');
   });
   const calls = await report.claim('call_tool_answers', async () => {
     const result = await run(callTool, ['list_directory'], { ...place, input: JSON.stringify({ path: '.' }) });
@@ -132,6 +133,8 @@ async function checkVersion(version, { getTools, callTool }, ours) {
   const shell = shellScript();
   const commands = await play({ name: 'commands', files: {}, script: () => shell, approved: true });
   await checkShell(report, { ...commands, script: shell, ours });
+  const lookedUp = await play({ name: 'network', files: NETWORK_FILES, script: networkScript, approved: true });
+  await checkNetwork(report, { ...lookedUp, script: networkScript(lookedUp.playground.workspace), ours });
   await checkHandOver(report, play, callTool);
   if (hasPolicies) await checkApprovals(report, play);
 }
