@@ -174,6 +174,14 @@ impl Answer<'_> {
         text
     }
 
+    /// The text that the model gets, without media and without a diff for people.
+    pub fn text(&self) -> String {
+        match &self.outcome {
+            Ok(result) => text_of(&result.llm_content),
+            Err(e) => e.to_string(),
+        }
+    }
+
     /// The text for a terminal, where it differs: with colours.
     pub fn to_terminal_text(&self) -> Option<String> {
         let text = self.outcome.as_ref().ok()?.terminal_text.as_ref()?;
@@ -205,7 +213,7 @@ impl Answer<'_> {
     }
 
     /// The parts of the message that goes back to the model.
-    fn parts(&self) -> Vec<Part> {
+    pub fn parts(&self) -> Vec<Part> {
         let answer = |response: Value| Part {
             function_response: Some(FunctionResponse {
                 id: self.id.map(str::to_owned),

@@ -3,6 +3,7 @@
 //! The map of the house; dependencies point downwards only:
 //!
 //! - [`start`]: how the executables start.
+//! - [`agent`]: a model at work with the tools of two commands.
 //! - [`answer`]: from a result to the JSON that a host reads.
 //! - [`registry`]: every tool by name.
 //! - [`builtin`]: the built-in tools, one file each.
@@ -17,6 +18,7 @@
 //! - `web`: pages as text.
 //! - [`net`]: the way to the network.
 
+pub mod agent;
 pub mod answer;
 pub mod builtin;
 pub mod commands;

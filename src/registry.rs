@@ -223,7 +223,7 @@ impl ToolRegistry {
 }
 
 /// `[A-Za-z_][A-Za-z0-9_.-]{0,62}`.
-fn is_valid_name(name: &str) -> bool {
+pub(crate) fn is_valid_name(name: &str) -> bool {
     let mut bytes = name.bytes();
     name.len() <= 63
         && bytes

@@ -72,6 +72,19 @@ impl Part {
         }
     }
 
+    /// The answer to a call: `{"output": …}` or `{"error": …}`.
+    pub fn function_response(id: &str, name: &str, response: Value) -> Self {
+        Self {
+            function_response: Some(FunctionResponse {
+                id: Some(id.to_owned()),
+                name: name.to_owned(),
+                response,
+                parts: Vec::new(),
+            }),
+            ..Self::default()
+        }
+    }
+
     /// A part that holds media; `data` is base64.
     pub fn inline_data(mime_type: impl Into<String>, data: String) -> Self {
         Self {

@@ -27,7 +27,7 @@ pub use schema::Schema;
 
 use crate::genai::FunctionDeclaration;
 use crate::shown::show_path;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// A tool: its declaration, and how a call of it is checked.
@@ -126,7 +126,7 @@ fn path_as_text<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::O
 }
 
 /// A place that a call touches.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Location {
     /// Absolute. Printed as text; bytes that are no UTF-8 as `\x{ff}`.
     #[serde(serialize_with = "path_as_text")]

@@ -77,7 +77,7 @@ pub struct TailToolCallRequest {
 }
 
 /// Text, one part, or a list of both.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum LlmContent {
     /// Text.
@@ -95,7 +95,7 @@ impl Default for LlmContent {
 }
 
 /// An element of a list of content.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum PartOrText {
     /// Text.

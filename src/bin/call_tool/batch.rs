@@ -1,21 +1,22 @@
 //! `call_tool --batch`: calls as JSON lines in, answers as JSON lines out.
 //!
 //! Calls that only read run side by side and are answered in the order in which they end.
-//! All others run alone: after everything before them, before everything after them.
+//! All others run alone: after everything before them, before everything after them. With
+//! `--stream`, output of calls that still run comes between the answers.
 
 use crate::input::MAX_ARGUMENT_BYTES;
 use crate::options::Options;
 use crate::print::print;
 use crate::session::Session;
-use crate::{status, with_time_limit};
-use gemini_tools::answer::{Answer, Form};
+use crate::{as_value, live_line, status, with_time_limit};
+use gemini_tools::answer::{Answer, Form, to_line};
 use gemini_tools::tool::{Cancellation, Context, ToolError};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Signals and the death of the caller are looked for at least this often, in nanoseconds.
 const TICK_NANOS: i64 = 200_000_000;
@@ -61,7 +62,7 @@ pub(crate) fn run(options: &Options, cancel: &Cancellation) -> u8 {
         queue: Mutex::default(),
         work: Condvar::new(),
         done: Condvar::new(),
-        output: Mutex::new(()),
+        output: Arc::default(),
         has_failed: AtomicBool::new(false),
     };
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
@@ -94,7 +95,7 @@ struct Batch<'a> {
     /// For the reader: something is done.
     done: Condvar,
     /// Held while a line is written.
-    output: Mutex<()>,
+    output: Arc<Mutex<()>>,
     has_failed: AtomicBool,
 }
 
@@ -300,7 +301,20 @@ impl Batch<'_> {
             Form::Text => Form::Part,
             form => form,
         };
+        let id = match request.id {
+            Value::Null => None,
+            Value::String(id) => Some(id),
+            other => Some(other.to_string()),
+        };
         let mut cx = Context::new(with_time_limit(self.cancel), form == Form::Result);
+        if self.options.stream {
+            let (id, output) = (id.clone(), Arc::clone(&self.output));
+            cx = cx.with_live_output(move |live| {
+                let mut line = live_line(live);
+                line["id"] = json!(id);
+                write(&output, &to_line(&line));
+            });
+        }
         let outcome = match &self.session {
             Ok(session) => {
                 cx.limit_chars = session.settings.limit_chars();
@@ -311,11 +325,6 @@ impl Batch<'_> {
                 session.call(self.options, &request.name, args, &cx)
             }
             Err(e) => Err(e.again()),
-        };
-        let id = match request.id {
-            Value::Null => None,
-            Value::String(id) => Some(id),
-            other => Some(other.to_string()),
         };
         let mut answer = Answer {
             name: &request.name,
@@ -328,7 +337,7 @@ impl Batch<'_> {
         if status(&answer, &cx.cancel) != 0 {
             self.has_failed.store(true, Ordering::Relaxed);
         }
-        self.write(&answer.to_json(form));
+        self.print(&answer, form);
     }
 
     fn refuse(&self, reason: &str) {
@@ -338,11 +347,30 @@ impl Batch<'_> {
             id: None,
             outcome: Err(ToolError::invalid(reason)),
         };
-        self.write(&answer.to_json(Form::Part));
+        self.print(&answer, Form::Part);
     }
 
-    fn write(&self, line: &[u8]) {
-        let _turn = self.output.lock().unwrap_or_else(PoisonError::into_inner);
-        print(line, 0);
+    /// Prints an answer. Forms that have no place for the call's id get it beside what they
+    /// have, because answers come in the order in which calls end.
+    fn print(&self, answer: &Answer<'_>, form: Form) {
+        let line = answer.to_json(form);
+        if form == Form::Part && !self.options.stream {
+            return write(&self.output, &line);
+        }
+        let mut value = as_value(&line);
+        if form != Form::Part
+            && let Some(id) = answer.id
+        {
+            value["id"] = id.into();
+        }
+        if self.options.stream {
+            value["type"] = "result".into();
+        }
+        write(&self.output, &to_line(&value));
     }
+}
+
+fn write(output: &Mutex<()>, line: &[u8]) {
+    let _turn = output.lock().unwrap_or_else(PoisonError::into_inner);
+    print(line, 0);
 }

@@ -145,19 +145,25 @@ fn print_text(answer: &Answer<'_>, status: u8) -> u8 {
 
 /// One line of output of a call that still runs.
 fn print_live(output: LiveOutput) {
-    let line = match output {
+    print(&to_line(&live_line(output)), 0);
+}
+
+fn live_line(output: LiveOutput) -> Value {
+    match output {
         LiveOutput::Text(text) => json!({ "type": "output", "text": text }),
         LiveOutput::Ansi(lines) => json!({ "type": "output", "lines": lines }),
         LiveOutput::Subagent(progress) => json!({ "type": "output", "progress": progress }),
-    };
-    print(&to_line(&line), 0);
+    }
 }
 
 /// The last line of a stream.
 fn as_result(line: &[u8]) -> Value {
-    let mut value: Value = serde_json::from_slice(line).unwrap_or(Value::Null);
-    if let Value::Object(map) = &mut value {
-        map.insert("type".to_owned(), "result".into());
-    }
+    let mut value = as_value(line);
+    value["type"] = "result".into();
     value
+}
+
+/// A line of ours as JSON; null where it is none, which becomes an object with its first key.
+fn as_value(line: &[u8]) -> Value {
+    serde_json::from_slice(line).unwrap_or(Value::Null)
 }

@@ -157,7 +157,7 @@ fn parse() -> Result<ArgMatches, u8> {
                 "batch",
                 "Read calls as JSON lines from standard input and answer each with a line",
             )
-            .conflicts_with_all(["NAME", "id", "stream", "explain"]),
+            .conflicts_with_all(["NAME", "id", "explain"]),
         )
         .try_get_matches()
         .map_err(|e| {

@@ -1,0 +1,270 @@
+//! A call of a tool, from a model's wish to its answer.
+
+use super::pair::Explanation;
+use crate::genai::Part;
+use crate::tool::{ConfirmationDetails, ErrorKind, Kind};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::fmt;
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// What a model wants.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CallRequest {
+    /// The model's id of the call, or one that was made for it.
+    pub id: String,
+    /// The tool's name as the model wrote it.
+    pub name: String,
+    /// The arguments.
+    pub args: Map<String, Value>,
+}
+
+/// How far a call is. The legal moves are those of [`ToolCall::move_to`].
+#[derive(Debug, Clone)]
+pub enum CallState {
+    /// Its arguments are looked at.
+    Validating,
+    /// Somebody must agree.
+    AwaitingApproval(Box<Explanation>),
+    /// It may run.
+    Scheduled,
+    /// It runs.
+    Executing,
+    /// It is done.
+    Success(Outcome),
+    /// It has failed, or may not run.
+    Error(Outcome),
+    /// Somebody has said no, or has ended it.
+    Cancelled(Outcome),
+}
+
+impl CallState {
+    /// The name that other hosts give the state.
+    pub fn name(&self) -> &'static str {
+        match self {
+            CallState::Validating => "validating",
+            CallState::AwaitingApproval(_) => "awaiting_approval",
+            CallState::Scheduled => "scheduled",
+            CallState::Executing => "executing",
+            CallState::Success(_) => "success",
+            CallState::Error(_) => "error",
+            CallState::Cancelled(_) => "cancelled",
+        }
+    }
+
+    fn may_become(&self, next: &CallState) -> bool {
+        use CallState as S;
+        matches!(
+            (self, next),
+            (
+                S::Validating,
+                S::AwaitingApproval(_) | S::Scheduled | S::Error(_) | S::Cancelled(_)
+            ) | (
+                // Arguments that a person has changed are looked at again.
+                S::AwaitingApproval(_),
+                S::Validating | S::Scheduled | S::Error(_) | S::Cancelled(_)
+            ) | (S::Scheduled, S::Executing | S::Cancelled(_))
+                | (S::Executing, S::Success(_) | S::Error(_) | S::Cancelled(_))
+        )
+    }
+}
+
+/// What came of a call.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// For the model: the function's response, and media beside it.
+    pub parts: Vec<Part>,
+    /// The same as text, for people.
+    pub text: String,
+    /// A unified diff, where the call has changed a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+    /// Lines that were added and removed, as `diffStat` of the result has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff_stat: Option<Value>,
+    /// Why it has failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Failure>,
+}
+
+/// Why a call has failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// For the model.
+    pub message: String,
+    /// Its sort, where that is known.
+    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<ErrorKind>,
+}
+
+impl Outcome {
+    /// A failure, as the model is told it.
+    pub fn failure(request: &CallRequest, kind: ErrorKind, message: impl Into<String>) -> Self {
+        let message = message.into();
+        let response = serde_json::json!({ "error": message });
+        Self {
+            parts: vec![Part::function_response(
+                &request.id,
+                &request.name,
+                response,
+            )],
+            text: message.clone(),
+            error: Some(Failure {
+                message,
+                kind: Some(kind),
+            }),
+            ..Self::default()
+        }
+    }
+}
+
+/// Who decided that a call may run, or may not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// A person has said yes.
+    Accept,
+    /// A person, or the rules, have said no.
+    Reject,
+    /// A person has changed it first.
+    Modify,
+    /// The rules have said yes.
+    AutoAccept,
+}
+
+/// A call on its way.
+#[derive(Debug, Clone)]
+pub struct ToolCall {
+    /// What is wanted; the arguments as they are after a person's changes.
+    pub request: CallRequest,
+    /// The tool's kind; `None` where there is no such tool.
+    pub kind: Option<Kind>,
+    /// What the call does, in words, where that is known.
+    pub description: Option<String>,
+    /// Who decided, where anybody had to.
+    pub decision: Option<Decision>,
+    /// How long it ran.
+    pub duration: Duration,
+    state: CallState,
+    started: Option<Instant>,
+}
+
+/// A move that no call makes.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("a call that is {from} can't become {to}")]
+pub struct IllegalMove {
+    from: &'static str,
+    to: &'static str,
+}
+
+impl ToolCall {
+    /// A call that nothing has been done for yet.
+    pub fn new(request: CallRequest, kind: Option<Kind>) -> Self {
+        Self {
+            request,
+            kind,
+            description: None,
+            decision: None,
+            duration: Duration::ZERO,
+            state: CallState::Validating,
+            started: None,
+        }
+    }
+
+    /// How far it is.
+    pub fn state(&self) -> &CallState {
+        &self.state
+    }
+
+    /// What came of it, where it is over.
+    pub fn outcome(&self) -> Option<&Outcome> {
+        match &self.state {
+            CallState::Success(outcome)
+            | CallState::Error(outcome)
+            | CallState::Cancelled(outcome) => Some(outcome),
+            _ => None,
+        }
+    }
+
+    /// What a person is asked, while one is.
+    pub fn confirmation(&self) -> Option<&ConfirmationDetails> {
+        match &self.state {
+            CallState::AwaitingApproval(explanation) => explanation.confirmation.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Goes on.
+    ///
+    /// # Errors
+    ///
+    /// Where the state does not lead there; then it stays as it is.
+    pub fn move_to(&mut self, next: CallState) -> Result<(), IllegalMove> {
+        if !self.state.may_become(&next) {
+            return Err(IllegalMove {
+                from: self.state.name(),
+                to: next.name(),
+            });
+        }
+        match (&next, self.started) {
+            (CallState::Executing, _) => self.started = Some(Instant::now()),
+            (_, Some(started)) => self.duration = started.elapsed(),
+            _ => {}
+        }
+        self.state = next;
+        Ok(())
+    }
+}
+
+impl fmt::Display for CallRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.name, Value::Object(self.args.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CallRequest, CallState, Outcome, ToolCall};
+    use crate::agent::pair::Explanation;
+    use serde_json::Map;
+
+    fn all() -> [CallState; 7] {
+        [
+            CallState::Validating,
+            CallState::AwaitingApproval(Box::new(Explanation::default())),
+            CallState::Scheduled,
+            CallState::Executing,
+            CallState::Success(Outcome::default()),
+            CallState::Error(Outcome::default()),
+            CallState::Cancelled(Outcome::default()),
+        ]
+    }
+
+    #[test]
+    fn a_call_moves_only_where_it_may() {
+        let legal = [
+            "0111011", // validating
+            "1010011", // awaiting approval
+            "0001001", // scheduled
+            "0000111", // executing
+            "0000000", "0000000", "0000000",
+        ];
+        for (from, row) in all().iter().zip(legal) {
+            for (to, mark) in all().into_iter().zip(row.chars()) {
+                let request = CallRequest {
+                    id: "1".to_owned(),
+                    name: "t".to_owned(),
+                    args: Map::new(),
+                };
+                let mut call = ToolCall::new(request, None);
+                call.state = from.clone();
+                let name = to.name();
+                let moved = call.move_to(to);
+                assert_eq!(moved.is_ok(), mark == '1', "{} to {name}", from.name());
+                let is_now = if moved.is_ok() { name } else { from.name() };
+                assert_eq!(call.state().name(), is_now);
+            }
+        }
+    }
+}

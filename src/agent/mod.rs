@@ -1,0 +1,17 @@
+//! The agent: a host that hands a model the tools of two commands.
+//!
+//! [`pair`] knows the commands, [`turn`] asks the model, [`scheduler`] runs its calls by the
+//! rules of [`approval`], [`session`] goes on until the model is done, and every [`event`] goes
+//! to those who show or record it. Nothing here prints.
+
+pub mod approval;
+pub mod call;
+pub mod event;
+mod foreign;
+pub mod history;
+pub mod loops;
+mod own;
+pub mod pair;
+pub mod scheduler;
+pub mod stats;
+pub mod turn;

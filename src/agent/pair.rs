@@ -1,0 +1,399 @@
+//! The two commands: what they declare, and calls of it.
+
+use super::call::{CallRequest, Outcome};
+use super::foreign::Foreign;
+use super::own::Own;
+use crate::tool::{Cancellation, ConfirmationDetails, ErrorKind, Kind, Location, Schema};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use thiserror::Error;
+
+/// More declarations than this are refused, as by Gemini CLI, in bytes.
+const MAX_DECLARATIONS: usize = 10 * 1024 * 1024;
+
+/// How long the discovery command may take.
+const DISCOVERY_TIME: Duration = Duration::from_secs(60);
+
+/// What Gemini CLI 0.61 puts before the name of a discovered tool.
+const DISCOVERED_PREFIX: &str = "discovered_tool_";
+
+/// A tool that the discovery command has declared.
+#[derive(Debug, Clone)]
+pub struct Declared {
+    /// The name by which it is called.
+    pub name: String,
+    /// For the model.
+    pub description: String,
+    /// The schema of its arguments.
+    pub schema: Schema,
+    /// What it does to the world; `Other` where nobody says.
+    pub kind: Kind,
+}
+
+impl Declared {
+    /// As the model is told.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "name": self.name,
+            "description": self.description,
+            "parametersJsonSchema": self.schema.value(),
+        })
+    }
+}
+
+/// What a call would do.
+#[derive(Debug, Clone, Default)]
+pub struct Explanation {
+    /// In words.
+    pub description: String,
+    /// The paths that it would touch.
+    pub locations: Vec<Location>,
+    /// What a person must agree to; `None` where nobody need be asked.
+    pub confirmation: Option<ConfirmationDetails>,
+}
+
+/// Why there are no tools.
+#[derive(Debug, Error)]
+pub enum PairError {
+    /// The discovery command can't be read as words.
+    #[error(
+        "The discovery command {0:?} has a quote without its other half; write it as a shell would want it."
+    )]
+    Words(String),
+    /// It can't be started.
+    #[error("The discovery command {command} can't be started: {reason}.")]
+    Start {
+        /// Its first word.
+        command: String,
+        /// What the system says.
+        reason: std::io::Error,
+    },
+    /// It has failed.
+    #[error("The discovery command {command} has failed ({how}).{}", shown(stderr))]
+    Failed {
+        /// Its first word.
+        command: String,
+        /// How it ended.
+        how: String,
+        /// What it said.
+        stderr: String,
+    },
+    /// What it printed is no declarations.
+    #[error("What the discovery command {command} printed can't be used: {reason}")]
+    Output {
+        /// Its first word.
+        command: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+fn shown(stderr: &str) -> String {
+    let line = stderr.trim();
+    if line.is_empty() {
+        String::new()
+    } else {
+        format!(" It said: {line}")
+    }
+}
+
+/// Which two commands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Commands {
+    /// Ours, which stand in this directory.
+    Own(PathBuf),
+    /// Anybody's: a line of words, and the path of a program.
+    Foreign {
+        /// Prints the declarations.
+        discovery: String,
+        /// Runs a call.
+        call: String,
+    },
+}
+
+/// The tools of two commands.
+#[derive(Debug)]
+pub struct Pair {
+    tools: Vec<Declared>,
+    caller: Caller,
+    /// What was left out, or mended, and why.
+    pub notes: Vec<String>,
+}
+
+#[derive(Debug)]
+enum Caller {
+    Own(Own),
+    Foreign(Foreign),
+}
+
+/// What is run to discover, and what then calls.
+pub(super) struct Printed {
+    pub(super) stdout: Vec<u8>,
+    pub(super) stderr: String,
+    /// `None` for success.
+    pub(super) failure: Option<String>,
+}
+
+impl Pair {
+    /// Asks the discovery command. `environment` is added to that of both commands.
+    ///
+    /// # Errors
+    ///
+    /// Where it can't be started, fails, or prints something else.
+    pub fn discover(
+        commands: &Commands,
+        environment: &[(String, String)],
+        cancel: &Cancellation,
+    ) -> Result<Self, PairError> {
+        let (words, caller) = match commands {
+            Commands::Own(directory) => (
+                vec![
+                    directory.join("get_tools").display().to_string(),
+                    "--kinds".to_owned(),
+                ],
+                Caller::Own(Own::new(directory.join("call_tool"), environment.to_vec())),
+            ),
+            Commands::Foreign { discovery, call } => (
+                shlex::split(discovery)
+                    .filter(|words| !words.is_empty())
+                    .ok_or_else(|| PairError::Words(discovery.clone()))?,
+                Caller::Foreign(Foreign::new(Path::new(call), environment.to_vec())),
+            ),
+        };
+        let command = words[0].clone();
+        let printed = super::foreign::discover(&words, environment, DISCOVERY_TIME, cancel)
+            .map_err(|reason| PairError::Start {
+                command: command.clone(),
+                reason,
+            })?;
+        if let Some(how) = printed.failure {
+            return Err(PairError::Failed {
+                command,
+                how,
+                stderr: printed.stderr,
+            });
+        }
+        if printed.stdout.len() > MAX_DECLARATIONS {
+            return Err(PairError::Output {
+                command,
+                reason: format!("it has more than {MAX_DECLARATIONS} bytes."),
+            });
+        }
+        let (tools, notes) = read_declarations(&printed.stdout)
+            .map_err(|reason| PairError::Output { command, reason })?;
+        Ok(Self {
+            tools,
+            caller,
+            notes,
+        })
+    }
+
+    /// The tools, in the order in which they were declared.
+    pub fn tools(&self) -> &[Declared] {
+        &self.tools
+    }
+
+    /// Leaves only some of the tools.
+    pub fn retain(&mut self, keep: impl FnMut(&Declared) -> bool) {
+        self.tools.retain(keep);
+    }
+
+    /// Finds a tool by its name, also with the prefix that Gemini CLI 0.61 puts before it.
+    pub fn get(&self, name: &str) -> Option<&Declared> {
+        let exact = |name: &str| self.tools.iter().find(|tool| tool.name == name);
+        exact(name).or_else(|| exact(name.strip_prefix(DISCOVERED_PREFIX)?))
+    }
+
+    /// Whether the commands are ours, which can say beforehand what a call would do.
+    pub fn is_own(&self) -> bool {
+        matches!(self.caller, Caller::Own(_))
+    }
+
+    /// What a call would do.
+    ///
+    /// # Errors
+    ///
+    /// The outcome of a call that can't be made, for the model.
+    pub fn explain(
+        &self,
+        tool: &Declared,
+        request: &CallRequest,
+        cancel: &Cancellation,
+    ) -> Result<Explanation, Outcome> {
+        match &self.caller {
+            Caller::Own(own) => own.explain(&tool.name, request, cancel),
+            // Nobody knows what it does but the person who has set it up.
+            Caller::Foreign(_) => Ok(Explanation {
+                description: request.to_string(),
+                locations: Vec::new(),
+                confirmation: Some(ConfirmationDetails::Info {
+                    title: format!("Call {}", tool.name),
+                    prompt: serde_json::to_string_pretty(&request.args).unwrap_or_default(),
+                    urls: Vec::new(),
+                }),
+            }),
+        }
+    }
+
+    /// Runs a call; `live` gets output as it comes.
+    pub fn run(
+        &self,
+        tool: &Declared,
+        request: &CallRequest,
+        cancel: &Cancellation,
+        live: &dyn Fn(&str),
+    ) -> Outcome {
+        match &self.caller {
+            Caller::Own(own) => own.run(&tool.name, request, cancel, live),
+            Caller::Foreign(foreign) => foreign.run(&tool.name, request, cancel),
+        }
+    }
+}
+
+/// One item of what a discovery command prints.
+#[derive(Deserialize)]
+struct Item {
+    #[serde(default, alias = "functionDeclarations")]
+    function_declarations: Option<Vec<Value>>,
+}
+
+fn read_declarations(text: &[u8]) -> Result<(Vec<Declared>, Vec<String>), String> {
+    let value: Value =
+        serde_json::from_slice(text.trim_ascii()).map_err(|e| format!("it is no JSON: {e}."))?;
+    let Value::Array(items) = value else {
+        return Err("it is no array.".to_owned());
+    };
+    let mut tools: Vec<Declared> = Vec::new();
+    let mut notes = Vec::new();
+    for item in items {
+        let wrapped = Item::deserialize(&item)
+            .ok()
+            .and_then(|item| item.function_declarations);
+        for declaration in wrapped.unwrap_or_else(|| vec![item]) {
+            match read_declaration(&declaration, &mut notes) {
+                Ok(tool) if tools.iter().any(|other| other.name == tool.name) => {
+                    notes.push(format!("{}: declared twice; the first counts.", tool.name));
+                }
+                Ok(tool) => tools.push(tool),
+                Err(note) => notes.push(note),
+            }
+        }
+    }
+    Ok((tools, notes))
+}
+
+fn read_declaration(declaration: &Value, notes: &mut Vec<String>) -> Result<Declared, String> {
+    let Some(name) = declaration["name"].as_str() else {
+        return Err("A declaration has no name; it is left out.".to_owned());
+    };
+    if !crate::registry::is_valid_name(name) {
+        return Err(format!(
+            "{name:?} is no name that the API takes; the tool is left out."
+        ));
+    }
+    let mut schema = declaration["parametersJsonSchema"].clone();
+    if schema.is_null() && declaration["parameters"].is_object() {
+        schema = declaration["parameters"].clone();
+        notes.push(format!(
+            "{name}: its parameters stand under \"parameters\", where Gemini CLI overlooks them; \
+             they are used from there. The key is \"parametersJsonSchema\"."
+        ));
+    }
+    if schema.is_null() {
+        schema = json!({ "type": "object", "properties": {} });
+    }
+    if let Some(place) = untyped(&schema, "its schema") {
+        return Err(format!(
+            "{name}: {place} has no type, which the API refuses; the tool is left out."
+        ));
+    }
+    Ok(Declared {
+        name: name.to_owned(),
+        description: declaration["description"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned(),
+        schema: Schema::from_value(schema),
+        kind: Kind::deserialize(&declaration["kind"]).unwrap_or(Kind::Other),
+    })
+}
+
+/// The first node of a schema that says no type, neither itself nor in all branches of a
+/// combiner.
+fn untyped(schema: &Value, place: &str) -> Option<String> {
+    let within = |place: &str, key: &str| format!("{place}, {key}");
+    if schema.get("type").is_none() {
+        let branches: Vec<&Value> = ["anyOf", "allOf", "oneOf"]
+            .iter()
+            .filter_map(|key| schema[*key].as_array())
+            .flatten()
+            .collect();
+        if branches.is_empty() && schema.get("$ref").is_none() {
+            return Some(place.to_owned());
+        }
+        return branches
+            .into_iter()
+            .find_map(|branch| untyped(branch, place));
+    }
+    let properties = schema["properties"].as_object().into_iter().flatten();
+    properties
+        .map(|(key, value)| (key.as_str(), value))
+        .chain(schema.get("items").map(|items| ("items", items)))
+        .find_map(|(key, value)| untyped(value, &within(place, key)))
+}
+
+/// A failure of the commands themselves, for the model.
+pub(super) fn broken(request: &CallRequest, message: impl Into<String>) -> Outcome {
+    Outcome::failure(request, ErrorKind::DiscoveredToolExecutionError, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read_declarations;
+    use serde_json::json;
+
+    fn read(value: &serde_json::Value) -> (Vec<String>, Vec<String>) {
+        let (tools, notes) = read_declarations(value.to_string().as_bytes()).expect("an array");
+        (tools.into_iter().map(|t| t.name).collect(), notes)
+    }
+
+    #[test]
+    fn declarations_may_stand_alone_or_in_either_wrapper() {
+        let one = |name: &str| json!({"name": name, "description": "d"});
+        let (names, notes) = read(&json!([
+            one("a"),
+            {"function_declarations": [one("b"), one("c")]},
+            {"functionDeclarations": [one("d"), one("a")]},
+        ]));
+        assert_eq!(names, ["a", "b", "c", "d"]);
+        assert_eq!(notes.len(), 1, "{notes:?}");
+    }
+
+    #[test]
+    fn what_the_api_would_refuse_is_left_out_with_a_note() {
+        let (names, notes) = read(&json!([
+            {"name": "no spaces", "description": ""},
+            {"description": "nameless"},
+            {"name": "untyped", "parametersJsonSchema":
+                {"type": "object", "properties": {"x": {"description": "d"}}}},
+            {"name": "deep", "parametersJsonSchema":
+                {"type": "object", "properties": {"x": {"type": "array", "items": {}}}}},
+            {"name": "either", "parametersJsonSchema":
+                {"type": "object", "properties": {"x": {"anyOf": [{"type": "string"}, {"type": "null"}]}}}},
+            {"name": "old", "parameters": {"type": "object", "properties": {"x": {"type": "string"}}}},
+        ]));
+        assert_eq!(names, ["either", "old"]);
+        assert_eq!(notes.len(), 5, "{notes:?}");
+        assert!(notes[2].contains("its schema, x"), "{notes:?}");
+        assert!(notes[4].contains("parametersJsonSchema"), "{notes:?}");
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        for text in ["", "{}", "[", "nothing"] {
+            assert!(read_declarations(text.as_bytes()).is_err(), "{text:?}");
+        }
+    }
+}

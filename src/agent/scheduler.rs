@@ -1,0 +1,323 @@
+//! Running the calls of one turn: looked at first, agreed to, then those that only read side by
+//! side, and all others alone and in order.
+
+use super::approval::{Approval, Asker, Reply, Verdict};
+use super::call::{CallRequest, CallState, Decision, Outcome, ToolCall};
+use super::event::Event;
+use super::pair::{Declared, Explanation, Pair};
+use crate::tool::{Cancellation, ErrorKind};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// Calls that only read, at the same time.
+const SIDE_BY_SIDE: usize = 8;
+
+/// Arguments that a person changes are looked at again so often.
+const MOST_CHANGES: usize = 20;
+
+/// What calls run with.
+pub struct Scheduler<'a> {
+    /// Their tools.
+    pub pair: &'a Pair,
+    /// Which may run.
+    pub approval: &'a mut Approval,
+    /// Who is asked.
+    pub asker: &'a mut dyn Asker,
+    /// Who is told.
+    pub notify: &'a Mutex<&'a mut (dyn FnMut(&Event<'_>) + Send)>,
+    /// Ends all of them.
+    pub cancel: &'a Cancellation,
+    /// How long one may take; nothing where the call command decides.
+    pub time_limit: Option<Duration>,
+}
+
+impl std::fmt::Debug for Scheduler<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Scheduler")
+            .field("pair", &self.pair)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What became of the calls of a turn.
+#[derive(Debug)]
+pub struct Done {
+    /// All of them, in the order of the model, each over.
+    pub calls: Vec<ToolCall>,
+    /// Whether a person wants nothing more to happen.
+    pub is_stopped: bool,
+}
+
+impl<'a> Scheduler<'a> {
+    fn running(&self) -> Running<'a> {
+        Running {
+            pair: self.pair,
+            notify: self.notify,
+            cancel: self.cancel,
+            time_limit: self.time_limit,
+        }
+    }
+
+    /// Runs calls to their ends.
+    pub fn run(&mut self, requests: Vec<CallRequest>) -> Done {
+        let pair = self.pair;
+        let mut calls: Vec<ToolCall> = requests
+            .into_iter()
+            .map(|request| {
+                let kind = pair.get(&request.name).map(|tool| tool.kind);
+                ToolCall::new(request, kind)
+            })
+            .collect();
+        // No call runs before all have been looked at.
+        for call in &mut calls {
+            self.running().tell(call);
+            if let Err(outcome) = self.validate(call) {
+                self.running().advance(call, CallState::Error(*outcome));
+            }
+        }
+        let mut is_stopped = false;
+        let mut at = 0;
+        while at < calls.len() {
+            let group = calls[at..]
+                .iter()
+                .take_while(|call| call.kind.is_none_or(|kind| kind.is_read_only()))
+                .count()
+                .max(1);
+            let now = &mut calls[at..at + group];
+            for call in now.iter_mut().filter(|call| call.outcome().is_none()) {
+                is_stopped |= self.approve(call, is_stopped);
+            }
+            self.running().execute(now);
+            at += group;
+        }
+        Done { calls, is_stopped }
+    }
+
+    /// Whether there is such a tool, and its arguments are what its schema says.
+    fn validate(&self, call: &ToolCall) -> Result<(), Box<Outcome>> {
+        let request = &call.request;
+        let fail = |kind, message: String| Box::new(Outcome::failure(request, kind, message));
+        let Some(tool) = self.pair.get(&request.name) else {
+            return Err(fail(
+                ErrorKind::ToolNotRegistered,
+                self.unknown(&request.name),
+            ));
+        };
+        let arguments = serde_json::Value::Object(request.args.clone());
+        // Names that only the tool itself knows are its business: it understands more than it
+        // declares.
+        match tool.schema.validate(&arguments) {
+            Ok(()) => Ok(()),
+            Err(_) if self.pair.is_own() => Ok(()),
+            Err(e) => Err(fail(ErrorKind::InvalidToolParams, e.to_string())),
+        }
+    }
+
+    fn unknown(&self, name: &str) -> String {
+        let mut near: Vec<(f64, &str)> = self
+            .pair
+            .tools()
+            .iter()
+            .map(|tool| (strsim::jaro_winkler(name, &tool.name), tool.name.as_str()))
+            .filter(|(score, _)| *score > 0.8)
+            .collect();
+        near.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let names: Vec<&str> = match near.as_slice() {
+            [] => self.pair.tools().iter().map(|t| t.name.as_str()).collect(),
+            near => near.iter().take(3).map(|(_, name)| *name).collect(),
+        };
+        if near.is_empty() {
+            format!(
+                "There is no tool {name}. The tools are: {}.",
+                names.join(", ")
+            )
+        } else {
+            format!(
+                "There is no tool {name}. Did you mean {}?",
+                names.join(" or ")
+            )
+        }
+    }
+
+    /// Has a call agreed to. Whether a person wants nothing more to happen.
+    fn approve(&mut self, call: &mut ToolCall, is_stopped: bool) -> bool {
+        for _ in 0..MOST_CHANGES {
+            if is_stopped || self.cancel.interruption().is_some() {
+                self.running()
+                    .cancelled(call, "The call was cancelled before it began.");
+                return is_stopped;
+            }
+            let Some(tool) = self.pair.get(&call.request.name) else {
+                return false;
+            };
+            let verdict = match self.approval.first_look(tool, &call.request) {
+                Verdict::Ask => match self.pair.explain(tool, &call.request, self.cancel) {
+                    Ok(explanation) => {
+                        call.description = Some(explanation.description.clone());
+                        match self.approval.second_look(tool, &explanation) {
+                            Verdict::Ask => Err(explanation),
+                            other => Ok(other),
+                        }
+                    }
+                    Err(outcome) => {
+                        self.running().advance(call, CallState::Error(outcome));
+                        return false;
+                    }
+                },
+                other => Ok(other),
+            };
+            match verdict {
+                Ok(Verdict::Allow) => {
+                    call.decision.get_or_insert(Decision::AutoAccept);
+                    self.running().advance(call, CallState::Scheduled);
+                    return false;
+                }
+                Ok(Verdict::Deny(why)) => {
+                    call.decision = Some(Decision::Reject);
+                    self.running().refused(call, &why);
+                    return false;
+                }
+                Ok(Verdict::Ask) => return false,
+                Err(explanation) => match self.ask(call, tool, explanation) {
+                    Some(is_stopped) => return is_stopped,
+                    None => continue,
+                },
+            }
+        }
+        self.running()
+            .refused(call, "The call was changed too often.");
+        false
+    }
+
+    /// Asks a person; `None` where the arguments have changed.
+    fn ask(
+        &mut self,
+        call: &mut ToolCall,
+        tool: &Declared,
+        explanation: Explanation,
+    ) -> Option<bool> {
+        self.running().advance(
+            call,
+            CallState::AwaitingApproval(Box::new(explanation.clone())),
+        );
+        let Some(reply) = self.asker.ask(call, &explanation) else {
+            call.decision = Some(Decision::Reject);
+            self.running().refused(
+                call,
+                &format!(
+                    "{} needs somebody's agreement, and nobody is there to be asked. Go on \
+                     without it, or say what it would have done.",
+                    tool.name
+                ),
+            );
+            return Some(false);
+        };
+        self.approval.remember(&reply, tool, &explanation);
+        match reply {
+            Reply::Once | Reply::Always | Reply::AlwaysTool | Reply::AlwaysServer => {
+                call.decision.get_or_insert(Decision::Accept);
+                self.running().advance(call, CallState::Scheduled);
+                Some(false)
+            }
+            Reply::Change(args) => {
+                call.request.args = args;
+                call.decision = Some(Decision::Modify);
+                self.running().advance(call, CallState::Validating);
+                if let Err(outcome) = self.validate(call) {
+                    self.running().advance(call, CallState::Error(*outcome));
+                    return Some(false);
+                }
+                None
+            }
+            Reply::No | Reply::Stop => {
+                call.decision = Some(Decision::Reject);
+                self.running()
+                    .cancelled(call, "The user has said no to this call.");
+                Some(reply == Reply::Stop)
+            }
+        }
+    }
+}
+
+/// What a thread needs to run a call.
+#[derive(Clone, Copy)]
+struct Running<'a> {
+    pair: &'a Pair,
+    notify: &'a Mutex<&'a mut (dyn FnMut(&Event<'_>) + Send)>,
+    cancel: &'a Cancellation,
+    time_limit: Option<Duration>,
+}
+
+impl Running<'_> {
+    /// Runs calls that may run: several only where all of them just read.
+    fn execute(&self, calls: &mut [ToolCall]) {
+        let mut waiting: Vec<&mut ToolCall> = calls
+            .iter_mut()
+            .filter(|call| matches!(call.state(), CallState::Scheduled))
+            .collect();
+        if let [one] = waiting.as_mut_slice() {
+            return self.execute_one(one);
+        }
+        let workers = waiting.len().min(SIDE_BY_SIDE);
+        let queue = Mutex::new(waiting.into_iter());
+        std::thread::scope(|scope| {
+            for _ in 0..workers {
+                scope.spawn(|| {
+                    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+                    while let Some(call) = next() {
+                        self.execute_one(call);
+                    }
+                });
+            }
+        });
+    }
+
+    fn execute_one(&self, call: &mut ToolCall) {
+        if self.cancel.interruption().is_some() {
+            return self.cancelled(call, "The call was cancelled before it began.");
+        }
+        let Some(tool) = self.pair.get(&call.request.name) else {
+            return;
+        };
+        self.advance(call, CallState::Executing);
+        let id = call.request.id.clone();
+        let live = |text: &str| self.notify(&Event::Live { id: &id, text });
+        let limited = match (self.time_limit, self.cancel.deadline()) {
+            (Some(limit), None) => self.cancel.restarted(limit),
+            _ => self.cancel.clone(),
+        };
+        let outcome = self.pair.run(tool, &call.request, &limited, &live);
+        let kind = outcome.error.as_ref().map(|e| e.kind);
+        let next = match kind {
+            None => CallState::Success(outcome),
+            Some(Some(ErrorKind::Cancelled)) => CallState::Cancelled(outcome),
+            Some(_) => CallState::Error(outcome),
+        };
+        self.advance(call, next);
+    }
+
+    fn refused(&self, call: &mut ToolCall, why: &str) {
+        let outcome = Outcome::failure(&call.request, ErrorKind::PolicyViolation, why);
+        self.advance(call, CallState::Error(outcome));
+    }
+
+    fn cancelled(&self, call: &mut ToolCall, why: &str) {
+        let outcome = Outcome::failure(&call.request, ErrorKind::Cancelled, why);
+        self.advance(call, CallState::Cancelled(outcome));
+    }
+
+    fn advance(&self, call: &mut ToolCall, next: CallState) {
+        let moved = call.move_to(next);
+        debug_assert!(moved.is_ok(), "{moved:?}");
+        self.tell(call);
+    }
+
+    fn tell(&self, call: &ToolCall) {
+        self.notify(&Event::Call(call));
+    }
+
+    fn notify(&self, event: &Event<'_>) {
+        let mut notify = self.notify.lock().unwrap_or_else(PoisonError::into_inner);
+        notify(event);
+    }
+}
