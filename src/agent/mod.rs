@@ -12,6 +12,8 @@ pub mod history;
 pub mod loops;
 mod own;
 pub mod pair;
+pub mod record;
 pub mod scheduler;
+pub mod session;
 pub mod stats;
 pub mod turn;

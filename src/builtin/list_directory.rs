@@ -20,12 +20,12 @@ pub(super) const DECLARATION: Declaration = Declaration {
         or .geminiignore name are left out and counted; 'ignore' leaves out more.",
     schema: include_str!("declarations/list_directory.json"),
     aliases: &["LSTool"],
+    kind: Kind::Read,
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "ReadFolder",
-    kind: Kind::Read,
     can_update_output: false,
     renamed: &[("dir_path", "path")],
     undeclared: &[],
