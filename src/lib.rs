@@ -4,6 +4,7 @@
 //!
 //! - [`start`]: how the executables start.
 //! - [`answer`]: from a result to the JSON that a host reads.
+//! - [`agent`]: an agent that works with the tools.
 //! - [`registry`]: every tool by name.
 //! - [`builtin`]: the built-in tools, one file each.
 //! - [`settings`]: Gemini CLI's `settings.json`, as far as tools obey it.
@@ -17,6 +18,7 @@
 //! - `web`: pages as text.
 //! - [`net`]: the way to the network.
 
+pub mod agent;
 pub mod answer;
 pub mod builtin;
 pub mod commands;
