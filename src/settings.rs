@@ -422,7 +422,11 @@ mod tests {
         for (user, project, names) in [
             (users, "{}", vec!["A.md", "b/c.txt"]),
             (users, mixed, vec!["x.md", "z.MD"]),
-            (users, r#"{"contextFileName": ["x.json", "y.md"]}"#, vec!["A.md", "b/c.txt"]),
+            (
+                users,
+                r#"{"contextFileName": ["x.json", "y.md"]}"#,
+                vec!["A.md", "b/c.txt"],
+            ),
             ("{}", r#"{"contextFileName": "one.md"}"#, vec!["one.md"]),
             ("{}", "{}", vec![]),
         ] {

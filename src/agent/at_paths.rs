@@ -60,8 +60,7 @@ fn end_of_path(rest: &str) -> usize {
     rest.len()
 }
 
-/// A path without the punctuation at its end. Dots stay where they are all of the last
-/// component, as in `a/..`.
+/// A path without the punctuation at its end. The directory above, as in `a/..`, is none.
 pub(crate) fn without_punctuation(path: &str) -> &str {
     let mut rest = path;
     while let Some(shorter) = rest.strip_suffix(PUNCTUATION) {
@@ -69,8 +68,7 @@ pub(crate) fn without_punctuation(path: &str) -> &str {
         if backslashes % 2 == 1 {
             break;
         }
-        let last = rest.rsplit_once('/').map(|(_, last)| last);
-        if last.is_some_and(|last| last == "." || last == "..") {
+        if rest.ends_with("/..") {
             break;
         }
         rest = shorter;
@@ -190,11 +188,17 @@ mod tests {
     fn paths_end_at_white_space_and_give_punctuation_back() {
         for (prompt, expected) in [
             ("@a.rs", vec!["a.rs"]),
-            ("Explain @src/a.rs, @b.rs; and @c/.", vec!["src/a.rs", "b.rs", "c/"]),
+            (
+                "Explain @src/a.rs, @b.rs; and @c/.",
+                vec!["src/a.rs", "b.rs", "c/"],
+            ),
             ("(see @a.rs) @b?!\n\t@c:", vec!["a.rs", "b", "c"]),
-            ("@my\\ file.txt @tab\\\there", vec!["my file.txt", "tab\there"]),
+            (
+                "@my\\ file.txt @tab\\\there",
+                vec!["my file.txt", "tab\there"],
+            ),
             ("@a\\, b @c\\\\ d @e\\f", vec!["a,", "c\\", "e\\f"]),
-            ("@a/.. @./ @./. @../x", vec!["a/..", "./", "./.", "../x"]),
+            ("@a/.. @./ @./. @../x", vec!["a/..", "./", "./", "../x"]),
             ("@é/日本.txt。", vec!["é/日本.txt。"]),
             ("a\u{a0}@b", vec!["b"]),
             ("@@x", vec!["@x"]),
@@ -205,7 +209,17 @@ mod tests {
 
     #[test]
     fn addresses_and_lone_signs_are_no_paths() {
-        for prompt in ["", "@", "@ a", "me@example.org", "\\@a", "@.", "@...", "x (@a)", "a @, b"] {
+        for prompt in [
+            "",
+            "@",
+            "@ a",
+            "me@example.org",
+            "\\@a",
+            "@.",
+            "@...",
+            "x (@a)",
+            "a @, b",
+        ] {
             assert_eq!(paths(prompt), [""; 0], "{prompt:?}");
         }
     }
@@ -254,7 +268,10 @@ mod tests {
         let parts = message_parts("@x.png", &read);
         assert_eq!(parts.len(), 7);
         assert_eq!(parts[3], image);
-        assert_eq!(message_parts("p", &LlmContent::Part(Box::new(image))).len(), 3);
+        assert_eq!(
+            message_parts("p", &LlmContent::Part(Box::new(image))).len(),
+            3
+        );
     }
 
     #[test]

@@ -136,7 +136,10 @@ mod tests {
         let two = environment_message(&place.surroundings("", &[&lib]));
         let listed = format!("  - {}\n  - {}\n", place.root.display(), lib.display());
         assert!(two.contains(&listed), "{two}");
-        assert!(two.contains(&format!("{}/\n└───lib.rs", lib.display())), "{two}");
+        assert!(
+            two.contains(&format!("{}/\n└───lib.rs", lib.display())),
+            "{two}"
+        );
     }
 
     #[test]

@@ -90,11 +90,7 @@ impl Workspace {
     /// # Errors
     ///
     /// `execution_failed` where it can't be opened.
-    pub fn open_at(
-        first: &Path,
-        more: &[PathBuf],
-        home: Option<&Path>,
-    ) -> Result<Self, ToolError> {
+    pub fn open_at(first: &Path, more: &[PathBuf], home: Option<&Path>) -> Result<Self, ToolError> {
         let mut workspace = Self {
             roots: vec![Root {
                 path: first.to_owned(),

@@ -46,10 +46,7 @@ impl Workspace {
     pub fn project_root(&self) -> &Path {
         let root = self.root();
         let home = self.home().and_then(|home| home.canonicalize().ok());
-        let ours = [
-            Some(rustix::process::geteuid().as_raw()),
-            owner_of(root),
-        ];
+        let ours = [Some(rustix::process::geteuid().as_raw()), owner_of(root)];
         for dir in root.ancestors() {
             if dir != root && home.as_deref() == Some(dir) {
                 break;
@@ -93,6 +90,21 @@ mod tests {
         assert_eq!(root(&home), home);
         fs::write(home.join("project/.git"), "gitdir: x").expect("written");
         assert_eq!(root(&below), home.join("project"));
+    }
+
+    #[test]
+    fn a_git_of_somebody_else_begins_no_project() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let top = dir.path().canonicalize().expect("exists");
+        fs::create_dir_all(top.join("a/.git")).expect("made");
+        fs::create_dir(top.join("a/b")).expect("made");
+        fs::create_dir(top.join(".git")).expect("made");
+        let workspace = Workspace::open_at(&top.join("a/b"), &[], None).expect("opens");
+        assert_eq!(workspace.project_root(), top.join("a"));
+        // Only root can give a file away.
+        if std::os::unix::fs::lchown(top.join("a/.git"), Some(65_533), None).is_ok() {
+            assert_eq!(workspace.project_root(), top.join("a/b"));
+        }
     }
 
     #[test]

@@ -122,12 +122,15 @@ fn is_escaped(bytes: &[u8], at: usize) -> bool {
 /// The mark and length of a fence that begins a block, in quotes and lists too.
 fn opens(line: &str) -> Option<(u8, usize)> {
     let mut rest = line.trim_start_matches([' ', '\t', '>']);
-    if let Some(item) = rest.strip_prefix(['-', '*', '+']) {
-        if item.starts_with([' ', '\t']) {
-            rest = item.trim_start();
-        }
+    if let Some(item) = rest.strip_prefix(['-', '*', '+'])
+        && item.starts_with([' ', '\t'])
+    {
+        rest = item.trim_start();
     }
-    let mark = *rest.as_bytes().first().filter(|b| matches!(b, b'`' | b'~'))?;
+    let mark = *rest
+        .as_bytes()
+        .first()
+        .filter(|b| matches!(b, b'`' | b'~'))?;
     let length = rest.bytes().take_while(|b| *b == mark).count();
     let is_span = mark == b'`' && rest[length..].contains('`');
     (length >= 3 && !is_span).then_some((mark, length))
@@ -146,7 +149,11 @@ fn is_indented(line: &str) -> bool {
 fn is_list_item(line: &str) -> bool {
     let line = line.trim_start();
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
-    let marks: &[char] = if digits == 0 { &['-', '*', '+'] } else { &['.', ')'] };
+    let marks: &[char] = if digits == 0 {
+        &['-', '*', '+']
+    } else {
+        &['.', ')']
+    };
     line[digits..]
         .strip_prefix(marks)
         .is_some_and(|rest| rest.starts_with([' ', '\t', '\n']) || rest.is_empty())
@@ -170,7 +177,10 @@ mod tests {
             ("a \\`b` c", vec![]),
             ("`` a ` b", vec![]),
             ("a\n```sh\nb\n```\nc", vec!["```sh\nb\n```"]),
-            ("~~~~\n```\n~~~\n~~~~\nc `d`", vec!["~~~~\n```\n~~~\n~~~~", "`d`"]),
+            (
+                "~~~~\n```\n~~~\n~~~~\nc `d`",
+                vec!["~~~~\n```\n~~~\n~~~~", "`d`"],
+            ),
             ("```\nnever closed\n\n`x`", vec!["```\nnever closed\n\n`x`"]),
             ("> ```\n> a\n> ```\nb", vec!["> ```\n> a\n> ```"]),
             ("- ```\n  a\n  ```\nb", vec!["- ```\n  a\n  ```"]),
@@ -188,7 +198,7 @@ mod tests {
     #[test]
     fn many_runs_of_backticks_take_no_long_time() {
         let text: String = (1..600).map(|n| "`".repeat(n) + " ").collect();
-        assert_eq!(regions(&text), []);
+        assert!(regions(&text).is_empty());
         assert!(regions(&"` `` ".repeat(50_000)).len() > 30_000);
     }
 }

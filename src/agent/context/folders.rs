@@ -30,7 +30,10 @@ pub(super) fn structure(workspace: &Workspace) -> String {
         // What one root does not need is for the next ones.
         let mut tree = Tree::new(workspace, left / (roots.len() - i));
         left -= tree.fill(root);
-        text.push_str(&format!("\n\n{}/\n", shown_line(root.path()).trim_end_matches('/')));
+        text.push_str(&format!(
+            "\n\n{}/\n",
+            shown_line(root.path()).trim_end_matches('/')
+        ));
         match tree.folders.first() {
             Some(top) if top.is_closed => text.push_str("(It can't be read.)"),
             _ => tree.draw(0, "", &mut text),
@@ -152,7 +155,9 @@ impl<'a> Tree<'a> {
         let folder = &self.folders[index];
         let more = |is_more: bool| is_more.then_some(MORE);
         let files = folder.files.iter().map(String::as_str);
-        let files = files.chain(more(folder.more_files)).map(|name| (name, None));
+        let files = files
+            .chain(more(folder.more_files))
+            .map(|name| (name, None));
         let folders = folder.folders.iter();
         let folders = folders.map(|i| (self.folders[*i].name.as_str(), Some(*i)));
         let last = more(folder.more_folders).map(|name| (name, None));
@@ -160,10 +165,18 @@ impl<'a> Tree<'a> {
         while let Some((name, folder)) = lines.next() {
             let is_last = lines.peek().is_none();
             text.push_str(indent);
-            text.push_str(if is_last { "└───" } else { "├───" });
+            text.push_str(if is_last {
+                "└───"
+            } else {
+                "├───"
+            });
             text.push_str(name);
             if let Some(folder) = folder {
-                let mark = if self.folders[folder].is_closed { MORE } else { "" };
+                let mark = if self.folders[folder].is_closed {
+                    MORE
+                } else {
+                    ""
+                };
                 text.push_str(&format!("/{mark}\n"));
                 let deeper = if is_last { "    " } else { "│   " };
                 self.draw(folder, &format!("{indent}{deeper}"), text);
@@ -192,13 +205,23 @@ mod tests {
     fn tree(place: &Place) -> String {
         let text = structure(&place.surroundings("", &[]).workspace);
         let root = format!("\n\n{}/\n", place.root.display());
-        text.split_once(&root).expect("the root's line").1.to_owned()
+        text.split_once(&root)
+            .expect("the root's line")
+            .1
+            .to_owned()
     }
 
     #[test]
     fn files_come_before_directories_and_some_are_not_entered() {
         let place = Place::new();
-        for file in ["b.rs", "A.rs", "src/x/y.rs", "src/z.rs", "dist/d", "node_modules/m/m.js"] {
+        for file in [
+            "b.rs",
+            "A.rs",
+            "src/x/y.rs",
+            "src/z.rs",
+            "dist/d",
+            "node_modules/m/m.js",
+        ] {
             place.write(&format!("project/{file}"), "");
         }
         assert_eq!(

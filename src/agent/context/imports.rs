@@ -14,10 +14,11 @@ use std::path::Path;
 const MAX_DEPTH: usize = 5;
 
 /// A file by what the system knows it by, whatever name leads to it.
-pub(super) type FileId = (u64, u64);
+pub(super) type FileId = (i128, i128);
 
 pub(super) fn id_of(open: &OpenFile) -> FileId {
-    (open.stat.st_dev as u64, open.stat.st_ino as u64)
+    // Systems differ in how wide these are.
+    (open.stat.st_dev.into(), open.stat.st_ino.into())
 }
 
 /// Puts imported texts in the place of imports.
@@ -83,7 +84,10 @@ impl<'a> Importer<'a> {
         if path.contains('\0') {
             return Err(NotRead::Missing);
         }
-        let place = self.door.place_of(&dir.join(path)).ok_or(NotRead::Outside)?;
+        let place = self
+            .door
+            .place_of(&dir.join(path))
+            .ok_or(NotRead::Outside)?;
         if self.door.is_gemini_ignored(&place) {
             return Err(NotRead::Closed);
         }
@@ -106,7 +110,11 @@ fn find(text: &str) -> Vec<Range<usize>> {
     let mut code = code::regions(text).into_iter().peekable();
     let mut found = Vec::new();
     for at in memchr::memchr_iter(b'@', text.as_bytes()) {
-        if text[..at].chars().next_back().is_some_and(|c| !c.is_whitespace()) {
+        if text[..at]
+            .chars()
+            .next_back()
+            .is_some_and(|c| !c.is_whitespace())
+        {
             continue;
         }
         while code.next_if(|region| region.end <= at).is_some() {}
@@ -130,7 +138,8 @@ mod tests {
 
     #[test]
     fn imports_stand_apart_and_in_no_code() {
-        let text = "@a.md @./b, x@c.d (@e.f) `@g.h` @/i/j.md.\n\n```\n@k.l\n```\n@_m @ @@ @(n) @~/o";
+        let text =
+            "@a.md @./b, x@c.d (@e.f) `@g.h` @/i/j.md.\n\n```\n@k.l\n```\n@_m @ @@ @(n) @~/o";
         let found: Vec<&str> = find(text).into_iter().map(|at| &text[at]).collect();
         assert_eq!(found, ["@a.md", "@./b", "@/i/j.md", "@_m"]);
     }

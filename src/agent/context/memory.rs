@@ -67,9 +67,11 @@ impl Collector<'_> {
             !name.contains('\0') && Path::new(name).file_name() == Some(OsStr::new(name))
         };
         let (plain, odd): (Vec<_>, Vec<_>) = wanted.iter().partition(is_plain);
-        self.memory.problems.extend(odd.iter().map(|name| {
-            format!("context.fileName holds {name:?}, which is no name of a file.")
-        }));
+        self.memory.problems.extend(
+            odd.iter().map(|name| {
+                format!("context.fileName holds {name:?}, which is no name of a file.")
+            }),
+        );
         match plain.as_slice() {
             [] => vec![DEFAULT_NAME.to_owned()],
             plain => plain.iter().copied().cloned().collect(),
@@ -86,7 +88,8 @@ impl Collector<'_> {
         };
         for name in names {
             let path = door.root().join(name);
-            let open = Workspace::beside(&path).and_then(|(beside, place)| beside.open_file(&place));
+            let open =
+                Workspace::beside(&path).and_then(|(beside, place)| beside.open_file(&place));
             self.add(&door, &path, open.map_err(NotRead::from));
         }
     }
@@ -144,7 +147,9 @@ impl Collector<'_> {
     fn refuse(&mut self, path: &Path, reason: NotRead) {
         self.block(path, &format!("<!-- Not read: {reason} -->"));
         let path = one_line(&show_path(path)).into_owned();
-        self.memory.problems.push(format!("{path} was not read: {reason}."));
+        self.memory
+            .problems
+            .push(format!("{path} was not read: {reason}."));
     }
 
     fn block(&mut self, path: &Path, text: &str) {

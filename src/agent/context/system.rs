@@ -225,7 +225,11 @@ mod tests {
             (" ~/own.md ", "Own.\n"),
             ("../own.md", "Own.\n"),
         ] {
-            assert_eq!(prompt(&place, read, "", "").as_deref(), Ok(expected), "{read}");
+            assert_eq!(
+                prompt(&place, read, "", "").as_deref(),
+                Ok(expected),
+                "{read}"
+            );
         }
         let absolute = place.home.join("own.md");
         let text = prompt(&place, absolute.to_str().expect("text"), "", "M");
@@ -236,15 +240,17 @@ mod tests {
     fn a_file_that_is_missing_or_no_prompt_is_an_error() {
         let place = Place::new();
         let error = prompt(&place, "1", "", "").expect_err("missing");
-        assert!(error.contains("project/.gemini/system.md, which does not exist"), "{error}");
+        assert!(
+            error.contains("project/.gemini/system.md, which does not exist"),
+            "{error}"
+        );
         place.write("binary.md", b"\0\x01\0");
         place.write("large.md", "x".repeat(1024 * 1024 + 1));
         place.write("outside.md", "x");
         let gemini = place.root.join(".gemini");
         std::fs::create_dir(&gemini).expect("made");
         symlink("../../outside.md", gemini.join("system.md")).expect("made");
-        rustix::fs::mkfifoat(rustix::fs::CWD, place.home.join("fifo"), 0o600.into())
-            .expect("made");
+        rustix::fs::mkfifoat(rustix::fs::CWD, place.home.join("fifo"), 0o600.into()).expect("made");
         for (read, why) in [
             ("~/none.md", "does not exist"),
             ("~/binary.md", "no text"),

@@ -14,7 +14,9 @@ fn text(place: &Place, file: &str) -> String {
     place.write("project/GEMINI.md", file);
     let memory = read(place, "");
     assert_eq!(memory.problems, [""; 0]);
-    let text = memory.text.strip_prefix("--- Context from: GEMINI.md ---\n");
+    let text = memory
+        .text
+        .strip_prefix("--- Context from: GEMINI.md ---\n");
     let text = text.and_then(|t| t.strip_suffix("\n--- End of Context from: GEMINI.md ---"));
     text.expect("one file").to_owned()
 }
@@ -75,9 +77,19 @@ fn without_any_file_there_is_no_memory() {
 #[test]
 fn all_names_of_the_settings_count_but_those_of_other_directories() {
     let mut place = Place::new();
-    place.settings.context_file_names =
-        vec!["A.md".into(), "../b.md".into(), "/c.md".into(), "D.md".into()];
-    for path in [".gemini/D.md", "b.md", "project/A.md", "project/D.md", "project/GEMINI.md"] {
+    place.settings.context_file_names = vec![
+        "A.md".into(),
+        "../b.md".into(),
+        "/c.md".into(),
+        "D.md".into(),
+    ];
+    for path in [
+        ".gemini/D.md",
+        "b.md",
+        "project/A.md",
+        "project/D.md",
+        "project/GEMINI.md",
+    ] {
         place.write(path, path);
     }
     let memory = read(&place, "");
@@ -90,10 +102,22 @@ fn ignored_files_and_dependencies_are_not_read() {
     let place = Place::new();
     place.write("project/.gitignore", "GEMINI.md\nbuild/\n");
     place.write("project/.geminiignore", "closed/\n/x/GEMINI.md\n");
-    for dir in ["", "a/", "build/", "closed/", "x/", "node_modules/m/", ".git/"] {
+    for dir in [
+        "",
+        "a/",
+        "build/",
+        "closed/",
+        "x/",
+        "node_modules/m/",
+        ".git/",
+    ] {
         place.write(&format!("project/{dir}GEMINI.md"), dir.to_owned() + "text");
     }
-    assert_eq!(files(&read(&place, "")), ["GEMINI.md"], "git's rules hold below only");
+    assert_eq!(
+        files(&read(&place, "")),
+        ["GEMINI.md"],
+        "git's rules hold below only"
+    );
     assert_eq!(files(&read(&place, "x")), ["../GEMINI.md"]);
 }
 
@@ -103,7 +127,11 @@ fn no_more_than_so_many_directories_are_searched() {
     for n in 0..250 {
         place.write(&format!("project/{n:03}/GEMINI.md"), format!("{n}"));
     }
-    assert_eq!(read(&place, "").files, 199, "the first is the project's own");
+    assert_eq!(
+        read(&place, "").files,
+        199,
+        "the first is the project's own"
+    );
 }
 
 #[test]
@@ -127,9 +155,17 @@ fn the_users_file_may_be_a_link_but_a_projects_must_not_lead_out() {
     symlink("../dotfiles/g.md", place.home.join(".gemini/GEMINI.md")).expect("made");
     symlink("../secret", place.root.join("GEMINI.md")).expect("made");
     let memory = read(&place, "");
-    assert!(memory.text.contains("user's <!-- Imported from: ./more.md -->\nmore\n"));
+    assert!(
+        memory
+            .text
+            .contains("user's <!-- Imported from: ./more.md -->\nmore\n")
+    );
     assert!(!memory.text.contains("secret"), "{}", memory.text);
-    assert!(memory.text.contains("\n<!-- Not read: it lies outside"), "{}", memory.text);
+    assert!(
+        memory.text.contains("\n<!-- Not read: it lies outside"),
+        "{}",
+        memory.text
+    );
     assert_eq!(memory.problems.len(), 1);
     assert_eq!(memory.files, 1);
 }
@@ -146,14 +182,21 @@ fn pipes_directories_and_binaries_are_not_read_and_nothing_waits_for_them() {
     place.write("project/a/GEMINI.md/x", "");
     place.write("project/b/GEMINI.md", b"\x7fELF\0\0");
     let memory = read(&place, "");
-    assert_eq!(files(&memory), ["../.gemini/GEMINI.md", "GEMINI.md", "b/GEMINI.md"]);
+    assert_eq!(
+        files(&memory),
+        ["../.gemini/GEMINI.md", "GEMINI.md", "b/GEMINI.md"]
+    );
     assert_eq!((memory.files, memory.problems.len()), (0, 3));
     assert_eq!(memory.text.matches("it is no regular file").count(), 2);
     assert_eq!(memory.text.matches("it is no text").count(), 1);
     std::fs::remove_file(place.root.join("GEMINI.md")).expect("removed");
     fifo("project/pipe.md");
     place.write("project/GEMINI.md", "@pipe.md");
-    assert!(read(&place, "").text.contains(&failed("pipe.md", "it is no regular file")));
+    assert!(
+        read(&place, "")
+            .text
+            .contains(&failed("pipe.md", "it is no regular file"))
+    );
 }
 
 #[test]
@@ -162,12 +205,16 @@ fn a_file_that_may_not_be_read_is_told() {
     let place = Place::new();
     place.write("project/GEMINI.md", "text");
     let path = place.root.join("GEMINI.md");
-    let mode = std::fs::Permissions::from_mode(0);
+    let mode = std::fs::Permissions::from_mode(0o0);
     std::fs::set_permissions(&path, mode).expect("set");
     // Root may read it all the same.
     if std::fs::read(&path).is_err() {
         let memory = read(&place, "");
-        assert!(memory.text.contains("the system does not permit it"), "{}", memory.text);
+        assert!(
+            memory.text.contains("the system does not permit it"),
+            "{}",
+            memory.text
+        );
     }
 }
 
@@ -238,7 +285,10 @@ fn the_users_file_imports_from_its_own_directory_only() {
     place.write(".gemini/own.md", "own");
     place.write(".gemini/GEMINI.md", "@own.md @../project/x.md @../.bashrc");
     let text = read(&place, "").text;
-    assert!(text.contains("<!-- Imported from: own.md -->\nown\n"), "{text}");
+    assert!(
+        text.contains("<!-- Imported from: own.md -->\nown\n"),
+        "{text}"
+    );
     assert_eq!(text.matches("it lies outside").count(), 3, "{text}");
 }
 
@@ -248,20 +298,41 @@ fn a_cycle_ends_where_it_closes() {
     place.write("project/a.md", "A @b.md");
     place.write("project/b.md", "B @./a.md @GEMINI.md");
     let text = text(&place, "@a.md @a.md");
-    assert_eq!(text.matches(&failed("./a.md", "it would import itself")).count(), 2);
-    assert_eq!(text.matches(&failed("GEMINI.md", "it would import itself")).count(), 2);
-    assert_eq!(text.matches("A <!--").count(), 2, "twice side by side is no cycle");
+    assert_eq!(
+        text.matches(&failed("./a.md", "it would import itself"))
+            .count(),
+        2
+    );
+    assert_eq!(
+        text.matches(&failed("GEMINI.md", "it would import itself"))
+            .count(),
+        2
+    );
+    assert_eq!(
+        text.matches("A <!--").count(),
+        2,
+        "twice side by side is no cycle"
+    );
 }
 
 #[test]
 fn imports_nest_five_deep_and_no_deeper() {
     let place = Place::new();
     for n in 1..9 {
-        place.write(&format!("project/{n}.md"), format!("level {n} @{}.md", n + 1));
+        place.write(
+            &format!("project/{n}.md"),
+            format!("level {n} @{}.md", n + 1),
+        );
     }
     let text = text(&place, "@1.md");
-    assert!(text.contains("level 5 ") && !text.contains("level 6 "), "{text}");
-    assert!(text.contains(&failed("6.md", "imports are nested too deep")), "{text}");
+    assert!(
+        text.contains("level 5 ") && !text.contains("level 6 "),
+        "{text}"
+    );
+    assert!(
+        text.contains(&failed("6.md", "imports are nested too deep")),
+        "{text}"
+    );
 }
 
 #[test]
@@ -269,7 +340,9 @@ fn of_a_large_file_the_beginning_is_taken_and_the_cut_is_told() {
     let place = Place::new();
     let line = "é".repeat(49) + "\n";
     let text = text(&place, &line.repeat(4000));
-    let (shown, note) = text.split_once("\n\n<!-- Cut here: of 396000 bytes").expect("cut");
+    let (shown, note) = text
+        .split_once("\n\n<!-- Cut here: of 396000 bytes")
+        .expect("cut");
     assert!(shown.len() <= 256 * 1024 && shown.len() > 256 * 1024 - 2 * line.len());
     assert!(shown.ends_with('é') && note.ends_with("are shown. -->"));
     place.write("project/GEMINI.md", "é".repeat(200_000));
@@ -281,12 +354,19 @@ fn of_a_large_file_the_beginning_is_taken_and_the_cut_is_told() {
 fn what_finds_no_room_is_counted() {
     let place = Place::new();
     for n in 0..6 {
-        place.write(&format!("project/{n}/GEMINI.md"), format!("{n}").repeat(250_000));
+        place.write(
+            &format!("project/{n}/GEMINI.md"),
+            format!("{n}").repeat(250_000),
+        );
     }
     let memory = read(&place, "");
     assert_eq!((memory.files, memory.problems.len()), (5, 1));
     assert!(memory.text.len() < 1100 * 1024);
-    assert!(memory.text.ends_with("<!-- The memory is too long: 1 of its files were left out -->"));
+    assert!(
+        memory
+            .text
+            .ends_with("<!-- The memory is too long: 1 of its files were left out -->")
+    );
 }
 
 #[test]
