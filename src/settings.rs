@@ -39,6 +39,9 @@ pub struct Settings {
     /// no directory; by any other name, `settings.json` for example, a project would have
     /// memories written over the user's files.
     pub context_file_name: Option<String>,
+    /// All names there, for reading; of a project's those only that the same rule lets it
+    /// name. Empty where neither file says anything.
+    pub context_file_names: Vec<String>,
     /// What commands may do.
     pub sandbox: SandboxSettings,
     /// `tools.webFetch.allowedHosts` of the user's file: hosts that `web_fetch` may reach although
@@ -112,10 +115,15 @@ impl Settings {
             let context = value.get("context");
             context.and_then(|c| c.get(new)).or_else(|| value.get(old))
         };
-        if let Some(name) = context("fileName", "contextFileName").and_then(first_name)
-            && (is_users || is_markdown_name(name))
-        {
+        let may_be_named = |name: &str| is_users || is_markdown_name(name);
+        let names = context("fileName", "contextFileName");
+        if let Some(name) = names.and_then(first_name).filter(|name| may_be_named(name)) {
             self.context_file_name = Some(name.to_owned());
+            let all = names.map(all_names).unwrap_or_default().into_iter();
+            self.context_file_names = all
+                .filter(|name| may_be_named(name))
+                .map(str::to_owned)
+                .collect();
         }
         let sandbox = tools
             .and_then(|t| t.get("sandbox"))
@@ -295,6 +303,16 @@ fn first_name(value: &Value) -> Option<&str> {
     }
 }
 
+/// The names in a string or a list that are not blank.
+fn all_names(value: &Value) -> Vec<&str> {
+    let names = match value {
+        Value::Array(names) => names.as_slice(),
+        other => std::slice::from_ref(other),
+    };
+    let names = names.iter().filter_map(Value::as_str).map(str::trim);
+    names.filter(|name| !name.is_empty()).collect()
+}
+
 /// Whether a name has no directory and the ending of markdown.
 fn is_markdown_name(name: &str) -> bool {
     let has_ending = Path::new(name)
@@ -395,6 +413,25 @@ mod tests {
             assert_eq!(settings.context_file_name.as_deref(), Some(name));
         }
         assert_eq!(load("{}", "{}").context_file_name, None);
+    }
+
+    #[test]
+    fn all_names_of_context_files_are_kept_but_those_that_a_project_must_not_name() {
+        let users = r#"{"context": {"fileName": ["A.md", " ", "b/c.txt", 1]}}"#;
+        let mixed = r#"{"contextFileName": ["x.md", "oauth_creds.json", "../y.md", "z.MD"]}"#;
+        for (user, project, names) in [
+            (users, "{}", vec!["A.md", "b/c.txt"]),
+            (users, mixed, vec!["x.md", "z.MD"]),
+            (
+                users,
+                r#"{"contextFileName": ["x.json", "y.md"]}"#,
+                vec!["A.md", "b/c.txt"],
+            ),
+            ("{}", r#"{"contextFileName": "one.md"}"#, vec!["one.md"]),
+            ("{}", "{}", vec![]),
+        ] {
+            assert_eq!(load(user, project).context_file_names, names, "{project}");
+        }
     }
 
     #[test]

@@ -5,7 +5,9 @@
 //! to those who show or record it. Nothing here prints.
 
 pub mod approval;
+pub mod at_paths;
 pub mod call;
+pub mod context;
 pub mod event;
 mod foreign;
 pub mod history;
