@@ -223,6 +223,7 @@ mod tests {
         for file in [
             "b.rs",
             "A.rs",
+            "b_c.rs",
             "src/x/y.rs",
             "src/z.rs",
             "dist/d",
