@@ -442,6 +442,7 @@ pub(crate) fn executable(name: &str) -> PathBuf {
     match name {
         "call_tool" => env!("CARGO_BIN_EXE_call_tool").into(),
         "get_tools" => env!("CARGO_BIN_EXE_get_tools").into(),
+        "run_agent" => env!("CARGO_BIN_EXE_run_agent").into(),
         other => panic!("this crate has no executable {other}"),
     }
 }

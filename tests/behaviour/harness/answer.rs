@@ -173,14 +173,19 @@ impl Answer {
     /// Panics with everything that is known about the call.
     #[track_caller]
     pub(crate) fn fail(&self, why: &str) -> ! {
-        panic!(
-            "{why}\ncommand: {}\nstdin: {}\nstatus: {}\nstdout: {}\nstderr: {}",
+        panic!("{why}\n{}", self.shown());
+    }
+
+    /// Everything that is known about the call.
+    pub(crate) fn shown(&self) -> String {
+        format!(
+            "command: {}\nstdin: {}\nstatus: {}\nstdout: {}\nstderr: {}",
             self.command,
             excerpt(&self.input),
             self.status,
             excerpt(&self.stdout),
             excerpt(&self.stderr),
-        );
+        )
     }
 
     /// Asserts that a text has all these pieces in it.

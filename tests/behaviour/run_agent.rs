@@ -1,0 +1,511 @@
+//! `run_agent`: the model is asked, its calls are run and answered, and the end is told by the exit status. The API is
+//! the stand-in; the tools are ours unless a test says otherwise.
+
+use std::fs;
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::harness::stand_in::StandIn;
+use crate::harness::{Answer, Call, Workspace, executable, marked_processes};
+
+/// A run with a credential for the stand-in.
+pub(crate) fn agent<'a>(ws: &'a Workspace, api: &StandIn, args: &[&str]) -> Call<'a> {
+    let call = ws.program(&executable("run_agent"), args);
+    call.env("GEMINI_API_KEY", "k")
+        .env("GOOGLE_GEMINI_BASE_URL", api.url())
+        .unwatched()
+}
+
+/// What ended well, and printed this.
+#[track_caller]
+pub(crate) fn said(answer: &Answer) -> String {
+    assert_eq!(answer.status(), 0, "{}", answer.shown());
+    String::from_utf8(answer.stdout.clone()).expect("UTF-8")
+}
+
+#[track_caller]
+pub(crate) fn ended(answer: &Answer, code: i32, pieces: &[&str]) {
+    assert_eq!(answer.status(), code, "{}", answer.shown());
+    let stderr = String::from_utf8_lossy(&answer.stderr);
+    for piece in pieces {
+        assert!(stderr.contains(piece), "{piece:?}: {}", answer.shown());
+    }
+}
+
+/// The bodies of the model's turns.
+pub(crate) fn turns(api: &StandIn) -> Vec<Value> {
+    let requests = api.requests();
+    let turns = requests.into_iter().filter(|r| r["kind"] == "turn");
+    turns.map(|mut r| r["body"].take()).collect()
+}
+
+/// The parts of the last message of the last turn.
+pub(crate) fn last_parts(api: &StandIn) -> Vec<Value> {
+    let body = turns(api).pop().expect("a turn");
+    let last = body["contents"].as_array().and_then(|c| c.last()).cloned();
+    let last = last.expect("a message");
+    assert_eq!(last["role"], "user", "{last}");
+    last["parts"].as_array().expect("parts").clone()
+}
+
+/// `output` or `error` of the response with this id in the last message.
+pub(crate) fn response(api: &StandIn, id: &str) -> Value {
+    let parts = last_parts(api);
+    let found = parts.iter().find(|p| p["functionResponse"]["id"] == id);
+    found.unwrap_or_else(|| panic!("no {id}: {parts:?}"))["functionResponse"]["response"].clone()
+}
+
+fn call(id: &str, tool: &str, args: Value) -> Value {
+    json!({"id": id, "tool": tool, "args": args})
+}
+
+#[test]
+fn a_text_is_printed_and_the_request_has_all_that_the_model_needs() {
+    let Some(api) = StandIn::playing(&json!({"closing": "Hello."})) else {
+        return;
+    };
+    let ws = Workspace::new()
+        .file("GEMINI.md", "Say it in French.\n")
+        .file("src/a.rs", "")
+        .home(".gemini/GEMINI.md", "Be short.\n");
+    let answer = agent(&ws, &api, &["Say hello"]).run();
+    assert_eq!(said(&answer), "Hello.\n");
+    assert!(answer.stderr.is_empty(), "{}", answer.shown());
+    let body = &turns(&api)[0];
+    let contents = body["contents"].as_array().expect("messages");
+    let text = |i: usize| contents[i]["parts"][0]["text"].as_str().expect("text");
+    assert!(text(0).contains("src/"), "{}", text(0));
+    assert_eq!(text(1), "Got it. Thanks for the context!");
+    assert_eq!(text(2), "Say hello");
+    assert_eq!(contents.len(), 3);
+    let system = body["systemInstruction"]["parts"][0]["text"]
+        .as_str()
+        .expect("text");
+    for piece in ["Say it in French.", "Be short."] {
+        assert!(system.contains(piece), "{piece}: {system}");
+    }
+    assert_eq!(
+        body["generationConfig"],
+        json!({
+            "temperature": 0.0, "topP": 1.0,
+            "thinkingConfig": {"includeThoughts": true, "thinkingBudget": -1},
+        })
+    );
+    let tools = body["tools"].as_array().expect("tools");
+    assert_eq!(tools.len(), 1);
+    let declared = tools[0]["functionDeclarations"].as_array().expect("tools");
+    assert!(declared.len() >= 12);
+    for tool in declared {
+        let keys: Vec<_> = tool.as_object().expect("a tool").keys().collect();
+        assert_eq!(keys, ["description", "name", "parametersJsonSchema"]);
+    }
+}
+
+#[test]
+fn standard_input_and_arguments_are_one_prompt() {
+    let Some(api) = StandIn::playing(&json!({"closing": "Yes."})) else {
+        return;
+    };
+    let ws = Workspace::new();
+    for (args, input, prompt) in [
+        (&["-p", "one"][..], "", "one"),
+        (&["one", "two"], "", "one two"),
+        (&[], "piped\n", "piped"),
+        (&["-p", "one"], "piped\n", "piped\n\none"),
+    ] {
+        api.play(&json!({"closing": "Yes."}));
+        said(&agent(&ws, &api, args).input(input).run());
+        assert_eq!(last_parts(&api), [json!({"text": prompt})]);
+    }
+    api.play(&json!({"closing": "Yes."}));
+    ended(&agent(&ws, &api, &[]).run(), 42, &["no prompt"]);
+    assert!(api.requests().is_empty());
+}
+
+#[test]
+fn what_the_prompt_names_by_an_at_is_in_it() {
+    let Some(api) = StandIn::playing(&json!({"closing": "Yes."})) else {
+        return;
+    };
+    let ws = Workspace::new().file("a b.txt", "the heron\n");
+    let answer = agent(
+        &ws,
+        &api,
+        &["Read @a\\ b.txt, and mail me@example.org or @nobody."],
+    )
+    .run();
+    said(&answer);
+    let parts = last_parts(&api);
+    let all = Value::from(parts.clone()).to_string();
+    assert!(all.contains("the heron") && parts.len() > 1, "{all}");
+    assert!(
+        parts[0]["text"]
+            .as_str()
+            .is_some_and(|t| t.starts_with("Read @")),
+        "{all}"
+    );
+}
+
+#[test]
+fn calls_of_a_turn_are_answered_by_one_message_in_their_order() {
+    let script = json!({"turns": [[
+        call("r1", "read_file", json!({"absolute_path": "a.txt"})),
+        call("w1", "write_file", json!({"file_path": "a.txt", "content": "new\n"})),
+        call("r2", "read_file", json!({"absolute_path": "a.txt"})),
+        call("w2", "replace", json!({"file_path": "a.txt", "old_string": "new", "new_string": "newer"})),
+        call("r3", "read_file", json!({"absolute_path": "a.txt"})),
+        call("u", "no_such_tool", json!({})),
+        call("b", "read_file", json!({"limit": 3})),
+        call("f", "read_file", json!({"absolute_path": "missing.txt"})),
+    ]], "closing": "Done."});
+    let Some(api) = StandIn::playing(&script) else {
+        return;
+    };
+    let ws = Workspace::new().file("a.txt", "old\n");
+    said(&agent(&ws, &api, &["Play", "--approval-mode", "auto_edit"]).run());
+    let ids: Vec<_> = last_parts(&api)
+        .iter()
+        .map(|p| p["functionResponse"]["id"].clone())
+        .collect();
+    assert_eq!(ids, ["r1", "w1", "r2", "w2", "r3", "u", "b", "f"]);
+    for (id, output) in [("r1", "old\n"), ("r2", "new\n"), ("r3", "newer\n")] {
+        assert_eq!(response(&api, id), json!({"output": output}), "{id}");
+    }
+    for (id, piece) in [
+        ("u", "no_such_tool"),
+        ("b", "absolute_path"),
+        ("f", "missing.txt"),
+    ] {
+        let error = response(&api, id)["error"].to_string();
+        assert!(error.contains(piece), "{id}: {error}");
+    }
+    assert_eq!(fs::read(ws.path("a.txt")).expect("a file"), b"newer\n");
+}
+
+#[test]
+fn media_stand_beside_the_response() {
+    let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89";
+    let script = json!({"turns": [[
+        call("i", "read_file", json!({"absolute_path": "a.png"})),
+        call("t", "read_file", json!({"absolute_path": "a.txt"})),
+    ]], "closing": "Done."});
+    let Some(api) = StandIn::playing(&script) else {
+        return;
+    };
+    let ws = Workspace::new().file("a.png", png).file("a.txt", "x\n");
+    said(&agent(&ws, &api, &["Play"]).run());
+    let parts = last_parts(&api);
+    let kinds: Vec<_> = parts
+        .iter()
+        .map(|p| p.as_object().expect("a part").keys().next().cloned())
+        .map(|key| key.expect("a key"))
+        .collect();
+    assert_eq!(
+        kinds,
+        ["functionResponse", "inlineData", "functionResponse"]
+    );
+    let output = "Binary content of type image/png was processed.";
+    assert_eq!(response(&api, "i"), json!({ "output": output }));
+    assert_eq!(parts[1]["inlineData"]["mimeType"], "image/png");
+}
+
+#[test]
+fn signatures_are_kept_and_thoughts_are_not() {
+    let script = json!({"answers": [{"parts": [
+        {"text": "I should look.", "thought": true},
+        {"text": "Let me "}, {"text": "look."},
+        {"functionCall": {"name": "glob", "args": {"pattern": "*"}}, "thoughtSignature": "c2ln"},
+    ]}], "closing": "Done."});
+    let Some(api) = StandIn::playing(&script) else {
+        return;
+    };
+    let answer = agent(&Workspace::new(), &api, &["Play"]).run();
+    assert_eq!(said(&answer), "Let me look.Done.\n");
+    let body = turns(&api).pop().expect("a turn");
+    let contents = body["contents"].as_array().expect("messages");
+    assert_eq!(
+        contents[3]["parts"],
+        json!([
+            {"text": "Let me look."},
+            {"functionCall": {"name": "glob", "args": {"pattern": "*"}}, "thoughtSignature": "c2ln"},
+        ])
+    );
+    // The call had no id, so that one was made for its answer.
+    let id = &contents[4]["parts"][0]["functionResponse"]["id"];
+    assert!(
+        id.as_str().is_some_and(|id| id.starts_with("glob-")),
+        "{id}"
+    );
+}
+
+#[test]
+fn a_turn_that_says_nothing_is_asked_for_again() {
+    let Some(api) = StandIn::playing(&json!({})) else {
+        return;
+    };
+    let ws = Workspace::new();
+    for fault in [
+        json!({"fault": "MALFORMED_FUNCTION_CALL"}),
+        json!({"fault": "empty", "what": "parts"}),
+        json!({"fault": "empty", "what": "text"}),
+        json!({"fault": "429", "retryDelay": "0.1s"}),
+        json!({"fault": "cut", "afterChunks": 0}),
+    ] {
+        api.play(&json!({"faults": [fault], "closing": "At last."}));
+        let answer = agent(&ws, &api, &["Play"]).run();
+        assert!(said(&answer).ends_with("At last.\n"), "{fault}");
+        let bodies = turns(&api);
+        assert_eq!(bodies.len(), 2, "{fault}");
+        assert_eq!(bodies[0], bodies[1], "the same question: {fault}");
+    }
+    api.play(&json!({"faults": [{"fault": "MALFORMED_FUNCTION_CALL", "times": "always"}]}));
+    ended(
+        &agent(&ws, &api, &["Play"]).run(),
+        1,
+        &["MALFORMED_FUNCTION_CALL"],
+    );
+    assert_eq!(turns(&api).len(), 3);
+}
+
+#[test]
+fn an_answer_that_is_held_back_or_cut_is_told() {
+    let Some(api) = StandIn::playing(&json!({"faults": [{"fault": "SAFETY"}]})) else {
+        return;
+    };
+    let ws = Workspace::new();
+    ended(&agent(&ws, &api, &["Play"]).run(), 1, &["SAFETY"]);
+    api.play(&json!({"faults": [{"fault": "blocked"}]}));
+    ended(&agent(&ws, &api, &["Play"]).run(), 1, &["blocked"]);
+    api.play(&json!({"faults": [{"fault": "MAX_TOKENS"}]}));
+    ended(&agent(&ws, &api, &["Play"]).run(), 0, &["limit of tokens"]);
+    api.play(&json!({"faults": [{"fault": "500", "times": "always"}]}));
+    ended(&agent(&ws, &api, &["Play"]).run(), 1, &["500"]);
+}
+
+#[test]
+fn a_session_that_goes_in_circles_or_on_for_too_long_is_ended() {
+    let again = json!({"answers": [{
+        "calls": [call("a", "glob", json!({"pattern": "*"}))], "times": "always",
+    }]});
+    let Some(api) = StandIn::playing(&again) else {
+        return;
+    };
+    let ws = Workspace::new();
+    ended(&agent(&ws, &api, &["Play"]).run(), 1, &["again and again"]);
+    assert_eq!(turns(&api).len(), 5);
+    api.play(&again);
+    let answer = agent(&ws, &api, &["Play", "--max-turns", "2"]).run();
+    ended(&answer, 53, &["2 turns"]);
+    assert_eq!(turns(&api).len(), 2);
+    api.play(&json!({"answers": [{"text": "I will look into the file again. ".repeat(100)}]}));
+    ended(&agent(&ws, &api, &["Play"]).run(), 1, &["again and again"]);
+}
+
+#[test]
+fn without_agreement_nothing_is_changed_and_the_model_is_told() {
+    let script = json!({"turns": [[
+        call("w", "write_file", json!({"file_path": "a.txt", "content": "x"})),
+        call("s", "run_shell_command", json!({"command": "touch b.txt"})),
+        call("r", "list_directory", json!({"path": "."})),
+    ]], "closing": "Done."});
+    let Some(api) = StandIn::playing(&script) else {
+        return;
+    };
+    let ws = Workspace::new();
+    said(&agent(&ws, &api, &["Play"]).run());
+    for id in ["w", "s"] {
+        let error = response(&api, id)["error"].to_string();
+        assert!(error.contains("agreement"), "{error}");
+    }
+    assert!(!response(&api, "r")["output"].to_string().contains(".txt"));
+    for (args, written, touched) in [
+        (&["--approval-mode", "auto_edit"][..], true, false),
+        (
+            &["--allowed-tools", "run_shell_command(touch)"],
+            false,
+            true,
+        ),
+        (
+            &["--allowed-tools", "run_shell_command(make)"],
+            false,
+            false,
+        ),
+        (
+            &["--allowed-tools", "write_file,run_shell_command"],
+            true,
+            true,
+        ),
+        (&["--yolo"], true, true),
+        (&["--yolo", "--approval-mode", "plan"], true, true),
+        (&["--approval-mode", "plan"], false, false),
+    ] {
+        api.play(&script);
+        let ws = Workspace::new();
+        said(&agent(&ws, &api, &["Play"]).flags(args).run());
+        let is_there = |name: &str| fs::exists(ws.path(name)).expect("a name");
+        assert_eq!(
+            (is_there("a.txt"), is_there("b.txt")),
+            (written, touched),
+            "{args:?}"
+        );
+    }
+    // A plan is made with tools that read only.
+    let declared = turns(&api)[0]["tools"][0]["functionDeclarations"].to_string();
+    assert!(declared.contains("read_file") && !declared.contains("write_file"));
+}
+
+#[test]
+fn the_users_settings_allow_and_a_projects_do_only_where_it_is_trusted() {
+    let script = json!({"turns": [[
+        call("w", "write_file", json!({"file_path": "a.txt", "content": "x"})),
+    ]], "closing": "Done."});
+    let Some(api) = StandIn::playing(&script) else {
+        return;
+    };
+    let settings = r#"{"tools": {"allowed": ["write_file"]}}"#;
+    for (ws, args, is_written) in [
+        (
+            Workspace::new().home(".gemini/settings.json", settings),
+            &[][..],
+            true,
+        ),
+        (
+            Workspace::new().file(".gemini/settings.json", settings),
+            &[],
+            false,
+        ),
+        (
+            Workspace::new().file(".gemini/settings.json", settings),
+            &["--trust"],
+            true,
+        ),
+        (
+            Workspace::new()
+                .home(".gemini/settings.json", settings)
+                .file(
+                    ".gemini/settings.json",
+                    r#"{"tools": {"exclude": ["write_file"]}}"#,
+                ),
+            &[],
+            false,
+        ),
+    ] {
+        api.play(&script);
+        said(&agent(&ws, &api, &["Play"]).flags(args).run());
+        assert_eq!(fs::exists(ws.path("a.txt")).expect("a name"), is_written);
+    }
+}
+
+#[test]
+fn commands_run_in_a_sandbox_unless_the_user_says_otherwise() {
+    let ws = Workspace::new();
+    let outside = ws.outside_path("escaped");
+    let script = json!({"turns": [[
+        call("s", "run_shell_command", json!({"command": format!("echo x > '{outside}'; echo y > inside")})),
+    ]], "closing": "Done."});
+    let Some(api) = StandIn::playing(&script) else {
+        return;
+    };
+    // What lies in the temporary directory may be written to.
+    let call = agent(&ws, &api, &["Play", "-y"]).env("TMPDIR", &ws.path(""));
+    said(&call.run());
+    assert!(!fs::exists(&outside).expect("a name"));
+    assert!(fs::exists(ws.path("inside")).expect("a name"));
+    api.play(&script);
+    said(&agent(&ws, &api, &["Play", "-y", "--sandbox", "off"]).run());
+    assert!(fs::exists(&outside).expect("a name"));
+}
+
+#[test]
+fn a_signal_ends_the_session_with_all_that_its_calls_have_started() {
+    let script = json!({"turns": [[
+        call("s", "run_shell_command", json!({"command": "sleep 300 & touch started; sleep 300"})),
+    ]], "closing": "Never."});
+    let Some(api) = StandIn::playing(&script) else {
+        return;
+    };
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        api.play(&script);
+        let ws = Workspace::new();
+        let mark = ws.path("");
+        let running = agent(&ws, &api, &["Play", "-y"]).env("MARK", &mark).start();
+        while !fs::exists(ws.path("started")).expect("a name") {
+            thread::sleep(Duration::from_millis(10));
+        }
+        let id = Pid::from_raw(running.id() as i32).expect("a process");
+        kill_process(id, signal).expect("a child of ours");
+        let answer = running.finish();
+        assert_eq!(answer.status(), code, "{}", answer.shown());
+        assert_eq!(marked_processes("MARK", &mark), []);
+    }
+}
+
+#[test]
+fn the_time_limit_ends_the_session() {
+    let script = json!({"turns": [[
+        call("s", "run_shell_command", json!({"command": "sleep 300"})),
+    ]], "closing": "Never."});
+    let Some(api) = StandIn::playing(&script) else {
+        return;
+    };
+    let ws = Workspace::new();
+    let answer = agent(&ws, &api, &["Play", "-y", "--time-limit", "1"]).run();
+    ended(&answer, 124, &["--time-limit"]);
+    api.play(&json!({"faults": [{"fault": "silence", "times": "always"}]}));
+    let answer = agent(&ws, &api, &["Play", "--time-limit", "1"]).run();
+    ended(&answer, 124, &["--time-limit"]);
+}
+
+#[test]
+fn without_a_credential_it_says_which_variable_to_set() {
+    let ws = Workspace::new();
+    let answer = ws.program(&executable("run_agent"), &["Play"]).run();
+    ended(&answer, 1, &["GEMINI_API_KEY"]);
+}
+
+#[test]
+fn an_option_that_is_none_is_refused_by_its_own_status() {
+    let ws = Workspace::new();
+    for args in [
+        &["--no-such-option"][..],
+        &["--max-turns", "0", "x"],
+        &["--time-limit", "never", "x"],
+        &["--approval-mode", "sometimes", "x"],
+        &["--discovery-command", "x", "x"],
+    ] {
+        let answer = ws.program(&executable("run_agent"), args).unwatched().run();
+        assert_eq!(answer.status(), 42, "{args:?}: {}", answer.shown());
+    }
+    let answer = ws.program(&executable("run_agent"), &["--help"]).run();
+    assert!(said(&answer).contains("Exit status"));
+}
+
+#[test]
+fn a_long_history_is_shortened_to_a_summary() {
+    let big = "A heron stands in the water. ".repeat(400);
+    let usage = json!({"promptTokenCount": 900_000, "totalTokenCount": 900_010});
+    let script = json!({
+        "answers": [
+            {"calls": [call("a", "read_file", json!({"absolute_path": "0.txt"}))]},
+            {"calls": [call("b", "read_file", json!({"absolute_path": "1.txt"}))], "usageMetadata": usage},
+            {"text": "The summary: herons.", "match": {"kind": "side"}},
+            {"body": {"totalTokens": 700}, "match": {"method": "countTokens"}},
+        ],
+        "closing": "Done.",
+    });
+    let Some(api) = StandIn::playing(&script) else {
+        return;
+    };
+    let ws = Workspace::new()
+        .file("0.txt", &big)
+        .file("1.txt", "short\n");
+    said(&agent(&ws, &api, &["Look at the herons"]).run());
+    let body = turns(&api).pop().expect("a turn");
+    let contents = body["contents"].to_string();
+    assert!(contents.contains("The summary: herons."), "{contents}");
+    assert!(!contents.contains("A heron stands"), "{}", contents.len());
+    assert_eq!(api.count("side"), 1);
+}

@@ -1,0 +1,230 @@
+//! `run_agent` with commands that are not ours: what they get, and how they are judged.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::harness::stand_in::StandIn;
+use crate::harness::{Workspace, executable};
+use crate::run_agent::{agent, ended, last_parts, response, said, turns};
+
+/// A discovery command as the documentation of Gemini CLI has it, with both wrappers.
+const DISCOVERY: &str = r#"#!/usr/bin/env python3
+import json, sys
+def declared(name, **properties):
+    return {"name": name, "description": "The tool %s." % name, "parametersJsonSchema": {
+        "type": "object", "properties": {k: {"type": v} for k, v in properties.items()}, "required": list(properties)}}
+print(json.dumps([
+    {"function_declarations": [declared("greet", name="string"), declared("noisy"), declared("fails")]},
+    {"functionDeclarations": [declared("picture"), declared("object"), declared("signal")]},
+    {"name": "old", "description": "Parameters under the old key.", "parameters": {
+        "type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}},
+    {"name": "untyped", "description": "d", "parametersJsonSchema": {"type": "object", "properties": {"x": {}}}},
+]))
+"#;
+
+const CALL: &str = r#"#!/usr/bin/env python3
+import json, os, signal, sys
+name, args = sys.argv[1], json.load(sys.stdin)
+with open("calls.log", "a") as log:
+    log.write(json.dumps([sys.argv[1:], args, os.getcwd()]) + "\n")
+if name == "greet":
+    print("Hello, %s!" % args["name"])
+elif name == "noisy":
+    print("done")
+    print("a warning", file=sys.stderr)
+elif name == "fails":
+    print("half")
+    sys.exit(3)
+elif name == "picture":
+    print(json.dumps({"functionResponse": {"name": name, "response": {"output": "seen"},
+        "parts": [{"inlineData": {"mimeType": "image/png", "data": "AAAA"}}]}}))
+elif name == "object":
+    print(json.dumps({"some": "object"}))
+elif name == "signal":
+    os.kill(os.getpid(), signal.SIGKILL)
+elif name == "old":
+    print(args["x"] + 1)
+"#;
+
+fn foreign() -> Workspace {
+    let settings = json!({"tools": {"discoveryCommand": "./disco'very'.py now", "callCommand": "./call it.py"}});
+    Workspace::new()
+        .file("discovery.py", DISCOVERY)
+        .mode("discovery.py", 0o755)
+        .file("call it.py", CALL)
+        .mode("call it.py", 0o755)
+        .file(".gemini/settings.json", settings.to_string())
+}
+
+fn turn(calls: &[(&str, Value)]) -> Value {
+    let calls: Vec<Value> = calls
+        .iter()
+        .map(|(tool, args)| json!({"id": tool, "tool": tool, "args": args}))
+        .collect();
+    json!({"turns": [calls], "closing": "Done."})
+}
+
+#[test]
+fn their_answers_are_unwrapped_or_taken_as_they_are_and_judged_by_the_hosts_rules() {
+    let script = turn(&[
+        ("greet", json!({"name": "Ada"})),
+        ("noisy", json!({})),
+        ("fails", json!({})),
+        ("picture", json!({})),
+        ("object", json!({})),
+        ("signal", json!({})),
+        ("old", json!({"x": 41})),
+    ]);
+    let Some(api) = StandIn::playing(&script) else {
+        return;
+    };
+    let ws = foreign();
+    let answer = agent(&ws, &api, &["Play", "-y", "--trust"]).run();
+    said(&answer);
+    for (id, expected) in [
+        ("greet", json!({"output": "Hello, Ada!\n"})),
+        (
+            "noisy",
+            json!({"error": "Stdout: done\n\nStderr: a warning\n\nError: (none)\nExit Code: 0\nSignal: (none)"}),
+        ),
+        (
+            "fails",
+            json!({"error": "Stdout: half\n\nStderr: (empty)\nError: (none)\nExit Code: 3\nSignal: (none)"}),
+        ),
+        ("picture", json!({"output": "seen"})),
+        ("object", json!({"output": "{\"some\": \"object\"}\n"})),
+        (
+            "signal",
+            json!({"error": "Stdout: (empty)\nStderr: (empty)\nError: (none)\nExit Code: (none)\nSignal: SIGKILL"}),
+        ),
+        ("old", json!({"output": "42\n"})),
+    ] {
+        assert_eq!(response(&api, id), expected, "{id}");
+    }
+    let beside: Vec<_> = last_parts(&api)
+        .into_iter()
+        .filter(|p| p.get("functionResponse").is_none())
+        .collect();
+    assert_eq!(
+        beside,
+        [json!({"inlineData": {"mimeType": "image/png", "data": "AAAA"}})]
+    );
+    // What the model is shown: no tool that the API would refuse, and parameters from where they stood.
+    let declared = &turns(&api)[0]["tools"][0]["functionDeclarations"];
+    let names: Vec<_> = declared
+        .as_array()
+        .expect("tools")
+        .iter()
+        .map(|t| &t["name"])
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "greet", "noisy", "fails", "picture", "object", "signal", "old"
+        ]
+    );
+    assert_eq!(
+        declared[6]["parametersJsonSchema"]["required"],
+        json!(["x"])
+    );
+    let stderr = String::from_utf8_lossy(&answer.stderr);
+    for piece in ["untyped", "parametersJsonSchema"] {
+        assert!(stderr.contains(piece), "{piece}: {stderr}");
+    }
+    // What they got: the bare name, the arguments, the project's root.
+    let log = fs::read_to_string(ws.path("calls.log")).expect("a log");
+    let first: Value = serde_json::from_str(log.lines().next().expect("a line")).expect("JSON");
+    assert_eq!(first[0], json!(["greet"]));
+    assert_eq!(first[1], json!({"name": "Ada"}));
+    assert_eq!(log.lines().count(), 7);
+}
+
+#[test]
+fn a_projects_commands_run_only_where_it_is_trusted() {
+    let Some(api) = StandIn::playing(&turn(&[("greet", json!({"name": "Ada"}))])) else {
+        return;
+    };
+    let ws = foreign();
+    ended(&agent(&ws, &api, &["Play", "-y"]).run(), 42, &["--trust"]);
+    assert!(api.requests().is_empty());
+    let call = agent(&ws, &api, &["Play", "-y"]).env("GEMINI_CLI_TRUST_WORKSPACE", "true");
+    said(&call.run());
+    // Without agreement they don't run: nobody knows what they do.
+    api.play(&turn(&[("greet", json!({"name": "Ada"}))]));
+    said(&agent(&ws, &api, &["Play", "--trust"]).run());
+    assert!(
+        response(&api, "greet")["error"]
+            .to_string()
+            .contains("agreement")
+    );
+    api.play(&turn(&[("greet", json!({"name": "Ada"}))]));
+    said(&agent(&ws, &api, &["Play", "--trust", "--allowed-tools", "greet"]).run());
+    assert_eq!(response(&api, "greet")["output"], "Hello, Ada!\n");
+}
+
+#[test]
+fn arguments_that_are_not_what_the_schema_says_never_reach_a_command() {
+    let script = turn(&[("greet", json!({"name": 7})), ("nothing", json!({}))]);
+    let Some(api) = StandIn::playing(&script) else {
+        return;
+    };
+    let ws = foreign();
+    let args = [
+        "--discovery-command",
+        "./discovery.py",
+        "--call-command",
+        "./call it.py",
+    ];
+    said(&agent(&ws, &api, &["Play", "-y"]).flags(&args).run());
+    let error = response(&api, "greet")["error"].to_string();
+    assert!(error.contains("name"), "{error}");
+    assert!(!fs::exists(ws.path("calls.log")).expect("a name"));
+}
+
+#[test]
+fn a_discovery_command_that_fails_ends_the_session_before_it_begins() {
+    let Some(api) = StandIn::playing(&json!({"closing": "Never."})) else {
+        return;
+    };
+    let ws = Workspace::new();
+    for (line, piece) in [
+        ("sh -c 'echo broken >&2; exit 7'", "broken"),
+        ("echo '{}'", "no array"),
+        ("echo nothing", "no JSON"),
+        ("./missing", "can't be started"),
+        ("'unfinished", "quote"),
+        ("sh -c 'yes \"[\" | head -c 11000000'", "bytes"),
+    ] {
+        let args = [
+            "Play",
+            "--discovery-command",
+            line,
+            "--call-command",
+            "true",
+        ];
+        ended(&agent(&ws, &api, &args).run(), 1, &[piece]);
+    }
+    assert!(api.requests().is_empty());
+}
+
+#[test]
+fn our_own_pair_can_be_called_as_a_foreign_one() {
+    let script = turn(&[
+        ("read_file", json!({"absolute_path": "a.txt"})),
+        ("glob", json!({"pattern": "*", "path": "missing"})),
+    ]);
+    let Some(api) = StandIn::playing(&script) else {
+        return;
+    };
+    let ws = Workspace::new().file("a.txt", "x\n");
+    let (discovery, call) = (executable("get_tools"), executable("call_tool"));
+    let discovery = format!("'{}'", discovery.display());
+    let call = call.display().to_string();
+    let args = ["--discovery-command", &discovery, "--call-command", &call];
+    said(&agent(&ws, &api, &["Play", "-y"]).flags(&args).run());
+    assert_eq!(response(&api, "read_file"), json!({"output": "x\n"}));
+    let error = response(&api, "glob");
+    assert!(error["error"].to_string().contains("missing"), "{error}");
+    assert_eq!(error.as_object().map(serde_json::Map::len), Some(1));
+}
