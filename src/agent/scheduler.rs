@@ -345,3 +345,33 @@ impl Running<'_> {
         notify(event);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::proposed;
+    use crate::agent::pair::Explanation;
+    use crate::tool::{ConfirmationDetails, DiffStat};
+
+    #[test]
+    fn the_share_of_a_model_is_its_own_diff() {
+        let confirmation = ConfirmationDetails::Edit {
+            title: String::new(),
+            file_name: "a".to_owned(),
+            file_path: "/a".to_owned(),
+            file_diff: "--- a\n+++ a\n@@ -1,2 +1,3 @@\n-- x\n+y\n+++ z\n same\n".to_owned(),
+            original_content: None,
+            new_content: String::new(),
+        };
+        let want = DiffStat {
+            ai_added_lines: 2,
+            ai_removed_lines: 1,
+            ..DiffStat::default()
+        };
+        let explanation = Explanation {
+            confirmation: Some(confirmation),
+            ..Explanation::default()
+        };
+        assert_eq!(proposed(&explanation), want);
+        assert_eq!(proposed(&Explanation::default()), DiffStat::default());
+    }
+}

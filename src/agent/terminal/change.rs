@@ -44,9 +44,8 @@ pub(super) enum Edited {
 
 /// How many lines a person has added and removed.
 pub fn changed_lines(proposed: &str, edited: &str) -> (u64, u64) {
-    let lines =
-        |text: &str| -> Vec<String> { text.split_inclusive('\n').map(str::to_owned).collect() };
-    let (old, new) = (lines(proposed), lines(edited));
+    let old: Vec<&str> = proposed.split_inclusive('\n').collect();
+    let new: Vec<&str> = edited.split_inclusive('\n').collect();
     let diff = TextDiff::configure()
         .deadline(Instant::now() + DIFF_TIME)
         .diff_slices(&old, &new);
