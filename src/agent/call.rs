@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn a_call_moves_only_where_it_may() {
         let legal = [
-            "0111011", // validating
+            "0110011", // validating
             "1010011", // awaiting approval
             "0001001", // scheduled
             "0000111", // executing
