@@ -17,10 +17,12 @@ use crate::tool::{Cancellation, ConfirmationDetails};
 use change::Edited;
 pub use change::changed_lines;
 use editor::Draft;
+use rustix::process::Signal;
 use show::harmless;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::sync::atomic::Ordering;
 use tty::Pressed;
 
 /// A terminal on which a person is asked.
@@ -134,6 +136,15 @@ impl Terminal {
         }
     }
 
+    /// Ctrl-C in the editor is the editor's: vi leaves a mode by it. The system sends the signal
+    /// to all who share the terminal.
+    fn forget_interrupt(&self) {
+        let interrupted = Signal::INT.as_raw() as usize + 1;
+        let cell = self.cancel.signal_cell();
+        // Any other signal, and an earlier one, stays.
+        let _ = cell.compare_exchange(interrupted, 0, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
     /// Has the call changed; `None` where it stays as it is.
     fn edit(&self, call: &ToolCall, explanation: &Explanation) -> io::Result<Option<Reply>> {
         let proposal = change::proposal(call, explanation);
@@ -146,7 +157,9 @@ impl Terminal {
         };
         loop {
             let editor = self.editor.to_string_lossy();
-            match draft.edit(&self.editor, &self.tty) {
+            let ended = draft.edit(&self.editor, &self.tty);
+            self.forget_interrupt();
+            match ended {
                 Ok(status) if status.success() => {}
                 Ok(status) => {
                     self.say(&format!(
