@@ -341,7 +341,8 @@ mod tests {
 
     #[test]
     fn what_is_long_is_cut_until_all_of_it_is_wanted() {
-        let diff: String = (0..200).map(|i| format!("+line {i}\n")).collect();
+        let diff: Vec<String> = (0..200).map(|i| format!("+line {i}\n")).collect();
+        let diff = diff.concat();
         let explanation = explained(Some(edit("a", None, "", &diff)));
         let call = call("write_file", json!({}));
         let short = page(&call, &explanation, false, false);
