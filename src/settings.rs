@@ -49,8 +49,36 @@ pub struct Settings {
     pub fetch_hosts: Vec<String>,
     /// `tools.disableLLMCorrection`, where either file switches corrections by a model off.
     pub disable_llm_correction: bool,
+    /// `tools.discoveryCommand` and `tools.callCommand` (before 0.3 `toolDiscoveryCommand` and
+    /// `toolCallCommand`).
+    pub commands: PerFile<Option<(String, Option<String>)>>,
+    /// `tools.allowed` (`allowedTools`): calls that need no agreement.
+    pub allowed: PerFile<Vec<String>>,
+    /// `model.name`, before 0.3 `model`; the project's takes the place of the user's.
+    pub model: Option<String>,
+    /// `model.maxSessionTurns` (`maxSessionTurns`), where it is a limit.
+    pub max_turns: Option<u32>,
     /// Files that could not be understood, with the reason.
     pub problems: Vec<String>,
+}
+
+/// What each file says, where a project's word must not count unasked.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PerFile<T> {
+    /// The user's.
+    pub users: T,
+    /// The project's.
+    pub projects: T,
+}
+
+impl<T> PerFile<T> {
+    fn of(&mut self, is_users: bool) -> &mut T {
+        if is_users {
+            &mut self.users
+        } else {
+            &mut self.projects
+        }
+    }
 }
 
 impl Settings {
@@ -103,6 +131,23 @@ impl Settings {
             .and_then(Value::as_i64)
         {
             self.truncate_threshold = Some(n);
+        }
+        let command = |new: &str, old: &str| tool(new, old).and_then(Value::as_str);
+        if let Some(discovery) = command("discoveryCommand", "toolDiscoveryCommand") {
+            let call = command("callCommand", "toolCallCommand").map(str::to_owned);
+            *self.commands.of(is_users) = Some((discovery.to_owned(), call));
+        }
+        if let Some(allowed) = strings(tool("allowed", "allowedTools")) {
+            *self.allowed.of(is_users) = allowed;
+        }
+        let model = value.get("model");
+        let name = model.and_then(|m| m.get("name")).or(model);
+        if let Some(name) = name.and_then(Value::as_str) {
+            self.model = Some(name.to_owned());
+        }
+        let turns = model.and_then(|m| m.get("maxSessionTurns"));
+        if let Some(turns) = turns.or_else(|| value.get("maxSessionTurns")) {
+            self.max_turns = turns.as_u64().and_then(|n| u32::try_from(n).ok());
         }
         let shell = tools.and_then(|t| t.get("shell"));
         if let Some(secs) = shell
@@ -198,6 +243,25 @@ pub struct SandboxSettings {
 }
 
 impl SandboxSettings {
+    /// The mode that an agent sets which `otherwise` would take another than the files' own:
+    /// `None` where the user's file has one, or, with `trusts_project`, the project's. Else a
+    /// project's can only make it stricter.
+    pub fn default_for_agents(&self, otherwise: &str, trusts_project: bool) -> Option<String> {
+        if self.users.is_some() || trusts_project && self.projects.is_some() {
+            return None;
+        }
+        let projects = self
+            .projects
+            .as_ref()
+            .and_then(|value| mode_of(value, false).ok());
+        let own = Mode::from_name(otherwise);
+        match projects {
+            // The files are left to say it.
+            Some(mode) if Some(mode) > own => None,
+            _ => Some(otherwise.to_owned()),
+        }
+    }
+
     /// The mode that counts. `chosen` is the value of `GEMINI_TOOLS_SANDBOX`, by which a
     /// caller overrides the files; `is_contained` is whether Gemini CLI already runs in a
     /// container of its own (it sets `SANDBOX` there).

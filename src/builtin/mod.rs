@@ -27,6 +27,8 @@ mod stop_background_process;
 mod web_fetch;
 mod write_file;
 
+pub(crate) use list_directory::push_collation_key;
+
 use crate::registry::ToolRegistry;
 use crate::settings::Settings;
 use crate::tool::{Args, Context, Kind, Schema, Tool, ToolError, ToolInvocation};

@@ -3,7 +3,7 @@
 //! Only as much of markdown is known here as that needs. Where in doubt, in a list for example,
 //! text is no indented code.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// The parts of a text that are code, in order.
@@ -80,38 +80,36 @@ impl Scan {
         let Some(start) = self.paragraph.take() else {
             return;
         };
-        let bytes = &text.as_bytes()[..end];
-        // Lengths of runs that no other run of the paragraph closes.
-        let mut unclosed = HashSet::new();
-        let mut at = start;
-        while let Some(run) = next_run(bytes, at) {
-            at = run.end;
-            if is_escaped(bytes, run.start) || unclosed.contains(&run.len()) {
-                continue;
-            }
-            let mut from = run.end;
-            let closing = loop {
-                match next_run(bytes, from) {
-                    Some(next) if next.len() == run.len() => break Some(next),
-                    Some(next) => from = next.end,
-                    None => break None,
+        let runs = runs(&text.as_bytes()[..end], start);
+        // For each run the next one that is as long.
+        let mut closing = vec![None; runs.len()];
+        let mut last = HashMap::new();
+        for (i, run) in runs.iter().enumerate().rev() {
+            closing[i] = last.insert(run.len(), i);
+        }
+        let mut i = 0;
+        while let Some(run) = runs.get(i) {
+            match closing[i] {
+                Some(end) if !is_escaped(text.as_bytes(), run.start) => {
+                    self.regions.push(run.start..runs[end].end);
+                    i = end + 1;
                 }
-            };
-            if let Some(closing) = closing {
-                self.regions.push(run.start..closing.end);
-                at = closing.end;
-            } else {
-                unclosed.insert(run.len());
+                _ => i += 1,
             }
         }
     }
 }
 
-/// The next run of backticks.
-fn next_run(bytes: &[u8], from: usize) -> Option<Range<usize>> {
-    let start = from + memchr::memchr(b'`', &bytes[from..])?;
-    let length = bytes[start..].iter().take_while(|b| **b == b'`').count();
-    Some(start..start + length)
+/// The runs of backticks.
+fn runs(bytes: &[u8], mut from: usize) -> Vec<Range<usize>> {
+    let mut runs = Vec::new();
+    while let Some(next) = memchr::memchr(b'`', &bytes[from..]) {
+        let start = from + next;
+        let length = bytes[start..].iter().take_while(|b| **b == b'`').count();
+        from = start + length;
+        runs.push(start..from);
+    }
+    runs
 }
 
 fn is_escaped(bytes: &[u8], at: usize) -> bool {

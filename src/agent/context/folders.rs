@@ -1,9 +1,11 @@
 //! The tree of directories that the model is shown, drawn as Gemini CLI draws it.
 
 use super::{one_line, shown_line};
+use crate::builtin::push_collation_key;
 use crate::workspace::ignore::Ignored;
 use crate::workspace::walk::Listed;
 use crate::workspace::{Place, Respect, Workspace, show_name};
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -21,8 +23,8 @@ const MORE: &str = "...";
 /// The directories of a workspace, one tree for each root.
 pub(super) fn structure(workspace: &Workspace) -> String {
     let mut text = format!(
-        "They hold these files and directories, at most {MAX_ENTRIES} of them; \"{MORE}\" marks \
-         what is not shown in full. What ignore files name is left out."
+        "What is there, up to {MAX_ENTRIES} files and directories; \"{MORE}\" marks what is not \
+         shown in full, and what ignore files name is left out."
     );
     let roots = workspace.root_places();
     let mut left = MAX_ENTRIES;
@@ -119,7 +121,11 @@ impl<'a> Tree<'a> {
                 ignored: None,
             });
         }
-        entries.sort_by_cached_key(|e| (e.name.to_ascii_lowercase(), e.name.clone()));
+        entries.sort_by_cached_key(|e| {
+            let mut key = Vec::new();
+            push_collation_key(&mut key, &e.name);
+            (key, Reverse(e.name.clone()))
+        });
         for file in entries.iter().filter(|e| !e.is_dir) {
             if self.is_full() {
                 self.folders[index].more_files = true;
@@ -217,6 +223,7 @@ mod tests {
         for file in [
             "b.rs",
             "A.rs",
+            "b_c.rs",
             "src/x/y.rs",
             "src/z.rs",
             "dist/d",
@@ -226,7 +233,7 @@ mod tests {
         }
         assert_eq!(
             tree(&place),
-            "├───A.rs\n├───b.rs\n├───.git/...\n├───dist/...\n├───node_modules/...\n└───src/\n    \
+            "├───A.rs\n├───b_c.rs\n├───b.rs\n├───.git/...\n├───dist/...\n├───node_modules/...\n└───src/\n    \
              ├───z.rs\n    └───x/\n        └───y.rs"
         );
     }
