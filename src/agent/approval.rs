@@ -31,7 +31,14 @@ pub enum Reply {
     /// Yes, and to all tools of the MCP server.
     AlwaysServer,
     /// With other arguments, which are looked at again.
-    Change(Map<String, Value>),
+    Change {
+        /// All of them.
+        args: Map<String, Value>,
+        /// Lines that the person has added to what would be written.
+        added: u64,
+        /// Lines that the person has removed from it.
+        removed: u64,
+    },
     /// No, and the model goes on without it.
     No,
     /// No, and nothing goes on.

@@ -2,7 +2,7 @@
 
 use super::pair::Explanation;
 use crate::genai::Part;
-use crate::tool::{ConfirmationDetails, ErrorKind, Kind};
+use crate::tool::{ConfirmationDetails, DiffStat, ErrorKind, Kind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fmt;
@@ -144,6 +144,9 @@ pub struct ToolCall {
     pub description: Option<String>,
     /// Who decided, where anybody had to.
     pub decision: Option<Decision>,
+    /// The lines of the model's proposal and those of the person who has changed it, where one
+    /// has.
+    pub shares: Option<DiffStat>,
     /// How long it ran.
     pub duration: Duration,
     state: CallState,
@@ -166,6 +169,7 @@ impl ToolCall {
             kind,
             description: None,
             decision: None,
+            shares: None,
             duration: Duration::ZERO,
             state: CallState::Validating,
             started: None,
@@ -244,7 +248,7 @@ mod tests {
     #[test]
     fn a_call_moves_only_where_it_may() {
         let legal = [
-            "0111011", // validating
+            "0110011", // validating
             "1010011", // awaiting approval
             "0001001", // scheduled
             "0000111", // executing

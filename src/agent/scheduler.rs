@@ -5,7 +5,7 @@ use super::approval::{Approval, Asker, Reply, Verdict};
 use super::call::{CallRequest, CallState, Decision, Outcome, ToolCall};
 use super::event::Event;
 use super::pair::{Declared, Explanation, Pair};
-use crate::tool::{Cancellation, ErrorKind};
+use crate::tool::{Cancellation, ConfirmationDetails, DiffStat, ErrorKind};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -219,7 +219,14 @@ impl<'a> Scheduler<'a> {
                 self.running().advance(call, CallState::Scheduled);
                 Some(false)
             }
-            Reply::Change(args) => {
+            Reply::Change {
+                args,
+                added,
+                removed,
+            } => {
+                let shares = call.shares.get_or_insert_with(|| proposed(&explanation));
+                shares.user_added_lines += added;
+                shares.user_removed_lines += removed;
                 call.request.args = args;
                 call.decision = Some(Decision::Modify);
                 self.running().advance(call, CallState::Validating);
@@ -237,6 +244,19 @@ impl<'a> Scheduler<'a> {
             }
         }
     }
+}
+
+/// The lines that a model's own proposal adds and removes, as its diff has them.
+fn proposed(explanation: &Explanation) -> DiffStat {
+    let mut stat = DiffStat::default();
+    if let Some(ConfirmationDetails::Edit { file_diff, .. }) = &explanation.confirmation {
+        // The first two lines name the file.
+        for line in file_diff.lines().skip(2) {
+            stat.ai_added_lines += u64::from(line.starts_with('+'));
+            stat.ai_removed_lines += u64::from(line.starts_with('-'));
+        }
+    }
+    stat
 }
 
 /// What a thread needs to run a call.
@@ -286,7 +306,11 @@ impl Running<'_> {
             (Some(limit), None) => self.cancel.restarted(limit),
             _ => self.cancel.clone(),
         };
-        let outcome = self.pair.run(tool, &call.request, &limited, &live);
+        let mut outcome = self.pair.run(tool, &call.request, &limited, &live);
+        // The tool can't know that not all of it is the model's.
+        if let (Some(stat), Some(shares)) = (&mut outcome.diff_stat, &call.shares) {
+            *stat = serde_json::json!(shares);
+        }
         let kind = outcome.error.as_ref().map(|e| e.kind);
         let next = match kind {
             None => CallState::Success(outcome),
@@ -319,5 +343,35 @@ impl Running<'_> {
     fn notify(&self, event: &Event<'_>) {
         let mut notify = self.notify.lock().unwrap_or_else(PoisonError::into_inner);
         notify(event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::proposed;
+    use crate::agent::pair::Explanation;
+    use crate::tool::{ConfirmationDetails, DiffStat};
+
+    #[test]
+    fn the_share_of_a_model_is_its_own_diff() {
+        let confirmation = ConfirmationDetails::Edit {
+            title: String::new(),
+            file_name: "a".to_owned(),
+            file_path: "/a".to_owned(),
+            file_diff: "--- a\n+++ a\n@@ -1,2 +1,3 @@\n-- x\n+y\n+++ z\n same\n".to_owned(),
+            original_content: None,
+            new_content: String::new(),
+        };
+        let want = DiffStat {
+            ai_added_lines: 2,
+            ai_removed_lines: 1,
+            ..DiffStat::default()
+        };
+        let explanation = Explanation {
+            confirmation: Some(confirmation),
+            ..Explanation::default()
+        };
+        assert_eq!(proposed(&explanation), want);
+        assert_eq!(proposed(&Explanation::default()), DiffStat::default());
     }
 }

@@ -1,0 +1,100 @@
+//! The user's editor, on a file of its own in a private directory, which is gone afterwards.
+
+use super::tty::Kept;
+use std::ffi::OsString;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus, Stdio};
+
+/// Names that are tried for the directory.
+const TRIES: usize = 16;
+
+/// Of a longer name the end is kept; no file system's limit is reached.
+const MAX_NAME_CHARS: usize = 60;
+
+/// The editor that the environment names.
+pub(super) fn from_environment() -> OsString {
+    ["VISUAL", "EDITOR"]
+        .iter()
+        .filter_map(std::env::var_os)
+        .find(|words| !words.is_empty())
+        .unwrap_or_else(|| "vi".into())
+}
+
+/// A text while it is edited.
+#[derive(Debug)]
+pub(super) struct Draft {
+    directory: PathBuf,
+    file: PathBuf,
+}
+
+impl Draft {
+    /// Writes a text to a new file, whose name ends as `name` does.
+    pub(super) fn new(name: &str, text: &str) -> io::Result<Self> {
+        let directory = private_directory()?;
+        let name: String = name
+            .chars()
+            .skip(name.chars().count().saturating_sub(MAX_NAME_CHARS))
+            .map(|c| if c == '/' || c.is_control() { '_' } else { c })
+            .collect();
+        // A name of its own, too: some editors obey files such as .dir-locals.el.
+        let file = directory.join(format!("proposed-{name}"));
+        let draft = Self { directory, file };
+        OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&draft.file)?
+            .write_all(text.as_bytes())?;
+        Ok(draft)
+    }
+
+    /// Starts the editor and waits for its end.
+    pub(super) fn edit(&self, editor: &OsString, tty: &File) -> io::Result<ExitStatus> {
+        // An editor that dies leaves the terminal as it was using it.
+        let _kept = Kept::new(tty)?;
+        let mut line = editor.clone();
+        line.push(" \"$1\"");
+        Command::new("sh")
+            .arg("-c")
+            .arg(line)
+            .arg("sh")
+            .arg(&self.file)
+            .stdin(Stdio::from(tty.try_clone()?))
+            .stdout(Stdio::from(tty.try_clone()?))
+            .stderr(Stdio::from(tty.try_clone()?))
+            .status()
+    }
+
+    /// The text as it is now.
+    pub(super) fn text(&self) -> io::Result<String> {
+        std::fs::read_to_string(&self.file)
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        // With what the editor has left beside it. It can be left behind only where somebody
+        // else takes away the right to remove it.
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+fn private_directory() -> io::Result<PathBuf> {
+    let base = std::env::temp_dir();
+    let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
+    for _ in 0..TRIES {
+        // Each state of the standard library's hash is random.
+        let random = RandomState::new().build_hasher().finish();
+        let path = base.join(format!("gemini-tools-{random:016x}"));
+        match DirBuilder::new().mode(0o700).create(&path) {
+            Ok(()) => return Ok(path),
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => last = e,
+            Err(e) => return Err(e),
+        }
+    }
+    Err(last)
+}

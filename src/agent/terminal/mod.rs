@@ -1,0 +1,232 @@
+//! Asks a person on the controlling terminal, whatever the standard streams are.
+//!
+//! `show` makes the text, `tty` reads the keys, `editor` starts the user's editor, and `change`
+//! makes another call of what was edited.
+
+mod change;
+mod editor;
+mod show;
+#[cfg(test)]
+mod tests;
+mod tty;
+
+use super::approval::{Asker, Reply};
+use super::call::ToolCall;
+use super::pair::Explanation;
+use crate::tool::{Cancellation, ConfirmationDetails};
+use change::Edited;
+pub use change::changed_lines;
+use editor::Draft;
+use rustix::process::Signal;
+use show::harmless;
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::sync::atomic::Ordering;
+use tty::Pressed;
+
+/// A terminal on which a person is asked.
+#[derive(Debug)]
+pub struct Terminal {
+    tty: File,
+    editor: OsString,
+    shows_colours: bool,
+    cancel: Cancellation,
+}
+
+/// What a key means while a call is shown.
+#[derive(Debug, Clone)]
+enum Choice {
+    Answer(Reply, &'static str),
+    View,
+    Edit,
+}
+
+/// What a key means after an edit that is no call.
+#[derive(Debug, Clone, Copy)]
+enum Next {
+    Again,
+    GiveUp,
+}
+
+impl Terminal {
+    /// The controlling terminal; `None` where there is none. The editor is that of `VISUAL` or
+    /// `EDITOR`, and `NO_COLOR` and `TERM` say whether there are colours.
+    pub fn open() -> Option<Self> {
+        let tty = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open("/dev/tty")
+            .ok()?;
+        rustix::termios::tcgetattr(&tty).ok()?;
+        let is_set = |name| std::env::var_os(name).is_some_and(|v| !v.is_empty());
+        let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+        let mut terminal = Self::on(tty).with_editor(editor::from_environment());
+        terminal.shows_colours = !is_set("NO_COLOR") && !is_dumb;
+        Some(terminal)
+    }
+
+    /// Any terminal, without colours, and with `vi` as the editor.
+    pub fn on(tty: File) -> Self {
+        Self {
+            tty,
+            editor: "vi".into(),
+            shows_colours: false,
+            cancel: Cancellation::default(),
+        }
+    }
+
+    /// With another editor: words for a shell, to which the file is added.
+    #[must_use]
+    pub fn with_editor(mut self, words: impl Into<OsString>) -> Self {
+        self.editor = words.into();
+        self
+    }
+
+    /// With what ends the session: a question that waits for an answer is then over, as by
+    /// [`Reply::Stop`].
+    #[must_use]
+    pub fn with_cancellation(mut self, cancel: Cancellation) -> Self {
+        self.cancel = cancel;
+        self
+    }
+
+    fn write(&self, text: &str) -> io::Result<()> {
+        (&self.tty).write_all(text.as_bytes())
+    }
+
+    /// A line about what has happened.
+    fn say(&self, text: &str) -> io::Result<()> {
+        self.write(&format!("  {}\n", harmless(text, self.shows_colours)))
+    }
+
+    /// Shows a line of keys, and waits for one.
+    fn key<T>(&self, line: &str, meaning: impl Fn(u8) -> Option<T>) -> io::Result<Pressed<T>> {
+        tty::key(&self.tty, &self.cancel, || self.write(line), meaning)
+    }
+
+    fn converse(&self, call: &ToolCall, explanation: &Explanation) -> io::Result<Reply> {
+        let confirmation = explanation.confirmation.as_ref();
+        let page = |whole| show::page(call, explanation, self.shows_colours, whole);
+        let first = page(false);
+        self.write(&first.text)?;
+        let line = show::keys(confirmation, first.is_cut);
+        loop {
+            let pressed = self.key(&line, |byte| choice(byte, confirmation, first.is_cut))?;
+            let (reply, word) = match pressed {
+                Pressed::Key(Choice::Answer(reply, word)) => (reply, word),
+                Pressed::Key(Choice::View) => {
+                    self.write("view all\n")?;
+                    self.write(&page(true).text)?;
+                    continue;
+                }
+                Pressed::Key(Choice::Edit) => {
+                    self.write("edit\n")?;
+                    match self.edit(call, explanation)? {
+                        Some(reply) => return Ok(reply),
+                        None => continue,
+                    }
+                }
+                Pressed::Stop => (Reply::Stop, "quit"),
+                Pressed::End => (Reply::No, "no"),
+            };
+            // The answer counts, whether or not it can still be shown.
+            let _ = self.write(&format!("{word}\n"));
+            return Ok(reply);
+        }
+    }
+
+    /// Ctrl-C in the editor is the editor's: vi leaves a mode by it. The system sends the signal
+    /// to all who share the terminal.
+    fn forget_interrupt(&self) {
+        let interrupted = Signal::INT.as_raw() as usize + 1;
+        let cell = self.cancel.signal_cell();
+        // Any other signal, and an earlier one, stays.
+        let _ = cell.compare_exchange(interrupted, 0, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// Has the call changed; `None` where it stays as it is.
+    fn edit(&self, call: &ToolCall, explanation: &Explanation) -> io::Result<Option<Reply>> {
+        let proposal = change::proposal(call, explanation);
+        let draft = match Draft::new(&proposal.name, &proposal.text) {
+            Ok(draft) => draft,
+            Err(e) => {
+                self.say(&format!("There can be no file for the editor: {e}."))?;
+                return Ok(None);
+            }
+        };
+        loop {
+            let editor = self.editor.to_string_lossy();
+            let ended = draft.edit(&self.editor, &self.tty);
+            self.forget_interrupt();
+            match ended {
+                Ok(status) if status.success() => {}
+                Ok(status) => {
+                    self.say(&format!(
+                        "The editor {editor} has failed ({status}); nothing was changed."
+                    ))?;
+                    return Ok(None);
+                }
+                Err(e) => {
+                    self.say(&format!("The editor {editor} can't be started: {e}."))?;
+                    return Ok(None);
+                }
+            }
+            let edited = draft.text().map_or_else(
+                |e| Edited::Broken(format!("The edited file can't be read: {e}.")),
+                |text| proposal.applied(&call.request, &text),
+            );
+            match edited {
+                Edited::Changed(reply) => return Ok(Some(reply)),
+                Edited::Same(why) => {
+                    self.say(why)?;
+                    return Ok(None);
+                }
+                Edited::Broken(why) => self.say(&why)?,
+            }
+            match self.key("[e]dit again  [g]ive up ", next)? {
+                Pressed::Key(Next::Again) => self.write("edit again\n")?,
+                Pressed::Key(Next::GiveUp) | Pressed::End => {
+                    self.write("give up\n")?;
+                    return Ok(None);
+                }
+                Pressed::Stop => {
+                    self.write("quit\n")?;
+                    return Ok(Some(Reply::Stop));
+                }
+            }
+        }
+    }
+}
+
+impl Asker for Terminal {
+    fn ask(&mut self, call: &ToolCall, explanation: &Explanation) -> Option<Reply> {
+        // Where nothing can be shown, nobody can be asked.
+        self.converse(call, explanation).ok()
+    }
+}
+
+/// Only what the line of keys offers; capitals are no answers, so that none is given by
+/// mistake.
+fn choice(byte: u8, confirmation: Option<&ConfirmationDetails>, is_cut: bool) -> Option<Choice> {
+    let is_mcp = matches!(confirmation, Some(ConfirmationDetails::Mcp { .. }));
+    Some(match byte {
+        b'y' => Choice::Answer(Reply::Once, "yes"),
+        b'a' if show::always(confirmation).is_some() => Choice::Answer(Reply::Always, "always"),
+        b't' => Choice::Answer(Reply::AlwaysTool, "tool always"),
+        b's' if is_mcp => Choice::Answer(Reply::AlwaysServer, "server always"),
+        b'n' => Choice::Answer(Reply::No, "no"),
+        b'q' => Choice::Answer(Reply::Stop, "quit"),
+        b'e' => Choice::Edit,
+        b'v' if is_cut => Choice::View,
+        _ => return None,
+    })
+}
+
+fn next(byte: u8) -> Option<Next> {
+    match byte {
+        b'e' => Some(Next::Again),
+        b'g' | b'n' => Some(Next::GiveUp),
+        _ => None,
+    }
+}
