@@ -2,16 +2,21 @@
 //!
 //! [`pair`] knows the commands, [`turn`] asks the model, [`scheduler`] runs its calls by the
 //! rules of [`approval`], [`session`] goes on until the model is done, and every [`event`] goes
-//! to those who show or record it. Nothing here prints.
+//! to those who show or record it: those of [`output`], [`telemetry`] and [`report`]. Nothing here
+//! prints.
 
 pub mod approval;
 pub mod call;
+mod clock;
 pub mod event;
 mod foreign;
 pub mod history;
 pub mod loops;
+pub mod output;
 mod own;
 pub mod pair;
+pub mod report;
 pub mod scheduler;
 pub mod stats;
+pub mod telemetry;
 pub mod turn;
