@@ -22,6 +22,10 @@ struct Model {
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(
+    clippy::struct_field_names,
+    reason = "the names are those of Gemini CLI"
+)]
 struct Api {
     total_requests: u64,
     total_errors: u64,

@@ -258,7 +258,7 @@ impl<F: FnMut(&str) + Send> Observer for Report<F> {
             Event::Text(text) => kept.text(text),
             Event::Thought(text) => kept.thought(text),
             Event::Retry(flaw) => {
-                kept.warning(&format!("The model was asked again, because {flaw}."))
+                kept.warning(&format!("The model was asked again, because {flaw}."));
             }
             Event::Response { last, duration } => kept.response(*last, *duration),
             Event::ApiFailed { error, .. } => {
