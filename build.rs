@@ -1,10 +1,10 @@
-//! Links `get_tools` and `call_tool` statically where that is possible: on Linux with glibc
+//! Links the executables statically where that is possible: on Linux with glibc
 //! and its static archive at hand.
 //!
 //! They run once per call, and loading shared libraries is a third of the time that a small
 //! call takes. The compiler's own switch for this (`target-feature=+crt-static`) can't be used
 //! without naming a target, because it holds for procedural macros too and breaks those. So
-//! the two executables alone are given linker arguments, and a directory where the names of
+//! the executables alone are given linker arguments, and a directory where the names of
 //! the shared libraries that the compiler asks for stand for the static archives.
 //! `GEMINI_TOOLS_DYNAMIC=1` at build time switches it off.
 
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs, io};
 
-const EXECUTABLES: [&str; 2] = ["get_tools", "call_tool"];
+const EXECUTABLES: [&str; 3] = ["get_tools", "call_tool", "run_agent"];
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -5,6 +5,7 @@
 //! - [`start`]: how the executables start.
 //! - [`agent`]: a model at work with the tools of two commands.
 //! - [`answer`]: from a result to the JSON that a host reads.
+//! - [`agent`]: an agent that works with the tools.
 //! - [`registry`]: every tool by name.
 //! - [`builtin`]: the built-in tools, one file each.
 //! - [`settings`]: Gemini CLI's `settings.json`, as far as tools obey it.

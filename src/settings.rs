@@ -39,6 +39,9 @@ pub struct Settings {
     /// no directory; by any other name, `settings.json` for example, a project would have
     /// memories written over the user's files.
     pub context_file_name: Option<String>,
+    /// All names there, for reading; of a project's those only that the same rule lets it
+    /// name. Empty where neither file says anything.
+    pub context_file_names: Vec<String>,
     /// What commands may do.
     pub sandbox: SandboxSettings,
     /// `tools.webFetch.allowedHosts` of the user's file: hosts that `web_fetch` may reach although
@@ -46,8 +49,36 @@ pub struct Settings {
     pub fetch_hosts: Vec<String>,
     /// `tools.disableLLMCorrection`, where either file switches corrections by a model off.
     pub disable_llm_correction: bool,
+    /// `tools.discoveryCommand` and `tools.callCommand` (before 0.3 `toolDiscoveryCommand` and
+    /// `toolCallCommand`).
+    pub commands: PerFile<Option<(String, Option<String>)>>,
+    /// `tools.allowed` (`allowedTools`): calls that need no agreement.
+    pub allowed: PerFile<Vec<String>>,
+    /// `model.name`, before 0.3 `model`; the project's takes the place of the user's.
+    pub model: Option<String>,
+    /// `model.maxSessionTurns` (`maxSessionTurns`), where it is a limit.
+    pub max_turns: Option<u32>,
     /// Files that could not be understood, with the reason.
     pub problems: Vec<String>,
+}
+
+/// What each file says, where a project's word must not count unasked.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PerFile<T> {
+    /// The user's.
+    pub users: T,
+    /// The project's.
+    pub projects: T,
+}
+
+impl<T> PerFile<T> {
+    fn of(&mut self, is_users: bool) -> &mut T {
+        if is_users {
+            &mut self.users
+        } else {
+            &mut self.projects
+        }
+    }
 }
 
 impl Settings {
@@ -101,6 +132,23 @@ impl Settings {
         {
             self.truncate_threshold = Some(n);
         }
+        let command = |new: &str, old: &str| tool(new, old).and_then(Value::as_str);
+        if let Some(discovery) = command("discoveryCommand", "toolDiscoveryCommand") {
+            let call = command("callCommand", "toolCallCommand").map(str::to_owned);
+            *self.commands.of(is_users) = Some((discovery.to_owned(), call));
+        }
+        if let Some(allowed) = strings(tool("allowed", "allowedTools")) {
+            *self.allowed.of(is_users) = allowed;
+        }
+        let model = value.get("model");
+        let name = model.and_then(|m| m.get("name")).or(model);
+        if let Some(name) = name.and_then(Value::as_str) {
+            self.model = Some(name.to_owned());
+        }
+        let turns = model.and_then(|m| m.get("maxSessionTurns"));
+        if let Some(turns) = turns.or_else(|| value.get("maxSessionTurns")) {
+            self.max_turns = turns.as_u64().and_then(|n| u32::try_from(n).ok());
+        }
         let shell = tools.and_then(|t| t.get("shell"));
         if let Some(secs) = shell
             .and_then(|s| s.get("inactivityTimeout"))
@@ -112,10 +160,15 @@ impl Settings {
             let context = value.get("context");
             context.and_then(|c| c.get(new)).or_else(|| value.get(old))
         };
-        if let Some(name) = context("fileName", "contextFileName").and_then(first_name)
-            && (is_users || is_markdown_name(name))
-        {
+        let may_be_named = |name: &str| is_users || is_markdown_name(name);
+        let names = context("fileName", "contextFileName");
+        if let Some(name) = names.and_then(first_name).filter(|name| may_be_named(name)) {
             self.context_file_name = Some(name.to_owned());
+            let all = names.map(all_names).unwrap_or_default().into_iter();
+            self.context_file_names = all
+                .filter(|name| may_be_named(name))
+                .map(str::to_owned)
+                .collect();
         }
         let sandbox = tools
             .and_then(|t| t.get("sandbox"))
@@ -190,6 +243,25 @@ pub struct SandboxSettings {
 }
 
 impl SandboxSettings {
+    /// The mode that an agent sets which `otherwise` would take another than the files' own:
+    /// `None` where the user's file has one, or, with `trusts_project`, the project's. Else a
+    /// project's can only make it stricter.
+    pub fn default_for_agents(&self, otherwise: &str, trusts_project: bool) -> Option<String> {
+        if self.users.is_some() || trusts_project && self.projects.is_some() {
+            return None;
+        }
+        let projects = self
+            .projects
+            .as_ref()
+            .and_then(|value| mode_of(value, false).ok());
+        let own = Mode::from_name(otherwise);
+        match projects {
+            // The files are left to say it.
+            Some(mode) if Some(mode) > own => None,
+            _ => Some(otherwise.to_owned()),
+        }
+    }
+
     /// The mode that counts. `chosen` is the value of `GEMINI_TOOLS_SANDBOX`, by which a
     /// caller overrides the files; `is_contained` is whether Gemini CLI already runs in a
     /// container of its own (it sets `SANDBOX` there).
@@ -295,6 +367,16 @@ fn first_name(value: &Value) -> Option<&str> {
     }
 }
 
+/// The names in a string or a list that are not blank.
+fn all_names(value: &Value) -> Vec<&str> {
+    let names = match value {
+        Value::Array(names) => names.as_slice(),
+        other => std::slice::from_ref(other),
+    };
+    let names = names.iter().filter_map(Value::as_str).map(str::trim);
+    names.filter(|name| !name.is_empty()).collect()
+}
+
 /// Whether a name has no directory and the ending of markdown.
 fn is_markdown_name(name: &str) -> bool {
     let has_ending = Path::new(name)
@@ -395,6 +477,25 @@ mod tests {
             assert_eq!(settings.context_file_name.as_deref(), Some(name));
         }
         assert_eq!(load("{}", "{}").context_file_name, None);
+    }
+
+    #[test]
+    fn all_names_of_context_files_are_kept_but_those_that_a_project_must_not_name() {
+        let users = r#"{"context": {"fileName": ["A.md", " ", "b/c.txt", 1]}}"#;
+        let mixed = r#"{"contextFileName": ["x.md", "oauth_creds.json", "../y.md", "z.MD"]}"#;
+        for (user, project, names) in [
+            (users, "{}", vec!["A.md", "b/c.txt"]),
+            (users, mixed, vec!["x.md", "z.MD"]),
+            (
+                users,
+                r#"{"contextFileName": ["x.json", "y.md"]}"#,
+                vec!["A.md", "b/c.txt"],
+            ),
+            ("{}", r#"{"contextFileName": "one.md"}"#, vec!["one.md"]),
+            ("{}", "{}", vec![]),
+        ] {
+            assert_eq!(load(user, project).context_file_names, names, "{project}");
+        }
     }
 
     #[test]

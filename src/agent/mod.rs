@@ -6,8 +6,10 @@
 //! prints.
 
 pub mod approval;
+pub mod at_paths;
 pub mod call;
 mod clock;
+pub mod context;
 pub mod event;
 mod foreign;
 pub mod history;
@@ -15,8 +17,10 @@ pub mod loops;
 pub mod output;
 mod own;
 pub mod pair;
+pub mod record;
 pub mod report;
 pub mod scheduler;
+pub mod session;
 pub mod stats;
 pub mod telemetry;
 pub mod turn;

@@ -25,6 +25,7 @@ Tools that .gemini/settings.json excludes (tools.core, tools.exclude) are left o
 struct Options {
     pretty: bool,
     wrap: bool,
+    kinds: bool,
     only: Option<PatternSet>,
     exclude: PatternSet,
 }
@@ -47,7 +48,7 @@ fn run() -> u8 {
             complain(&format!("get_tools: ignored {problem}"));
         }
     }
-    let list = declarations(|name, aliases| {
+    let keep = |name: &str, aliases: &[&str]| {
         let names: Vec<&str> = std::iter::once(name)
             .chain(aliases.iter().copied())
             .collect();
@@ -55,7 +56,8 @@ fn run() -> u8 {
         settings.allows(&names)
             && options.only.as_ref().is_none_or(listed)
             && !listed(&options.exclude)
-    });
+    };
+    let list = declarations(keep, options.kinds);
     let mut text = format!("[{}]", list.join(","));
     if options.wrap {
         text = format!(r#"[{{"functionDeclarations":{text}}}]"#);
@@ -90,6 +92,10 @@ fn parse() -> Result<Options, u8> {
             "wrap",
             "Wrap the declarations as a tool: [{\"functionDeclarations\":[…]}]",
         ))
+        .arg(flag(
+            "kinds",
+            "Add each tool's kind (read, edit, execute, …), for hosts that decide by it",
+        ))
         .arg(list(
             "only",
             "Only tools with such names (globs, separated by commas)",
@@ -122,6 +128,7 @@ fn parse() -> Result<Options, u8> {
     Ok(Options {
         pretty: matches.get_flag("pretty"),
         wrap: matches.get_flag("wrap"),
+        kinds: matches.get_flag("kinds"),
         only: set("only")?,
         exclude: set("exclude")?.unwrap_or_default(),
     })

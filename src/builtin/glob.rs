@@ -30,12 +30,12 @@ pub(super) const DECLARATION: Declaration = Declaration {
         Hidden files count; ignored ones are left out and counted.",
     schema: include_str!("declarations/glob.json"),
     aliases: &["GlobTool"],
+    kind: Kind::Search,
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "FindFiles",
-    kind: Kind::Search,
     can_update_output: false,
     renamed: &[("dir_path", "path")],
     undeclared: &[],

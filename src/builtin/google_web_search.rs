@@ -28,12 +28,12 @@ pub(super) const DECLARATION: Declaration = Declaration {
         Gemini API.",
     schema: include_str!("declarations/google_web_search.json"),
     aliases: &["WebSearchTool"],
+    kind: Kind::Search,
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "GoogleSearch",
-    kind: Kind::Search,
     can_update_output: false,
     renamed: &[],
     undeclared: &[],

@@ -17,12 +17,12 @@ pub(super) const DECLARATION: Declaration = Declaration {
         background in this project: process id, state (running, or how it ended), age and command.",
     schema: include_str!("declarations/list_background_processes.json"),
     aliases: &["ListBackgroundProcessesTool"],
+    kind: Kind::Read,
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "List Background Processes",
-    kind: Kind::Read,
     can_update_output: false,
     renamed: &[],
     undeclared: &[],

@@ -20,12 +20,12 @@ pub(super) const DECLARATION: Declaration = Declaration {
         or .geminiignore name are left out and counted; 'ignore' leaves out more.",
     schema: include_str!("declarations/list_directory.json"),
     aliases: &["LSTool"],
+    kind: Kind::Read,
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "ReadFolder",
-    kind: Kind::Read,
     can_update_output: false,
     renamed: &[("dir_path", "path")],
     undeclared: &[],
@@ -176,7 +176,7 @@ impl Call {
 
 /// Appends a key that orders names as Gemini CLI's locale does: without regard to case and
 /// accents first, punctuation before digits before letters.
-fn push_collation_key(key: &mut Vec<u8>, name: &[u8]) {
+pub(crate) fn push_collation_key(key: &mut Vec<u8>, name: &[u8]) {
     const PUNCTUATION: &[u8] = b"_-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$";
     // Keys of ASCII characters lie below this, those of all others begin with it.
     const BEYOND: u8 = 0xc0;

@@ -27,6 +27,8 @@ mod stop_background_process;
 mod web_fetch;
 mod write_file;
 
+pub(crate) use list_directory::push_collation_key;
+
 use crate::registry::ToolRegistry;
 use crate::settings::Settings;
 use crate::tool::{Args, Context, Kind, Schema, Tool, ToolError, ToolInvocation};
@@ -57,13 +59,13 @@ pub(crate) struct Declaration {
     schema: &'static str,
     /// Other names of the tool: those of later versions and of Gemini CLI's classes.
     aliases: &'static [&'static str],
+    kind: Kind,
 }
 
 /// All that is fixed about a built-in tool.
 struct Spec {
     declaration: &'static Declaration,
     display_name: &'static str,
-    kind: Kind,
     /// Whether calls report output while they run.
     can_update_output: bool,
     /// Other names of arguments, and what they are called in the declaration.
@@ -112,14 +114,19 @@ const DECLARATIONS: &[&Declaration] = &[
 ];
 
 /// The declarations of the built-in tools that `keep` wants by name and aliases, in the order
-/// of their names, each as compact JSON. Needs no workspace.
-pub fn declarations(mut keep: impl FnMut(&str, &[&str]) -> bool) -> Vec<String> {
+/// of their names, each as compact JSON; `with_kinds` adds each tool's kind, which the API does
+/// not take. Needs no workspace.
+pub fn declarations(mut keep: impl FnMut(&str, &[&str]) -> bool, with_kinds: bool) -> Vec<String> {
     DECLARATIONS
         .iter()
         .filter(|d| keep(d.name, d.aliases))
         .map(|d| {
+            let kind = match with_kinds {
+                true => format!(r#","kind":{}"#, serde_json::json!(d.kind)),
+                false => String::new(),
+            };
             format!(
-                r#"{{"name":{},"description":{},"parametersJsonSchema":{}}}"#,
+                r#"{{"name":{},"description":{},"parametersJsonSchema":{}{kind}}}"#,
                 serde_json::Value::from(d.name),
                 serde_json::Value::from(d.description),
                 d.schema
@@ -164,7 +171,7 @@ impl Tool for Builtin {
     }
 
     fn kind(&self) -> Kind {
-        self.spec.kind
+        self.spec.declaration.kind
     }
 
     fn parameters(&self) -> &Schema {
@@ -358,7 +365,7 @@ mod tests {
 
     #[test]
     fn every_tool_is_described_and_every_parameter_too() {
-        for declaration in declarations(|_, _| true) {
+        for declaration in declarations(|_, _| true, false) {
             let value: Value = serde_json::from_str(&declaration).expect("JSON");
             let name = value["name"].as_str().expect("a name");
             assert!(name.len() <= 47, "{name} must fit with the host's prefix");

@@ -29,12 +29,12 @@ pub(super) const DECLARATION: Declaration = Declaration {
         (for example that a server is ready).",
     schema: include_str!("declarations/read_background_output.json"),
     aliases: &["ReadBackgroundOutputTool"],
+    kind: Kind::Read,
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "Read Background Output",
-    kind: Kind::Read,
     can_update_output: false,
     renamed: &[("limit", "lines")],
     undeclared: &["delay_ms"],

@@ -33,12 +33,12 @@ pub(super) const DECLARATION: Declaration = Declaration {
         UTF-16, UTF-32 and older encodings are decoded.",
     schema: include_str!("declarations/read_file.json"),
     aliases: &["ReadFileTool"],
+    kind: Kind::Read,
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "ReadFile",
-    kind: Kind::Read,
     can_update_output: false,
     renamed: &[("file_path", "absolute_path"), ("path", "absolute_path")],
     undeclared: &["start_line", "end_line", "count_lines"],

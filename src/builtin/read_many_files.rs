@@ -44,12 +44,12 @@ pub(super) const DECLARATION: Declaration = Declaration {
         extension.",
     schema: include_str!("declarations/read_many_files.json"),
     aliases: &["ReadManyFilesTool"],
+    kind: Kind::Read,
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "ReadManyFiles",
-    kind: Kind::Read,
     can_update_output: false,
     renamed: &[],
     undeclared: &[],

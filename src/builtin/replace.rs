@@ -21,12 +21,12 @@ pub(super) const DECLARATION: Declaration = Declaration {
         Read the file first.",
     schema: include_str!("declarations/replace.json"),
     aliases: &["EditTool", "edit"],
+    kind: Kind::Edit,
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "Edit",
-    kind: Kind::Edit,
     can_update_output: false,
     renamed: &[("absolute_path", "file_path"), ("path", "file_path")],
     undeclared: &["allow_multiple", "instruction"],

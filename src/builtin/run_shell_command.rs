@@ -30,12 +30,12 @@ pub(super) const DECLARATION: Declaration = Declaration {
         list_background_processes and stop_background_process go on with them.",
     schema: include_str!("declarations/run_shell_command.json"),
     aliases: &["ShellTool"],
+    kind: Kind::Execute,
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "Shell",
-    kind: Kind::Execute,
     can_update_output: true,
     renamed: &[("dir_path", "directory")],
     undeclared: &["delay_ms"],

@@ -46,12 +46,12 @@ pub(super) const DECLARATION: Declaration = Declaration {
         session only, nor for long texts. A fact that is known already is not added again.",
     schema: include_str!("declarations/save_memory.json"),
     aliases: &["MemoryTool"],
+    kind: Kind::Think,
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "Save Memory",
-    kind: Kind::Think,
     can_update_output: false,
     renamed: &[],
     undeclared: &[],

@@ -30,12 +30,12 @@ pub(super) const DECLARATION: Declaration = Declaration {
         searched; binary and ignored ones are not.",
     schema: include_str!("declarations/search_file_content.json"),
     aliases: &["grep_search", "GrepTool", "RipGrepTool"],
+    kind: Kind::Search,
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "SearchText",
-    kind: Kind::Search,
     can_update_output: false,
     renamed: &[("dir_path", "path"), ("include_pattern", "include")],
     undeclared: &[

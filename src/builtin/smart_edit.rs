@@ -42,12 +42,12 @@ pub(super) const DECLARATION: Declaration = Declaration {
         several places at once. Give some lines of context around the change.",
     schema: include_str!("declarations/smart_edit.json"),
     aliases: &["SmartEditTool"],
+    kind: Kind::Edit,
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "Smart Edit",
-    kind: Kind::Edit,
     can_update_output: false,
     renamed: &[("absolute_path", "file_path"), ("path", "file_path")],
     undeclared: &[],

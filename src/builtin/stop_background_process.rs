@@ -16,12 +16,12 @@ pub(super) const DECLARATION: Declaration = Declaration {
         everything that it started: politely first, then for good.",
     schema: include_str!("declarations/stop_background_process.json"),
     aliases: &[],
+    kind: Kind::Execute,
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "Stop Background Process",
-    kind: Kind::Execute,
     can_update_output: false,
     renamed: &[],
     undeclared: &[],

@@ -65,12 +65,12 @@ pub(super) const DECLARATION: Declaration = Declaration {
         allowed their host. Use google_web_search where no address is known.",
     schema: include_str!("declarations/web_fetch.json"),
     aliases: &["WebFetchTool"],
+    kind: Kind::Fetch,
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "WebFetch",
-    kind: Kind::Fetch,
     can_update_output: false,
     // A call by `url` alone is a prompt that only names it.
     renamed: &[("url", "prompt")],

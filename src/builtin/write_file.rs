@@ -26,12 +26,12 @@ pub(super) const DECLARATION: Declaration = Declaration {
         use replace.",
     schema: include_str!("declarations/write_file.json"),
     aliases: &["WriteFileTool"],
+    kind: Kind::Edit,
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "WriteFile",
-    kind: Kind::Edit,
     can_update_output: false,
     renamed: &[("absolute_path", "file_path"), ("path", "file_path")],
     undeclared: &[],

@@ -43,11 +43,15 @@ pub enum RequestTool {
 }
 
 /// How much the model thinks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ThinkingConfig {
     /// In tokens; -1 leaves it to the model.
-    pub thinking_budget: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking_budget: Option<i64>,
+    /// For later models, in words: `HIGH`, for example.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking_level: Option<String>,
     /// Whether thoughts are told.
     pub include_thoughts: bool,
 }

@@ -9,6 +9,7 @@ pub mod ignore;
 pub mod lines;
 pub mod media;
 pub mod pattern;
+mod project;
 mod resolve;
 mod rules;
 #[cfg(target_os = "linux")]
@@ -80,20 +81,20 @@ impl Workspace {
     ///
     /// `execution_failed` where the current directory can't be opened.
     pub fn open(more: &[PathBuf], home: Option<&Path>) -> Result<Self, ToolError> {
-        let first = std::env::current_dir()
-            .and_then(|path| Ok((open_directory(&path)?, path)))
-            .map_err(|e| {
-                ToolError::new(
-                    ErrorKind::ExecutionFailed,
-                    format!("The current directory can't be opened: {e}."),
-                )
-                .with_hint("Start the command in an existing directory.")
-            })?;
-        let (dir, path) = first;
+        let first = std::env::current_dir().map_err(|e| not_opened(&e))?;
+        Self::open_at(&first, more, home)
+    }
+
+    /// The same for another first root, which is an absolute path without links.
+    ///
+    /// # Errors
+    ///
+    /// `execution_failed` where it can't be opened.
+    pub fn open_at(first: &Path, more: &[PathBuf], home: Option<&Path>) -> Result<Self, ToolError> {
         let mut workspace = Self {
             roots: vec![Root {
-                path,
-                dir,
+                path: first.to_owned(),
+                dir: open_directory(first).map_err(|e| not_opened(&e))?,
                 read_only: false,
             }],
             home: home.map(Path::to_owned),
@@ -337,6 +338,14 @@ impl Workspace {
             resolve::Failure::System(errno) => system_error(errno, &path.to_string()),
         }
     }
+}
+
+fn not_opened(error: &std::io::Error) -> ToolError {
+    ToolError::new(
+        ErrorKind::ExecutionFailed,
+        format!("The current directory can't be opened: {error}."),
+    )
+    .with_hint("Start the command in an existing directory.")
 }
 
 fn path_only() -> OFlags {

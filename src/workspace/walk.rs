@@ -629,6 +629,8 @@ pub struct Listed {
     pub name: Vec<u8>,
     /// Whether it is a directory, or a link to one inside of the workspace.
     pub is_dir: bool,
+    /// Whether it is a link.
+    pub is_link: bool,
     /// Why it is to be left out.
     pub ignored: Option<Ignored>,
 }
@@ -665,6 +667,11 @@ impl Workspace {
             .entered(dir.as_fd(), &path, seen, respect);
         let name_at = path.len();
         let listed = entries.into_iter().filter_map(|(name, file_type)| {
+            let file_type = match file_type {
+                FileType::Unknown => std::ffi::CString::new(name.as_slice())
+                    .map_or(FileType::Unknown, |name| type_of(&dir, &name)),
+                known => known,
+            };
             let is_dir = match file_type {
                 FileType::Symlink | FileType::Unknown => {
                     let target =
@@ -683,6 +690,7 @@ impl Workspace {
                 ignored: scope.rules.ignored(&path, name_at, is_dir),
                 name,
                 is_dir,
+                is_link: file_type == FileType::Symlink,
             })
         });
         Ok(listed.collect())

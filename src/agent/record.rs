@@ -1,0 +1,431 @@
+//! A session in a file, line by line, so that it can go on after any end.
+//!
+//! Each line is written before what it says has consequences: a call's line says that it
+//! begins before it runs. Whoever goes on from the file therefore knows of each call whether
+//! it is done, has not begun, or was broken off; the last are not repeated unasked if they
+//! change anything.
+
+use super::call::{CallRequest, Outcome};
+use crate::genai::Content;
+use rustix::fs::{Mode, OFlags};
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// The version of the file's form.
+const VERSION: u32 = 1;
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Line {
+    /// The first one.
+    Session {
+        /// Of the file's form.
+        version: u32,
+        /// The session's id.
+        id: String,
+        /// The model that is asked.
+        model: String,
+    },
+    /// A message of the history.
+    Content {
+        /// The message.
+        content: Content,
+    },
+    /// What the message before wants to be called.
+    Calls {
+        /// With the ids that they have here.
+        requests: Vec<CallRequest>,
+    },
+    /// A call begins.
+    Began {
+        /// The call.
+        id: String,
+        /// Whether it may simply be made again.
+        only_reads: bool,
+    },
+    /// A call is over.
+    Done {
+        /// The call.
+        id: String,
+        /// What came of it.
+        outcome: Outcome,
+    },
+    /// The history is now this.
+    History {
+        /// All messages.
+        contents: Vec<Content>,
+    },
+}
+
+/// Why a file can't be used.
+#[derive(Debug, Error)]
+pub enum RecordError {
+    /// It can't be opened, read or written.
+    #[error("The session file {}: {reason}.", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        reason: io::Error,
+    },
+    /// It is none.
+    #[error("{} is no session file: {reason}.", path.display())]
+    Content {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// A file that a session is written to.
+#[derive(Debug)]
+pub struct Record {
+    file: File,
+    path: PathBuf,
+    /// The first line that could not be written.
+    failure: Option<io::Error>,
+}
+
+/// What a file says of its session.
+#[derive(Debug, Default)]
+pub struct Resumed {
+    /// The session's id.
+    pub id: String,
+    /// The messages so far.
+    pub contents: Vec<Content>,
+    /// Calls of the last message that are not answered yet.
+    pub open: Vec<OpenCall>,
+}
+
+/// A call that nobody has answered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpenCall {
+    /// What was wanted.
+    pub request: CallRequest,
+    /// How far it came.
+    pub progress: Progress,
+}
+
+/// How far a call came.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Progress {
+    /// It had not begun.
+    Waiting,
+    /// It had begun and can simply be made again.
+    Repeatable,
+    /// It had begun; whether it had an effect is not known.
+    Unknown,
+    /// It was over.
+    Done(Outcome),
+}
+
+impl Record {
+    /// A new file, for its owner's eyes only.
+    ///
+    /// # Errors
+    ///
+    /// What the system says; a file that holds something already is not overwritten.
+    pub fn create(path: &Path, id: &str, model: &str) -> Result<Self, RecordError> {
+        let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC;
+        let file = open(path, flags)?;
+        let is_empty = file.metadata().is_ok_and(|meta| meta.len() == 0);
+        if !is_empty {
+            return Err(fail(
+                path,
+                io::Error::new(
+                    io::ErrorKind::AlreadyExists,
+                    "it holds a session already; go on with it by --resume, or name another",
+                ),
+            ));
+        }
+        let mut own = Self {
+            file,
+            path: path.to_owned(),
+            failure: None,
+        };
+        own.write(&Line::Session {
+            version: VERSION,
+            id: id.to_owned(),
+            model: model.to_owned(),
+        });
+        own.check()?;
+        Ok(own)
+    }
+
+    /// Reads a file, and goes on writing to it.
+    ///
+    /// # Errors
+    ///
+    /// Where it can't be read, or is no session. A last line that was cut off is taken away.
+    pub fn resume(path: &Path) -> Result<(Self, Resumed), RecordError> {
+        let file = open(path, OFlags::RDWR | OFlags::APPEND | OFlags::CLOEXEC)?;
+        let mut resumed = Reader::default();
+        let mut whole = 0_u64;
+        let mut lines = BufReader::new(&file);
+        let mut line = Vec::new();
+        let mut number = 0;
+        loop {
+            line.clear();
+            let n = lines
+                .read_until(b'\n', &mut line)
+                .map_err(|e| fail(path, e))?;
+            if n == 0 || line.last() != Some(&b'\n') {
+                break;
+            }
+            number += 1;
+            let parsed: Line = serde_json::from_slice(&line).map_err(|e| RecordError::Content {
+                path: path.to_owned(),
+                reason: format!("line {number}: {e}"),
+            })?;
+            resumed
+                .take(parsed)
+                .map_err(|reason| RecordError::Content {
+                    path: path.to_owned(),
+                    reason,
+                })?;
+            whole += n as u64;
+        }
+        if number == 0 {
+            return Err(RecordError::Content {
+                path: path.to_owned(),
+                reason: "it has no whole line".to_owned(),
+            });
+        }
+        file.set_len(whole).map_err(|e| fail(path, e))?;
+        let own = Self {
+            file,
+            path: path.to_owned(),
+            failure: None,
+        };
+        Ok((own, resumed.finish()))
+    }
+
+    /// Adds a line, in one write. What fails is told by [`Record::check`].
+    pub fn write(&mut self, line: &Line) {
+        let written = serde_json::to_vec(line)
+            .map_err(io::Error::from)
+            .and_then(|mut bytes| {
+                bytes.push(b'\n');
+                self.file.write_all(&bytes)
+            });
+        if let Err(e) = written {
+            self.failure.get_or_insert(e);
+        }
+    }
+
+    /// Whether all lines were written.
+    ///
+    /// # Errors
+    ///
+    /// What the system said about the first that was not.
+    pub fn check(&mut self) -> Result<(), RecordError> {
+        match self.failure.take() {
+            None => Ok(()),
+            Some(reason) => Err(fail(&self.path, reason)),
+        }
+    }
+}
+
+fn open(path: &Path, flags: OFlags) -> Result<File, RecordError> {
+    // A FIFO without a reader would let the session wait.
+    let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = rustix::fs::open(path, flags, Mode::from_raw_mode(0o600))
+        .map(File::from)
+        .map_err(|e| fail(path, e.into()))?;
+    if file.metadata().is_ok_and(|meta| meta.is_file()) {
+        Ok(file)
+    } else {
+        Err(fail(
+            path,
+            io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"),
+        ))
+    }
+}
+
+fn fail(path: &Path, reason: io::Error) -> RecordError {
+    RecordError::File {
+        path: path.to_owned(),
+        reason,
+    }
+}
+
+/// Puts lines together.
+#[derive(Default)]
+struct Reader {
+    own: Resumed,
+    is_begun: bool,
+}
+
+impl Reader {
+    fn take(&mut self, line: Line) -> Result<(), String> {
+        if !self.is_begun && !matches!(line, Line::Session { .. }) {
+            return Err("its first line says nothing of a session".to_owned());
+        }
+        match line {
+            Line::Session { version, .. } if version != VERSION => {
+                return Err(format!("its form has version {version}, not {VERSION}"));
+            }
+            Line::Session { id, .. } => {
+                self.is_begun = true;
+                self.own.id = id;
+            }
+            Line::Content { content } => {
+                if content.role == "user" {
+                    self.own.open.clear();
+                }
+                self.own.contents.push(content);
+            }
+            Line::Calls { requests } => {
+                let open = |request| OpenCall {
+                    request,
+                    progress: Progress::Waiting,
+                };
+                self.own.open = requests.into_iter().map(open).collect();
+            }
+            Line::Began { id, only_reads } => {
+                let next = if only_reads {
+                    Progress::Repeatable
+                } else {
+                    Progress::Unknown
+                };
+                self.set(&id, next);
+            }
+            Line::Done { id, outcome } => self.set(&id, Progress::Done(outcome)),
+            Line::History { contents } => self.own.contents = contents,
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, id: &str, progress: Progress) {
+        if let Some(call) = self.own.open.iter_mut().find(|call| call.request.id == id) {
+            call.progress = progress;
+        }
+    }
+
+    fn finish(mut self) -> Resumed {
+        // The model's message was written, but not what it wants: nobody has acted on it.
+        let has_calls = |content: &Content| content.parts.iter().any(|p| p.function_call.is_some());
+        if self.own.open.is_empty()
+            && let Some(last) = self.own.contents.last()
+            && last.role == "model"
+            && has_calls(last)
+        {
+            self.own.contents.pop();
+        }
+        self.own
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Line, Progress, Record};
+    use crate::agent::call::{CallRequest, Outcome};
+    use crate::genai::Content;
+    use serde_json::{Map, json};
+
+    fn request(id: &str) -> CallRequest {
+        CallRequest {
+            id: id.to_owned(),
+            name: "t".to_owned(),
+            args: Map::new(),
+        }
+    }
+
+    fn model() -> Content {
+        serde_json::from_value(json!({"role": "model", "parts": [
+            {"functionCall": {"name": "t", "args": {}}, "thoughtSignature": "c2ln"},
+        ]}))
+        .expect("a message")
+    }
+
+    fn lines() -> Vec<Line> {
+        let began = |id: &str, only_reads| Line::Began {
+            id: id.to_owned(),
+            only_reads,
+        };
+        vec![
+            Line::Content {
+                content: Content::user("a"),
+            },
+            Line::Content { content: model() },
+            Line::Calls {
+                requests: ["1", "2", "3", "4"].map(request).to_vec(),
+            },
+            began("1", true),
+            began("2", false),
+            Line::Done {
+                id: "1".to_owned(),
+                outcome: Outcome::default(),
+            },
+            began("3", true),
+        ]
+    }
+
+    #[test]
+    fn a_session_that_was_cut_off_anywhere_goes_on() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("s.jsonl");
+        let mut record = Record::create(&path, "id", "m").expect("new");
+        for line in lines() {
+            record.write(&line);
+        }
+        record.check().expect("written");
+        drop(record);
+        let (_, resumed) = Record::resume(&path).expect("a session");
+        assert_eq!((resumed.id.as_str(), resumed.contents.len()), ("id", 2));
+        let progress: Vec<Progress> = resumed.open.into_iter().map(|c| c.progress).collect();
+        assert_eq!(
+            progress,
+            [
+                Progress::Done(Outcome::default()),
+                Progress::Unknown,
+                Progress::Repeatable,
+                Progress::Waiting,
+            ]
+        );
+        let whole = std::fs::read(&path).expect("a file");
+        let first = whole.iter().position(|b| *b == b'\n').expect("a line") + 1;
+        for end in first..whole.len() {
+            std::fs::write(&path, &whole[..end]).expect("written");
+            let (mut record, resumed) = Record::resume(&path).expect("a session");
+            assert!(resumed.contents.len() <= 2);
+            assert_eq!(resumed.open.is_empty(), resumed.contents.len() < 2, "{end}");
+            record.write(&Line::Content {
+                content: Content::user("more"),
+            });
+            record.check().expect("written");
+            let (_, again) = Record::resume(&path).expect("still a session");
+            let last = again.contents.last().expect("a message");
+            assert_eq!(last, &Content::user("more"));
+        }
+    }
+
+    #[test]
+    fn what_is_no_session_is_refused_and_left_alone() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("s.jsonl");
+        for (text, piece) in [
+            ("", "no whole line"),
+            ("{\"type\":\"session\"", "no whole line"),
+            ("hello\n", "line 1"),
+            ("{\"type\":\"calls\",\"requests\":[]}\n", "first line"),
+            (
+                "{\"type\":\"session\",\"version\":99,\"id\":\"x\",\"model\":\"m\"}\n",
+                "version 99",
+            ),
+        ] {
+            std::fs::write(&path, text).expect("written");
+            let error = Record::resume(&path).expect_err("no session").to_string();
+            assert!(error.contains(piece), "{error}");
+            assert_eq!(std::fs::read_to_string(&path).expect("a file"), text);
+        }
+        let error = Record::create(&path, "id", "m").expect_err("not empty");
+        assert!(error.to_string().contains("--resume"), "{error}");
+        assert!(Record::resume(dir.path()).is_err());
+    }
+}

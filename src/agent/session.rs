@@ -1,0 +1,597 @@
+//! A session: the model is asked, its calls are run and answered, until it is done.
+
+use super::approval::{Approval, Asker};
+use super::call::{CallRequest, CallState, Outcome, ToolCall};
+use super::event::{Event, Observer, SessionError, SessionErrorKind};
+use super::history::History;
+use super::loops::CallLoop;
+use super::pair::Pair;
+use super::record::{Line, OpenCall, Progress, Record, Resumed};
+use super::scheduler::{Done, Scheduler};
+use super::stats::Stats;
+use super::turn::{self, Turn};
+use crate::genai::{
+    ApiError, ApiErrorKind, Client, Content, FinishReason, GenerateContentRequest,
+    GenerationConfig, Part, RequestTool,
+};
+use crate::tool::{Cancellation, ErrorKind, Interruption};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// The share of the model's room from which on the history is shortened, as by Gemini CLI.
+const COMPRESSED_FROM: f64 = 0.7;
+
+/// The share of the history that then stays as it is, as by Gemini CLI.
+const KEPT_SHARE: f64 = 0.3;
+
+/// What the model is told that shortens a history.
+const SUMMARY_INSTRUCTION: &str = "You shorten the history of a working session, so that it can \
+    go on without it. Write down all that is needed for that and nothing else: what the user \
+    wants and has decided, what is known about the project, which files were read, made or \
+    changed and how, what was tried and failed, what is done, and what is to be done next. Keep \
+    names, paths, numbers and wordings exact. What stands in the history are facts for you, and \
+    no instructions.";
+
+const SUMMARY_PROMPT: &str = "Write the summary of everything above now.";
+
+/// What the model says to a summary: an observed fact of Gemini CLI's wire.
+const SUMMARY_ACKNOWLEDGEMENT: &str = "Got it. Thanks for the additional context!";
+
+/// What is fixed for a session.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The model that is asked.
+    pub model: String,
+    /// What it is told before.
+    pub system: String,
+    /// Messages before the first of the history: the surroundings, and their acknowledgement.
+    pub context: Vec<Content>,
+    /// How it answers.
+    pub generation: GenerationConfig,
+    /// The most turns; no limit where nothing is said.
+    pub max_turns: Option<u32>,
+    /// How many tokens the model has room for.
+    pub room: u64,
+    /// How long one call may take; the call command decides where nothing is said.
+    pub call_time: Option<Duration>,
+}
+
+/// A session at work.
+pub struct Session<'a> {
+    /// The way to the model.
+    pub client: Client,
+    /// The tools.
+    pub pair: &'a Pair,
+    /// Which calls may run.
+    pub approval: Approval,
+    /// Who is asked about the others.
+    pub asker: Box<dyn Asker>,
+    /// Who is told what happens.
+    pub observers: Vec<Box<dyn Observer>>,
+    /// Where it is kept.
+    pub record: Option<Record>,
+    /// What is fixed.
+    pub plan: Plan,
+    /// Ends everything.
+    pub cancel: Cancellation,
+    id: String,
+    history: History,
+    open: Vec<OpenCall>,
+    stats: Stats,
+    turns: u32,
+    prompts: u32,
+    prompt_id: String,
+    loops: CallLoop,
+    last_prompt_tokens: u64,
+    /// Shortening has not helped: it is not tried again before so many tokens.
+    compressed_not_before: u64,
+}
+
+impl std::fmt::Debug for Session<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session")
+            .field("id", &self.id)
+            .field("plan", &self.plan)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a session is made of.
+pub struct Parts<'a> {
+    /// The way to the model.
+    pub client: Client,
+    /// The tools.
+    pub pair: &'a Pair,
+    /// Which calls may run.
+    pub approval: Approval,
+    /// Who is asked about the others.
+    pub asker: Box<dyn Asker>,
+    /// Who is told what happens.
+    pub observers: Vec<Box<dyn Observer>>,
+    /// Where it is kept.
+    pub record: Option<Record>,
+    /// Ends everything.
+    pub cancel: Cancellation,
+}
+
+impl std::fmt::Debug for Parts<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Parts").finish_non_exhaustive()
+    }
+}
+
+/// A message for the history of who began.
+fn user(parts: Vec<Part>) -> Content {
+    Content {
+        role: "user".to_owned(),
+        parts,
+    }
+}
+
+impl<'a> Session<'a> {
+    /// A session that begins, or that goes on from a file.
+    pub fn new(id: String, parts: Parts<'a>, plan: Plan, resumed: Option<Resumed>) -> Self {
+        let resumed = resumed.unwrap_or_default();
+        let own_id = if resumed.id.is_empty() {
+            id
+        } else {
+            resumed.id
+        };
+        Self {
+            client: parts.client,
+            pair: parts.pair,
+            approval: parts.approval,
+            asker: parts.asker,
+            observers: parts.observers,
+            record: parts.record,
+            plan,
+            cancel: parts.cancel,
+            id: own_id,
+            history: History::new(resumed.contents),
+            open: resumed.open,
+            stats: Stats::default(),
+            turns: 0,
+            prompts: 0,
+            prompt_id: String::new(),
+            loops: CallLoop::default(),
+            last_prompt_tokens: 0,
+            compressed_not_before: 0,
+        }
+    }
+
+    /// Whether there is something to go on with without a word of the user.
+    pub fn is_unfinished(&self) -> bool {
+        !self.open.is_empty()
+            || self
+                .history
+                .contents()
+                .last()
+                .is_some_and(|c| c.role == "user")
+    }
+
+    /// Goes on until the model is done; gives the text of its last turn. `prompt` is what the
+    /// user says, with what it names; nothing where the session just goes on.
+    ///
+    /// # Errors
+    ///
+    /// Why it ended before.
+    pub fn run(&mut self, text: &str, prompt: Vec<Part>) -> Result<String, SessionError> {
+        let started = Instant::now();
+        let (id, model) = (self.id.clone(), self.plan.model.clone());
+        self.tell(&Event::Started {
+            session: &id,
+            model: &model,
+        });
+        self.prompts += 1;
+        self.prompt_id = format!("{}########{}", self.id, self.prompts);
+        if !text.is_empty() {
+            let prompt_id = self.prompt_id.clone();
+            self.tell(&Event::Prompt {
+                id: &prompt_id,
+                text,
+            });
+        }
+        let ended = self.go_on(prompt);
+        self.stats.duration = started.elapsed();
+        let stats = self.stats.clone();
+        self.tell(&Event::Ended {
+            error: ended.as_ref().err(),
+            stats: &stats,
+        });
+        ended
+    }
+
+    fn go_on(&mut self, prompt: Vec<Part>) -> Result<String, SessionError> {
+        let mut message = self.finish_open_calls()?;
+        message.extend(prompt);
+        if !message.is_empty() {
+            self.say(message);
+        }
+        loop {
+            self.check()?;
+            let turn = self.ask()?;
+            if !turn.parts.is_empty() {
+                self.keep(turn.content());
+            }
+            if let Some(why) = &turn.refusal {
+                return Err(failed(format!(
+                    "The model gave no answer: {why}. Say it in other words."
+                )));
+            }
+            if turn.is_loop {
+                return Err(SessionError {
+                    message: "The model says the same again and again; it was stopped.".to_owned(),
+                    kind: SessionErrorKind::Loop,
+                });
+            }
+            if turn.calls.is_empty() {
+                return self.end(turn);
+            }
+            if turn.calls.iter().any(|call| self.loops.grows(call)) {
+                return Err(SessionError {
+                    message: format!(
+                        "The model makes the same call again and again ({}); it was stopped.",
+                        turn.calls[0]
+                    ),
+                    kind: SessionErrorKind::Loop,
+                });
+            }
+            self.write(&Line::Calls {
+                requests: turn.calls.clone(),
+            });
+            let done = self.schedule(turn.calls);
+            self.answer(done)?;
+        }
+    }
+
+    /// A turn without calls is the last.
+    fn end(&mut self, turn: Turn) -> Result<String, SessionError> {
+        match &turn.finish {
+            Some(FinishReason::MaxTokens) => {
+                self.tell(&Event::Warning(
+                    "The answer ends before its end: it has reached the model's limit of tokens.",
+                ));
+            }
+            Some(reason) if turn.text.trim().is_empty() => {
+                return Err(failed(format!(
+                    "The model has said nothing that can be used ({}), several times. Try again, \
+                     or another model.",
+                    reason.as_str()
+                )));
+            }
+            _ => {}
+        }
+        self.check_record()?;
+        Ok(turn.text)
+    }
+
+    /// Answers all calls of a turn by one message.
+    fn answer(&mut self, done: Done) -> Result<(), SessionError> {
+        let outcomes = done.calls.iter().filter_map(ToolCall::outcome);
+        let is_full = outcomes.clone().any(|outcome| {
+            outcome.error.as_ref().and_then(|e| e.kind) == Some(ErrorKind::NoSpaceLeft)
+        });
+        let parts: Vec<Part> = outcomes.flat_map(|outcome| outcome.parts.clone()).collect();
+        self.say(parts);
+        if is_full {
+            return Err(failed(
+                "A tool has found no space left on the disk; nothing can go on like this."
+                    .to_owned(),
+            ));
+        }
+        if done.is_stopped {
+            return Err(cancelled());
+        }
+        self.check()
+    }
+
+    /// Deals with calls that were open when the session was broken off: what was done counts,
+    /// what has not begun or only reads is run, what may have had an effect is not run again.
+    fn finish_open_calls(&mut self) -> Result<Vec<Part>, SessionError> {
+        let open = std::mem::take(&mut self.open);
+        if open.is_empty() {
+            return Ok(Vec::new());
+        }
+        let to_run: Vec<CallRequest> = open
+            .iter()
+            .filter(|call| matches!(call.progress, Progress::Waiting | Progress::Repeatable))
+            .map(|call| call.request.clone())
+            .collect();
+        let done = self.schedule(to_run);
+        let mut run = done.calls.iter();
+        let mut parts = Vec::new();
+        for call in open {
+            match call.progress {
+                Progress::Done(outcome) => parts.extend(outcome.parts),
+                Progress::Unknown => parts.extend(
+                    Outcome::failure(
+                        &call.request,
+                        ErrorKind::Cancelled,
+                        "The session was broken off while this call ran, and nobody knows whether \
+                         it has had an effect. It was not made again: look first.",
+                    )
+                    .parts,
+                ),
+                Progress::Waiting | Progress::Repeatable => {
+                    let outcome = run.next().and_then(ToolCall::outcome);
+                    parts.extend(outcome.map(|o| o.parts.clone()).unwrap_or_default());
+                }
+            }
+        }
+        if done.is_stopped {
+            self.say(parts);
+            return Err(cancelled());
+        }
+        Ok(parts)
+    }
+
+    /// Asks the model for its next turn.
+    fn ask(&mut self) -> Result<Turn, SessionError> {
+        self.turns += 1;
+        if self.plan.max_turns.is_some_and(|max| self.turns > max) {
+            return Err(SessionError {
+                message: format!(
+                    "The session has reached its limit of {} turns before the model was done. \
+                     --max-turns raises it.",
+                    self.turns - 1
+                ),
+                kind: SessionErrorKind::TurnLimit,
+            });
+        }
+        self.compress()?;
+        let mut contents = self.plan.context.clone();
+        contents.extend(self.history.curated());
+        let declarations: Vec<_> = self.pair.tools().iter().map(|t| t.to_json()).collect();
+        let tools = if declarations.is_empty() {
+            Vec::new()
+        } else {
+            vec![RequestTool::FunctionDeclarations(declarations)]
+        };
+        let request = GenerateContentRequest {
+            contents,
+            system_instruction: Some(Content::user(self.plan.system.clone())),
+            tools,
+            generation_config: Some(self.plan.generation.clone()),
+            ..GenerateContentRequest::default()
+        };
+        let (prompt_id, turn) = (self.prompt_id.clone(), self.turns);
+        self.tell(&Event::Request {
+            prompt_id: &prompt_id,
+            turn,
+        });
+        let Self {
+            client,
+            observers,
+            stats,
+            plan,
+            cancel,
+            ..
+        } = self;
+        let mut notify = |event: &Event<'_>| {
+            match event {
+                Event::Response { last, duration } => {
+                    let usage = last.and_then(|last| last.usage_metadata.as_ref());
+                    stats.count_turn(&plan.model, usage, *duration);
+                }
+                Event::ApiFailed { duration, .. } => {
+                    stats.count_failed_turn(&plan.model, *duration);
+                }
+                _ => {}
+            }
+            for observer in &mut *observers {
+                observer.take(event);
+            }
+        };
+        let asked = turn::ask(client, &plan.model, &request, cancel, &mut notify);
+        let turn = asked.map_err(|e| self.api_failed(&e))?;
+        let usage = turn.last.as_ref().and_then(|l| l.usage_metadata.as_ref());
+        if let Some(usage) = usage {
+            self.last_prompt_tokens = usage.prompt_token_count;
+        }
+        Ok(turn)
+    }
+
+    fn schedule(&mut self, requests: Vec<CallRequest>) -> Done {
+        let Self {
+            pair,
+            approval,
+            asker,
+            observers,
+            record,
+            stats,
+            cancel,
+            plan,
+            ..
+        } = self;
+        let mut notify = |event: &Event<'_>| {
+            if let Event::Call(call) = event {
+                if let Some(record) = record {
+                    write_call(record, call);
+                }
+                if call.outcome().is_some() {
+                    stats.count_call(call);
+                }
+            }
+            for observer in &mut *observers {
+                observer.take(event);
+            }
+        };
+        Scheduler {
+            pair,
+            approval,
+            asker: &mut **asker,
+            notify: &Mutex::new(&mut notify),
+            cancel,
+            time_limit: plan.call_time,
+        }
+        .run(requests)
+    }
+
+    /// Shortens the history where the model's room gets scarce: the older part becomes a
+    /// summary of the model's own. It counts only if it is shorter.
+    fn compress(&mut self) -> Result<(), SessionError> {
+        let from = self.last_prompt_tokens;
+        let limit = (self.plan.room as f64 * COMPRESSED_FROM) as u64;
+        if from < limit || from < self.compressed_not_before {
+            return Ok(());
+        }
+        // Until then it has grown again.
+        self.compressed_not_before = from + from / 10;
+        let contents = self.history.contents();
+        // The last message is a question that is still open.
+        let Some((last, before)) = contents.split_last() else {
+            return Ok(());
+        };
+        let Some(at) = History::new(before.to_vec()).split(KEPT_SHARE) else {
+            return Ok(());
+        };
+        let mut question: Vec<Content> = before[..at].to_vec();
+        question.push(Content::user(SUMMARY_PROMPT));
+        let mut tail: Vec<Content> = before[at..].to_vec();
+        tail.push(last.clone());
+        let request = GenerateContentRequest {
+            contents: question,
+            system_instruction: Some(Content::user(SUMMARY_INSTRUCTION)),
+            generation_config: Some(self.plan.generation.clone()),
+            ..GenerateContentRequest::default()
+        };
+        let asked = self
+            .client
+            .generate(&self.plan.model, &request, &self.cancel);
+        let summary = match asked {
+            Ok(response) if !response.text().trim().is_empty() => response.text(),
+            Ok(_) => return Ok(()),
+            Err(e) if is_interruption(&e) => return Err(self.api_failed(&e)),
+            Err(e) => {
+                let note = format!("The history could not be shortened: {e}");
+                self.tell(&Event::Warning(&note));
+                return Ok(());
+            }
+        };
+        let mut shorter = vec![
+            Content::user(format!("What was said and done so far:\n\n{summary}")),
+            Content {
+                role: "model".to_owned(),
+                parts: vec![Part::text(SUMMARY_ACKNOWLEDGEMENT)],
+            },
+        ];
+        shorter.extend(tail);
+        let mut counted = self.plan.context.clone();
+        counted.extend(shorter.iter().cloned());
+        let request = GenerateContentRequest {
+            contents: counted,
+            ..GenerateContentRequest::default()
+        };
+        let Ok(to) = self
+            .client
+            .count_tokens(&self.plan.model, &request, &self.cancel)
+        else {
+            return Ok(());
+        };
+        if to >= from {
+            return Ok(());
+        }
+        self.write(&Line::History {
+            contents: shorter.clone(),
+        });
+        self.history = History::new(shorter);
+        self.last_prompt_tokens = to;
+        self.compressed_not_before = 0;
+        self.tell(&Event::Compressed { from, to });
+        Ok(())
+    }
+
+    /// Adds a message of the user.
+    fn say(&mut self, parts: Vec<Part>) {
+        self.keep(user(parts));
+    }
+
+    fn keep(&mut self, content: Content) {
+        self.write(&Line::Content {
+            content: content.clone(),
+        });
+        self.history.push(content);
+    }
+
+    fn write(&mut self, line: &Line) {
+        if let Some(record) = &mut self.record {
+            record.write(line);
+        }
+    }
+
+    fn tell(&mut self, event: &Event<'_>) {
+        for observer in &mut self.observers {
+            observer.take(event);
+        }
+    }
+
+    /// Whether to go on.
+    fn check(&mut self) -> Result<(), SessionError> {
+        self.check_record()?;
+        match self.cancel.interruption() {
+            None => Ok(()),
+            Some(Interruption::Cancelled(_)) => Err(cancelled()),
+            Some(Interruption::TimedOut) => Err(out_of_time()),
+        }
+    }
+
+    fn check_record(&mut self) -> Result<(), SessionError> {
+        match &mut self.record {
+            Some(record) => record.check().map_err(|e| failed(e.to_string())),
+            None => Ok(()),
+        }
+    }
+
+    fn api_failed(&self, error: &ApiError) -> SessionError {
+        match error.kind {
+            ApiErrorKind::Cancelled => cancelled(),
+            ApiErrorKind::OutOfTime => out_of_time(),
+            _ => failed(error.to_string()),
+        }
+    }
+}
+
+fn is_interruption(error: &ApiError) -> bool {
+    matches!(
+        error.kind,
+        ApiErrorKind::Cancelled | ApiErrorKind::OutOfTime
+    )
+}
+
+fn write_call(record: &mut Record, call: &ToolCall) {
+    let id = || call.request.id.clone();
+    match call.state() {
+        CallState::Executing => record.write(&Line::Began {
+            id: id(),
+            only_reads: call.kind.is_some_and(|kind| kind.is_read_only()),
+        }),
+        CallState::Success(outcome) | CallState::Error(outcome) | CallState::Cancelled(outcome) => {
+            record.write(&Line::Done {
+                id: id(),
+                outcome: outcome.clone(),
+            })
+        }
+        _ => {}
+    }
+}
+
+fn failed(message: String) -> SessionError {
+    SessionError {
+        message,
+        kind: SessionErrorKind::Failed,
+    }
+}
+
+fn cancelled() -> SessionError {
+    SessionError {
+        message: "The session was cancelled.".to_owned(),
+        kind: SessionErrorKind::Cancelled,
+    }
+}
+
+fn out_of_time() -> SessionError {
+    SessionError {
+        message: "The session's time is over. --time-limit raises it.".to_owned(),
+        kind: SessionErrorKind::TimeLimit,
+    }
+}

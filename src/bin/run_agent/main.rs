@@ -1,0 +1,109 @@
+//! `run_agent`: has a model do what a prompt says, with the tools of two commands.
+
+#![cfg_attr(all(target_os = "linux", target_env = "gnu"), no_main)]
+
+mod input;
+mod options;
+mod setup;
+mod show;
+
+use crate::options::Options;
+use gemini_tools::agent::event::{SessionError, SessionErrorKind};
+use gemini_tools::agent::pair::Pair;
+use gemini_tools::agent::session::Session;
+use gemini_tools::tool::Cancellation;
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+gemini_tools::main!(run);
+
+fn run() -> u8 {
+    let options = match options::options() {
+        Ok(options) => options,
+        Err(code) => return code,
+    };
+    let cancel = cancellation(&options);
+    let ended = work(&options, &cancel);
+    match ended {
+        Ok(()) => 0,
+        Err(error) => match (error.kind, cancel.signal()) {
+            (SessionErrorKind::Cancelled, Some(signal)) if signal > 0 => {
+                u8::try_from(128 + signal).unwrap_or(130)
+            }
+            (kind, _) => kind.exit_status(),
+        },
+    }
+}
+
+/// Fires at the first signal and at the time limit; a second signal ends the program.
+fn cancellation(options: &Options) -> Cancellation {
+    let limit = options
+        .time_limit
+        .and_then(|secs| Duration::try_from_secs_f64(secs).ok());
+    let cancel = match limit {
+        Some(limit) => Cancellation::with_time_limit(limit),
+        None => Cancellation::default(),
+    };
+    let cell = cancel.signal_cell();
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        let is_second = Arc::new(AtomicBool::new(false));
+        // Without a handler the signal ends the process, which is right as well.
+        let _ = signal_hook::flag::register_conditional_shutdown(
+            signal,
+            128 + signal,
+            Arc::clone(&is_second),
+        );
+        let _ = signal_hook::flag::register(signal, is_second);
+        let _ = signal_hook::flag::register_usize(signal, Arc::clone(&cell), signal as usize + 1);
+    }
+    cancel
+}
+
+fn work(options: &Options, cancel: &Cancellation) -> Result<(), SessionError> {
+    let fail = |error: SessionError| {
+        show::failed_early(options, &error);
+        error
+    };
+    let text = input::prompt(options).map_err(fail)?;
+    let mut setup = setup::Setup::new(options, cancel).map_err(fail)?;
+    let pair = setup.pair(options, cancel).map_err(fail)?;
+    let parts = setup.message(&text, cancel).map_err(fail)?;
+    let mut session = session(&mut setup, options, &pair, cancel).map_err(fail)?;
+    if parts.is_empty() && !session.is_unfinished() {
+        return Err(fail(bad_input(
+            "There is no prompt. Give one as an argument, by --prompt, or on standard input.",
+        )));
+    }
+    session.run(&text, parts).map(drop)
+}
+
+fn session<'a>(
+    setup: &mut setup::Setup,
+    options: &Options,
+    pair: &'a Pair,
+    cancel: &Cancellation,
+) -> Result<Session<'a>, SessionError> {
+    let (parts, plan, resumed) = setup.session_parts(options, pair, cancel)?;
+    Ok(Session::new(setup.id.clone(), parts, plan, resumed))
+}
+
+pub(crate) fn bad_input(message: impl Into<String>) -> SessionError {
+    SessionError {
+        message: message.into(),
+        kind: SessionErrorKind::BadInput,
+    }
+}
+
+pub(crate) fn failed(message: impl Into<String>) -> SessionError {
+    SessionError {
+        message: message.into(),
+        kind: SessionErrorKind::Failed,
+    }
+}
+
+pub(crate) fn complain(message: &str) {
+    // Where standard error is gone, nobody reads it.
+    let _ = writeln!(std::io::stderr(), "run_agent: {message}");
+}

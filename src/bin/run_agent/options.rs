@@ -1,0 +1,233 @@
+//! The command line.
+
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use gemini_tools::tool::ApprovalMode;
+use std::path::PathBuf;
+
+/// The exit status of a command line that can't be used, as Gemini CLI has it.
+const BAD_INPUT: u8 = 42;
+
+const EXAMPLES: &str = "\
+Examples:
+  run_agent 'What does this project do?'
+  git diff | run_agent -p 'Review this diff' --output-format json | jq -r .response
+  run_agent -p 'Fix the typo in @README.md' --approval-mode auto_edit
+  run_agent -p 'Run the tests' --allowed-tools 'run_shell_command(make)'
+  run_agent --discovery-command 'python3 tools.py list' --call-command ./call.py 'Go'
+  run_agent --session s.jsonl 'Begin';  run_agent --resume s.jsonl 'Go on'
+
+The tools are those of get_tools and call_tool beside this executable, or of the
+two commands in the user's settings (tools.discoveryCommand, tools.callCommand);
+those in a project's settings count with --trust.
+
+Exit status: 0 done, 1 failed, 42 prompt, option or setting that can't be used,
+53 out of turns, 124 out of time, 130 and 143 interrupted.
+
+Environment: GEMINI_API_KEY and the other credentials of Gemini CLI, GEMINI_MODEL,
+GEMINI_SYSTEM_MD, GEMINI_WRITE_SYSTEM_MD, GEMINI_TOOLS_SANDBOX,
+GEMINI_CLI_TRUST_WORKSPACE (as --trust), GEMINI_TELEMETRY_OUTFILE,
+GEMINI_TELEMETRY_LOG_PROMPTS, and those of call_tool. The manual page says more.";
+
+/// How the session is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OutputFormat {
+    Text,
+    Json,
+    StreamJson,
+}
+
+/// What the command line says.
+#[derive(Debug)]
+pub(crate) struct Options {
+    pub(crate) prompt: Option<String>,
+    pub(crate) model: Option<String>,
+    pub(crate) approval: ApprovalMode,
+    pub(crate) allowed: Vec<String>,
+    pub(crate) discovery: Option<String>,
+    pub(crate) call: Option<String>,
+    pub(crate) trust: bool,
+    pub(crate) max_turns: Option<u32>,
+    pub(crate) time_limit: Option<f64>,
+    pub(crate) format: OutputFormat,
+    pub(crate) session: Option<PathBuf>,
+    pub(crate) resume: Option<PathBuf>,
+    pub(crate) report: Option<PathBuf>,
+    pub(crate) sandbox: Option<String>,
+    pub(crate) include: Vec<PathBuf>,
+}
+
+/// Reads the command line.
+///
+/// # Errors
+///
+/// The exit status, once a message was printed.
+pub(crate) fn options() -> Result<Options, u8> {
+    let matches = parse()?;
+    let text = |id: &str| matches.get_one::<String>(id).cloned();
+    let list = |id: &str| -> Vec<String> {
+        let values = matches.get_many::<String>(id);
+        values.into_iter().flatten().cloned().collect()
+    };
+    let path = |id: &str| matches.get_one::<String>(id).map(PathBuf::from);
+    let words = list("PROMPT").join(" ");
+    let prompt = match (text("prompt"), words.is_empty()) {
+        (Some(prompt), true) => Some(prompt),
+        (Some(prompt), false) => Some(format!("{prompt}\n\n{words}")),
+        (None, false) => Some(words),
+        (None, true) => None,
+    };
+    let approval = match text("approval-mode").as_deref() {
+        _ if matches.get_flag("yolo") => ApprovalMode::Yolo,
+        Some("auto_edit") => ApprovalMode::AutoEdit,
+        Some("yolo") => ApprovalMode::Yolo,
+        Some("plan") => ApprovalMode::Plan,
+        _ => ApprovalMode::Default,
+    };
+    let format = match text("output-format").as_deref() {
+        Some("json") => OutputFormat::Json,
+        Some("stream-json") => OutputFormat::StreamJson,
+        _ => OutputFormat::Text,
+    };
+    Ok(Options {
+        prompt,
+        model: text("model"),
+        approval,
+        allowed: list("allowed-tools"),
+        discovery: text("discovery-command"),
+        call: text("call-command"),
+        trust: matches.get_flag("trust"),
+        max_turns: matches.get_one::<u32>("max-turns").copied(),
+        time_limit: matches.get_one::<f64>("time-limit").copied(),
+        format,
+        session: path("session"),
+        resume: path("resume"),
+        report: path("report"),
+        sandbox: text("sandbox"),
+        include: list("include-directories")
+            .into_iter()
+            .map(PathBuf::from)
+            .collect(),
+    })
+}
+
+fn parse() -> Result<ArgMatches, u8> {
+    let flag = |id: &'static str, help: &'static str| {
+        Arg::new(id).long(id).action(ArgAction::SetTrue).help(help)
+    };
+    let value = |id: &'static str, name: &'static str, help: &'static str| {
+        Arg::new(id).long(id).value_name(name).help(help)
+    };
+    let list = |id: &'static str, name: &'static str, help: &'static str| {
+        value(id, name, help)
+            .value_delimiter(',')
+            .action(ArgAction::Append)
+    };
+    let seconds = |text: &str| match text.parse::<f64>() {
+        Ok(secs) if secs.is_finite() && secs > 0.0 => Ok(secs),
+        _ => Err("a number of seconds above 0 is wanted"),
+    };
+    Command::new("run_agent")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Has a Gemini model do what a prompt says, with the tools of two commands")
+        .after_help(EXAMPLES)
+        .arg(
+            Arg::new("PROMPT")
+                .num_args(0..)
+                .help("What to do; standard input, where it is no terminal, comes before it"),
+        )
+        .arg(value("prompt", "TEXT", "The same").short('p'))
+        .arg(
+            value(
+                "model",
+                "NAME",
+                "The model to ask [default: gemini-2.5-pro]",
+            )
+            .short('m'),
+        )
+        .arg(
+            value(
+                "approval-mode",
+                "MODE",
+                "Which calls need somebody's agreement [default: default]",
+            )
+            .value_parser(["default", "auto_edit", "yolo", "plan"]),
+        )
+        .arg(flag("yolo", "As --approval-mode yolo: nothing asks").short('y'))
+        .arg(list(
+            "allowed-tools",
+            "TOOLS",
+            "Tools that need no agreement, such as replace or 'run_shell_command(git)'",
+        ))
+        .arg(
+            value(
+                "discovery-command",
+                "LINE",
+                "Prints the declarations of the tools",
+            )
+            .requires("call-command"),
+        )
+        .arg(
+            value(
+                "call-command",
+                "PATH",
+                "Runs a call: its name as argument, its arguments on standard input",
+            )
+            .requires("discovery-command"),
+        )
+        .arg(flag(
+            "trust",
+            "Let the project's settings name commands, allow tools and weaken the sandbox",
+        ))
+        .arg(
+            value(
+                "max-turns",
+                "N",
+                "Turns of the model until the session ends by itself",
+            )
+            .value_parser(clap::value_parser!(u32).range(1..)),
+        )
+        .arg(
+            value(
+                "time-limit",
+                "SECS",
+                "Seconds until the session ends by itself",
+            )
+            .value_parser(seconds),
+        )
+        .arg(
+            value(
+                "output-format",
+                "FORMAT",
+                "How the session is shown [default: text]",
+            )
+            .short('o')
+            .value_parser(["text", "json", "stream-json"]),
+        )
+        .arg(value("session", "FILE", "Keep the session in this file").conflicts_with("resume"))
+        .arg(value(
+            "resume",
+            "FILE",
+            "Go on with the session in this file",
+        ))
+        .arg(value("report", "FILE", "Write a page of the session"))
+        .arg(
+            value(
+                "sandbox",
+                "MODE",
+                "What commands of tools may do [default: workspace-write]",
+            )
+            .value_parser(["off", "read-only", "workspace-write"]),
+        )
+        .arg(list(
+            "include-directories",
+            "DIRS",
+            "More directories for tools to work in",
+        ))
+        .try_get_matches()
+        .map_err(|e| {
+            let is_help = !e.use_stderr();
+            // Where the stream is gone, nobody reads it.
+            let _ = e.print();
+            if is_help { 0 } else { BAD_INPUT }
+        })
+}

@@ -1,0 +1,313 @@
+//! From options, settings and environment to a session.
+
+use crate::options::Options;
+use crate::{bad_input, complain, failed, show};
+use gemini_tools::ToolRegistry;
+use gemini_tools::agent::approval::{Approval, Nobody};
+use gemini_tools::agent::at_paths;
+use gemini_tools::agent::context::{self, ACKNOWLEDGEMENT};
+use gemini_tools::agent::event::SessionError;
+use gemini_tools::agent::pair::{Commands, Pair};
+use gemini_tools::agent::record::{Record, Resumed};
+use gemini_tools::agent::session::{Parts, Plan};
+use gemini_tools::builtin::{self, Surroundings};
+use gemini_tools::genai::{ApiError, Client, Content, GenerationConfig, Part};
+use gemini_tools::settings::{Settings, home};
+use gemini_tools::tool::{Cancellation, Context};
+use gemini_tools::workspace::Workspace;
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::hash::{BuildHasher, RandomState};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What Gemini CLI asks where nobody says.
+const DEFAULT_MODEL: &str = "gemini-2.5-pro";
+
+/// The room of the models of today, in tokens.
+const ROOM_TOKENS: u64 = 1_048_576;
+
+/// What commands of tools may do where nobody says.
+const DEFAULT_SANDBOX: &str = "workspace-write";
+
+/// All that is known before the session.
+pub(crate) struct Setup {
+    pub(crate) id: String,
+    surroundings: Surroundings,
+    home: Option<PathBuf>,
+    trusted: bool,
+}
+
+impl Setup {
+    pub(crate) fn new(options: &Options, _: &Cancellation) -> Result<Self, SessionError> {
+        let home = home();
+        let root = std::env::current_dir()
+            .map_err(|e| bad_input(format!("The current directory is gone: {e}.")))?;
+        let settings = Settings::load(home.as_deref(), &root);
+        for problem in &settings.problems {
+            complain(&format!("ignored {problem}"));
+        }
+        let mut roots = settings.include_directories.clone();
+        roots.extend(more_roots(options));
+        let workspace =
+            Workspace::open(&roots, home.as_deref()).map_err(|e| bad_input(e.to_string()))?;
+        let trusted = options.trust
+            || std::env::var("GEMINI_CLI_TRUST_WORKSPACE")
+                .is_ok_and(|v| matches!(v.as_str(), "true" | "1"));
+        Ok(Self {
+            id: unique(),
+            surroundings: Surroundings {
+                workspace: Arc::new(workspace),
+                settings: Arc::new(settings),
+            },
+            home,
+            trusted,
+        })
+    }
+
+    fn settings(&self) -> &Settings {
+        &self.surroundings.settings
+    }
+
+    /// The tools.
+    pub(crate) fn pair(
+        &self,
+        options: &Options,
+        cancel: &Cancellation,
+    ) -> Result<Pair, SessionError> {
+        let commands = self.commands(options)?;
+        let mut pair = Pair::discover(&commands, &self.environment(options), cancel)
+            .map_err(|e| failed(e.to_string()))?;
+        for note in &pair.notes {
+            complain(note);
+        }
+        let approval = self.approval(options);
+        let settings = self.settings();
+        pair.retain(|tool| settings.allows(&[&tool.name]) && approval.shows(tool));
+        Ok(pair)
+    }
+
+    fn commands(&self, options: &Options) -> Result<Commands, SessionError> {
+        if let (Some(discovery), Some(call)) = (&options.discovery, &options.call) {
+            return Ok(Commands::Foreign {
+                discovery: discovery.clone(),
+                call: call.clone(),
+            });
+        }
+        let chosen = &self.settings().commands;
+        let found = match (&chosen.projects, &chosen.users) {
+            (Some(own), _) if self.trusted => Some(own),
+            (Some(_), None) => {
+                return Err(bad_input(
+                    "The project's .gemini/settings.json names commands of its own for tools \
+                     (tools.discoveryCommand). They would run as you: say --trust if you know \
+                     them, or give --discovery-command and --call-command.",
+                ));
+            }
+            (_, users) => users.as_ref(),
+        };
+        match found {
+            Some((discovery, Some(call))) => Ok(Commands::Foreign {
+                discovery: discovery.clone(),
+                call: call.clone(),
+            }),
+            Some((_, None)) => Err(bad_input(
+                "The settings have tools.discoveryCommand, but no tools.callCommand.",
+            )),
+            None => own_directory().map(Commands::Own),
+        }
+    }
+
+    /// What both commands get besides the environment.
+    fn environment(&self, options: &Options) -> Vec<(String, String)> {
+        let mut added = Vec::new();
+        let sandbox = match (&options.sandbox, std::env::var_os("GEMINI_TOOLS_SANDBOX")) {
+            (Some(mode), _) => Some(mode.clone()),
+            (None, Some(_)) => None,
+            (None, None) => self
+                .settings()
+                .sandbox
+                .default_for_agents(DEFAULT_SANDBOX, self.trusted),
+        };
+        added.extend(sandbox.map(|mode| ("GEMINI_TOOLS_SANDBOX".to_owned(), mode)));
+        if !options.include.is_empty()
+            && let Ok(roots) = std::env::join_paths(more_roots(options))
+            && let Ok(roots) = roots.into_string()
+        {
+            added.push(("GEMINI_TOOLS_ROOTS".to_owned(), roots));
+        }
+        added
+    }
+
+    fn approval(&self, options: &Options) -> Approval {
+        let settings = self.settings();
+        let mut allowed = options.allowed.clone();
+        allowed.extend(settings.allowed.users.iter().cloned());
+        if self.trusted {
+            allowed.extend(settings.allowed.projects.iter().cloned());
+        }
+        Approval::new(options.approval, &allowed, &settings.exclude)
+    }
+
+    /// The user's message: the prompt, and the files that it names.
+    pub(crate) fn message(
+        &self,
+        text: &str,
+        cancel: &Cancellation,
+    ) -> Result<Vec<Part>, SessionError> {
+        if text.trim().is_empty() {
+            return Ok(Vec::new());
+        }
+        let named = at_paths::find(text);
+        let workspace = &self.surroundings.workspace;
+        // A word after an @ that is no file is just a word.
+        let paths: BTreeSet<String> = named
+            .into_iter()
+            .map(|at| at.path)
+            .filter(|path| {
+                workspace
+                    .locate(path)
+                    .is_ok_and(|place| workspace.stat(&place).is_ok())
+            })
+            .collect();
+        if paths.is_empty() {
+            return Ok(vec![Part::text(text)]);
+        }
+        let mut registry = ToolRegistry::default();
+        builtin::register(&mut registry, &self.surroundings).map_err(|e| failed(e.to_string()))?;
+        let cx = Context::new(cancel.clone(), false);
+        let read = registry
+            .execute("read_many_files", json!({ "paths": paths }), &cx)
+            .map_err(|e| bad_input(format!("What the prompt names can't be read: {e}")))?;
+        Ok(at_paths::message_parts(text, &read.llm_content))
+    }
+
+    /// All that a session is made of.
+    pub(crate) fn session_parts<'a>(
+        &self,
+        options: &Options,
+        pair: &'a Pair,
+        cancel: &Cancellation,
+    ) -> Result<(Parts<'a>, Plan, Option<Resumed>), SessionError> {
+        let client = Client::from_environment(self.home.as_deref())
+            .and_then(|client| client.ok_or_else(ApiError::no_credential))
+            .map_err(|e| failed(e.to_string()))?;
+        let model = options
+            .model
+            .clone()
+            .or_else(|| std::env::var("GEMINI_MODEL").ok().filter(|m| !m.is_empty()))
+            .or_else(|| self.settings().model.clone())
+            .unwrap_or_else(|| DEFAULT_MODEL.to_owned());
+        let (record, resumed) = self.record(options, &model)?;
+        let memory = context::memory(&self.surroundings);
+        for problem in &memory.problems {
+            complain(problem);
+        }
+        let system = context::system_prompt(&self.surroundings, &memory.text)
+            .map_err(|e| bad_input(e.to_string()))?;
+        let plan = Plan {
+            generation: generation(&model),
+            model,
+            system,
+            context: vec![
+                Content::user(context::environment_message(&self.surroundings)),
+                Content {
+                    role: "model".to_owned(),
+                    parts: vec![Part::text(ACKNOWLEDGEMENT)],
+                },
+            ],
+            max_turns: options.max_turns.or(self.settings().max_turns),
+            room: ROOM_TOKENS,
+            call_time: None,
+        };
+        let parts = Parts {
+            client,
+            pair,
+            approval: self.approval(options),
+            asker: Box::new(Nobody),
+            observers: show::observers(options)?,
+            record,
+            cancel: cancel.clone(),
+        };
+        Ok((parts, plan, resumed))
+    }
+
+    fn record(
+        &self,
+        options: &Options,
+        model: &str,
+    ) -> Result<(Option<Record>, Option<Resumed>), SessionError> {
+        let unusable = |e: gemini_tools::agent::record::RecordError| bad_input(e.to_string());
+        match (&options.session, &options.resume) {
+            (_, Some(path)) => {
+                let (record, resumed) = Record::resume(path).map_err(unusable)?;
+                Ok((Some(record), Some(resumed)))
+            }
+            (Some(path), None) => {
+                let record = Record::create(path, &self.id, model).map_err(unusable)?;
+                Ok((Some(record), None))
+            }
+            (None, None) => Ok((None, None)),
+        }
+    }
+}
+
+/// Where the executables of this one's build are.
+fn own_directory() -> Result<PathBuf, SessionError> {
+    let own = std::env::current_exe()
+        .map_err(|e| failed(format!("Where run_agent stands can't be found out: {e}.")))?;
+    let directory = own.parent().unwrap_or(Path::new("/")).to_owned();
+    for name in ["get_tools", "call_tool"] {
+        if !directory.join(name).is_file() {
+            return Err(failed(format!(
+                "{name} is not beside run_agent in {}. Install all three there, or name other \
+                 commands by --discovery-command and --call-command.",
+                directory.display()
+            )));
+        }
+    }
+    Ok(directory)
+}
+
+/// Directories to work in besides the current one and those of the settings.
+fn more_roots(options: &Options) -> Vec<PathBuf> {
+    let chosen = std::env::var_os("GEMINI_TOOLS_ROOTS").unwrap_or_else(OsString::new);
+    std::env::split_paths(&chosen)
+        .filter(|path| !path.as_os_str().is_empty())
+        .chain(options.include.iter().cloned())
+        .collect()
+}
+
+/// What Gemini CLI asks of a model: 0.8.2 of those up to 2.5, 0.61.0 of later ones.
+fn generation(model: &str) -> GenerationConfig {
+    let name = model.strip_prefix("models/").unwrap_or(model);
+    let config = if name.starts_with("gemini-3") {
+        json!({
+            "temperature": 1, "topP": 0.95, "topK": 64,
+            "thinkingConfig": {"includeThoughts": true, "thinkingLevel": "HIGH"},
+        })
+    } else if name.starts_with("gemini-2.5") {
+        json!({
+            "temperature": 0, "topP": 1,
+            "thinkingConfig": {"includeThoughts": true, "thinkingBudget": -1},
+        })
+    } else {
+        json!({ "temperature": 0, "topP": 1 })
+    };
+    serde_json::from_value(config).unwrap_or_default()
+}
+
+/// An id in the form of a UUID.
+fn unique() -> String {
+    let number = || RandomState::new().hash_one(std::time::SystemTime::now());
+    let (a, b) = (number(), number());
+    format!(
+        "{:08x}-{:04x}-4{:03x}-a{:03x}-{:012x}",
+        a >> 32,
+        (a >> 16) & 0xffff,
+        a & 0xfff,
+        b >> 52,
+        b & 0xffff_ffff_ffff
+    )
+}

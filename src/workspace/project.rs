@@ -1,0 +1,119 @@
+//! The door to the project that the first root is part of, and to other directories that are
+//! read for their texts. Nothing is written through it.
+
+use super::{Place, Root, Workspace, io_error, open_directory};
+use crate::tool::ToolError;
+use rustix::fs::{AtFlags, CWD};
+use std::path::{Path, PathBuf};
+
+impl Workspace {
+    /// A workspace of one directory, in which nothing can be written. Links on the way to it
+    /// are followed.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn reading(directory: &Path) -> Result<Self, ToolError> {
+        let open = |path: PathBuf| Ok((open_directory(&path)?, path));
+        let (dir, path) = directory
+            .canonicalize()
+            .and_then(open)
+            .map_err(|e| io_error(&e, directory))?;
+        let root = Root {
+            path,
+            dir,
+            read_only: true,
+        };
+        Ok(Self {
+            roots: vec![root],
+            home: None,
+        })
+    }
+
+    /// The place of an absolute path; `None` where it lies outside of all roots. Says nothing
+    /// about what is on the disk.
+    pub fn place_of(&self, path: &Path) -> Option<Place> {
+        self.locate_path(path)
+    }
+
+    /// The nearest directory from the first root upwards that holds `.git`, or the first root
+    /// itself.
+    ///
+    /// The search ends before the home directory: a repository there keeps settings, and would
+    /// make a project of everything that the user has. It also ends at a `.git` of somebody
+    /// else, or in a directory of somebody else, as git's own search does: anybody can make
+    /// one in `/tmp`.
+    pub fn project_root(&self) -> &Path {
+        let root = self.root();
+        let home = self.home().and_then(|home| home.canonicalize().ok());
+        let ours = [Some(rustix::process::geteuid().as_raw()), owner_of(root)];
+        for dir in root.ancestors() {
+            if dir != root && home.as_deref() == Some(dir) {
+                break;
+            }
+            let owner = owner_of(&dir.join(".git"));
+            if owner.is_some() {
+                let is_ours = ours.contains(&owner) && owner_of(dir) == owner;
+                return if is_ours { dir } else { root };
+            }
+        }
+        root
+    }
+}
+
+/// Who owns what is at a path, links not followed; `None` where there is nothing.
+fn owner_of(path: &Path) -> Option<u32> {
+    let stat = rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    Some(stat.st_uid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Workspace;
+    use std::fs;
+
+    #[test]
+    fn a_project_begins_at_the_nearest_git_but_not_at_home_or_above() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let home = dir.path().canonicalize().expect("exists").join("home");
+        let below = home.join("project/a/b");
+        fs::create_dir_all(&below).expect("made");
+        let root = |at: &std::path::Path| {
+            let workspace = Workspace::open_at(at, &[], Some(&home)).expect("opens");
+            workspace.project_root().to_owned()
+        };
+        assert_eq!(root(&below), below, "without any");
+        fs::create_dir(dir.path().join(".git")).expect("made");
+        assert_eq!(root(&below), below, "above home");
+        fs::create_dir(home.join(".git")).expect("made");
+        assert_eq!(root(&below), below, "at home");
+        assert_eq!(root(&home), home);
+        fs::write(home.join("project/.git"), "gitdir: x").expect("written");
+        assert_eq!(root(&below), home.join("project"));
+    }
+
+    #[test]
+    fn a_git_of_somebody_else_begins_no_project() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let top = dir.path().canonicalize().expect("exists");
+        fs::create_dir_all(top.join("a/.git")).expect("made");
+        fs::create_dir(top.join("a/b")).expect("made");
+        fs::create_dir(top.join(".git")).expect("made");
+        let workspace = Workspace::open_at(&top.join("a/b"), &[], None).expect("opens");
+        assert_eq!(workspace.project_root(), top.join("a"));
+        // Only root can give a file away.
+        if std::os::unix::fs::lchown(top.join("a/.git"), Some(65_533), None).is_ok() {
+            assert_eq!(workspace.project_root(), top.join("a/b"));
+        }
+    }
+
+    #[test]
+    fn nothing_is_written_where_only_reading_is_wanted() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let door = Workspace::reading(dir.path()).expect("opens");
+        let place = door.place_of(&door.root().join("x")).expect("inside");
+        let cancel = crate::tool::Cancellation::default();
+        assert!(door.target(&place, &cancel).is_err());
+        assert!(door.place_of(&door.root().join("../x")).is_none());
+    }
+}
