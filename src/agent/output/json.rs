@@ -58,7 +58,10 @@ impl<W: Write> Json<W> {
 impl<W: Write + Send> Observer for Json<W> {
     fn take(&mut self, event: &Event<'_>) {
         match event {
-            Event::Started { session, .. } => self.session = Some((*session).to_owned()),
+            Event::Started { session, .. } => {
+                self.session = Some((*session).to_owned());
+                self.response.clear();
+            }
             Event::Request { .. } => self.is_new_turn = true,
             Event::Text(text) => {
                 if std::mem::take(&mut self.is_new_turn) {

@@ -1,6 +1,6 @@
 //! A session as one page of HTML, which needs nothing else to be read.
 //!
-//! What is kept of a session is bounded, and what was cut says so. [`page`] writes the page.
+//! What is kept of a session is bounded, and what was cut says so. `page` writes the page.
 
 mod page;
 
