@@ -3,13 +3,14 @@
 use crate::options::Options;
 use crate::{bad_input, complain, failed, show};
 use gemini_tools::ToolRegistry;
-use gemini_tools::agent::approval::{Approval, Nobody};
+use gemini_tools::agent::approval::{Approval, Asker, Nobody};
 use gemini_tools::agent::at_paths;
 use gemini_tools::agent::context::{self, ACKNOWLEDGEMENT};
 use gemini_tools::agent::event::SessionError;
 use gemini_tools::agent::pair::{Commands, Pair};
 use gemini_tools::agent::record::{Record, Resumed};
 use gemini_tools::agent::session::{Parts, Plan};
+use gemini_tools::agent::terminal::Terminal;
 use gemini_tools::builtin::{self, Surroundings};
 use gemini_tools::genai::{ApiError, Client, Content, GenerationConfig, Part};
 use gemini_tools::settings::{Settings, home};
@@ -19,6 +20,7 @@ use serde_json::json;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::hash::{BuildHasher, RandomState};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -225,8 +227,8 @@ impl Setup {
             client,
             pair,
             approval: self.approval(options),
-            asker: Box::new(Nobody),
-            observers: show::observers(options)?,
+            asker: asker(cancel),
+            observers: show::observers(options),
             record,
             cancel: cancel.clone(),
         };
@@ -250,6 +252,15 @@ impl Setup {
             }
             (None, None) => Ok((None, None)),
         }
+    }
+}
+
+/// A person, where both ends of one are at a terminal; else nobody.
+fn asker(cancel: &Cancellation) -> Box<dyn Asker> {
+    let is_there = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    match Terminal::open().filter(|_| is_there) {
+        Some(terminal) => Box::new(terminal.with_cancellation(cancel.clone())),
+        None => Box::new(Nobody),
     }
 }
 

@@ -1,40 +1,69 @@
-//! Where a session is shown.
+//! Where a session is shown and recorded.
 
+use crate::complain;
 use crate::options::{Options, OutputFormat};
-use crate::{complain, failed};
 use gemini_tools::agent::event::{Event, Observer, SessionError};
-use gemini_tools::answer::write_stdout;
+use gemini_tools::agent::output::{Json, Notes, Progress, StreamJson, Terminal, Text};
+use gemini_tools::agent::report::Report;
+use gemini_tools::agent::stats::Stats;
+use gemini_tools::agent::telemetry::{Telemetry, Wish};
+use std::io::{IsTerminal, stderr, stdout};
 
-/// Streams the model's text.
-struct Plain;
+/// The width of a terminal that does not say its own.
+const COLUMNS: usize = 80;
 
-impl Observer for Plain {
-    fn take(&mut self, event: &Event<'_>) {
-        match event {
-            Event::Text(text) => {
-                let _ = write_stdout(text.as_bytes());
-            }
-            Event::Warning(text) => complain(text),
-            Event::Ended { error: None, .. } => {
-                let _ = write_stdout(b"\n");
-            }
-            Event::Ended {
-                error: Some(error), ..
-            } => complain(&error.message),
-            _ => {}
+/// Whoever shows or records the session. What shows it stands first: it ends its line before
+/// anybody else writes to the same terminal.
+pub(crate) fn observers(options: &Options) -> Vec<Box<dyn Observer>> {
+    let mut observers: Vec<Box<dyn Observer>> = vec![answer(options)];
+    let is_watched = stderr().is_terminal() && options.format == OutputFormat::Text;
+    observers.push(if is_watched {
+        Box::new(Progress::new(stderr(), columns(), is_styled()))
+    } else {
+        Box::new(Notes::new(stderr()))
+    });
+    if let Some(wish) = Wish::read(|name| std::env::var_os(name)) {
+        observers.push(Box::new(Telemetry::new(wish, complain)));
+    }
+    if let Some(path) = &options.report {
+        observers.push(Box::new(Report::new(path.clone(), complain)));
+    }
+    observers
+}
+
+/// What goes to standard output.
+fn answer(options: &Options) -> Box<dyn Observer> {
+    match options.format {
+        OutputFormat::Json => Box::new(Json::new(stdout())),
+        OutputFormat::StreamJson => Box::new(StreamJson::new(stdout())),
+        OutputFormat::Text if stdout().is_terminal() => {
+            Box::new(Terminal::new(stdout(), is_styled()))
         }
+        OutputFormat::Text => Box::new(Text::new(stdout())),
     }
 }
 
-/// Whoever shows or records the session.
-pub(crate) fn observers(options: &Options) -> Result<Vec<Box<dyn Observer>>, SessionError> {
-    if options.format != OutputFormat::Text {
-        return Err(failed("not yet"));
-    }
-    Ok(vec![Box::new(Plain)])
+/// Whether a terminal gets colours.
+fn is_styled() -> bool {
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+    !is_set("NO_COLOR") && !is_dumb
 }
 
-/// Tells why there was no session.
-pub(crate) fn failed_early(_: &Options, error: &SessionError) {
+fn columns() -> usize {
+    rustix::termios::tcgetwinsize(stderr())
+        .map(|size| usize::from(size.ws_col))
+        .ok()
+        .filter(|columns| *columns > 0)
+        .unwrap_or(COLUMNS)
+}
+
+/// Tells why there was no session, in the form that was asked for.
+pub(crate) fn failed_early(options: &Options, error: &SessionError) {
+    let ended = Event::Ended {
+        error: Some(error),
+        stats: &Stats::default(),
+    };
+    answer(options).take(&ended);
     complain(&error.message);
 }

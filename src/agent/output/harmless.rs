@@ -1,0 +1,116 @@
+//! Text of a model or of a program, so that it can do nothing to the terminal that shows it.
+
+use std::borrow::Cow;
+
+/// The text with signs in place of its control characters, escape sequences among them, and of
+/// those that turn the direction of writing. Line ends and tabs stay; carriage returns go.
+pub fn harmless(text: &str) -> Cow<'_, str> {
+    if text.chars().all(|c| shown(c) == Some(c)) {
+        return text.into();
+    }
+    text.chars().filter_map(shown).collect::<String>().into()
+}
+
+/// The same on one line, without space around it.
+pub fn one_line(text: &str) -> String {
+    let text = harmless(text.trim());
+    text.chars()
+        .map(|c| if matches!(c, '\n' | '\t') { ' ' } else { c })
+        .collect()
+}
+
+fn shown(c: char) -> Option<char> {
+    Some(match c {
+        '\n' | '\t' => c,
+        '\r' => return None,
+        '\0'..='\x1f' => {
+            char::from_u32(0x2400 + u32::from(c)).unwrap_or(char::REPLACEMENT_CHARACTER)
+        }
+        '\x7f' => '␡',
+        // Control characters of eight bits, then what makes a text read in another order than
+        // it is written.
+        '\u{80}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+            char::REPLACEMENT_CHARACTER
+        }
+        _ => c,
+    })
+}
+
+/// So much of a line as fits into some columns, with a sign where something is left out.
+pub(super) fn fitting(line: &str, columns: usize) -> Cow<'_, str> {
+    let mut width = 0;
+    let mut end_with_sign = 0;
+    for (at, c) in line.char_indices() {
+        if width < columns {
+            end_with_sign = at;
+        }
+        width += columns_of(c);
+        if width > columns {
+            return format!("{}…", &line[..end_with_sign]).into();
+        }
+    }
+    line.into()
+}
+
+/// Nearly: East Asian characters and pictures take two columns. One that is counted too wide
+/// costs a column, one too narrow would break a line.
+fn columns_of(c: char) -> usize {
+    match c {
+        '\u{300}'..='\u{36f}' | '\u{200b}'..='\u{200f}' | '\u{fe00}'..='\u{fe0f}' => 0,
+        '\u{1100}'..='\u{115f}'
+        | '\u{2e80}'..='\u{d7a3}'
+        | '\u{f900}'..='\u{faff}'
+        | '\u{fe30}'..='\u{fe6f}'
+        | '\u{ff00}'..='\u{ff60}'
+        | '\u{ffe0}'..='\u{ffe6}'
+        | '\u{1f000}'.. => 2,
+        _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{fitting, harmless, one_line};
+    use std::borrow::Cow;
+
+    #[test]
+    fn no_escape_sequence_gets_through() {
+        let text = "a\x1b[31mb\x1b]0;title\x07\u{9b}2Jc\x7f\u{202e}d\0";
+        assert_eq!(harmless(text), "a␛[31mb␛]0;title␇\u{fffd}2Jc␡\u{fffd}d␀");
+        for c in (0..=0x9f).filter_map(char::from_u32) {
+            let text = c.to_string();
+            let shown = harmless(&text);
+            assert!(
+                shown.chars().all(|c| !c.is_control() || "\n\t".contains(c)),
+                "{c:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn plain_text_stays_as_it_is() {
+        let text = "Zeile\n\tschön 漢字 🦀 עברית";
+        assert!(matches!(harmless(text), Cow::Borrowed(same) if same == text));
+    }
+
+    #[test]
+    fn lines_end_as_they_should() {
+        assert_eq!(harmless("a\r\nb\rc"), "a\nbc");
+        assert_eq!(one_line(" a\r\n\tb \n"), "a  b");
+    }
+
+    #[test]
+    fn a_line_fits_or_says_that_it_was_cut() {
+        let cases = [
+            ("abc", 3, "abc"),
+            ("abcd", 3, "ab…"),
+            ("漢字", 4, "漢字"),
+            ("漢字", 3, "漢…"),
+            ("a漢", 2, "a…"),
+            ("", 0, ""),
+        ];
+        for (line, columns, expected) in cases {
+            assert_eq!(fitting(line, columns), expected, "{line} in {columns}");
+        }
+    }
+}
