@@ -8,6 +8,7 @@ use super::raw;
 use crate::tool::{Cancellation, ToolError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
+use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions};
 use std::fs::File;
 use std::io::{Read, Write};
@@ -98,6 +99,13 @@ fn limit_maximum(resource: Resource) -> Option<u64> {
 
 /// The child's part: the exit status.
 fn child(work: impl FnOnce() -> Vec<u8> + Send, writer: OwnedFd) -> i32 {
+    // The standard library says on standard error that memory has run out, and a host takes one
+    // byte there for a failure of the call.
+    let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+    let null = rustix::fs::open("/dev/null", flags, Mode::empty());
+    if !null.is_ok_and(|null| rustix::stdio::dup2_stderr(null).is_ok()) {
+        return 1;
+    }
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new()
             .stack_size(STACK_BYTES)

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 /// What taking a page or a document apart may cost.
 const BOUNDS: Bounds = Bounds {
-    memory_bytes: 384 * 1024 * 1024,
+    // Together with what is there already, less than 128 MiB.
+    memory_bytes: 100 * 1024 * 1024,
     time: Duration::from_secs(20),
     result_bytes: 32 * 1024 * 1024,
 };
