@@ -58,32 +58,33 @@ impl History {
     }
 
     /// Where the conversation may be cut so that about `share` of its characters stay: before
-    /// a message of the user that answers no call. `None` where there is no such place but the
-    /// beginning.
+    /// a question of the user, or before a turn of the model, so that no call loses its answer.
+    /// `None` where there is no such place but the beginning.
     pub fn split(&self, share: f64) -> Option<usize> {
         let sizes: Vec<usize> = self.contents.iter().map(size).collect();
         let all: usize = sizes.iter().sum();
         let may_stay = (all as f64 * share) as usize;
-        let mut behind = all;
         let is_question = |content: &Content| {
             content.role == "user" && content.parts.iter().all(|p| p.function_response.is_none())
         };
-        let found =
-            self.contents
-                .iter()
-                .zip(&sizes)
-                .enumerate()
-                .find_map(|(i, (content, size))| {
-                    let fits = behind <= may_stay && is_question(content);
-                    behind -= size;
-                    fits.then_some(i)
-                });
-        found
-            .or_else(|| {
-                // A single long turn: its end may go into the summary, too, if no call is open.
-                self.open_calls().is_empty().then_some(self.contents.len())
-            })
-            .filter(|at| *at > 0)
+        let mut last = None;
+        let mut behind = all;
+        for (i, content) in self.contents.iter().enumerate() {
+            let begins_turn =
+                content.role == "model" && i > 0 && self.contents[i - 1].role == "user";
+            if i > 0 && (is_question(content) || begins_turn) {
+                last = Some(i);
+                if behind <= may_stay {
+                    return last;
+                }
+            }
+            behind -= sizes[i];
+        }
+        // All of it may go where no call is open.
+        if !self.contents.is_empty() && self.open_calls().is_empty() {
+            last = Some(self.contents.len());
+        }
+        last
     }
 }
 
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conversation_is_cut_only_before_a_question() {
+    fn a_conversation_is_cut_where_no_call_loses_its_answer() {
         let long = "x".repeat(1000);
         let mut history = History::new(contents(json!([
             {"role": "user", "parts": [{"text": long}]},
@@ -145,6 +146,7 @@ mod tests {
             {"role": "user", "parts": [{"text": "short"}]},
             {"role": "model", "parts": [{"text": "short"}]},
         ])));
+        assert_eq!(history.split(0.4), Some(3));
         assert_eq!(history.split(0.3), Some(4));
         assert_eq!(history.split(0.0), Some(6));
         history.push(Content {
@@ -155,6 +157,8 @@ mod tests {
                 ..Part::default()
             }],
         });
-        assert_eq!(history.split(0.0), None);
+        // What is open stays.
+        assert_eq!(history.split(0.0), Some(5));
+        assert_eq!(History::default().split(0.0), None);
     }
 }

@@ -468,13 +468,15 @@ impl<'a> Session<'a> {
                 return Ok(());
             }
         };
-        let mut shorter = vec![
-            Content::user(format!("What was said and done so far:\n\n{summary}")),
-            Content {
+        let said = format!("What was said and done so far:\n\n{summary}");
+        let mut shorter = vec![Content::user(said)];
+        // A turn of the model that comes next is its answer.
+        if tail[0].role == "user" {
+            shorter.push(Content {
                 role: "model".to_owned(),
                 parts: vec![Part::text(SUMMARY_ACKNOWLEDGEMENT)],
-            },
-        ];
+            });
+        }
         shorter.extend(tail);
         let mut counted = self.plan.context.clone();
         counted.extend(shorter.iter().cloned());

@@ -90,7 +90,7 @@ fn a_text_is_printed_and_the_request_has_all_that_the_model_needs() {
     assert_eq!(
         body["generationConfig"],
         json!({
-            "temperature": 0.0, "topP": 1.0,
+            "temperature": 0, "topP": 1,
             "thinkingConfig": {"includeThoughts": true, "thinkingBudget": -1},
         })
     );
@@ -223,7 +223,7 @@ fn signatures_are_kept_and_thoughts_are_not() {
         return;
     };
     let answer = agent(&Workspace::new(), &api, &["Play"]).run();
-    assert_eq!(said(&answer), "Let me look.Done.\n");
+    assert_eq!(said(&answer), "Let me look.\nDone.\n");
     let body = turns(&api).pop().expect("a turn");
     let contents = body["contents"].as_array().expect("messages");
     assert_eq!(

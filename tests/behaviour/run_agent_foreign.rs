@@ -11,7 +11,7 @@ use crate::run_agent::{agent, ended, last_parts, response, said, turns};
 /// A discovery command as the documentation of Gemini CLI has it, with both wrappers.
 const DISCOVERY: &str = r#"#!/usr/bin/env python3
 import json, sys
-def declared(name, **properties):
+def declared(name, /, **properties):
     return {"name": name, "description": "The tool %s." % name, "parametersJsonSchema": {
         "type": "object", "properties": {k: {"type": v} for k, v in properties.items()}, "required": list(properties)}}
 print(json.dumps([
