@@ -189,9 +189,10 @@ impl Approval {
                 self.programs.extend(root_commands.iter().cloned());
             }
             (Reply::Always, Some(ConfirmationDetails::Edit { .. })) => {
-                if self.mode == ApprovalMode::Default {
-                    self.mode = ApprovalMode::AutoEdit;
-                }
+                self.mode = match self.mode {
+                    ApprovalMode::Default => ApprovalMode::AutoEdit,
+                    other => other,
+                };
             }
             (Reply::AlwaysServer, Some(ConfirmationDetails::Mcp { server_name, .. })) => {
                 self.servers.insert(server_name.clone());
@@ -254,8 +255,8 @@ mod tests {
 
     #[test]
     fn modes_ask_for_what_they_say() {
-        let verdict = |mode, kind| approval(mode, &[], &[]).first_look(&tool("t", kind), &run(""));
         use ApprovalMode as M;
+        let verdict = |mode, kind| approval(mode, &[], &[]).first_look(&tool("t", kind), &run(""));
         for (mode, kind, want) in [
             (M::Default, Kind::Read, Verdict::Allow),
             (M::Default, Kind::Edit, Verdict::Ask),

@@ -230,13 +230,12 @@ impl fmt::Display for CallRequest {
 #[cfg(test)]
 mod tests {
     use super::{CallRequest, CallState, Outcome, ToolCall};
-    use crate::agent::pair::Explanation;
     use serde_json::Map;
 
     fn all() -> [CallState; 7] {
         [
             CallState::Validating,
-            CallState::AwaitingApproval(Box::new(Explanation::default())),
+            CallState::AwaitingApproval(Box::default()),
             CallState::Scheduled,
             CallState::Executing,
             CallState::Success(Outcome::default()),

@@ -97,12 +97,12 @@ impl Own {
         }
         loop {
             match receiver.recv_timeout(TICK) {
-                Ok(line) if line["type"] == "output" => {
-                    if let Some(text) = line["text"].as_str() {
+                Ok(said) if said["type"] == "output" => {
+                    if let Some(text) = said["text"].as_str() {
                         live(text);
                     }
                 }
-                Ok(line) => return outcome(request, line),
+                Ok(said) => return outcome(request, said),
                 Err(RecvTimeoutError::Disconnected) => {
                     self.forget();
                     let message = "call_tool ended before it had answered; whether the call has \
@@ -117,8 +117,8 @@ impl Own {
             if let Some(why) = cancel.interruption() {
                 // All calls of a session are cancelled together.
                 self.end();
-                return match receiver.try_iter().find(|line| line["type"] == "result") {
-                    Some(line) => outcome(request, line),
+                return match receiver.try_iter().find(|said| said["type"] == "result") {
+                    Some(said) => outcome(request, said),
                     None => interrupted(request, why),
                 };
             }
@@ -206,8 +206,8 @@ impl Own {
         name: &str,
         request: &CallRequest,
         cancel: &Cancellation,
-    ) -> Result<Explanation, Outcome> {
-        let broken = |message: String| broken(request, message);
+    ) -> Result<Explanation, Box<Outcome>> {
+        let broken = |message: String| Box::new(broken(request, message));
         let mut child = Command::new(&self.program)
             .args([name, "--explain"])
             .envs(self.environment.iter().map(|(k, v)| (k, v)))
@@ -228,18 +228,18 @@ impl Own {
         }
         let _ = child.wait();
         if let Some(why) = cancel.interruption() {
-            return Err(interrupted(request, why));
+            return Err(Box::new(interrupted(request, why)));
         }
         let value: Value = serde_json::from_str(&text)
             .map_err(|e| broken(format!("call_tool --explain printed no JSON: {e}.")))?;
         if let Some(response) = value.pointer("/functionResponse/response") {
             let message = response["error"].as_str().unwrap_or_default();
             let kind = ErrorKind::deserialize(&response["errorType"]);
-            return Err(Outcome::failure(
+            return Err(Box::new(Outcome::failure(
                 request,
                 kind.unwrap_or(ErrorKind::ExecutionFailed),
                 message,
-            ));
+            )));
         }
         let line: ExplainLine = serde_json::from_value(value)
             .map_err(|e| broken(format!("call_tool --explain printed something else: {e}.")))?;

@@ -221,7 +221,7 @@ impl Pair {
         tool: &Declared,
         request: &CallRequest,
         cancel: &Cancellation,
-    ) -> Result<Explanation, Outcome> {
+    ) -> Result<Explanation, Box<Outcome>> {
         match &self.caller {
             Caller::Own(own) => own.explain(&tool.name, request, cancel),
             // Nobody knows what it does but the person who has set it up.

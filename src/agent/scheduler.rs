@@ -5,7 +5,7 @@ use super::approval::{Approval, Asker, Reply, Verdict};
 use super::call::{CallRequest, CallState, Decision, Outcome, ToolCall};
 use super::event::Event;
 use super::pair::{Declared, Explanation, Pair};
-use crate::tool::{Cancellation, ConfirmationDetails, DiffStat, ErrorKind};
+use crate::tool::{Cancellation, ConfirmationDetails, DiffStat, ErrorKind, Kind};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -80,7 +80,7 @@ impl<'a> Scheduler<'a> {
         while at < calls.len() {
             let group = calls[at..]
                 .iter()
-                .take_while(|call| call.kind.is_none_or(|kind| kind.is_read_only()))
+                .take_while(|call| call.kind.is_none_or(Kind::is_read_only))
                 .count()
                 .max(1);
             let now = &mut calls[at..at + group];
@@ -160,7 +160,7 @@ impl<'a> Scheduler<'a> {
                         }
                     }
                     Err(outcome) => {
-                        self.running().advance(call, CallState::Error(outcome));
+                        self.running().advance(call, CallState::Error(*outcome));
                         return false;
                     }
                 },
@@ -178,10 +178,11 @@ impl<'a> Scheduler<'a> {
                     return false;
                 }
                 Ok(Verdict::Ask) => return false,
-                Err(explanation) => match self.ask(call, tool, explanation) {
-                    Some(is_stopped) => return is_stopped,
-                    None => continue,
-                },
+                Err(explanation) => {
+                    if let Some(is_stopped) = self.ask(call, tool, &explanation) {
+                        return is_stopped;
+                    }
+                }
             }
         }
         self.running()
@@ -194,13 +195,13 @@ impl<'a> Scheduler<'a> {
         &mut self,
         call: &mut ToolCall,
         tool: &Declared,
-        explanation: Explanation,
+        explanation: &Explanation,
     ) -> Option<bool> {
         self.running().advance(
             call,
             CallState::AwaitingApproval(Box::new(explanation.clone())),
         );
-        let Some(reply) = self.asker.ask(call, &explanation) else {
+        let Some(reply) = self.asker.ask(call, explanation) else {
             call.decision = Some(Decision::Reject);
             self.running().refused(
                 call,
@@ -212,7 +213,7 @@ impl<'a> Scheduler<'a> {
             );
             return Some(false);
         };
-        self.approval.remember(&reply, tool, &explanation);
+        self.approval.remember(&reply, tool, explanation);
         match reply {
             Reply::Once | Reply::Always | Reply::AlwaysTool | Reply::AlwaysServer => {
                 call.decision.get_or_insert(Decision::Accept);
@@ -224,7 +225,7 @@ impl<'a> Scheduler<'a> {
                 added,
                 removed,
             } => {
-                let shares = call.shares.get_or_insert_with(|| proposed(&explanation));
+                let shares = call.shares.get_or_insert_with(|| proposed(explanation));
                 shares.user_added_lines += added;
                 shares.user_removed_lines += removed;
                 call.request.args = args;

@@ -5,7 +5,7 @@ use super::call::{CallRequest, CallState, Outcome, ToolCall};
 use super::event::{Event, Observer, SessionError, SessionErrorKind};
 use super::history::History;
 use super::loops::CallLoop;
-use super::pair::Pair;
+use super::pair::{Declared, Pair};
 use super::record::{Line, OpenCall, Progress, Record, Resumed};
 use super::scheduler::{Done, Scheduler};
 use super::stats::Stats;
@@ -14,7 +14,7 @@ use crate::genai::{
     ApiError, ApiErrorKind, Client, Content, FinishReason, GenerateContentRequest,
     GenerationConfig, Part, RequestTool,
 };
-use crate::tool::{Cancellation, ErrorKind, Interruption};
+use crate::tool::{Cancellation, ErrorKind, Interruption, Kind};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -240,7 +240,7 @@ impl<'a> Session<'a> {
                 requests: turn.calls.clone(),
             });
             let done = self.schedule(turn.calls);
-            self.answer(done)?;
+            self.answer(&done)?;
         }
     }
 
@@ -266,7 +266,7 @@ impl<'a> Session<'a> {
     }
 
     /// Answers all calls of a turn by one message.
-    fn answer(&mut self, done: Done) -> Result<(), SessionError> {
+    fn answer(&mut self, done: &Done) -> Result<(), SessionError> {
         let outcomes = done.calls.iter().filter_map(ToolCall::outcome);
         let is_full = outcomes.clone().any(|outcome| {
             outcome.error.as_ref().and_then(|e| e.kind) == Some(ErrorKind::NoSpaceLeft)
@@ -341,7 +341,7 @@ impl<'a> Session<'a> {
         self.compress()?;
         let mut contents = self.plan.context.clone();
         contents.extend(self.history.curated());
-        let declarations: Vec<_> = self.pair.tools().iter().map(|t| t.to_json()).collect();
+        let declarations: Vec<_> = self.pair.tools().iter().map(Declared::to_json).collect();
         let tools = if declarations.is_empty() {
             Vec::new()
         } else {
@@ -383,7 +383,7 @@ impl<'a> Session<'a> {
             }
         };
         let asked = turn::ask(client, &plan.model, &request, cancel, &mut notify);
-        let turn = asked.map_err(|e| self.api_failed(&e))?;
+        let turn = asked.map_err(|e| Self::api_failed(&e))?;
         let usage = turn.last.as_ref().and_then(|l| l.usage_metadata.as_ref());
         if let Some(usage) = usage {
             self.last_prompt_tokens = usage.prompt_token_count;
@@ -461,7 +461,7 @@ impl<'a> Session<'a> {
         let summary = match asked {
             Ok(response) if !response.text().trim().is_empty() => response.text(),
             Ok(_) => return Ok(()),
-            Err(e) if is_interruption(&e) => return Err(self.api_failed(&e)),
+            Err(e) if is_interruption(&e) => return Err(Self::api_failed(&e)),
             Err(e) => {
                 let note = format!("The history could not be shortened: {e}");
                 self.tell(&Event::Warning(&note));
@@ -544,7 +544,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn api_failed(&self, error: &ApiError) -> SessionError {
+    fn api_failed(error: &ApiError) -> SessionError {
         match error.kind {
             ApiErrorKind::Cancelled => cancelled(),
             ApiErrorKind::OutOfTime => out_of_time(),
@@ -565,13 +565,13 @@ fn write_call(record: &mut Record, call: &ToolCall) {
     match call.state() {
         CallState::Executing => record.write(&Line::Began {
             id: id(),
-            only_reads: call.kind.is_some_and(|kind| kind.is_read_only()),
+            only_reads: call.kind.is_some_and(Kind::is_read_only),
         }),
         CallState::Success(outcome) | CallState::Error(outcome) | CallState::Cancelled(outcome) => {
             record.write(&Line::Done {
                 id: id(),
                 outcome: outcome.clone(),
-            })
+            });
         }
         _ => {}
     }

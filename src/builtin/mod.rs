@@ -121,9 +121,10 @@ pub fn declarations(mut keep: impl FnMut(&str, &[&str]) -> bool, with_kinds: boo
         .iter()
         .filter(|d| keep(d.name, d.aliases))
         .map(|d| {
-            let kind = match with_kinds {
-                true => format!(r#","kind":{}"#, serde_json::json!(d.kind)),
-                false => String::new(),
+            let kind = if with_kinds {
+                format!(r#","kind":{}"#, serde_json::json!(d.kind))
+            } else {
+                String::new()
             };
             format!(
                 r#"{{"name":{},"description":{},"parametersJsonSchema":{}{kind}}}"#,
