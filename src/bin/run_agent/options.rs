@@ -110,22 +110,29 @@ pub(crate) fn options() -> Result<Options, u8> {
     })
 }
 
-fn parse() -> Result<ArgMatches, u8> {
-    let flag = |id: &'static str, help: &'static str| {
-        Arg::new(id).long(id).action(ArgAction::SetTrue).help(help)
-    };
-    let value = |id: &'static str, name: &'static str, help: &'static str| {
-        Arg::new(id).long(id).value_name(name).help(help)
-    };
-    let list = |id: &'static str, name: &'static str, help: &'static str| {
-        value(id, name, help)
-            .value_delimiter(',')
-            .action(ArgAction::Append)
-    };
-    let seconds = |text: &str| match text.parse::<f64>() {
+fn flag(id: &'static str, help: &'static str) -> Arg {
+    Arg::new(id).long(id).action(ArgAction::SetTrue).help(help)
+}
+
+fn value(id: &'static str, name: &'static str, help: &'static str) -> Arg {
+    Arg::new(id).long(id).value_name(name).help(help)
+}
+
+fn list(id: &'static str, name: &'static str, help: &'static str) -> Arg {
+    value(id, name, help)
+        .value_delimiter(',')
+        .action(ArgAction::Append)
+}
+
+fn seconds(text: &str) -> Result<f64, &'static str> {
+    match text.parse::<f64>() {
         Ok(secs) if secs.is_finite() && secs > 0.0 => Ok(secs),
         _ => Err("a number of seconds above 0 is wanted"),
-    };
+    }
+}
+
+/// What to do, by which model, with which tools.
+fn task() -> Command {
     Command::new("run_agent")
         .version(env!("CARGO_PKG_VERSION"))
         .about("Has a Gemini model do what a prompt says, with the tools of two commands")
@@ -178,6 +185,11 @@ fn parse() -> Result<ArgMatches, u8> {
             "trust",
             "Let the project's settings name commands, allow tools and weaken the sandbox",
         ))
+}
+
+/// Within which bounds, and where it is shown and kept.
+fn surroundings(command: Command) -> Command {
+    command
         .arg(
             value(
                 "max-turns",
@@ -223,11 +235,13 @@ fn parse() -> Result<ArgMatches, u8> {
             "DIRS",
             "More directories for tools to work in",
         ))
-        .try_get_matches()
-        .map_err(|e| {
-            let is_help = !e.use_stderr();
-            // Where the stream is gone, nobody reads it.
-            let _ = e.print();
-            if is_help { 0 } else { BAD_INPUT }
-        })
+}
+
+fn parse() -> Result<ArgMatches, u8> {
+    surroundings(task()).try_get_matches().map_err(|e| {
+        let is_help = !e.use_stderr();
+        // Where the stream is gone, nobody reads it.
+        let _ = e.print();
+        if is_help { 0 } else { BAD_INPUT }
+    })
 }

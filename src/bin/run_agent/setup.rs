@@ -18,7 +18,6 @@ use gemini_tools::tool::{Cancellation, Context};
 use gemini_tools::workspace::Workspace;
 use serde_json::json;
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::hash::{BuildHasher, RandomState};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -283,7 +282,7 @@ fn own_directory() -> Result<PathBuf, SessionError> {
 
 /// Directories to work in besides the current one and those of the settings.
 fn more_roots(options: &Options) -> Vec<PathBuf> {
-    let chosen = std::env::var_os("GEMINI_TOOLS_ROOTS").unwrap_or_else(OsString::new);
+    let chosen = std::env::var_os("GEMINI_TOOLS_ROOTS").unwrap_or_default();
     std::env::split_paths(&chosen)
         .filter(|path| !path.as_os_str().is_empty())
         .chain(options.include.iter().cloned())
