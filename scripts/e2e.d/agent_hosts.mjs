@@ -15,7 +15,7 @@ export const PROMPT = 'Play the script.';
 
 /** The model that both hosts are told to ask, so that they are compared under the same rules. */
 export function modelFor({ knowsPolicies }) {
-  return knowsPolicies ? 'gemini-3-pro-preview' : 'gemini-2.5-pro';
+  return knowsPolicies ? 'gemini-3.1-pro-preview' : 'gemini-2.5-pro';
 }
 
 /** run_agent as a host. It takes the pair that stands beside it, or that of the project's settings. */

@@ -6,23 +6,27 @@ import fs from 'node:fs';
 import path from 'node:path';
 
 import { writeFile } from './playground.mjs';
+import { declarationsOf } from './records.mjs';
 
 const HANDED_OVER = 'handed-over';
 
+const TEXT = { type: 'string', description: 'Some text.' };
+
 /** All three forms in which a declaration may stand in the list. */
+const PRINTED = [
+  { function_declarations: [declaration('greet', 'Greets somebody.', { name: TEXT }), declaration('facts', 'Gives facts as JSON.')] },
+  { functionDeclarations: [declaration('fail', 'Fails.', { why: TEXT }), declaration('warn', 'Works, but complains.')] },
+  declaration('quiet', 'Says nothing.'),
+];
+
+function declaration(name, description, properties = {}) {
+  return { name, description, parametersJsonSchema: { type: 'object', properties, required: Object.keys(properties) } };
+}
+
+// What is written here in JSON is Python as well.
 const DISCOVERY = `#!/usr/bin/env python3
 import json
-
-def declaration(name, description, **properties):
-    schema = {"type": "object", "properties": properties, "required": sorted(properties)}
-    return {"name": name, "description": description, "parametersJsonSchema": schema}
-
-TEXT = {"type": "string", "description": "Some text."}
-print(json.dumps([
-    {"function_declarations": [declaration("greet", "Greets somebody.", name=TEXT), declaration("facts", "Gives facts as JSON.")]},
-    {"functionDeclarations": [declaration("fail", "Fails.", why=TEXT), declaration("warn", "Works, but complains.")]},
-    declaration("quiet", "Says nothing."),
-]))
+print(json.dumps(${JSON.stringify(PRINTED)}))
 `;
 
 /** Keeps what it is handed, one file for each tool. */
@@ -66,6 +70,9 @@ export const FOREIGN_PAIR = {
     'print JSON, one fail, one write to standard error, and one say nothing.',
   files: {},
   script: () => ({ turns: [CALLS] }),
+  declared: declarationsOf({
+    tools: PRINTED.map((entry) => ({ functionDeclarations: entry.function_declarations ?? entry.functionDeclarations ?? [entry] })),
+  }),
   /** The commands, beside the workspace, so that what they keep is not part of it. */
   pair: (root) => {
     const [discovery, call] = ['discover.py', 'call.py'].map((name) => path.join(root, 'python tools', name));
