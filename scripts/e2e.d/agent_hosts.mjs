@@ -5,11 +5,13 @@ import fs from 'node:fs';
 import path from 'node:path';
 
 import { placeIn } from './agent_scenarios.mjs';
+import { policyArguments } from './approval.mjs';
 import { endStrays, run } from './child.mjs';
 import { startGeminiApi } from './gemini_api.mjs';
 import { environment, RUN_LIMIT_MS, runHost } from './host.mjs';
 import { makePlayground } from './playground.mjs';
 import { conversation, DISCOVERED } from './records.mjs';
+import { VERTEX_WITH_TOKEN } from './ways_in.mjs';
 
 export const PROMPT = 'Play the script.';
 
@@ -17,6 +19,9 @@ export const PROMPT = 'Play the script.';
 export function modelFor({ knowsPolicies }) {
   return knowsPolicies ? 'gemini-3.1-pro-preview' : 'gemini-2.5-pro';
 }
+
+/** Gemini CLI's library asks the metadata server for a token; run_agent is given one. */
+const TOKEN = { GOOGLE_CLOUD_ACCESS_TOKEN: 'stand-in' };
 
 /** run_agent as a host. It takes the pair that stands beside it, or that of the project's settings. */
 export function ourHost({ runAgent }) {
@@ -26,7 +31,7 @@ export function ourHost({ runAgent }) {
     start: (playground, { url, way, model, scenario }) =>
       run(runAgent, ['-m', model, '-p', PROMPT, ...(scenario.unapproved ? [] : ['-y'])], {
         cwd: playground.workspace,
-        env: environment(playground, way.variables(url)),
+        env: environment(playground, { ...way.variables(url), ...(way === VERTEX_WITH_TOKEN && TOKEN) }),
         limitMs: RUN_LIMIT_MS,
       }),
   };
@@ -38,8 +43,17 @@ export function theirHost(cli, { getTools, callTool }) {
     prefix: cli.knowsPolicies ? DISCOVERED : '',
     commands: { getTools, callTool },
     start: (playground, { url, way, model, scenario }) =>
-      runHost(cli, playground, url, PROMPT, ['-m', model, ...(scenario.unapproved ? [] : ['--yolo'])], way),
+      runHost(cli, playground, url, PROMPT, ['-m', model, ...approval(cli, playground, scenario)], way),
   };
+}
+
+/**
+ * With policies, a call that nobody has approved of needs a rule that asks: without any rule, the model is not shown the
+ * tool at all. Versions without policies ask nobody about a discovered tool.
+ */
+function approval(cli, playground, { unapproved }) {
+  if (!unapproved) return ['--yolo'];
+  return cli.knowsPolicies ? policyArguments(playground, { [unapproved]: 'ask_user' }) : [];
 }
 
 /** Plays a scenario; `root` is its directory, which no other run's may begin with. */

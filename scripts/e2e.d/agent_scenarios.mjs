@@ -14,8 +14,8 @@ const FILES = { 'one.txt': 'first\n', 'two.txt': 'second\n', 'three.txt': 'third
 
 /**
  * Each has a `name`, `what` for the documentation, the `files` of the workspace and a `script`, made of `{at, named}`: `at`
- * gives the path of a file in the workspace, `named` the name under which the host declares a tool. `unapproved` asks for a
- * host that approves of nothing; `everywhere` for all ways in to the API.
+ * gives the path of a file in the workspace, `named` the name under which the host declares a tool. `unapproved` names a
+ * tool that nobody has approved of; `everywhere` is for all ways in to the API.
  */
 export const SCENARIOS = [
   {
@@ -97,7 +97,7 @@ export const SCENARIOS = [
     name: 'a refused call',
     what: 'The model writes a file, and nobody has approved of that.',
     script: ({ at }) => ({ turns: [[write('a', at('four.txt'), 'fourth\n')]] }),
-    unapproved: true,
+    unapproved: 'write_file',
   },
   {
     name: 'calls without ids',

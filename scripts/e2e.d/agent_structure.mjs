@@ -103,22 +103,27 @@ function messageOf(message, previous, tidy) {
   const others = Object.keys(message).filter((key) => !['role', 'parts'].includes(key));
   if (others.length > 0) shape.keys = others.join(', ');
   if (role === 'model') return { ...shape, parts: parts.map((part) => modelPart(part, tidy)) };
-  const texts = parts.flatMap((part) => part.text ?? []).map(tidy);
-  return { ...shape, ...(texts.length > 0 && { texts }), responses: responsesOf(parts, previous, tidy) };
+  return { ...shape, responses: responsesOf(parts, previous, tidy) };
 }
 
 function modelPart(part, tidy) {
   const { functionCall, text, thoughtSignature, ...others } = part;
   return {
     ...(functionCall && { name: functionCall.name, id: idOf(functionCall.id), args: tidy(sorted(functionCall.args)) }),
-    ...(functionCall && others_(functionCall, ['name', 'id', 'args'])),
+    ...(functionCall && otherKeysOf(functionCall, ['name', 'id', 'args'])),
     ...(text !== undefined && { text: tidy(text) }),
-    signature: thoughtSignature ? Buffer.from(thoughtSignature, 'base64').toString('utf8') : NONE,
+    signature: thoughtSignature ? signatureOf(thoughtSignature) : NONE,
     ...(Object.keys(others).length > 0 && { others }),
   };
 }
 
-function others_(value, known) {
+/** Scripts sign with some text; what is none is shown as it is. */
+function signatureOf(signature) {
+  const text = Buffer.from(signature, 'base64').toString('utf8');
+  return /^signature /.test(text) ? text : signature;
+}
+
+function otherKeysOf(value, known) {
   const keys = Object.keys(value).filter((key) => !known.includes(key));
   return keys.length > 0 ? { otherKeys: keys.join(', ') } : {};
 }
@@ -129,16 +134,24 @@ function idOf(id) {
   return id.length === 1 ? id : '(made)';
 }
 
-/** The answers of a message, each with the media that came with it, wherever they stand. */
+/** The answers of a message, each with the texts and media that came with it, wherever they stand. */
 function responsesOf(parts, previous, tidy) {
   const calls = (previous?.parts ?? []).flatMap((part) => part.functionCall ?? []);
   const responses = [];
   for (const part of parts) {
     if (part.functionResponse) responses.push(responseOf(part.functionResponse, calls[responses.length], tidy));
     else if (part.inlineData) responses.at(-1)?.media.push(mediumOf(part.inlineData));
+    else responses.at(-1)?.beside.push(tidy(part.text ?? JSON.stringify(part)));
   }
-  return responses;
+  return responses.map(({ beside, ...response }) => {
+    if (beside.length === 0) return response;
+    const form = response.said === IS_BESIDE ? 'texts beside it' : 'text, and texts beside it';
+    return { ...response, form, said: beside.join('\n') };
+  });
 }
+
+/** What stands in the answer where the tool's texts stand beside it. */
+const IS_BESIDE = 'Tool execution succeeded.';
 
 function responseOf(functionResponse, call, tidy) {
   const { id, name, response = {}, parts = [] } = functionResponse;
@@ -150,6 +163,7 @@ function responseOf(functionResponse, call, tidy) {
     keysOfResponse: Object.keys(response).sort().join(', '),
     form,
     said: tidy(said),
+    beside: [],
     media: [...parts.flatMap((part) => part.inlineData ?? []), ...media].map(mediumOf),
   };
 }

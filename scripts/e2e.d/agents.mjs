@@ -13,9 +13,9 @@ import { modelFor, ourHost, play, theirHost } from './agent_hosts.mjs';
 import { SCENARIOS } from './agent_scenarios.mjs';
 import { differencesBetween, structureOf } from './agent_structure.mjs';
 import { ending, endStrays, killAllGroups, run } from './child.mjs';
-import { checkForeignPair, FOREIGN_PAIR } from './foreign_pair.mjs';
+import { checkForeignPair } from './foreign_pair.mjs';
 import { install, knowsPolicies } from './host.mjs';
-import { makePlayground } from './playground.mjs';
+import { filesOf, makePlayground } from './playground.mjs';
 import { declarationsOf } from './records.mjs';
 import { Report } from './report.mjs';
 import { API_KEY, WAYS_IN } from './ways_in.mjs';
@@ -45,6 +45,11 @@ const VERSIONS = ['0.8.2', '0.61.0'];
 const EVERYWHERE = '0.8.2';
 
 const AT_ONCE = 2;
+
+const EXCERPT_CHARS = 300;
+
+/** Names the commands, which are not at the same place for all. */
+const SETTINGS = '.gemini/settings.json';
 
 // A launcher builds at its first use.
 const FIRST_USE_LIMIT_MS = 30 * 60_000;
@@ -177,7 +182,9 @@ async function playAll(planned) {
 async function judge(comparison, declared) {
   const { scenario, way, version, played } = comparison;
   report.about(`${version}: ${way.name}: ${scenario.name}:`);
-  comparison.found = differencesOf(comparison, scenario.declared ?? declared);
+  const tools = scenario.declared ?? declared;
+  comparison.deeds = { ours: deedsOf(played.ours, tools), theirs: deedsOf(played.theirs, tools) };
+  comparison.found = differencesOf(comparison);
   const odd = [...new Set(comparison.found.filter(({ entry }) => !entry).map(inWords))];
   const held = await report.claim('all_differences_are_meant_to_be', () => {
     assert.ok(played.theirs.turns.length > 0, 'Gemini CLI sent nothing');
@@ -191,22 +198,33 @@ async function judge(comparison, declared) {
       report.quote('standard error', session.stderr);
     }
   }
-  if (scenario === FOREIGN_PAIR) await checkForeignPair(report, played);
+  if (scenario.pair) await checkForeignPair(report, played);
 }
 
-function differencesOf({ scenario, way, version, played }, declared) {
-  const [ours, theirs] = [played.ours, played.theirs].map(({ session, turns, playground }) => ({
+/** What a host did, in a form in which it can be compared. */
+function deedsOf({ session, turns, playground }, declared) {
+  const files = Object.entries(filesOf(playground.workspace)).filter(([name]) => name !== SETTINGS);
+  return {
     status: session.status,
+    files: Object.fromEntries(files.map(([name, bytes]) => [name, bytes.toString('base64')])),
     requests: turns.map((turn) => structureOf(turn, { playground, declared })),
-  }));
-  return differencesBetween(ours, theirs).map((difference) => {
+  };
+}
+
+function differencesOf({ scenario, way, version, deeds }) {
+  return differencesBetween(deeds.ours, deeds.theirs).map((difference) => {
     const about = { ...difference, scenario: scenario.name, way: way.name, version };
     return { ...about, entry: justified(about) };
   });
 }
 
 function inWords({ place, ours, theirs }) {
-  return `${place.replace(/requests\[\d+\]/, 'requests[…]')}: ours ${JSON.stringify(ours)}, theirs ${JSON.stringify(theirs)}`;
+  return `${place.replace(/requests\[\d+\]/, 'requests[…]')}: ours ${excerpt(ours)}, theirs ${excerpt(theirs)}`;
+}
+
+function excerpt(value) {
+  const text = JSON.stringify(value) ?? 'nothing';
+  return text.length > EXCERPT_CHARS ? `${text.slice(0, EXCERPT_CHARS)}…` : text;
 }
 
 async function judgeAll(comparisons, { writes }) {
