@@ -30,7 +30,7 @@ export const DIFFERENCES = [
     where: 'Header `x-goog-api-client`',
     we: 'None.',
     they: "Name and version of Google's library.",
-    why: 'It tells of a library that we do not use. The API answers without it.',
+    why: 'It tells of a library that we do not use.',
   },
   {
     id: 'tools of the host',
@@ -64,7 +64,7 @@ export const DIFFERENCES = [
     where: 'Schemas of tools',
     we: 'As the discovery command prints them.',
     they: 'In 0.61.0, `wait_for_previous` is added to the properties.',
-    why: 'run_agent decides by itself what may run side by side: calls that read do, others wait for those before them.',
+    why: 'run_agent decides by itself what may run side by side: calls that only read do, all others run alone and in order.',
   },
   {
     id: 'opening',
@@ -73,7 +73,7 @@ export const DIFFERENCES = [
     where: 'First messages',
     we: 'The surroundings, an acknowledgement of the model, the prompt: three messages, as in 0.8.2.',
     they: 'In 0.61.0, the surroundings and the prompt are two parts of one message.',
-    why: 'Both versions say the same things. A message of its own stays as it is when prompts are added, so that what the API has cached still fits.',
+    why: 'The versions differ among themselves; run_agent does what 0.8.2 does.',
   },
   {
     id: 'unwrapped answer',
@@ -119,24 +119,24 @@ export const DIFFERENCES = [
     fits: ({ place, ours, theirs, scenario }) =>
       scenario === 'an unknown tool' &&
       new RegExp(`${ANSWER}\\.said$`).test(place) &&
-      /^There is no tool no_such_tool\. The tools are: /.test(ours) &&
-      /^Tool "no_such_tool" not found/.test(theirs),
+      /^There is no tool (no_such_tool\. The tools are: |read_fil\. Did you mean read_file)/.test(ours) &&
+      /^Tool "(no_such_tool|read_fil)" not found/.test(theirs),
     where: 'Answer to the call of a tool that is not there',
-    we: 'All names that there are.',
-    they: 'Three names that are spelled in a similar way.',
-    why: 'The names that are meant are seldom those that are spelled alike.',
+    we: 'The names that are spelled in a similar way, and where there are none, all.',
+    they: 'Always three names, those that are nearest.',
+    why: 'Three names that are nothing alike do not help a model; all of them do.',
   },
   {
     id: 'bad arguments',
     fits: ({ place, ours, theirs, scenario }) =>
-      scenario === 'bad arguments' &&
+      ['bad arguments', 'a foreign pair'].includes(scenario) &&
       new RegExp(`${ANSWER}\\.said$`).test(place) &&
-      /^"absolute_path" (must be a string|is missing)/.test(ours) &&
+      /^"(absolute_path|name)" (must be a string|is missing)/.test(ours) &&
       /^params/.test(theirs),
     where: 'Answer to arguments that do not fit the schema',
-    we: 'The words of `call_tool`, with the value that was given.',
-    they: 'The words of its schema checker; the command is not started.',
-    why: 'Commands check their arguments themselves, so run_agent leaves it to them.',
+    we: 'The name of the argument, what it must be, and the value that was given, in the words of `call_tool`.',
+    they: 'The words of its schema checker.',
+    why: 'The model sees what it got wrong. Commands of others are not started with such arguments here either; `call_tool` is, for it understands more than it declares.',
   },
   {
     id: 'refused, and why',
@@ -174,7 +174,7 @@ export const DIFFERENCES = [
     where: 'Calls to which the model gave no id',
     we: 'The answer has an id that was made for it; the call in the history stays as the model made it, as in 0.8.2.',
     they: 'In 0.61.0, the id is written to the call in the history as well.',
-    why: "What a model has said is given back as it was said. The API pairs calls and answers without ids by their order.",
+    why: 'The versions differ among themselves; run_agent gives back what a model has said as it was said, as 0.8.2 does.',
   },
   {
     id: 'signatures that were not given',
@@ -183,7 +183,7 @@ export const DIFFERENCES = [
     where: 'A call that the model has not signed',
     we: 'It goes back without a signature.',
     they: `In 0.61.0, \`${NO_SIGNATURE}\` is put in its place.`,
-    why: 'Models that ask for signatures give them, and those are kept, as the scenario about them shows.',
+    why: 'What a model has said is given back as it was said. Signatures that it has given are kept, as the scenario about them shows.',
   },
   {
     id: 'retry in other words',
@@ -196,7 +196,7 @@ export const DIFFERENCES = [
     where: 'Request behind an empty answer',
     we: 'The same request once more, as in 0.8.2.',
     they: 'In 0.61.0, a text is added that asks for an answer.',
-    why: 'The user has not said it. An empty answer is mostly an accident, and the repetition gets another one.',
+    why: 'The user has not said it. The versions differ among themselves; run_agent does what 0.8.2 does.',
   },
 ];
 

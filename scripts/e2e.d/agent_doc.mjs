@@ -68,9 +68,12 @@ function waysIn(comparisons) {
   const names = (list) => [...new Set(list)].join(', ');
   return `## Ways in to the API
 
-All scenarios are played with an API key. These are played over the other ways, too (${names(elsewhere.map(({ way }) => way.name))}),
-beside ${names(elsewhere.map(({ version }) => version))}: ${names(elsewhere.map(({ scenario }) => scenario.name))}. For Vertex AI with a token, run_agent is given
-one in \`GOOGLE_CLOUD_ACCESS_TOKEN\`, while Gemini CLI's library asks the metadata server; the requests are the same.
+All scenarios are played with an API key. The other ways are Vertex AI with a key, Vertex AI with a token, and Code Assist;
+what is played over each of them, beside ${names(elsewhere.map(({ version }) => version))}:
+
+${[...new Set(elsewhere.map(({ scenario }) => `- ${scenario.name}\n`))].join('')}
+For Vertex AI with a token, run_agent is given one in \`GOOGLE_CLOUD_ACCESS_TOKEN\`, while Gemini CLI's library asks the
+metadata server; the requests are the same.
 `;
 }
 
@@ -85,11 +88,18 @@ ${table(['Difference', 'Where', 'run_agent', 'Gemini CLI', 'Why', 'Seen in'], ro
 }
 
 function shownIn(showing, comparisons) {
-  const versions = versionsOf(showing);
-  const names = [...new Set(showing.map(({ scenario }) => scenario.name))];
-  const most = SCENARIOS.length / 2;
-  const scenarios = names.length === SCENARIOS.length ? 'all' : names.length > most ? `${names.length} of ${SCENARIOS.length}` : names.join(', ');
-  return versions.length === versionsOf(comparisons).length ? scenarios : `${versions.join(', ')}: ${scenarios}`;
+  const byVersion = versionsOf(comparisons).map((version) => {
+    const names = new Set(showing.filter((one) => one.version === version).map(({ scenario }) => scenario.name));
+    return [version, names.size === 0 ? '' : inWords([...names])];
+  });
+  const [[, first]] = byVersion;
+  if (byVersion.every(([, words]) => words === first)) return first;
+  return byVersion.filter(([, words]) => words).map((pair) => pair.join(': ')).join('; ');
+}
+
+function inWords(names) {
+  if (names.length === SCENARIOS.length) return 'all';
+  return names.length > SCENARIOS.length / 2 ? `${names.length} of ${SCENARIOS.length}` : names.join(', ');
 }
 
 function versionsOf(comparisons) {

@@ -52,8 +52,8 @@ export const SCENARIOS = [
   },
   {
     name: 'an unknown tool',
-    what: 'The model calls a tool that nobody has declared.',
-    script: () => ({ turns: [[{ id: 'a', tool: 'no_such_tool', args: { reason: 'none' } }]] }),
+    what: 'The model calls two tools that nobody has declared; one is spelled almost like one that there is.',
+    script: () => ({ turns: [['no_such_tool', 'read_fil'].map((tool, index) => ({ id: 'ab'[index], tool, args: { reason: 'none' } }))] }),
   },
   {
     name: 'bad arguments',
@@ -101,7 +101,7 @@ export const SCENARIOS = [
   },
   {
     name: 'calls without ids',
-    what: 'The model calls two tools and gives no ids, as over an API key.',
+    what: 'The model calls two tools and gives no ids.',
     script: ({ at, named }) => ({
       answers: [{ parts: [call(named, read(undefined, at('one.txt'))), call(named, read(undefined, at('two.txt')))] }],
     }),

@@ -63,13 +63,16 @@ const CALLS = [
   { id: 'e', tool: 'quiet', args: {} },
 ];
 
+/** A call that has to be refused before the command is started. */
+const BAD_CALL = { id: 'f', tool: 'greet', args: { name: 7 } };
+
 export const FOREIGN_PAIR = {
   name: 'a foreign pair',
   what:
     'The tools are those of two Python scripts in the form that Gemini CLI documents: the model has one say a text, one ' +
-    'print JSON, one fail, one write to standard error, and one say nothing.',
+    'print JSON, one fail, one write to standard error, and one say nothing; one call has arguments that do not fit.',
   files: {},
-  script: () => ({ turns: [CALLS] }),
+  script: () => ({ turns: [[...CALLS, BAD_CALL]] }),
   declared: declarationsOf({
     tools: PRINTED.map((entry) => ({ functionDeclarations: entry.function_declarations ?? entry.functionDeclarations ?? [entry] })),
   }),
