@@ -20,19 +20,19 @@ const STDIN = 'stdin';
 
 const FILES = { 'short.txt': 'one line\n' };
 
-/** What `--policy FILE` and the files in the user's `policies` directory say: a rule for each tool, or one for a list. */
-const POLICY_BY_TOOL = HOST_NAMES.map((name) => rule(`"${name}"`)).join('\n');
+/** What a file in the user's `policies` directory says: one rule for a list of tools. */
 const POLICY_BY_LIST = rule(JSON.stringify(HOST_NAMES));
 
 // A pattern such as "discovered_tool_*" would be shorter, but 0.61.0 does not show the tools then.
-function rule(toolName) {
-  return `[[rule]]\ntoolName = ${toolName}\ndecision = "allow"\npriority = 100\n`;
+function rule(toolName, decision = 'allow') {
+  return `[[rule]]\ntoolName = ${toolName}\ndecision = "${decision}"\npriority = 100\n`;
 }
 
-/** Puts the policy into a file and gives the arguments that name it. */
-export function policyArguments(playground) {
+/** Puts the policy into a file and gives the arguments that name it; `decisions` are those on tools that are not just allowed. */
+export function policyArguments(playground, decisions = {}) {
   const file = path.join(playground.root, 'policy.toml');
-  writeFile(file, POLICY_BY_TOOL);
+  const rules = HOST_NAMES.map((name) => rule(`"${name}"`, decisions[name.slice(DISCOVERED.length)]));
+  writeFile(file, rules.join('\n'));
   return ['--policy', file];
 }
 

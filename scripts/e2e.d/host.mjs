@@ -9,7 +9,7 @@ import { API_KEY } from './ways_in.mjs';
 
 const INSTALL_LIMIT_MS = 15 * 60_000;
 const HELP_LIMIT_MS = 60_000;
-const RUN_LIMIT_MS = 120_000;
+export const RUN_LIMIT_MS = 120_000;
 
 export function cacheDirectory(env = process.env) {
   if (env.GEMINI_TOOLS_CACHE) return path.resolve(env.GEMINI_TOOLS_CACHE);
@@ -67,7 +67,8 @@ export function runHost(host, playground, apiUrl, prompt, args = [], way = API_K
   });
 }
 
-function environment(playground, variables) {
+/** What any host gets: a HOME of its own, no settings of the machine, and the variables of a way in. */
+export function environment(playground, variables) {
   const nowhere = path.join(playground.home, 'no-such-file.json');
   return {
     PATH: process.env.PATH,

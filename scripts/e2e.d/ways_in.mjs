@@ -16,7 +16,7 @@ const VERTEX_WITH_KEY = {
   variables: (url) => ({ GOOGLE_GENAI_USE_VERTEXAI: 'true', GOOGLE_API_KEY: 'stand-in', GOOGLE_VERTEX_BASE_URL: url }),
 };
 
-const VERTEX_WITH_TOKEN = {
+export const VERTEX_WITH_TOKEN = {
   name: 'vertex-with-token',
   authType: 'vertex-ai',
   variables: (url) => ({
