@@ -59,7 +59,9 @@ pub(crate) fn response(api: &StandIn, id: &str) -> Value {
 }
 
 fn call(id: &str, tool: &str, args: Value) -> Value {
-    json!({"id": id, "tool": tool, "args": args})
+    let mut call = json!({"id": id, "tool": tool});
+    call["args"] = args;
+    call
 }
 
 #[test]
