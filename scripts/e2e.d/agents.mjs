@@ -129,7 +129,7 @@ async function tryCommands({ runAgent, pair }) {
   const place = { cwd: base, env: process.env, limitMs: FIRST_USE_LIMIT_MS };
   let declared;
   const starts = await report.claim('all_three_commands_start', async () => {
-    for (const [program, args] of [[pair.getTools, []], [pair.callTool, ['--help']], [runAgent, ['--help']]]) {
+    for (const [program, args] of [[runAgent, ['--help']], [pair.getTools, []], [pair.callTool, ['--help']]]) {
       const result = await run(program, args, place);
       assert.equal(result.status, 0, `${program} ${ending(result)}: ${result.stderr}`);
       if (program === pair.getTools) declared = declarationsOf({ tools: [{ functionDeclarations: JSON.parse(result.stdout) }] });
