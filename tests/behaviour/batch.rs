@@ -221,10 +221,45 @@ fn other_forms_are_lines_too() {
         let call = ws.call_tool(&["--batch", "--output", form]);
         call.input(line.clone()).unwatched().run().json()
     };
-    assert_eq!(run("response"), json!({"output": "a\n"}));
-    assert_eq!(run("content")["role"], "user");
-    assert!(run("result")["llmContent"].is_string());
+    assert_eq!(run("response"), json!({"output": "a\n", "id": "x"}));
+    let content = run("content");
+    assert_eq!(
+        (&content["role"], &content["id"]),
+        (&json!("user"), &json!("x"))
+    );
+    let result = run("result");
+    assert!(
+        result["llmContent"].is_string() && result["id"] == "x",
+        "{result}"
+    );
     assert_eq!(run("text")["functionResponse"]["id"], "x");
+}
+
+#[test]
+fn output_of_calls_that_run_comes_before_their_answers() {
+    let ws = Workspace::new();
+    let command = "echo first; sleep 1.5; echo second";
+    let lines = [
+        json!({"id": "s", "name": "run_shell_command", "args": {"command": command}}),
+        json!({"id": "r", "name": "list_directory", "args": {"path": "."}}),
+    ];
+    let input: String = lines.map(|line| format!("{line}\n")).concat();
+    let call = ws.call_tool(&["--batch", "--stream", "--output", "result"]);
+    let answer = call.input(input).unwatched().run();
+    let said: Vec<Value> = answer
+        .text()
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let shown: Vec<_> = said
+        .iter()
+        .map(|l| (l["type"].as_str(), l["id"].as_str()))
+        .collect();
+    let first = (Some("output"), Some("s"));
+    assert_eq!(shown[0], first, "{said:?}");
+    assert!(said[0]["text"].to_string().contains("first"), "{said:?}");
+    assert!(shown.contains(&(Some("result"), Some("s"))), "{said:?}");
+    assert_eq!(shown.last(), Some(&(Some("result"), Some("r"))), "{said:?}");
 }
 
 #[test]
@@ -256,7 +291,6 @@ fn what_is_for_one_call_is_refused() {
         &["--batch", "read_file"][..],
         &["--batch", "--id", "x"],
         &["--batch", "--explain"],
-        &["--batch", "--stream"],
     ] {
         let answer = ws.call_tool(flags).run();
         assert_eq!(answer.status(), 2, "{flags:?}");
