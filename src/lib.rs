@@ -3,7 +3,6 @@
 //! The map of the house; dependencies point downwards only:
 //!
 //! - [`start`]: how the executables start.
-//! - [`agent`]: a model at work with the tools of two commands.
 //! - [`answer`]: from a result to the JSON that a host reads.
 //! - [`agent`]: an agent that works with the tools.
 //! - [`registry`]: every tool by name.

@@ -5,6 +5,7 @@ use super::approval::{Approval, Asker, Reply, Verdict};
 use super::call::{CallRequest, CallState, Decision, Outcome, ToolCall};
 use super::event::Event;
 use super::pair::{Declared, Explanation, Pair};
+use crate::registry::{hint, nearest};
 use crate::tool::{Cancellation, ConfirmationDetails, DiffStat, ErrorKind, Kind};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -114,29 +115,9 @@ impl<'a> Scheduler<'a> {
     }
 
     fn unknown(&self, name: &str) -> String {
-        let mut near: Vec<(f64, &str)> = self
-            .pair
-            .tools()
-            .iter()
-            .map(|tool| (strsim::jaro_winkler(name, &tool.name), tool.name.as_str()))
-            .filter(|(score, _)| *score > 0.8)
-            .collect();
-        near.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let names: Vec<&str> = match near.as_slice() {
-            [] => self.pair.tools().iter().map(|t| t.name.as_str()).collect(),
-            near => near.iter().take(3).map(|(_, name)| *name).collect(),
-        };
-        if near.is_empty() {
-            format!(
-                "There is no tool {name}. The tools are: {}.",
-                names.join(", ")
-            )
-        } else {
-            format!(
-                "There is no tool {name}. Did you mean {}?",
-                names.join(" or ")
-            )
-        }
+        let names = || self.pair.tools().iter().map(|tool| tool.name.as_str());
+        let near = nearest(name, names().map(|own| (own, own)));
+        format!("There is no tool {name}. {}", hint(&near, names()))
     }
 
     /// Has a call agreed to. Whether a person wants nothing more to happen.

@@ -2,6 +2,7 @@
 
 use super::Credentials;
 use super::error::{ApiError, ApiErrorKind};
+use super::id::unique_id;
 use super::messages::{GenerateContentRequest, GenerateContentResponse};
 use super::retry::RetryPolicy;
 use super::stream::ResponseStream;
@@ -61,7 +62,7 @@ impl Client {
             http: net::Client::new(Reach::Anybody, LIMITS),
             policy: RetryPolicy::default(),
             project,
-            session: unique(),
+            session: unique_id(),
             requests: 0,
         }
     }
@@ -375,19 +376,4 @@ fn wait_for(wait: Duration, cancel: &Cancellation) -> Result<bool, ApiError> {
         }
         std::thread::sleep(left.min(TICK));
     }
-}
-
-/// A name for this session, in the form of a UUID.
-fn unique() -> String {
-    use std::hash::{BuildHasher, RandomState};
-    let number = || RandomState::new().hash_one(std::time::SystemTime::now());
-    let (a, b) = (number(), number());
-    format!(
-        "{:08x}-{:04x}-4{:03x}-a{:03x}-{:012x}",
-        a >> 32,
-        (a >> 16) & 0xffff,
-        a & 0xfff,
-        b >> 52,
-        b & 0xffff_ffff_ffff
-    )
 }

@@ -12,13 +12,12 @@ use gemini_tools::agent::record::{Record, Resumed};
 use gemini_tools::agent::session::{Parts, Plan};
 use gemini_tools::agent::terminal::Terminal;
 use gemini_tools::builtin::{self, Surroundings};
-use gemini_tools::genai::{ApiError, Client, Content, GenerationConfig, Part};
+use gemini_tools::genai::{ApiError, Client, Content, GenerationConfig, Part, unique_id};
 use gemini_tools::settings::{Settings, home};
 use gemini_tools::tool::{Cancellation, Context};
 use gemini_tools::workspace::Workspace;
 use serde_json::json;
 use std::collections::BTreeSet;
-use std::hash::{BuildHasher, RandomState};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -57,7 +56,7 @@ impl Setup {
             || std::env::var("GEMINI_CLI_TRUST_WORKSPACE")
                 .is_ok_and(|v| matches!(v.as_str(), "true" | "1"));
         Ok(Self {
-            id: unique(),
+            id: unique_id(),
             surroundings: Surroundings {
                 workspace: Arc::new(workspace),
                 settings: Arc::new(settings),
@@ -306,18 +305,4 @@ fn generation(model: &str) -> GenerationConfig {
         json!({ "temperature": 0, "topP": 1 })
     };
     serde_json::from_value(config).unwrap_or_default()
-}
-
-/// An id in the form of a UUID.
-fn unique() -> String {
-    let number = || RandomState::new().hash_one(std::time::SystemTime::now());
-    let (a, b) = (number(), number());
-    format!(
-        "{:08x}-{:04x}-4{:03x}-a{:03x}-{:012x}",
-        a >> 32,
-        (a >> 16) & 0xffff,
-        a & 0xfff,
-        b >> 52,
-        b & 0xffff_ffff_ffff
-    )
 }
