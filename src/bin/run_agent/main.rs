@@ -63,6 +63,8 @@ fn cancellation(options: &Options) -> Cancellation {
 
 fn work(options: &Options, cancel: &Cancellation) -> Result<(), SessionError> {
     let fail = |error: SessionError| {
+        // Whatever it was that failed then, it was ended.
+        let error = cancel.interruption().map_or(error, SessionError::from);
         show::failed_early(options, &error);
         error
     };
