@@ -68,7 +68,7 @@ fn work(options: &Options, cancel: &Cancellation) -> Result<(), SessionError> {
         show::failed_early(options, &error);
         error
     };
-    let text = input::prompt(options).map_err(fail)?;
+    let text = input::prompt(options, cancel).map_err(fail)?;
     let mut setup = setup::Setup::new(options, cancel).map_err(fail)?;
     let pair = setup.pair(options, cancel).map_err(fail)?;
     let parts = setup.message(&text, cancel).map_err(fail)?;
