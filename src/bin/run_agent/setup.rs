@@ -254,9 +254,12 @@ impl Setup {
     }
 }
 
-/// A person, where both ends of one are at a terminal; else nobody.
+/// A person at the controlling terminal; nobody where no stream leads there. Pipes and files
+/// beside it are a person's, as in `git diff | run_agent`; who has taken all three is a program.
 fn asker(cancel: &Cancellation) -> Box<dyn Asker> {
-    let is_there = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    let is_there = std::io::stdin().is_terminal()
+        || std::io::stdout().is_terminal()
+        || std::io::stderr().is_terminal();
     match Terminal::open().filter(|_| is_there) {
         Some(terminal) => Box::new(terminal.with_cancellation(cancel.clone())),
         None => Box::new(Nobody),
