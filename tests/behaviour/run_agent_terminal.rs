@@ -760,7 +760,8 @@ fn ctrl_c_in_the_editor_is_the_editors() {
         person.types(CTRL_C);
         person.sees(caught);
     }
-    assert!(person.sees(ASKED).contains("+two"));
+    let page = person.sees(ASKED);
+    assert!(page.contains("+two"), "{page}");
     person.types(b"y");
     person.sees("begun");
     assert_eq!(content(&ws, "a.txt").as_deref(), Some("one\ntwo\n"));
@@ -834,7 +835,9 @@ fn ctrl_c_while_calls_run_side_by_side_ends_all_of_them() {
     let ws = Workspace::new();
     let stage = Stage::new(&ws, &api);
     let mut person = stage.begins(&[]);
-    wait_until("three searches", || api.count("search") == 3);
+    // call_tool runs as many at a time as there are processors.
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    wait_until("the searches", || api.count("search") >= processors.min(3));
     person.types(CTRL_C);
     person.sees_it_end(130);
     stage.is_over(&[]);

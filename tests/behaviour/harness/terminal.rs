@@ -111,7 +111,8 @@ impl Person {
             let is_hung = Instant::now() > deadline;
             // What it said last may still be on its way.
             if !self.reads() && (has_ended || is_hung) {
-                self.fail(&format!("{text:?} is not shown"));
+                let ended = self.child.try_wait().expect("a child of ours");
+                self.fail(&format!("{text:?} is not shown ({ended:?})"));
             }
         }
     }
