@@ -213,6 +213,12 @@ impl<'a> Scheduler<'a> {
             );
             return Some(false);
         };
+        // It was not the person who ended the question.
+        if reply == Reply::Stop && self.cancel.interruption().is_some() {
+            self.running()
+                .cancelled(call, "The call was cancelled before it began.");
+            return Some(false);
+        }
         self.approval.remember(&reply, tool, explanation);
         match reply {
             Reply::Once | Reply::Always | Reply::AlwaysTool | Reply::AlwaysServer => {

@@ -728,6 +728,31 @@ fn ctrl_c_while_somebody_is_asked_is_a_quit() {
 }
 
 #[test]
+fn a_question_ends_with_the_session() {
+    let script = json!({"turns": [[shell("a", "touch a.txt"), shell("b", "touch b.txt")]]});
+    let Some(api) = StandIn::playing(&script) else {
+        return;
+    };
+    for (flags, code) in [(&[][..], 143), (&["--time-limit", "3"], 124)] {
+        api.play(&script);
+        let ws = Workspace::new();
+        let stage = Stage::new(&ws, &api);
+        let mut person = stage.begins(flags);
+        person.sees(ASKED);
+        if code == 143 {
+            let id = Pid::from_raw(person.id() as i32).expect("a process");
+            kill_process(id, Signal::TERM).expect("a child of ours");
+        }
+        person.sees_it_end(code);
+        stage.is_over(&[]);
+        for id in ["a", "b"] {
+            let told = error(&api, id);
+            assert!(told.contains("before it began"), "{told}");
+        }
+    }
+}
+
+#[test]
 fn ctrl_c_in_the_editor_is_the_editors() {
     let Some(api) = playing(json!([
         [write_file("a", "a.txt", "one\n")],
