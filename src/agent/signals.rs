@@ -2,13 +2,13 @@
 
 use crate::tool::Cancellation;
 use signal_hook::SigId;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::low_level::unregister;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Handlers of SIGINT and SIGTERM.
+/// Handlers of SIGINT, SIGTERM and SIGHUP.
 #[derive(Debug)]
 pub struct Signals {
     cancel: Cancellation,
@@ -18,7 +18,13 @@ pub struct Signals {
 
 impl Signals {
     /// Lets the first signal cancel the session, and the next of its sort end the process.
+    ///
+    /// Several that tell that the terminal is gone are no impatience: the kernel sends one, and
+    /// the shell another. Under `nohup` there are none.
     pub fn ending(cancel: Cancellation) -> Self {
+        if !is_ignored(SIGHUP) {
+            let _ = flag::register_usize(SIGHUP, cancel.signal_cell(), SIGHUP as usize + 1);
+        }
         register(&cancel, SIGTERM);
         let interrupt = Mutex::new(register(&cancel, SIGINT));
         Self { cancel, interrupt }
@@ -45,6 +51,16 @@ impl Signals {
         *interrupt = register(&self.cancel, SIGINT);
         value
     }
+}
+
+/// Whether whoever has started this process wants it to ignore a signal.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let set = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))
+        .and_then(|set| u64::from_str_radix(set.trim(), 16).ok());
+    set.is_some_and(|set| set & (1 << (signal - 1)) != 0)
 }
 
 /// Without a handler the signal ends the process, which is right as well.

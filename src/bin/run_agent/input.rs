@@ -49,7 +49,8 @@ fn piped(cancel: &Cancellation) -> Result<Vec<u8>, SessionError> {
             Err(e) => Err(e),
         };
         match read {
-            Ok(0) => return Ok(bytes),
+            // nohup leaves a descriptor that can only be written to: there is nothing to read.
+            Ok(0) | Err(Errno::BADF) => return Ok(bytes),
             Ok(count) => bytes.extend_from_slice(&buffer[..count]),
             Err(Errno::INTR | Errno::AGAIN) => {}
             Err(e) => return Err(bad_input(format!("Standard input can't be read: {e}."))),
