@@ -984,21 +984,63 @@ fn a_second_ctrl_c_ends_it_at_once() {
 }
 
 #[test]
-fn a_terminal_that_goes_away_leaves_nothing_behind() {
-    let Some(api) = playing(json!([[shell("a", "echo begun; sleep 98765")]])) else {
+fn a_terminal_that_goes_away_ends_the_session_in_order() {
+    let Some(api) = playing(json!([[shell("a", "touch begun; sleep 98765")]])) else {
+        return;
+    };
+    // Other commands do not notice by themselves that nobody waits for them.
+    let tools = json!([{"name": "run_shell_command", "description": "A tool."}]);
+    let foreign = [
+        "--discovery-command",
+        "cat tools.json",
+        "--call-command",
+        "./call.sh",
+    ];
+    for (flags, is_asked) in [(&["-y"][..], false), (&[], true), (&foreign, false)] {
+        api.play(&json!({"turns": [[shell("a", "touch begun; sleep 98765")]]}));
+        let ws = Workspace::new()
+            .file("tools.json", tools.to_string())
+            .file("call.sh", "#!/bin/sh\ntouch begun; sleep 98765\n")
+            .mode("call.sh", 0o755);
+        let stage = Stage::new(&ws, &api);
+        let mut flags = flags.to_vec();
+        if !is_asked && !flags.contains(&"-y") {
+            flags.push("-y");
+        }
+        let mut person = stage.begins(&flags);
+        if is_asked {
+            person.sees(ASKED);
+        } else {
+            wait_until("the call", || content(&ws, "begun").is_some());
+        }
+        assert_eq!(person.hangs_up(), Some(129));
+        stage.is_over(&flags);
+        let told = error(&api, "a");
+        assert!(is_asked || told.contains("cancelled"), "{told}");
+        assert!(!told.contains("has said no"), "{told}");
+    }
+}
+
+#[test]
+fn a_terminal_that_goes_away_is_nothing_to_what_nohup_started() {
+    let Some(api) = playing(json!([[shell(
+        "a",
+        "touch begun; while [ ! -e go ]; do sleep 0.05; done"
+    )]])) else {
         return;
     };
     let ws = Workspace::new();
-    for (flags, seen) in [(&["-y"][..], "  begun"), (&[], ASKED)] {
-        drop(fs::remove_file(ws.path("s.jsonl")));
-        let stage = Stage::new(&ws, &api);
-        let mut person = stage.begins(flags);
-        person.sees(seen);
-        assert_eq!(person.hangs_up(), Some(Signal::HUP.as_raw()));
-        wait_until("the end of all", || {
-            marked_processes("MARK", &stage.mark).is_empty()
-        });
-    }
+    // The shell, which leads the session, ignores the signal, too, so as to see the end.
+    let script = "trap '' HUP; nohup \"$@\"; echo $? >status.txt";
+    let call = agent(&ws, &api, &["Play", "-y"]).in_bash(script);
+    let mut person = call.at_a_terminal();
+    person.sees("nohup");
+    wait_until("the call", || content(&ws, "begun").is_some());
+    person.goes_away();
+    write(&ws.dir().join("go"), b"");
+    wait_until("the end", || {
+        content(&ws, "status.txt").is_some_and(|status| status == "0\n")
+    });
 }
 
 /// A line of `/proc/PID/status` with a set of signals; whether SIGINT is in it.

@@ -262,13 +262,13 @@ fn an_end_of_the_session_ends_the_question() {
 }
 
 #[test]
-fn a_terminal_that_is_gone_means_no() {
+fn where_the_terminal_is_gone_nobody_is_asked() {
     let (mut person, tty) = seat();
     let asking =
         std::thread::spawn(|| Terminal::on(tty).ask(&call("t", json!({})), &explained(None)));
     person.sees("[q]uit ");
     drop(person);
-    assert_eq!(asking.join().expect("an answer"), Some(Reply::No));
+    assert_eq!(asking.join().expect("an answer"), None);
 }
 
 #[test]
