@@ -242,6 +242,13 @@ impl Setup {
     ) -> Result<(Option<Record>, Option<Resumed>), SessionError> {
         let unusable = |e: gemini_tools::agent::record::RecordError| bad_input(e.to_string());
         match (&options.session, &options.resume) {
+            // Killed before it had begun: the file is there, and nothing stands in it.
+            (_, Some(path))
+                if std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() == 0) =>
+            {
+                let record = Record::create(path, &self.id, model).map_err(unusable)?;
+                Ok((Some(record), None))
+            }
             (_, Some(path)) => {
                 let (record, resumed) = Record::resume(path).map_err(unusable)?;
                 Ok((Some(record), Some(resumed)))

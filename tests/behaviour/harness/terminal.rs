@@ -7,7 +7,6 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -152,16 +151,21 @@ impl Person {
         status
     }
 
-    /// Goes away with the terminal; waits until the program has noticed. Gives the signal that ended it.
-    #[track_caller]
-    pub(crate) fn hangs_up(mut self) -> Option<i32> {
+    /// Goes away with the terminal.
+    pub(crate) fn goes_away(&mut self) {
         let (other, _) = pair();
         // The last handle of the person's side.
         self.master = other;
+    }
+
+    /// Goes away with the terminal, and waits until the program has ended. Gives its status.
+    #[track_caller]
+    pub(crate) fn hangs_up(mut self) -> Option<i32> {
+        self.goes_away();
         let deadline = Instant::now() + LIMIT;
         loop {
             if let Some(status) = self.child.try_wait().expect("a child of ours") {
-                return status.signal();
+                return status.code();
             }
             if Instant::now() > deadline {
                 self.fail("it does not end");
