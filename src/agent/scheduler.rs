@@ -2,7 +2,7 @@
 //! side, and all others alone and in order.
 
 use super::approval::{Approval, Asker, Reply, Verdict};
-use super::call::{CallRequest, CallState, Decision, Outcome, ToolCall};
+use super::call::{CallRequest, CallState, Decision, Outcome, ToolCall, changes};
 use super::event::Event;
 use super::pair::{Declared, Explanation, Pair};
 use crate::registry::{hint, nearest};
@@ -194,6 +194,12 @@ impl<'a> Scheduler<'a> {
             );
             return Some(false);
         };
+        // It was not the person who ended the question.
+        if reply == Reply::Stop && self.cancel.interruption().is_some() {
+            self.running()
+                .cancelled(call, "The call was cancelled before it began.");
+            return Some(false);
+        }
         self.approval.remember(&reply, tool, explanation);
         match reply {
             Reply::Once | Reply::Always | Reply::AlwaysTool | Reply::AlwaysServer => {
@@ -209,7 +215,8 @@ impl<'a> Scheduler<'a> {
                 let shares = call.shares.get_or_insert_with(|| proposed(explanation));
                 shares.user_added_lines += added;
                 shares.user_removed_lines += removed;
-                call.request.args = args;
+                let proposed = std::mem::replace(&mut call.request.args, args);
+                call.proposed.get_or_insert(proposed);
                 call.decision = Some(Decision::Modify);
                 self.running().advance(call, CallState::Validating);
                 if let Err(outcome) = self.validate(call) {
@@ -312,7 +319,17 @@ impl Running<'_> {
         self.advance(call, CallState::Cancelled(outcome));
     }
 
-    fn advance(&self, call: &mut ToolCall, next: CallState) {
+    fn advance(&self, call: &mut ToolCall, mut next: CallState) {
+        // A call that a person has refused was made with no arguments at all.
+        if let CallState::Success(outcome)
+        | CallState::Error(outcome)
+        | CallState::Cancelled(outcome) = &mut next
+            && call.decision == Some(Decision::Modify)
+            && let Some(proposed) = &call.proposed
+            && let Some(note) = changes(proposed, &call.request.args)
+        {
+            outcome.add_note(&note);
+        }
         let moved = call.move_to(next);
         debug_assert!(moved.is_ok(), "{moved:?}");
         self.tell(call);

@@ -532,8 +532,7 @@ impl<'a> Session<'a> {
         self.check_record()?;
         match self.cancel.interruption() {
             None => Ok(()),
-            Some(Interruption::Cancelled(_)) => Err(cancelled()),
-            Some(Interruption::TimedOut) => Err(out_of_time()),
+            Some(why) => Err(why.into()),
         }
     }
 
@@ -547,7 +546,7 @@ impl<'a> Session<'a> {
     fn api_failed(error: &ApiError) -> SessionError {
         match error.kind {
             ApiErrorKind::Cancelled => cancelled(),
-            ApiErrorKind::OutOfTime => out_of_time(),
+            ApiErrorKind::OutOfTime => Interruption::TimedOut.into(),
             _ => failed(error.to_string()),
         }
     }
@@ -584,16 +583,7 @@ fn failed(message: String) -> SessionError {
     }
 }
 
+/// A person has ended it, with or without a signal.
 fn cancelled() -> SessionError {
-    SessionError {
-        message: "The session was cancelled.".to_owned(),
-        kind: SessionErrorKind::Cancelled,
-    }
-}
-
-fn out_of_time() -> SessionError {
-    SessionError {
-        message: "The session's time is over. --time-limit raises it.".to_owned(),
-        kind: SessionErrorKind::TimeLimit,
-    }
+    Interruption::Cancelled(0).into()
 }

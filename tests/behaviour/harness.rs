@@ -11,6 +11,7 @@
 pub(crate) mod answer;
 pub(crate) mod name_server;
 pub(crate) mod stand_in;
+pub(crate) mod terminal;
 pub(crate) mod tree;
 pub(crate) mod web_server;
 

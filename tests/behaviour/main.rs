@@ -30,6 +30,7 @@ mod replace_properties;
 mod run_agent;
 mod run_agent_foreign;
 mod run_agent_resume;
+mod run_agent_terminal;
 mod run_shell_command;
 mod sandbox;
 mod save_memory;

@@ -90,6 +90,20 @@ fn a_session_that_was_killed_at_any_moment_goes_on_and_repeats_no_change() {
 }
 
 #[test]
+fn a_session_that_was_killed_before_its_first_line_begins() {
+    let Some(api) = StandIn::playing(&json!({"closing": "One."})) else {
+        return;
+    };
+    let ws = Workspace::new().file("s.jsonl", "");
+    said(&agent(&ws, &api, &["First", "--resume", "s.jsonl"]).run());
+    said(&agent(&ws, &api, &["Second", "--resume", "s.jsonl"]).run());
+    assert_eq!(
+        turns(&api).pop().expect("a turn")["contents"][2]["parts"][0]["text"],
+        "First"
+    );
+}
+
+#[test]
 fn a_change_that_was_broken_off_is_told_and_not_made_again() {
     let script = json!({"turns": [[append("a"), append("b")]], "closing": "Done."});
     let Some(api) = StandIn::playing(&script) else {

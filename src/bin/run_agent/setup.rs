@@ -10,6 +10,7 @@ use gemini_tools::agent::event::SessionError;
 use gemini_tools::agent::pair::{Commands, Pair};
 use gemini_tools::agent::record::{Record, Resumed};
 use gemini_tools::agent::session::{Parts, Plan};
+use gemini_tools::agent::signals::Signals;
 use gemini_tools::agent::terminal::Terminal;
 use gemini_tools::builtin::{self, Surroundings};
 use gemini_tools::genai::{ApiError, Client, Content, GenerationConfig, Part, unique_id};
@@ -188,7 +189,7 @@ impl Setup {
         &self,
         options: &Options,
         pair: &'a Pair,
-        cancel: &Cancellation,
+        signals: &Arc<Signals>,
     ) -> Result<(Parts<'a>, Plan, Option<Resumed>), SessionError> {
         let client = Client::from_environment(self.home.as_deref())
             .and_then(|client| client.ok_or_else(ApiError::no_credential))
@@ -225,10 +226,10 @@ impl Setup {
             client,
             pair,
             approval: self.approval(options),
-            asker: asker(cancel),
+            asker: asker(signals),
             observers: show::observers(options),
             record,
-            cancel: cancel.clone(),
+            cancel: signals.cancellation().clone(),
         };
         Ok((parts, plan, resumed))
     }
@@ -240,6 +241,13 @@ impl Setup {
     ) -> Result<(Option<Record>, Option<Resumed>), SessionError> {
         let unusable = |e: gemini_tools::agent::record::RecordError| bad_input(e.to_string());
         match (&options.session, &options.resume) {
+            // Killed before it had begun: the file is there, and nothing stands in it.
+            (_, Some(path))
+                if std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() == 0) =>
+            {
+                let record = Record::create(path, &self.id, model).map_err(unusable)?;
+                Ok((Some(record), None))
+            }
             (_, Some(path)) => {
                 let (record, resumed) = Record::resume(path).map_err(unusable)?;
                 Ok((Some(record), Some(resumed)))
@@ -253,11 +261,14 @@ impl Setup {
     }
 }
 
-/// A person, where both ends of one are at a terminal; else nobody.
-fn asker(cancel: &Cancellation) -> Box<dyn Asker> {
-    let is_there = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+/// A person at the controlling terminal; nobody where no stream leads there. Pipes and files
+/// beside it are a person's, as in `git diff | run_agent`; who has taken all three is a program.
+fn asker(signals: &Arc<Signals>) -> Box<dyn Asker> {
+    let is_there = std::io::stdin().is_terminal()
+        || std::io::stdout().is_terminal()
+        || std::io::stderr().is_terminal();
     match Terminal::open().filter(|_| is_there) {
-        Some(terminal) => Box::new(terminal.with_cancellation(cancel.clone())),
+        Some(terminal) => Box::new(terminal.with_signals(Arc::clone(signals))),
         None => Box::new(Nobody),
     }
 }
