@@ -7,6 +7,7 @@
 
 import fs from 'node:fs';
 import path from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 
 import { Browser, findBrowser } from './browser.mjs';
@@ -37,7 +38,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.exit(1);
   });
 }
-const limit = setTimeout(() => {
+const limit = globalThis.setTimeout(() => {
   process.stderr.write('look.mjs: the time is over\n');
   browser.kill();
   process.exit(1);
@@ -74,11 +75,11 @@ async function look(view) {
   await page.send('Emulation.setEmulatedMedia', { features: [{ name: 'prefers-color-scheme', value: view.scheme }] });
   await page.load(url);
 
-  const closed = await page.run(measure);
+  const closed = await page.run(measure, view.width);
   await shoot(page, `${view.name}-closed`);
   const steps = { pointer: await byPointer(page, view), keys: await byKeys(page) };
   await page.run(openAll);
-  const open = await page.run(measure);
+  const open = await page.run(measure, view.width);
   await shoot(page, `${view.name}-open`);
   const says = await page.run(contents);
   await page.close();
@@ -91,32 +92,41 @@ async function byPointer(page, view) {
   for (let i = 0; i < 2; i++) {
     const { x, y } = await page.run(summary, 0);
     if (view.mobile) {
-      await page.send('Input.synthesizeTapGesture', { x: Math.round(x), y: Math.round(y), gestureSourceType: 'touch' });
+      await page.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints: [{ x, y }] });
+      await page.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] });
     } else {
       for (const type of ['mousePressed', 'mouseReleased']) {
         await page.send('Input.dispatchMouseEvent', { type, x, y, button: 'left', clickCount: 1 });
       }
     }
-    states.push((await page.run(summary, 0)).open);
+    states.push(await changed(page, 0, states.at(-1)));
   }
   return states;
+}
+
+/** Whether the nth fold is open, once that is something else than before; a tap takes effect a little later. */
+async function changed(page, index, before) {
+  for (let tries = 0; tries < 60; tries++) {
+    const { open } = await page.run(summary, index);
+    if (open !== before) return open;
+    await setTimeout(50);
+  }
+  return before;
 }
 
 /** The same with the last fold, by Tab until it has the focus, then Enter and Space. */
 async function byKeys(page) {
   const last = (await page.run(() => document.querySelectorAll('summary').length)) - 1;
-  const states = [];
   const press = async (key, code, text) => {
     await page.send('Input.dispatchKeyEvent', { type: text ? 'keyDown' : 'rawKeyDown', key, code: key === ' ' ? 'Space' : key, text, windowsVirtualKeyCode: code });
     await page.send('Input.dispatchKeyEvent', { type: 'keyUp', key, code: key === ' ' ? 'Space' : key, windowsVirtualKeyCode: code });
   };
   for (let presses = 0; presses < 200 && !(await page.run(summary, last)).focused; presses++) await press('Tab', 9);
-  const now = async () => states.push((await page.run(summary, last)).open);
-  await now();
+  const states = [(await page.run(summary, last)).open];
   await press('Enter', 13, '\r');
-  await now();
+  states.push(await changed(page, last, states.at(-1)));
   await press(' ', 32, ' ');
-  await now();
+  states.push(await changed(page, last, states.at(-1)));
   return states;
 }
 

@@ -1,7 +1,10 @@
 // Owns what is found out inside the page. These functions are sent to the browser as text: each stands alone.
 
-/** How the page fits, and which of its texts are hard to read. */
-export function measure() {
+/**
+ * How the page fits on a screen of this width, and which of its texts are hard to read. The window's own width won't do:
+ * on a phone it grows with the page.
+ */
+export function measure(screenWidth) {
   const scroller = document.scrollingElement;
 
   // "rgb(r, g, b)" or "rgba(r, g, b, a)", which is how computed colours read.
@@ -51,7 +54,7 @@ export function measure() {
     return false;
   };
   const lost = [...document.body.querySelectorAll('*')].filter(
-    (e) => e.checkVisibility() && e.getBoundingClientRect().right > innerWidth + 1 && !reachable(e),
+    (e) => e.checkVisibility() && e.getBoundingClientRect().right > screenWidth + 1 && !reachable(e),
   );
   const scrollable = [...document.querySelectorAll('*')].filter(
     (e) => e !== scroller && e.checkVisibility() && e.scrollWidth > e.clientWidth + 1 && ['auto', 'scroll'].includes(getComputedStyle(e).overflowX),

@@ -277,11 +277,7 @@ fn files_for_which_there_is_no_room_are_comments_themselves() {
     assert!(text.contains("+two") && !text.contains("+heron"), "{text}");
     let strict = ["--max-bytes", "2000", "--fail-on", "warning"];
     ended(&run(&strict), 1, &big, &said);
-    let all = json!([
-        unseen("-n/é\"q.txt"),
-        unseen("a b.txt"),
-        unseen("big.txt")
-    ]);
+    let all = json!([unseen("-n/é\"q.txt"), unseen("a b.txt"), unseen("big.txt")]);
     let answer = run(&["--max-bytes", "1"]);
     ended(&answer, 0, &all, &["left out (3)", "no file is small"]);
     assert!(api.requests().is_empty());
@@ -336,7 +332,7 @@ fn orders_in_a_diff_can_make_the_model_neither_write_nor_run_nor_send() {
         .iter()
         .map(|t| &t["name"])
         .collect();
-    names.sort_by_key(|name| name.to_string());
+    names.sort_by_key(ToString::to_string);
     assert_eq!(
         names,
         ["glob", "list_directory", "read_file", "search_file_content"]
@@ -441,7 +437,8 @@ fn annotations_are_one_command_each_whatever_the_model_says() {
 
 /// The workflow as JSON, where python can read YAML.
 fn workflow() -> Option<Value> {
-    let script = "import json, sys, yaml; json.dump(yaml.load(sys.stdin, yaml.BaseLoader), sys.stdout)";
+    let script =
+        "import json, sys, yaml; json.dump(yaml.load(sys.stdin, yaml.BaseLoader), sys.stdout)";
     let read = Command::new("python3")
         .args(["-c", script])
         .stdin(Stdio::from(

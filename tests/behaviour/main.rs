@@ -28,6 +28,7 @@ mod read_many_files;
 mod readme;
 mod replace;
 mod replace_properties;
+mod report_in_browser;
 mod run_agent;
 mod run_agent_foreign;
 mod run_agent_resume;
