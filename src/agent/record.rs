@@ -87,7 +87,11 @@ pub enum RecordError {
 pub struct Record {
     file: File,
     path: PathBuf,
-    /// The first line that could not be written.
+    /// The length of all whole lines.
+    whole: u64,
+    /// A line could not be written: no other is.
+    is_broken: bool,
+    /// Why, until somebody has been told.
     failure: Option<io::Error>,
 }
 
@@ -146,6 +150,8 @@ impl Record {
         let mut own = Self {
             file,
             path: path.to_owned(),
+            whole: 0,
+            is_broken: false,
             failure: None,
         };
         own.write(&Line::Session {
@@ -200,22 +206,40 @@ impl Record {
         let own = Self {
             file,
             path: path.to_owned(),
+            whole,
+            is_broken: false,
             failure: None,
         };
         Ok((own, resumed.finish()))
     }
 
-    /// Adds a line, in one write. What fails is told by [`Record::check`].
+    /// Adds a line, in one write. What fails is told by [`Record::check`]; then no more is
+    /// written, for a line behind a gap would tell whoever goes on something wrong.
     pub fn write(&mut self, line: &Line) {
+        if self.is_broken {
+            return;
+        }
         let written = serde_json::to_vec(line)
             .map_err(io::Error::from)
             .and_then(|mut bytes| {
                 bytes.push(b'\n');
-                self.file.write_all(&bytes)
+                self.file.write_all(&bytes)?;
+                Ok(bytes.len() as u64)
             });
-        if let Err(e) = written {
-            self.failure.get_or_insert(e);
+        match written {
+            Ok(n) => self.whole += n,
+            Err(e) => {
+                self.is_broken = true;
+                self.failure = Some(e);
+                // What stands there of the line is cut off when the session goes on, at the latest.
+                let _ = self.file.set_len(self.whole);
+            }
         }
+    }
+
+    /// Whether nothing is missing in the file.
+    pub fn is_whole(&self) -> bool {
+        !self.is_broken
     }
 
     /// Whether all lines were written.

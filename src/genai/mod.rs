@@ -18,10 +18,10 @@ pub use client::Client;
 pub use credentials::{Credentials, Secret};
 pub use error::{ApiError, ApiErrorKind};
 pub use messages::{
-    Candidate, FinishReason, FunctionCall, GenerateContentRequest, GenerateContentResponse,
-    GenerationConfig, GroundingChunk, GroundingMetadata, GroundingSupport, PromptFeedback,
-    RequestTool, Segment, ThinkingConfig, UrlContextMetadata, UrlMetadata, UsageMetadata,
-    WebSource,
+    BorrowedRequest, Candidate, FinishReason, FunctionCall, GenerateContentRequest,
+    GenerateContentResponse, GenerationConfig, GroundingChunk, GroundingMetadata, GroundingSupport,
+    PromptFeedback, Question, RequestTool, Segment, ThinkingConfig, UrlContextMetadata,
+    UrlMetadata, UsageMetadata, WebSource,
 };
 pub use retry::RetryPolicy;
 pub use sse::{Events, SseError};
