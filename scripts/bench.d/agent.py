@@ -65,6 +65,17 @@ class Job:
         lines = ({"id": call["id"], "name": call["tool"], "args": call["args"]} for call in self.calls)
         return "".join(json.dumps(line) + "\n" for line in lines)
 
+    def single_calls(self, call_tool):
+        """A line for sh that makes them by a process each."""
+        folder = self.folder / "args"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        for call in self.calls:
+            (folder / f"{call['id']}.json").write_text(json.dumps(call["args"]))
+        listed = self.folder / "calls.txt"
+        listed.write_text("".join(f"{call['tool']} {call['id']}\n" for call in self.calls))
+        return f"while read -r tool id; do '{call_tool}' \"$tool\" < '{folder}'/\"$id\".json; done < '{listed}'"
+
     def begin(self):
         """The folder as it is before the first call."""
         shutil.rmtree(self.root, ignore_errors=True)
@@ -128,6 +139,8 @@ def tree_peaks(command, env):
     been at the same time, and so is the most that all other processes had together. Pages that processes share count
     for each of them. Looked at from outside, so a process that lives for less than a look is missed.
     """
+    if command.before:
+        command.before()
     with open(command.stdin, "rb") as stdin:
         process = subprocess.Popen(
             [str(word) for word in command.argv], cwd=command.cwd, env=env, stdin=stdin, stdout=subprocess.DEVNULL,
