@@ -7,7 +7,8 @@
 
 use super::call::{CallRequest, Outcome};
 use crate::genai::Content;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
@@ -261,14 +262,24 @@ fn open(path: &Path, flags: OFlags) -> Result<File, RecordError> {
     let file = rustix::fs::open(path, flags, Mode::from_raw_mode(0o600))
         .map(File::from)
         .map_err(|e| fail(path, e.into()))?;
-    if file.metadata().is_ok_and(|meta| meta.is_file()) {
-        Ok(file)
-    } else {
-        Err(fail(
+    if !file.metadata().is_ok_and(|meta| meta.is_file()) {
+        return Err(fail(
             path,
             io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"),
-        ))
+        ));
     }
+    // Two that go on from one file would make the same calls. The lock ends with its process,
+    // however that ends; a file system without locks is no reason to refuse.
+    if flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
+        return Err(fail(
+            path,
+            io::Error::new(
+                io::ErrorKind::ResourceBusy,
+                "another run_agent is at work on it; wait for its end, or end it",
+            ),
+        ));
+    }
+    Ok(file)
 }
 
 fn fail(path: &Path, reason: io::Error) -> RecordError {
@@ -423,10 +434,24 @@ mod tests {
                 content: Content::user("more"),
             });
             record.check().expect("written");
+            drop(record);
             let (_, again) = Record::resume(&path).expect("still a session");
             let last = again.contents.last().expect("a message");
             assert_eq!(last, &Content::user("more"));
         }
+    }
+
+    #[test]
+    fn nobody_goes_on_with_a_session_that_is_at_work() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("s.jsonl");
+        let record = Record::create(&path, "id", "m").expect("new");
+        let error = Record::resume(&path).expect_err("at work").to_string();
+        assert!(error.contains("another run_agent"), "{error}");
+        drop(record);
+        let (record, _) = Record::resume(&path).expect("a session");
+        assert!(Record::resume(&path).is_err());
+        drop(record);
     }
 
     #[test]
