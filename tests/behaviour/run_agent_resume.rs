@@ -147,7 +147,7 @@ fn nothing_was_made_twice(ws: &Workspace, about: &str) {
     }
 }
 
-/// Numbers that follow from a seed (SplitMix64).
+/// Numbers that follow from a seed (`SplitMix64`).
 struct Numbers(u64);
 
 impl Numbers {
