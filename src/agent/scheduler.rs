@@ -7,6 +7,7 @@ use super::event::Event;
 use super::pair::{Declared, Explanation, Pair};
 use crate::registry::{hint, nearest};
 use crate::tool::{Cancellation, ConfirmationDetails, DiffStat, ErrorKind, Kind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -28,6 +29,9 @@ pub struct Scheduler<'a> {
     pub notify: &'a Mutex<&'a mut (dyn FnMut(&Event<'_>) + Send)>,
     /// Ends all of them.
     pub cancel: &'a Cancellation,
+    /// Whether the session's file says of each call that it begins. One that it says nothing of
+    /// is not made: it would be made again when the session goes on.
+    pub is_recorded: &'a AtomicBool,
     /// How long one may take; nothing where the call command decides.
     pub time_limit: Option<Duration>,
 }
@@ -55,6 +59,7 @@ impl<'a> Scheduler<'a> {
             pair: self.pair,
             notify: self.notify,
             cancel: self.cancel,
+            is_recorded: self.is_recorded,
             time_limit: self.time_limit,
         }
     }
@@ -254,6 +259,7 @@ struct Running<'a> {
     pair: &'a Pair,
     notify: &'a Mutex<&'a mut (dyn FnMut(&Event<'_>) + Send)>,
     cancel: &'a Cancellation,
+    is_recorded: &'a AtomicBool,
     time_limit: Option<Duration>,
 }
 
@@ -289,6 +295,14 @@ impl Running<'_> {
             return;
         };
         self.advance(call, CallState::Executing);
+        if !self.is_recorded.load(Ordering::Acquire) {
+            let outcome = Outcome::failure(
+                &call.request,
+                ErrorKind::ExecutionFailed,
+                "The session's file can't be written any more, so the call was not made.",
+            );
+            return self.advance(call, CallState::Error(outcome));
+        }
         let id = call.request.id.clone();
         let live = |text: &str| self.notify(&Event::Live { id: &id, text });
         let limited = match (self.time_limit, self.cancel.deadline()) {
