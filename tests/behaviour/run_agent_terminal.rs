@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::harness::stand_in::StandIn;
 use crate::harness::terminal::{CTRL_C, CTRL_D, Person};
-use crate::harness::{Workspace, marked_processes, write};
+use crate::harness::{Workspace, lines, marked_processes, write};
 use crate::run_agent::{agent, last_parts, response, said, turns};
 
 /// The end of the line of keys: a call was shown, and keys are taken.
@@ -343,7 +343,7 @@ fn what_was_typed_while_the_model_spoke_is_no_answer() {
 
 #[test]
 fn a_long_diff_is_cut_until_all_of_it_is_wanted() {
-    let lines: String = (0..300).map(|i| format!("line {i}.\n")).collect();
+    let lines = lines(300, |i| format!("line {i}.\n"));
     let Some(api) = playing(json!([[write_file("a", "a.txt", &lines)]])) else {
         return;
     };
@@ -371,6 +371,8 @@ fn nothing_of_a_model_acts_on_the_terminal() {
     let Some(api) = StandIn::playing(&script) else {
         return;
     };
+    // Our own sequences are colours, the end of a line, and nothing else.
+    let ours = regex::Regex::new("\x1b\\[[0-9;]*m|\r\x1b\\[2K|\r+\n").expect("a pattern");
     for term in ["dumb", "xterm"] {
         api.play(&script);
         let ws = Workspace::new();
@@ -382,8 +384,6 @@ fn nothing_of_a_model_acts_on_the_terminal() {
         shown += &person.sees(ASKED);
         person.types(b"y");
         shown += &is_done(&mut person);
-        // Our own sequences are colours, the end of a line, and nothing else.
-        let ours = regex::Regex::new("\x1b\\[[0-9;]*m|\r\x1b\\[2K|\r+\n").expect("a pattern");
         let rest = ours.replace_all(&shown, "\n");
         let is_odd = |c: char| c.is_control() && c != '\n' || c == '\u{202e}';
         assert!(!rest.contains(is_odd), "{term}: {rest:?}");
