@@ -8,6 +8,7 @@
 //! - [`agent`]: an agent that works with the tools.
 //! - [`registry`]: every tool by name.
 //! - [`builtin`]: the built-in tools, one file each.
+//! - [`trust`]: whether what a project brings may run.
 //! - [`settings`]: Gemini CLI's `settings.json`, as far as tools obey it.
 //! - [`workspace`]: the only door to the file system.
 //! - [`tool`]: what a tool is.
@@ -32,6 +33,7 @@ pub mod settings;
 mod shown;
 pub mod start;
 pub mod tool;
+pub mod trust;
 mod web;
 pub mod workspace;
 

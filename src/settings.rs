@@ -8,9 +8,10 @@
 use crate::process::sandbox::Mode;
 use crate::tool::{ErrorKind, ToolError};
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 use serde_json::Value;
-use std::fs::File;
-use std::io::Read;
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// The answer's limit where the settings say nothing, in characters.
@@ -396,18 +397,43 @@ pub fn home() -> Option<PathBuf> {
         .filter(|home| home.is_absolute())
 }
 
-/// The text of a settings file. A project may bring anything under that name: what is no
-/// regular file is not waited for, and of a large one only the beginning is read, which then
-/// does not parse.
-fn read(path: &Path) -> Option<String> {
+/// A regular file, opened, and what the system says of it.
+pub(crate) struct Opened {
+    pub(crate) file: File,
+    pub(crate) metadata: Metadata,
+}
+
+/// Opens a file; `None` where there is none. A project may bring anything under a name: what is
+/// no regular file is not waited for.
+pub(crate) fn open_regular(path: &Path) -> io::Result<Option<Opened>> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::open(path, flags, rustix::fs::Mode::empty()).ok()?);
-    if !file.metadata().ok()?.is_file() {
-        return None;
+    let file = match rustix::fs::open(path, flags, rustix::fs::Mode::empty()) {
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+        file => File::from(file?),
+    };
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is no regular file"));
     }
-    let mut text = Vec::new();
-    file.take(MAX_BYTES).read_to_end(&mut text).ok()?;
-    Some(String::from_utf8_lossy(&text).into_owned())
+    Ok(Some(Opened { file, metadata }))
+}
+
+/// The text of a file; `None` where there is none. Of a large one only the beginning is read,
+/// which then does not parse.
+pub(crate) fn read_regular(path: &Path) -> io::Result<Option<String>> {
+    let Some(opened) = open_regular(path)? else {
+        return Ok(None);
+    };
+    let mut bytes = Vec::with_capacity(opened.metadata.len().min(MAX_BYTES) as usize + 1);
+    opened.file.take(MAX_BYTES).read_to_end(&mut bytes)?;
+    let text = String::from_utf8(bytes)
+        .unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned());
+    Ok(Some(text))
+}
+
+/// The text of a settings file that can be read.
+fn read(path: &Path) -> Option<String> {
+    read_regular(path).ok().flatten()
 }
 
 #[cfg(test)]

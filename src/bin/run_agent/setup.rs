@@ -15,6 +15,7 @@ use gemini_tools::builtin::{self, Surroundings};
 use gemini_tools::genai::{ApiError, Client, Content, GenerationConfig, Part};
 use gemini_tools::settings::{Settings, home};
 use gemini_tools::tool::{Cancellation, Context};
+use gemini_tools::trust::Trust;
 use gemini_tools::workspace::Workspace;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -53,9 +54,7 @@ impl Setup {
         roots.extend(more_roots(options));
         let workspace =
             Workspace::open(&roots, home.as_deref()).map_err(|e| bad_input(e.to_string()))?;
-        let trusted = options.trust
-            || std::env::var("GEMINI_CLI_TRUST_WORKSPACE")
-                .is_ok_and(|v| matches!(v.as_str(), "true" | "1"));
+        let trusted = options.trust || Trust::of(home.as_deref(), &root).is_trusted();
         Ok(Self {
             id: unique(),
             surroundings: Surroundings {
