@@ -14,7 +14,7 @@
 //! - [`tool`]: what a tool is.
 //! - [`process`]: running commands, watched over and kept within bounds.
 //! - [`commands`]: which commands a line of shell runs.
-//! - `shown`: names and paths as text.
+//! - [`shown`]: names and paths as text.
 //! - [`genai`]: the Gemini wire.
 //! - `ladder`: finding a text that is slightly wrong.
 //! - `web`: pages as text.
@@ -30,7 +30,7 @@ pub mod net;
 pub mod process;
 pub mod registry;
 pub mod settings;
-mod shown;
+pub mod shown;
 pub mod start;
 pub mod tool;
 pub mod trust;

@@ -1,5 +1,6 @@
 //! What each key means, and whose word counts for it.
 
+use super::mcp;
 use super::reader::{Key, Reader};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -41,6 +42,29 @@ const NEVER_FROM_PROJECTS: [&str; 7] = [
     "baseUrl",
 ];
 
+/// The name of a key in the older, flat generation of settings.
+pub(super) fn old_name(key: &str) -> Option<&'static str> {
+    const RENAMED: [Key; 15] = [
+        CORE,
+        EXCLUDE,
+        ALLOWED,
+        DISCOVERY,
+        CALL,
+        THRESHOLD,
+        SANDBOX,
+        DIRECTORIES,
+        FILE_NAME,
+        Key::since(MODEL.0, "model"),
+        TURNS,
+        mcp::ALLOWED,
+        mcp::EXCLUDED,
+        mcp::SERVER_COMMAND,
+        Key::since("security.folderTrust", "folderTrust"),
+    ];
+    let found = RENAMED.iter().find(|renamed| renamed.0 == key)?;
+    found.1
+}
+
 impl Reader<'_> {
     /// Takes everything from the file.
     pub(super) fn read_all(&mut self, home: Option<&Path>) {
@@ -51,10 +75,13 @@ impl Reader<'_> {
         self.read_sandbox(home);
         self.read_policy();
         self.read_mcp();
-        if self.is_project() {
-            for name in NEVER_FROM_PROJECTS {
-                // The note is all that is wanted.
-                self.is_own(Key::new(name));
+    }
+
+    /// Notes what nothing takes from a project's file.
+    pub(super) fn note_what_never_counts(&mut self) {
+        for name in NEVER_FROM_PROJECTS {
+            if self.is_project() && self.get(Key::new(name)).is_some() {
+                self.leave_out(name, "left out, it is never taken from a project", false);
             }
         }
     }

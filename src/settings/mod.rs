@@ -12,6 +12,7 @@
 
 mod file;
 mod keys;
+mod lines;
 mod mcp;
 mod reader;
 mod sandbox;
@@ -21,6 +22,7 @@ mod source;
 mod tests;
 
 pub(crate) use file::{Opened, open_regular, read_regular};
+pub use lines::Lines;
 pub use mcp::{McpServer, McpSettings};
 pub use sandbox::SandboxSettings;
 pub use shown::InForce;
@@ -124,6 +126,16 @@ impl Settings {
 
     /// [`Settings::load`], where a caller knows whether the project is trusted.
     pub fn load_trusting(home: Option<&Path>, root: &Path, trust: ProjectTrust) -> Self {
+        Self::read(home, root, trust, true)
+    }
+
+    /// [`Settings::load_trusting`], with variables as they are written, for showing: their
+    /// values may be secret.
+    pub fn as_written(home: Option<&Path>, root: &Path, trust: ProjectTrust) -> Self {
+        Self::read(home, root, trust, false)
+    }
+
+    fn read(home: Option<&Path>, root: &Path, trust: ProjectTrust, expands: bool) -> Self {
         let mut settings = Self {
             trust,
             ..Self::default()
@@ -140,18 +152,27 @@ impl Settings {
                 Ok(None) => {}
                 // In the home directory both are one.
                 Ok(Some(parsed)) if scope == Scope::Project && users == Some(parsed.id) => {}
-                Ok(Some(parsed)) => {
+                Ok(Some(mut parsed)) => {
+                    parsed.has_variables &= expands;
+                    let shows = !expands;
                     if scope == Scope::User {
                         users = Some(parsed.id);
                     }
-                    settings.add(scope, path, parsed, home);
+                    settings.add(scope, path, parsed, home, shows);
                 }
             }
         }
         settings
     }
 
-    fn add(&mut self, scope: Scope, path: PathBuf, mut parsed: Parsed, home: Option<&Path>) {
+    fn add(
+        &mut self,
+        scope: Scope,
+        path: PathBuf,
+        mut parsed: Parsed,
+        home: Option<&Path>,
+        shows: bool,
+    ) {
         if parsed.has_variables && (scope != Scope::Project || self.trust.is_trusted()) {
             expand_all(&mut parsed.value, &|name| std::env::var(name).ok());
         }
@@ -162,6 +183,9 @@ impl Settings {
             into: self,
         };
         reader.read_all(home);
+        if shows {
+            reader.note_what_never_counts();
+        }
         self.files.push((scope, path));
     }
 

@@ -20,7 +20,8 @@ pub struct InForce {
 }
 
 impl Settings {
-    /// All values that some file has set, with their sources.
+    /// All values that some file has set, with their sources. For showing, they should be
+    /// those [`Settings::as_written`].
     pub fn in_force(&self) -> Vec<InForce> {
         let mut all = Vec::new();
         for (key, value) in self.values() {
@@ -72,11 +73,11 @@ impl Settings {
             ),
             (
                 keys::DISCOVERY.0,
-                json!(pair.map(|(discovery, _)| discovery)),
+                json!(pair.map(|(discovery, _)| hide_in_line(discovery))),
             ),
             (
                 keys::CALL.0,
-                json!(pair.and_then(|(_, call)| call.as_ref())),
+                json!(pair.and_then(|(_, call)| call.as_deref().map(hide_in_line))),
             ),
             (keys::THRESHOLD.0, json!(self.truncate_threshold)),
             (keys::IDLE.0, json!(self.shell_idle_secs)),
@@ -95,7 +96,10 @@ impl Settings {
             (keys::NO_ALWAYS.0, json!(self.disable_always_allow)),
             (mcp::ALLOWED.0, json!(self.mcp.allowed)),
             (mcp::EXCLUDED.0, json!(self.mcp.excluded)),
-            (mcp::SERVER_COMMAND.0, json!(self.mcp.server_command)),
+            (
+                mcp::SERVER_COMMAND.0,
+                json!(self.mcp.server_command.as_deref().map(hide_in_line)),
+            ),
             (mcp::PIN.0, json!(self.mcp.pin)),
         ]
     }
@@ -115,7 +119,9 @@ impl McpServer {
             if table.is_empty() {
                 return Value::Null;
             }
-            let hidden = table.keys().map(|name| (name.clone(), HIDDEN.into()));
+            let hidden = table
+                .iter()
+                .map(|(name, value)| (name.clone(), hide(value).into()));
             Value::Object(hidden.collect())
         };
         let list = |list: &[String]| match list {
@@ -146,6 +152,23 @@ impl McpServer {
     }
 }
 
+/// A secret without its content; which variables it is made of is what a person has to know.
+fn hide(secret: &str) -> String {
+    let is_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    let names: Vec<String> = secret
+        .split('$')
+        .skip(1)
+        .map(|rest| rest.trim_start_matches('{'))
+        .map(|rest| &rest[..rest.find(|c| !is_name(c)).unwrap_or(rest.len())])
+        .filter(|name| !name.is_empty())
+        .map(|name| format!("${name}"))
+        .collect();
+    if names.is_empty() {
+        return HIDDEN.to_owned();
+    }
+    format!("(hidden, with {})", names.join(", "))
+}
+
 /// An address without a password and without the values of its query.
 pub(crate) fn hide_in_address(address: &str) -> String {
     let Ok(mut url) = url::Url::parse(address) else {
@@ -156,12 +179,13 @@ pub(crate) fn hide_in_address(address: &str) -> String {
         let _ = url.set_password(Some("hidden"));
     }
     if url.query().is_some() {
-        let names: Vec<String> = url
+        let pairs: Vec<(String, String)> = url
             .query_pairs()
-            .map(|(name, _)| name.into_owned())
+            .map(|(name, value)| (name.into_owned(), hide(&value)))
             .collect();
-        let pairs = names.iter().map(|name| (name.as_str(), "hidden"));
-        url.query_pairs_mut().clear().extend_pairs(pairs);
+        let shown: Vec<String> = pairs.iter().map(|(n, v)| format!("{n}={v}")).collect();
+        url.set_query(None);
+        return format!("{url}?{}", shown.join("&"));
     }
     url.into()
 }
@@ -191,9 +215,15 @@ fn hide_arguments(args: &[String]) -> Vec<String> {
         .collect()
 }
 
+/// [`hide_arguments`] in a line of words.
+fn hide_in_line(line: &str) -> String {
+    let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+    hide_arguments(&words).join(" ")
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{hide_arguments, hide_in_address};
+    use super::{hide, hide_arguments, hide_in_address};
 
     #[test]
     fn secrets_in_arguments_and_addresses_are_hidden() {
@@ -213,8 +243,12 @@ mod tests {
             shown,
             "-y pkg --api-key (hidden) --token=(hidden) KEY=(hidden) a=b --auth -v"
         );
-        let shown = hide_in_address("https://u:p@h/x?key=k&b");
-        assert_eq!(shown, "https://u:hidden@h/x?key=hidden&b=hidden");
+        let shown = hide_in_address("https://u:p@h/x?key=k${KEY}&b");
+        assert_eq!(
+            shown,
+            "https://u:hidden@h/x?key=(hidden, with $KEY)&b=(hidden)"
+        );
         assert_eq!(hide_in_address("https://h/x"), "https://h/x");
+        assert_eq!(hide("Bearer ${A:-x}$B$"), "(hidden, with $A, $B)");
     }
 }
