@@ -488,6 +488,12 @@ pub(crate) fn make_fifo(path: &Path) {
     assert!(run.expect("mkfifo is installed").success());
 }
 
+/// Says that a test was left out, for want of a program.
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+pub(crate) fn skipped(missing: &str) {
+    eprintln!("skipped: there is no {missing}");
+}
+
 fn make_parents(path: &Path) {
     let parent = path.parent().expect("a path below the root");
     fs::create_dir_all(parent).expect("the directories above");

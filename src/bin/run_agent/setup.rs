@@ -16,6 +16,7 @@ use gemini_tools::builtin::{self, Surroundings};
 use gemini_tools::genai::{ApiError, Client, Content, GenerationConfig, Part, unique_id};
 use gemini_tools::settings::{Settings, home};
 use gemini_tools::tool::{Cancellation, Context};
+use gemini_tools::trust::{ProjectTrust, Trust, TrustedBy};
 use gemini_tools::workspace::Workspace;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -37,7 +38,6 @@ pub(crate) struct Setup {
     pub(crate) id: String,
     surroundings: Surroundings,
     home: Option<PathBuf>,
-    trusted: bool,
 }
 
 impl Setup {
@@ -45,17 +45,24 @@ impl Setup {
         let home = home();
         let root = std::env::current_dir()
             .map_err(|e| bad_input(format!("The current directory is gone: {e}.")))?;
-        let settings = Settings::load(home.as_deref(), &root);
+        let trust = if options.trust {
+            ProjectTrust::known(Trust::Trusted(TrustedBy::Caller))
+        } else {
+            ProjectTrust::new(home.as_deref(), &root)
+        };
+        let settings = Settings::load_trusting(home.as_deref(), &root, trust);
         for problem in &settings.problems {
             complain(&format!("ignored {problem}"));
+        }
+        if std::io::stderr().is_terminal() {
+            for note in &settings.notes {
+                complain(&note.to_string());
+            }
         }
         let mut roots = settings.include_directories.clone();
         roots.extend(more_roots(options));
         let workspace =
             Workspace::open(&roots, home.as_deref()).map_err(|e| bad_input(e.to_string()))?;
-        let trusted = options.trust
-            || std::env::var("GEMINI_CLI_TRUST_WORKSPACE")
-                .is_ok_and(|v| matches!(v.as_str(), "true" | "1"));
         Ok(Self {
             id: unique_id(),
             surroundings: Surroundings {
@@ -63,7 +70,6 @@ impl Setup {
                 settings: Arc::new(settings),
             },
             home,
-            trusted,
         })
     }
 
@@ -96,18 +102,16 @@ impl Setup {
                 call: call.clone(),
             });
         }
-        let chosen = &self.settings().commands;
-        let found = match (&chosen.projects, &chosen.users) {
-            (Some(own), _) if self.trusted => Some(own),
-            (Some(_), None) => {
-                return Err(bad_input(
-                    "The project's .gemini/settings.json names commands of its own for tools \
-                     (tools.discoveryCommand). They would run as you: say --trust if you know \
-                     them, or give --discovery-command and --call-command.",
-                ));
-            }
-            (_, users) => users.as_ref(),
-        };
+        let settings = self.settings();
+        let chosen = &settings.commands;
+        let found = chosen.projects.as_ref().or(chosen.users.as_ref());
+        if found.is_none() && settings.needs_trust("tools.discoveryCommand") {
+            return Err(bad_input(
+                "The project's .gemini/settings.json names commands of its own for tools \
+                 (tools.discoveryCommand). They would run as you: say --trust if you know \
+                 them, or give --discovery-command and --call-command.",
+            ));
+        }
         match found {
             Some((discovery, Some(call))) => Ok(Commands::Foreign {
                 discovery: discovery.clone(),
@@ -129,8 +133,11 @@ impl Setup {
             (None, None) => self
                 .settings()
                 .sandbox
-                .default_for_agents(DEFAULT_SANDBOX, self.trusted),
+                .default_for_agents(DEFAULT_SANDBOX, self.settings().trust.is_trusted()),
         };
+        if options.trust {
+            added.push(("GEMINI_CLI_TRUST_WORKSPACE".to_owned(), "true".to_owned()));
+        }
         added.extend(sandbox.map(|mode| ("GEMINI_TOOLS_SANDBOX".to_owned(), mode)));
         if !options.include.is_empty()
             && let Ok(roots) = std::env::join_paths(more_roots(options))
@@ -145,9 +152,7 @@ impl Setup {
         let settings = self.settings();
         let mut allowed = options.allowed.clone();
         allowed.extend(settings.allowed.users.iter().cloned());
-        if self.trusted {
-            allowed.extend(settings.allowed.projects.iter().cloned());
-        }
+        allowed.extend(settings.allowed.projects.iter().cloned());
         Approval::new(options.approval, &allowed, &settings.exclude)
     }
 
