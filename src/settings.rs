@@ -5,6 +5,10 @@
 //! the reach of tools counts in the user's file only: a project, or a model that edits the
 //! project's file, must not give itself more.
 
+mod mcp;
+
+pub use mcp::{McpServer, McpSettings};
+
 use crate::process::sandbox::Mode;
 use crate::tool::{ErrorKind, ToolError};
 use rustix::fs::OFlags;
@@ -58,6 +62,8 @@ pub struct Settings {
     pub model: Option<String>,
     /// `model.maxSessionTurns` (`maxSessionTurns`), where it is a limit.
     pub max_turns: Option<u32>,
+    /// MCP servers: those of the user's file, and of the project's where it is trusted.
+    pub mcp: McpSettings,
     /// Files that could not be understood, with the reason.
     pub problems: Vec<String>,
 }
@@ -107,6 +113,9 @@ impl Settings {
                     return;
                 }
             };
+        if is_users || std::env::var("GEMINI_CLI_TRUST_WORKSPACE").is_ok_and(|v| v == "true") {
+            self.mcp.add(&value);
+        }
         let strings = |value: Option<&Value>| -> Option<Vec<String>> {
             let list = value?.as_array()?;
             Some(
@@ -204,6 +213,14 @@ impl Settings {
         }
     }
 
+    /// Whether `tools.exclude` takes a tool away; `names` as for [`Settings::allows`].
+    pub fn excludes(&self, names: &[&str]) -> bool {
+        self.exclude.iter().any(|entry| {
+            let entry = entry.strip_prefix("discovered_tool_").unwrap_or(entry);
+            names.contains(&entry)
+        })
+    }
+
     /// Whether the settings let a tool be used. `names` are all names it goes by: Gemini
     /// CLI's settings may hold the tool's name, the name of its class, or the name of a
     /// discovered tool. Entries such as `run_shell_command(git)` restrict a tool's calls:
@@ -218,7 +235,7 @@ impl Settings {
                 .split_once('(')
                 .is_some_and(|(name, _)| names.contains(&name.trim()))
         };
-        !self.exclude.iter().any(is)
+        !self.excludes(names)
             && self
                 .core
                 .as_ref()

@@ -5,7 +5,9 @@
 use clap::{Arg, ArgAction, Command};
 use gemini_tools::answer::write_stdout;
 use gemini_tools::builtin::declarations;
+use gemini_tools::mcp::Mcp;
 use gemini_tools::settings::{Settings, home};
+use gemini_tools::tool::Cancellation;
 use gemini_tools::workspace::pattern::PatternSet;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -18,14 +20,22 @@ Examples:
   get_tools --only 'read_*,glob'     some of the tools
   get_tools --exclude write_file     all but one
   get_tools --wrap                   as a tool of the Gemini API
+  get_tools --mcp                    with the tools of MCP servers
+  get_tools --refresh                the same, all servers asked anew
 
 Tools that .gemini/settings.json excludes (tools.core, tools.exclude) are left out.";
 
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 #[derive(Default)]
 struct Options {
     pretty: bool,
     wrap: bool,
     kinds: bool,
+    mcp: bool,
+    refresh: bool,
     only: Option<PatternSet>,
     exclude: PatternSet,
 }
@@ -57,7 +67,10 @@ fn run() -> u8 {
             && options.only.as_ref().is_none_or(listed)
             && !listed(&options.exclude)
     };
-    let list = declarations(keep, options.kinds);
+    let mut list = declarations(keep, options.kinds);
+    if options.mcp || options.refresh || is_set("GEMINI_TOOLS_MCP") {
+        add_mcp(&mut list, &options, &settings);
+    }
     let mut text = format!("[{}]", list.join(","));
     if options.wrap {
         text = format!(r#"[{{"functionDeclarations":{text}}}]"#);
@@ -69,6 +82,41 @@ fn run() -> u8 {
     }
     text.push('\n');
     print(text.as_bytes())
+}
+
+fn is_set(variable: &str) -> bool {
+    std::env::var_os(variable).is_some_and(|value| !value.is_empty() && value != "0")
+}
+
+/// Adds the tools of MCP servers. What is wrong with some of them costs only those.
+fn add_mcp(list: &mut Vec<String>, options: &Options, settings: &Settings) {
+    let root = std::env::current_dir().unwrap_or_default();
+    let roots = std::slice::from_ref(&root);
+    let Some(mcp) = Mcp::open(settings, home().as_deref(), &root, roots) else {
+        return;
+    };
+    let tools = mcp.list(options.refresh, &Cancellation::default());
+    if std::io::stderr().is_terminal() {
+        for note in mcp.take_notes() {
+            complain(&format!("get_tools: {note}"));
+        }
+    }
+    for tool in tools {
+        let names = [tool.name.as_str(), tool.alias.as_str()];
+        let listed = |set: &PatternSet| names.iter().any(|n| set.matches(n.as_bytes(), 0));
+        if settings.excludes(&names)
+            || !options.only.as_ref().is_none_or(listed)
+            || listed(&options.exclude)
+        {
+            continue;
+        }
+        let kind = match (options.kinds, tool.is_read_only) {
+            (false, _) => "}",
+            (true, true) => r#","kind":"read"}"#,
+            (true, false) => r#","kind":"other"}"#,
+        };
+        list.push(format!("{}{kind}", tool.text));
+    }
 }
 
 fn parse() -> Result<Options, u8> {
@@ -95,6 +143,14 @@ fn parse() -> Result<Options, u8> {
         .arg(flag(
             "kinds",
             "Add each tool's kind (read, edit, execute, …), for hosts that decide by it",
+        ))
+        .arg(flag(
+            "mcp",
+            "Add the tools of the MCP servers in the settings (or GEMINI_TOOLS_MCP=1)",
+        ))
+        .arg(flag(
+            "refresh",
+            "Ask all MCP servers anew, and accept what they declare now",
         ))
         .arg(list(
             "only",
@@ -129,6 +185,8 @@ fn parse() -> Result<Options, u8> {
         pretty: matches.get_flag("pretty"),
         wrap: matches.get_flag("wrap"),
         kinds: matches.get_flag("kinds"),
+        mcp: matches.get_flag("mcp"),
+        refresh: matches.get_flag("refresh"),
         only: set("only")?,
         exclude: set("exclude")?.unwrap_or_default(),
     })

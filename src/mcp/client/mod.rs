@@ -1,0 +1,205 @@
+//! The inside of `mcp_client`: connections to MCP servers, by the official SDK.
+//!
+//! Requests come as JSON lines on standard input, answers go as JSON lines to standard output
+//! (see `wire`). A server is connected to when it is first asked. When the input ends,
+//! all servers are ended with everything that they have started, and so they are when this
+//! process is killed: each runs under a warden.
+
+mod connection;
+mod environment;
+mod handler;
+mod http;
+mod sse;
+mod stdio;
+
+use super::wire::{Ask, Connect, Request, Said, Why};
+use connection::{Connection, Until};
+use handler::Handler;
+use std::collections::HashMap;
+use std::io::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::net::unix::pipe;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// Why there is no answer, in words.
+#[derive(Debug)]
+pub(super) struct Problem {
+    why: Why,
+    message: String,
+    /// Whether the server may want to be greeted in the newest way.
+    is_other_greeting: bool,
+}
+
+impl Problem {
+    fn new(why: Why, message: impl Into<String>) -> Self {
+        Self {
+            why,
+            message: message.into(),
+            is_other_greeting: false,
+        }
+    }
+}
+
+/// Where answers go, a line at a time.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Out(Arc<Mutex<()>>);
+
+impl Out {
+    fn say(&self, said: &Said) {
+        let Ok(mut line) = serde_json::to_vec(said) else {
+            return;
+        };
+        line.push(b'\n');
+        let _turn = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stdout = std::io::stdout().lock();
+        // Whoever has asked is gone otherwise, which is seen at the input.
+        let _ = stdout.write_all(&line).and_then(|()| stdout.flush());
+    }
+}
+
+/// A server that may be connected.
+struct Server {
+    connect: Connect,
+    handler: Handler,
+    connection: tokio::sync::Mutex<Option<Arc<Connection>>>,
+}
+
+impl Server {
+    /// The connection; a new one where there is none, or where the server has ended.
+    async fn connection(&self, until: &mut Until) -> Result<Arc<Connection>, Problem> {
+        let mut slot = tokio::select! {
+            slot = self.connection.lock() => slot,
+            why = until.over() => {
+                return Err(Problem::new(why, "it is still being connected to"));
+            }
+        };
+        if let Some(connection) = slot.as_ref().filter(|c| !c.is_closed()) {
+            return Ok(Arc::clone(connection));
+        }
+        if let Some(old) = slot.take() {
+            tokio::spawn(async move { old.end().await });
+        }
+        let new = Connection::open(&self.connect, self.handler.clone(), until).await?;
+        let new = Arc::new(new);
+        *slot = Some(Arc::clone(&new));
+        Ok(new)
+    }
+}
+
+#[derive(Default)]
+struct Hub {
+    servers: HashMap<String, Arc<Server>>,
+    /// How those that are being worked on are given up.
+    running: Arc<Mutex<HashMap<u64, watch::Sender<bool>>>>,
+    out: Out,
+}
+
+/// Serves requests until there are no more. Gives the exit status.
+pub fn run() -> u8 {
+    // A signal of the terminal is for whoever has started this.
+    let _ = rustix::process::setsid();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let Ok(runtime) = runtime else { return 1 };
+    let status = runtime.block_on(serve());
+    // A name that is still being looked up is not waited for.
+    runtime.shutdown_timeout(Duration::ZERO);
+    status
+}
+
+async fn serve() -> u8 {
+    let stdin = rustix::io::dup(rustix::stdio::stdin())
+        .map_err(std::io::Error::from)
+        .and_then(pipe::Receiver::from_owned_fd);
+    let Ok(stdin) = stdin else { return 2 };
+    let mut hub = Hub::default();
+    let mut lines = BufReader::with_capacity(64 * 1024, stdin);
+    let mut line = Vec::new();
+    while let Ok(1..) = lines.read_until(b'\n', &mut line).await {
+        if let Ok(ask) = serde_json::from_slice(&line) {
+            hub.take(ask);
+        }
+        line.clear();
+        line.shrink_to(64 * 1024);
+    }
+    hub.end().await;
+    0
+}
+
+impl Hub {
+    fn take(&mut self, ask: Ask) {
+        match ask {
+            Ask::Server { server, connect } => {
+                let handler = Handler::new(&server, &connect.roots, self.out.clone());
+                let known = Server {
+                    connect,
+                    handler,
+                    connection: tokio::sync::Mutex::default(),
+                };
+                self.servers.insert(server, Arc::new(known));
+            }
+            Ask::Do(request) => self.start(request),
+            Ask::Cancel { id } => {
+                if let Some(give_up) = self.running().remove(&id) {
+                    let _ = give_up.send(true);
+                }
+            }
+        }
+    }
+
+    fn running(&self) -> std::sync::MutexGuard<'_, HashMap<u64, watch::Sender<bool>>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn start(&self, request: Request) {
+        let Some(server) = self.servers.get(&request.server).map(Arc::clone) else {
+            let message = "it was not introduced".to_owned();
+            let id = request.id;
+            let why = Why::Connection;
+            return self.out.say(&Said::Failed { id, why, message });
+        };
+        let (give_up, given_up) = watch::channel(false);
+        self.running().insert(request.id, give_up);
+        let (out, running) = (self.out.clone(), Arc::clone(&self.running));
+        tokio::spawn(async move {
+            let id = request.id;
+            let mut until = Until {
+                deadline: Instant::now() + Duration::from_millis(request.limit_ms),
+                given_up,
+            };
+            let answer = match server.connection(&mut until).await {
+                Ok(connection) => connection.ask(id, request.what, &mut until).await,
+                Err(problem) => Err(problem),
+            };
+            running
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .remove(&id);
+            out.say(&match answer {
+                Ok(result) => Said::Done { id, result },
+                Err(Problem { why, message, .. }) => Said::Failed { id, why, message },
+            });
+        });
+    }
+
+    /// Ends all servers, side by side.
+    async fn end(self) {
+        for (_, give_up) in self.running().drain() {
+            let _ = give_up.send(true);
+        }
+        let mut ending = tokio::task::JoinSet::new();
+        for server in self.servers.into_values() {
+            ending.spawn(async move {
+                let connection = server.connection.lock().await.take();
+                if let Some(connection) = connection {
+                    connection.end().await;
+                }
+            });
+        }
+        while ending.join_next().await.is_some() {}
+    }
+}
