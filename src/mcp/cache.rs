@@ -60,7 +60,12 @@ impl Known {
         for tool in &self.tools {
             text.push_str(&format!(
                 "t\t{}\t{}\t{}\t{}\t{}\n{}\n",
-                if tool.reads { "r" } else { "-" },
+                match (tool.reads, tool.as_task) {
+                    (false, false) => "-",
+                    (true, false) => "r",
+                    (false, true) => "t",
+                    (true, true) => "rt",
+                },
                 tool.hash,
                 tool.name,
                 json!(tool.original),
@@ -92,8 +97,10 @@ impl Known {
             }
             let mut fields = rest.splitn(5, '\t');
             let mut next = || fields.next();
+            let flags = next()?;
             known.tools.push(Declared {
-                reads: next()? == "r",
+                reads: flags.contains('r'),
+                as_task: flags.contains('t'),
                 hash: next()?.to_owned(),
                 name: next()?.to_owned(),
                 original: serde_json::from_str(next()?).ok()?,

@@ -19,6 +19,8 @@ pub(super) struct Declared {
     pub(super) hash: String,
     /// Whether the server says that it changes nothing.
     pub(super) reads: bool,
+    /// Whether the server runs it as a task only.
+    pub(super) as_task: bool,
     /// Why a model is not told of it.
     pub(super) held: Option<String>,
     /// The declaration as compact JSON, without the closing brace; empty where it is held back.
@@ -71,6 +73,7 @@ fn declare_one(server: &str, tool: &Value) -> Result<Declared, String> {
         name,
         hash: hash_of(tool),
         reads: tool["annotations"]["readOnlyHint"] == true,
+        as_task: tool["execution"]["taskSupport"] == "required",
         held,
         text,
     })

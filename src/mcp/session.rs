@@ -10,7 +10,7 @@ use super::tool::McpTool;
 use super::wire::{Wanted, Why};
 use crate::settings::Settings;
 use crate::tool::{Cancellation, Context, ErrorKind, LiveOutput, Tool, ToolError};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -266,20 +266,21 @@ impl Mcp {
                 return self.usable(at, tool).map(Some);
             }
         }
-        // The server of the longest name is meant first: `a_b__c` is not of `a` and `b__c`.
-        let mut near = Vec::new();
+        let mut names = Vec::new();
         for &at in &candidates {
             let server = &self.servers[at];
-            if self.state().heard.contains(&at) {
-                continue;
-            }
-            let known = self
-                .learn(at, false, &cx.cancel)
-                .map_err(|failure| self.error(at, failure, cx))?;
+            let has_just_said = self.state().heard.contains(&at);
+            let known = match self.cached(at).filter(|_| has_just_said) {
+                Some(known) => known,
+                None => self
+                    .learn(at, false, &cx.cancel)
+                    .map_err(|failure| self.error(at, failure, cx))?,
+            };
             if let Some(tool) = find(&known, server, name) {
                 return self.usable(at, tool).map(Some);
             }
-            near.extend(known.tools.iter().map(|tool| tool.name.clone()));
+            let offered = known.tools.iter().filter(|t| server.offers(&t.original));
+            names.extend(offered.map(|tool| tool.name.clone()));
         }
         if candidates.is_empty() {
             return Ok(None);
@@ -295,10 +296,10 @@ impl Mcp {
                 servers.join(" or ")
             ),
         )
-        .with_hint(if near.is_empty() {
-            "See get_tools --mcp.".to_owned()
+        .with_hint(if names.is_empty() {
+            "It has none at all.".to_owned()
         } else {
-            format!("Its tools are: {}.", near.join(", "))
+            format!("Its tools are: {}.", names.join(", "))
         }))
     }
 
@@ -337,7 +338,7 @@ impl Mcp {
         &self,
         at: usize,
         tool: &str,
-        arguments: Map<String, Value>,
+        what: Wanted,
         cx: &Context,
     ) -> Result<Value, ToolError> {
         let started = Instant::now();
@@ -356,10 +357,6 @@ impl Mcp {
                 self.check_held(at, declared)?;
             }
         }
-        let what = Wanted::Call {
-            tool: tool.to_owned(),
-            arguments,
-        };
         self.ask(at, what, started, cx)
     }
 

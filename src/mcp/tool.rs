@@ -3,6 +3,7 @@
 use super::content;
 use super::declare::Declared;
 use super::session::Mcp;
+use super::wire::Wanted;
 use crate::tool::{
     Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Location, Schema, Tool,
     ToolError, ToolInvocation, ToolResult,
@@ -27,6 +28,7 @@ pub(super) struct McpTool {
     description: String,
     schema: Schema,
     is_read_only: bool,
+    as_task: bool,
 }
 
 #[derive(Deserialize)]
@@ -64,6 +66,7 @@ impl McpTool {
             description: declaration.description,
             schema: Schema::from_value(declaration.parameters_json_schema),
             is_read_only,
+            as_task: declared.as_task,
         })
     }
 }
@@ -115,6 +118,7 @@ impl Tool for McpTool {
             original: self.original.clone(),
             name: self.name.clone(),
             arguments,
+            as_task: self.as_task,
         }))
     }
 }
@@ -125,6 +129,7 @@ struct Call {
     original: String,
     name: String,
     arguments: Map<String, Value>,
+    as_task: bool,
 }
 
 impl ToolInvocation for Call {
@@ -156,9 +161,12 @@ impl ToolInvocation for Call {
     }
 
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
-        let answer = self
-            .mcp
-            .call(self.server, &self.original, self.arguments, cx)?;
+        let what = Wanted::Call {
+            tool: self.original.clone(),
+            arguments: self.arguments,
+            as_task: self.as_task,
+        };
+        let answer = self.mcp.call(self.server, &self.original, what, cx)?;
         Ok(content::result(&self.original, &answer))
     }
 }

@@ -75,6 +75,8 @@ pub(super) enum Wanted {
         tool: String,
         /// Its arguments.
         arguments: Map<String, Value>,
+        /// Whether it runs as a task only.
+        as_task: bool,
     },
     /// All of its resources and templates of resources.
     Resources,

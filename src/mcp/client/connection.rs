@@ -7,9 +7,10 @@ use super::{Problem, http};
 use crate::mcp::wire::{Connect, Wanted, Why};
 use crate::process::piped::Piped;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest, ErrorCode, ListResourceTemplatesRequest,
-    ListResourcesRequest, ListToolsRequest, PaginatedRequestParams, ProtocolVersion,
-    ReadResourceRequest, ReadResourceRequestParams, ServerCapabilities,
+    CallToolRequest, CallToolRequestParams, ClientRequest, CustomRequest, CustomResult, ErrorCode,
+    ListResourceTemplatesRequest, ListResourcesRequest, ListToolsRequest, PaginatedRequestParams,
+    ProtocolVersion, ReadResourceRequest, ReadResourceRequestParams, ServerCapabilities,
+    ServerResult,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, PeerRequestOptions, RunningService, ServiceError,
@@ -17,7 +18,7 @@ use rmcp::service::{
 };
 use rmcp::transport::IntoTransport;
 use rmcp::{Peer, RoleClient};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -29,6 +30,15 @@ const MAX_ITEMS: usize = 5000;
 
 /// More pages of a list are not asked for.
 const MAX_PAGES: usize = 500;
+
+/// How often a server is asked how far a task is, where it does not say, in milliseconds.
+const POLL_MILLIS: u64 = 500;
+
+/// It is not asked more often than this, whatever it says.
+const MIN_POLL_MILLIS: u64 = 20;
+
+/// Nor less often.
+const MAX_POLL_MILLIS: u64 = 2000;
 
 /// How long a server may take to take in that a request is given up.
 const CANCELLING: Duration = Duration::from_millis(500);
@@ -178,7 +188,14 @@ impl Connection {
         match wanted {
             Wanted::Tools => self.tools(id, until).await,
             Wanted::Resources => self.resources(id, until).await,
-            Wanted::Call { tool, arguments } => {
+            Wanted::Call {
+                tool,
+                arguments,
+                as_task: true,
+            } => self.task(id, &tool, arguments, until).await,
+            Wanted::Call {
+                tool, arguments, ..
+            } => {
                 let params = CallToolRequestParams::new(tool).with_arguments(arguments);
                 let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
                 self.request(id, request, until).await
@@ -189,6 +206,56 @@ impl Connection {
                 self.request(id, request, until).await
             }
         }
+    }
+
+    /// A call that the server runs as a task: it is asked how far it is until it is done.
+    async fn task(
+        &self,
+        id: u64,
+        tool: &str,
+        arguments: Map<String, Value>,
+        until: &mut Until,
+    ) -> Result<Value, Problem> {
+        let request = |method: &str, params: Value| {
+            ClientRequest::CustomRequest(CustomRequest::new(method, Some(params)))
+        };
+        let params = json!({ "name": tool, "arguments": arguments, "task": {} });
+        let mut answer = self
+            .request(id, request("tools/call", params), until)
+            .await?;
+        let mut task = answer["task"].take();
+        let Some(task_id) = task["taskId"].as_str().map(str::to_owned) else {
+            return Ok(answer);
+        };
+        let named = json!({ "taskId": task_id });
+        let mut said = Value::Null;
+        while task["status"] == "working" {
+            if task["statusMessage"] != said {
+                said = task["statusMessage"].take();
+                let text = format!("{}\n", said.as_str().unwrap_or_default());
+                self.handler.say_progress(id, text);
+            }
+            let pause = task["pollInterval"].as_u64().unwrap_or(POLL_MILLIS);
+            let pause = Duration::from_millis(pause.clamp(MIN_POLL_MILLIS, MAX_POLL_MILLIS));
+            let asked = match timeout(pause, until.over()).await {
+                Err(_) => {
+                    let ask = request("tasks/get", named.clone());
+                    self.request(id, ask, until).await
+                }
+                Ok(why) => Err(Problem::new(why, "the task took too long")),
+            };
+            match asked {
+                Ok(now) => task = now,
+                Err(problem) => {
+                    let cancel = self.peer.send_request(request("tasks/cancel", named));
+                    // A server that does not listen is not waited for.
+                    let _ = timeout(CANCELLING, cancel).await;
+                    return Err(problem);
+                }
+            }
+        }
+        self.request(id, request("tasks/result", named), until)
+            .await
     }
 
     async fn tools(&self, id: u64, until: &mut Until) -> Result<Value, Problem> {
@@ -295,6 +362,7 @@ impl Connection {
         };
         self.handler.forget_progress(&token);
         match answered {
+            Ok(Ok(Ok(ServerResult::CustomResult(CustomResult(result))))) => Ok(result),
             Ok(Ok(Ok(result))) => serde_json::to_value(result)
                 .map_err(|e| Problem::new(Why::Connection, e.to_string())),
             Ok(Ok(Err(e))) => Err(self.explained(e)),

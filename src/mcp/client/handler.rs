@@ -41,6 +41,17 @@ impl Handler {
             .insert(token.clone(), id);
     }
 
+    pub(super) fn say_progress(&self, id: u64, text: String) {
+        self.out.say(&Said::Progress { id, text });
+    }
+
+    /// Says that the server's tools may not be what they were.
+    pub(super) fn say_changed(&self) {
+        self.out.say(&Said::Changed {
+            server: self.server.to_string(),
+        });
+    }
+
     pub(super) fn forget_progress(&self, token: &ProgressToken) {
         self.progress
             .lock()
@@ -92,12 +103,10 @@ impl ClientHandler for Handler {
             Some(message) => format!("{message} ({far})\n"),
             None => format!("{far}\n"),
         };
-        self.out.say(&Said::Progress { id, text });
+        self.say_progress(id, text);
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.out.say(&Said::Changed {
-            server: self.server.to_string(),
-        });
+        self.say_changed();
     }
 }

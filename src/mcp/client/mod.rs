@@ -15,6 +15,11 @@ mod stdio;
 use super::wire::{Ask, Connect, Request, Said, Why};
 use connection::{Connection, Until};
 use handler::Handler;
+use rmcp::RoleClient;
+use rmcp::model::{CustomResult, RequestId};
+use rmcp::service::RxJsonRpcMessage;
+use serde::Deserialize;
+use serde_json::Value;
 use std::collections::HashMap;
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,6 +28,9 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::net::unix::pipe;
 use tokio::sync::watch;
 use tokio::time::Instant;
+
+/// Longer messages are cut, in characters.
+const MAX_MESSAGE_CHARS: usize = 1500;
 
 /// Why there is no answer, in words.
 #[derive(Debug)]
@@ -41,6 +49,22 @@ impl Problem {
             is_other_greeting: false,
         }
     }
+}
+
+/// A message of a server. Answers are left as they came: the SDK's types know nothing of what is
+/// older or newer than they are, and one element that they don't take would cost the whole list.
+fn message_of(text: &[u8]) -> Result<RxJsonRpcMessage<RoleClient>, serde_json::Error> {
+    let mut value: Value = serde_json::from_slice(text)?;
+    let is_answer = value.get("method").is_none() && value.get("result").is_some();
+    let is_greeting = ["protocolVersion", "supportedVersions"]
+        .iter()
+        .any(|key| value["result"].get(key).is_some());
+    if !is_answer || is_greeting {
+        return serde_json::from_value(value);
+    }
+    let id = RequestId::deserialize(&value["id"])?;
+    let result = CustomResult::new(value["result"].take());
+    Ok(RxJsonRpcMessage::<RoleClient>::response(result.into(), id))
 }
 
 /// Where answers go, a line at a time.
@@ -68,6 +92,28 @@ struct Server {
 }
 
 impl Server {
+    /// A message in one line of some length, without the server's address, which may hold a
+    /// secret, and without what a terminal would obey.
+    fn tidied(&self, message: &str) -> String {
+        let mut message = message.to_owned();
+        for url in [&self.connect.url, &self.connect.http_url]
+            .into_iter()
+            .flatten()
+        {
+            message = message.replace(url.as_str(), "its address");
+        }
+        let words: Vec<&str> = message
+            .split(|c: char| c.is_whitespace() || c.is_control())
+            .filter(|word| !word.is_empty())
+            .collect();
+        let line = words.join(" ");
+        let line = line.trim_end_matches('.');
+        match line.char_indices().nth(MAX_MESSAGE_CHARS) {
+            Some((end, _)) => format!("{}…", &line[..end]),
+            None => line.to_owned(),
+        }
+    }
+
     /// The connection; a new one where there is none, or where the server has ended.
     async fn connection(&self, until: &mut Until) -> Result<Arc<Connection>, Problem> {
         let mut slot = tokio::select! {
@@ -81,6 +127,8 @@ impl Server {
         }
         if let Some(old) = slot.take() {
             tokio::spawn(async move { old.end().await });
+            // It may come back as another version.
+            self.handler.say_changed();
         }
         let new = Connection::open(&self.connect, self.handler.clone(), until).await?;
         let new = Arc::new(new);
@@ -181,7 +229,11 @@ impl Hub {
                 .remove(&id);
             out.say(&match answer {
                 Ok(result) => Said::Done { id, result },
-                Err(Problem { why, message, .. }) => Said::Failed { id, why, message },
+                Err(Problem { why, message, .. }) => Said::Failed {
+                    id,
+                    why,
+                    message: server.tidied(&message),
+                },
             });
         });
     }

@@ -99,7 +99,7 @@ impl Transport<RoleClient> for Sse {
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         while let Some(event) = self.events.next().await {
             if event.kind == "message"
-                && let Ok(message) = serde_json::from_str(&event.data)
+                && let Ok(message) = super::message_of(event.data.as_bytes())
             {
                 return Some(message);
             }

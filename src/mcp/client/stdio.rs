@@ -206,7 +206,7 @@ impl Transport<RoleClient> for Stdio {
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         while self.read_line().await {
             let line = self.line.trim_ascii();
-            let message = serde_json::from_slice(line);
+            let message = super::message_of(line);
             let is_empty = line.is_empty();
             if message.is_err() && !is_empty && !self.ignore_line() {
                 return None;
