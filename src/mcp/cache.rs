@@ -115,7 +115,7 @@ impl Known {
     }
 }
 
-/// How the files look that a command names: its program, and arguments that are paths. A new
+/// How the files look that a command names: its program, and the script that this runs. A new
 /// version of a server declares other tools.
 fn files(connect: &Connect) -> String {
     let Some(command) = &connect.command else {
@@ -127,12 +127,11 @@ fn files(connect: &Connect) -> String {
         environment.insert("PATH".into(), path);
     }
     let program = crate::process::piped::find(OsStr::new(command), &environment, &connect.cwd);
-    let paths = connect.args.iter().filter(|arg| arg.contains('/'));
+    let scripts = connect.args.iter().filter(|arg| is_script(arg));
     let looks = program
         .into_iter()
-        .chain(paths.map(|arg| connect.cwd.join(arg)))
+        .chain(scripts.map(|arg| connect.cwd.join(arg)))
         .map(|path| match std::fs::metadata(path) {
-            // A directory changes with what happens in it.
             Ok(meta) if meta.is_file() => format!(
                 "{}:{}:{}:{}.{}",
                 meta.dev(),
@@ -144,6 +143,16 @@ fn files(connect: &Connect) -> String {
             _ => "-".to_owned(),
         });
     looks.collect::<Vec<_>>().join(" ")
+}
+
+/// Whether an argument is the program of an interpreter. Other files may be what a server works
+/// on: a database changes with every call.
+fn is_script(argument: &str) -> bool {
+    const ENDINGS: [&str; 11] = [
+        "cjs", "jar", "js", "lua", "mjs", "php", "pl", "py", "rb", "sh", "ts",
+    ];
+    let ending = Path::new(argument).extension().and_then(OsStr::to_str);
+    ending.is_some_and(|ending| ENDINGS.contains(&ending))
 }
 
 /// Where a server's file is.
@@ -205,7 +214,7 @@ mod tests {
     #[test]
     fn a_file_gives_back_what_was_written() {
         let dir = tempfile::tempdir().expect("a directory");
-        let program = dir.path().join("server");
+        let program = dir.path().join("server.py");
         std::fs::write(&program, "x").expect("written");
         let connect = Connect {
             command: Some("sh".to_owned()),

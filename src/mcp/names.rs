@@ -94,7 +94,7 @@ mod tests {
             (
                 "a-long-name-of-a-server",
                 "and-a-long-name-of-its-tool",
-                "a-long-name-of-a-ser___a-long-name-of-its-tool",
+                "a-long-name-of-a-ser___-a-long-name-of-its-tool",
             ),
         ] {
             assert_eq!(qualified(server, tool), name);

@@ -50,6 +50,7 @@ pub(super) fn listed() -> Vec<Listed> {
         .map(|spec| Listed {
             name: spec.name.to_owned(),
             alias: spec.name.to_owned(),
+            origin: None,
             text: format!(
                 r#"{{"name":{},"description":{},"parametersJsonSchema":{}"#,
                 json!(spec.name),

@@ -47,6 +47,9 @@ pub struct Listed {
     pub name: String,
     /// What Gemini CLI 0.61 would call it.
     pub alias: String,
+    /// The server's name in the settings and the tool's own name there; `None` for the tools
+    /// that read resources.
+    pub origin: Option<(String, String)>,
     /// The declaration as compact JSON, without the closing brace.
     pub text: String,
     /// Whether calls leave the world as it was, by the word of a server that the user trusts.
@@ -122,6 +125,7 @@ impl Mcp {
                 let listed = Listed {
                     name: tool.name.clone(),
                     alias: names::theirs(&server.name, &tool.original),
+                    origin: Some((server.name.clone(), tool.original.clone())),
                     text: tool.text.clone(),
                     is_read_only: is_read_only(server, tool),
                 };
@@ -226,15 +230,26 @@ impl Mcp {
     /// Whether a call of this name leaves the world as it was, as far as is known.
     pub fn is_read_only(&self, name: &str) -> bool {
         let name = name.strip_prefix(DISCOVERED_PREFIX).unwrap_or(name);
-        if resources::is_one(name) {
-            return true;
-        }
-        self.servers.iter().enumerate().any(|(at, server)| {
-            names::may_be_of(name, &server.name)
-                && self.cached(at).is_some_and(|known| {
-                    let tool = find(&known, server, name);
-                    tool.is_some_and(|tool| is_read_only(server, tool))
-                })
+        resources::is_one(name) || self.known_as(name, is_read_only) == Some(true)
+    }
+
+    /// The server's name in the settings and the tool's own name there, as far as is known.
+    pub fn origin(&self, name: &str) -> Option<(String, String)> {
+        let name = name.strip_prefix(DISCOVERED_PREFIX).unwrap_or(name);
+        self.known_as(name, |server, tool| {
+            (server.name.clone(), tool.original.clone())
+        })
+    }
+
+    /// What can be said of a tool without asking its server.
+    fn known_as<T>(&self, name: &str, say: impl Fn(&Server, &Declared) -> T) -> Option<T> {
+        let mut servers = self.servers.iter().enumerate();
+        servers.find_map(|(at, server)| {
+            if !names::may_be_of(name, &server.name) {
+                return None;
+            }
+            let known = self.cached(at)?;
+            find(&known, server, name).map(|tool| say(server, tool))
         })
     }
 
@@ -253,6 +268,7 @@ impl Mcp {
         if self.servers.is_empty() {
             return Ok(None);
         }
+        self.hear_of_changes();
         if let Some(tool) = resources::tool(self, name) {
             return Ok(Some(tool));
         }
@@ -342,13 +358,7 @@ impl Mcp {
         cx: &Context,
     ) -> Result<Value, ToolError> {
         let started = Instant::now();
-        let changed = self.link.take_changed();
-        if !changed.is_empty() {
-            let mut state = self.state();
-            state
-                .heard
-                .retain(|&at| !changed.contains(&self.servers[at].name));
-        }
+        self.hear_of_changes();
         if !self.state().heard.contains(&at) {
             let known = self
                 .learn(at, false, &cx.cancel)
@@ -358,6 +368,15 @@ impl Mcp {
             }
         }
         self.ask(at, what, started, cx)
+    }
+
+    /// Servers that have said that their tools have changed are asked again.
+    fn hear_of_changes(&self) {
+        let changed = self.link.take_changed();
+        if !changed.is_empty() {
+            let is_same = |at: &usize| !changed.contains(&self.servers[*at].name);
+            self.state().heard.retain(is_same);
+        }
     }
 
     /// Asks a server within the time that a call has.

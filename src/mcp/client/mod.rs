@@ -27,7 +27,11 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::net::unix::pipe;
 use tokio::sync::watch;
-use tokio::time::Instant;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout};
+
+/// How long servers may take to be told that requests are given up.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Longer messages are cut, in characters.
 const MAX_MESSAGE_CHARS: usize = 1500;
@@ -142,6 +146,7 @@ struct Hub {
     servers: HashMap<String, Arc<Server>>,
     /// How those that are being worked on are given up.
     running: Arc<Mutex<HashMap<u64, watch::Sender<bool>>>>,
+    tasks: JoinSet<()>,
     out: Out,
 }
 
@@ -203,7 +208,8 @@ impl Hub {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn start(&self, request: Request) {
+    fn start(&mut self, request: Request) {
+        while self.tasks.try_join_next().is_some() {}
         let Some(server) = self.servers.get(&request.server).map(Arc::clone) else {
             let message = "it was not introduced".to_owned();
             let id = request.id;
@@ -213,7 +219,7 @@ impl Hub {
         let (give_up, given_up) = watch::channel(false);
         self.running().insert(request.id, give_up);
         let (out, running) = (self.out.clone(), Arc::clone(&self.running));
-        tokio::spawn(async move {
+        self.tasks.spawn(async move {
             let id = request.id;
             let mut until = Until {
                 deadline: Instant::now() + Duration::from_millis(request.limit_ms),
@@ -239,11 +245,17 @@ impl Hub {
     }
 
     /// Ends all servers, side by side.
-    async fn end(self) {
-        for (_, give_up) in self.running().drain() {
+    async fn end(mut self) {
+        let running: Vec<_> = self.running().drain().collect();
+        for (_, give_up) in running {
             let _ = give_up.send(true);
         }
-        let mut ending = tokio::task::JoinSet::new();
+        // Servers are told first that nobody waits.
+        let _ = timeout(FAREWELL, async {
+            while self.tasks.join_next().await.is_some() {}
+        })
+        .await;
+        let mut ending = JoinSet::new();
         for server in self.servers.into_values() {
             ending.spawn(async move {
                 let connection = server.connection.lock().await.take();
