@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs, io};
 
-const EXECUTABLES: [&str; 3] = ["get_tools", "call_tool", "run_agent"];
+const EXECUTABLES: [&str; 4] = ["get_tools", "call_tool", "mcp_client", "run_agent"];
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

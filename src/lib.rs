@@ -8,6 +8,7 @@
 //! - [`registry`]: every tool by name.
 //! - [`builtin`]: the built-in tools, one file each.
 //! - [`trust`]: whether what a project brings may run.
+//! - [`mcp`]: tools of MCP servers.
 //! - [`settings`]: Gemini CLI's `settings.json`, as far as tools obey it.
 //! - [`workspace`]: the only door to the file system.
 //! - [`tool`]: what a tool is.
@@ -25,6 +26,7 @@ pub mod builtin;
 pub mod commands;
 pub mod genai;
 mod ladder;
+pub mod mcp;
 pub mod net;
 pub mod process;
 pub mod registry;

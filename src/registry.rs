@@ -72,14 +72,7 @@ impl ToolRegistry {
     ///
     /// `invalid_tool_params` where the name is taken or not valid for the Gemini API.
     pub fn register(&mut self, tool: impl Tool + 'static) -> Result<(), ToolError> {
-        let name = tool.name().to_owned();
-        if self.tools.contains_key(&name) {
-            return Err(
-                ToolError::invalid(format!("A tool named {name} is registered already."))
-                    .with_hint("Unregister it first, or replace it."),
-            );
-        }
-        self.replace(tool).map(drop)
+        self.share(Arc::new(tool))
     }
 
     /// Adds a tool, or puts it in the place of the one with its name, which is given back.
@@ -92,13 +85,30 @@ impl ToolRegistry {
         tool: impl Tool + 'static,
     ) -> Result<Option<Arc<dyn Tool>>, ToolError> {
         let name = tool.name().to_owned();
-        if !is_valid_name(&name) {
+        check_name(&name)?;
+        Ok(self.tools.insert(name, Arc::new(tool)))
+    }
+
+    /// [`ToolRegistry::register`] for a tool that somebody else keeps as well.
+    ///
+    /// # Errors
+    ///
+    /// As [`ToolRegistry::register`].
+    pub fn share(&mut self, tool: Arc<dyn Tool>) -> Result<(), ToolError> {
+        let name = tool.name().to_owned();
+        self.check_new(&name)?;
+        self.tools.insert(name, tool);
+        Ok(())
+    }
+
+    fn check_new(&self, name: &str) -> Result<(), ToolError> {
+        if self.tools.contains_key(name) {
             return Err(
-                ToolError::invalid(format!("{name:?} is not a valid tool name."))
-                    .with_hint("Use up to 63 of A-Z a-z 0-9 _ . - and begin with a letter or _."),
+                ToolError::invalid(format!("A tool named {name} is registered already."))
+                    .with_hint("Unregister it first, or replace it."),
             );
         }
-        Ok(self.tools.insert(name, Arc::new(tool)))
+        check_name(name)
     }
 
     /// Takes a tool out.
@@ -201,6 +211,16 @@ impl ToolRegistry {
             ),
         ))
     }
+}
+
+fn check_name(name: &str) -> Result<(), ToolError> {
+    if is_valid_name(name) {
+        return Ok(());
+    }
+    Err(
+        ToolError::invalid(format!("{name:?} is not a valid tool name."))
+            .with_hint("Use up to 63 of A-Z a-z 0-9 _ . - and begin with a letter or _."),
+    )
 }
 
 /// `[A-Za-z_][A-Za-z0-9_.-]{0,62}`.

@@ -18,6 +18,7 @@ mod proxy;
 mod reach;
 
 pub use address::{is_public, why_not_public};
+pub(crate) use client::user_agent;
 pub use client::{Body, Client, Limits, Method, Request, Response};
 pub use error::NetError;
 pub(crate) use names::known_addresses;

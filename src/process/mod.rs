@@ -9,6 +9,7 @@ pub mod command;
 pub(crate) mod isolated;
 pub mod jobs;
 pub mod log;
+pub mod piped;
 mod raw;
 pub mod sandbox;
 pub mod terminal;

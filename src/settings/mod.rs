@@ -28,6 +28,7 @@ pub use sandbox::SandboxSettings;
 pub use shown::InForce;
 pub use source::{Note, Scope};
 
+use crate::registry::bare_name;
 use crate::trust::ProjectTrust;
 use file::{Parsed, expand_all};
 use reader::Reader;
@@ -206,21 +207,27 @@ impl Settings {
         }
     }
 
+    /// Whether `tools.exclude` takes a tool away; `names` as for [`Settings::allows`].
+    pub fn excludes(&self, names: &[&str]) -> bool {
+        self.exclude
+            .iter()
+            .any(|entry| names.contains(&bare_name(entry)))
+    }
+
     /// Whether the settings let a tool be used. `names` are all names it goes by: Gemini
     /// CLI's settings may hold the tool's name, the name of its class, or the name of a
     /// discovered tool. Entries such as `run_shell_command(git)` restrict a tool's calls:
     /// in `core` they let the tool be, in `exclude` they don't take it away.
     pub fn allows(&self, names: &[&str]) -> bool {
         let is = |entry: &String| {
-            let entry = entry.strip_prefix("discovered_tool_").unwrap_or(entry);
-            names.contains(&entry)
+            names.contains(&bare_name(entry))
         };
         let is_some_call = |entry: &String| {
             entry
                 .split_once('(')
                 .is_some_and(|(name, _)| names.contains(&name.trim()))
         };
-        !self.exclude.iter().any(is)
+        !self.excludes(names)
             && self
                 .core
                 .as_ref()
@@ -244,7 +251,7 @@ impl Settings {
     /// CLI.
     pub fn restrictions(&self, names: &[&str]) -> Restrictions {
         let inner = |entry: &String| -> Option<String> {
-            let entry = entry.strip_prefix("discovered_tool_").unwrap_or(entry);
+            let entry = bare_name(entry);
             let (name, rest) = entry.split_once('(')?;
             let inner = rest.trim_end().strip_suffix(')')?;
             names
@@ -252,7 +259,7 @@ impl Settings {
                 .then(|| inner.trim().to_owned())
         };
         let is_plain = |entry: &String| {
-            names.contains(&entry.strip_prefix("discovered_tool_").unwrap_or(entry))
+            names.contains(&bare_name(entry))
         };
         let allow = self
             .core

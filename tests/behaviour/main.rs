@@ -20,6 +20,8 @@ mod glob;
 mod google_web_search;
 mod ignore_rules;
 mod list_directory;
+mod mcp;
+mod mcp_real;
 mod paths;
 mod process_trees;
 mod races;

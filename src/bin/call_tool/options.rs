@@ -19,6 +19,7 @@ Examples:
   call_tool replace file_path=a.txt old_string=one new_string=two --explain
   call_tool web_fetch url=https://www.rust-lang.org/ --output text
   call_tool run_shell_command command='make test' timeout:=600 --output text
+  call_tool github__get_issue number:=7       a tool of an MCP server
   call_tool --batch < calls.jsonl
 
 Exit status: 0 done, 1 the tool failed, 2 unknown tool or unusable arguments,

@@ -1,19 +1,25 @@
 //! What calls need: settings, workspace and tools, opened once.
 
 use crate::options::Options;
+use crate::print::complain;
 use gemini_tools::ToolRegistry;
 use gemini_tools::answer::to_line;
 use gemini_tools::builtin::{self, Surroundings};
+use gemini_tools::mcp::Mcp;
 use gemini_tools::settings::{Settings, home};
 use gemini_tools::tool::{Args, Confirmation, Context, ErrorKind, ToolError, ToolResult};
 use gemini_tools::workspace::Workspace;
 use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::io::IsTerminal;
 use std::sync::Arc;
 
 pub(crate) struct Session {
     pub(crate) settings: Arc<Settings>,
     pub(crate) workspace: Arc<Workspace>,
     pub(crate) registry: ToolRegistry,
+    /// MCP servers, where the settings name any.
+    mcp: Option<Arc<Mcp>>,
 }
 
 impl Session {
@@ -33,11 +39,53 @@ impl Session {
             settings: Arc::clone(&settings),
         };
         builtin::register(&mut registry, &surroundings)?;
+        let told: Vec<_> = std::iter::once(root.clone()).chain(roots).collect();
+        let mcp = Mcp::open(&settings, home.as_deref(), &root, &told);
         Ok(Self {
             settings,
             workspace,
             registry,
+            mcp,
         })
+    }
+
+    /// Whether a call of this name leaves the world as it was, or fails at once.
+    pub(crate) fn only_reads(&self, name: &str) -> bool {
+        match (self.registry.get(name), &self.mcp) {
+            (Some(tool), _) => tool.is_read_only(),
+            (None, Some(mcp)) => mcp.is_read_only(name),
+            (None, None) => true,
+        }
+    }
+
+    /// The tools among which `name` is looked for, and the tool's own name: those of MCP servers
+    /// are made when they are first asked for.
+    fn tools(
+        &self,
+        name: &str,
+        cx: &Context,
+    ) -> Result<(Cow<'_, ToolRegistry>, String), ToolError> {
+        let built_in = || Ok((Cow::Borrowed(&self.registry), name.to_owned()));
+        let Some(mcp) = self
+            .mcp
+            .as_ref()
+            .filter(|_| self.registry.get(name).is_none())
+        else {
+            return built_in();
+        };
+        let found = mcp.find(name, cx);
+        if std::io::stderr().is_terminal() {
+            for note in mcp.take_notes() {
+                complain(&format!("call_tool: {note}"));
+            }
+        }
+        let Some(tool) = found? else {
+            return built_in();
+        };
+        let own = tool.name().to_owned();
+        let mut all = self.registry.clone();
+        all.share(tool)?;
+        Ok((Cow::Owned(all), own))
     }
 
     /// Runs or explains a call.
@@ -48,11 +96,15 @@ impl Session {
         args: Value,
         cx: &Context,
     ) -> Result<ToolResult, ToolError> {
-        let tool = self.registry.require(name)?;
+        let (registry, name) = self.tools(name, cx)?;
+        let name = name.as_str();
+        let tool = registry.require(name)?;
         let names: Vec<&str> = std::iter::once(tool.name())
             .chain(tool.aliases().iter().copied())
             .collect();
-        if !self.settings.allows(&names) {
+        // tools.core chooses among the built-in ones.
+        let is_built_in = self.registry.get(name).is_some();
+        if self.settings.excludes(&names) || is_built_in && !self.settings.allows(&names) {
             return Err(ToolError::new(
                 ErrorKind::PolicyViolation,
                 format!(
@@ -74,9 +126,9 @@ impl Session {
             }
         }
         if !options.explain {
-            return self.registry.execute(name, args, cx);
+            return registry.execute(name, args, cx);
         }
-        let invocation = self.registry.build(name, Args::from_value(args)?, cx)?;
+        let invocation = registry.build(name, Args::from_value(args)?, cx)?;
         let confirmation = invocation.confirmation(cx)?;
         if let Confirmation::Forbidden(reason) = confirmation {
             return Err(ToolError::new(ErrorKind::PolicyViolation, reason));

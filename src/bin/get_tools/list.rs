@@ -2,18 +2,26 @@
 
 use crate::print::{complain, print};
 use gemini_tools::builtin::declarations;
+use gemini_tools::mcp::Mcp;
 use gemini_tools::settings::{Settings, home};
 use gemini_tools::shown::visible;
+use gemini_tools::tool::Cancellation;
 use gemini_tools::workspace::pattern::PatternSet;
 use std::io::IsTerminal;
 use std::path::Path;
 
 /// What to print of them, and how.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 #[derive(Default)]
 pub(crate) struct Options {
     pub(crate) pretty: bool,
     pub(crate) wrap: bool,
     pub(crate) kinds: bool,
+    pub(crate) mcp: bool,
+    pub(crate) refresh: bool,
     pub(crate) only: Option<PatternSet>,
     pub(crate) exclude: PatternSet,
 }
@@ -41,7 +49,10 @@ pub(crate) fn run(options: &Options) -> u8 {
             && options.only.as_ref().is_none_or(listed)
             && !listed(&options.exclude)
     };
-    let list = declarations(keep, options.kinds);
+    let mut list = declarations(keep, options.kinds);
+    if options.mcp || options.refresh || is_set("GEMINI_TOOLS_MCP") {
+        add_mcp(&mut list, options, &settings);
+    }
     let mut text = format!("[{}]", list.join(","));
     if options.wrap {
         text = format!(r#"[{{"functionDeclarations":{text}}}]"#);
@@ -53,4 +64,39 @@ pub(crate) fn run(options: &Options) -> u8 {
     }
     text.push('\n');
     print(text.as_bytes())
+}
+
+fn is_set(variable: &str) -> bool {
+    std::env::var_os(variable).is_some_and(|value| !value.is_empty() && value != "0")
+}
+
+/// Adds the tools of MCP servers. What is wrong with some of them costs only those.
+fn add_mcp(list: &mut Vec<String>, options: &Options, settings: &Settings) {
+    let root = std::env::current_dir().unwrap_or_default();
+    let roots = std::slice::from_ref(&root);
+    let Some(mcp) = Mcp::open(settings, home().as_deref(), &root, roots) else {
+        return;
+    };
+    let tools = mcp.list(options.refresh, &Cancellation::default());
+    if std::io::stderr().is_terminal() {
+        for note in mcp.take_notes() {
+            complain(&format!("get_tools: {}", visible(&note)));
+        }
+    }
+    for tool in tools {
+        let names = [tool.name.as_str(), tool.alias.as_str()];
+        let listed = |set: &PatternSet| names.iter().any(|n| set.matches(n.as_bytes(), 0));
+        if settings.excludes(&names)
+            || !options.only.as_ref().is_none_or(listed)
+            || listed(&options.exclude)
+        {
+            continue;
+        }
+        let kind = match (options.kinds, tool.is_read_only) {
+            (false, _) => "}",
+            (true, true) => r#","kind":"read"}"#,
+            (true, false) => r#","kind":"other"}"#,
+        };
+        list.push(format!("{}{kind}", tool.text));
+    }
 }

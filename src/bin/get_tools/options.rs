@@ -15,6 +15,8 @@ Examples:
   get_tools --only 'read_*,glob'     some of the tools
   get_tools --exclude write_file     all but one
   get_tools --wrap                   as a tool of the Gemini API
+  get_tools --mcp                    with the tools of MCP servers
+  get_tools --refresh                the same, all servers asked anew
 
   get_tools config                   the settings in force, and where they come from
   get_tools trust                    let the project's own tools run
@@ -83,6 +85,14 @@ fn command() -> Command {
         .arg(flag(
             "kinds",
             "Add each tool's kind (read, edit, execute, …), for hosts that decide by it",
+        ))
+        .arg(flag(
+            "mcp",
+            "Add the tools of the MCP servers in the settings (or GEMINI_TOOLS_MCP=1)",
+        ))
+        .arg(flag(
+            "refresh",
+            "Ask all MCP servers anew, and accept what they declare now",
         ))
         .arg(list(
             "only",
@@ -158,6 +168,8 @@ fn list_options(matches: &ArgMatches) -> Result<list::Options, u8> {
         pretty: matches.get_flag("pretty"),
         wrap: matches.get_flag("wrap"),
         kinds: matches.get_flag("kinds"),
+        mcp: matches.get_flag("mcp"),
+        refresh: matches.get_flag("refresh"),
         only: set("only")?,
         exclude: set("exclude")?.unwrap_or_default(),
     })

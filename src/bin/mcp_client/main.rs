@@ -1,0 +1,35 @@
+//! `mcp_client`: holds connections to MCP servers for `get_tools` and `call_tool`, which start
+//! it themselves.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+Usage: mcp_client --connect
+
+Holds the connections to MCP servers for get_tools and call_tool, which start
+it where a tool of such a server is called: it must stand in their directory.
+Requests come as JSON lines on standard input; when that ends, all servers are
+ended. There is nothing to be done with it by hand.
+";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words[..] {
+        ["--connect"] => ExitCode::from(gemini_tools::mcp::client::run()),
+        ["-h" | "--help"] => say(&mut std::io::stdout(), USAGE, 0),
+        ["-V" | "--version"] => say(
+            &mut std::io::stdout(),
+            concat!("mcp_client ", env!("CARGO_PKG_VERSION"), "\n"),
+            0,
+        ),
+        _ => say(&mut std::io::stderr(), USAGE, 2),
+    }
+}
+
+fn say(to: &mut dyn Write, text: &str, status: u8) -> ExitCode {
+    // Where nobody reads it, nobody misses it.
+    let _ = to.write_all(text.as_bytes());
+    ExitCode::from(status)
+}

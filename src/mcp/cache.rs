@@ -1,0 +1,247 @@
+//! What a server has declared, kept so that the next discovery starts nothing.
+//!
+//! One file a server and configuration, in the user's cache directory. It holds the
+//! declarations as they are printed; reading it needs no JSON. Lines of fields with tabs between
+//! them: first how the files of the command looked, then a line or two a tool, then notes.
+
+use super::declare::{Declared, hex};
+use super::wire::Connect;
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// The first words of a file; other forms are not read.
+const FORM: &str = "gemini-tools-mcp 1";
+
+/// More than this is no cache of ours, in bytes.
+const MAX_BYTES: u64 = 32 * 1024 * 1024;
+
+/// What is known about a server without asking it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Known {
+    /// Its tools, sorted by name.
+    pub(super) tools: Vec<Declared>,
+    /// Whether it has resources.
+    pub(super) has_resources: bool,
+    /// What is wrong with tools that are left out.
+    pub(super) notes: Vec<String>,
+    /// How the files looked that the command names.
+    files: String,
+}
+
+impl Known {
+    /// What has been learned just now.
+    pub(super) fn new(
+        connect: &Connect,
+        tools: Vec<Declared>,
+        has_resources: bool,
+        notes: Vec<String>,
+    ) -> Self {
+        Self {
+            tools,
+            has_resources,
+            notes,
+            files: files(connect),
+        }
+    }
+
+    /// Whether the files of the command are as they were.
+    pub(super) fn is_current(&self, connect: &Connect) -> bool {
+        self.files == files(connect)
+    }
+
+    fn to_text(&self) -> String {
+        let mut text = format!("{FORM}\t{}\t{}\n", u8::from(self.has_resources), self.files);
+        for tool in &self.tools {
+            text.push_str(&format!(
+                "t\t{}\t{}\t{}\t{}\t{}\n{}\n",
+                match (tool.reads, tool.as_task) {
+                    (false, false) => "-",
+                    (true, false) => "r",
+                    (false, true) => "t",
+                    (true, true) => "rt",
+                },
+                tool.hash,
+                tool.name,
+                json!(tool.original),
+                json!(tool.held),
+                tool.text
+            ));
+        }
+        for note in &self.notes {
+            text.push_str(&format!("n\t{}\n", json!(note)));
+        }
+        text
+    }
+
+    fn from_text(text: &str) -> Option<Self> {
+        // A file that was cut has no last line.
+        let mut lines = text.strip_suffix('\n')?.split('\n');
+        let head = lines.next()?.strip_prefix(FORM)?.strip_prefix('\t')?;
+        let (resources, files) = head.split_once('\t')?;
+        let mut known = Self {
+            has_resources: resources == "1",
+            files: files.to_owned(),
+            ..Self::default()
+        };
+        while let Some(line) = lines.next() {
+            let (kind, rest) = line.split_once('\t')?;
+            if kind == "n" {
+                known.notes.push(serde_json::from_str(rest).ok()?);
+                continue;
+            }
+            let mut fields = rest.splitn(5, '\t');
+            let mut next = || fields.next();
+            let flags = next()?;
+            known.tools.push(Declared {
+                reads: flags.contains('r'),
+                as_task: flags.contains('t'),
+                hash: next()?.to_owned(),
+                name: next()?.to_owned(),
+                original: serde_json::from_str(next()?).ok()?,
+                held: match next()? {
+                    "null" => None,
+                    reason => serde_json::from_str(reason).ok()?,
+                },
+                text: lines.next()?.to_owned(),
+            });
+        }
+        Some(known)
+    }
+}
+
+/// How the files look that a command names: its program, and the script that this runs. A new
+/// version of a server declares other tools.
+fn files(connect: &Connect) -> String {
+    let Some(command) = &connect.command else {
+        return String::new();
+    };
+    let mut environment = BTreeMap::<OsString, OsString>::new();
+    let own = connect.env.get("PATH").map(OsString::from);
+    if let Some(path) = own.or_else(|| std::env::var_os("PATH")) {
+        environment.insert("PATH".into(), path);
+    }
+    let program = crate::process::piped::find(OsStr::new(command), &environment, &connect.cwd);
+    let scripts = connect.args.iter().filter(|arg| is_script(arg));
+    let looks = program
+        .into_iter()
+        .chain(scripts.map(|arg| connect.cwd.join(arg)))
+        .map(|path| match std::fs::metadata(path) {
+            Ok(meta) if meta.is_file() => format!(
+                "{}:{}:{}:{}.{}",
+                meta.dev(),
+                meta.ino(),
+                meta.size(),
+                meta.mtime(),
+                meta.mtime_nsec()
+            ),
+            _ => "-".to_owned(),
+        });
+    looks.collect::<Vec<_>>().join(" ")
+}
+
+/// Whether an argument is the program of an interpreter. Other files may be what a server works
+/// on: a database changes with every call.
+fn is_script(argument: &str) -> bool {
+    const ENDINGS: [&str; 11] = [
+        "cjs", "jar", "js", "lua", "mjs", "php", "pl", "py", "rb", "sh", "ts",
+    ];
+    let ending = Path::new(argument).extension().and_then(OsStr::to_str);
+    ending.is_some_and(|ending| ENDINGS.contains(&ending))
+}
+
+/// Where a server's file is.
+pub(super) fn path(home: Option<&Path>, server: &str, connect: &Connect) -> Option<PathBuf> {
+    let own = std::env::var_os("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .filter(|dir| dir.is_absolute());
+    let base = own.or_else(|| Some(home?.join(".cache")))?;
+    let connect = Connect {
+        roots: Vec::new(),
+        ..connect.clone()
+    };
+    let config = serde_json::to_string(&(server, &connect)).ok()?;
+    let name = hex(&Sha256::digest(config));
+    Some(base.join("gemini-tools/mcp").join(name))
+}
+
+/// What a file says; `None` where there is none that can be used.
+pub(super) fn read(path: &Path) -> Option<Known> {
+    let meta = std::fs::metadata(path).ok()?;
+    if !meta.is_file() || meta.len() > MAX_BYTES {
+        return None;
+    }
+    Known::from_text(&std::fs::read_to_string(path).ok()?)
+}
+
+/// Writes a file, whole or not at all. Where it can't be, the next discovery asks again.
+pub(super) fn write(path: &Path, known: &Known) {
+    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
+        return;
+    };
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
+    let own = dir.join(format!(
+        ".{}.{}",
+        name.to_string_lossy(),
+        std::process::id()
+    ));
+    let written = made.and_then(|()| {
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&own)?;
+        file.write_all(known.to_text().as_bytes())?;
+        std::fs::rename(&own, path)
+    });
+    if written.is_err() {
+        let _ = std::fs::remove_file(&own);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Known, read, write};
+    use crate::mcp::declare::declare;
+    use crate::mcp::wire::Connect;
+    use serde_json::json;
+
+    #[test]
+    fn a_file_gives_back_what_was_written() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let program = dir.path().join("server.py");
+        std::fs::write(&program, "x").expect("written");
+        let connect = Connect {
+            command: Some("sh".to_owned()),
+            args: vec![program.display().to_string()],
+            ..Connect::default()
+        };
+        let tools = [
+            json!({"name": "a\tb", "description": "one\ntwo", "annotations": {"readOnlyHint": true}}),
+            json!({"name": "c", "description": "\u{200b}"}),
+            json!({"name": "d", "inputSchema": 1}),
+        ];
+        let (tools, notes) = declare("s", &tools);
+        let known = Known::new(&connect, tools, true, notes);
+        let path = dir.path().join("below/it");
+        write(&path, &known);
+        assert_eq!(read(&path).as_ref(), Some(&known));
+        assert!(known.is_current(&connect));
+        std::fs::write(&program, "xy").expect("written");
+        assert!(!known.is_current(&connect));
+        let text = std::fs::read_to_string(&path).expect("text");
+        std::fs::write(&path, &text[..text.len() - 1]).expect("written");
+        assert_eq!(read(&path), None, "cut short");
+        assert_eq!(
+            std::fs::read_dir(dir.path().join("below"))
+                .expect("it")
+                .count(),
+            1
+        );
+    }
+}

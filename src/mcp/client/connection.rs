@@ -1,0 +1,501 @@
+//! A connection to one server, and what is asked over it.
+
+use super::handler::Handler;
+use super::sse::Sse;
+use super::stdio::{self, Aside};
+use super::{Problem, http};
+use crate::mcp::wire::{Connect, Wanted, Why};
+use crate::process::piped::Piped;
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, ClientRequest, CustomRequest, CustomResult, ErrorCode,
+    ListResourceTemplatesRequest, ListResourcesRequest, ListToolsRequest, PaginatedRequestParams,
+    ProtocolVersion, ReadResourceRequest, ReadResourceRequestParams, ServerCapabilities,
+    ServerResult,
+};
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, PeerRequestOptions, RunningService, ServiceError,
+    serve_client_with_lifecycle,
+};
+use rmcp::transport::IntoTransport;
+use rmcp::{Peer, RoleClient};
+use serde_json::{Map, Value, json};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout, timeout_at};
+use url::Url;
+
+/// More tools, or resources, of one server are not taken.
+const MAX_ITEMS: usize = 5000;
+
+/// More pages of a list are not asked for.
+const MAX_PAGES: usize = 500;
+
+/// How often a server is asked how far a task is, where it does not say, in milliseconds.
+const POLL_MILLIS: u64 = 500;
+
+/// It is not asked more often than this, whatever it says.
+const MIN_POLL_MILLIS: u64 = 20;
+
+/// Nor less often.
+const MAX_POLL_MILLIS: u64 = 2000;
+
+/// How long a server may take to take in that a request is given up.
+const CANCELLING: Duration = Duration::from_millis(500);
+
+/// How long a server has to end by itself when its input has ended.
+const BY_ITSELF: Duration = Duration::from_millis(150);
+
+/// How long it then has between being asked to end and being killed.
+const GRACE: Duration = Duration::from_millis(1000);
+
+/// How long its end is waited for altogether.
+const ENDING: Duration = Duration::from_secs(3);
+
+type Service = RunningService<RoleClient, Handler>;
+
+/// A server that has been greeted.
+pub(super) struct Connection {
+    peer: Peer<RoleClient>,
+    handler: Handler,
+    service: Mutex<Option<Service>>,
+    process: Mutex<Option<Piped>>,
+    aside: Aside,
+}
+
+/// When and why waiting ends.
+#[derive(Clone)]
+pub(super) struct Until {
+    /// The time limit.
+    pub(super) deadline: Instant,
+    /// Becomes true where nobody waits any more.
+    pub(super) given_up: watch::Receiver<bool>,
+}
+
+impl Until {
+    /// Waits for either.
+    pub(super) async fn over(&mut self) -> Why {
+        let deadline = self.deadline;
+        match timeout_at(deadline, self.given_up.wait_for(|given_up| *given_up)).await {
+            Err(_) => Why::TimedOut,
+            Ok(_) => Why::Cancelled,
+        }
+    }
+}
+
+impl Connection {
+    /// Connects and greets.
+    pub(super) async fn open(
+        connect: &Connect,
+        handler: Handler,
+        until: &mut Until,
+    ) -> Result<Self, Problem> {
+        let aside = Mutex::new(Aside::default());
+        let opened = tokio::select! {
+            opened = Self::greet(connect, handler, &aside) => opened,
+            why = until.over() => Err(Problem::new(why, match why {
+                Why::TimedOut => "it did not answer in time to the greeting",
+                _ => "it was cancelled",
+            })),
+        };
+        let aside = aside.into_inner().unwrap_or_else(PoisonError::into_inner);
+        opened.map_err(|mut problem| {
+            problem.message.push_str(&aside.told());
+            problem
+        })
+    }
+
+    async fn greet(
+        connect: &Connect,
+        handler: Handler,
+        aside: &Mutex<Aside>,
+    ) -> Result<Self, Problem> {
+        let first = Self::greet_as(connect, handler.clone(), false, aside).await;
+        match first {
+            // A server that knows only the newest protocol, which greets in another way.
+            Err(problem) if problem.is_other_greeting => {
+                Self::greet_as(connect, handler, true, aside).await
+            }
+            other => other,
+        }
+    }
+
+    async fn greet_as(
+        connect: &Connect,
+        handler: Handler,
+        newest: bool,
+        shared: &Mutex<Aside>,
+    ) -> Result<Self, Problem> {
+        let bad = |message: String| Problem::new(Why::Connection, message);
+        if let Some(command) = &connect.command {
+            let (piped, transport, aside) = stdio::start(connect, command).map_err(bad)?;
+            *shared.lock().unwrap_or_else(PoisonError::into_inner) = aside.clone();
+            let service = serve(handler.clone(), transport, newest).await?;
+            return Ok(Self::new(service, handler, Some(piped), aside));
+        }
+        let (text, may_be_sse) = match (&connect.http_url, &connect.url) {
+            (Some(url), _) => (url, false),
+            (None, Some(url)) => (url, true),
+            (None, None) => {
+                return Err(bad(
+                    "it has neither a command nor an address in the settings".to_owned(),
+                ));
+            }
+        };
+        let url: Url = http::address(text).map_err(bad)?;
+        let transport = http::streamable(connect, &url).map_err(bad)?;
+        let streamed = serve(handler.clone(), transport, newest).await;
+        let service = match streamed {
+            Ok(service) => service,
+            Err(problem) if may_be_sse && !problem.is_other_greeting => {
+                let sse = Sse::open(connect, &url)
+                    .await
+                    .map_err(|reason| bad(format!("{}, nor SSE: {reason}", problem.message)))?;
+                serve(handler.clone(), sse, false).await?
+            }
+            Err(problem) => return Err(problem),
+        };
+        Ok(Self::new(service, handler, None, Aside::default()))
+    }
+
+    fn new(service: Service, handler: Handler, process: Option<Piped>, aside: Aside) -> Self {
+        Self {
+            peer: service.peer().clone(),
+            handler,
+            service: Mutex::new(Some(service)),
+            process: Mutex::new(process),
+            aside,
+        }
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.peer.is_transport_closed()
+    }
+
+    fn capabilities(&self) -> ServerCapabilities {
+        let info = self.peer.peer_info();
+        info.map(|info| info.capabilities.clone())
+            .unwrap_or_default()
+    }
+
+    /// Asks for what is wanted; `id` is whose progress is reported.
+    pub(super) async fn ask(
+        &self,
+        id: u64,
+        wanted: Wanted,
+        until: &mut Until,
+    ) -> Result<Value, Problem> {
+        match wanted {
+            Wanted::Tools => self.tools(id, until).await,
+            Wanted::Resources => self.resources(id, until).await,
+            Wanted::Call {
+                tool,
+                arguments,
+                as_task: true,
+            } => self.task(id, &tool, arguments, until).await,
+            Wanted::Call {
+                tool, arguments, ..
+            } => {
+                let params = CallToolRequestParams::new(tool).with_arguments(arguments);
+                let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+                self.request(id, request, until).await
+            }
+            Wanted::Read { uri } => {
+                let params = ReadResourceRequestParams::new(uri);
+                let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));
+                self.request(id, request, until).await
+            }
+        }
+    }
+
+    /// A call that the server runs as a task: it is asked how far it is until it is done.
+    async fn task(
+        &self,
+        id: u64,
+        tool: &str,
+        arguments: Map<String, Value>,
+        until: &mut Until,
+    ) -> Result<Value, Problem> {
+        let request = |method: &str, params: Value| {
+            ClientRequest::CustomRequest(CustomRequest::new(method, Some(params)))
+        };
+        let params = json!({ "name": tool, "arguments": arguments, "task": {} });
+        let mut answer = self
+            .request(id, request("tools/call", params), until)
+            .await?;
+        let mut task = answer["task"].take();
+        let Some(task_id) = task["taskId"].as_str().map(str::to_owned) else {
+            return Ok(answer);
+        };
+        let named = json!({ "taskId": task_id });
+        let mut said = Value::Null;
+        while task["status"] == "working" {
+            if task["statusMessage"] != said {
+                said = task["statusMessage"].take();
+                let text = format!("{}\n", said.as_str().unwrap_or_default());
+                self.handler.say_progress(id, text);
+            }
+            let pause = task["pollInterval"].as_u64().unwrap_or(POLL_MILLIS);
+            let pause = Duration::from_millis(pause.clamp(MIN_POLL_MILLIS, MAX_POLL_MILLIS));
+            let asked = match timeout(pause, until.over()).await {
+                Err(_) => {
+                    let ask = request("tasks/get", named.clone());
+                    self.request(id, ask, until).await
+                }
+                Ok(why) => Err(Problem::new(why, "the task took too long")),
+            };
+            match asked {
+                Ok(now) => task = now,
+                Err(problem) => {
+                    let cancel = self.peer.send_request(request("tasks/cancel", named));
+                    // A server that does not listen is not waited for.
+                    let _ = timeout(CANCELLING, cancel).await;
+                    return Err(problem);
+                }
+            }
+        }
+        self.request(id, request("tasks/result", named), until)
+            .await
+    }
+
+    async fn tools(&self, id: u64, until: &mut Until) -> Result<Value, Problem> {
+        let capabilities = self.capabilities();
+        let (mut tools, mut notes) = (Vec::new(), Vec::new());
+        if capabilities.tools.is_some() {
+            let page =
+                |params| ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
+            tools = self.pages(id, "tools", &page, &mut notes, until).await?;
+        }
+        Ok(json!({
+            "tools": tools,
+            "notes": notes,
+            "resources": capabilities.resources.is_some(),
+        }))
+    }
+
+    async fn resources(&self, id: u64, until: &mut Until) -> Result<Value, Problem> {
+        let mut notes = Vec::new();
+        if self.capabilities().resources.is_none() {
+            return Ok(json!({ "resources": [], "templates": [] }));
+        }
+        let page =
+            |params| ClientRequest::ListResourcesRequest(ListResourcesRequest::with_param(params));
+        let resources = self
+            .pages(id, "resources", &page, &mut notes, until)
+            .await?;
+        let page = |params| {
+            let request = ListResourceTemplatesRequest::with_param(params);
+            ClientRequest::ListResourceTemplatesRequest(request)
+        };
+        let templates = self
+            .pages(id, "resourceTemplates", &page, &mut notes, until)
+            .await
+            // Many servers have none and don't know the word.
+            .or_else(|problem| match problem.why {
+                Why::Refused => Ok(Vec::new()),
+                _ => Err(problem),
+            })?;
+        Ok(json!({ "resources": resources, "templates": templates, "notes": notes }))
+    }
+
+    /// All pages of a list.
+    async fn pages(
+        &self,
+        id: u64,
+        key: &str,
+        page: &(dyn Fn(PaginatedRequestParams) -> ClientRequest + Sync),
+        notes: &mut Vec<String>,
+        until: &mut Until,
+    ) -> Result<Vec<Value>, Problem> {
+        let mut items: Vec<Value> = Vec::new();
+        let mut cursors: Vec<String> = Vec::new();
+        loop {
+            let params = PaginatedRequestParams::default().with_cursor(cursors.last().cloned());
+            let mut answer = self.request(id, page(params), until).await?;
+            match answer[key].take() {
+                Value::Array(more) => items.extend(more),
+                _ => {
+                    return Err(Problem::new(
+                        Why::Connection,
+                        format!("its answer has no list of {key}"),
+                    ));
+                }
+            }
+            let Some(next) = answer["nextCursor"]
+                .as_str()
+                .filter(|next| !next.is_empty())
+            else {
+                return Ok(items);
+            };
+            let next = next.to_owned();
+            if cursors.contains(&next) || cursors.len() >= MAX_PAGES || items.len() >= MAX_ITEMS {
+                notes.push(format!(
+                    "Its list of {key} does not come to an end; the first {} count.",
+                    items.len().min(MAX_ITEMS)
+                ));
+                items.truncate(MAX_ITEMS);
+                return Ok(items);
+            }
+            cursors.push(next);
+        }
+    }
+
+    /// One request and its answer, as it came.
+    async fn request(
+        &self,
+        id: u64,
+        request: ClientRequest,
+        until: &mut Until,
+    ) -> Result<Value, Problem> {
+        let options = PeerRequestOptions::no_options();
+        let sent = self.peer.send_request_with_option(request, options);
+        let mut handle = match timeout_at(until.deadline, sent).await {
+            Ok(handle) => handle.map_err(|e| self.explained(e))?,
+            Err(_) => return Err(Problem::new(Why::TimedOut, "it does not take the request")),
+        };
+        let token = handle.progress_token.clone();
+        self.handler.watch_progress(&token, id);
+        let answered = tokio::select! {
+            biased;
+            answer = &mut handle.rx => Ok(answer),
+            why = until.over() => Err(why),
+        };
+        self.handler.forget_progress(&token);
+        match answered {
+            Ok(Ok(Ok(ServerResult::CustomResult(CustomResult(result))))) => Ok(result),
+            Ok(Ok(Ok(result))) => serde_json::to_value(result)
+                .map_err(|e| Problem::new(Why::Connection, e.to_string())),
+            Ok(Ok(Err(e))) => Err(self.explained(e)),
+            Ok(Err(_)) => Err(self.explained(ServiceError::TransportClosed)),
+            Err(why) => {
+                let reason = match why {
+                    Why::TimedOut => "the time limit was reached",
+                    _ => "the call was cancelled",
+                };
+                // A server that does not listen is not waited for.
+                let _ = timeout(CANCELLING, handle.cancel(Some(reason.to_owned()))).await;
+                Err(Problem::new(
+                    why,
+                    format!("it did not answer in time{}", self.aside.told()),
+                ))
+            }
+        }
+    }
+
+    fn explained(&self, e: ServiceError) -> Problem {
+        match e {
+            ServiceError::McpError(e) => {
+                let mut message = e.message.to_string();
+                if let Some(data) = e.data.filter(|data| !data.is_null()) {
+                    message.push_str(&format!(" ({data})"));
+                }
+                Problem::new(Why::Refused, message)
+            }
+            ServiceError::TransportClosed => {
+                // What it has said last may still be on its way.
+                let told = self.aside.told();
+                Problem::new(Why::Gone, format!("it ended before it had answered{told}"))
+            }
+            ServiceError::TransportSend(e) => {
+                let told = self.aside.told();
+                Problem::new(
+                    Why::Gone,
+                    format!("it can't be talked to: {}{told}", e.error),
+                )
+            }
+            other => Problem::new(Why::Connection, other.to_string()),
+        }
+    }
+
+    /// Ends the connection, and the server where it is a process of ours, with all that it has
+    /// started.
+    pub(super) async fn end(&self) {
+        let service = self
+            .service
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(mut service) = service {
+            let _ = service.close_with_timeout(GRACE).await;
+        }
+        let process = self
+            .process
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let Some(mut process) = process else { return };
+        if gone_within(&mut process, BY_ITSELF).await {
+            return;
+        }
+        process.end(GRACE);
+        gone_within(&mut process, ENDING).await;
+    }
+}
+
+/// Waits for a process without keeping others from being waited for.
+async fn gone_within(process: &mut Piped, limit: Duration) -> bool {
+    let until = Instant::now() + limit;
+    while !process.is_gone() {
+        if Instant::now() >= until {
+            return false;
+        }
+        tokio::time::sleep(Duration::from_millis(3)).await;
+    }
+    true
+}
+
+async fn serve<T, E, A>(handler: Handler, transport: T, newest: bool) -> Result<Service, Problem>
+where
+    T: IntoTransport<RoleClient, E, A>,
+    E: std::error::Error + Send + Sync + 'static,
+{
+    let mode = if newest {
+        ClientLifecycleMode::Discover {
+            preferred_versions: vec![ProtocolVersion::LATEST],
+        }
+    } else {
+        ClientLifecycleMode::Initialize
+    };
+    serve_client_with_lifecycle(handler, transport, mode)
+        .await
+        .map_err(|e| greeting_problem(&e))
+}
+
+fn greeting_problem(e: &ClientInitializeError) -> Problem {
+    let mut problem = Problem::new(Why::Connection, String::new());
+    problem.message = match e {
+        ClientInitializeError::JsonRpcError(e) => {
+            problem.is_other_greeting = matches!(
+                e.code,
+                ErrorCode::METHOD_NOT_FOUND | ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
+            );
+            format!("it refuses the greeting: {}", e.message)
+        }
+        ClientInitializeError::ConnectionClosed(_) => {
+            problem.why = Why::Gone;
+            "it ended before it had answered to the greeting".to_owned()
+        }
+        ClientInitializeError::TransportError { error, .. } => {
+            let mut said = error.error.to_string();
+            let mut source = error.error.source();
+            while let Some(inner) = source {
+                let inner_said = inner.to_string();
+                if !said.contains(&inner_said) {
+                    said.push_str(&format!(": {inner_said}"));
+                }
+                source = inner.source();
+            }
+            format!("it can't be reached: {said}")
+        }
+        ClientInitializeError::ConflictInitResponseId(..)
+        | ClientInitializeError::UncorrelatedErrorResponse { .. } => {
+            "it answers the greeting under another number".to_owned()
+        }
+        ClientInitializeError::ExpectedInitResponse(_)
+        | ClientInitializeError::ExpectedInitResult(_) => {
+            "it answers the greeting with something else".to_owned()
+        }
+        other => other.to_string(),
+    };
+    problem
+}

@@ -1,0 +1,228 @@
+//! A server that speaks on its standard streams.
+//!
+//! The SDK's own transport waits for ever where a server prints without end or a line that is
+//! too long; here the connection ends, and says why.
+
+use super::environment;
+use crate::mcp::wire::Connect;
+use crate::process::piped::{Piped, Program};
+use rmcp::RoleClient;
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use rustix::fd::OwnedFd;
+use std::collections::VecDeque;
+use std::ffi::OsStr;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::unix::pipe;
+
+/// The longest line, in bytes: a file in base64 is one line.
+const MAX_LINE_BYTES: usize = 256 * 1024 * 1024;
+
+/// How much that is no message is put up with, in bytes and lines.
+const MAX_GARBAGE_BYTES: usize = 4 * 1024 * 1024;
+
+/// Lines that are no messages.
+const MAX_GARBAGE_LINES: usize = 10_000;
+
+/// How much of standard error is kept, in bytes: its end.
+const TAIL_BYTES: usize = 2000;
+
+/// How much is read at once, in bytes.
+const CHUNK: usize = 64 * 1024;
+
+/// What a server has said beside the protocol, for messages.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Aside(Arc<Mutex<Said>>);
+
+#[derive(Debug, Default)]
+struct Said {
+    errors: VecDeque<u8>,
+    garbage: Option<String>,
+    fault: Option<String>,
+}
+
+impl Aside {
+    fn with<T>(&self, f: impl FnOnce(&mut Said) -> T) -> T {
+        f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// In words, as the end of a message; empty where it has said nothing.
+    pub(super) fn told(&self) -> String {
+        self.with(|said| {
+            let mut told = String::new();
+            if let Some(fault) = &said.fault {
+                told.push_str(&format!(": {fault}"));
+            }
+            if let Some(line) = &said.garbage {
+                told.push_str(&format!("; it printed {line:?}, which is no message"));
+            }
+            let errors: Vec<u8> = said.errors.iter().copied().collect();
+            let errors = String::from_utf8_lossy(&errors);
+            let errors = errors.trim();
+            if !errors.is_empty() {
+                told.push_str(&format!("; on standard error it said: {errors}"));
+            }
+            told
+        })
+    }
+}
+
+/// Starts a server. Gives the process, the transport and what it says aside.
+pub(super) fn start(connect: &Connect, command: &str) -> Result<(Piped, Stdio, Aside), String> {
+    let environment = environment::of_server(&connect.env);
+    let program = Program {
+        name: OsStr::new(command),
+        arguments: &connect.args,
+        environment: &environment,
+        directory: &connect.cwd,
+    };
+    let failed = |e: &dyn std::fmt::Display| format!("{command} can't be started: {e}");
+    let mut piped = program.start().map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound if !connect.cwd.is_dir() => {
+            failed(&format!("there is no directory {}", connect.cwd.display()))
+        }
+        io::ErrorKind::NotFound => failed(&"there is no such program"),
+        _ => failed(&e),
+    })?;
+    let (Some(input), Some(output), Some(errors)) =
+        (piped.input.take(), piped.output.take(), piped.errors.take())
+    else {
+        return Err(failed(&"it has no pipes"));
+    };
+    let aside = Aside::default();
+    let stdio = Stdio::new(input, output, aside.clone()).map_err(|e| failed(&e))?;
+    let errors = receiver(errors).map_err(|e| failed(&e))?;
+    tokio::spawn(keep_tail(errors, aside.clone()));
+    Ok((piped, stdio, aside))
+}
+
+fn receiver(fd: OwnedFd) -> io::Result<pipe::Receiver> {
+    pipe::Receiver::from_owned_fd(fd)
+}
+
+/// Takes in all of standard error, so that no server waits for it, and keeps its end.
+async fn keep_tail(mut errors: pipe::Receiver, aside: Aside) {
+    let mut buffer = vec![0; CHUNK];
+    while let Ok(n @ 1..) = errors.read(&mut buffer).await {
+        aside.with(|said| {
+            said.errors.extend(&buffer[..n]);
+            let surplus = said.errors.len().saturating_sub(TAIL_BYTES);
+            said.errors.drain(..surplus);
+        });
+    }
+}
+
+type Writer = Arc<tokio::sync::Mutex<Option<pipe::Sender>>>;
+
+/// Messages as lines, both ways.
+pub(super) struct Stdio {
+    reader: BufReader<pipe::Receiver>,
+    /// What has come of the line that is being read: a reading that is given up loses nothing.
+    line: Vec<u8>,
+    writer: Writer,
+    aside: Aside,
+    garbage_bytes: usize,
+    garbage_lines: usize,
+}
+
+impl Stdio {
+    fn new(input: OwnedFd, output: OwnedFd, aside: Aside) -> io::Result<Self> {
+        Ok(Self {
+            reader: BufReader::with_capacity(CHUNK, receiver(output)?),
+            line: Vec::new(),
+            writer: Arc::new(tokio::sync::Mutex::new(Some(pipe::Sender::from_owned_fd(
+                input,
+            )?))),
+            aside,
+            garbage_bytes: 0,
+            garbage_lines: 0,
+        })
+    }
+
+    /// Reads up to the next end of a line. Whether there is one.
+    async fn read_line(&mut self) -> bool {
+        loop {
+            let Ok(available) = self.reader.fill_buf().await else {
+                return false;
+            };
+            if available.is_empty() {
+                return false;
+            }
+            let end = memchr::memchr(b'\n', available);
+            let taken = end.map_or(available.len(), |at| at + 1);
+            if self.line.len() + taken > MAX_LINE_BYTES {
+                self.fault(format!(
+                    "it printed a line of more than {MAX_LINE_BYTES} bytes"
+                ));
+                return false;
+            }
+            self.line.extend_from_slice(&available[..taken]);
+            self.reader.consume(taken);
+            if end.is_some() {
+                return true;
+            }
+        }
+    }
+
+    fn fault(&self, fault: String) {
+        self.aside.with(|said| said.fault = Some(fault));
+    }
+
+    /// Puts up with a line that is no message. Whether to go on.
+    fn ignore_line(&mut self) -> bool {
+        let line = String::from_utf8_lossy(&self.line[..self.line.len().min(200)]);
+        let line = line.trim().to_owned();
+        self.aside
+            .with(|said| said.garbage.get_or_insert(line).len());
+        self.garbage_lines += 1;
+        self.garbage_bytes += self.line.len();
+        if self.garbage_lines > MAX_GARBAGE_LINES || self.garbage_bytes > MAX_GARBAGE_BYTES {
+            self.fault("it floods its standard output with what is no message".to_owned());
+            return false;
+        }
+        true
+    }
+}
+
+impl Transport<RoleClient> for Stdio {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let writer = Arc::clone(&self.writer);
+        async move {
+            let mut line = serde_json::to_vec(&item)?;
+            line.push(b'\n');
+            let mut writer = writer.lock().await;
+            let writer = writer.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+            writer.write_all(&line).await
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        while self.read_line().await {
+            let line = self.line.trim_ascii();
+            let message = super::message_of(line);
+            let is_empty = line.is_empty();
+            if message.is_err() && !is_empty && !self.ignore_line() {
+                return None;
+            }
+            self.line.clear();
+            // One large answer must not occupy its room for ever.
+            self.line.shrink_to(CHUNK);
+            if let Ok(message) = message {
+                return Some(message);
+            }
+        }
+        None
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.writer.lock().await.take();
+        Ok(())
+    }
+}

@@ -1,0 +1,487 @@
+//! The servers of one process of ours: what they have declared, and calls of it.
+
+use super::cache::{self, Known};
+use super::declare::{Declared, declare};
+use super::link::{Failure, Link, Question};
+use super::names;
+use super::resources;
+use super::servers::{self, CALL_SECS, Server};
+use super::tool::McpTool;
+use super::wire::{Wanted, Why};
+use crate::registry::bare_name;
+use crate::settings::Settings;
+use crate::tool::{Cancellation, Context, ErrorKind, LiveOutput, Tool, ToolError};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How much longer than a call's limit is waited: the client keeps the time.
+const SPARE: Duration = Duration::from_secs(1);
+
+
+/// The MCP servers of the settings.
+#[derive(Debug)]
+pub struct Mcp {
+    pub(super) servers: Vec<Server>,
+    link: Link,
+    pin: bool,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// What is known, by the server's place in the list.
+    known: BTreeMap<usize, Arc<Known>>,
+    /// The servers that have said so to this very process.
+    heard: BTreeSet<usize>,
+    notes: Vec<String>,
+}
+
+/// A tool of a server as `get_tools` prints it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Listed {
+    /// Its name.
+    pub name: String,
+    /// What Gemini CLI 0.61 would call it.
+    pub alias: String,
+    /// The server's name in the settings and the tool's own name there; `None` for the tools
+    /// that read resources.
+    pub origin: Option<(String, String)>,
+    /// The declaration as compact JSON, without the closing brace.
+    pub text: String,
+    /// Whether calls leave the world as it was, by the word of a server that the user trusts.
+    pub is_read_only: bool,
+}
+
+impl Mcp {
+    /// The servers of the settings; `None` where there are none. Relative paths count from
+    /// `root`; `roots` are the directories that servers are told of. Starts nothing.
+    pub fn open(
+        settings: &Settings,
+        home: Option<&Path>,
+        root: &Path,
+        roots: &[PathBuf],
+    ) -> Option<Arc<Self>> {
+        let (servers, notes) = servers::servers(&settings.mcp, home, root, roots);
+        if servers.is_empty() && notes.is_empty() {
+            return None;
+        }
+        Some(Arc::new(Self {
+            servers,
+            link: Link::default(),
+            pin: settings.mcp.pin,
+            state: Mutex::new(State {
+                notes,
+                ..State::default()
+            }),
+        }))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What was left out, and why, since this was last asked.
+    pub fn take_notes(&self) -> Vec<String> {
+        std::mem::take(&mut self.state().notes)
+    }
+
+    /// The tools of all servers, sorted by name; all servers that have to be asked are asked at
+    /// once. With `refresh` all are, and what they declare is accepted.
+    pub fn list(&self, refresh: bool, cancel: &Cancellation) -> Vec<Listed> {
+        let unknown: Vec<usize> = (0..self.servers.len())
+            .filter(|&at| refresh || self.cached(at).is_none())
+            .collect();
+        std::thread::scope(|scope| {
+            for &at in &unknown {
+                scope.spawn(move || {
+                    if let Err(failure) = self.learn(at, refresh, cancel) {
+                        self.note(at, &format!("it has no tools: {}.", failure.message));
+                    }
+                });
+            }
+        });
+        let mut list: BTreeMap<String, Listed> = BTreeMap::new();
+        let mut has_resources = false;
+        for (at, server) in self.servers.iter().enumerate() {
+            let Some(known) = self.cached(at) else {
+                continue;
+            };
+            has_resources |= known.has_resources;
+            for note in &known.notes {
+                self.note(at, note);
+            }
+            for tool in &known.tools {
+                if !server.offers(&tool.original) {
+                    continue;
+                }
+                if let Some(reason) = &tool.held {
+                    self.note(at, &format!("{:?} is held back: {reason}.", tool.original));
+                    continue;
+                }
+                let listed = Listed {
+                    name: tool.name.clone(),
+                    alias: names::theirs(&server.name, &tool.original),
+                    origin: Some((server.name.clone(), tool.original.clone())),
+                    text: tool.text.clone(),
+                    is_read_only: is_read_only(server, tool),
+                };
+                if let Some(other) = list.get(&tool.name) {
+                    let note = format!("{:?} is left out: {} is taken.", tool.original, other.name);
+                    self.note(at, &note);
+                } else {
+                    list.insert(tool.name.clone(), listed);
+                }
+            }
+        }
+        let mut list: Vec<Listed> = list.into_values().collect();
+        if has_resources {
+            list.extend(resources::listed());
+            list.sort_by(|a, b| a.name.cmp(&b.name));
+        }
+        list
+    }
+
+    fn note(&self, at: usize, note: &str) {
+        let note = format!("The MCP server {}: {note}", self.servers[at].name);
+        self.state().notes.push(note);
+    }
+
+    /// What is known of a server without asking it.
+    fn cached(&self, at: usize) -> Option<Arc<Known>> {
+        if let Some(known) = self.state().known.get(&at) {
+            return Some(Arc::clone(known));
+        }
+        let server = &self.servers[at];
+        let known = cache::read(server.cache.as_deref()?)?;
+        if !known.is_current(&server.connect) {
+            return None;
+        }
+        let known = Arc::new(known);
+        self.state().known.insert(at, Arc::clone(&known));
+        Some(known)
+    }
+
+    /// Asks a server which tools it has, and keeps that.
+    fn learn(
+        &self,
+        at: usize,
+        accepts: bool,
+        cancel: &Cancellation,
+    ) -> Result<Arc<Known>, Failure> {
+        let server = &self.servers[at];
+        let question = Question {
+            server: &server.name,
+            connect: &server.connect,
+            what: Wanted::Tools,
+            limit: server.discovery_limit(),
+        };
+        let answer = self.link.ask(question, cancel, &|_| {})?;
+        let tools = answer["tools"].as_array().map_or(&[][..], Vec::as_slice);
+        let (mut tools, mut notes) = declare(&server.name, tools);
+        let more = answer["notes"].as_array().into_iter().flatten();
+        notes.extend(more.filter_map(Value::as_str).map(str::to_owned));
+        let old = server.cache.as_deref().and_then(cache::read);
+        if let Some(old) = &old
+            && !accepts
+        {
+            self.compare(at, old, &mut tools);
+        }
+        let has_resources = answer["resources"] == true;
+        let known = Known::new(&server.connect, tools, has_resources, notes);
+        if old.as_ref() != Some(&known)
+            && let Some(path) = &server.cache
+        {
+            cache::write(path, &known);
+        }
+        let known = Arc::new(known);
+        let mut state = self.state();
+        state.known.insert(at, Arc::clone(&known));
+        state.heard.insert(at);
+        Ok(known)
+    }
+
+    /// Reports what has changed since a server was last asked; where declarations are pinned,
+    /// what has changed is held back.
+    fn compare(&self, at: usize, old: &Known, tools: &mut [Declared]) {
+        for tool in tools {
+            let before = old.tools.iter().find(|t| t.original == tool.original);
+            let reason = match before {
+                Some(before) if before.hash == tool.hash => continue,
+                Some(_) => "its declaration has changed",
+                None => "it is new",
+            };
+            if self.pin {
+                // What was accepted is what later declarations are compared with.
+                tool.hash = before.map(|t| t.hash.clone()).unwrap_or_default();
+                tool.text = String::new();
+                tool.held.get_or_insert(format!(
+                    "{reason} since it was accepted; get_tools --refresh accepts it"
+                ));
+            } else {
+                self.note(at, &format!("{:?}: {reason}.", tool.original));
+            }
+        }
+    }
+
+    /// Whether a call of this name leaves the world as it was, as far as is known.
+    pub fn is_read_only(&self, name: &str) -> bool {
+        let name = bare_name(name);
+        resources::is_one(name) || self.known_as(name, is_read_only) == Some(true)
+    }
+
+    /// The server's name in the settings and the tool's own name there, as far as is known.
+    pub fn origin(&self, name: &str) -> Option<(String, String)> {
+        let name = bare_name(name);
+        self.known_as(name, |server, tool| {
+            (server.name.clone(), tool.original.clone())
+        })
+    }
+
+    /// What can be said of a tool without asking its server.
+    fn known_as<T>(&self, name: &str, say: impl Fn(&Server, &Declared) -> T) -> Option<T> {
+        let mut servers = self.servers.iter().enumerate();
+        servers.find_map(|(at, server)| {
+            if !names::may_be_of(name, &server.name) {
+                return None;
+            }
+            let known = self.cached(at)?;
+            find(&known, server, name).map(|tool| say(server, tool))
+        })
+    }
+
+    /// The tool of this name. Only a server whose tool it may be is asked, if what it has
+    /// declared is not known already.
+    ///
+    /// # Errors
+    ///
+    /// Where the server can't be asked, does not have the tool, or must not be used.
+    pub fn find(
+        self: &Arc<Self>,
+        name: &str,
+        cx: &Context,
+    ) -> Result<Option<Arc<dyn Tool>>, ToolError> {
+        let name = bare_name(name);
+        if self.servers.is_empty() {
+            return Ok(None);
+        }
+        self.hear_of_changes();
+        if let Some(tool) = resources::tool(self, name) {
+            return Ok(Some(tool));
+        }
+        let candidates: Vec<usize> = (0..self.servers.len())
+            .filter(|&at| names::may_be_of(name, &self.servers[at].name))
+            .collect();
+        for &at in &candidates {
+            if let Some(known) = self.cached(at)
+                && let Some(tool) = find(&known, &self.servers[at], name)
+            {
+                return self.usable(at, tool).map(Some);
+            }
+        }
+        let mut names = Vec::new();
+        for &at in &candidates {
+            let server = &self.servers[at];
+            let has_just_said = self.state().heard.contains(&at);
+            let known = match self.cached(at).filter(|_| has_just_said) {
+                Some(known) => known,
+                None => self
+                    .learn(at, false, &cx.cancel)
+                    .map_err(|failure| self.error(at, failure, cx))?,
+            };
+            if let Some(tool) = find(&known, server, name) {
+                return self.usable(at, tool).map(Some);
+            }
+            let offered = known.tools.iter().filter(|t| server.offers(&t.original));
+            names.extend(offered.map(|tool| tool.name.clone()));
+        }
+        if candidates.is_empty() {
+            return Ok(None);
+        }
+        let servers: Vec<&str> = candidates
+            .iter()
+            .map(|&at| self.servers[at].name.as_str())
+            .collect();
+        Err(ToolError::new(
+            ErrorKind::ToolNotRegistered,
+            format!(
+                "The MCP server {} has no tool named {name:?}.",
+                servers.join(" or ")
+            ),
+        )
+        .with_hint(if names.is_empty() {
+            "It has none at all.".to_owned()
+        } else {
+            format!("Its tools are: {}.", names.join(", "))
+        }))
+    }
+
+    fn usable(self: &Arc<Self>, at: usize, tool: &Declared) -> Result<Arc<dyn Tool>, ToolError> {
+        let server = &self.servers[at];
+        if !server.offers(&tool.original) {
+            return Err(ToolError::new(
+                ErrorKind::PolicyViolation,
+                format!(
+                    "The settings of the MCP server {} leave its tool {:?} out.",
+                    server.name, tool.original
+                ),
+            )
+            .with_hint("See includeTools and excludeTools there."));
+        }
+        self.check_held(at, tool)?;
+        let tool = McpTool::new(self, at, tool, is_read_only(server, tool))?;
+        Ok(Arc::new(tool))
+    }
+
+    fn check_held(&self, at: usize, tool: &Declared) -> Result<(), ToolError> {
+        let Some(reason) = &tool.held else {
+            return Ok(());
+        };
+        Err(ToolError::new(
+            ErrorKind::PolicyViolation,
+            format!(
+                "The tool {:?} of the MCP server {} is held back: {reason}.",
+                tool.original, self.servers[at].name
+            ),
+        ))
+    }
+
+    /// Calls a tool by its name on the server.
+    pub(super) fn call(
+        &self,
+        at: usize,
+        tool: &str,
+        what: Wanted,
+        cx: &Context,
+    ) -> Result<Value, ToolError> {
+        let started = Instant::now();
+        self.hear_of_changes();
+        if !self.state().heard.contains(&at) {
+            let known = self
+                .learn(at, false, &cx.cancel)
+                .map_err(|failure| self.error(at, failure, cx))?;
+            if let Some(declared) = known.tools.iter().find(|t| t.original == tool) {
+                self.check_held(at, declared)?;
+            }
+        }
+        self.ask(at, what, started, cx)
+    }
+
+    /// Servers that have said that their tools have changed are asked again.
+    fn hear_of_changes(&self) {
+        let changed = self.link.take_changed();
+        if !changed.is_empty() {
+            let is_same = |at: &usize| !changed.contains(&self.servers[*at].name);
+            self.state().heard.retain(is_same);
+        }
+    }
+
+    /// Asks a server within the time that a call has.
+    pub(super) fn ask(
+        &self,
+        at: usize,
+        what: Wanted,
+        started: Instant,
+        cx: &Context,
+    ) -> Result<Value, ToolError> {
+        let server = &self.servers[at];
+        let own = server.settings.timeout_ms.map(Duration::from_millis);
+        // A limit that nobody has asked for makes way for the server's own.
+        let deadline = match own {
+            Some(_) => cx.cancel.chosen_deadline(),
+            None => cx.cancel.deadline(),
+        };
+        let limit = own.unwrap_or(Duration::from_secs(CALL_SECS));
+        let limit = limit.saturating_sub(started.elapsed());
+        let limit = deadline.map_or(limit, |at| {
+            limit.min(at.saturating_duration_since(Instant::now()))
+        });
+        let question = Question {
+            server: &server.name,
+            connect: &server.connect,
+            what,
+            limit,
+        };
+        let cancel = cx.cancel.restarted(limit + SPARE);
+        self.link
+            .ask(question, &cancel, &|text| {
+                cx.update_output(LiveOutput::Text(text.to_owned()));
+            })
+            .map_err(|failure| self.error(at, failure, cx))
+    }
+
+    pub(super) fn error(&self, at: usize, failure: Failure, cx: &Context) -> ToolError {
+        let server = &self.servers[at].name;
+        let Failure { why, message } = failure;
+        let error = |kind, text: String| ToolError::new(kind, text);
+        match why {
+            Why::Cancelled => match cx.cancel.check() {
+                Err(interrupted) => interrupted,
+                Ok(()) => error(
+                    ErrorKind::Timeout,
+                    format!("The MCP server {server} did not answer in time."),
+                ),
+            },
+            Why::TimedOut => error(
+                ErrorKind::Timeout,
+                format!("The MCP server {server} took too long: {message}."),
+            )
+            .with_hint(
+                "Its time limit is \"timeout\" in mcpServers (milliseconds), or GEMINI_TOOLS_TIMEOUT (seconds).",
+            ),
+            Why::Refused => error(
+                ErrorKind::McpToolError,
+                format!("The MCP server {server} has refused the call: {message}"),
+            ),
+            Why::Gone => error(
+                ErrorKind::McpToolError,
+                format!("The MCP server {server} is gone: {message}."),
+            )
+            .with_hint("Whether the call has had an effect is not known."),
+            Why::Connection => error(
+                ErrorKind::McpToolError,
+                format!("The MCP server {server} can't be used: {message}."),
+            )
+            .with_hint("Look at its entry in mcpServers of .gemini/settings.json."),
+        }
+    }
+
+    /// The servers that have resources; those of which that is not known are asked.
+    pub(super) fn with_resources(&self, cx: &Context) -> Result<Vec<usize>, ToolError> {
+        let mut found = Vec::new();
+        let mut last = None;
+        for at in 0..self.servers.len() {
+            let known = match self.cached(at) {
+                Some(known) => Ok(known),
+                None => self.learn(at, false, &cx.cancel),
+            };
+            match known {
+                Ok(known) if known.has_resources => found.push(at),
+                Ok(_) => {}
+                Err(failure) => last = Some(self.error(at, failure, cx)),
+            }
+        }
+        match last {
+            Some(error) if found.is_empty() => Err(error),
+            _ => Ok(found),
+        }
+    }
+}
+
+fn is_read_only(server: &Server, tool: &Declared) -> bool {
+    server.settings.trust && tool.reads
+}
+
+/// The tool that is meant by a name as a model or a host writes it.
+fn find<'a>(known: &'a Known, server: &Server, name: &str) -> Option<&'a Declared> {
+    known
+        .tools
+        .iter()
+        .find(|tool| tool.name == name)
+        .or_else(|| {
+            let is = |tool: &&Declared| names::means(name, &server.name, &tool.original);
+            known.tools.iter().find(is)
+        })
+}
