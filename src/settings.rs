@@ -113,9 +113,7 @@ impl Settings {
                     return;
                 }
             };
-        if is_users || std::env::var("GEMINI_CLI_TRUST_WORKSPACE").is_ok_and(|v| v == "true") {
-            self.mcp.add(&value);
-        }
+        self.mcp.add(&value, is_users);
         let strings = |value: Option<&Value>| -> Option<Vec<String>> {
             let list = value?.as_array()?;
             Some(

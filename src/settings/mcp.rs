@@ -49,8 +49,12 @@ pub struct McpServer {
 }
 
 impl McpSettings {
-    /// Takes what one settings file says.
-    pub(super) fn add(&mut self, file: &Value) {
+    /// Takes what one settings file says: the user's, or that of a project which is trusted.
+    pub(super) fn add(&mut self, file: &Value, is_users: bool) {
+        let trusts = || std::env::var("GEMINI_CLI_TRUST_WORKSPACE").is_ok_and(|v| v == "true");
+        if !is_users && !trusts() {
+            return;
+        }
         let mcp = &file["mcp"];
         if let Some(allowed) = strings(&mcp["allowed"]) {
             self.allowed = Some(allowed);
