@@ -56,17 +56,16 @@ fn declare_one(server: &str, tool: &Value) -> Result<Declared, String> {
     let name = names::qualified(server, original);
     let held = hidden_in(tool).map(|what| format!("it has invisible characters ({what})"));
     let description = tool["description"].as_str().unwrap_or_default();
-    let text = match held {
-        Some(_) => String::new(),
-        None => {
-            let schema = schema_of(&tool["inputSchema"])
-                .map_err(|reason| format!("{original:?} is left out: {reason}."))?;
-            format!(
-                r#"{{"name":{},"description":{},"parametersJsonSchema":{schema}"#,
-                json!(name),
-                json!(description),
-            )
-        }
+    let text = if held.is_some() {
+        String::new()
+    } else {
+        let schema = schema_of(&tool["inputSchema"])
+            .map_err(|reason| format!("{original:?} is left out: {reason}."))?;
+        format!(
+            r#"{{"name":{},"description":{},"parametersJsonSchema":{schema}"#,
+            json!(name),
+            json!(description),
+        )
     };
     Ok(Declared {
         original: original.to_owned(),
@@ -91,7 +90,11 @@ fn hash_of(tool: &Value) -> String {
 
 /// The first half of a hash: enough to tell things apart.
 pub(super) fn hex(hash: &[u8]) -> String {
-    hash.iter().take(16).map(|b| format!("{b:02x}")).collect()
+    let mut text = String::new();
+    for byte in hash.iter().take(16) {
+        text.push_str(&format!("{byte:02x}"));
+    }
+    text
 }
 
 /// The first character in any text of a declaration that a person would not see, though a model

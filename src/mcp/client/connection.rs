@@ -47,7 +47,7 @@ const CANCELLING: Duration = Duration::from_millis(500);
 const BY_ITSELF: Duration = Duration::from_millis(150);
 
 /// How long it then has between being asked to end and being killed.
-const GRACE: Duration = Duration::from_millis(1000);
+const GRACE: Duration = Duration::from_secs(1);
 
 /// How long its end is waited for altogether.
 const ENDING: Duration = Duration::from_secs(3);

@@ -216,8 +216,8 @@ impl Hub {
             let why = Why::Connection;
             return self.out.say(&Said::Failed { id, why, message });
         };
-        let (give_up, given_up) = watch::channel(false);
-        self.running().insert(request.id, give_up);
+        let (switch, given_up) = watch::channel(false);
+        self.running().insert(request.id, switch);
         let (out, running) = (self.out.clone(), Arc::clone(&self.running));
         self.tasks.spawn(async move {
             let id = request.id;
