@@ -222,6 +222,11 @@ impl ToolRegistry {
     }
 }
 
+/// A name without what the host puts before it, where that is there.
+pub(crate) fn without_prefix(name: &str) -> Option<&str> {
+    name.strip_prefix(DISCOVERED_PREFIX)
+}
+
 /// `[A-Za-z_][A-Za-z0-9_.-]{0,62}`.
 pub(crate) fn is_valid_name(name: &str) -> bool {
     let mut bytes = name.bytes();

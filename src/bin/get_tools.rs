@@ -5,6 +5,7 @@
 use clap::{Arg, ArgAction, Command};
 use gemini_tools::answer::write_stdout;
 use gemini_tools::builtin::declarations;
+use gemini_tools::custom;
 use gemini_tools::settings::{Settings, home};
 use gemini_tools::workspace::pattern::PatternSet;
 use std::io::{IsTerminal, Write};
@@ -57,7 +58,14 @@ fn run() -> u8 {
             && options.only.as_ref().is_none_or(listed)
             && !listed(&options.exclude)
     };
-    let list = declarations(keep, options.kinds);
+    let added = custom::declarations(&settings, home().as_deref(), Path::new("."));
+    if std::io::stderr().is_terminal() {
+        for note in &added.notes {
+            complain(&format!("get_tools: {note}"));
+        }
+    }
+    let mut list = declarations(&keep, options.kinds);
+    list.extend(added.printed(keep, options.kinds));
     let mut text = format!("[{}]", list.join(","));
     if options.wrap {
         text = format!(r#"[{{"functionDeclarations":{text}}}]"#);

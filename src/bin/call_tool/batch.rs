@@ -220,10 +220,10 @@ impl Batch<'_> {
                 ));
             }
         };
-        let only_reads = self.session.as_ref().is_ok_and(|session| {
-            let tool = session.registry.get(&request.name);
-            tool.is_none_or(gemini_tools::tool::Tool::is_read_only)
-        });
+        let only_reads = self
+            .session
+            .as_ref()
+            .is_ok_and(|session| session.is_read_only(&request.name));
         if only_reads {
             let mut queue = self.lock();
             queue.waiting.push_back(request);

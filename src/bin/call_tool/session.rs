@@ -4,6 +4,7 @@ use crate::options::Options;
 use gemini_tools::ToolRegistry;
 use gemini_tools::answer::to_line;
 use gemini_tools::builtin::{self, Surroundings};
+use gemini_tools::custom;
 use gemini_tools::settings::{Settings, home};
 use gemini_tools::tool::{Args, Confirmation, Context, ErrorKind, ToolError, ToolResult};
 use gemini_tools::workspace::Workspace;
@@ -40,6 +41,18 @@ impl Session {
         })
     }
 
+    fn surroundings(&self) -> Surroundings {
+        Surroundings {
+            workspace: Arc::clone(&self.workspace),
+            settings: Arc::clone(&self.settings),
+        }
+    }
+
+    /// Whether a call of the tool with this name changes nothing.
+    pub(crate) fn is_read_only(&self, name: &str) -> bool {
+        custom::is_read_only(&self.registry, name, &self.surroundings())
+    }
+
     /// Runs or explains a call.
     pub(crate) fn call(
         &self,
@@ -48,7 +61,8 @@ impl Session {
         args: Value,
         cx: &Context,
     ) -> Result<ToolResult, ToolError> {
-        let tool = self.registry.require(name)?;
+        let registry = custom::registry(&self.registry, name, &self.surroundings())?;
+        let tool = registry.require(name)?;
         let names: Vec<&str> = std::iter::once(tool.name())
             .chain(tool.aliases().iter().copied())
             .collect();
@@ -74,9 +88,9 @@ impl Session {
             }
         }
         if !options.explain {
-            return self.registry.execute(name, args, cx);
+            return registry.execute(name, args, cx);
         }
-        let invocation = self.registry.build(name, Args::from_value(args)?, cx)?;
+        let invocation = registry.build(name, Args::from_value(args)?, cx)?;
         let confirmation = invocation.confirmation(cx)?;
         if let Confirmation::Forbidden(reason) = confirmation {
             return Err(ToolError::new(ErrorKind::PolicyViolation, reason));
