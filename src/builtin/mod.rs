@@ -28,6 +28,7 @@ mod web_fetch;
 mod write_file;
 
 pub(crate) use list_directory::push_collation_key;
+pub(crate) use run_shell_command::sandbox;
 
 use crate::registry::ToolRegistry;
 use crate::settings::Settings;
@@ -134,6 +135,13 @@ pub fn declarations(mut keep: impl FnMut(&str, &[&str]) -> bool, with_kinds: boo
             )
         })
         .collect()
+}
+
+/// Whether a built-in tool goes by this name.
+pub(crate) fn is_reserved(name: &str) -> bool {
+    DECLARATIONS
+        .iter()
+        .any(|d| d.name == name || d.aliases.contains(&name))
 }
 
 /// Registers the built-in tools.

@@ -62,6 +62,28 @@ impl Args {
             .collect()
     }
 
+    /// Checks the arguments against `schema`, for a tool that is a program: without what the
+    /// host adds, and with defaults in the place of what is missing.
+    ///
+    /// # Errors
+    ///
+    /// `invalid_tool_params`, naming the argument and what was expected.
+    pub fn for_program(mut self, schema: &Schema) -> Result<Map<String, Value>, ToolError> {
+        let declared = schema.value().get("properties").and_then(Value::as_object);
+        for key in HOST_KEYS {
+            if !declared.is_some_and(|declared| declared.contains_key(key)) {
+                self.0.remove(key);
+            }
+        }
+        fill_in(&mut self.0, schema.value());
+        let value = Value::Object(self.0);
+        schema.validate(&value)?;
+        match value {
+            Value::Object(map) => Ok(map),
+            _ => Ok(Map::new()),
+        }
+    }
+
     /// Checks the arguments against `schema` and turns them into `P`.
     ///
     /// # Errors
@@ -74,6 +96,21 @@ impl Args {
             let path = e.path().to_string();
             ToolError::invalid(format!("\"{path}\" can't be used: {}.", e.into_inner()))
         })
+    }
+}
+
+/// Puts a schema's defaults where nothing was given, also in objects that are there.
+fn fill_in(map: &mut Map<String, Value>, schema: &Value) {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    for (name, schema) in properties.into_iter().flatten() {
+        if let Some(default) = schema.get("default")
+            && !map.contains_key(name)
+        {
+            map.insert(name.clone(), default.clone());
+        }
+        if let Some(Value::Object(inner)) = map.get_mut(name) {
+            fill_in(inner, schema);
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::print::{complain, print};
 use gemini_tools::builtin::declarations;
+use gemini_tools::custom;
 use gemini_tools::mcp::Mcp;
 use gemini_tools::settings::{Settings, home};
 use gemini_tools::shown::visible;
@@ -49,7 +50,14 @@ pub(crate) fn run(options: &Options) -> u8 {
             && options.only.as_ref().is_none_or(listed)
             && !listed(&options.exclude)
     };
+    let added = custom::declarations(&settings, home().as_deref(), Path::new("."));
+    if std::io::stderr().is_terminal() {
+        for note in &added.notes {
+            complain(&format!("get_tools: {}", visible(note)));
+        }
+    }
     let mut list = declarations(keep, options.kinds);
+    list.extend(added.printed(keep, options.kinds));
     if options.mcp || options.refresh || is_set("GEMINI_TOOLS_MCP") {
         add_mcp(&mut list, options, &settings);
     }
