@@ -806,7 +806,7 @@ fn an_editor_that_ends_by_ctrl_c_has_changed_nothing() {
     let Some(api) = playing(json!([[write_file("a", "a.txt", "one\n")]])) else {
         return;
     };
-    let ws = with_editor("echo two >>\"$1\"; echo open; stty -echo; exec sleep 98765");
+    let ws = with_editor("echo two >>\"$1\"; stty -echo; echo open; exec sleep 98765");
     let mut person = editing(&ws, &api, &["Play"]);
     person.sees(ASKED);
     person.types(b"e");
