@@ -41,12 +41,12 @@ fn skipped() {
     );
 }
 
-fn everything(entry: Value) -> Servers {
+fn everything(entry: &Value) -> Servers {
     Servers::configured(Workspace::new(), json!({ "every": entry }), &json!({}))
 }
 
 fn over_stdio(program: &Path) -> Servers {
-    everything(json!({"command": "node", "args": [program, "stdio"]}))
+    everything(&json!({"command": "node", "args": [program, "stdio"]}))
 }
 
 /// A server by HTTP, and its port.
@@ -167,11 +167,11 @@ fn they_are_so_by_streamable_http_and_by_sse() {
         json!({"url": url, "type": "http"}),
         json!({"url": url}),
     ] {
-        check_all(&everything(entry), &["simulate-research-query"]);
+        check_all(&everything(&entry), &["simulate-research-query"]);
     }
     let (_sse, port) = listening(&program, "sse");
     let url = format!("http://127.0.0.1:{port}/sse");
-    check_all(&everything(json!({"url": url})), &[]);
+    check_all(&everything(&json!({"url": url})), &[]);
 }
 
 #[test]
