@@ -20,6 +20,8 @@ Examples:
   get_tools --exclude write_file     all but one
   get_tools --wrap                   as a tool of the Gemini API
 
+Tools of your own are files in ~/.gemini/tools and, where the project is
+trusted, in .gemini/tools: the manual page says what they hold.
 Tools that .gemini/settings.json excludes (tools.core, tools.exclude) are left out.";
 
 #[derive(Default)]

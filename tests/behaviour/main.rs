@@ -10,6 +10,8 @@ mod background;
 mod batch;
 mod commands;
 mod conformance;
+mod custom;
+mod custom_examples;
 mod durability;
 mod explain;
 mod gemini_api;
