@@ -200,10 +200,6 @@ struct Call {
 impl Call {
     /// What is run, as a line that a shell would run in the same way.
     fn line(&self) -> String {
-        let quoted = |text: &str| {
-            shlex::try_quote(text)
-                .map_or_else(|_| format!("{text:?}"), std::borrow::Cow::into_owned)
-        };
         let is_told = !matches!(self.tool.manifest.action, Action::Command(_));
         let variables = self
             .args
@@ -303,6 +299,15 @@ impl Call {
     }
 }
 
+/// A word as a shell would have to be given it.
+fn quoted(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
 /// The end of a text: what is said last tells most.
 fn tail(text: &str) -> String {
     let skip = text.chars().count().saturating_sub(TAIL_CHARS);
@@ -338,16 +343,13 @@ impl ToolInvocation for Call {
         if manifest.read_only {
             return Ok(Confirmation::NotNeeded);
         }
-        let (root_commands, unresolved) = match &manifest.action {
-            Action::Script(script) => {
-                let analysis = analyse(script);
-                (analysis.root_commands(), analysis.unresolved)
-            }
-            _ => {
-                let program = self.words.first().map(Path::new);
-                let name = program.and_then(Path::file_name).unwrap_or_default();
-                (vec![name.to_string_lossy().into_owned()], Vec::new())
-            }
+        let (root_commands, unresolved) = if let Action::Script(script) = &manifest.action {
+            let analysis = analyse(script);
+            (analysis.root_commands(), analysis.unresolved)
+        } else {
+            let program = self.words.first().map(Path::new);
+            let name = program.and_then(Path::file_name).unwrap_or_default();
+            (vec![name.to_string_lossy().into_owned()], Vec::new())
         };
         Ok(Confirmation::Ask(ConfirmationDetails::Exec {
             title: format!("Confirm {}", self.tool.display_name()),

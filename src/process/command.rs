@@ -303,10 +303,13 @@ pub fn supervise_both(
     supervision.run(limits, cancel)
 }
 
+/// What takes in a piece of output.
+type Take<'a> = Box<dyn FnMut(&[u8]) + 'a>;
+
 /// Standard error, where it is apart, until nobody can write to it.
 struct Errors<'a> {
     fd: OwnedFd,
-    take: Box<dyn FnMut(&[u8]) + 'a>,
+    take: Take<'a>,
 }
 
 struct Supervision<'a, 'b> {

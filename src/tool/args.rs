@@ -63,7 +63,8 @@ impl Args {
     }
 
     /// Checks the arguments against `schema`, for a tool that is a program: without what the
-    /// host adds, and with defaults in the place of what is missing.
+    /// host adds, with defaults in the place of what is missing, and with a null taken for
+    /// missing where the schema does not know one.
     ///
     /// # Errors
     ///
@@ -75,6 +76,7 @@ impl Args {
                 self.0.remove(key);
             }
         }
+        drop_nulls(&mut self.0, schema.value());
         fill_in(&mut self.0, schema.value());
         let value = Value::Object(self.0);
         schema.validate(&value)?;
@@ -97,6 +99,24 @@ impl Args {
             ToolError::invalid(format!("\"{path}\" can't be used: {}.", e.into_inner()))
         })
     }
+}
+
+/// Models write null for what they leave out.
+fn drop_nulls(map: &mut Map<String, Value>, schema: &Value) {
+    let required = schema.get("required").and_then(Value::as_array);
+    map.retain(|name, value| {
+        let is_required =
+            required.is_some_and(|required| required.iter().any(|key| key == name.as_str()));
+        let kind = schema
+            .get("properties")
+            .and_then(|all| all.get(name)?.get("type"));
+        let knows_null = match kind {
+            Some(Value::String(kind)) => kind == "null",
+            Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "null"),
+            _ => true,
+        };
+        !value.is_null() || is_required || knows_null
+    });
 }
 
 /// Puts a schema's defaults where nothing was given, also in objects that are there.

@@ -178,31 +178,7 @@ fn check(schema: &Value, value: &Value, path: &mut String) -> Result<(), String>
                 }
             }
         }
-        Value::Array(items) => {
-            let least = schema.get("minItems").and_then(Value::as_u64).unwrap_or(0);
-            if (items.len() as u64) < least {
-                return Err(format!(
-                    "{} must hold at least {least} element(s).",
-                    name(path)
-                ));
-            }
-            if let Some(most) = schema.get("maxItems").and_then(Value::as_u64)
-                && items.len() as u64 > most
-            {
-                return Err(format!(
-                    "{} must hold at most {most} element(s).",
-                    name(path)
-                ));
-            }
-            if let Some(sub) = schema.get("items") {
-                for (i, item) in items.iter().enumerate() {
-                    let before = path.len();
-                    path.push_str(&format!("[{i}]"));
-                    check(sub, item, path)?;
-                    path.truncate(before);
-                }
-            }
-        }
+        Value::Array(items) => check_items(schema, items, path)?,
         Value::String(text) => {
             check_text(schema, text, path)?;
             let least = schema.get("minLength").and_then(Value::as_u64).unwrap_or(0);
@@ -216,6 +192,38 @@ fn check(schema: &Value, value: &Value, path: &mut String) -> Result<(), String>
         }
         Value::Number(number) => check_bounds(schema, number.as_f64().unwrap_or(f64::NAN), path)?,
         Value::Null | Value::Bool(_) => {}
+    }
+    Ok(())
+}
+
+/// The number of elements, and each of them.
+fn check_items(
+    schema: &serde_json::Map<String, Value>,
+    items: &[Value],
+    path: &mut String,
+) -> Result<(), String> {
+    let least = schema.get("minItems").and_then(Value::as_u64).unwrap_or(0);
+    if (items.len() as u64) < least {
+        return Err(format!(
+            "{} must hold at least {least} element(s).",
+            name(path)
+        ));
+    }
+    if let Some(most) = schema.get("maxItems").and_then(Value::as_u64)
+        && items.len() as u64 > most
+    {
+        return Err(format!(
+            "{} must hold at most {most} element(s).",
+            name(path)
+        ));
+    }
+    if let Some(sub) = schema.get("items") {
+        for (i, item) in items.iter().enumerate() {
+            let before = path.len();
+            path.push_str(&format!("[{i}]"));
+            check(sub, item, path)?;
+            path.truncate(before);
+        }
     }
     Ok(())
 }

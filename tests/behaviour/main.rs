@@ -11,6 +11,8 @@ mod batch;
 mod ci_example;
 mod commands;
 mod conformance;
+mod custom;
+mod custom_examples;
 mod durability;
 mod explain;
 mod gemini_api;
