@@ -79,7 +79,9 @@ impl McpServer {
 
 impl Reader<'_> {
     pub(super) fn read_mcp(&mut self) {
-        if let Some(allowed) = self.restrictions(ALLOWED) {
+        if self.get(ALLOWED).is_some() {
+            // What can't be understood allows nothing.
+            let allowed = self.names(ALLOWED).unwrap_or_default();
             let known = self.into.mcp.allowed.take();
             let same = |a: &str, b: &str| a.trim().eq_ignore_ascii_case(b.trim());
             self.into.mcp.allowed = Some(match known {
@@ -91,7 +93,7 @@ impl Reader<'_> {
             });
             self.adds(ALLOWED);
         }
-        if let Some(excluded) = self.restrictions(EXCLUDED) {
+        if let Some(excluded) = self.names(EXCLUDED) {
             self.into.mcp.excluded.extend(excluded);
             self.adds(EXCLUDED);
         }

@@ -127,19 +127,23 @@ impl<'a> Reader<'a> {
         self.list_in(key.0, value)
     }
 
-    /// [`Reader::list`], where what can't be understood may have been a restriction: then not
+    /// [`Reader::list`] of what restricts. What can't be understood there is a problem: not
     /// everything may go on as if nothing had been said.
     pub(super) fn restrictions(&mut self, key: Key) -> Option<Vec<String>> {
         let before = self.into.notes.len();
-        let list = match self.get(key)? {
-            // Gemini CLI takes one name for a list of one.
-            Value::String(name) => Some(vec![name.clone()]),
-            value => self.list_in(key.0, value),
-        };
+        let list = self.names(key);
         let notes = self.into.notes.split_off(before);
         let problems = notes.iter().map(ToString::to_string);
         self.into.problems.extend(problems);
         list
+    }
+
+    /// [`Reader::list`], or the one name in its place: so does Gemini CLI where it joins lists.
+    pub(super) fn names(&mut self, key: Key) -> Option<Vec<String>> {
+        match self.get(key)? {
+            Value::String(name) => Some(vec![name.clone()]),
+            value => self.list_in(key.0, value),
+        }
     }
 
     /// The texts of a list; other things in it are noted and left out.

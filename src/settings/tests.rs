@@ -1,7 +1,8 @@
 //! What the files say when they are read together.
 
-use super::Settings;
+use super::{Scope, Settings};
 use crate::process::sandbox::Mode;
+use crate::trust::{ProjectTrust, Trust, TrustedBy};
 use std::path::Path;
 
 fn load(user: &str, project: &str) -> Settings {
@@ -142,4 +143,81 @@ fn a_broken_file_is_a_problem_not_a_failure() {
     assert!(s.allows(&["glob"]));
     let none = Settings::load(None, Path::new("/nonexistent"));
     assert!(none.problems.is_empty() && none.files.is_empty());
+}
+
+fn load_trusted(user: &str, project: &str) -> Settings {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (home, root) = (dir.path().join("home"), dir.path().join("root"));
+    for (at, text) in [(&home, user), (&root, project)] {
+        std::fs::create_dir_all(at.join(".gemini")).expect("made");
+        std::fs::write(at.join(".gemini/settings.json"), text).expect("written");
+    }
+    let trust = ProjectTrust::known(Trust::Trusted(TrustedBy::Caller));
+    Settings::load_trusting(Some(&home), &root, trust)
+}
+
+#[test]
+fn a_server_of_a_later_file_takes_the_place_of_an_earlier_one_as_a_whole() {
+    let user =
+        r#"{"mcpServers": {"a": {"command": "users", "args": ["1"]}, "b": {"url": "http://b"}}}"#;
+    let project = r#"{"mcpServers": {"a": {"url": "http://a", "type": "http", "timeout": 1500,
+        "env": {"PORT": 1}, "trust": true, "includeTools": []}}, "mcpServerCommand": "x y"}"#;
+    let mcp = load_trusted(user, project).mcp;
+    let a = &mcp.servers["a"];
+    assert_eq!(
+        (&a.command, a.http_url.as_deref()),
+        (&None, Some("http://a"))
+    );
+    assert_eq!(
+        (a.timeout_ms, a.trust, a.source),
+        (Some(1500), true, Scope::Project)
+    );
+    assert_eq!(
+        (a.env["PORT"].as_str(), a.include_tools.as_ref()),
+        ("1", Some(&vec![]))
+    );
+    assert_eq!(mcp.servers["b"].source, Scope::User);
+    assert_eq!(mcp.server_command.as_deref(), Some("x y"));
+    let s = load(user, project);
+    assert_eq!(s.mcp.servers["a"].command.as_deref(), Some("users"));
+    assert_eq!(s.mcp.server_command, None);
+    assert!(s.needs_trust("mcpServers") && s.needs_trust("mcp.serverCommand"));
+}
+
+#[test]
+fn servers_are_allowed_by_all_lists_and_excluded_by_any() {
+    let mcp = |user: &str, project: &str| load(user, project).mcp;
+    let both = mcp(
+        r#"{"mcp": {"allowed": ["A", "b"], "excluded": ["x"]}}"#,
+        r#"{"allowMCPServers": ["a", "c"], "excludeMCPServers": "y", "mcp": {"pin": true}}"#,
+    );
+    assert_eq!(both.allowed, Some(vec!["A".to_owned()]));
+    assert_eq!(both.excluded, ["x", "y"]);
+    assert!(both.pin);
+    let odd = mcp("{}", r#"{"mcp": {"allowed": 3}}"#);
+    assert_eq!(
+        odd.allowed,
+        Some(vec![]),
+        "what can't be understood allows nothing"
+    );
+}
+
+#[test]
+fn a_restriction_that_cannot_be_understood_is_a_problem_and_other_values_are_notes() {
+    let s = load(
+        r#"{"tools": {"core": 3, "truncateToolOutputThreshold": []}}"#,
+        "{}",
+    );
+    assert_eq!(
+        (s.problems.len(), s.notes.len()),
+        (1, 1),
+        "{:?}",
+        s.problems
+    );
+    assert!(s.problems[0].contains("tools.core"), "{:?}", s.problems);
+    assert!(
+        s.notes[0]
+            .to_string()
+            .contains("tools.truncateToolOutputThreshold")
+    );
 }
