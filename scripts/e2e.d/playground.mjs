@@ -24,7 +24,10 @@ export async function makePlayground(root, { files, getTools, callTool, allowed,
   };
   for (const directory of [playground.workspace, playground.home, playground.temporary]) fs.mkdirSync(directory, { recursive: true });
 
-  for (const [name, bytes] of Object.entries(files)) writeFile(path.join(playground.workspace, name), bytes);
+  for (const [name, bytes] of Object.entries(files)) {
+    const mode = bytes.toString().startsWith('#!') ? 0o755 : undefined;
+    writeFile(path.join(playground.workspace, name), bytes, mode);
+  }
   const settings = {
     tools: { ...(getTools && { discoveryCommand: shellWord(getTools), callCommand: callTool }), ...(allowed && { allowed }) },
     telemetry: { enabled: false },

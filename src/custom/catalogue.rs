@@ -10,6 +10,7 @@ use super::{declaration_of, load, tool_name};
 use crate::tool::Kind;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
 use std::fs::{DirBuilder, OpenOptions};
@@ -20,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// What another version has written is read anew.
-const VERSION: &str = concat!("1 ", env!("CARGO_PKG_VERSION"));
+const VERSION: &str = concat!("2 ", env!("CARGO_PKG_VERSION"));
 
 /// More files of a directory are not looked at.
 const MAX_FILES: usize = 5000;
@@ -38,15 +39,19 @@ const COARSE_TICK: Duration = Duration::from_millis(2100);
 pub(super) struct Entry {
     /// Without directories.
     pub(super) file: PathBuf,
+    /// The tool's.
+    pub(super) name: String,
+    pub(super) is_manifest: bool,
     pub(super) state: State,
 }
 
 /// What a file is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) enum State {
     Tool {
         kind: Kind,
-        declaration: String,
+        /// As it is printed: nothing in it has to be understood.
+        declaration: Box<RawValue>,
     },
     Faulty(Vec<String>),
     /// No tool.
@@ -54,12 +59,14 @@ pub(super) enum State {
 }
 
 impl Entry {
-    pub(super) fn name(&self) -> String {
-        tool_name(&self.file).map_or_else(String::new, |(name, _)| name)
-    }
-
-    pub(super) fn is_manifest(&self) -> bool {
-        tool_name(&self.file).is_some_and(|(_, is_manifest)| is_manifest)
+    fn new(file: PathBuf, state: State) -> Self {
+        let (name, is_manifest) = tool_name(&file).unwrap_or_default();
+        Self {
+            file,
+            name,
+            is_manifest,
+            state,
+        }
     }
 }
 
@@ -155,7 +162,7 @@ pub(super) fn entries(dir: &Path, home: Option<&Path>) -> io::Result<Vec<Entry>>
             let state = look(&dir.join(&file));
             is_changed |= stamp.is_at_rest(now) && name.to_str().is_some();
             if !stamp.is_at_rest(now) {
-                list.push(Entry { file, state });
+                list.push(Entry::new(file, state));
                 continue;
             }
             state
@@ -167,7 +174,7 @@ pub(super) fn entries(dir: &Path, home: Option<&Path>) -> io::Result<Vec<Entry>>
                 state: state.clone(),
             });
         }
-        list.push(Entry { file, state });
+        list.push(Entry::new(file, state));
     }
     is_changed |= rows.len() != kept.len();
     if let Some(path) = catalogue.filter(|_| is_changed) {
@@ -183,9 +190,12 @@ fn look(path: &Path) -> State {
         Err(faults) => State::Faulty(faults),
         Ok(Some(manifest)) => {
             let name = tool_name(path).map_or_else(String::new, |(name, _)| name);
-            State::Tool {
-                kind: manifest.kind,
-                declaration: declaration_of(&name, &manifest),
+            match RawValue::from_string(declaration_of(&name, &manifest)) {
+                Ok(declaration) => State::Tool {
+                    kind: manifest.kind,
+                    declaration,
+                },
+                Err(e) => State::Faulty(vec![format!("it can't be declared: {e}.")]),
             }
         }
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use toml::{Table, Value as Toml};
 
 /// All keys of a manifest.
-const KEYS: [&str; 18] = [
+const KEYS: [&str; 16] = [
     "description",
     "display_name",
     "kind",
@@ -26,8 +26,6 @@ const KEYS: [&str; 18] = [
     "sandbox",
     "success_statuses",
     "streaming",
-    "discovery_command",
-    "call_command",
 ];
 
 /// The keys of one parameter in the short form, and the schema's name for each.

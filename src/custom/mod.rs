@@ -135,7 +135,7 @@ pub fn declarations(settings: &Settings, home: Option<&Path>, root: &Path) -> Li
         for entry in in_order(entries) {
             let path = folder.path.join(&entry.file);
             let shown = show_path(&path).into_owned();
-            let name = entry.name();
+            let name = entry.name.clone();
             if is_reserved(&name) {
                 listing.notes.push(format!(
                     "{shown} is left out: {name} is a built-in tool. Give the file another name."
@@ -157,7 +157,7 @@ pub fn declarations(settings: &Settings, home: Option<&Path>, root: &Path) -> Li
                         Listed {
                             name,
                             kind,
-                            declaration,
+                            declaration: String::from(Box::<str>::from(declaration)),
                             path,
                         },
                     );
@@ -183,7 +183,7 @@ pub fn declarations(settings: &Settings, home: Option<&Path>, root: &Path) -> Li
 /// Entries that hold a name, manifests first.
 fn in_order(mut entries: Vec<Entry>) -> Vec<Entry> {
     entries.retain(|entry| !matches!(entry.state, State::Other));
-    entries.sort_by(|a, b| (!a.is_manifest(), &a.file).cmp(&(!b.is_manifest(), &b.file)));
+    entries.sort_by(|a, b| (!a.is_manifest, &a.file).cmp(&(!b.is_manifest, &b.file)));
     entries
 }
 
@@ -283,7 +283,7 @@ fn find(
         let home = surroundings.workspace.home();
         let entries = catalogue::entries(&folder.path, home).unwrap_or_default();
         let mut entries = in_order(entries).into_iter();
-        let Some(entry) = entries.find(|entry| entry.name() == name) else {
+        let Some(entry) = entries.find(|entry| entry.name == name) else {
             return Ok(None);
         };
         path = folder.path.join(&entry.file);

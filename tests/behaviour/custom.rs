@@ -1,6 +1,7 @@
 //! Tools of one's own: manifests and scripts that describe themselves, in the user's directory and in the project's.
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -294,7 +295,7 @@ fn scripts_describe_themselves_in_any_comment() {
     ] {
         let program = start.rsplit(['/', ' ']).next().expect("a program");
         if which(program).is_none() {
-            eprintln!("skipped: there is no {program}");
+            skipped(&format!("there is no {program}"));
             continue;
         }
         let block = [
@@ -314,6 +315,11 @@ fn scripts_describe_themselves_in_any_comment() {
             "{file}"
         );
     }
+}
+
+/// Says that something was not tested.
+pub(crate) fn skipped(why: &str) {
+    writeln!(std::io::stderr(), "not tested: {why}").expect("standard error");
 }
 
 fn which(program: &str) -> Option<std::path::PathBuf> {
@@ -346,135 +352,138 @@ fn discovery_runs_nothing_and_reads_only_the_beginning() {
     assert_eq!(listed(&ws), ["mark"]);
 }
 
+/// What a manifest says, and a part of what is said about it.
+const FAULTS: &[(&str, &str)] = &[
+    ("", "description: it is missing; say what"),
+    (
+        "description = 1",
+        "description: it must be a text, but it is the number 1",
+    ),
+    ("description = ' '", "description: it is empty"),
+    ("description = \"a\u{202e}b\"", "invisible character U+202E"),
+    (
+        "descripton = 'x'",
+        "descripton: there is no key \"descripton\"; did you mean \"description\"?",
+    ),
+    ("x = [", "line 1: this is not valid TOML"),
+    ("description = 'x'", "command: it is missing; give a list"),
+    ("command = 'ls'", "command: it must be a list of words"),
+    (
+        "command = []",
+        "command: the first element must be the program",
+    ),
+    (
+        "command = ['ls', '{pth}']\nparams.path = {}",
+        "command: there is no parameter \"pth\"; did you mean \"path\"?",
+    ),
+    ("command = ['ls', '{x']", "has a { without its }"),
+    (
+        "command = ['sh', '-c', 'ls {x}']\nparams.x = {}",
+        "can't be part of a shell's text",
+    ),
+    (
+        "command = ['ls']\nscript = 'ls'",
+        "script: command is there as well",
+    ),
+    (
+        "kind = 'reed'",
+        "kind: \"reed\" is none; use one of read, edit",
+    ),
+    (
+        "kind = 'edit'\nread_only = true",
+        "read_only: a tool of kind edit changes things",
+    ),
+    ("read_only = 'yes'", "read_only: it must be true or false"),
+    (
+        "stdin = 'arg'",
+        "stdin: \"arg\" is none; use args, none, or param:NAME",
+    ),
+    (
+        "stdin = 'param:x'",
+        "stdin: there is no parameter \"x\"; the tool has none",
+    ),
+    (
+        "output = 'xml'",
+        "output: \"xml\" is none; use text, json, or tool_result",
+    ),
+    ("timeout = 0", "timeout: it must be a number of seconds"),
+    (
+        "timeout = 'long'",
+        "timeout: it must be a number of seconds",
+    ),
+    (
+        "cwd = '../x'",
+        "cwd: it must lie beneath the project's root",
+    ),
+    ("cwd = '/'", "cwd: it must lie beneath the project's root"),
+    ("env = 1", "env: it must be a table"),
+    ("env.'a=b' = 'x'", "env.a=b: a variable's name"),
+    ("env.a = []", "env.a: it must be a text"),
+    (
+        "sandbox = 'on'",
+        "sandbox: \"on\" is none; use one of off, workspace-write, read-only",
+    ),
+    (
+        "success_statuses = 1",
+        "success_statuses: it must be a list",
+    ),
+    (
+        "success_statuses = [300]",
+        "success_statuses: it must be a list",
+    ),
+    ("streaming = 1", "streaming: it must be true or false"),
+    ("display_name = ''", "display_name: it is empty"),
+    (
+        "params = 1",
+        "params: it must be a table for each parameter",
+    ),
+    ("params.x = 1", "params.x: it must be a table"),
+    (
+        "params.x = { typ = 'string' }",
+        "params.x.typ: there is no key \"typ\"; did you mean \"type\"?",
+    ),
+    (
+        "params.x = { type = 'text' }",
+        "params.x.type: \"text\" is none; use one of string",
+    ),
+    (
+        "params.x = { required = 1 }",
+        "params.x.required: it must be true or false",
+    ),
+    (
+        "params.x = { pattern = '(' }",
+        "params.x.pattern: the pattern \"(\" can't be used",
+    ),
+    (
+        "params.x = { type = 'integer', default = 'a' }",
+        "params.x.default: it must be an integer",
+    ),
+    ("params.'a b' = {}", "params.a b: a name holds A-Z"),
+    (
+        "params.a-b = {}\nparams.a_b = {}",
+        "the same variable TOOL_A_B",
+    ),
+    (
+        "params.tool_dir = {}",
+        "params.tool_dir: this name is taken",
+    ),
+    (
+        "params.x = {}\nparameters = {}",
+        "params: parameters is there as well",
+    ),
+    (
+        "parameters = { type = 'array' }",
+        "parameters: the type must be \"object\"",
+    ),
+    (
+        "parameters = { required = ['x'] }",
+        "parameters: \"x\" is required but no property",
+    ),
+];
+
 #[test]
 fn faults_name_the_file_the_key_and_what_to_do() {
-    for (manifest, says) in [
-        ("", "description: it is missing; say what"),
-        (
-            "description = 1",
-            "description: it must be a text, but it is the number 1",
-        ),
-        ("description = ' '", "description: it is empty"),
-        ("description = \"a\u{202e}b\"", "invisible character U+202E"),
-        (
-            "descripton = 'x'",
-            "descripton: there is no key \"descripton\"; did you mean \"description\"?",
-        ),
-        ("x = [", "line 1: this is not valid TOML"),
-        ("description = 'x'", "command: it is missing; give a list"),
-        ("command = 'ls'", "command: it must be a list of words"),
-        (
-            "command = []",
-            "command: the first element must be the program",
-        ),
-        (
-            "command = ['ls', '{pth}']\nparams.path = {}",
-            "command: there is no parameter \"pth\"; did you mean \"path\"?",
-        ),
-        ("command = ['ls', '{x']", "has a { without its }"),
-        (
-            "command = ['sh', '-c', 'ls {x}']\nparams.x = {}",
-            "can't be part of a shell's text",
-        ),
-        (
-            "command = ['ls']\nscript = 'ls'",
-            "script: command is there as well",
-        ),
-        (
-            "kind = 'reed'",
-            "kind: \"reed\" is none; use one of read, edit",
-        ),
-        (
-            "kind = 'edit'\nread_only = true",
-            "read_only: a tool of kind edit changes things",
-        ),
-        ("read_only = 'yes'", "read_only: it must be true or false"),
-        (
-            "stdin = 'arg'",
-            "stdin: \"arg\" is none; use args, none, or param:NAME",
-        ),
-        (
-            "stdin = 'param:x'",
-            "stdin: there is no parameter \"x\"; the tool has none",
-        ),
-        (
-            "output = 'xml'",
-            "output: \"xml\" is none; use text, json, or tool_result",
-        ),
-        ("timeout = 0", "timeout: it must be a number of seconds"),
-        (
-            "timeout = 'long'",
-            "timeout: it must be a number of seconds",
-        ),
-        (
-            "cwd = '../x'",
-            "cwd: it must lie beneath the project's root",
-        ),
-        ("cwd = '/'", "cwd: it must lie beneath the project's root"),
-        ("env = 1", "env: it must be a table"),
-        ("env.'a=b' = 'x'", "env.a=b: a variable's name"),
-        ("env.a = []", "env.a: it must be a text"),
-        (
-            "sandbox = 'on'",
-            "sandbox: \"on\" is none; use one of off, workspace-write, read-only",
-        ),
-        (
-            "success_statuses = 1",
-            "success_statuses: it must be a list",
-        ),
-        (
-            "success_statuses = [300]",
-            "success_statuses: it must be a list",
-        ),
-        ("streaming = 1", "streaming: it must be true or false"),
-        ("display_name = ''", "display_name: it is empty"),
-        (
-            "params = 1",
-            "params: it must be a table for each parameter",
-        ),
-        ("params.x = 1", "params.x: it must be a table"),
-        (
-            "params.x = { typ = 'string' }",
-            "params.x.typ: there is no key \"typ\"; did you mean \"type\"?",
-        ),
-        (
-            "params.x = { type = 'text' }",
-            "params.x.type: \"text\" is none; use one of string",
-        ),
-        (
-            "params.x = { required = 1 }",
-            "params.x.required: it must be true or false",
-        ),
-        (
-            "params.x = { pattern = '(' }",
-            "params.x.pattern: the pattern \"(\" can't be used",
-        ),
-        (
-            "params.x = { type = 'integer', default = 'a' }",
-            "params.x.default: it must be an integer",
-        ),
-        ("params.'a b' = {}", "params.a b: a name holds A-Z"),
-        (
-            "params.a-b = {}\nparams.a_b = {}",
-            "the same variable TOOL_A_B",
-        ),
-        (
-            "params.tool_dir = {}",
-            "params.tool_dir: this name is taken",
-        ),
-        (
-            "params.x = {}\nparameters = {}",
-            "params: parameters is there as well",
-        ),
-        (
-            "parameters = { type = 'array' }",
-            "parameters: the type must be \"object\"",
-        ),
-        (
-            "parameters = { required = ['x'] }",
-            "parameters: \"x\" is required but no property",
-        ),
-    ] {
+    for (manifest, says) in FAULTS {
         let ws = with_tool("odd.toml", manifest).home(
             ".gemini/tools/fine.toml",
             "description = 'Fine.'\ncommand = ['echo', 'fine']\n",
@@ -812,7 +821,7 @@ fn a_sandbox_that_a_tool_asks_for_holds() {
     let failure = answer.failure();
     assert!(!ws.dir().join("mark").exists());
     if failure.error_type == "policy_violation" {
-        eprintln!("skipped: {}", failure.message);
+        skipped(&failure.message);
     } else {
         answer.must_say(&failure.message, &["mark"]);
     }

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::custom::skipped;
 use crate::harness::web_server::{WebServer, page, status};
 use crate::harness::{Answer, Workspace, set_mode};
 
@@ -25,7 +26,8 @@ fn workspace() -> Workspace {
             .into_owned();
         let to = format!(".gemini/tools/{name}");
         ws = ws.home(&to, fs::read(&path).expect("readable"));
-        if !name.ends_with(".toml") && !name.ends_with(".md") {
+        let extension = path.extension().unwrap_or_default();
+        if extension != "toml" && extension != "md" {
             set_mode(&ws.root().join("home").join(&to), 0o755);
         }
     }
@@ -37,7 +39,7 @@ fn has(program: &str) -> bool {
     let runs = Command::new(program).arg("--version").output();
     let is_there = runs.is_ok_and(|run| run.status.success());
     if !is_there {
-        eprintln!("skipped: there is no {program}");
+        skipped(&format!("there is no {program}"));
     }
     is_there
 }
