@@ -71,10 +71,10 @@ impl Servers {
         let answer = self.list(&["--mcp"]);
         assert_eq!(answer.status(), 0, "{}", answer.shown());
         assert!(answer.stderr.is_empty(), "{}", answer.shown());
-        self.names_in(&answer)
+        Self::names_in(&answer)
     }
 
-    fn names_in(&self, answer: &Answer) -> Vec<String> {
+    fn names_in(answer: &Answer) -> Vec<String> {
         let list = answer.json();
         let names = list.as_array().expect("a list").iter();
         names
@@ -169,9 +169,9 @@ fn error_of(answer: &Value) -> (String, String) {
 fn tools_are_listed_only_when_asked_for_and_then_kept() {
     let s = Servers::new(&[("one", "plain", none()), ("two", "plain", none())]);
     let plain = s.ws.get_tools(&[]).run();
-    assert!(s.names_in(&plain).is_empty());
+    assert!(Servers::names_in(&plain).is_empty());
     let answer = s.ws.get_tools(&["--mcp"]).unwatched().run();
-    let names = s.names_in(&answer);
+    let names = Servers::names_in(&answer);
     assert!(names.contains(&"one__echo".to_owned()) && names.contains(&"two__echo".to_owned()));
     let mut sorted = names.clone();
     sorted.sort();
@@ -754,7 +754,7 @@ fn without_its_executable_the_error_says_what_to_do() {
             .unwatched()
             .run();
     assert_eq!((list.status(), list.stderr.len()), (0, 0));
-    assert!(s.names_in(&list).is_empty());
+    assert!(Servers::names_in(&list).is_empty());
 }
 
 /// A process that ends with the test.

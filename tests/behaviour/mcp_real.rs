@@ -130,11 +130,11 @@ fn check_all(s: &Servers, without: &[&str]) {
         ])
         .collect();
     assert_eq!(names, expected);
-    let named: Vec<String> = calls
+    let qualified: Vec<String> = calls
         .iter()
         .map(|(name, ..)| format!("every__{name}"))
         .collect();
-    let batch: Vec<(&str, Value)> = named
+    let batch: Vec<(&str, Value)> = qualified
         .iter()
         .zip(&calls)
         .map(|(name, (_, args, _))| (name.as_str(), args.clone()))
