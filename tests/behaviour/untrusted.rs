@@ -67,9 +67,12 @@ fn nothing_of_it_is_declared_or_run() {
         assert_eq!(theirs.text(), ours.text(), "{args:?}");
         assert!(theirs.stderr.is_empty());
     }
-    for name in ["evil", "named", "pair", "evil__x", "evil__touch"] {
-        let answer = ws.call(name, &json!({}));
-        answer.error("tool_not_registered", 2);
+    for name in ["evil", "named", "pair"] {
+        let message = ws.call(name, &json!({})).error("policy_violation", 3);
+        assert!(message.contains("get_tools trust"), "{message}");
+    }
+    for name in ["evil__x", "evil__touch"] {
+        ws.call(name, &json!({})).error("tool_not_registered", 2);
     }
     let read = ws.call("read_file", &json!({"absolute_path": ws.path("a.txt")}));
     assert!(read.output().contains("text"), "{}", read.shown());
