@@ -8,6 +8,8 @@
 //! - [`agent`]: an agent that works with the tools.
 //! - [`registry`]: every tool by name.
 //! - [`builtin`]: the built-in tools, one file each.
+//! - [`policy`]: which calls may run, by Gemini CLI's rules.
+//! - [`trust`]: whether what a project brings counts.
 //! - [`settings`]: Gemini CLI's `settings.json`, as far as tools obey it.
 //! - [`workspace`]: the only door to the file system.
 //! - [`tool`]: what a tool is.
@@ -26,12 +28,14 @@ pub mod commands;
 pub mod genai;
 mod ladder;
 pub mod net;
+pub mod policy;
 pub mod process;
 pub mod registry;
 pub mod settings;
 mod shown;
 pub mod start;
 pub mod tool;
+pub mod trust;
 mod web;
 pub mod workspace;
 

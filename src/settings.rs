@@ -58,6 +58,8 @@ pub struct Settings {
     pub model: Option<String>,
     /// `model.maxSessionTurns` (`maxSessionTurns`), where it is a limit.
     pub max_turns: Option<u32>,
+    /// What is for the policy alone.
+    pub policy: crate::policy::PolicySettings,
     /// Files that could not be understood, with the reason.
     pub problems: Vec<String>,
 }
@@ -120,6 +122,7 @@ impl Settings {
             (Some(rest), Some(home)) => home.join(rest),
             _ => PathBuf::from(dir),
         };
+        self.policy.add(&value, is_users, home);
         let tools = value.get("tools");
         let tool = |new: &str, old: &str| tools.and_then(|t| t.get(new)).or_else(|| value.get(old));
         if let Some(core) = strings(tool("core", "coreTools")) {
