@@ -225,6 +225,7 @@ impl Policy {
             call,
             line: None,
             command: None,
+            is_part: false,
             is_unknown: false,
             texts: &texts,
             is_ambiguous,

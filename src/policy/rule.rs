@@ -90,6 +90,8 @@ pub(super) struct Unit<'a> {
     pub(super) line: Option<&'a str>,
     /// Its words, where it is one command.
     pub(super) command: Option<&'a Command>,
+    /// It is one of several things that a line runs.
+    pub(super) is_part: bool,
     /// What it runs can't be known.
     pub(super) is_unknown: bool,
     /// The arguments as text, in all spellings of their names.
@@ -202,7 +204,8 @@ fn begins(prefix: &str, unit: &Unit<'_>, is_sure: bool) -> bool {
     let is_plain = !prefix.contains(['"', '\'', '\\', '$', '`', '*', '?', '[', '{', '~']);
     match (unit.command, is_sure) {
         (Some(command), true) if is_plain => command.begins_exactly_with(prefix),
-        (_, true) => !unit.is_unknown && by_text(),
+        // A whole line that is not understood is dealt with later.
+        (_, true) => !(unit.is_part && unit.is_unknown) && by_text(),
         (Some(command), false) => {
             unit.is_unknown || command.begins_with(prefix) != Some(false) || by_text()
         }

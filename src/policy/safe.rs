@@ -45,19 +45,28 @@ pub(super) fn is_known_safe(
     if !is_whole || analysis.redirects || analysis.is_broken || !analysis.unresolved.is_empty() {
         return false;
     }
-    let words: Option<Vec<&str>> = command.words.iter().map(Option::as_deref).collect();
-    let Some((name, args)) = words.as_deref().and_then(<[&str]>::split_first) else {
+    let Some(Some(name)) = command.words.first() else {
         return false;
     };
-    // Patterns and `~` mean what the disk says: nothing that stands here.
-    let is_inside = |arg: &str| !leaves(arg, root);
+    // Not behind assignments, and not in quotes.
+    if !command.text.trim_start().starts_with(name.as_str()) {
+        return false;
+    }
+    if PRINTERS.contains(&name.as_str()) {
+        return true;
+    }
+    // Patterns mean what the disk says: nothing that stands here.
     if command.text.contains(['*', '?', '[', '{', '$', '`']) {
         return false;
     }
-    match *name {
-        name if PRINTERS.contains(&name) => true,
+    let args: Option<Vec<&str>> = command.words[1..].iter().map(Option::as_deref).collect();
+    let Some(args) = args else {
+        return false;
+    };
+    let args = args.as_slice();
+    match name.as_str() {
         name if READERS.contains(&name) => args.iter().all(|arg| is_fine(arg, root)),
-        "cd" => !args.is_empty() && args.iter().all(|arg| is_inside(arg)),
+        "cd" => !args.is_empty() && args.iter().all(|arg| !leaves(arg, root)),
         "base64" => args.iter().all(|arg| {
             !arg.starts_with("-o") && !arg.starts_with("--output") && is_fine(arg, root)
         }),

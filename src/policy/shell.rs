@@ -42,6 +42,7 @@ impl Policy {
             call,
             line: Some(line),
             command: single,
+            is_part: false,
             is_unknown: analysis.is_broken || is_nothing && !analysis.unresolved.is_empty(),
             texts: &texts,
             is_ambiguous,
@@ -55,7 +56,7 @@ impl Policy {
             return verdict;
         }
         if !rule.is_some_and(Rule::is_conditional) {
-            verdict = self.by_experience(call, line, &analysis, mode, interactive, verdict);
+            verdict = self.by_experience(call, line, &analysis, mode, verdict);
         }
         if analysis.is_broken || is_nothing {
             verdict = by_nobody(call, rule, mode, interactive, verdict);
@@ -102,6 +103,7 @@ impl Policy {
                 call,
                 line: Some(line),
                 command,
+                is_part: true,
                 is_unknown,
                 texts: &[text::stable_json(&args)],
                 is_ambiguous: false,
@@ -129,19 +131,12 @@ impl Policy {
         line: &str,
         analysis: &Analysis,
         mode: Mode,
-        interactive: bool,
         verdict: Verdict,
     ) -> Verdict {
         if mode != Mode::Yolo && analysis.programs().any(safe::is_dangerous) {
+            let rule = "built in: what deletes or links needs somebody's agreement";
             return match verdict.decision {
-                Decision::Allow if interactive => {
-                    ask(call, verdict, "built in: what deletes or links needs somebody's agreement")
-                }
-                Decision::Allow => defaults::ask_about_line(
-                    call.name,
-                    interactive,
-                    "built in: what deletes or links needs somebody's agreement",
-                ),
+                Decision::Allow => ask(call, verdict, rule),
                 _ => verdict,
             };
         }
