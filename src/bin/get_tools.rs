@@ -4,11 +4,12 @@
 
 use clap::{Arg, ArgAction, Command};
 use gemini_tools::answer::write_stdout;
-use gemini_tools::builtin::declarations;
+use gemini_tools::builtin::{self, declarations};
+use gemini_tools::policy::{Call, Extra, Policy, hosts_mode};
 use gemini_tools::settings::{Settings, home};
+use gemini_tools::tool::Kind;
 use gemini_tools::workspace::pattern::PatternSet;
 use std::io::{IsTerminal, Write};
-use std::path::Path;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -19,7 +20,8 @@ Examples:
   get_tools --exclude write_file     all but one
   get_tools --wrap                   as a tool of the Gemini API
 
-Tools that .gemini/settings.json excludes (tools.core, tools.exclude) are left out.";
+Tools that .gemini/settings.json excludes (tools.core, tools.exclude), or that a
+policy denies whatever their arguments, are left out.";
 
 #[derive(Default)]
 struct Options {
@@ -42,18 +44,31 @@ fn run() -> u8 {
     } else {
         Options::default()
     };
-    let settings = Settings::load(home().as_deref(), Path::new("."));
+    let home = home();
+    let root = std::env::current_dir().unwrap_or_default();
+    let settings = Settings::load(home.as_deref(), &root);
+    let extra = Extra::with_paths(&[""; 0]);
+    let policy = Policy::load(&settings, home.as_deref(), &root, &extra);
     if std::io::stderr().is_terminal() {
         for problem in &settings.problems {
             complain(&format!("get_tools: ignored {problem}"));
         }
+        for problem in &policy.problems {
+            complain(&format!("get_tools: {problem}"));
+        }
     }
+    let mode = hosts_mode();
+    let no_args = serde_json::Map::new();
     let keep = |name: &str, aliases: &[&str]| {
         let names: Vec<&str> = std::iter::once(name)
             .chain(aliases.iter().copied())
             .collect();
         let listed = |set: &PatternSet| names.iter().any(|n| set.matches(n.as_bytes(), 0));
-        settings.allows(&names)
+        let call = Call {
+            kind: builtin::known(name).map_or(Kind::Other, |known| known.kind),
+            ..Call::of_tool(name, aliases, &no_args)
+        };
+        policy.shows(&call, mode, true)
             && options.only.as_ref().is_none_or(listed)
             && !listed(&options.exclude)
     };

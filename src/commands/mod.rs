@@ -187,11 +187,15 @@ impl Command {
     /// Whether the words begin with those of a prefix, to the letter, and nothing is assigned
     /// before them.
     pub fn begins_exactly_with(&self, prefix: &str) -> bool {
-        let assigns = self.text.trim_start().split_once('=').is_some_and(|(name, _)| {
-            let name = name.strip_suffix('+').unwrap_or(name);
-            let name = name.split_once('[').map_or(name, |(name, _)| name);
-            !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
-        });
+        let assigns = self
+            .text
+            .trim_start()
+            .split_once('=')
+            .is_some_and(|(name, _)| {
+                let name = name.strip_suffix('+').unwrap_or(name);
+                let name = name.split_once('[').map_or(name, |(name, _)| name);
+                !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+            });
         let mut wanted = prefix.split_whitespace().peekable();
         let mut words = self.words.iter().map(Option::as_deref);
         wanted.peek().is_some()

@@ -98,7 +98,10 @@ pub(super) fn verdict(call: &Call<'_>, mode: Mode, interactive: bool) -> Verdict
             format!("{name} may not run. While a plan is made, only tools that read may run."),
         );
     }
-    if mode == Mode::AutoEdit && matches!(call.kind, Kind::Edit | Kind::Fetch) && call.server.is_none() {
+    if mode == Mode::AutoEdit
+        && matches!(call.kind, Kind::Edit | Kind::Fetch)
+        && call.server.is_none()
+    {
         let rule = "built in: in the mode auto_edit edits and pages need no agreement";
         return built_in(Decision::Allow, 15, rule, String::new());
     }
@@ -149,7 +152,9 @@ pub(super) fn guard_build_files(
             .split(|c: char| !c.is_ascii_alphanumeric())
             .any(|word| EDIT_WORDS.contains(&word.to_ascii_lowercase().as_str()));
     let path = || {
-        let mut paths = PATH_ARGUMENTS.iter().filter_map(|key| call.args.get(*key)?.as_str());
+        let mut paths = PATH_ARGUMENTS
+            .iter()
+            .filter_map(|key| call.args.get(*key)?.as_str());
         paths.find(|path| is_build_file(path))
     };
     if !edits || path().is_none() {

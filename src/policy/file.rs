@@ -27,8 +27,12 @@ pub(super) fn read(path: &Path, tier: Tier, text: &str) -> Loaded {
     let table: Table = match toml::from_str(text) {
         Ok(table) => table,
         Err(e) => {
-            let line = e.span().map(|span| text[..span.start.min(text.len())].lines().count().max(1));
-            let at = line.map(|line| format!("line {line}: ")).unwrap_or_default();
+            let line = e
+                .span()
+                .map(|span| text[..span.start.min(text.len())].lines().count().max(1));
+            let at = line
+                .map(|line| format!("line {line}: "))
+                .unwrap_or_default();
             let why = format!("{at}{}", e.message().trim());
             loaded.broken = Some((path.to_owned(), tier, why));
             return loaded;
@@ -47,7 +51,8 @@ pub(super) fn read(path: &Path, tier: Tier, text: &str) -> Loaded {
                 }
             }
             (key, value) => {
-                let fault = format!("{key:?} is not a key of policy files; rules stand under [[rule]]");
+                let fault =
+                    format!("{key:?} is not a key of policy files; rules stand under [[rule]]");
                 let rules = match value {
                     Value::Array(rules) => rules.as_slice(),
                     one => std::slice::from_ref(one),
@@ -61,7 +66,9 @@ pub(super) fn read(path: &Path, tier: Tier, text: &str) -> Loaded {
                     }
                 }
                 if !is_rules {
-                    loaded.problems.push(format!("{}: {fault}.", path.display()));
+                    loaded
+                        .problems
+                        .push(format!("{}: {fault}.", path.display()));
                 }
             }
         }
@@ -146,7 +153,10 @@ impl<'a> Reader<'a> {
             self.fault("decision", "is \"allow\", which an extension may not say");
         }
         if self.tier == Tier::Extension && keys.modes.contains(&Mode::Yolo) {
-            self.fault("modes", "has \"yolo\", for which an extension may not say anything");
+            self.fault(
+                "modes",
+                "has \"yolo\", for which an extension may not say anything",
+            );
             return self.report("it is left out", loaded);
         }
         let is_faulty = !self.faults.is_empty();
@@ -194,9 +204,16 @@ impl<'a> Reader<'a> {
         table.remove("priority");
         let mut keys = self.keys(&table);
         let condition = self.condition(&mut keys);
-        self.fault("the safety checker", "is a program, which only Gemini CLI asks");
+        self.fault(
+            "the safety checker",
+            "is a program, which only Gemini CLI asks",
+        );
         loaded.rules.push(Rule {
-            tools: if keys.tools.is_empty() { vec!["*".to_owned()] } else { keys.tools },
+            tools: if keys.tools.is_empty() {
+                vec!["*".to_owned()]
+            } else {
+                keys.tools
+            },
             server: keys.server,
             condition,
             modes: keys.modes,
@@ -286,7 +303,10 @@ impl<'a> Reader<'a> {
             Some("deny") => Some(Decision::Deny),
             Some("ask_user") => Some(Decision::AskUser),
             _ => {
-                let what = format!("is {}; it must be \"allow\", \"deny\" or \"ask_user\"", plain(value));
+                let what = format!(
+                    "is {}; it must be \"allow\", \"deny\" or \"ask_user\"",
+                    plain(value)
+                );
                 self.fault("decision", &what);
                 None
             }
@@ -301,7 +321,13 @@ impl<'a> Reader<'a> {
         };
         let number = number.filter(|n| *n <= 999);
         if number.is_none() {
-            self.fault("priority", &format!("is {}; it must be a whole number from 0 to 999", plain(value)));
+            self.fault(
+                "priority",
+                &format!(
+                    "is {}; it must be a whole number from 0 to 999",
+                    plain(value)
+                ),
+            );
         }
         number
     }
@@ -319,7 +345,10 @@ impl<'a> Reader<'a> {
                 Some("yolo") => modes.push(Mode::Yolo),
                 Some("plan") => modes.push(Mode::Plan),
                 _ => {
-                    let what = format!("has {}; there are default, autoEdit, yolo and plan", plain(item));
+                    let what = format!(
+                        "has {}; there are default, autoEdit, yolo and plan",
+                        plain(item)
+                    );
                     self.fault("modes", &what);
                     // For all of them.
                     return Vec::new();
@@ -362,7 +391,10 @@ impl<'a> Reader<'a> {
             + u8::from(keys.regex.is_some())
             > 1
         {
-            self.fault("argsPattern, commandPrefix and commandRegex", "can't stand together");
+            self.fault(
+                "argsPattern, commandPrefix and commandRegex",
+                "can't stand together",
+            );
             return Condition::None;
         }
         if let Some(prefixes) = keys.prefixes.take() {
@@ -371,7 +403,11 @@ impl<'a> Reader<'a> {
         let (key, pattern, about_command) = match (keys.regex.take(), keys.args_pattern.take()) {
             (Some(regex), _) => {
                 let first = first_word(&regex);
-                ("commandRegex", format!("\"command\":\"{regex}"), Some(first))
+                (
+                    "commandRegex",
+                    format!("\"command\":\"{regex}"),
+                    Some(first),
+                )
             }
             (None, Some(pattern)) => {
                 let is_about = keys.tools.iter().all(is_shell) && pattern.contains("command");

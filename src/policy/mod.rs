@@ -21,7 +21,7 @@ mod text;
 pub use crate::tool::ApprovalMode as Mode;
 pub use rule::Rule;
 pub use settings::PolicySettings;
-pub use sources::Extra;
+pub use sources::{Extra, hosts_mode};
 
 use crate::tool::{ErrorKind, Kind, ToolError};
 use rule::Unit;
@@ -88,13 +88,36 @@ pub struct Call<'a> {
     pub kind: Kind,
 }
 
+impl<'a> Call<'a> {
+    /// A call of a tool of which nothing is known but its names.
+    pub fn of_tool(name: &'a str, aliases: &'a [&'a str], args: &'a Map<String, Value>) -> Self {
+        Self {
+            name,
+            aliases,
+            server: None,
+            args,
+            renamed: &[],
+            annotations: None,
+            kind: Kind::Other,
+        }
+    }
+}
+
 /// A tool of an MCP server.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServerTool<'a> {
     /// The server's name in the settings.
     pub name: &'a str,
     /// The tool's name on the server.
     pub tool: &'a str,
+}
+
+impl<'a> ServerTool<'a> {
+    /// From a tool's name of the form `server__tool`, where nothing else is known of it.
+    pub fn from_name(name: &'a str) -> Option<Self> {
+        let (name, tool) = name.split_once("__")?;
+        (!name.is_empty() && !tool.is_empty()).then_some(Self { name, tool })
+    }
 }
 
 /// What the rules say of a call.
@@ -188,9 +211,15 @@ impl Policy {
         self
     }
 
+    /// Whether there are no rules but those that are built in.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty() && self.broken.is_empty()
+    }
+
     fn is_trusted(&self) -> bool {
-        self.is_trusted
-            .unwrap_or_else(|| crate::trust::Trust::of(self.home.as_deref(), &self.root).is_trusted())
+        self.is_trusted.unwrap_or_else(|| {
+            crate::trust::Trust::of(self.home.as_deref(), &self.root).is_trusted()
+        })
     }
 
     /// Judges a call: `interactive` is whether there is somebody to ask.

@@ -116,9 +116,14 @@ impl Rule {
             (Some(wanted), Some(server)) => wanted == "*" || wanted == server.name,
         };
         let restricts = self.decision != Decision::Allow;
-        let has = |(key, value): &(String, Value)| call.annotations.and_then(|a| a.get(key)) == Some(value);
+        let has = |(key, value): &(String, Value)| {
+            call.annotations.and_then(|a| a.get(key)) == Some(value)
+        };
         server
-            && self.tools.iter().any(|tool| self.names(tool, call, restricts))
+            && self
+                .tools
+                .iter()
+                .any(|tool| self.names(tool, call, restricts))
             && self.annotations.iter().all(has)
     }
 
@@ -128,7 +133,9 @@ impl Rule {
         }
         if let Some(server) = call.server {
             let own = server.tool;
-            if self.server.is_some() && (pattern == own || pattern.contains('*') && glob(pattern, own)) {
+            if self.server.is_some()
+                && (pattern == own || pattern.contains('*') && glob(pattern, own))
+            {
                 return true;
             }
             if let Some(rest) = pattern.strip_prefix("mcp_") {
@@ -197,9 +204,13 @@ fn begins(prefix: &str, unit: &Unit<'_>, is_sure: bool) -> bool {
         return !is_sure;
     }
     let by_text = || {
-        line.trim_start().strip_prefix(prefix.trim()).is_some_and(|rest| {
-            rest.chars().next().is_none_or(|c| c.is_whitespace() || c == '"')
-        })
+        line.trim_start()
+            .strip_prefix(prefix.trim())
+            .is_some_and(|rest| {
+                rest.chars()
+                    .next()
+                    .is_none_or(|c| c.is_whitespace() || c == '"')
+            })
     };
     let is_plain = !prefix.contains(['"', '\'', '\\', '$', '`', '*', '?', '[', '{', '~']);
     match (unit.command, is_sure) {
@@ -273,7 +284,9 @@ fn names_qualified(pattern: &str, server: &str, tool: &str) -> bool {
 /// A name as it is shown to a model.
 pub(super) fn sanitized(name: &str) -> String {
     let is_fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
-    name.chars().map(|c| if is_fine(c) { c } else { '_' }).collect()
+    name.chars()
+        .map(|c| if is_fine(c) { c } else { '_' })
+        .collect()
 }
 
 /// Whether a text is like a pattern, in which `*` stands for anything.

@@ -22,12 +22,26 @@ const FIND_ACTS: [&str; 9] = [
 
 /// Options by which `git` writes files or starts programs.
 const GIT_ACTS: [&str; 6] = [
-    "--exec", "--ext-diff", "--output", "--paginate", "--textconv", "--no-index",
+    "--exec",
+    "--ext-diff",
+    "--output",
+    "--paginate",
+    "--textconv",
+    "--no-index",
 ];
 
 /// Options of `git branch` that only list.
 const BRANCH_LISTS: [&str; 10] = [
-    "--all", "--list", "--remotes", "--show-current", "--verbose", "-a", "-l", "-r", "-v", "-vv",
+    "--all",
+    "--list",
+    "--remotes",
+    "--show-current",
+    "--verbose",
+    "-a",
+    "-l",
+    "-r",
+    "-v",
+    "-vv",
 ];
 
 /// Whether the line is one command that only looks at what is in the workspace.
@@ -70,7 +84,9 @@ pub(super) fn is_known_safe(
         "base64" => args.iter().all(|arg| {
             !arg.starts_with("-o") && !arg.starts_with("--output") && is_fine(arg, root)
         }),
-        "find" => args.iter().all(|arg| !FIND_ACTS.contains(arg) && is_fine(arg, root)),
+        "find" => args
+            .iter()
+            .all(|arg| !FIND_ACTS.contains(arg) && is_fine(arg, root)),
         "sed" => is_safe_sed(args, root),
         "git" => is_safe_git(args) && is_trusted(),
         _ => false,
@@ -139,7 +155,9 @@ fn leaves(path: &str, root: &Path) -> bool {
         return true;
     }
     // The nearest ancestor that is there says where the path really leads.
-    let there = place.ancestors().find_map(|p| std::fs::canonicalize(p).ok());
+    let there = place
+        .ancestors()
+        .find_map(|p| std::fs::canonicalize(p).ok());
     let own = std::fs::canonicalize(root);
     match (there, own) {
         (Some(there), Ok(own)) => !there.starts_with(own),

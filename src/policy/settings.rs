@@ -44,16 +44,22 @@ impl PolicySettings {
     /// Adds what one file says.
     pub fn add(&mut self, value: &Value, is_users: bool, home: Option<&Path>) {
         let in_ = |outer: &str, inner: &str| value.get(outer).and_then(|v| v.get(inner));
-        self.ask.extend(strings(in_("tools", "confirmationRequired")));
-        self.excluded_servers.extend(strings(in_("mcp", "excluded")));
-        self.excluded_servers.extend(strings(value.get("excludeMCPServers")));
-        self.ignores_kept_answers |= in_("security", "disableAlwaysAllow") == Some(&Value::Bool(true));
+        self.ask
+            .extend(strings(in_("tools", "confirmationRequired")));
+        self.excluded_servers
+            .extend(strings(in_("mcp", "excluded")));
+        self.excluded_servers
+            .extend(strings(value.get("excludeMCPServers")));
+        self.ignores_kept_answers |=
+            in_("security", "disableAlwaysAllow") == Some(&Value::Bool(true));
         let mut allowed = strings(in_("mcp", "allowed"));
         allowed.extend(strings(value.get("allowMCPServers")));
         let servers = value.get("mcpServers").and_then(Value::as_object);
         let trusts = |server: &Value| server.get("trust") == Some(&Value::Bool(true));
         let trusted = servers.into_iter().flatten();
-        let trusted = trusted.filter(|(_, server)| trusts(server)).map(|(name, _)| name.clone());
+        let trusted = trusted
+            .filter(|(_, server)| trusts(server))
+            .map(|(name, _)| name.clone());
         let own = Servers {
             allowed,
             trusted: trusted.collect(),
@@ -100,7 +106,12 @@ impl Lists<'_> {
             rules.extend(of_entry(entry, Decision::Deny, 400, "tools.exclude"));
         }
         for entry in &self.policy.ask {
-            rules.extend(of_entry(entry, Decision::AskUser, 350, "tools.confirmationRequired"));
+            rules.extend(of_entry(
+                entry,
+                Decision::AskUser,
+                350,
+                "tools.confirmationRequired",
+            ));
         }
         for entry in &self.allowed {
             rules.extend(of_entry(entry, Decision::Allow, 300, "tools.allowed"));
@@ -160,7 +171,11 @@ fn of_entry(entry: &str, decision: Decision, priority: u16, list: &str) -> Optio
         Some(_) => return None,
     };
     Some(Rule {
-        tools: vec![if is_shell { "run_shell_command".to_owned() } else { tool }],
+        tools: vec![if is_shell {
+            "run_shell_command".to_owned()
+        } else {
+            tool
+        }],
         condition,
         ..of(format!("{list}: {}", entry.trim()), decision, priority)
     })

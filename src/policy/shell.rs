@@ -2,8 +2,11 @@
 //! judgement counts.
 
 use super::rule::Unit;
-use super::{Call, Decider, Decision, Mode, Policy, Rule, Verdict, defaults, rule_verdict, safe, text};
+use super::{
+    Call, Decider, Decision, Mode, Policy, Rule, Verdict, defaults, rule_verdict, safe, text,
+};
 use crate::commands::{Analysis, Command, analyse};
+use crate::tool::Kind;
 use serde_json::{Map, Value};
 
 /// The names that Gemini CLI gives the tool that runs commands.
@@ -89,8 +92,13 @@ impl Policy {
         whole: Verdict,
     ) -> Verdict {
         let mut verdict = whole;
-        let known = analysis.programs().map(|c| (c.text.as_str(), Some(c), false));
-        let unknown = analysis.unresolved.iter().map(|text| (text.as_str(), None, true));
+        let known = analysis
+            .programs()
+            .map(|c| (c.text.as_str(), Some(c), false));
+        let unknown = analysis
+            .unresolved
+            .iter()
+            .map(|text| (text.as_str(), None, true));
         for (line, command, is_unknown) in known.chain(unknown) {
             let mut args = Map::new();
             args.insert("command".to_owned(), line.trim().into());
@@ -140,7 +148,9 @@ impl Policy {
                 _ => verdict,
             };
         }
-        let may_be_safe = verdict.decision == Decision::AskUser && !has_directory(call);
+        let may_be_safe = verdict.decision == Decision::AskUser
+            && call.kind == Kind::Execute
+            && !has_directory(call);
         if may_be_safe && safe::is_known_safe(line, analysis, self.root(), || self.is_trusted()) {
             let mut allowed = verdict;
             allowed.decision = Decision::Allow;
@@ -155,7 +165,9 @@ impl Policy {
 }
 
 fn has_directory(call: &Call<'_>) -> bool {
-    DIRECTORY.iter().any(|key| call.args.get(*key).is_some_and(|v| !v.is_null()))
+    DIRECTORY
+        .iter()
+        .any(|key| call.args.get(*key).is_some_and(|v| !v.is_null()))
 }
 
 /// A line that is not understood, or that runs nothing: what a rule has allowed was perhaps

@@ -1,7 +1,7 @@
 //! Where rules come from.
 
 use super::settings::Lists;
-use super::{Policy, Tier, file};
+use super::{Mode, Policy, Tier, file};
 use crate::settings::Settings;
 use rustix::fs::OFlags;
 use std::fs::File;
@@ -24,6 +24,31 @@ pub struct Extra {
     pub allowed: Vec<String>,
     /// The project is trusted, whatever the files say.
     pub trusts_project: bool,
+}
+
+impl Extra {
+    /// With these paths, or where there are none, with those in `GEMINI_TOOLS_POLICY`.
+    pub fn with_paths(paths: &[impl AsRef<Path>]) -> Self {
+        let mut paths: Vec<PathBuf> = paths.iter().map(|p| p.as_ref().to_owned()).collect();
+        if paths.is_empty()
+            && let Some(more) = std::env::var_os("GEMINI_TOOLS_POLICY")
+        {
+            paths.extend(std::env::split_paths(&more).filter(|p| !p.as_os_str().is_empty()));
+        }
+        Self {
+            paths,
+            ..Self::default()
+        }
+    }
+}
+
+/// The mode in which a host says that it is (`GEMINI_TOOLS_APPROVAL_MODE`): rules may be for
+/// some modes only.
+pub fn hosts_mode() -> Mode {
+    std::env::var("GEMINI_TOOLS_APPROVAL_MODE")
+        .ok()
+        .and_then(|name| Mode::from_name(&name))
+        .unwrap_or_default()
 }
 
 impl Policy {
@@ -182,7 +207,9 @@ impl Policy {
             Ok(text) => {
                 let mut loaded = file::read(path, tier, &text);
                 if !may_allow {
-                    loaded.rules.retain(|rule| rule.decision != super::Decision::Allow);
+                    loaded
+                        .rules
+                        .retain(|rule| rule.decision != super::Decision::Allow);
                 }
                 self.take(loaded);
             }
@@ -235,8 +262,9 @@ fn read(path: &Path) -> std::io::Result<String> {
     let mut text = String::new();
     let count = file.take(MAX_BYTES + 1).read_to_string(&mut text)?;
     if count as u64 > MAX_BYTES {
-        return Err(std::io::Error::other(format!("it is larger than {MAX_BYTES} bytes")));
+        return Err(std::io::Error::other(format!(
+            "it is larger than {MAX_BYTES} bytes"
+        )));
     }
     Ok(text)
 }
-

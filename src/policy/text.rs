@@ -10,6 +10,12 @@ const BACKTRACK_LIMIT: usize = 100_000;
 /// A longer expression is not taken, as by Gemini CLI.
 const MAX_PATTERN_CHARS: usize = 2048;
 
+/// The edge of a word of ASCII.
+const BOUNDARY: &str = "(?:(?<=[0-9A-Za-z_])(?![0-9A-Za-z_])|(?<![0-9A-Za-z_])(?=[0-9A-Za-z_]))";
+
+/// Any other place.
+const NO_BOUNDARY: &str = "(?:(?<=[0-9A-Za-z_])(?=[0-9A-Za-z_])|(?<![0-9A-Za-z_])(?![0-9A-Za-z_]))";
+
 /// Arguments as JSON with sorted keys; the outermost pairs stand between NUL characters, by
 /// which a pattern can hold on to a whole one.
 pub(super) fn stable_json(args: &Map<String, Value>) -> String {
@@ -140,7 +146,11 @@ fn translated(pattern: &str) -> String {
                 // A range is one between two characters only.
                 let is_edge = out.ends_with(['[', '^']) || pattern[at + 1..].starts_with(']');
                 let is_beside_class = out.ends_with("A-Za-z_") || out.ends_with("0-9");
-                out.push_str(if is_edge || is_beside_class { "\\-" } else { "-" });
+                out.push_str(if is_edge || is_beside_class {
+                    "\\-"
+                } else {
+                    "-"
+                });
             }
             '{' if !in_class && !counts(&pattern[at + 1..]) => out.push_str("\\{"),
             '}' if !in_class && !closes_count(&pattern[..at]) => out.push_str("\\}"),
@@ -159,8 +169,8 @@ fn escape(next: char, in_class: bool, out: &mut String) {
         'w' => out.push_str("[0-9A-Za-z_]"),
         'W' => out.push_str("[^0-9A-Za-z_]"),
         'b' if in_class => out.push_str("\\x08"),
-        'b' => out.push_str("(?-u:\\b)"),
-        'B' => out.push_str("(?-u:\\B)"),
+        'b' => out.push_str(BOUNDARY),
+        'B' => out.push_str(NO_BOUNDARY),
         '0' => out.push_str("\\x00"),
         'v' => out.push_str("\\x0B"),
         's' | 'S' | 'n' | 'r' | 't' | 'f' | 'x' | 'u' | 'k' | '1'..='9' => out.extend(['\\', next]),
@@ -180,9 +190,9 @@ fn counts(rest: &str) -> bool {
 }
 
 fn closes_count(before: &str) -> bool {
-    before
-        .rfind('{')
-        .is_some_and(|at| !before[..at].ends_with('\\') && counts(&format!("{}}}", &before[at + 1..])))
+    before.rfind('{').is_some_and(|at| {
+        !before[..at].ends_with('\\') && counts(&format!("{}}}", &before[at + 1..]))
+    })
 }
 
 #[cfg(test)]
@@ -198,10 +208,22 @@ mod tests {
     fn arguments_are_one_line_with_sorted_keys() {
         for (args, want) in [
             (json!({}), "{}"),
-            (json!({"b": 1.0, "a": "x\n\"\u{1}é"}), "{·\"a\":\"x\\n\\\"\\u0001é\"·,·\"b\":1·}"),
-            (json!({"z": {"y": [1, null, {"b": true, "a": 0.5}]}}), "{·\"z\":{\"y\":[1,null,{\"a\":0.5,\"b\":true}]}·}"),
-            (json!({"n": 1e21, "m": 1e-7, "o": 123_456_789_012_345_678_u64}), "{·\"m\":1e-7·,·\"n\":1e+21·,·\"o\":123456789012345680·}"),
-            (json!({"\u{ff5e}": 1, "\u{1f600}": 2}), "{·\"😀\":2·,·\"～\":1·}"),
+            (
+                json!({"b": 1.0, "a": "x\n\"\u{1}é"}),
+                "{·\"a\":\"x\\n\\\"\\u0001é\"·,·\"b\":1·}",
+            ),
+            (
+                json!({"z": {"y": [1, null, {"b": true, "a": 0.5}]}}),
+                "{·\"z\":{\"y\":[1,null,{\"a\":0.5,\"b\":true}]}·}",
+            ),
+            (
+                json!({"n": 1e21, "m": 1e-7, "o": 123_456_789_012_345_678_u64}),
+                "{·\"m\":1e-7·,·\"n\":1e+21·,·\"o\":123456789012345680·}",
+            ),
+            (
+                json!({"\u{ff5e}": 1, "\u{1f600}": 2}),
+                "{·\"😀\":2·,·\"～\":1·}",
+            ),
         ] {
             assert_eq!(stable(&args), want);
         }
@@ -228,7 +250,11 @@ mod tests {
             (r"\-\_\@", "-_@", true),
         ] {
             let regex = compile(pattern).unwrap_or_else(|e| panic!("{pattern}: {e}"));
-            assert_eq!(regex.is_match(text).unwrap_or(false), matches, "{pattern} {text}");
+            assert_eq!(
+                regex.is_match(text).unwrap_or(false),
+                matches,
+                "{pattern} {text}"
+            );
         }
         assert!(compile("(").is_err());
         assert!(compile(&"a".repeat(2049)).is_err());

@@ -20,6 +20,7 @@ mod google_web_search;
 mod ignore_rules;
 mod list_directory;
 mod paths;
+mod policy;
 mod policy_cases;
 mod process_trees;
 mod races;

@@ -22,7 +22,9 @@ fn corpus() -> Vec<Value> {
 fn policy(ws: &Workspace, case: &Value) -> Policy {
     let home = ws.root().join("users");
     fs::create_dir_all(home.join(".gemini")).expect("made");
-    let settings = case.get("settings").map_or("{}".to_owned(), Value::to_string);
+    let settings = case
+        .get("settings")
+        .map_or("{}".to_owned(), Value::to_string);
     fs::write(home.join(".gemini/settings.json"), settings).expect("written");
     let settings = Settings::load(Some(&home), ws.root());
     let mut texts = Vec::new();
@@ -89,10 +91,19 @@ fn each_call_is_decided_as_the_corpus_says() {
     for case in &cases {
         let decision = decide(&ws, case);
         if case["expect"] != decision.as_str() {
-            bad.push(format!("{}: {decision}, not {}", case["id"], case["expect"]));
+            bad.push(format!(
+                "{}: {decision}, not {}",
+                case["id"], case["expect"]
+            ));
         }
     }
-    assert!(bad.is_empty(), "{} of {}:\n{}", bad.len(), cases.len(), bad.join("\n"));
+    assert!(
+        bad.is_empty(),
+        "{} of {}:\n{}",
+        bad.len(),
+        cases.len(),
+        bad.join("\n")
+    );
 }
 
 #[test]
@@ -101,14 +112,28 @@ fn each_difference_from_gemini_cli_stands_in_the_table() {
     let page = fs::read_to_string(path).expect("the page");
     let mut reasons: Vec<String> = Vec::new();
     for case in corpus() {
-        assert_eq!(case.get("theirs").is_some(), case.get("why").is_some(), "{case}");
+        assert_eq!(
+            case.get("theirs").is_some(),
+            case.get("why").is_some(),
+            "{case}"
+        );
         if let Some(why) = case["why"].as_str() {
             assert_ne!(case["theirs"], case["expect"], "{case}");
-            assert!(page.contains(&format!("| `{why}` |")), "{why} is not in the table");
+            assert!(
+                page.contains(&format!("| `{why}` |")),
+                "{why} is not in the table"
+            );
             reasons.push(why.to_owned());
         }
     }
-    for row in page.lines().filter_map(|l| l.strip_prefix("| `")?.split_once('`')) {
-        assert!(reasons.iter().any(|r| r == row.0), "no case shows {}", row.0);
+    for row in page
+        .lines()
+        .filter_map(|l| l.strip_prefix("| `")?.split_once('`'))
+    {
+        assert!(
+            reasons.iter().any(|r| r == row.0),
+            "no case shows {}",
+            row.0
+        );
     }
 }

@@ -1,11 +1,15 @@
 //! What calls need: settings, workspace and tools, opened once.
 
+use crate::judge::Judge;
 use crate::options::Options;
 use gemini_tools::ToolRegistry;
 use gemini_tools::answer::to_line;
 use gemini_tools::builtin::{self, Surroundings};
+use gemini_tools::policy::Decision;
 use gemini_tools::settings::{Settings, home};
-use gemini_tools::tool::{Args, Confirmation, Context, ErrorKind, ToolError, ToolResult};
+use gemini_tools::tool::{
+    Args, Confirmation, Context, ErrorKind, ResultError, ToolError, ToolResult,
+};
 use gemini_tools::workspace::Workspace;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -14,14 +18,16 @@ pub(crate) struct Session {
     pub(crate) settings: Arc<Settings>,
     pub(crate) workspace: Arc<Workspace>,
     pub(crate) registry: ToolRegistry,
+    judge: Judge,
 }
 
 impl Session {
     /// Opens everything for the current directory.
-    pub(crate) fn open() -> Result<Self, ToolError> {
+    pub(crate) fn open(options: &Options) -> Result<Self, ToolError> {
         let home = home();
         let root = std::env::current_dir().unwrap_or_default();
         let settings = Arc::new(Settings::load(home.as_deref(), &root));
+        let judge = Judge::new(options, &settings, home.as_deref(), &root);
         let mut roots = settings.include_directories.clone();
         if let Some(more) = std::env::var_os("GEMINI_TOOLS_ROOTS") {
             roots.extend(std::env::split_paths(&more).filter(|p| !p.as_os_str().is_empty()));
@@ -37,6 +43,7 @@ impl Session {
             settings,
             workspace,
             registry,
+            judge,
         })
     }
 
@@ -49,19 +56,6 @@ impl Session {
         cx: &Context,
     ) -> Result<ToolResult, ToolError> {
         let tool = self.registry.require(name)?;
-        let names: Vec<&str> = std::iter::once(tool.name())
-            .chain(tool.aliases().iter().copied())
-            .collect();
-        if !self.settings.allows(&names) {
-            return Err(ToolError::new(
-                ErrorKind::PolicyViolation,
-                format!(
-                    "The tool {} is excluded by .gemini/settings.json.",
-                    tool.name()
-                ),
-            )
-            .with_hint("See tools.core and tools.exclude there, and in the user's own settings."));
-        }
         if options.strict {
             let unknown = tool.unknown_arguments(&Args::from_value(args.clone())?);
             if !unknown.is_empty() {
@@ -73,20 +67,48 @@ impl Session {
                 .with_hint("Without --strict it is ignored."));
             }
         }
-        if !options.explain {
-            return self.registry.execute(name, args, cx);
+        if options.explain {
+            return self.explain(name, args, cx);
         }
-        let invocation = self.registry.build(name, Args::from_value(args)?, cx)?;
-        let confirmation = invocation.confirmation(cx)?;
-        if let Confirmation::Forbidden(reason) = confirmation {
-            return Err(ToolError::new(ErrorKind::PolicyViolation, reason));
+        self.registry.execute_judged(name, args, cx, |tool, args| {
+            self.judge.judge(tool, args, cx)
+        })
+    }
+
+    /// What a call would do, and what the policy says of it.
+    fn explain(&self, name: &str, args: Value, cx: &Context) -> Result<ToolResult, ToolError> {
+        let args = Args::from_value(args)?;
+        let verdict = self
+            .judge
+            .verdict(self.registry.require(name)?, args.as_map());
+        let is_denied = verdict.decision == Decision::Deny;
+        let invocation = match self.registry.build(name, args, cx) {
+            Ok(invocation) => invocation,
+            Err(_) if is_denied => return Err(verdict.to_error()),
+            Err(e) => return Err(e),
+        };
+        let confirmation = if is_denied {
+            Confirmation::Forbidden(verdict.to_error().to_string())
+        } else {
+            invocation.confirmation(cx)?
+        };
+        if let (false, Confirmation::Forbidden(reason)) = (is_denied, &confirmation) {
+            return Err(ToolError::new(ErrorKind::PolicyViolation, reason.clone()));
         }
         let explanation = json!({
             "description": invocation.describe(),
             "locations": invocation.locations(),
             "confirmation": confirmation.to_json(),
+            "policy": verdict.to_json(),
         });
         let line = to_line(&explanation);
-        Ok(ToolResult::text(String::from_utf8_lossy(&line)))
+        let mut result = ToolResult::text(String::from_utf8_lossy(&line));
+        if is_denied {
+            result.error = Some(ResultError {
+                kind: Some(ErrorKind::PolicyViolation),
+                message: verdict.to_error().to_string(),
+            });
+        }
+        Ok(result)
     }
 }

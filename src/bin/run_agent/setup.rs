@@ -13,6 +13,7 @@ use gemini_tools::agent::session::{Parts, Plan};
 use gemini_tools::agent::terminal::Terminal;
 use gemini_tools::builtin::{self, Surroundings};
 use gemini_tools::genai::{ApiError, Client, Content, GenerationConfig, Part};
+use gemini_tools::policy::{Extra, Policy};
 use gemini_tools::settings::{Settings, home};
 use gemini_tools::tool::{Cancellation, Context};
 use gemini_tools::workspace::Workspace;
@@ -84,8 +85,10 @@ impl Setup {
             complain(note);
         }
         let approval = self.approval(options);
-        let settings = self.settings();
-        pair.retain(|tool| settings.allows(&[&tool.name]) && approval.shows(tool));
+        for problem in approval.problems() {
+            complain(problem);
+        }
+        pair.retain(|tool| approval.shows(tool));
         Ok(pair)
     }
 
@@ -132,6 +135,16 @@ impl Setup {
                 .default_for_agents(DEFAULT_SANDBOX, self.trusted),
         };
         added.extend(sandbox.map(|mode| ("GEMINI_TOOLS_SANDBOX".to_owned(), mode)));
+        added.push((
+            "GEMINI_TOOLS_APPROVAL_MODE".to_owned(),
+            options.approval.name().to_owned(),
+        ));
+        if !options.policy.is_empty()
+            && let Ok(paths) = std::env::join_paths(&options.policy)
+            && let Ok(paths) = paths.into_string()
+        {
+            added.push(("GEMINI_TOOLS_POLICY".to_owned(), paths));
+        }
         if !options.include.is_empty()
             && let Ok(roots) = std::env::join_paths(more_roots(options))
             && let Ok(roots) = roots.into_string()
@@ -142,13 +155,14 @@ impl Setup {
     }
 
     fn approval(&self, options: &Options) -> Approval {
-        let settings = self.settings();
-        let mut allowed = options.allowed.clone();
-        allowed.extend(settings.allowed.users.iter().cloned());
-        if self.trusted {
-            allowed.extend(settings.allowed.projects.iter().cloned());
-        }
-        Approval::new(options.approval, &allowed, &settings.exclude)
+        let extra = Extra {
+            allowed: options.allowed.clone(),
+            trusts_project: self.trusted,
+            ..Extra::with_paths(&options.policy)
+        };
+        let root = self.surroundings.workspace.root();
+        let policy = Policy::load(self.settings(), self.home.as_deref(), root, &extra);
+        Approval::new(options.approval, policy, person().is_some())
     }
 
     /// The user's message: the prompt, and the files that it names.
@@ -254,10 +268,15 @@ impl Setup {
     }
 }
 
-/// A person, where both ends of one are at a terminal; else nobody.
-fn asker(cancel: &Cancellation) -> Box<dyn Asker> {
+/// A person, where both ends of one are at a terminal.
+fn person() -> Option<Terminal> {
     let is_there = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-    match Terminal::open().filter(|_| is_there) {
+    Terminal::open().filter(|_| is_there)
+}
+
+/// Who is asked.
+fn asker(cancel: &Cancellation) -> Box<dyn Asker> {
+    match person() {
         Some(terminal) => Box::new(terminal.with_cancellation(cancel.clone())),
         None => Box::new(Nobody),
     }
