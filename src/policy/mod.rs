@@ -27,6 +27,7 @@ use crate::tool::{ErrorKind, Kind, ToolError};
 use rule::Unit;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Whose rule it is. Of two rules the one of the higher tier counts, whatever their
@@ -279,24 +280,30 @@ impl Policy {
         if !self.rules.iter().any(looks) {
             return (Vec::new(), false);
         }
-        let mut texts = vec![text::stable_json(call.args)];
+        let mut spellings = vec![call.args.clone()];
         let mut is_ambiguous = false;
-        for (other, declared) in call.renamed {
-            for (from, to) in [(*other, *declared), (*declared, *other)] {
-                let Some(value) = call.args.get(from) else {
-                    continue;
-                };
-                if call.args.contains_key(to) {
-                    is_ambiguous = true;
-                    continue;
+        let declared = call.renamed.iter().map(|(_, declared)| *declared);
+        for declared in declared.collect::<BTreeSet<&str>>() {
+            let others = call.renamed.iter().filter(|(_, d)| *d == declared);
+            let names: Vec<&str> = others.map(|(other, _)| *other).chain([declared]).collect();
+            let mut given = names.iter().filter(|name| call.args.contains_key(**name));
+            let Some(one) = given.next() else {
+                continue;
+            };
+            is_ambiguous |= given.next().is_some();
+            for args in spellings.clone() {
+                for name in names.iter().filter(|name| !args.contains_key(**name)) {
+                    let mut args = args.clone();
+                    let value = args.remove(*one).unwrap_or_default();
+                    args.insert((*name).to_owned(), value);
+                    spellings.push(args);
                 }
-                let mut args = call.args.clone();
-                args.remove(from);
-                args.insert(to.to_owned(), value.clone());
-                texts.push(text::stable_json(&args));
             }
         }
-        (texts, is_ambiguous)
+        (
+            spellings.iter().map(text::stable_json).collect(),
+            is_ambiguous,
+        )
     }
 
     /// Whether a tool is there at all: not where each of its calls is denied.
