@@ -4,7 +4,7 @@
 //! one that denies or asks counts without what can't be understood, for more calls then. A file
 //! that is no TOML stops every call.
 
-use super::rule::{Condition, Pattern, Source};
+use super::rule::{About, Condition, Pattern, Source};
 use super::{Decision, Mode, Rule, Tier, text};
 use serde_json::Value as Json;
 use std::fmt::Write;
@@ -400,26 +400,24 @@ impl<'a> Reader<'a> {
         if let Some(prefixes) = keys.prefixes.take() {
             return Condition::Prefixes(prefixes);
         }
-        let (key, pattern, about_command) = match (keys.regex.take(), keys.args_pattern.take()) {
+        let (key, pattern, about) = match (keys.regex.take(), keys.args_pattern.take()) {
             (Some(regex), _) => {
-                let first = first_word(&regex);
-                (
-                    "commandRegex",
-                    format!("\"command\":\"{regex}"),
-                    Some(first),
-                )
+                let about = first_word(&regex).map_or(About::Commands, About::CommandsOf);
+                ("commandRegex", format!("\"command\":\"{regex}"), about)
             }
             (None, Some(pattern)) => {
                 let is_about = keys.tools.iter().all(is_shell) && pattern.contains("command");
-                ("argsPattern", pattern, is_about.then_some(None))
+                let about = if is_about {
+                    About::Commands
+                } else {
+                    About::Arguments
+                };
+                ("argsPattern", pattern, about)
             }
             (None, None) => return Condition::None,
         };
         match text::compile(&pattern) {
-            Ok(regex) => Condition::Pattern(Pattern {
-                regex,
-                about_command,
-            }),
+            Ok(regex) => Condition::Pattern(Pattern { regex, about }),
             Err(e) => {
                 self.fault(key, &format!("is no regular expression: {e}"));
                 Condition::None

@@ -198,7 +198,7 @@ impl Policy {
     /// Puts the rules in order.
     fn sort(&mut self) {
         self.rules
-            .sort_by(|a, b| (b.tier, b.priority).cmp(&(a.tier, a.priority)));
+            .sort_by_key(|rule| std::cmp::Reverse((rule.tier, rule.priority)));
         if self.ignores_kept_answers {
             self.rules.retain(|rule| rule.priority != ANSWER_PRIORITY);
         }

@@ -56,8 +56,18 @@ pub(super) enum Condition {
 #[derive(Debug, Clone)]
 pub(super) struct Pattern {
     pub(super) regex: Regex,
-    /// Whether it speaks of the command of a shell, and with which word that must begin.
-    pub(super) about_command: Option<Option<String>>,
+    pub(super) about: About,
+}
+
+/// What a pattern speaks of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum About {
+    /// Any arguments.
+    Arguments,
+    /// The command of a shell.
+    Commands,
+    /// A command that must begin with this word.
+    CommandsOf(String),
 }
 
 /// An entry of a list of the settings: `read_file`, `run_shell_command(git status)`.
@@ -233,16 +243,16 @@ impl Pattern {
         if unit.texts.iter().any(|text| found(text)) {
             return true;
         }
-        let (Some(first), Some(_)) = (&self.about_command, unit.line) else {
+        if self.about == About::Arguments || unit.line.is_none() {
             return false;
-        };
+        }
         let Some(command) = unit.command else {
             return unit.is_unknown;
         };
         // As the shell reads it: without quotes, with single spaces, without a directory.
         let known: Vec<&str> = command.words.iter().map_while(Option::as_deref).collect();
         let is_known = known.len() == command.words.len();
-        if let (Some(first), Some(name)) = (first, known.first())
+        if let (About::CommandsOf(first), Some(name)) = (&self.about, known.first())
             && first != name
             && first != command.root()
         {

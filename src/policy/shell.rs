@@ -69,7 +69,7 @@ impl Policy {
             && !rule.is_some_and(|rule| rule.allows_redirection)
         {
             let rule = "built in: redirections need a rule with allowRedirection, or agreement";
-            verdict = ask(call, verdict, rule);
+            verdict = ask(call, &verdict, rule);
         }
         if single.is_some() {
             return verdict;
@@ -144,7 +144,7 @@ impl Policy {
         if mode != Mode::Yolo && analysis.programs().any(safe::is_dangerous) {
             let rule = "built in: what deletes or links needs somebody's agreement";
             return match verdict.decision {
-                Decision::Allow => ask(call, verdict, rule),
+                Decision::Allow => ask(call, &verdict, rule),
                 _ => verdict,
             };
         }
@@ -193,14 +193,14 @@ fn by_nobody(
 }
 
 /// Makes a call that a rule allows one that needs agreement all the same.
-fn ask(call: &Call<'_>, allowed: Verdict, rule: &str) -> Verdict {
+fn ask(call: &Call<'_>, allowed: &Verdict, rule: &str) -> Verdict {
     Verdict {
         decision: Decision::AskUser,
         reason: format!("{} needs somebody's agreement.", call.name),
         rule: Decider {
             rule: rule.to_owned(),
             file: None,
-            ..allowed.rule
+            ..allowed.rule.clone()
         },
     }
 }
