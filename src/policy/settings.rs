@@ -45,8 +45,7 @@ pub(super) struct Lists<'a> {
     pub(super) policy: PolicySettings,
 }
 
-/// Modes in which lists of what there is and of who is trusted count. A plan has rules of its
-/// own.
+/// Modes in which lists of who is trusted count. A plan has rules of its own.
 const BUT_FOR_PLANS: [Mode; 3] = [Mode::Default, Mode::AutoEdit, Mode::Yolo];
 
 impl Lists<'_> {
@@ -74,7 +73,6 @@ impl Lists<'_> {
             rules.push(Rule {
                 tools: vec!["*".to_owned()],
                 condition: Condition::NotListed(core.iter().map(|e| Entry::parse(e)).collect()),
-                modes: BUT_FOR_PLANS.to_vec(),
                 message: Some("It is not among what tools.core lists.".to_owned()),
                 ..of("tools.core".to_owned(), Decision::Deny, 240)
             });
