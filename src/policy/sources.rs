@@ -184,8 +184,10 @@ impl Policy {
                     self.add_file(path, tier, true);
                 }
             }
-            Err(e) if e.kind() == ErrorKind::NotADirectory => self.add_file(path, tier, true),
             Err(e) if e.kind() == ErrorKind::NotFound && !must_exist => {}
+            // Nothing is there where what should hold it is no directory.
+            Err(e) if e.kind() == ErrorKind::NotADirectory && !must_exist && !path.exists() => {}
+            Err(e) if e.kind() == ErrorKind::NotADirectory => self.add_file(path, tier, true),
             Err(e) => self.broken(path, tier, &e.to_string()),
         }
     }
