@@ -10,6 +10,7 @@
 //! - [`builtin`]: the built-in tools, one file each.
 //! - [`trust`]: whether what a project brings may run.
 //! - [`mcp`]: tools of MCP servers.
+//! - [`policy`]: which calls may run, by Gemini CLI's rules.
 //! - [`settings`]: Gemini CLI's `settings.json`, as far as tools obey it.
 //! - [`workspace`]: the only door to the file system.
 //! - [`tool`]: what a tool is.
@@ -30,6 +31,7 @@ pub mod genai;
 mod ladder;
 pub mod mcp;
 pub mod net;
+pub mod policy;
 pub mod process;
 pub mod registry;
 pub mod settings;

@@ -192,10 +192,27 @@ impl ToolRegistry {
     ///
     /// What the tool gives; `execution_failed` where tail calls don't come to an end.
     pub fn execute(&self, name: &str, args: Value, cx: &Context) -> Result<ToolResult, ToolError> {
+        self.execute_judged(name, args, cx, |_, _| Ok(()))
+    }
+
+    /// [`ToolRegistry::execute`], where `judge` is asked about each call before it is made, tail
+    /// calls too.
+    ///
+    /// # Errors
+    ///
+    /// Those, and what `judge` gives.
+    pub fn execute_judged(
+        &self,
+        name: &str,
+        args: Value,
+        cx: &Context,
+        mut judge: impl FnMut(&dyn Tool, &mut Value) -> Result<(), ToolError>,
+    ) -> Result<ToolResult, ToolError> {
         let mut name = name.to_owned();
         let mut args = args;
         for _ in 0..=MAX_TAIL_CALLS {
             let tool = self.require(&name)?;
+            judge(tool, &mut args)?;
             let mut result = crate::tool::validate_build_execute(tool, args, cx)?;
             let Some(next) = result.tail_tool_call_request.take() else {
                 return Ok(result);

@@ -409,6 +409,15 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_has_only_just_changed_is_waited_for_so_that_its_stamp_counts() {
+        let place = Place::new();
+        place.write(".gemini/tools/a", "one");
+        let seen = Seen::look(&place.root).expect("seen");
+        let text = serde_json::to_string(&seen).expect("JSON");
+        assert_eq!(text.matches("stamp").count(), 2, "{text}");
+    }
+
+    #[test]
     fn what_is_no_regular_file_can_be_seen_and_does_not_hang() {
         let place = Place::new();
         let fifo = place.root.join(".gemini/tools/pipe");

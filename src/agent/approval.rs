@@ -1,12 +1,12 @@
-//! Which calls may run: the mode, the rules of the settings and of the command line, and what
-//! a person has agreed to before.
+//! Which calls of a session may run, by the policy, its mode, and what a person has agreed to
+//! before.
 
 use super::call::{CallRequest, ToolCall};
 use super::pair::{Declared, Explanation};
-use crate::commands::analyse;
+use crate::builtin;
+use crate::policy::{Agreed, Call, Decision, Policy, ServerTool};
 use crate::tool::{ApprovalMode, ConfirmationDetails, Kind};
 use serde_json::{Map, Value};
-use std::collections::BTreeSet;
 
 /// What the rules say of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,7 +14,10 @@ pub enum Verdict {
     /// It may run.
     Allow,
     /// A person must agree.
-    Ask,
+    Ask {
+        /// Because a rule says so, and not only the tool's kind.
+        by_rule: bool,
+    },
     /// It must not run; the reason is for the model.
     Deny(String),
 }
@@ -61,64 +64,22 @@ impl Asker for Nobody {
     }
 }
 
-/// A rule such as `read_file` or `run_shell_command(git status)`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Rule {
-    tool: String,
-    prefix: Option<String>,
-}
-
 /// The rules of a session.
 #[derive(Debug, Clone)]
 pub struct Approval {
     mode: ApprovalMode,
-    allowed: Vec<Rule>,
-    excluded: Vec<Rule>,
-    /// Programs whose commands a person has agreed to for the session.
-    programs: BTreeSet<String>,
-    /// Tools that a person has agreed to for the session.
-    tools: BTreeSet<String>,
-    /// MCP servers that a person has agreed to for the session.
-    servers: BTreeSet<String>,
-}
-
-/// The names that Gemini CLI's settings give the tool that runs commands.
-const SHELL: [&str; 2] = ["run_shell_command", "ShellTool"];
-
-fn rules(entries: &[String]) -> Vec<Rule> {
-    let rule = |entry: &String| {
-        let entry = entry.trim();
-        let entry = entry.strip_prefix("discovered_tool_").unwrap_or(entry);
-        match entry.split_once('(') {
-            Some((tool, rest)) => Rule {
-                tool: tool.trim().to_owned(),
-                prefix: Some(rest.strip_suffix(')').unwrap_or(rest).trim().to_owned()),
-            },
-            None => Rule {
-                tool: entry.to_owned(),
-                prefix: None,
-            },
-        }
-    };
-    entries.iter().map(rule).collect()
-}
-
-impl Rule {
-    fn is_for(&self, tool: &str) -> bool {
-        self.tool == tool || SHELL.contains(&tool) && SHELL.contains(&&*self.tool)
-    }
+    policy: Policy,
+    /// Whether there is somebody to ask.
+    is_interactive: bool,
 }
 
 impl Approval {
-    /// Rules of a mode, of the tools that need no question, and of those that may not run.
-    pub fn new(mode: ApprovalMode, allowed: &[String], excluded: &[String]) -> Self {
+    /// Rules for a mode, with or without somebody to ask.
+    pub fn new(mode: ApprovalMode, policy: Policy, is_interactive: bool) -> Self {
         Self {
             mode,
-            allowed: rules(allowed),
-            excluded: rules(excluded),
-            programs: BTreeSet::new(),
-            tools: BTreeSet::new(),
-            servers: BTreeSet::new(),
+            policy,
+            is_interactive,
         }
     }
 
@@ -127,98 +88,106 @@ impl Approval {
         self.mode
     }
 
+    /// What is wrong with the rules.
+    pub fn problems(&self) -> &[String] {
+        &self.policy.problems
+    }
+
     /// Whether a model is shown the tool at all.
     pub fn shows(&self, tool: &Declared) -> bool {
-        let is_out = |rule: &Rule| rule.prefix.is_none() && rule.is_for(&tool.name);
-        !self.excluded.iter().any(is_out)
-            && (self.mode != ApprovalMode::Plan || tool.kind.is_read_only())
+        let args = Map::new();
+        self.policy
+            .shows(&of_tool(tool, &args), self.mode, self.is_interactive)
     }
 
     /// What the rules say before anybody has looked at what the call would do.
     pub fn first_look(&self, tool: &Declared, request: &CallRequest) -> Verdict {
-        if !self.shows(tool) {
-            let why = if self.mode == ApprovalMode::Plan {
-                "While a plan is made, only tools that read may run."
-            } else {
-                "The settings exclude it."
-            };
-            return Verdict::Deny(format!("{} may not run. {why}", tool.name));
-        }
-        if let Some(line) = command_of(tool, request) {
-            let (whole, prefixes) = self.prefixes(&self.allowed, tool);
-            let (_, denied) = self.prefixes(&self.excluded, tool);
-            let analysis = analyse(line);
-            if let Err(why) = analysis.permitted(None, &denied) {
-                return Verdict::Deny(format!("The command may not run: {why}"));
-            }
-            let agreed: Vec<String> = self.programs.iter().cloned().chain(prefixes).collect();
-            if whole || !agreed.is_empty() && analysis.permitted(Some(&agreed), &[]).is_ok() {
-                return Verdict::Allow;
-            }
-        } else if self.allowed.iter().any(|rule| rule.is_for(&tool.name)) {
-            return Verdict::Allow;
-        }
-        let is_agreed = self.mode == ApprovalMode::Yolo
-            || tool.kind.is_read_only()
-            || self.mode == ApprovalMode::AutoEdit && tool.kind == Kind::Edit
-            || self.tools.contains(&tool.name);
-        if is_agreed {
-            Verdict::Allow
-        } else {
-            Verdict::Ask
+        let call = of_tool(tool, &request.args);
+        let verdict = self.policy.check(&call, self.mode, self.is_interactive);
+        match verdict.decision {
+            Decision::Allow => Verdict::Allow,
+            Decision::AskUser => Verdict::Ask {
+                by_rule: !verdict.rule.is_default,
+            },
+            Decision::Deny => Verdict::Deny(verdict.to_error().to_string()),
         }
     }
 
-    /// The same, once it is known what the call would do.
-    pub fn second_look(&self, tool: &Declared, explanation: &Explanation) -> Verdict {
+    /// The same, once it is known what the call would do: a tool that has nothing to ask about
+    /// need not, unless a rule wants it to. `by_rule` is whether one does.
+    pub fn second_look(
+        &self,
+        tool: &Declared,
+        by_rule: bool,
+        explanation: &Explanation,
+    ) -> Verdict {
         match &explanation.confirmation {
-            None if tool.kind != Kind::Other => Verdict::Allow,
-            Some(ConfirmationDetails::Mcp { server_name, .. })
-                if self.servers.contains(server_name) =>
-            {
-                Verdict::Allow
+            None if tool.kind != Kind::Other && !by_rule => Verdict::Allow,
+            Some(ConfirmationDetails::Mcp {
+                server_name,
+                tool_name,
+                ..
+            }) => {
+                let args = Map::new();
+                let call = Call {
+                    server: Some(ServerTool {
+                        name: server_name,
+                        tool: tool_name,
+                    }),
+                    ..of_tool(tool, &args)
+                };
+                match self
+                    .policy
+                    .check(&call, self.mode, self.is_interactive)
+                    .decision
+                {
+                    Decision::Allow => Verdict::Allow,
+                    _ => Verdict::Ask { by_rule },
+                }
             }
-            _ => Verdict::Ask,
+            _ => Verdict::Ask { by_rule },
         }
     }
 
     /// Keeps in mind what a person has agreed to for the session.
     pub fn remember(&mut self, reply: &Reply, tool: &Declared, explanation: &Explanation) {
-        match (reply, &explanation.confirmation) {
+        let agreed = match (reply, &explanation.confirmation) {
             (Reply::Always, Some(ConfirmationDetails::Exec { root_commands, .. })) => {
-                self.programs.extend(root_commands.iter().cloned());
+                Agreed::Programs {
+                    tool: &tool.name,
+                    programs: root_commands,
+                }
             }
             (Reply::Always, Some(ConfirmationDetails::Edit { .. })) => {
                 self.mode = match self.mode {
                     ApprovalMode::Default => ApprovalMode::AutoEdit,
                     other => other,
                 };
+                return;
             }
             (Reply::AlwaysServer, Some(ConfirmationDetails::Mcp { server_name, .. })) => {
-                self.servers.insert(server_name.clone());
+                Agreed::Server(server_name)
             }
             (Reply::Always | Reply::AlwaysTool | Reply::AlwaysServer, _) => {
-                self.tools.insert(tool.name.clone());
+                Agreed::Tool(&tool.name)
             }
-            _ => {}
-        }
-    }
-
-    /// Whether a rule is for the tool as a whole, and the prefixes of the others.
-    fn prefixes(&self, rules: &[Rule], tool: &Declared) -> (bool, Vec<String>) {
-        let own = || rules.iter().filter(|rule| rule.is_for(&tool.name));
-        (
-            own().any(|rule| rule.prefix.is_none()) || self.tools.contains(&tool.name),
-            own().filter_map(|rule| rule.prefix.clone()).collect(),
-        )
+            _ => return,
+        };
+        self.policy.remember(agreed, self.mode);
     }
 }
 
-/// The line of a call that runs one.
-fn command_of<'a>(tool: &Declared, request: &'a CallRequest) -> Option<&'a str> {
-    (SHELL.contains(&&*tool.name))
-        .then(|| request.args.get("command").and_then(Value::as_str))
-        .flatten()
+/// A call of a tool, as rules know it.
+fn of_tool<'a>(tool: &'a Declared, args: &'a Map<String, Value>) -> Call<'a> {
+    // A stranger's tool may have the name of one of ours: its other names say nothing then, but
+    // rules for either restrict it.
+    let known = builtin::known(&tool.name).filter(|known| known.name == tool.name);
+    Call {
+        kind: tool.kind,
+        server: ServerTool::from_name(&tool.name),
+        renamed: known.map_or(&[], |known| known.renamed),
+        ..Call::of_tool(&tool.name, known.map_or(&[], |known| known.aliases), args)
+    }
 }
 
 #[cfg(test)]
@@ -226,8 +195,13 @@ mod tests {
     use super::{Approval, Reply, Verdict};
     use crate::agent::call::CallRequest;
     use crate::agent::pair::{Declared, Explanation};
+    use crate::policy::Policy;
+    use crate::settings::Settings;
     use crate::tool::{ApprovalMode, ConfirmationDetails, Kind, Schema};
     use serde_json::{Map, Value, json};
+    use std::path::Path;
+
+    const ASK: Verdict = Verdict::Ask { by_rule: false };
 
     fn tool(name: &str, kind: Kind) -> Declared {
         Declared {
@@ -250,7 +224,11 @@ mod tests {
 
     fn approval(mode: ApprovalMode, allowed: &[&str], excluded: &[&str]) -> Approval {
         let own = |list: &[&str]| list.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>();
-        Approval::new(mode, &own(allowed), &own(excluded))
+        let mut settings = Settings::default();
+        settings.allowed.users = own(allowed);
+        settings.exclude = own(excluded);
+        let policy = Policy::of_texts(&[], &settings, Path::new("/"));
+        Approval::new(mode, policy, true)
     }
 
     #[test]
@@ -259,11 +237,11 @@ mod tests {
         let verdict = |mode, kind| approval(mode, &[], &[]).first_look(&tool("t", kind), &run(""));
         for (mode, kind, want) in [
             (M::Default, Kind::Read, Verdict::Allow),
-            (M::Default, Kind::Edit, Verdict::Ask),
-            (M::Default, Kind::Execute, Verdict::Ask),
-            (M::Default, Kind::Other, Verdict::Ask),
+            (M::Default, Kind::Edit, ASK),
+            (M::Default, Kind::Execute, ASK),
+            (M::Default, Kind::Other, ASK),
             (M::AutoEdit, Kind::Edit, Verdict::Allow),
-            (M::AutoEdit, Kind::Execute, Verdict::Ask),
+            (M::AutoEdit, Kind::Execute, ASK),
             (M::Yolo, Kind::Execute, Verdict::Allow),
             (M::Plan, Kind::Search, Verdict::Allow),
         ] {
@@ -287,8 +265,8 @@ mod tests {
         );
         let look = |line: &str| rules.first_look(&shell, &run(line));
         assert_eq!(look("git status && ls -l"), Verdict::Allow);
-        assert_eq!(look("git status; make"), Verdict::Ask);
-        assert_eq!(look("git status $(make)"), Verdict::Ask);
+        assert_eq!(look("git status; make"), ASK);
+        assert_eq!(look("git status $(make)"), ASK);
         for line in ["git push", "ls; git push origin", "bash -c 'git push'"] {
             assert!(matches!(look(line), Verdict::Deny(_)), "{line}");
         }
@@ -317,10 +295,10 @@ mod tests {
             ..Explanation::default()
         };
         rules.remember(&Reply::Once, &shell, &exec);
-        assert_eq!(rules.first_look(&shell, &run("make")), Verdict::Ask);
+        assert_eq!(rules.first_look(&shell, &run("make")), ASK);
         rules.remember(&Reply::Always, &shell, &exec);
         assert_eq!(rules.first_look(&shell, &run("make all")), Verdict::Allow);
-        assert_eq!(rules.first_look(&shell, &run("make; rm x")), Verdict::Ask);
+        assert_eq!(rules.first_look(&shell, &run("make; rm x")), ASK);
         rules.remember(&Reply::AlwaysTool, &shell, &exec);
         assert_eq!(rules.first_look(&shell, &run("rm x")), Verdict::Allow);
     }

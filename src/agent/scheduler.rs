@@ -137,19 +137,21 @@ impl<'a> Scheduler<'a> {
                 return false;
             };
             let verdict = match self.approval.first_look(tool, &call.request) {
-                Verdict::Ask => match self.pair.explain(tool, &call.request, self.cancel) {
-                    Ok(explanation) => {
-                        call.description = Some(explanation.description.clone());
-                        match self.approval.second_look(tool, &explanation) {
-                            Verdict::Ask => Err(explanation),
-                            other => Ok(other),
+                Verdict::Ask { by_rule } => {
+                    match self.pair.explain(tool, &call.request, self.cancel) {
+                        Ok(explanation) => {
+                            call.description = Some(explanation.description.clone());
+                            match self.approval.second_look(tool, by_rule, &explanation) {
+                                Verdict::Ask { .. } => Err(explanation),
+                                other => Ok(other),
+                            }
+                        }
+                        Err(outcome) => {
+                            self.running().advance(call, CallState::Error(*outcome));
+                            return false;
                         }
                     }
-                    Err(outcome) => {
-                        self.running().advance(call, CallState::Error(*outcome));
-                        return false;
-                    }
-                },
+                }
                 other => Ok(other),
             };
             match verdict {
@@ -163,7 +165,7 @@ impl<'a> Scheduler<'a> {
                     self.running().refused(call, &why);
                     return false;
                 }
-                Ok(Verdict::Ask) => return false,
+                Ok(Verdict::Ask { .. }) => return false,
                 Err(explanation) => {
                     if let Some(is_stopped) = self.ask(call, tool, &explanation) {
                         return is_stopped;

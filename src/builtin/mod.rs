@@ -144,6 +144,37 @@ pub(crate) fn is_reserved(name: &str) -> bool {
         .any(|d| d.name == name || d.aliases.contains(&name))
 }
 
+/// A built-in tool as rules know it.
+#[derive(Debug, Clone, Copy)]
+pub struct Known {
+    /// Its name.
+    pub name: &'static str,
+    /// Its other names.
+    pub aliases: &'static [&'static str],
+    /// What it does to the world.
+    pub kind: Kind,
+    /// Other names of its arguments, and what they are called in the declaration.
+    pub renamed: &'static [(&'static str, &'static str)],
+}
+
+/// What the built-in tool of this name does to the world. Needs none of the code behind it.
+pub fn kind(name: &str) -> Option<Kind> {
+    let declared = DECLARATIONS.iter().find(|d| d.name == name)?;
+    Some(declared.kind)
+}
+
+/// The built-in tool of this name, or that has it among its others.
+pub fn known(name: &str) -> Option<Known> {
+    let is = |d: &Declaration| d.name == name || d.aliases.contains(&name);
+    let spec = ALL.iter().find(|spec| is(spec.declaration))?;
+    Some(Known {
+        name: spec.declaration.name,
+        aliases: spec.declaration.aliases,
+        kind: spec.declaration.kind,
+        renamed: spec.renamed,
+    })
+}
+
 /// Registers the built-in tools.
 ///
 /// # Errors

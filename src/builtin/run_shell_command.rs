@@ -9,7 +9,6 @@ use crate::process::sandbox::{Mode, Policy, Sandbox};
 use crate::process::signal_name;
 use crate::process::tree::{self, Identity};
 use crate::process::warden::{Ending, Watched};
-use crate::settings::{Restrictions, Settings};
 use crate::tool::{
     Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, LiveOutput, Location,
     ResultError, Schema, ToolError, ToolInvocation, ToolResult,
@@ -102,7 +101,6 @@ fn build(
             "\"command\" holds a NUL character, which no command line can hold.",
         ));
     }
-    check_restrictions(&params.command, &surroundings.settings)?;
     let workspace = &surroundings.workspace;
     let place = match &params.directory {
         Some(directory) if !directory.trim().is_empty() => workspace.locate(directory)?,
@@ -137,26 +135,6 @@ fn build(
             background_after: is_background.then_some(delay),
         },
     }))
-}
-
-/// What the settings let of this tool's calls.
-fn check_restrictions(command: &str, settings: &Settings) -> Result<(), ToolError> {
-    let names: Vec<&str> = std::iter::once(DECLARATION.name)
-        .chain(DECLARATION.aliases.iter().copied())
-        .collect();
-    let Restrictions { allow, deny } = settings.restrictions(&names);
-    // The line is only parsed where somebody wants to know.
-    if allow.is_none() && deny.is_empty() {
-        return Ok(());
-    }
-    analyse(command)
-        .permitted(allow.as_deref(), &deny)
-        .map_err(|reason| {
-            ToolError::new(
-                ErrorKind::PolicyViolation,
-                format!("{reason} See tools.core and tools.exclude in settings.json."),
-            )
-        })
 }
 
 /// A number of seconds in an environment variable.

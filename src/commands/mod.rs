@@ -36,6 +36,10 @@ pub struct Analysis {
     pub commands: Vec<Command>,
     /// Source text whose commands can't be known before it runs.
     pub unresolved: Vec<String>,
+    /// Whether the line, or a script in it, reads or writes files by `<`, `>` and their like.
+    pub redirects: bool,
+    /// Whether the line is no bash as far as the parser knows, or too much of it to be read.
+    pub is_broken: bool,
     /// Functions that the line defines for what comes after.
     functions: Vec<(String, usize)>,
 }
@@ -102,7 +106,8 @@ impl Analysis {
         roots
     }
 
-    fn programs(&self) -> impl Iterator<Item = &Command> {
+    /// The commands but for calls of functions that the line itself defines.
+    pub fn programs(&self) -> impl Iterator<Item = &Command> {
         self.commands.iter().filter(|command| {
             command.is_direct
                 || !self
@@ -149,13 +154,16 @@ impl Analysis {
     fn script(&mut self, script: &str, place: Place) {
         if script.len() > MAX_LINE || place.depth > MAX_DEPTH {
             self.unresolved.push(excerpt(script));
+            self.is_broken = true;
             return;
         }
         let tree = parse(script).filter(|t| t.root_node().descendant_count() <= MAX_NODES);
         let Some(tree) = tree else {
             self.unresolved.push(excerpt(script));
+            self.is_broken = true;
             return;
         };
+        self.is_broken |= tree.root_node().has_error();
         let joined = join_lines(script, &tree);
         if joined == script {
             Walk {
@@ -176,9 +184,28 @@ impl Analysis {
 }
 
 impl Command {
+    /// Whether the words begin with those of a prefix, to the letter, and nothing is assigned
+    /// before them.
+    pub fn begins_exactly_with(&self, prefix: &str) -> bool {
+        let assigns = self
+            .text
+            .trim_start()
+            .split_once('=')
+            .is_some_and(|(name, _)| {
+                let name = name.strip_suffix('+').unwrap_or(name);
+                let name = name.split_once('[').map_or(name, |(name, _)| name);
+                !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+            });
+        let mut wanted = prefix.split_whitespace().peekable();
+        let mut words = self.words.iter().map(Option::as_deref);
+        wanted.peek().is_some()
+            && !assigns
+            && wanted.all(|wanted| words.next().flatten() == Some(wanted))
+    }
+
     /// Whether the command's words begin with those of a prefix; `None` where that can't be
-    /// known.
-    fn begins_with(&self, prefix: &str) -> Option<bool> {
+    /// known. The command's directory does not count.
+    pub fn begins_with(&self, prefix: &str) -> Option<bool> {
         let mut unknown = false;
         for (i, wanted) in prefix.split_whitespace().enumerate() {
             match self.words.get(i) {
@@ -323,6 +350,13 @@ impl Walk<'_> {
             }
             "function_definition" => self.function(node),
             "variable_assignment" => self.assignment(node),
+            "file_redirect" | "heredoc_redirect" | "herestring_redirect" => {
+                self.analysis.redirects = true;
+            }
+            // A prompt's text is expanded once more.
+            "expansion" if text.ends_with("@P}") || text.ends_with("@p}") => {
+                self.analysis.is_broken = true;
+            }
             // The parser leaves these as they are, but bash expands them.
             "regex"
             | "extglob_pattern"

@@ -93,6 +93,10 @@ impl Tool for McpTool {
         }
     }
 
+    fn server(&self) -> Option<(&str, &str)> {
+        Some((&self.mcp.servers[self.server].name, &self.original))
+    }
+
     fn parameters(&self) -> &Schema {
         &self.schema
     }

@@ -73,7 +73,7 @@ impl Reader<'_> {
         self.read_limits();
         self.read_context(home);
         self.read_sandbox(home);
-        self.read_policy();
+        self.read_policy(home);
         self.read_mcp();
     }
 
@@ -227,7 +227,7 @@ impl Reader<'_> {
     }
 
     /// Anybody can ask for more agreement; only the user's own files for less.
-    fn read_policy(&mut self) {
+    fn read_policy(&mut self, home: Option<&Path>) {
         if let Some(names) = self.restrictions(CONFIRMATION_REQUIRED) {
             self.into.confirmation_required.extend(names);
             self.adds(CONFIRMATION_REQUIRED);
@@ -244,7 +244,7 @@ impl Reader<'_> {
             && self.is_believed(POLICIES)
             && let Some(paths) = self.restrictions(POLICIES)
         {
-            let paths = paths.into_iter().map(PathBuf::from);
+            let paths = paths.into_iter().map(|path| in_home(path, home));
             self.into.policy_paths.extend(paths);
             self.adds(POLICIES);
         }
@@ -252,7 +252,7 @@ impl Reader<'_> {
             && self.is_own(ADMIN_POLICIES)
             && let Some(paths) = self.restrictions(ADMIN_POLICIES)
         {
-            let paths = paths.into_iter().map(PathBuf::from);
+            let paths = paths.into_iter().map(|path| in_home(path, home));
             self.into.admin_policy_paths.extend(paths);
             self.adds(ADMIN_POLICIES);
         }

@@ -120,6 +120,13 @@ impl<T> PerFile<T> {
 }
 
 impl Settings {
+    /// Whether a file of this sort says something of this key that is in force.
+    pub(crate) fn is_said_by(&self, key: &str, scope: Scope) -> bool {
+        self.origins
+            .iter()
+            .any(|(name, from)| *name == key && *from == scope)
+    }
+
     /// Reads all files; `home` is the user's home directory, `root` the project's.
     pub fn load(home: Option<&Path>, root: &Path) -> Self {
         Self::load_trusting(home, root, ProjectTrust::new(home, root))

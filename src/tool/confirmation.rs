@@ -119,3 +119,29 @@ pub enum ApprovalMode {
     /// Only reading kinds run.
     Plan,
 }
+
+impl ApprovalMode {
+    /// The names of all modes, on command lines.
+    pub const NAMES: [&str; 4] = ["default", "auto_edit", "yolo", "plan"];
+
+    /// The mode of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "default" => Some(Self::Default),
+            "auto_edit" => Some(Self::AutoEdit),
+            "yolo" => Some(Self::Yolo),
+            "plan" => Some(Self::Plan),
+            _ => None,
+        }
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::AutoEdit => "auto_edit",
+            Self::Yolo => "yolo",
+            Self::Plan => "plan",
+        }
+    }
+}

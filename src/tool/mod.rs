@@ -87,6 +87,17 @@ pub trait Tool: Send + Sync {
         self.kind().is_read_only()
     }
 
+    /// The MCP server that the tool comes from, and the tool's name there: what rules of a policy
+    /// name it by.
+    fn server(&self) -> Option<(&str, &str)> {
+        None
+    }
+
+    /// What the MCP server says of the tool besides, such as `readOnlyHint`.
+    fn annotations(&self) -> Option<&serde_json::Map<String, serde_json::Value>> {
+        None
+    }
+
     /// What a model is told; `model` is the model's id where one is known, for tools whose
     /// schema differs between models.
     fn declaration(&self, model: Option<&str>) -> FunctionDeclaration<'_> {

@@ -83,14 +83,15 @@ impl Stamp {
         )
     }
 
-    fn changed(&self) -> SystemTime {
+    /// How much longer than until `time` it takes for the file to be at rest; `None` where it
+    /// was then.
+    fn unrest_at(&self, time: SystemTime) -> Option<Duration> {
         let secs = u64::try_from(self.3).unwrap_or_default();
-        UNIX_EPOCH + Duration::new(secs, self.4 as u32)
-    }
-
-    /// How long the file system may give the same time to two changes.
-    fn tick(&self) -> Duration {
-        if self.4 == 0 { COARSE_TICK } else { TICK }
+        let changed = UNIX_EPOCH + Duration::new(secs, self.4 as u32);
+        // How long the file system may give the same time to two changes.
+        let tick = if self.4 == 0 { COARSE_TICK } else { TICK };
+        let rest = (changed + tick).duration_since(time).ok()?;
+        (!rest.is_zero()).then_some(rest)
     }
 }
 
@@ -103,19 +104,18 @@ impl Seen {
     pub fn look(root: &Path) -> Result<Self, RecordError> {
         let look = || Scan::of(root).map_err(|(path, e)| RecordError::new(&root.join(path), &e));
         let mut scan = look()?;
-        let now = SystemTime::now();
-        let wait = |stamp: &Stamp| {
-            let rest = stamp.changed() + stamp.tick();
-            rest.duration_since(now).unwrap_or_default()
-        };
-        let stamps = scan.0.iter().filter_map(|entry| entry.stamp.as_ref());
+        let unrest = |entry: &Entry| entry.stamp.as_ref()?.unrest_at(scan.start);
         // Longer than a tick is a clock that went wrong; no waiting helps then.
-        let longest = stamps.map(wait).filter(|wait| *wait <= COARSE_TICK).max();
-        if let Some(wait) = longest.filter(|wait| !wait.is_zero()) {
+        let waits = scan.entries.iter().filter_map(unrest);
+        if let Some(wait) = waits.filter(|wait| *wait <= COARSE_TICK).max() {
             std::thread::sleep(wait);
             scan = look()?;
         }
-        Ok(Self(scan.0))
+        for entry in &mut scan.entries {
+            let at_rest = |stamp: &Stamp| stamp.unrest_at(scan.start).is_none();
+            entry.stamp = entry.stamp.take().filter(at_rest);
+        }
+        Ok(Self(scan.entries))
     }
 
     /// Whether there is nothing to trust.
@@ -245,33 +245,30 @@ impl Entry {
 }
 
 /// A walk over all that counts.
-struct Scan(Vec<Entry>);
+struct Scan {
+    start: SystemTime,
+    entries: Vec<Entry>,
+}
 
 impl Scan {
     fn of(root: &Path) -> Result<Self, (String, String)> {
         let said = |path: &str, e: Errno| (path.to_owned(), e.to_string());
         let dir = open_root(root).map_err(|e| said("", e))?;
-        let start = SystemTime::now();
-        let mut scan = Self(Vec::new());
+        let mut scan = Self {
+            start: SystemTime::now(),
+            entries: Vec::new(),
+        };
         if Entry::of(&dir, ".gemini", true).is_ok() {
             scan.add(&dir, ".gemini", true)?;
         }
         for path in WATCHED {
             scan.walk(&dir, path, 0)?;
         }
-        for entry in &mut scan.0 {
-            let is_at_rest = |stamp: &Stamp| {
-                start
-                    .duration_since(stamp.changed())
-                    .is_ok_and(|age| age >= stamp.tick())
-            };
-            entry.stamp = entry.stamp.take().filter(is_at_rest);
-        }
         Ok(scan)
     }
 
     fn add(&mut self, dir: &OwnedFd, path: &str, is_link: bool) -> Result<(), (String, String)> {
-        if self.0.len() >= MAX_ENTRIES {
+        if self.entries.len() >= MAX_ENTRIES {
             let reason = format!("there are more than {MAX_ENTRIES} files");
             return Err((path.to_owned(), reason));
         }
@@ -280,7 +277,7 @@ impl Scan {
             e => e.to_string(),
         };
         let entry = Entry::of(dir, path, is_link).map_err(|e| (path.to_owned(), reason(e)))?;
-        self.0.push(entry);
+        self.entries.push(entry);
         Ok(())
     }
 
@@ -295,7 +292,7 @@ impl Scan {
             self.add(dir, path, true)?;
         }
         self.add(dir, path, false)?;
-        if self.0.last().is_some_and(|entry| entry.is == Is::Dir) {
+        if self.entries.last().is_some_and(|entry| entry.is == Is::Dir) {
             let names = names(dir, path).map_err(|e| (path.to_owned(), e.to_string()))?;
             for name in names {
                 self.walk(dir, &format!("{path}/{name}"), depth + 1)?;

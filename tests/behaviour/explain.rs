@@ -32,7 +32,8 @@ fn reading_needs_no_confirmation() {
         assert!(plan["locations"].is_array(), "{tool}: {plan}");
         assert_eq!((answer.status(), answer.stderr.len()), (0, 0), "{tool}");
         let keys: Vec<_> = plan.as_object().expect("an object").keys().collect();
-        assert_eq!(keys.len(), 3, "{keys:?}");
+        assert_eq!(keys.len(), 4, "{keys:?}");
+        assert_eq!(plan["policy"]["decision"], "allow", "{tool}");
     }
 }
 

@@ -25,6 +25,8 @@ mod list_directory;
 mod mcp;
 mod mcp_real;
 mod paths;
+mod policy;
+mod policy_cases;
 mod process_trees;
 mod races;
 mod read_file;

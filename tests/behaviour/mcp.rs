@@ -592,7 +592,7 @@ fn settings_choose_servers_and_tools() {
             ("two", "plain", none()),
             ("three", "plain", none()),
         ],
-        &json!({"mcp": {"allowed": ["one", "two"], "excluded": ["two"]}, "tools": {"core": ["glob"], "exclude": ["one__env"]}}),
+        &json!({"mcp": {"allowed": ["one", "two"], "excluded": ["two"]}, "tools": {"exclude": ["one__env"]}}),
     );
     assert_eq!(s.names(), ["one__echo"]);
     let answer = s.call("one__hang", &none());
@@ -600,6 +600,12 @@ fn settings_choose_servers_and_tools() {
     let _ = s.call("one__env", &none()).error("policy_violation", 3);
     let _ = s.call("two__echo", &none()).error("tool_not_registered", 2);
     assert_eq!((s.was_started("two"), s.was_started("three")), (0, 0));
+    s.all_gone();
+    // What there is at all is said by tools.core, as by Gemini CLI 0.61.
+    let core = json!({"tools": {"core": ["glob", "one__echo"]}});
+    let s = Servers::with_settings(&[("one", "plain", none())], &core);
+    assert_eq!(s.names(), ["one__echo"]);
+    s.call("one__env", &none()).error("policy_violation", 3);
     s.all_gone();
     // A line of words is a server as well.
     let ws = Workspace::new().outside("server.py", include_str!("mcp/server.py"));

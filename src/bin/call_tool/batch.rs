@@ -8,7 +8,7 @@ use crate::input::MAX_ARGUMENT_BYTES;
 use crate::options::Options;
 use crate::print::print;
 use crate::session::Session;
-use crate::{as_value, live_line, status, with_time_limit};
+use crate::{as_value, explanation, live_line, status, with_time_limit};
 use gemini_tools::answer::{Answer, Form, to_line};
 use gemini_tools::tool::{Cancellation, Context, ToolError};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -58,7 +58,7 @@ pub(crate) fn run(options: &Options, cancel: &Cancellation) -> u8 {
     let batch = Batch {
         options,
         cancel,
-        session: Session::open(),
+        session: Session::open(options),
         queue: Mutex::default(),
         work: Condvar::new(),
         done: Condvar::new(),
@@ -336,6 +336,13 @@ impl Batch<'_> {
         }
         if status(&answer, &cx.cancel) != 0 {
             self.has_failed.store(true, Ordering::Relaxed);
+        }
+        if let Some(text) = explanation(self.options, &answer) {
+            let mut value = as_value(text.as_bytes());
+            if let Some(id) = answer.id {
+                value["id"] = id.into();
+            }
+            return write(&self.output, &to_line(&value));
         }
         self.print(&answer, form);
     }

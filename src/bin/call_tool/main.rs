@@ -5,6 +5,7 @@
 
 mod batch;
 mod input;
+mod judge;
 mod options;
 mod print;
 mod session;
@@ -14,7 +15,7 @@ use crate::options::{Options, options};
 use crate::print::{coloured, complain, print, shows_colours};
 use crate::session::Session;
 use gemini_tools::answer::{Answer, Form, to_line};
-use gemini_tools::tool::{Cancellation, Context, Interruption, LiveOutput, ToolError};
+use gemini_tools::tool::{Cancellation, Context, Interruption, LiveOutput, LlmContent, ToolError};
 use rustix::process::{Pid, PidfdFlags, getppid, pidfd_open};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -87,7 +88,7 @@ fn answer(options: &Options, input: Result<Vec<u8>, ToolError>, cancel: Cancella
     }
     let mut session = None;
     let outcome = arguments(options, input).and_then(|args| {
-        let session = session.insert(Session::open()?);
+        let session = session.insert(Session::open(options)?);
         if form != Form::Text {
             cx.limit_chars = session.settings.limit_chars();
         }
@@ -105,8 +106,7 @@ fn answer(options: &Options, input: Result<Vec<u8>, ToolError>, cancel: Cancella
     {
         answer.limit(session.settings.limit_chars(), Some(&session.workspace));
     }
-    if options.explain && answer.outcome.is_ok() {
-        let text = answer.to_text();
+    if let Some(text) = explanation(options, &answer) {
         return print(text.as_bytes(), status);
     }
     if form == Form::Text && !options.stream {
@@ -117,6 +117,17 @@ fn answer(options: &Options, input: Result<Vec<u8>, ToolError>, cancel: Cancella
         return print(&to_line(&as_result(&line)), status);
     }
     print(&line, status)
+}
+
+/// What a call would do, where that was asked and can be said.
+fn explanation<'a>(options: &Options, answer: &'a Answer<'_>) -> Option<&'a str> {
+    match &answer.outcome {
+        Ok(result) if options.explain => match &result.llm_content {
+            LlmContent::Text(text) => Some(text),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// The exit status of a call: interruptions by signal give the shell's number.

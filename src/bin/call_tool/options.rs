@@ -4,7 +4,7 @@ use crate::input::read_input;
 use crate::print::{complain, print};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use gemini_tools::answer::{Answer, Form};
-use gemini_tools::tool::{Cancellation, ToolError};
+use gemini_tools::tool::{ApprovalMode, Cancellation, ToolError};
 use std::io::IsTerminal;
 
 const EXAMPLES: &str = "\
@@ -29,6 +29,7 @@ Environment: GEMINI_TOOLS_OUTPUT (as --output), GEMINI_TOOLS_ROOTS (more
 directories to work in, separated by colons), GEMINI_TOOLS_TIMEOUT (seconds),
 GEMINI_TOOLS_SHELL_TIMEOUT and GEMINI_TOOLS_SHELL_IDLE_TIMEOUT (seconds, for
 commands), GEMINI_TOOLS_SANDBOX (off, read-only, workspace-write),
+GEMINI_TOOLS_POLICY (as --policy, separated by colons),
 GEMINI_TOOLS_MODEL, GEMINI_TOOLS_FETCH_ALLOW (hosts for web_fetch that are not
 public), GEMINI_TOOLS_DNS (name servers), GEMINI_API_KEY and the other
 credentials of Gemini CLI, https_proxy and no_proxy, GEMINI_CLI_HOME (instead
@@ -53,6 +54,10 @@ pub(crate) struct Options {
     pub(crate) stream: bool,
     /// Whether calls come as JSON lines.
     pub(crate) batch: bool,
+    /// In which mode calls are asked about; `None` where the host has asked.
+    pub(crate) approval: Option<ApprovalMode>,
+    /// Policy files and directories in the place of the user's.
+    pub(crate) policy: Vec<String>,
 }
 
 /// Reads the command line and the environment; `Err` is the status to exit with.
@@ -100,6 +105,9 @@ impl Options {
         self.strict = matches.get_flag("strict");
         self.stream = matches.get_flag("stream");
         self.batch = matches.get_flag("batch");
+        self.approval = text("approval-mode").and_then(|name| ApprovalMode::from_name(&name));
+        let policy = matches.get_many::<String>("policy");
+        self.policy = policy.into_iter().flatten().cloned().collect();
         if let Some(form) = text("output") {
             self.form = Form::from_name(&form);
         }
@@ -138,6 +146,22 @@ fn parse() -> Result<ArgMatches, u8> {
                 .value_name("ID")
                 .help("The call's id, for functionResponse.id"),
         )
+        .arg(
+            Arg::new("approval-mode")
+                .long("approval-mode")
+                .value_name("MODE")
+                .value_parser(ApprovalMode::NAMES)
+                .help(
+                    "Ask on the terminal where the policy wants it [default: the host has asked]",
+                ),
+        )
+        .arg(
+            Arg::new("policy")
+                .long("policy")
+                .value_name("PATH")
+                .action(ArgAction::Append)
+                .help("A policy file, or a directory of such, instead of ~/.gemini/policies"),
+        )
         .arg(flag(
             "explain",
             "Say what the call would do, without doing it",
@@ -158,7 +182,7 @@ fn parse() -> Result<ArgMatches, u8> {
                 "batch",
                 "Read calls as JSON lines from standard input and answer each with a line",
             )
-            .conflicts_with_all(["NAME", "id", "explain"]),
+            .conflicts_with_all(["NAME", "id"]),
         )
         .try_get_matches()
         .map_err(|e| {

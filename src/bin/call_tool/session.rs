@@ -1,5 +1,6 @@
 //! What calls need: settings, workspace and tools, opened once.
 
+use crate::judge::Judge;
 use crate::options::Options;
 use crate::print::complain;
 use gemini_tools::ToolRegistry;
@@ -7,9 +8,12 @@ use gemini_tools::answer::to_line;
 use gemini_tools::builtin::{self, Surroundings};
 use gemini_tools::custom;
 use gemini_tools::mcp::Mcp;
+use gemini_tools::policy::Decision;
 use gemini_tools::settings::{Settings, home};
 use gemini_tools::shown::visible;
-use gemini_tools::tool::{Args, Confirmation, Context, ErrorKind, ToolError, ToolResult};
+use gemini_tools::tool::{
+    Args, Confirmation, Context, ErrorKind, ResultError, ToolError, ToolResult,
+};
 use gemini_tools::workspace::Workspace;
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -22,14 +26,16 @@ pub(crate) struct Session {
     pub(crate) registry: ToolRegistry,
     /// MCP servers, where the settings name any.
     mcp: Option<Arc<Mcp>>,
+    judge: Judge,
 }
 
 impl Session {
     /// Opens everything for the current directory.
-    pub(crate) fn open() -> Result<Self, ToolError> {
+    pub(crate) fn open(options: &Options) -> Result<Self, ToolError> {
         let home = home();
         let root = std::env::current_dir().unwrap_or_default();
         let settings = Arc::new(Settings::load(home.as_deref(), &root));
+        let judge = Judge::new(options, &settings, home.as_deref(), &root);
         let mut roots = settings.include_directories.clone();
         if let Some(more) = std::env::var_os("GEMINI_TOOLS_ROOTS") {
             roots.extend(std::env::split_paths(&more).filter(|p| !p.as_os_str().is_empty()));
@@ -48,6 +54,7 @@ impl Session {
             workspace,
             registry,
             mcp,
+            judge,
         })
     }
 
@@ -106,21 +113,6 @@ impl Session {
         let (registry, name) = self.tools(name, cx)?;
         let name = name.as_str();
         let tool = registry.require(name)?;
-        let names: Vec<&str> = std::iter::once(tool.name())
-            .chain(tool.aliases().iter().copied())
-            .collect();
-        // tools.core chooses among the built-in ones.
-        let is_built_in = self.registry.get(name).is_some();
-        if self.settings.excludes(&names) || is_built_in && !self.settings.allows(&names) {
-            return Err(ToolError::new(
-                ErrorKind::PolicyViolation,
-                format!(
-                    "The tool {} is excluded by .gemini/settings.json.",
-                    tool.name()
-                ),
-            )
-            .with_hint("See tools.core and tools.exclude there, and in the user's own settings."));
-        }
         if options.strict {
             let unknown = tool.unknown_arguments(&Args::from_value(args.clone())?);
             if !unknown.is_empty() {
@@ -132,20 +124,52 @@ impl Session {
                 .with_hint("Without --strict it is ignored."));
             }
         }
-        if !options.explain {
-            return registry.execute(name, args, cx);
+        if options.explain {
+            return self.explain(&registry, name, args, cx);
         }
-        let invocation = registry.build(name, Args::from_value(args)?, cx)?;
-        let confirmation = invocation.confirmation(cx)?;
-        if let Confirmation::Forbidden(reason) = confirmation {
-            return Err(ToolError::new(ErrorKind::PolicyViolation, reason));
+        registry.execute_judged(name, args, cx, |tool, args| {
+            self.judge.judge(tool, args, cx)
+        })
+    }
+
+    /// What a call would do, and what the policy says of it.
+    fn explain(
+        &self,
+        registry: &ToolRegistry,
+        name: &str,
+        args: Value,
+        cx: &Context,
+    ) -> Result<ToolResult, ToolError> {
+        let args = Args::from_value(args)?;
+        let verdict = self.judge.verdict(registry.require(name)?, args.as_map());
+        let is_denied = verdict.decision == Decision::Deny;
+        let invocation = match registry.build(name, args, cx) {
+            Ok(invocation) => invocation,
+            Err(_) if is_denied => return Err(verdict.to_error()),
+            Err(e) => return Err(e),
+        };
+        let confirmation = if is_denied {
+            Confirmation::Forbidden(verdict.to_error().to_string())
+        } else {
+            invocation.confirmation(cx)?
+        };
+        if let (false, Confirmation::Forbidden(reason)) = (is_denied, &confirmation) {
+            return Err(ToolError::new(ErrorKind::PolicyViolation, reason.clone()));
         }
         let explanation = json!({
             "description": invocation.describe(),
             "locations": invocation.locations(),
             "confirmation": confirmation.to_json(),
+            "policy": verdict.to_json(),
         });
         let line = to_line(&explanation);
-        Ok(ToolResult::text(String::from_utf8_lossy(&line)))
+        let mut result = ToolResult::text(String::from_utf8_lossy(&line));
+        if is_denied {
+            result.error = Some(ResultError {
+                kind: Some(ErrorKind::PolicyViolation),
+                message: verdict.to_error().to_string(),
+            });
+        }
+        Ok(result)
     }
 }

@@ -1,15 +1,15 @@
 //! The declarations.
 
 use crate::print::{complain, print};
-use gemini_tools::builtin::declarations;
+use gemini_tools::builtin::{self, declarations};
 use gemini_tools::custom;
 use gemini_tools::mcp::Mcp;
+use gemini_tools::policy::{Call, Extra, Policy, ServerTool, hosts_mode};
 use gemini_tools::settings::{Settings, home};
 use gemini_tools::shown::visible;
-use gemini_tools::tool::Cancellation;
+use gemini_tools::tool::{Cancellation, Kind};
 use gemini_tools::workspace::pattern::PatternSet;
 use std::io::IsTerminal;
-use std::path::Path;
 
 /// What to print of them, and how.
 #[expect(
@@ -29,10 +29,21 @@ pub(crate) struct Options {
 
 /// Prints the declarations.
 pub(crate) fn run(options: &Options) -> u8 {
-    let settings = Settings::load(home().as_deref(), Path::new("."));
+    let home = home();
+    let root = std::env::current_dir().unwrap_or_default();
+    let settings = Settings::load(home.as_deref(), &root);
+    let policy = Policy::load(
+        &settings,
+        home.as_deref(),
+        &root,
+        &Extra::with_paths(&[""; 0]),
+    );
     if std::io::stderr().is_terminal() {
         for problem in &settings.problems {
             complain(&format!("get_tools: ignored {}", visible(problem)));
+        }
+        for problem in &policy.problems {
+            complain(&format!("get_tools: {}", visible(problem)));
         }
         for note in &settings.notes {
             complain(&format!("get_tools: {}", visible(&note.to_string())));
@@ -41,16 +52,22 @@ pub(crate) fn run(options: &Options) -> u8 {
             complain("get_tools: get_tools trust shows what the project brings, and trusts it");
         }
     }
+    let mode = hosts_mode();
+    let no_args = serde_json::Map::new();
     let keep = |name: &str, aliases: &[&str]| {
         let names: Vec<&str> = std::iter::once(name)
             .chain(aliases.iter().copied())
             .collect();
         let listed = |set: &PatternSet| names.iter().any(|n| set.matches(n.as_bytes(), 0));
-        settings.allows(&names)
+        let call = Call {
+            kind: builtin::kind(name).unwrap_or(Kind::Other),
+            ..Call::of_tool(name, aliases, &no_args)
+        };
+        policy.shows(&call, mode, true)
             && options.only.as_ref().is_none_or(listed)
             && !listed(&options.exclude)
     };
-    let added = custom::declarations(&settings, home().as_deref(), Path::new("."));
+    let added = custom::declarations(&settings, home.as_deref(), &root);
     if std::io::stderr().is_terminal() {
         for note in &added.notes {
             complain(&format!("get_tools: {}", visible(note)));
@@ -59,7 +76,7 @@ pub(crate) fn run(options: &Options) -> u8 {
     let mut list = declarations(keep, options.kinds);
     list.extend(added.printed(keep, options.kinds));
     if options.mcp || options.refresh || is_set("GEMINI_TOOLS_MCP") {
-        add_mcp(&mut list, options, &settings);
+        add_mcp(&mut list, options, &settings, &policy);
     }
     let mut text = format!("[{}]", list.join(","));
     if options.wrap {
@@ -79,7 +96,7 @@ fn is_set(variable: &str) -> bool {
 }
 
 /// Adds the tools of MCP servers. What is wrong with some of them costs only those.
-fn add_mcp(list: &mut Vec<String>, options: &Options, settings: &Settings) {
+fn add_mcp(list: &mut Vec<String>, options: &Options, settings: &Settings, policy: &Policy) {
     let root = std::env::current_dir().unwrap_or_default();
     let roots = std::slice::from_ref(&root);
     let Some(mcp) = Mcp::open(settings, home().as_deref(), &root, roots) else {
@@ -91,10 +108,19 @@ fn add_mcp(list: &mut Vec<String>, options: &Options, settings: &Settings) {
             complain(&format!("get_tools: {}", visible(&note)));
         }
     }
+    let no_args = serde_json::Map::new();
     for tool in tools {
         let names = [tool.name.as_str(), tool.alias.as_str()];
         let listed = |set: &PatternSet| names.iter().any(|n| set.matches(n.as_bytes(), 0));
-        if settings.excludes(&names)
+        let aliases = [tool.alias.as_str()];
+        let call = Call {
+            server: tool
+                .origin
+                .as_ref()
+                .map(|(name, tool)| ServerTool { name, tool }),
+            ..Call::of_tool(&tool.name, &aliases, &no_args)
+        };
+        if !policy.shows(&call, hosts_mode(), true)
             || !options.only.as_ref().is_none_or(listed)
             || listed(&options.exclude)
         {

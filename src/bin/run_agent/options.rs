@@ -43,6 +43,7 @@ pub(crate) struct Options {
     pub(crate) model: Option<String>,
     pub(crate) approval: ApprovalMode,
     pub(crate) allowed: Vec<String>,
+    pub(crate) policy: Vec<PathBuf>,
     pub(crate) discovery: Option<String>,
     pub(crate) call: Option<String>,
     pub(crate) trust: bool,
@@ -93,6 +94,7 @@ pub(crate) fn options() -> Result<Options, u8> {
         model: text("model"),
         approval,
         allowed: list("allowed-tools"),
+        policy: list("policy").into_iter().map(PathBuf::from).collect(),
         discovery: text("discovery-command"),
         call: text("call-command"),
         trust: matches.get_flag("trust"),
@@ -164,6 +166,11 @@ fn task() -> Command {
             "allowed-tools",
             "TOOLS",
             "Tools that need no agreement, such as replace or 'run_shell_command(git)'",
+        ))
+        .arg(list(
+            "policy",
+            "PATHS",
+            "Policy files, or directories of such, instead of ~/.gemini/policies",
         ))
         .arg(
             value(

@@ -14,6 +14,7 @@ use gemini_tools::agent::signals::Signals;
 use gemini_tools::agent::terminal::Terminal;
 use gemini_tools::builtin::{self, Surroundings};
 use gemini_tools::genai::{ApiError, Client, Content, GenerationConfig, Part, unique_id};
+use gemini_tools::policy::{Extra, Policy};
 use gemini_tools::settings::{Settings, home};
 use gemini_tools::tool::{Cancellation, Context};
 use gemini_tools::trust::{ProjectTrust, Trust, TrustedBy};
@@ -90,8 +91,10 @@ impl Setup {
             complain(note);
         }
         let approval = self.approval(options);
-        let settings = self.settings();
-        pair.retain(|tool| settings.allows(&[&tool.name]) && approval.shows(tool));
+        for problem in approval.problems() {
+            complain(problem);
+        }
+        pair.retain(|tool| approval.shows(tool));
         Ok(pair)
     }
 
@@ -139,6 +142,16 @@ impl Setup {
             added.push(("GEMINI_CLI_TRUST_WORKSPACE".to_owned(), "true".to_owned()));
         }
         added.extend(sandbox.map(|mode| ("GEMINI_TOOLS_SANDBOX".to_owned(), mode)));
+        added.push((
+            "GEMINI_TOOLS_APPROVAL_MODE".to_owned(),
+            options.approval.name().to_owned(),
+        ));
+        if !options.policy.is_empty()
+            && let Ok(paths) = std::env::join_paths(&options.policy)
+            && let Ok(paths) = paths.into_string()
+        {
+            added.push(("GEMINI_TOOLS_POLICY".to_owned(), paths));
+        }
         if !options.include.is_empty()
             && let Ok(roots) = std::env::join_paths(more_roots(options))
             && let Ok(roots) = roots.into_string()
@@ -149,11 +162,18 @@ impl Setup {
     }
 
     fn approval(&self, options: &Options) -> Approval {
-        let settings = self.settings();
-        let mut allowed = options.allowed.clone();
-        allowed.extend(settings.allowed.users.iter().cloned());
-        allowed.extend(settings.allowed.projects.iter().cloned());
-        Approval::new(options.approval, &allowed, &settings.exclude)
+        let extra = Extra {
+            allowed: options.allowed.clone(),
+            trusts_project: self.settings().trust.is_trusted(),
+            ..Extra::with_paths(&options.policy)
+        };
+        let root = self.surroundings.workspace.root();
+        let policy = Policy::load(self.settings(), self.home.as_deref(), root, &extra);
+        Approval::new(
+            options.approval,
+            policy,
+            is_person_there() && Terminal::open().is_some(),
+        )
     }
 
     /// The user's message: the prompt, and the files that it names.
@@ -266,13 +286,17 @@ impl Setup {
     }
 }
 
-/// A person at the controlling terminal; nobody where no stream leads there. Pipes and files
-/// beside it are a person's, as in `git diff | run_agent`; who has taken all three is a program.
-fn asker(signals: &Arc<Signals>) -> Box<dyn Asker> {
-    let is_there = std::io::stdin().is_terminal()
+/// Whether a stream leads to a person. Pipes and files beside it are a person's, as in
+/// `git diff | run_agent`; who has taken all three is a program.
+fn is_person_there() -> bool {
+    std::io::stdin().is_terminal()
         || std::io::stdout().is_terminal()
-        || std::io::stderr().is_terminal();
-    match Terminal::open().filter(|_| is_there) {
+        || std::io::stderr().is_terminal()
+}
+
+/// A person at the controlling terminal, where one is there.
+fn asker(signals: &Arc<Signals>) -> Box<dyn Asker> {
+    match Terminal::open().filter(|_| is_person_there()) {
         Some(terminal) => Box::new(terminal.with_signals(Arc::clone(signals))),
         None => Box::new(Nobody),
     }

@@ -1,0 +1,431 @@
+//! Which calls may run, by rules in Gemini CLI's format.
+//!
+//! Rules come from files ([`Policy::load`] knows where they are), from the lists of the
+//! settings, and from answers of a person. They are held against a call from the highest
+//! [`Tier`] and priority down, and the first that fits decides; where none does, what the
+//! tool does to the world decides. A line of shell is judged as a whole and command by
+//! command, and the strictest judgement counts. `docs/policy-and-gemini-cli.md` tells where
+//! this differs from Gemini CLI.
+//!
+//! Nothing is parsed or compiled where there are no rules.
+
+mod defaults;
+mod file;
+mod rule;
+mod safe;
+mod settings;
+mod shell;
+mod sources;
+mod text;
+
+pub use crate::tool::ApprovalMode as Mode;
+pub use rule::Rule;
+pub use sources::{Extra, hosts_mode};
+
+use crate::tool::{ErrorKind, Kind, ToolError};
+use rule::Unit;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Whose rule it is. Of two rules the one of the higher tier counts, whatever their
+/// priorities.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tier {
+    /// Built in.
+    Default,
+    /// Brought by an extension; can only restrict.
+    Extension,
+    /// The project's, where it is trusted.
+    Workspace,
+    /// The user's, their settings among them.
+    User,
+    /// The administrator's.
+    Admin,
+}
+
+/// What becomes of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// It may run.
+    Allow,
+    /// A person must agree.
+    AskUser,
+    /// It must not run.
+    Deny,
+}
+
+impl Decision {
+    /// As policy files have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Decision::Allow => "allow",
+            Decision::AskUser => "ask_user",
+            Decision::Deny => "deny",
+        }
+    }
+}
+
+/// A call to be judged.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'a> {
+    /// The tool's own name.
+    pub name: &'a str,
+    /// Its other names.
+    pub aliases: &'a [&'a str],
+    /// Where it comes from an MCP server.
+    pub server: Option<ServerTool<'a>>,
+    /// The arguments.
+    pub args: &'a Map<String, Value>,
+    /// Other names of arguments, and what they are called in the declaration.
+    pub renamed: &'a [(&'a str, &'a str)],
+    /// What an MCP server says of the tool.
+    pub annotations: Option<&'a Map<String, Value>>,
+    /// What the tool does to the world.
+    pub kind: Kind,
+}
+
+impl<'a> Call<'a> {
+    /// A call of a tool of which nothing is known but its names.
+    pub fn of_tool(name: &'a str, aliases: &'a [&'a str], args: &'a Map<String, Value>) -> Self {
+        Self {
+            name,
+            aliases,
+            server: None,
+            args,
+            renamed: &[],
+            annotations: None,
+            kind: Kind::Other,
+        }
+    }
+}
+
+/// A tool of an MCP server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ServerTool<'a> {
+    /// The server's name in the settings.
+    pub name: &'a str,
+    /// The tool's name on the server.
+    pub tool: &'a str,
+}
+
+impl<'a> ServerTool<'a> {
+    /// From a tool's name of the form `server__tool`, where nothing else is known of it.
+    pub fn from_name(name: &'a str) -> Option<Self> {
+        let (name, tool) = name.split_once("__")?;
+        (!name.is_empty() && !tool.is_empty()).then_some(Self { name, tool })
+    }
+}
+
+/// What the rules say of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// What becomes of it.
+    pub decision: Decision,
+    /// The rule that decided.
+    pub rule: Decider,
+    /// Why, in words for a model; empty where it simply may run.
+    pub reason: String,
+}
+
+/// The rule that decided.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Decider {
+    /// The rule in one line.
+    pub rule: String,
+    /// The file that it stands in; `None` for built-in rules and for a person's answers.
+    pub file: Option<PathBuf>,
+    /// Whose it is.
+    pub tier: Tier,
+    /// Its priority within the tier.
+    pub priority: u16,
+    /// Whether no file, setting or person has said anything: the built-in rules decided.
+    #[serde(skip)]
+    pub is_default: bool,
+}
+
+impl Verdict {
+    /// As `--explain` prints it.
+    pub fn to_json(&self) -> Value {
+        let mut value = json!(self.rule);
+        value["decision"] = json!(self.decision);
+        if !self.reason.is_empty() {
+            value["reason"] = json!(self.reason);
+        }
+        value
+    }
+
+    /// The error of a call that may not run.
+    pub fn to_error(&self) -> ToolError {
+        let error = ToolError::new(ErrorKind::PolicyViolation, self.reason.clone());
+        match &self.rule.file {
+            Some(file) => error.with_hint(format!("See {} in {}.", self.rule.rule, file.display())),
+            None => error,
+        }
+    }
+}
+
+/// All rules that are in force.
+#[derive(Debug, Clone, Default)]
+pub struct Policy {
+    /// The highest first.
+    rules: Vec<Rule>,
+    /// Files that could not be read: every call could be one that they deny.
+    broken: Vec<Broken>,
+    /// What is wrong with files and rules, one sentence each.
+    pub problems: Vec<String>,
+    home: Option<PathBuf>,
+    root: PathBuf,
+    is_trusted: Option<bool>,
+    /// `security.disableAlwaysAllow`: answers that were kept for good don't count.
+    ignores_kept_answers: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Broken {
+    file: PathBuf,
+    tier: Tier,
+    why: String,
+}
+
+/// The priority of what a person has agreed to for the session, as by Gemini CLI.
+const ANSWER_PRIORITY: u16 = 950;
+
+impl Policy {
+    /// Puts the rules in order.
+    fn sort(&mut self) {
+        self.rules
+            .sort_by_key(|rule| std::cmp::Reverse((rule.tier, rule.priority)));
+        if self.ignores_kept_answers {
+            self.rules.retain(|rule| rule.priority != ANSWER_PRIORITY);
+        }
+    }
+
+    /// Takes it for known whether the project is trusted.
+    #[must_use]
+    pub fn with_trust(mut self, is_trusted: bool) -> Self {
+        self.is_trusted = Some(is_trusted);
+        self
+    }
+
+    /// Whether there are no rules but those that are built in.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty() && self.broken.is_empty()
+    }
+
+    fn is_trusted(&self) -> bool {
+        self.is_trusted.unwrap_or_else(|| {
+            crate::trust::Trust::of(self.home.as_deref(), &self.root).is_trusted()
+        })
+    }
+
+    /// Judges a call: `interactive` is whether there is somebody to ask.
+    pub fn check(&self, call: &Call<'_>, mode: Mode, interactive: bool) -> Verdict {
+        if let Some(broken) = self.broken.first() {
+            return Verdict {
+                decision: Decision::Deny,
+                rule: Decider {
+                    rule: "the whole file".to_owned(),
+                    file: Some(broken.file.clone()),
+                    tier: broken.tier,
+                    priority: 999,
+                    is_default: false,
+                },
+                reason: format!(
+                    "No call may run while {} can't be read, because it may deny it: {}.",
+                    broken.file.display(),
+                    broken.why.trim_end_matches('.')
+                ),
+            };
+        }
+        let verdict = match shell::line_of(call) {
+            Some(line) => self.check_line(call, line, mode, interactive),
+            None => self.check_plain(call, mode, interactive),
+        };
+        defaults::guard_build_files(call, mode, interactive, verdict)
+    }
+
+    fn check_plain(&self, call: &Call<'_>, mode: Mode, interactive: bool) -> Verdict {
+        let (texts, is_ambiguous) = self.texts(call);
+        let unit = Unit {
+            call,
+            line: None,
+            command: None,
+            is_part: false,
+            is_unknown: false,
+            texts: &texts,
+            is_ambiguous,
+        };
+        match self.first(&unit, mode, interactive) {
+            Some(rule) => rule_verdict(rule, rule.decision, call),
+            None => defaults::verdict(call, mode, interactive),
+        }
+    }
+
+    /// The first rule that fits.
+    fn first(&self, unit: &Unit<'_>, mode: Mode, interactive: bool) -> Option<&Rule> {
+        self.rules.iter().find(|rule| {
+            rule.is_active(mode, interactive) && rule.is_for(unit.call) && rule.fits(unit)
+        })
+    }
+
+    /// The arguments as text, once for each spelling of their names, and whether one of them
+    /// is there in two.
+    fn texts(&self, call: &Call<'_>) -> (Vec<String>, bool) {
+        let looks = |rule: &Rule| matches!(rule.condition, rule::Condition::Pattern(_));
+        if !self.rules.iter().any(looks) {
+            return (Vec::new(), false);
+        }
+        let mut spellings = vec![call.args.clone()];
+        let mut is_ambiguous = false;
+        let declared = call.renamed.iter().map(|(_, declared)| *declared);
+        for declared in declared.collect::<BTreeSet<&str>>() {
+            let others = call.renamed.iter().filter(|(_, d)| *d == declared);
+            let names: Vec<&str> = others.map(|(other, _)| *other).chain([declared]).collect();
+            let mut given = names.iter().filter(|name| call.args.contains_key(**name));
+            let Some(one) = given.next() else {
+                continue;
+            };
+            is_ambiguous |= given.next().is_some();
+            for args in spellings.clone() {
+                for name in names.iter().filter(|name| !args.contains_key(**name)) {
+                    let mut args = args.clone();
+                    let value = args.remove(*one).unwrap_or_default();
+                    args.insert((*name).to_owned(), value);
+                    spellings.push(args);
+                }
+            }
+        }
+        (
+            spellings.iter().map(text::stable_json).collect(),
+            is_ambiguous,
+        )
+    }
+
+    /// Whether a tool is there at all: not where each of its calls is denied.
+    pub fn shows(&self, call: &Call<'_>, mode: Mode, interactive: bool) -> bool {
+        for rule in &self.rules {
+            if !rule.is_active(mode, interactive) || !rule.is_for(call) {
+                continue;
+            }
+            match (&rule.condition, rule.decision) {
+                (rule::Condition::None, decision) => return decision != Decision::Deny,
+                (rule::Condition::NotListed(entries), _) => {
+                    if !entries.iter().any(|entry| entry.is_for(call)) {
+                        return false;
+                    }
+                }
+                // Another call may not be denied.
+                (_, Decision::Deny) => {}
+                _ => return true,
+            }
+        }
+        mode != Mode::Plan || defaults::is_for_plans(call)
+    }
+
+    /// Adds a rule that a person has made by an answer: it holds in this mode and in those
+    /// that ask less, and no rule of the user or the administrator yields to it.
+    pub fn remember(&mut self, agreed: Agreed<'_>, mode: Mode) {
+        let order = [Mode::Plan, Mode::Default, Mode::AutoEdit, Mode::Yolo];
+        let from = order.iter().position(|m| *m == mode).unwrap_or(0);
+        let (tools, server, condition, text) = match agreed {
+            Agreed::Programs { tool, programs } => (
+                vec![tool.to_owned()],
+                None,
+                rule::Condition::Prefixes(programs.to_vec()),
+                format!("agreed to for the session: {tool}({})", programs.join(", ")),
+            ),
+            Agreed::Tool(tool) => (
+                vec![tool.to_owned()],
+                None,
+                rule::Condition::None,
+                format!("agreed to for the session: {tool}"),
+            ),
+            Agreed::Server(server) => (
+                vec!["*".to_owned()],
+                Some(server.to_owned()),
+                rule::Condition::None,
+                format!("agreed to for the session: all tools of {server}"),
+            ),
+        };
+        self.rules.push(Rule {
+            tools,
+            server,
+            condition,
+            modes: order[from..].to_vec(),
+            source: rule::Source {
+                text,
+                ..rule::Source::default()
+            },
+            ..Rule::new(Decision::Allow, Tier::Workspace, ANSWER_PRIORITY)
+        });
+        self.sort();
+    }
+
+    /// Where the project is.
+    fn root(&self) -> &Path {
+        &self.root
+    }
+}
+
+/// What a person has agreed to for a session.
+#[derive(Debug, Clone, Copy)]
+pub enum Agreed<'a> {
+    /// Commands of these programs.
+    Programs {
+        /// The tool that runs them.
+        tool: &'a str,
+        /// Their names.
+        programs: &'a [String],
+    },
+    /// All calls of a tool.
+    Tool(&'a str),
+    /// All tools of an MCP server.
+    Server(&'a str),
+}
+
+impl Rule {
+    fn new(decision: Decision, tier: Tier, priority: u16) -> Self {
+        Self {
+            tools: Vec::new(),
+            server: None,
+            condition: rule::Condition::None,
+            decision,
+            tier,
+            priority,
+            modes: Vec::new(),
+            interactive: None,
+            annotations: Vec::new(),
+            allows_redirection: false,
+            is_for_subagent: false,
+            message: None,
+            source: rule::Source::default(),
+        }
+    }
+}
+
+/// What a rule says of a call.
+fn rule_verdict(rule: &Rule, decision: Decision, call: &Call<'_>) -> Verdict {
+    let mut reason = match decision {
+        Decision::Allow => String::new(),
+        Decision::AskUser => format!("{} needs somebody's agreement.", call.name),
+        Decision::Deny => format!("{} may not run: {}.", call.name, rule.source.text),
+    };
+    if let (Decision::Deny, Some(message)) = (decision, &rule.message) {
+        reason = format!("{reason} {message}");
+    }
+    Verdict {
+        decision,
+        rule: Decider {
+            rule: rule.source.text.clone(),
+            file: rule.source.file.clone(),
+            tier: rule.tier,
+            priority: rule.priority,
+            is_default: false,
+        },
+        reason,
+    }
+}

@@ -1,0 +1,319 @@
+//! One rule: which calls it is for, and what it says of them.
+
+use super::text;
+use super::{Call, Decision, Mode, Tier};
+use crate::commands::Command;
+use fancy_regex::Regex;
+use serde_json::{Map, Value};
+use std::path::PathBuf;
+
+/// A rule of a policy file, of the settings, or of a person's answer.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    /// Which tools; one of the names is enough.
+    pub(super) tools: Vec<String>,
+    /// Which MCP server, `*` for any.
+    pub(super) server: Option<String>,
+    pub(super) condition: Condition,
+    pub(super) decision: Decision,
+    pub(super) tier: Tier,
+    /// From 0 to 999, within the tier.
+    pub(super) priority: u16,
+    /// All modes where it is empty.
+    pub(super) modes: Vec<Mode>,
+    pub(super) interactive: Option<bool>,
+    pub(super) annotations: Vec<(String, Value)>,
+    pub(super) allows_redirection: bool,
+    /// It is for calls of subagents, of which there are none here.
+    pub(super) is_for_subagent: bool,
+    /// What a model is told.
+    pub(super) message: Option<String>,
+    pub(super) source: Source,
+}
+
+/// Where a rule stands.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Source {
+    pub(super) file: Option<PathBuf>,
+    /// Counted from one within the file.
+    pub(super) number: Option<usize>,
+    pub(super) text: String,
+}
+
+/// What the arguments must be like.
+#[derive(Debug, Clone)]
+pub(super) enum Condition {
+    /// Anything.
+    None,
+    /// A command that begins with one of these.
+    Prefixes(Vec<String>),
+    /// The arguments as text.
+    Pattern(Pattern),
+    /// None of what `tools.core` lists.
+    NotListed(Vec<Entry>),
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Pattern {
+    pub(super) regex: Regex,
+    pub(super) about: About,
+}
+
+/// What a pattern speaks of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum About {
+    /// Any arguments.
+    Arguments,
+    /// The command of a shell.
+    Commands,
+    /// A command that must begin with this word.
+    CommandsOf(String),
+}
+
+/// An entry of a list of the settings: `read_file`, `run_shell_command(git status)`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) tool: String,
+    pub(super) prefix: Option<String>,
+}
+
+impl Entry {
+    pub(super) fn parse(entry: &str) -> Self {
+        let entry = entry.trim();
+        let entry = entry.strip_prefix("discovered_tool_").unwrap_or(entry);
+        let own = |tool: &str, prefix: Option<&str>| Self {
+            tool: tool.trim().to_owned(),
+            prefix: prefix.map(|p| p.trim().to_owned()),
+        };
+        match entry.split_once('(') {
+            Some((tool, rest)) => own(tool, Some(rest.strip_suffix(')').unwrap_or(rest))),
+            None => own(entry, None),
+        }
+    }
+}
+
+/// What a rule is held against: a call, and for a shell's also one command of its line.
+#[derive(Clone, Copy)]
+pub(super) struct Unit<'a> {
+    pub(super) call: &'a Call<'a>,
+    /// The text of the command; `None` for calls of other tools.
+    pub(super) line: Option<&'a str>,
+    /// Its words, where it is one command.
+    pub(super) command: Option<&'a Command>,
+    /// It is one of several things that a line runs.
+    pub(super) is_part: bool,
+    /// What it runs can't be known.
+    pub(super) is_unknown: bool,
+    /// The arguments as text, in all spellings of their names.
+    pub(super) texts: &'a [String],
+    /// Two spellings of one argument are there: which one counts, the tool knows.
+    pub(super) is_ambiguous: bool,
+}
+
+impl Rule {
+    /// Whether the rule is for calls in this mode, with or without somebody to ask.
+    pub(super) fn is_active(&self, mode: Mode, interactive: bool) -> bool {
+        (self.modes.is_empty() || self.modes.contains(&mode))
+            && self.interactive.is_none_or(|wanted| wanted == interactive)
+            && !self.is_for_subagent
+    }
+
+    /// Whether the rule is for the call's tool.
+    pub(super) fn is_for(&self, call: &Call<'_>) -> bool {
+        let server = match (&self.server, call.server) {
+            (None, _) => true,
+            (Some(_), None) => return false,
+            (Some(wanted), Some(server)) => wanted == "*" || wanted == server.name,
+        };
+        let restricts = self.decision != Decision::Allow;
+        let has = |(key, value): &(String, Value)| {
+            call.annotations.and_then(|a| a.get(key)) == Some(value)
+        };
+        server
+            && self
+                .tools
+                .iter()
+                .any(|tool| self.names(tool, call, restricts))
+            && self.annotations.iter().all(has)
+    }
+
+    fn names(&self, pattern: &str, call: &Call<'_>, restricts: bool) -> bool {
+        if pattern == "*" {
+            return true;
+        }
+        if let Some(server) = call.server {
+            let own = server.tool;
+            if self.server.is_some()
+                && (pattern == own || pattern.contains('*') && glob(pattern, own))
+            {
+                return true;
+            }
+            if let Some(rest) = pattern.strip_prefix("mcp_") {
+                return names_qualified(rest, server.name, own);
+            }
+        }
+        if pattern.starts_with("mcp_") && pattern.contains('*') {
+            return false;
+        }
+        let bare = pattern.strip_prefix("discovered_tool_").unwrap_or(pattern);
+        let is = |name: &str| {
+            if bare.contains('*') {
+                glob(bare, name)
+            } else {
+                bare == name
+            }
+        };
+        is(call.name)
+            || call.aliases.iter().any(|name| is(name))
+            // `replace` of today's Gemini CLI is both of our tools.
+            || restricts && call.name == "smart_edit" && is("replace") && self.source.number.is_some()
+    }
+
+    /// Whether the call's arguments are as the rule wants them. A rule that allows wants to be
+    /// sure; one that restricts is for whatever may be meant.
+    pub(super) fn fits(&self, unit: &Unit<'_>) -> bool {
+        let is_sure = self.decision == Decision::Allow;
+        match &self.condition {
+            Condition::None => true,
+            Condition::Prefixes(prefixes) => {
+                prefixes.iter().any(|prefix| begins(prefix, unit, is_sure))
+            }
+            Condition::Pattern(pattern) => pattern.fits(unit, is_sure),
+            Condition::NotListed(entries) => !entries.iter().any(|entry| entry.lists(unit)),
+        }
+    }
+
+    /// Whether the rule looks at arguments.
+    pub(super) fn is_conditional(&self) -> bool {
+        !matches!(self.condition, Condition::None)
+    }
+}
+
+impl Entry {
+    /// Whether the entry is for the tool, whatever its arguments.
+    pub(super) fn is_for(&self, call: &Call<'_>) -> bool {
+        self.tool == call.name || call.aliases.contains(&&*self.tool)
+    }
+
+    fn lists(&self, unit: &Unit<'_>) -> bool {
+        self.is_for(unit.call)
+            && match (&self.prefix, unit.line) {
+                (Some(prefix), Some(_)) => begins(prefix, unit, true),
+                _ => true,
+            }
+    }
+}
+
+/// Whether a command begins with a prefix. Words count where they are known, text where the
+/// unit is a line of several commands, each of which is looked at as well.
+fn begins(prefix: &str, unit: &Unit<'_>, is_sure: bool) -> bool {
+    let Some(line) = unit.line else {
+        return false;
+    };
+    if prefix.trim().is_empty() {
+        return !is_sure;
+    }
+    let by_text = || {
+        line.trim_start()
+            .strip_prefix(prefix.trim())
+            .is_some_and(|rest| {
+                rest.chars()
+                    .next()
+                    .is_none_or(|c| c.is_whitespace() || c == '"')
+            })
+    };
+    let is_plain = !prefix.contains(['"', '\'', '\\', '$', '`', '*', '?', '[', '{', '~']);
+    match (unit.command, is_sure) {
+        (Some(command), true) if is_plain => command.begins_exactly_with(prefix),
+        // A whole line that is not understood is dealt with later.
+        (_, true) => !(unit.is_part && unit.is_unknown) && by_text(),
+        (Some(command), false) => {
+            unit.is_unknown || command.begins_with(prefix) != Some(false) || by_text()
+        }
+        (None, false) => unit.is_unknown || by_text(),
+    }
+}
+
+impl Pattern {
+    fn fits(&self, unit: &Unit<'_>, is_sure: bool) -> bool {
+        let found = |text: &str| self.regex.is_match(text).unwrap_or(!is_sure);
+        if is_sure {
+            return !unit.is_ambiguous && unit.texts.iter().any(|text| found(text));
+        }
+        if unit.texts.iter().any(|text| found(text)) {
+            return true;
+        }
+        if self.about == About::Arguments || unit.line.is_none() {
+            return false;
+        }
+        let Some(command) = unit.command else {
+            return unit.is_unknown;
+        };
+        // As the shell reads it: without quotes, with single spaces, without a directory.
+        let known: Vec<&str> = command.words.iter().map_while(Option::as_deref).collect();
+        let is_known = known.len() == command.words.len();
+        if let (About::CommandsOf(first), Some(name)) = (&self.about, known.first())
+            && first != name
+            && first != command.root()
+        {
+            return false;
+        }
+        if !is_known || unit.is_unknown {
+            return true;
+        }
+        let mut words = known;
+        let as_text = |words: &[&str]| {
+            let mut args = Map::new();
+            args.insert("command".to_owned(), words.join(" ").into());
+            text::stable_json(&args)
+        };
+        if found(&as_text(&words)) {
+            return true;
+        }
+        words[0] = command.root();
+        found(&as_text(&words))
+    }
+}
+
+/// Whether a name of the form `SERVER_TOOL`, either of which may be `*`, is this tool's.
+fn names_qualified(pattern: &str, server: &str, tool: &str) -> bool {
+    let tool_is = |rest: &str| rest == "*" || rest == tool || sanitized(tool) == rest;
+    if pattern == "*" {
+        return true;
+    }
+    if let Some(rest) = pattern.strip_prefix("*_") {
+        return tool_is(rest);
+    }
+    let clean = sanitized(server);
+    [server, &clean]
+        .iter()
+        .filter_map(|server| pattern.strip_prefix(*server)?.strip_prefix('_'))
+        .any(|rest| tool_is(rest) || rest.contains('*') && glob(rest, tool))
+}
+
+/// A name as it is shown to a model.
+pub(super) fn sanitized(name: &str) -> String {
+    let is_fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
+    name.chars()
+        .map(|c| if is_fine(c) { c } else { '_' })
+        .collect()
+}
+
+/// Whether a text is like a pattern, in which `*` stands for anything.
+fn glob(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = text.strip_prefix(parts.next().unwrap_or_default()) else {
+        return false;
+    };
+    let mut parts: Vec<&str> = parts.collect();
+    let Some(last) = parts.pop() else {
+        return rest.is_empty();
+    };
+    for part in parts {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}

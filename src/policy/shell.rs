@@ -1,0 +1,220 @@
+//! Lines of shell: judged as a whole, then each of their commands, and the strictest
+//! judgement counts.
+
+use super::rule::Unit;
+use super::{
+    Call, Decider, Decision, Mode, Policy, Rule, Verdict, defaults, rule_verdict, safe, text,
+};
+use crate::commands::{Analysis, Command, analyse};
+use crate::tool::Kind;
+use serde_json::{Map, Value};
+
+/// The names that Gemini CLI gives the tool that runs commands.
+const SHELL: [&str; 2] = ["run_shell_command", "ShellTool"];
+
+/// The arguments that say in which directory a line runs.
+const DIRECTORY: [&str; 2] = ["dir_path", "directory"];
+
+/// The line that a call runs.
+pub(super) fn line_of<'a>(call: &Call<'a>) -> Option<&'a str> {
+    let is_shell = call.server.is_none() && SHELL.contains(&call.name);
+    let line = is_shell.then(|| call.args.get("command").and_then(Value::as_str));
+    line.flatten().filter(|line| !line.is_empty())
+}
+
+impl Policy {
+    pub(super) fn check_line(
+        &self,
+        call: &Call<'_>,
+        line: &str,
+        mode: Mode,
+        interactive: bool,
+    ) -> Verdict {
+        let analysis = self.looks_into_lines(mode).then(|| analyse(line));
+        let Some(analysis) = analysis else {
+            return defaults::verdict(call, mode, interactive);
+        };
+        let (texts, is_ambiguous) = self.texts(call);
+        let commands: Vec<&Command> = analysis.programs().collect();
+        let is_nothing = commands.is_empty();
+        let single = match commands.as_slice() {
+            [one] if one.text.trim() == line.trim() && analysis.unresolved.is_empty() => Some(*one),
+            _ => None,
+        };
+        let whole = Unit {
+            call,
+            line: Some(line),
+            command: single,
+            is_part: false,
+            is_unknown: analysis.is_broken || is_nothing && !analysis.unresolved.is_empty(),
+            texts: &texts,
+            is_ambiguous,
+        };
+        let rule = self.first(&whole, mode, interactive);
+        let mut verdict = match rule {
+            Some(rule) => rule_verdict(rule, rule.decision, call),
+            None => defaults::verdict(call, mode, interactive),
+        };
+        if verdict.decision == Decision::Deny {
+            return verdict;
+        }
+        if !rule.is_some_and(Rule::is_conditional) {
+            verdict = self.by_experience(call, line, &analysis, mode, verdict);
+        }
+        if analysis.is_broken || is_nothing {
+            verdict = by_nobody(call, rule, mode, interactive, verdict);
+        } else if verdict.decision == Decision::Allow
+            && analysis.redirects
+            && !matches!(mode, Mode::AutoEdit | Mode::Yolo)
+            && !rule.is_some_and(|rule| rule.allows_redirection)
+        {
+            let rule = "built in: redirections need a rule with allowRedirection, or agreement";
+            verdict = ask(call, &verdict, rule);
+        }
+        if single.is_some() {
+            return verdict;
+        }
+        self.parts(call, &analysis, mode, interactive, verdict)
+    }
+
+    /// Whether what a line holds can make a difference.
+    fn looks_into_lines(&self, mode: Mode) -> bool {
+        !self.rules.is_empty() || mode != Mode::Yolo
+    }
+
+    /// Judges each command, and each text whose commands can't be known.
+    fn parts(
+        &self,
+        call: &Call<'_>,
+        analysis: &Analysis,
+        mode: Mode,
+        interactive: bool,
+        whole: Verdict,
+    ) -> Verdict {
+        let mut verdict = whole;
+        let known = analysis
+            .programs()
+            .map(|c| (c.text.as_str(), Some(c), false));
+        let unknown = analysis
+            .unresolved
+            .iter()
+            .map(|text| (text.as_str(), None, true));
+        for (line, command, is_unknown) in known.chain(unknown) {
+            let mut args = Map::new();
+            args.insert("command".to_owned(), line.trim().into());
+            for key in DIRECTORY {
+                if let Some(directory) = call.args.get(key) {
+                    args.insert(key.to_owned(), directory.clone());
+                }
+            }
+            let unit = Unit {
+                call,
+                line: Some(line),
+                command,
+                is_part: true,
+                is_unknown,
+                texts: &[text::stable_json(&args)],
+                is_ambiguous: false,
+            };
+            let part = match self.first(&unit, mode, interactive) {
+                Some(rule) => rule_verdict(rule, rule.decision, call),
+                None => defaults::verdict(call, mode, interactive),
+            };
+            match part.decision {
+                Decision::Deny => return about(part, line, is_unknown),
+                Decision::AskUser if verdict.decision == Decision::Allow => {
+                    verdict = about(part, line, is_unknown);
+                }
+                _ => {}
+            }
+        }
+        verdict
+    }
+
+    /// Commands that are known to be harmless need no agreement, and those that are known to
+    /// do harm need it whatever a rule for all commands says (Gemini CLI 0.61 does the same).
+    fn by_experience(
+        &self,
+        call: &Call<'_>,
+        line: &str,
+        analysis: &Analysis,
+        mode: Mode,
+        verdict: Verdict,
+    ) -> Verdict {
+        if mode != Mode::Yolo && analysis.programs().any(safe::is_dangerous) {
+            let rule = "built in: what deletes or links needs somebody's agreement";
+            return match verdict.decision {
+                Decision::Allow => ask(call, &verdict, rule),
+                _ => verdict,
+            };
+        }
+        let may_be_safe = verdict.decision == Decision::AskUser
+            && call.kind == Kind::Execute
+            && !has_directory(call);
+        if may_be_safe && safe::is_known_safe(line, analysis, self.root(), || self.is_trusted()) {
+            let mut allowed = verdict;
+            allowed.decision = Decision::Allow;
+            allowed.reason.clear();
+            "built in: the command only looks at what is in the workspace"
+                .clone_into(&mut allowed.rule.rule);
+            allowed.rule.file = None;
+            return allowed;
+        }
+        verdict
+    }
+}
+
+fn has_directory(call: &Call<'_>) -> bool {
+    DIRECTORY
+        .iter()
+        .any(|key| call.args.get(*key).is_some_and(|v| !v.is_null()))
+}
+
+/// A line that is not understood, or that runs nothing: what a rule has allowed was perhaps
+/// not this.
+fn by_nobody(
+    call: &Call<'_>,
+    rule: Option<&Rule>,
+    mode: Mode,
+    interactive: bool,
+    verdict: Verdict,
+) -> Verdict {
+    let text = "built in: lines that can't be understood need somebody's agreement";
+    match (mode, rule) {
+        (Mode::Yolo, Some(rule)) if rule.is_conditional() => {
+            defaults::ask_about_line(call.name, false, text)
+        }
+        (Mode::Yolo, _) => verdict,
+        _ if verdict.decision == Decision::Allow => {
+            defaults::ask_about_line(call.name, interactive, text)
+        }
+        _ => verdict,
+    }
+}
+
+/// Makes a call that a rule allows one that needs agreement all the same.
+fn ask(call: &Call<'_>, allowed: &Verdict, rule: &str) -> Verdict {
+    Verdict {
+        decision: Decision::AskUser,
+        reason: format!("{} needs somebody's agreement.", call.name),
+        rule: Decider {
+            rule: rule.to_owned(),
+            file: None,
+            ..allowed.rule.clone()
+        },
+    }
+}
+
+/// Says which part of the line a verdict is about.
+fn about(verdict: Verdict, part: &str, is_unknown: bool) -> Verdict {
+    let part = part.trim();
+    let what = if is_unknown {
+        format!("What {part:?} runs can't be known beforehand.")
+    } else {
+        format!("It is about {part:?}.")
+    };
+    Verdict {
+        reason: format!("{} {what}", verdict.reason),
+        ..verdict
+    }
+}

@@ -1,0 +1,260 @@
+//! Where rules come from.
+
+use super::settings::{Lists, PolicySettings};
+use super::{Mode, Policy, Tier, file};
+use crate::settings::Settings;
+use rustix::fs::OFlags;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Where the administrator's rules are, on every machine.
+const SYSTEM: &str = "/etc/gemini-cli/policies";
+
+/// More of a policy file is not read.
+const MAX_BYTES: u64 = 4 * 1024 * 1024;
+
+/// What a command line adds.
+#[derive(Debug, Clone, Default)]
+pub struct Extra {
+    /// `--policy`: files and directories in the place of `~/.gemini/policies`.
+    pub paths: Vec<PathBuf>,
+    /// `--allowed-tools`.
+    pub allowed: Vec<String>,
+    /// The project is trusted, whatever the files say.
+    pub trusts_project: bool,
+}
+
+impl Extra {
+    /// With these paths, or where there are none, with those in `GEMINI_TOOLS_POLICY`.
+    pub fn with_paths(paths: &[impl AsRef<Path>]) -> Self {
+        let mut paths: Vec<PathBuf> = paths.iter().map(|p| p.as_ref().to_owned()).collect();
+        if paths.is_empty()
+            && let Some(more) = std::env::var_os("GEMINI_TOOLS_POLICY")
+        {
+            paths.extend(std::env::split_paths(&more).filter(|p| !p.as_os_str().is_empty()));
+        }
+        Self {
+            paths,
+            ..Self::default()
+        }
+    }
+}
+
+/// The mode in which a host says that it is (`GEMINI_TOOLS_APPROVAL_MODE`): rules may be for
+/// some modes only.
+pub fn hosts_mode() -> Mode {
+    std::env::var("GEMINI_TOOLS_APPROVAL_MODE")
+        .ok()
+        .and_then(|name| Mode::from_name(&name))
+        .unwrap_or_default()
+}
+
+impl Policy {
+    /// Finds and reads all rules. Without files that costs a few failed looks at the disk.
+    pub fn load(settings: &Settings, home: Option<&Path>, root: &Path, extra: &Extra) -> Self {
+        let mut policy = Self {
+            home: home.map(Path::to_owned),
+            root: root.to_owned(),
+            is_trusted: extra.trusts_project.then_some(true),
+            ignores_kept_answers: settings.disable_always_allow,
+            ..Self::default()
+        };
+        let system = Path::new(SYSTEM);
+        let has_system = policy.add_system(system);
+        if !has_system {
+            for path in &settings.admin_policy_paths {
+                policy.add_path(path, Tier::Admin, true);
+            }
+        }
+        let chosen = if extra.paths.is_empty() {
+            &settings.policy_paths
+        } else {
+            &extra.paths
+        };
+        let users = home.map(|home| home.join(".gemini"));
+        if chosen.is_empty() {
+            if let Some(users) = &users {
+                policy.add_path(&users.join("policies"), Tier::User, false);
+            }
+        } else {
+            for path in chosen {
+                policy.add_path(path, Tier::User, true);
+            }
+        }
+        if users.as_deref() != Some(&*root.join(".gemini")) {
+            policy.add_projects(&root.join(".gemini/policies"));
+        }
+        if let Some(users) = &users {
+            policy.add_extensions(&users.join("extensions"));
+        }
+        policy.add_lists(settings, extra);
+        policy.sort();
+        policy
+    }
+
+    /// Rules from texts, for tests of rules: each with whose it is and the name of a file.
+    #[must_use]
+    pub fn of_texts(texts: &[(Tier, PathBuf, String)], settings: &Settings, root: &Path) -> Self {
+        let mut policy = Self {
+            root: root.to_owned(),
+            is_trusted: Some(true),
+            ignores_kept_answers: settings.disable_always_allow,
+            ..Self::default()
+        };
+        for (tier, path, text) in texts {
+            policy.take(file::read(path, *tier, text));
+        }
+        policy.add_lists(settings, &Extra::default());
+        policy.sort();
+        policy
+    }
+
+    fn add_lists(&mut self, settings: &Settings, extra: &Extra) {
+        let mut allowed = extra.allowed.clone();
+        allowed.extend(settings.allowed.users.iter().cloned());
+        allowed.extend(settings.allowed.projects.iter().cloned());
+        let lists = Lists {
+            core: settings.core.as_deref(),
+            exclude: &settings.exclude,
+            allowed,
+            policy: PolicySettings::of(settings),
+        };
+        self.rules.extend(lists.rules());
+    }
+
+    /// The system's directory; whether there are files in it. Where others than root may write
+    /// there, its rules can only restrict.
+    fn add_system(&mut self, directory: &Path) -> bool {
+        let Ok(files) = files_in(directory) else {
+            return false;
+        };
+        let is_secure = std::fs::metadata(directory)
+            .is_ok_and(|meta| meta.uid() == 0 && meta.mode() & 0o022 == 0);
+        for path in &files {
+            self.add_file(path, Tier::Admin, is_secure);
+        }
+        if !is_secure && !files.is_empty() {
+            self.problems.push(format!(
+                "{} can be written by others than root: its rules that allow don't count.",
+                directory.display()
+            ));
+        }
+        !files.is_empty()
+    }
+
+    /// The project's rules, which count where it is trusted.
+    fn add_projects(&mut self, directory: &Path) {
+        let Ok(files) = files_in(directory) else {
+            return;
+        };
+        if files.is_empty() {
+            return;
+        }
+        if !self.is_trusted() {
+            self.problems.push(format!(
+                "{} is left out: the project is not trusted.",
+                directory.display()
+            ));
+            return;
+        }
+        for path in &files {
+            self.add_file(path, Tier::Workspace, true);
+        }
+    }
+
+    /// Rules of installed extensions, which can only restrict: switched off ones too.
+    fn add_extensions(&mut self, directory: &Path) {
+        let Ok(entries) = std::fs::read_dir(directory) else {
+            return;
+        };
+        let mut own: Vec<PathBuf> = entries.flatten().map(|e| e.path()).collect();
+        own.sort();
+        for extension in own {
+            self.add_path(&extension.join("policies"), Tier::Extension, false);
+        }
+    }
+
+    /// A file, or all files in a directory.
+    fn add_path(&mut self, path: &Path, tier: Tier, must_exist: bool) {
+        match files_in(path) {
+            Ok(files) => {
+                for path in &files {
+                    self.add_file(path, tier, true);
+                }
+            }
+            Err(e) if e.kind() == ErrorKind::NotFound && !must_exist => {}
+            // Nothing is there where what should hold it is no directory.
+            Err(e) if e.kind() == ErrorKind::NotADirectory && !must_exist && !path.exists() => {}
+            Err(e) if e.kind() == ErrorKind::NotADirectory => self.add_file(path, tier, true),
+            Err(e) => self.broken(path, tier, &e.to_string()),
+        }
+    }
+
+    fn add_file(&mut self, path: &Path, tier: Tier, may_allow: bool) {
+        match read(path) {
+            Ok(text) => {
+                let mut loaded = file::read(path, tier, &text);
+                if !may_allow {
+                    loaded
+                        .rules
+                        .retain(|rule| rule.decision != super::Decision::Allow);
+                }
+                self.take(loaded);
+            }
+            Err(e) => self.broken(path, tier, &e.to_string()),
+        }
+    }
+
+    fn take(&mut self, loaded: file::Loaded) {
+        self.rules.extend(loaded.rules);
+        self.problems.extend(loaded.problems);
+        if let Some((path, tier, why)) = loaded.broken {
+            self.broken(&path, tier, &why);
+        }
+    }
+
+    fn broken(&mut self, file: &Path, tier: Tier, why: &str) {
+        self.problems.push(format!(
+            "{} can't be read, and no call may run until it can: {}.",
+            file.display(),
+            why.trim_end_matches('.')
+        ));
+        self.broken.push(super::Broken {
+            file: file.to_owned(),
+            tier,
+            why: why.to_owned(),
+        });
+    }
+}
+
+/// The policy files in a directory, sorted by name.
+fn files_in(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(directory)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|ending| ending == "toml") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The text of a policy file. What is no regular file is not waited for.
+fn read(path: &Path) -> std::io::Result<String> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, rustix::fs::Mode::empty())?);
+    if !file.metadata()?.is_file() {
+        return Err(std::io::Error::other("it is no regular file"));
+    }
+    let mut text = String::new();
+    let count = file.take(MAX_BYTES + 1).read_to_string(&mut text)?;
+    if count as u64 > MAX_BYTES {
+        return Err(std::io::Error::other(format!(
+            "it is larger than {MAX_BYTES} bytes"
+        )));
+    }
+    Ok(text)
+}

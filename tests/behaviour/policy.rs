@@ -1,0 +1,276 @@
+//! Policy files and lists, through the executables. What is decided of each call is in `policy_cases`.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Answer, Workspace};
+
+const DENY_WRITING: &str = "[[rule]]\ntoolName = \"write_file\"\ndecision = \"deny\"\npriority = 10\ndenyMessage = \"Ask the owner.\"\n";
+const DENY_RM: &str = "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"rm\"\ndecision = \"deny\"\npriority = 10\n";
+const ASK_READING: &str =
+    "[[rule]]\ntoolName = \"list_directory\"\ndecision = \"ask_user\"\npriority = 10\n";
+
+fn users(rules: &str) -> Workspace {
+    Workspace::new().home(".gemini/policies/mine.toml", rules)
+}
+
+fn write(ws: &Workspace) -> Answer {
+    ws.tool("write_file")
+        .arguments(&json!({"file_path": "a.txt", "content": "x"}))
+        .unwatched()
+        .run()
+}
+
+fn list(ws: &Workspace, flags: &[&str]) -> Answer {
+    let call = ws.tool("list_directory").flags(flags);
+    call.arguments(&json!({"path": "."})).run()
+}
+
+fn names(ws: &Workspace) -> String {
+    ws.get_tools(&[]).run().text().to_owned()
+}
+
+#[test]
+fn a_denied_call_names_rule_and_file_and_does_nothing() {
+    let ws = users(DENY_WRITING);
+    let message = write(&ws).error("policy_violation", 3);
+    for part in [
+        "rule 1",
+        "toolName = \"write_file\"",
+        "Ask the owner.",
+        "mine.toml",
+    ] {
+        assert!(message.contains(part), "{message}");
+    }
+    assert!(!ws.dir().join("a.txt").exists());
+}
+
+#[test]
+fn a_tool_that_is_denied_whatever_its_arguments_is_not_listed() {
+    assert!(!names(&users(DENY_WRITING)).contains("\"write_file\""));
+    assert!(names(&users(DENY_RM)).contains("\"run_shell_command\""));
+    assert!(names(&users(ASK_READING)).contains("\"list_directory\""));
+}
+
+#[test]
+fn a_denied_command_is_refused_wherever_it_stands_in_the_line() {
+    let ws = users(DENY_RM);
+    let run = |command: &str| ws.call("run_shell_command", &json!({ "command": command }));
+    run("echo hi").output();
+    for line in ["echo hi; rm x", "env -S 'rm x'", "$X x"] {
+        let message = run(line).error("policy_violation", 3);
+        assert!(message.contains("commandPrefix = \"rm\""), "{message}");
+    }
+}
+
+#[test]
+fn what_asks_runs_where_the_host_has_asked_and_not_where_nobody_can_be() {
+    let ws = users(ASK_READING);
+    list(&ws, &[]).output();
+    let message = list(&ws, &["--approval-mode", "default"]).error("policy_violation", 3);
+    assert!(message.contains("Nobody is there to be asked"), "{message}");
+    let ws = Workspace::new();
+    list(&ws, &["--approval-mode", "plan"]).output();
+    for (mode, runs) in [
+        ("default", false),
+        ("plan", false),
+        ("auto_edit", true),
+        ("yolo", true),
+    ] {
+        let answer = ws
+            .tool("write_file")
+            .flags(&["--approval-mode", mode])
+            .arguments(&json!({"file_path": "a.txt", "content": mode}))
+            .unwatched()
+            .run();
+        assert_eq!(answer.status(), if runs { 0 } else { 3 }, "{mode}");
+    }
+}
+
+#[test]
+fn an_explanation_says_what_was_decided_by_which_rule_of_which_file() {
+    let ws = users(&format!("{DENY_WRITING}{ASK_READING}"));
+    let plan = list(&ws, &["--explain"]).json();
+    let policy = &plan["policy"];
+    assert_eq!(policy["decision"], "ask_user", "{plan}");
+    assert_eq!(
+        (&policy["tier"], &policy["priority"]),
+        (&json!("user"), &json!(10))
+    );
+    let rule = policy["rule"].as_str().expect("a rule");
+    assert!(
+        rule.starts_with("rule 2: toolName = \"list_directory\""),
+        "{rule}"
+    );
+    assert!(
+        policy["file"]
+            .as_str()
+            .is_some_and(|f| f.ends_with(".gemini/policies/mine.toml"))
+    );
+    let denied = ws
+        .tool("write_file")
+        .flags(&["--explain"])
+        .arguments(&json!({"file_path": "a.txt", "content": "x"}))
+        .run();
+    assert_eq!(
+        (denied.status(), &denied.json()["policy"]["decision"]),
+        (3, &json!("deny"))
+    );
+    let built_in = list(&Workspace::new(), &["--explain"]).json();
+    assert_eq!(built_in["policy"]["tier"], "default", "{built_in}");
+    assert_eq!(built_in["policy"]["file"], Value::Null);
+}
+
+#[test]
+fn a_batch_judges_and_explains_each_call() {
+    let ws = users(DENY_WRITING);
+    let calls = "{\"id\":1,\"name\":\"write_file\",\"args\":{\"file_path\":\"a\",\"content\":\"x\"}}\n\
+                 {\"id\":2,\"name\":\"list_directory\",\"args\":{\"path\":\".\"}}\n";
+    let lines = |flags: &[&str]| -> Vec<Value> {
+        let answer = ws.call_tool(flags).input(calls).run();
+        let text = String::from_utf8_lossy(&answer.stdout).into_owned();
+        let mut lines: Vec<Value> = text
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("a line"))
+            .collect();
+        lines.sort_by_key(|line| {
+            line.pointer("/functionResponse/id")
+                .or(line.get("id"))
+                .map(Value::to_string)
+        });
+        lines
+    };
+    let run = lines(&["--batch"]);
+    assert_eq!(
+        run[0]["functionResponse"]["response"]["errorType"],
+        "policy_violation"
+    );
+    assert!(
+        run[1]["functionResponse"]["response"]["output"].is_string(),
+        "{run:?}"
+    );
+    let explained = lines(&["--batch", "--explain"]);
+    assert_eq!(explained[0]["policy"]["decision"], "deny", "{explained:?}");
+    assert_eq!(explained[1]["policy"]["decision"], "allow");
+    assert_eq!(explained[1]["id"], "2");
+}
+
+#[test]
+fn a_file_of_the_command_line_takes_the_place_of_the_users() {
+    let ws = users(DENY_WRITING).file("strict.toml", ASK_READING.replace("ask_user", "deny"));
+    let policy = ["--policy", "strict.toml"];
+    list(&ws, &policy).error("policy_violation", 3);
+    let answer = ws
+        .tool("write_file")
+        .flags(&policy)
+        .arguments(&json!({"file_path": "a.txt", "content": "x"}))
+        .unwatched()
+        .run();
+    answer.output();
+    let missing = list(&ws, &["--policy", "none.toml"]).error("policy_violation", 3);
+    assert!(missing.contains("none.toml"), "{missing}");
+}
+
+#[test]
+fn the_settings_name_files_of_the_user_and_of_the_administrator() {
+    let ws = users(DENY_WRITING)
+        .home("other.toml", ASK_READING.replace("ask_user", "deny"))
+        .home(
+            ".gemini/settings.json",
+            r#"{"policyPaths": ["~/other.toml"]}"#,
+        );
+    list(&ws, &[]).error("policy_violation", 3);
+    write(&ws).output();
+    let allow = DENY_WRITING
+        .replace("deny\"", "allow\"")
+        .replace("= 10", "= 999");
+    let ws = users(&allow).home("admin/a.toml", DENY_WRITING).home(
+        ".gemini/settings.json",
+        r#"{"adminPolicyPaths": ["~/admin"]}"#,
+    );
+    assert!(
+        write(&ws)
+            .error("policy_violation", 3)
+            .contains("admin/a.toml")
+    );
+    let project = Workspace::new()
+        .file("p.toml", DENY_WRITING)
+        .file(".gemini/settings.json", r#"{"policyPaths": ["p.toml"]}"#);
+    write(&project).output();
+}
+
+#[test]
+fn a_projects_rules_count_where_it_is_trusted_and_yield_to_the_users() {
+    let ws = Workspace::new().file(".gemini/policies/p.toml", DENY_WRITING);
+    let trusted = |ws: &Workspace| {
+        ws.tool("write_file")
+            .env("GEMINI_CLI_TRUST_WORKSPACE", "true")
+            .arguments(&json!({"file_path": "a.txt", "content": "x"}))
+            .unwatched()
+            .run()
+    };
+    write(&ws).output();
+    trusted(&ws).error("policy_violation", 3);
+    let allow = DENY_WRITING.replace("deny\"", "allow\"");
+    let ws = users(&allow).file(".gemini/policies/p.toml", DENY_WRITING);
+    trusted(&ws).output();
+}
+
+#[test]
+fn an_extension_can_only_restrict() {
+    let own = ".gemini/extensions/x/policies/p.toml";
+    write(&Workspace::new().home(own, DENY_WRITING)).error("policy_violation", 3);
+    let allow = DENY_WRITING
+        .replace("deny\"", "allow\"")
+        .replace("= 10", "= 999");
+    let ws = Workspace::new().home(own, allow);
+    let answer = ws
+        .tool("write_file")
+        .flags(&["--approval-mode", "default"])
+        .arguments(&json!({"file_path": "a.txt", "content": "x"}))
+        .run();
+    answer.error("policy_violation", 3);
+}
+
+#[test]
+fn a_file_that_is_no_toml_stops_all_calls_and_no_list() {
+    let ws = users("[[rule]\n");
+    let message = list(&ws, &[]).error("policy_violation", 3);
+    assert!(
+        message.contains("mine.toml") && message.contains("line 1"),
+        "{message}"
+    );
+    assert!(names(&ws).contains("\"list_directory\""));
+    for strange in ["fifo", "directory"] {
+        let ws = Workspace::new().home(".gemini/policies/a.txt", "not a policy");
+        let place = ws.root().join("home/.gemini/policies/b.toml");
+        match strange {
+            "fifo" => crate::harness::make_fifo(&place),
+            _ => std::fs::create_dir(&place).expect("made"),
+        }
+        list(&ws, &[]).error("policy_violation", 3);
+    }
+}
+
+#[test]
+fn a_faulty_rule_never_lets_more_run() {
+    let faulty = DENY_WRITING.replace("toolName", "tool_nme = \"x\"\ntoolName");
+    write(&users(&faulty)).error("policy_violation", 3);
+    let allow = faulty.replace("deny\"", "allow\"");
+    let answer = users(&allow)
+        .tool("write_file")
+        .flags(&["--approval-mode", "default"])
+        .arguments(&json!({"file_path": "a.txt", "content": "x"}))
+        .run();
+    answer.error("policy_violation", 3);
+}
+
+#[test]
+fn a_denied_argument_is_denied_by_either_of_its_names() {
+    let rule = "[[rule]]\ntoolName = \"read_file\"\nargsPattern = '\"file_path\":\"[^\"]*\\.env\"'\ndecision = \"deny\"\npriority = 10\n";
+    let ws = users(rule).file(".env", "SECRET=1\n").file("a", "x\n");
+    for key in ["file_path", "absolute_path", "path"] {
+        ws.call("read_file", &json!({ key: ws.path(".env") }))
+            .error("policy_violation", 3);
+        ws.call("read_file", &json!({ key: ws.path("a") })).output();
+    }
+}
