@@ -1,13 +1,13 @@
 //! Tools that a user or a project adds, each one file.
 //!
 //! They stand in `~/.gemini/tools` (the user's) and `.gemini/tools` (the project's, which count
-//! only where it is trusted): a manifest `NAME.toml` ([`manifest`]), or a script that describes
-//! itself in a comment ([`block`]). Where two have one name, a built-in tool comes first, then
+//! only where it is trusted): a manifest `NAME.toml` (`manifest`), or a script that describes
+//! itself in a comment (`block`). Where two have one name, a built-in tool comes first, then
 //! the user's, then the project's, and in one directory a manifest before a script; the others
 //! are left out, which is noted.
 //!
 //! Nothing here is looked at for the call of a built-in tool, and nothing is run to find out
-//! what tools there are. Declarations come from a [`catalogue`], so that no manifest is parsed
+//! what tools there are. Declarations come from a `catalogue`, so that no manifest is parsed
 //! that has not changed.
 
 mod block;
