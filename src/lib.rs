@@ -6,7 +6,6 @@
 //! - [`answer`]: from a result to the JSON that a host reads.
 //! - [`agent`]: an agent that works with the tools.
 //! - [`registry`]: every tool by name.
-//! - [`custom`]: tools that a user or a project adds.
 //! - [`builtin`]: the built-in tools, one file each.
 //! - [`trust`]: whether what a project brings may run.
 //! - [`mcp`]: tools of MCP servers.
@@ -26,7 +25,6 @@ pub mod agent;
 pub mod answer;
 pub mod builtin;
 pub mod commands;
-pub mod custom;
 pub mod genai;
 mod ladder;
 pub mod mcp;

@@ -28,11 +28,10 @@ function rule(toolName, decision = 'allow') {
   return `[[rule]]\ntoolName = ${toolName}\ndecision = "${decision}"\npriority = 100\n`;
 }
 
-/** Puts the policy into a file and gives the arguments that name it; `decisions` are those on tools that are not just allowed, `more` are tools beside ours. */
-export function policyArguments(playground, decisions = {}, more = []) {
+/** Puts the policy into a file and gives the arguments that name it; `decisions` are those on tools that are not just allowed. */
+export function policyArguments(playground, decisions = {}) {
   const file = path.join(playground.root, 'policy.toml');
-  const names = [...HOST_NAMES, ...more.map((tool) => DISCOVERED + tool)];
-  const rules = names.map((name) => rule(`"${name}"`, decisions[name.slice(DISCOVERED.length)]));
+  const rules = HOST_NAMES.map((name) => rule(`"${name}"`, decisions[name.slice(DISCOVERED.length)]));
   writeFile(file, rules.join('\n'));
   return ['--policy', file];
 }

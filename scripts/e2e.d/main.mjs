@@ -14,7 +14,6 @@ import { makePlayground } from './playground.mjs';
 import { Report } from './report.mjs';
 import { sessionPlayer } from './session.mjs';
 
-import { checkCustom, CUSTOM_FILES, CUSTOM_TOOLS, customScript } from './custom.mjs';
 import { checkNetwork, NETWORK_FILES, NETWORK_TOOLS, networkScript } from './network.mjs';
 import { checkSevenTools, FILES, SEVEN_TOOLS, sevenToolsScript } from './seven_tools.mjs';
 import { checkShell, SHELL_TOOLS, shellScript } from './shell.mjs';
@@ -131,9 +130,6 @@ async function checkVersion(version, { getTools, callTool }, ours) {
   await checkShell(report, { ...commands, script: shell, ours });
   const lookedUp = await play({ name: 'network', files: NETWORK_FILES, script: networkScript, approved: true });
   await checkNetwork(report, { ...lookedUp, script: networkScript(lookedUp.playground.workspace), ours });
-  const custom = customScript();
-  const added = await play({ name: 'custom', files: CUSTOM_FILES, script: () => custom, settings: { more: CUSTOM_TOOLS }, approved: true });
-  await checkCustom(report, { ...added, script: custom });
   await checkHandOver(report, play, callTool);
   if (hasPolicies) await checkApprovals(report, play);
 }

@@ -24,10 +24,7 @@ export async function makePlayground(root, { files, getTools, callTool, allowed,
   };
   for (const directory of [playground.workspace, playground.home, playground.temporary]) fs.mkdirSync(directory, { recursive: true });
 
-  for (const [name, bytes] of Object.entries(files)) {
-    const mode = bytes.toString().startsWith('#!') ? 0o755 : undefined;
-    writeFile(path.join(playground.workspace, name), bytes, mode);
-  }
+  for (const [name, bytes] of Object.entries(files)) writeFile(path.join(playground.workspace, name), bytes);
   const settings = {
     tools: { ...(getTools && { discoveryCommand: shellWord(getTools), callCommand: callTool }), ...(allowed && { allowed }) },
     telemetry: { enabled: false },

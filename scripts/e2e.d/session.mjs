@@ -15,8 +15,8 @@ const PROMPT = 'Play the script.';
 /**
  * Gives a function that plays one session:
  * `script` makes the script from the workspace's path; `settings` (or a function of the run's directory that returns
- * them) overrides the commands and `tools.allowed`, and names `more` tools that are approved; `prepare` gets the
- * playground before the host starts; `approved` asks for the policy file, where the host has policies.
+ * them) overrides the commands and `tools.allowed`; `prepare` gets the playground before the host starts; `approved`
+ * asks for the policy file, where the host has policies.
  */
 export function sessionPlayer(report, { base, host, hasPolicies, commands }) {
   return async ({ name, files, script, settings = {}, prepare, approved = false }) => {
@@ -30,7 +30,7 @@ export function sessionPlayer(report, { base, host, hasPolicies, commands }) {
     const api = await startGeminiApi(played);
     let session;
     try {
-      session = await runHost(host, playground, api.url, PROMPT, approved && hasPolicies ? policyArguments(playground, {}, own.more) : []);
+      session = await runHost(host, playground, api.url, PROMPT, approved && hasPolicies ? policyArguments(playground) : []);
     } finally {
       await api.close();
     }

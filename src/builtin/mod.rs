@@ -28,7 +28,6 @@ mod web_fetch;
 mod write_file;
 
 pub(crate) use list_directory::push_collation_key;
-pub(crate) use run_shell_command::sandbox;
 
 use crate::registry::ToolRegistry;
 use crate::settings::Settings;

@@ -201,7 +201,7 @@ impl ToolInvocation for Call {
             )
             .with_hint("Set HOME, or run the command without is_background."));
         }
-        let sandbox = sandbox(&self.surroundings, Mode::Off)?;
+        let sandbox = self.sandbox()?;
         let directory = workspace.open_dir(&self.place)?;
         let command = ShellCommand {
             line: &self.command,
@@ -260,47 +260,41 @@ impl ToolInvocation for Call {
     }
 }
 
-/// What a command is kept within: what the settings and the environment say, and `at_least` what
-/// its tool asks for, unless a person has switched sandboxes off.
-pub(crate) fn sandbox(
-    surroundings: &Surroundings,
-    at_least: Mode,
-) -> Result<Option<Sandbox>, ToolError> {
-    let Surroundings {
-        workspace,
-        settings,
-    } = surroundings;
-    let chosen = std::env::var_os("GEMINI_TOOLS_SANDBOX").map(|v| v.to_string_lossy().into_owned());
-    let is_contained = std::env::var_os("SANDBOX").is_some_and(|v| !v.is_empty());
-    if let (None | Some(""), [problem, ..]) = (chosen.as_deref(), &*settings.problems) {
-        return Err(ToolError::new(
-            ErrorKind::PolicyViolation,
-            format!("What commands may do can't be known: {problem}. The command was not run."),
-        )
-        .with_hint("Mend that file, or set GEMINI_TOOLS_SANDBOX."));
-    }
-    let mut mode = settings.sandbox.mode(chosen.as_deref(), is_contained)?;
-    if chosen.as_deref() != Some(Mode::Off.name()) {
-        mode = mode.max(at_least);
-    }
-    if mode == Mode::Off {
-        return Ok(None);
-    }
-    let allowed = settings.sandbox.allowed_paths.iter();
-    let writable = workspace
-        .roots()
-        .map(Path::to_owned)
-        .chain([std::env::temp_dir()])
-        .chain(allowed.map(|path| workspace.root().join(path)))
-        .collect();
-    Sandbox::prepare(&Policy {
-        mode,
-        writable,
-        network: settings.sandbox.network,
-    })
-}
-
 impl Call {
+    /// What the command is kept within.
+    fn sandbox(&self) -> Result<Option<Sandbox>, ToolError> {
+        let Surroundings {
+            workspace,
+            settings,
+        } = &self.surroundings;
+        let chosen =
+            std::env::var_os("GEMINI_TOOLS_SANDBOX").map(|v| v.to_string_lossy().into_owned());
+        let is_contained = std::env::var_os("SANDBOX").is_some_and(|v| !v.is_empty());
+        if let (None | Some(""), [problem, ..]) = (chosen.as_deref(), &*settings.problems) {
+            return Err(ToolError::new(
+                ErrorKind::PolicyViolation,
+                format!("Whether commands must be kept in a sandbox can't be known: {problem}. The command was not run."),
+            )
+            .with_hint("Mend that file, or set GEMINI_TOOLS_SANDBOX."));
+        }
+        let mode = settings.sandbox.mode(chosen.as_deref(), is_contained)?;
+        if mode == Mode::Off {
+            return Ok(None);
+        }
+        let allowed = settings.sandbox.allowed_paths.iter();
+        let writable = workspace
+            .roots()
+            .map(Path::to_owned)
+            .chain([std::env::temp_dir()])
+            .chain(allowed.map(|path| workspace.root().join(path)))
+            .collect();
+        Sandbox::prepare(&Policy {
+            mode,
+            writable,
+            network: settings.sandbox.network,
+        })
+    }
+
     fn not_started(&self, e: &std::io::Error) -> ToolError {
         let error = |message: String| ToolError::new(ErrorKind::ShellExecuteError, message);
         match e.kind() {

@@ -34,8 +34,6 @@ pub struct Capture<'a> {
     sniffed: Vec<u8>,
     whole: Whole<'a>,
     limit: usize,
-    /// The bytes as they are, for programs to read, and how many at most.
-    raw: Option<(Vec<u8>, usize)>,
 }
 
 impl std::fmt::Debug for Capture<'_> {
@@ -57,8 +55,6 @@ pub struct Captured {
     pub bytes: u64,
     /// The file that holds all of it, where `text` does not.
     pub file: Option<PathBuf>,
-    /// The bytes as they came, where that was wanted and they are not too many.
-    pub raw: Option<Vec<u8>>,
 }
 
 impl<'a> Capture<'a> {
@@ -86,28 +82,13 @@ impl<'a> Capture<'a> {
                 is_given_away: false,
             },
             limit,
-            raw: None,
         }
-    }
-
-    /// Keeps the bytes as they are as well, up to so many.
-    #[must_use]
-    pub fn with_raw(mut self, most: usize) -> Self {
-        self.raw = Some((Vec::new(), most));
-        self
     }
 
     /// Takes a piece of output.
     pub fn push(&mut self, bytes: &[u8]) {
         let room = SNIFF.saturating_sub(self.sniffed.len()).min(bytes.len());
         self.sniffed.extend_from_slice(&bytes[..room]);
-        if let Some((raw, most)) = &mut self.raw {
-            if raw.len() + bytes.len() <= *most {
-                raw.extend_from_slice(bytes);
-            } else {
-                self.raw = None;
-            }
-        }
         self.whole.push(bytes);
         let mut text = String::with_capacity(bytes.len());
         self.decoder.push(bytes, |piece| text.push_str(piece));
@@ -179,7 +160,6 @@ impl<'a> Capture<'a> {
                 coloured: None,
                 bytes,
                 file,
-                raw: self.raw.map(|(raw, _)| raw),
             };
         }
         let is_cut = self.plain.chars > self.limit;
@@ -201,7 +181,6 @@ impl<'a> Capture<'a> {
             }),
             bytes,
             file,
-            raw: self.raw.map(|(raw, _)| raw),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Running a line of shell, or a program without one: its surroundings, its limits, and the end of all that it started.
+//! Running a line of shell: its surroundings, its limits, and the end of all that it started.
 
 use super::capture::Capture;
 use super::raw::Prepared;
@@ -7,13 +7,13 @@ use super::tree;
 use super::warden::{Ending, Event, GRACE, Watched};
 use crate::tool::Cancellation;
 use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{Access, Mode, OFlags};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr, OsString};
-use std::io::{self, Seek, Write};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -65,23 +65,6 @@ const SURROUNDINGS: [(&str, &str); 19] = [
 pub struct ShellCommand<'a> {
     /// For `bash -c`, as it is.
     pub line: &'a str,
-    /// Where it runs: an open directory, so that it can't be exchanged.
-    pub directory: BorrowedFd<'a>,
-    /// What the directory is called.
-    pub path: &'a Path,
-    /// What it may do.
-    pub sandbox: Option<&'a Sandbox>,
-}
-
-/// A program that is to be run, without a shell.
-#[derive(Debug)]
-pub struct ProgramCommand<'a> {
-    /// The program, looked up as a shell would, and its arguments.
-    pub words: &'a [OsString],
-    /// What it is told besides its surroundings; `None` takes a variable away.
-    pub variables: &'a [(OsString, Option<OsString>)],
-    /// What it finds on standard input.
-    pub input: &'a [u8],
     /// Where it runs: an open directory, so that it can't be exchanged.
     pub directory: BorrowedFd<'a>,
     /// What the directory is called.
@@ -151,8 +134,9 @@ impl ShellCommand<'_> {
             CString::from(c"--"),
             CString::new(self.line)?,
         ];
-        let environment = environment(self.path, &[]);
-        let null = open_null()?;
+        let environment = self.environment();
+        let flags = OFlags::RDWR | OFlags::CLOEXEC;
+        let null = rustix::fs::open("/dev/null", flags, Mode::empty())?;
         let watched = Watched::start(
             |output| {
                 Prepared::new(
@@ -168,92 +152,24 @@ impl ShellCommand<'_> {
         )?;
         Ok(watched)
     }
-}
 
-impl ProgramCommand<'_> {
-    /// Starts the program under a warden. Gives the reading end of its standard error as well,
-    /// for [`supervise_both`].
-    ///
-    /// # Errors
-    ///
-    /// `NotFound` where there is no such program, otherwise what the system says.
-    pub fn start(&self) -> io::Result<(Watched, OwnedFd)> {
-        let name = self.words.first().ok_or(io::ErrorKind::NotFound)?;
-        let program = if name.as_bytes().contains(&b'/') {
-            PathBuf::from(name)
-        } else {
-            find_program(name).ok_or(io::ErrorKind::NotFound)?
-        };
-        let program = CString::new(program.into_os_string().into_vec())?;
-        let words = self.words.iter();
-        let arguments = words
-            .map(|word| CString::new(word.as_bytes()))
-            .collect::<Result<Vec<_>, _>>()?;
-        let environment = environment(self.path, self.variables);
-        let null = open_null()?;
-        let input = match self.input {
-            [] => None,
-            bytes => Some(as_descriptor(bytes)?),
-        };
-        let (errors, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-        let watched = Watched::start(
-            |output| {
-                let mut prepared = Prepared::new(
-                    &program,
-                    arguments,
-                    environment,
-                    self.directory,
-                    output,
-                    self.sandbox,
-                );
-                prepared.input = input.as_ref().map(AsRawFd::as_raw_fd);
-                prepared.errors = Some(writer.as_raw_fd());
-                prepared
-            },
-            null.as_fd(),
-        )?;
-        Ok((watched, errors))
+    fn environment(&self) -> Vec<CString> {
+        let mut variables: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+        for (name, value) in SURROUNDINGS {
+            variables.insert(name.into(), value.into());
+        }
+        variables
+            .entry("TERM".into())
+            .or_insert_with(|| "dumb".into());
+        variables.insert("PWD".into(), self.path.into());
+        variables
+            .iter()
+            .filter_map(|(name, value)| {
+                let both = [name.as_bytes(), b"=", value.as_bytes()].concat();
+                CString::new(both).ok()
+            })
+            .collect()
     }
-}
-
-fn open_null() -> io::Result<OwnedFd> {
-    let flags = OFlags::RDWR | OFlags::CLOEXEC;
-    Ok(rustix::fs::open("/dev/null", flags, Mode::empty())?)
-}
-
-/// A file without a name that holds these bytes: nobody has to feed them while the program
-/// runs, and one that does not read them does no harm.
-fn as_descriptor(bytes: &[u8]) -> io::Result<OwnedFd> {
-    let fd = rustix::fs::memfd_create("input", rustix::fs::MemfdFlags::CLOEXEC)?;
-    let mut file = std::fs::File::from(fd);
-    file.write_all(bytes)?;
-    file.rewind()?;
-    Ok(file.into())
-}
-
-/// Our own environment, what programs without a person are told, and `more`.
-fn environment(directory: &Path, more: &[(OsString, Option<OsString>)]) -> Vec<CString> {
-    let mut variables: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
-    for (name, value) in SURROUNDINGS {
-        variables.insert(name.into(), value.into());
-    }
-    variables
-        .entry("TERM".into())
-        .or_insert_with(|| "dumb".into());
-    variables.insert("PWD".into(), directory.into());
-    for (name, value) in more {
-        match value {
-            Some(value) => variables.insert(name.clone(), value.clone()),
-            None => variables.remove(name),
-        };
-    }
-    variables
-        .iter()
-        .filter_map(|(name, value)| {
-            let both = [name.as_bytes(), b"=", value.as_bytes()].concat();
-            CString::new(both).ok()
-        })
-        .collect()
 }
 
 /// Looks a program up as a shell would.
@@ -273,27 +189,9 @@ pub fn supervise(
     cancel: &Cancellation,
     show: &dyn Fn(String),
 ) -> End {
-    supervise_both(watched, capture, None, limits, cancel, show)
-}
-
-/// [`supervise`] for a program whose standard error is apart: what comes there goes into the
-/// second capture.
-pub fn supervise_both(
-    watched: &Watched,
-    capture: &mut Capture<'_>,
-    errors: Option<(OwnedFd, &mut Capture<'_>)>,
-    limits: Limits,
-    cancel: &Cancellation,
-    show: &dyn Fn(String),
-) -> End {
-    let errors = errors.map(|(fd, capture)| Errors {
-        fd,
-        take: Box::new(|bytes: &[u8]| capture.push(bytes)),
-    });
     let mut supervision = Supervision {
         watched,
         capture,
-        errors,
         buffer: vec![0; CHUNK],
         is_open: true,
         last_output: Instant::now(),
@@ -303,19 +201,9 @@ pub fn supervise_both(
     supervision.run(limits, cancel)
 }
 
-/// What takes in a piece of output.
-type Take<'a> = Box<dyn FnMut(&[u8]) + 'a>;
-
-/// Standard error, where it is apart, until nobody can write to it.
-struct Errors<'a> {
-    fd: OwnedFd,
-    take: Take<'a>,
-}
-
 struct Supervision<'a, 'b> {
     watched: &'a Watched,
     capture: &'a mut Capture<'b>,
-    errors: Option<Errors<'a>>,
     buffer: Vec<u8>,
     /// Whether somebody may still write.
     is_open: bool,
@@ -375,8 +263,6 @@ impl Supervision<'_, '_> {
         if self.is_open {
             fds.push(PollFd::new(&watched.output, PollFlags::IN));
         }
-        let errors = self.errors.as_ref().map(|errors| &errors.fd);
-        fds.extend(errors.map(|fd| PollFd::new(fd, PollFlags::IN)));
         let caller = cancel.and_then(Cancellation::caller);
         fds.extend(caller.as_ref().map(|fd| PollFd::new(fd, PollFlags::IN)));
         let pause = Timespec::try_from(pause).unwrap_or_default();
@@ -386,7 +272,6 @@ impl Supervision<'_, '_> {
         }
         let is_ready = |fd: Option<&PollFd<'_>>| fd.is_some_and(|fd| !fd.revents().is_empty());
         let output_ready = self.is_open && is_ready(fds.get(1));
-        let errors_ready = errors.is_some() && is_ready(fds.get(1 + usize::from(self.is_open)));
         let caller_gone = caller.is_some() && is_ready(fds.last());
         drop(fds);
         if let Some(cancel) = cancel
@@ -396,23 +281,6 @@ impl Supervision<'_, '_> {
         }
         if output_ready {
             self.read();
-        }
-        if errors_ready {
-            self.read_errors();
-        }
-    }
-
-    fn read_errors(&mut self) {
-        let Some(errors) = &mut self.errors else {
-            return;
-        };
-        match rustix::io::read(&errors.fd, &mut self.buffer) {
-            Ok(n) if n > 0 => {
-                self.last_output = Instant::now();
-                (errors.take)(&self.buffer[..n]);
-            }
-            Err(Errno::INTR | Errno::AGAIN) => {}
-            Ok(_) | Err(_) => self.errors = None,
         }
     }
 
@@ -438,17 +306,8 @@ impl Supervision<'_, '_> {
             match rustix::event::poll(&mut ready, Some(&now)) {
                 Ok(1) => self.read(),
                 Err(Errno::INTR) => {}
-                _ => break,
+                _ => return,
             }
-        }
-        // A pipe's worth: its writer may go on as well.
-        for _ in 0..MAX_DRAINED as usize / CHUNK {
-            let Some(errors) = &self.errors else { return };
-            let mut ready = [PollFd::new(&errors.fd, PollFlags::IN)];
-            if rustix::event::poll(&mut ready, Some(&Timespec::default())) != Ok(1) {
-                return;
-            }
-            self.read_errors();
         }
     }
 

@@ -70,8 +70,7 @@ impl Program<'_> {
                 let directory = directory.as_fd();
                 let mut prepared =
                     Prepared::new(&program, arguments, environment, directory, output, None);
-                prepared.input = Some(reads.as_raw_fd());
-                prepared.errors = Some(complains.as_raw_fd());
+                prepared.pipes = Some([reads.as_raw_fd(), complains.as_raw_fd()]);
                 prepared
             },
             null.as_fd(),

@@ -119,10 +119,8 @@ pub(super) struct Prepared<'a> {
     envp: Vec<*const c_char>,
     directory: RawFd,
     output: RawFd,
-    /// What takes the place of standard input and of standard error, where that is not to be
-    /// the caller's and the output.
-    pub(super) input: Option<RawFd>,
-    pub(super) errors: Option<RawFd>,
+    /// What takes the places of the caller's standard input and of `output` for errors.
+    pub(super) pipes: Option<[RawFd; 2]>,
     sandbox: Option<&'a Sandbox>,
     /// Where the child says who it is, before it becomes another program.
     pub(super) announce: RawFd,
@@ -152,8 +150,7 @@ impl<'a> Prepared<'a> {
             envp,
             directory: directory.as_raw_fd(),
             output: output.as_raw_fd(),
-            input: None,
-            errors: None,
+            pipes: None,
             sandbox,
             announce: -1,
             stack: vec![0; STACK],
@@ -161,7 +158,7 @@ impl<'a> Prepared<'a> {
     }
 
     /// Starts the program in a session of its own, with the caller's standard input and all
-    /// output into one pipe, where nothing else was said. Gives back its process id once it runs.
+    /// output into one pipe, unless there are pipes for the others. Gives back its process id once it runs.
     pub(super) fn start(&mut self) -> Result<i32, Errno> {
         let top = self.stack.len() & !15;
         let mut attempt = Attempt {
@@ -213,9 +210,10 @@ extern "C" fn become_program(attempt: *mut c_void) -> c_int {
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut());
+        let [input, errors] = program.pipes.unwrap_or([-1, program.output]);
         if libc::dup2(program.output, 1) < 0
-            || libc::dup2(program.errors.unwrap_or(program.output), 2) < 0
-            || program.input.is_some_and(|fd| libc::dup2(fd, 0) < 0)
+            || libc::dup2(errors, 2) < 0
+            || input >= 0 && libc::dup2(input, 0) < 0
             || libc::fchdir(program.directory) < 0
         {
             last().raw_os_error()

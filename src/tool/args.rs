@@ -62,30 +62,6 @@ impl Args {
             .collect()
     }
 
-    /// Checks the arguments against `schema`, for a tool that is a program: without what the
-    /// host adds, with defaults in the place of what is missing, and with a null taken for
-    /// missing where the schema does not know one.
-    ///
-    /// # Errors
-    ///
-    /// `invalid_tool_params`, naming the argument and what was expected.
-    pub fn for_program(mut self, schema: &Schema) -> Result<Map<String, Value>, ToolError> {
-        let declared = schema.value().get("properties").and_then(Value::as_object);
-        for key in HOST_KEYS {
-            if !declared.is_some_and(|declared| declared.contains_key(key)) {
-                self.0.remove(key);
-            }
-        }
-        drop_nulls(&mut self.0, schema.value());
-        fill_in(&mut self.0, schema.value());
-        let value = Value::Object(self.0);
-        schema.validate(&value)?;
-        match value {
-            Value::Object(map) => Ok(map),
-            _ => Ok(Map::new()),
-        }
-    }
-
     /// Checks the arguments against `schema` and turns them into `P`.
     ///
     /// # Errors
@@ -98,39 +74,6 @@ impl Args {
             let path = e.path().to_string();
             ToolError::invalid(format!("\"{path}\" can't be used: {}.", e.into_inner()))
         })
-    }
-}
-
-/// Models write null for what they leave out.
-fn drop_nulls(map: &mut Map<String, Value>, schema: &Value) {
-    let required = schema.get("required").and_then(Value::as_array);
-    map.retain(|name, value| {
-        let is_required =
-            required.is_some_and(|required| required.iter().any(|key| key == name.as_str()));
-        let kind = schema
-            .get("properties")
-            .and_then(|all| all.get(name)?.get("type"));
-        let knows_null = match kind {
-            Some(Value::String(kind)) => kind == "null",
-            Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "null"),
-            _ => true,
-        };
-        !value.is_null() || is_required || knows_null
-    });
-}
-
-/// Puts a schema's defaults where nothing was given, also in objects that are there.
-fn fill_in(map: &mut Map<String, Value>, schema: &Value) {
-    let properties = schema.get("properties").and_then(Value::as_object);
-    for (name, schema) in properties.into_iter().flatten() {
-        if let Some(default) = schema.get("default")
-            && !map.contains_key(name)
-        {
-            map.insert(name.clone(), default.clone());
-        }
-        if let Some(Value::Object(inner)) = map.get_mut(name) {
-            fill_in(inner, schema);
-        }
     }
 }
 

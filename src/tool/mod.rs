@@ -24,7 +24,6 @@ pub use result::{
     SubagentProgress, TailToolCallRequest, Todo, TodoList, TodoStatus, ToolResult,
 };
 pub use schema::Schema;
-pub(crate) use schema::check_pattern;
 
 use crate::genai::FunctionDeclaration;
 use crate::shown::show_path;

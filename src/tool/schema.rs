@@ -1,9 +1,8 @@
 //! The JSON Schema of a tool's arguments, and checking arguments against it.
 //!
-//! Checks the keywords that declarations use (`type`, `properties`, `required`,
-//! `additionalProperties`, `items`, `minItems`, `maxItems`, `minLength`, `maxLength`, `pattern`,
-//! `minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`, `multipleOf`, `enum`, `const`,
-//! `anyOf`, `oneOf`, `allOf`); others are left to the tool. A general validator compiles a schema
+//! Checks the keywords that declarations use (`type`, `properties`, `required`, `items`,
+//! `minItems`, `minLength`, `minimum`, `maximum`, `exclusiveMinimum`, `enum`, `anyOf`,
+//! `oneOf`, `allOf`); others are left to the tool. A general validator compiles a schema
 //! before it checks once, which costs more than a whole small call: that is why this one
 //! is ours.
 
@@ -140,19 +139,9 @@ fn check(schema: &Value, value: &Value, path: &mut String) -> Result<(), String>
             describe(value)
         ));
     }
-    if let Some(only) = schema.get("const")
-        && only != value
-    {
-        return Err(format!(
-            "{} must be {only}, but it is {}.",
-            name(path),
-            describe(value)
-        ));
-    }
     check_combiners(schema, value, path)?;
     match value {
         Value::Object(map) => {
-            check_additional(schema, map, path)?;
             for key in schema
                 .get("required")
                 .and_then(Value::as_array)
@@ -178,9 +167,24 @@ fn check(schema: &Value, value: &Value, path: &mut String) -> Result<(), String>
                 }
             }
         }
-        Value::Array(items) => check_items(schema, items, path)?,
+        Value::Array(items) => {
+            let least = schema.get("minItems").and_then(Value::as_u64).unwrap_or(0);
+            if (items.len() as u64) < least {
+                return Err(format!(
+                    "{} must hold at least {least} element(s).",
+                    name(path)
+                ));
+            }
+            if let Some(sub) = schema.get("items") {
+                for (i, item) in items.iter().enumerate() {
+                    let before = path.len();
+                    path.push_str(&format!("[{i}]"));
+                    check(sub, item, path)?;
+                    path.truncate(before);
+                }
+            }
+        }
         Value::String(text) => {
-            check_text(schema, text, path)?;
             let least = schema.get("minLength").and_then(Value::as_u64).unwrap_or(0);
             if least > 0 && (text.chars().count() as u64) < least {
                 return Err(if least == 1 {
@@ -194,110 +198,6 @@ fn check(schema: &Value, value: &Value, path: &mut String) -> Result<(), String>
         Value::Null | Value::Bool(_) => {}
     }
     Ok(())
-}
-
-/// The number of elements, and each of them.
-fn check_items(
-    schema: &serde_json::Map<String, Value>,
-    items: &[Value],
-    path: &mut String,
-) -> Result<(), String> {
-    let least = schema.get("minItems").and_then(Value::as_u64).unwrap_or(0);
-    if (items.len() as u64) < least {
-        return Err(format!(
-            "{} must hold at least {least} element(s).",
-            name(path)
-        ));
-    }
-    if let Some(most) = schema.get("maxItems").and_then(Value::as_u64)
-        && items.len() as u64 > most
-    {
-        return Err(format!(
-            "{} must hold at most {most} element(s).",
-            name(path)
-        ));
-    }
-    if let Some(sub) = schema.get("items") {
-        for (i, item) in items.iter().enumerate() {
-            let before = path.len();
-            path.push_str(&format!("[{i}]"));
-            check(sub, item, path)?;
-            path.truncate(before);
-        }
-    }
-    Ok(())
-}
-
-/// Arguments beside those that are declared, where the schema speaks of them.
-fn check_additional(
-    schema: &serde_json::Map<String, Value>,
-    map: &serde_json::Map<String, Value>,
-    path: &mut String,
-) -> Result<(), String> {
-    let Some(additional) = schema.get("additionalProperties") else {
-        return Ok(());
-    };
-    // With patterns for names it is not known which are meant.
-    if schema.contains_key("patternProperties") || additional == &Value::Bool(true) {
-        return Ok(());
-    }
-    let properties = schema.get("properties").and_then(Value::as_object);
-    for (key, item) in map {
-        if properties.is_some_and(|properties| properties.contains_key(key)) {
-            continue;
-        }
-        if additional == &Value::Bool(false) {
-            let known: Vec<&str> = properties
-                .into_iter()
-                .flat_map(|properties| properties.keys().map(String::as_str))
-                .collect();
-            return Err(format!(
-                "{} must not hold \"{key}\"; known are: {}.",
-                name(path),
-                known.join(", ")
-            ));
-        }
-        descend(path, key, |path| check(additional, item, path))?;
-    }
-    Ok(())
-}
-
-fn check_text(
-    schema: &serde_json::Map<String, Value>,
-    text: &str,
-    path: &str,
-) -> Result<(), String> {
-    if let Some(most) = schema.get("maxLength").and_then(Value::as_u64)
-        && text.chars().count() as u64 > most
-    {
-        return Err(format!(
-            "{} must be at most {most} characters long.",
-            name(path)
-        ));
-    }
-    // One that can't be understood is not the caller's fault.
-    if let Some(pattern) = schema.get("pattern").and_then(Value::as_str)
-        && let Ok(regex) = fancy_regex::Regex::new(pattern)
-        && !regex.is_match(text).unwrap_or(false)
-    {
-        return Err(format!(
-            "{} must match the pattern {pattern}, but it is {}.",
-            name(path),
-            describe(&Value::from(text))
-        ));
-    }
-    Ok(())
-}
-
-/// Whether a schema's pattern can be understood.
-///
-/// # Errors
-///
-/// Why not.
-pub(crate) fn check_pattern(pattern: &str) -> Result<(), String> {
-    fancy_regex::Regex::new(pattern)
-        .map(drop)
-        .map_err(|e| format!("the pattern {pattern:?} can't be used: {e}"))
 }
 
 fn descend(
@@ -335,20 +235,8 @@ fn check_bounds(
         (Some(least), _, _) if number < least => wrong(format!("at least {least}")),
         (_, Some(below), _) if number <= below => wrong(format!("greater than {below}")),
         (_, _, Some(most)) if number > most => wrong(format!("at most {most}")),
-        _ => match (bound("exclusiveMaximum"), bound("multipleOf")) {
-            (Some(above), _) if number >= above => wrong(format!("less than {above}")),
-            (_, Some(step)) if step > 0.0 && !is_multiple(number, step) => {
-                wrong(format!("a multiple of {step}"))
-            }
-            _ => Ok(()),
-        },
+        _ => Ok(()),
     }
-}
-
-/// Whether a number is a multiple of another, as far as both can be told apart.
-fn is_multiple(number: f64, step: f64) -> bool {
-    let times = number / step;
-    (times - times.round()).abs() <= 1e-9 * times.abs().max(1.0)
 }
 
 fn check_combiners(

@@ -11,8 +11,6 @@ mod batch;
 mod ci_example;
 mod commands;
 mod conformance;
-mod custom;
-mod custom_examples;
 mod durability;
 mod explain;
 mod gemini_api;

@@ -6,7 +6,6 @@ use crate::print::complain;
 use gemini_tools::ToolRegistry;
 use gemini_tools::answer::to_line;
 use gemini_tools::builtin::{self, Surroundings};
-use gemini_tools::custom;
 use gemini_tools::mcp::Mcp;
 use gemini_tools::policy::Decision;
 use gemini_tools::settings::{Settings, home};
@@ -58,48 +57,43 @@ impl Session {
         })
     }
 
-    fn surroundings(&self) -> Surroundings {
-        Surroundings {
-            workspace: Arc::clone(&self.workspace),
-            settings: Arc::clone(&self.settings),
-        }
-    }
-
     /// Whether a call of this name leaves the world as it was, or fails at once.
     pub(crate) fn only_reads(&self, name: &str) -> bool {
-        let Ok(registry) = custom::registry(&self.registry, name, &self.surroundings()) else {
-            return true;
-        };
-        match (registry.get(name), &self.mcp) {
+        match (self.registry.get(name), &self.mcp) {
             (Some(tool), _) => tool.is_read_only(),
             (None, Some(mcp)) => mcp.is_read_only(name),
             (None, None) => true,
         }
     }
 
-    /// The tools among which `name` is looked for, and the tool's own name: those that were
-    /// added are read, and those of MCP servers asked for, when they are first called.
+    /// The tools among which `name` is looked for, and the tool's own name: those of MCP servers
+    /// are made when they are first asked for.
     fn tools(
         &self,
         name: &str,
         cx: &Context,
     ) -> Result<(Cow<'_, ToolRegistry>, String), ToolError> {
-        let registry = custom::registry(&self.registry, name, &self.surroundings())?;
-        if let Some(mcp) = self.mcp.as_ref().filter(|_| registry.get(name).is_none()) {
-            let found = mcp.find(name, cx);
-            if std::io::stderr().is_terminal() {
-                for note in mcp.take_notes() {
-                    complain(&format!("call_tool: {}", visible(&note)));
-                }
-            }
-            if let Some(tool) = found? {
-                let own = tool.name().to_owned();
-                let mut all = registry.into_owned();
-                all.share(tool)?;
-                return Ok((Cow::Owned(all), own));
+        let built_in = || Ok((Cow::Borrowed(&self.registry), name.to_owned()));
+        let Some(mcp) = self
+            .mcp
+            .as_ref()
+            .filter(|_| self.registry.get(name).is_none())
+        else {
+            return built_in();
+        };
+        let found = mcp.find(name, cx);
+        if std::io::stderr().is_terminal() {
+            for note in mcp.take_notes() {
+                complain(&format!("call_tool: {note}"));
             }
         }
-        Ok((registry, name.to_owned()))
+        let Some(tool) = found? else {
+            return built_in();
+        };
+        let own = tool.name().to_owned();
+        let mut all = self.registry.clone();
+        all.share(tool)?;
+        Ok((Cow::Owned(all), own))
     }
 
     /// Runs or explains a call.

@@ -1,8 +1,7 @@
 //! The declarations.
 
 use crate::print::{complain, print};
-use gemini_tools::builtin::{self, declarations};
-use gemini_tools::custom;
+use gemini_tools::builtin::declarations;
 use gemini_tools::mcp::Mcp;
 use gemini_tools::policy::{Call, Extra, Policy, ServerTool, hosts_mode};
 use gemini_tools::settings::{Settings, home};
@@ -67,14 +66,7 @@ pub(crate) fn run(options: &Options) -> u8 {
             && options.only.as_ref().is_none_or(listed)
             && !listed(&options.exclude)
     };
-    let added = custom::declarations(&settings, home.as_deref(), &root);
-    if std::io::stderr().is_terminal() {
-        for note in &added.notes {
-            complain(&format!("get_tools: {}", visible(note)));
-        }
-    }
     let mut list = declarations(keep, options.kinds);
-    list.extend(added.printed(keep, options.kinds));
     if options.mcp || options.refresh || is_set("GEMINI_TOOLS_MCP") {
         add_mcp(&mut list, options, &settings, &policy);
     }

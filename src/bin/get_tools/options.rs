@@ -21,8 +21,6 @@ Examples:
   get_tools config                   the settings in force, and where they come from
   get_tools trust                    let the project's own tools run
 
-Tools of your own are files in ~/.gemini/tools and, where the project is
-trusted, in .gemini/tools: the manual page says what they hold.
 Tools that .gemini/settings.json excludes (tools.core, tools.exclude) are left out.";
 
 const TRUST_EXAMPLES: &str = "\
