@@ -12,6 +12,7 @@
 //! - [`workspace`]: the only door to the file system.
 //! - [`tool`]: what a tool is.
 //! - [`process`]: running commands, watched over and kept within bounds.
+//! - [`declaration`]: declarations of others, repaired.
 //! - [`commands`]: which commands a line of shell runs.
 //! - `shown`: names and paths as text.
 //! - [`genai`]: the Gemini wire.
@@ -23,6 +24,7 @@ pub mod agent;
 pub mod answer;
 pub mod builtin;
 pub mod commands;
+pub mod declaration;
 pub mod genai;
 mod ladder;
 pub mod net;
