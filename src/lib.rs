@@ -3,18 +3,18 @@
 //! The map of the house; dependencies point downwards only:
 //!
 //! - [`start`]: how the executables start.
-//! - [`agent`]: a model at work with the tools of two commands.
 //! - [`answer`]: from a result to the JSON that a host reads.
 //! - [`agent`]: an agent that works with the tools.
 //! - [`registry`]: every tool by name.
 //! - [`builtin`]: the built-in tools, one file each.
+//! - [`trust`]: whether what a project brings may run.
 //! - [`settings`]: Gemini CLI's `settings.json`, as far as tools obey it.
 //! - [`workspace`]: the only door to the file system.
 //! - [`tool`]: what a tool is.
 //! - [`process`]: running commands, watched over and kept within bounds.
 //! - [`declaration`]: declarations of others, repaired.
 //! - [`commands`]: which commands a line of shell runs.
-//! - `shown`: names and paths as text.
+//! - [`shown`]: names and paths as text.
 //! - [`genai`]: the Gemini wire.
 //! - `ladder`: finding a text that is slightly wrong.
 //! - `web`: pages as text.
@@ -31,9 +31,10 @@ pub mod net;
 pub mod process;
 pub mod registry;
 pub mod settings;
-mod shown;
+pub mod shown;
 pub mod start;
 pub mod tool;
+pub mod trust;
 mod web;
 pub mod workspace;
 

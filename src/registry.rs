@@ -8,6 +8,11 @@ use std::sync::Arc;
 /// What Gemini CLI 0.61 puts before the name of a discovered tool.
 const DISCOVERED_PREFIX: &str = "discovered_tool_";
 
+/// A tool's own name, without that.
+pub(crate) fn bare_name(name: &str) -> &str {
+    name.strip_prefix(DISCOVERED_PREFIX).unwrap_or(name)
+}
+
 /// The longest chain of tail calls.
 const MAX_TAIL_CALLS: usize = 10;
 
@@ -123,13 +128,8 @@ impl ToolRegistry {
     /// `tool_not_registered`.
     pub fn require(&self, name: &str) -> Result<&dyn Tool, ToolError> {
         self.get(name).ok_or_else(|| {
-            let near = self.near(name);
-            let hint = if near.is_empty() {
-                let all: Vec<_> = self.tools.keys().map(String::as_str).collect();
-                format!("The tools are: {}.", all.join(", "))
-            } else {
-                format!("Did you mean {}?", near.join(" or "))
-            };
+            let all = self.tools.keys().map(String::as_str);
+            let hint = hint(&self.near(name), all);
             ToolError::new(
                 ErrorKind::ToolNotRegistered,
                 format!("There is no tool named {name:?}."),
@@ -140,33 +140,14 @@ impl ToolRegistry {
 
     /// Up to three names that are near `name`, the nearest first.
     pub fn near(&self, name: &str) -> Vec<&str> {
-        let wanted = name
-            .strip_prefix(DISCOVERED_PREFIX)
-            .unwrap_or(name)
-            .to_lowercase()
-            .replace('-', "_");
-        let mut scored: Vec<(f64, &str)> = self
-            .tools
-            .values()
-            .flat_map(|tool| {
-                let own = tool.name();
-                std::iter::once(own)
-                    .chain(tool.aliases().iter().copied())
-                    .chain(std::iter::once(tool.display_name()))
-                    .map(move |spelling| (spelling, own))
-            })
-            .map(|(spelling, own)| (likeness(&wanted, &spelling.to_lowercase()), own))
-            .filter(|(score, _)| *score >= 0.72)
-            .collect();
-        scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
-        let mut names: Vec<&str> = Vec::new();
-        for (_, own) in scored {
-            if !names.contains(&own) {
-                names.push(own);
-            }
-        }
-        names.truncate(3);
-        names
+        let spellings = self.tools.values().flat_map(|tool| {
+            let own = tool.name();
+            std::iter::once(own)
+                .chain(tool.aliases().iter().copied())
+                .chain(std::iter::once(tool.display_name()))
+                .map(move |spelling| (spelling, own))
+        });
+        nearest(name, spellings)
     }
 
     /// All tools, sorted by name.
@@ -230,6 +211,38 @@ pub(crate) fn is_valid_name(name: &str) -> bool {
             .next()
             .is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
         && bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'))
+}
+
+/// Up to three tools that `name` may have meant, the nearest first; `spellings` are names of
+/// tools, each with the tool's own.
+pub(crate) fn nearest<'a>(
+    name: &str,
+    spellings: impl Iterator<Item = (&'a str, &'a str)>,
+) -> Vec<&'a str> {
+    let wanted = bare_name(name).to_lowercase().replace('-', "_");
+    let mut scored: Vec<(f64, &str)> = spellings
+        .map(|(spelling, own)| (likeness(&wanted, &spelling.to_lowercase()), own))
+        .filter(|(score, _)| *score >= 0.72)
+        .collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+    let mut names: Vec<&str> = Vec::new();
+    for (_, own) in scored {
+        if !names.contains(&own) {
+            names.push(own);
+        }
+    }
+    names.truncate(3);
+    names
+}
+
+/// What to do about a name that no tool has: the nearest ones, or else all there are.
+pub(crate) fn hint<'a>(near: &[&str], all: impl Iterator<Item = &'a str>) -> String {
+    if near.is_empty() {
+        let all: Vec<_> = all.collect();
+        format!("The tools are: {}.", all.join(", "))
+    } else {
+        format!("Did you mean {}?", near.join(" or "))
+    }
 }
 
 /// How alike two names are, from 0 to 1, also where words are swapped or missing.

@@ -53,9 +53,52 @@ pub fn show_path(path: &Path) -> Cow<'_, str> {
     show_name(path.as_os_str().as_bytes())
 }
 
+/// A text of somebody else's on one line, with everything escaped that could make it look
+/// other than it is: control characters, marks that turn the direction of writing, and what
+/// can't be seen at all.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_deceptive) {
+        return text.into();
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            c if is_deceptive(c) => out.extend(c.escape_unicode()),
+            c => out.push(c),
+        }
+    }
+    out.into()
+}
+
+fn is_deceptive(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{ad}'
+                | '\u{34f}'
+                | '\u{61c}'
+                | '\u{115f}'..='\u{1160}'
+                | '\u{17b4}'..='\u{17b5}'
+                | '\u{180b}'..='\u{180f}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{3164}'
+                | '\u{fe00}'..='\u{fe0f}'
+                | '\u{feff}'
+                | '\u{ffa0}'
+                | '\u{fff0}'..='\u{fffb}'
+                | '\u{1d173}'..='\u{1d17a}'
+                | '\u{e0000}'..='\u{e0fff}'
+        )
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{path_from_argument, show_name};
+    use super::{path_from_argument, show_name, visible};
     use std::os::unix::ffi::OsStrExt;
 
     #[test]
@@ -64,5 +107,17 @@ mod tests {
         let shown = show_name(name);
         assert_eq!(shown, "caf\\x{e9} \\x{41}.txt");
         assert_eq!(path_from_argument(&shown).as_os_str().as_bytes(), name);
+    }
+
+    #[test]
+    fn nothing_in_a_shown_text_is_invisible_or_turns_it_round() {
+        for (text, shown) in [
+            ("plain ünï 中", "plain ünï 中"),
+            ("a\u{202e}b\u{2066}", "a\\u{202e}b\\u{2066}"),
+            ("\u{e0041}\u{200b}\u{feff}", "\\u{e0041}\\u{200b}\\u{feff}"),
+            ("one\ntwo\u{1b}[2J", "one\\ntwo\\u{1b}[2J"),
+        ] {
+            assert_eq!(visible(text), shown);
+        }
     }
 }

@@ -46,6 +46,8 @@ class Command:
     most_runs: Optional[int] = None
     # Untimed, before each run.
     before: Optional[Callable[[], None]] = None
+    # Untimed, after each run: how much of its time was not its own, in ms.
+    foreign_ms: Optional[Callable[[], float]] = None
     # One that fails is left out with a note instead of failing the workload.
     optional: bool = False
     samples: list = field(default_factory=list)
@@ -184,7 +186,8 @@ def run_in_turn(commands, rounds, stopwatch, warm, note):
                 command.before()
             if warm:
                 warm()
-            return stopwatch.run(command)
+            sample = stopwatch.run(command)
+            return sample._replace(wall_ms=sample.wall_ms - command.foreign_ms()) if command.foreign_ms else sample
         except CannotRun as error:
             if not command.optional:
                 raise
@@ -202,6 +205,11 @@ def run_in_turn(commands, rounds, stopwatch, warm, note):
             sample = attempt(command)
             if sample:
                 command.samples.append(sample)
+
+
+def paired_addition(ours, other, calls):
+    """The median over rounds of how much longer than the other we take in the same round, in ms for each of the calls."""
+    return statistics.median((a.wall_ms - b.wall_ms) / calls for a, b in zip(ours.samples, other.samples))
 
 
 def paired_ratio(ours, other):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Optional
 
-from measure import paired_ratio
+from measure import paired_addition, paired_ratio
 
 LOADED_SHARE = 0.10
 
@@ -36,19 +36,21 @@ class Result:
     others: list
     share_of_others: float
     load_average: str
+    # What the bar is about: our time divided by the peer's, or what we add to each of the spec's calls.
+    value: float
     notes: list = field(default_factory=list)
 
     def rows(self):
         return [self.ours, self.peer, *self.others]
 
     def time_verdict(self):
-        return verdict(self.peer.ratio, self.spec.bar, self.spec.goal)
+        return verdict(self.value, self.spec.bar, self.spec.goal)
 
     def memory_verdict(self):
         return verdict(self.ours.peak_mib, *self.spec.memory)
 
     def missed(self):
-        bars = ((self.peer.ratio, self.spec.bar), (self.ours.peak_mib, self.spec.memory[0]))
+        bars = ((self.value, self.spec.bar), (self.ours.peak_mib, self.spec.memory[0]))
         return any(value > bar for value, bar in bars)
 
     def loaded(self):
@@ -84,7 +86,12 @@ def execute_row(label, times_ms, ours):
 def result_of(spec, workload, executions, share, notes):
     ours = workload.ours
     rows = [row_of(command, ours) for command in workload.commands() if command.samples]
-    return Result(spec, rows[0], rows[1], rows[2:] + executions, share, load_average(), notes)
+    if workload.peaks:
+        peaks = workload.peaks()
+        rows[0].peak_mib = sum(peaks.values())
+        notes.append("Peak memory: " + ", ".join(f"{name} {mib:.1f} MiB" for name, mib in peaks.items()) + ".")
+    value = paired_addition(ours, workload.peer, spec.calls) if spec.calls else rows[1].ratio
+    return Result(spec, rows[0], rows[1], rows[2:] + executions, share, load_average(), value, notes)
 
 
 def milliseconds(value):
@@ -118,15 +125,16 @@ def cells(row):
 def remarks(result):
     """The lines below a workload's table."""
     spec, peer = result.spec, result.peer
+    compared = f"{result.value:.3f} ms a call more than" if spec.calls else f"{result.value:.3f} x"
     yield (
-        f"{peer.ratio:.3f} x {peer.label}; bar {spec.bar}, goal {spec.goal}: {result.time_verdict()}. "
+        f"{compared} {peer.label}; bar {spec.bar}, goal {spec.goal}: {result.time_verdict()}. "
         f"Peak memory {result.ours.peak_mib:.1f} MiB; bar {spec.memory[0]}, goal {spec.memory[1]}: "
         f"{result.memory_verdict()}."
     )
     if result.loaded():
         yield (
             f"LOADED: others took {result.share_of_others:.0%} of the processors meanwhile "
-            f"(load average {result.load_average}); trust the ratio, not the times."
+            f"(load average {result.load_average}); trust {'no time' if spec.calls else 'the ratio, not the times'}."
         )
     yield from result.notes
 
@@ -168,7 +176,7 @@ def summary(results):
             result.spec.title.replace("*", "\\*") + (" (loaded)" if result.loaded() else ""),
             milliseconds(result.ours.median_ms),
             f"{result.peer.label}: {milliseconds(result.peer.median_ms)}",
-            f"{result.peer.ratio:.2f}",
+            f"{result.value:+.2f} ms a call" if result.spec.calls else f"{result.value:.2f}",
             str(result.spec.bar),
             str(result.spec.goal),
             result.time_verdict(),

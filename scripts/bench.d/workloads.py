@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Callable, Optional
 
+import agent
 import corpora as files
 import peers
 from measure import CannotRun, Command
@@ -26,6 +27,7 @@ START = (150, 40)
 FAST = (60, 15)
 TREE = (21, 7)
 HUGE = (15, 5)
+SLOW = (7, 3)
 
 FIRST_LINE, LAST_LINE = 1_000_000, 1_000_100
 GEMINI_RUNS = 3
@@ -56,6 +58,9 @@ class Workload:
     # Compares one answer of ours with the peer's; returns what is wrong with it, or None.
     check: Optional[Callable[[], Optional[str]]] = None
     gemini: Optional[GeminiCall] = None
+    # Peak memory in MiB by process, for a job of several; untimed.
+    peaks: Optional[Callable[[], dict]] = None
+    close: Optional[Callable[[], None]] = None
 
     def commands(self):
         return [self.ours, self.peer, *self.others]
@@ -74,15 +79,18 @@ class Spec:
     rounds: tuple
     corpora: tuple
     build: Callable
+    # Where set, bar and goal are the milliseconds that each of so many calls may take more than the peer's.
+    calls: int = 0
 
 
 class Bench:
     """Where everything is: corpora, our executables, the peers."""
 
-    def __init__(self, root, get_tools, call_tool, quick, env, say):
+    def __init__(self, root, get_tools, call_tool, run_agent, quick, env, say):
         self.root = root
         self.get_tools = get_tools
         self.call_tool = call_tool
+        self.run_agent = run_agent
         self.quick = quick
         self.env = env
         self.say = say
@@ -368,6 +376,53 @@ def check_batch(bench, ours):
     return None if good == BATCH_CALLS else f"{good} of {BATCH_CALLS} calls were answered"
 
 
+def build_agent(bench):
+    """A long session, less the time that the model took, beside the same calls without anybody who asks a model."""
+    job = agent.Job(bench.work / "agent")
+    job.begin()
+    model = agent.Model(job)
+    record, calls = job.folder / "session.jsonl", job.folder / "calls.jsonl"
+    calls.write_text(job.batch())
+
+    def before():
+        job.begin()
+        model.begin()
+        record.unlink(missing_ok=True)
+
+    # Commands run in the sandbox that is run_agent's default.
+    env, sandbox = [peers.system_tool("env")], "GEMINI_TOOLS_SANDBOX=workspace-write"
+    credential = ["GEMINI_API_KEY=none", f"GOOGLE_GEMINI_BASE_URL={model.url}", sandbox]
+    session = ["--approval-mode", "yolo", "--prompt", "Go", "--session", record]
+    ours = Command(
+        "run_agent less the model's time", [*env, *credential, bench.run_agent, *session], job.root, before=before,
+        foreign_ms=model.own_ms,
+    )
+    batch = [bench.call_tool, "--batch", "--stream", "--output", "result"]
+    peer = Command("call_tool --batch alone", [*env, sandbox, *batch], job.root, calls, before=job.begin)
+    single = [*env, sandbox, peers.system_tool("sh"), "-c", job.single_calls(bench.call_tool)]
+    processes = Command(f"{agent.CALLS} processes of call_tool", single, job.root, most_runs=3, before=job.begin)
+    return Workload(
+        ours,
+        peer,
+        [processes],
+        check=partial(check_agent, bench, job, record, ours, [peer, processes]),
+        peaks=partial(agent.tree_peaks, ours, bench.env),
+        close=model.close,
+    )
+
+
+def check_agent(bench, job, record, ours, others):
+    bench.capture(ours)
+    answered = sum(json.loads(line)["type"] == "done" for line in record.read_text().splitlines())
+    if answered != agent.CALLS:
+        return f"{ours.label} has made {answered} calls, not {agent.CALLS}"
+    wrong = job.wrong() and f"{ours.label}: {job.wrong()}"
+    for command in others:
+        bench.capture(command)
+        wrong = wrong or job.wrong() and f"{command.label}: {job.wrong()}"
+    return wrong
+
+
 SEARCH_PEER, FOLDED_PEER = "rg -n", "rg -n -i"
 SPECS = [
     Spec("get_tools", "get_tools", "cat", 0.9, 0.25, SMALL_MEMORY, START, (), build_get_tools),
@@ -427,4 +482,8 @@ SPECS = [
     Spec("shell", "run_shell_command true", "bash -c true", 2.0, 1.5, SMALL_MEMORY, START, (), build_shell),
     Spec("flood", "a command that prints 1 GiB", "into cat", 20, 5, (64, 16), HUGE, (), build_flood),
     Spec("batch", "2,000 calls by --batch", "100 processes", 1.0, 0.4, (16, 8), FAST, ("small",), build_batch),
+    Spec(
+        "agent", f"run_agent, {agent.TURNS} turns, {agent.CALLS} calls", "call_tool --batch", 5, 1, (100, 50), SLOW, (),
+        build_agent, calls=agent.CALLS,
+    ),
 ]

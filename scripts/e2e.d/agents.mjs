@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -12,7 +11,7 @@ import { documentOf } from './agent_doc.mjs';
 import { modelFor, ourHost, play, theirHost } from './agent_hosts.mjs';
 import { SCENARIOS } from './agent_scenarios.mjs';
 import { differencesBetween, structureOf } from './agent_structure.mjs';
-import { ending, endStrays, killAllGroups, run } from './child.mjs';
+import { ending, inOwnDirectory, run } from './child.mjs';
 import { checkForeignPair } from './foreign_pair.mjs';
 import { install, knowsPolicies } from './host.mjs';
 import { filesOf, makePlayground } from './playground.mjs';
@@ -59,11 +58,8 @@ const DOCUMENT = path.join('docs', 'agent-and-gemini-cli.md');
 
 const report = new Report();
 let base;
-let keeps = false;
 
 async function main(options) {
-  keeps = options.keep;
-  base = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'gemini-tools-agents-')));
   const declared = await tryCommands(options);
   if (declared) {
     const comparisons = await playAll(await plannedComparisons(options));
@@ -241,25 +237,9 @@ async function judgeAll(comparisons, { writes }) {
   });
 }
 
-function tidyUp() {
-  killAllGroups();
-  if (!base) return;
-  endStrays(base);
-  if (keeps) console.log(`kept ${base}`);
-  else fs.rmSync(base, { recursive: true, force: true });
-  base = undefined;
-}
-
-for (const [signal, status] of [['SIGINT', 130], ['SIGTERM', 143], ['SIGHUP', 129]]) {
-  process.on(signal, () => {
-    tidyUp();
-    process.exit(status);
-  });
-}
-
-try {
-  await main(readOptions());
-} finally {
-  tidyUp();
-}
+const options = readOptions();
+await inOwnDirectory('gemini-tools-agents-', options.keep, (directory) => {
+  base = directory;
+  return main(options);
+});
 process.exitCode = report.failed > 0 ? 1 : 0;

@@ -2,6 +2,8 @@
 
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
 
 const OUTPUT_CHARS = 2_000_000;
 const ESCAPED_GRACE_MS = 1_000;
@@ -63,7 +65,7 @@ export function ending(result) {
   return result.status === null ? 'could not be started' : `ended with status ${result.status}`;
 }
 
-export function killAllGroups() {
+function killAllGroups() {
   for (const group of liveGroups) killGroup(group);
 }
 
@@ -88,6 +90,31 @@ export function endStrays(directory) {
     }
   }
   return strays;
+}
+
+/**
+ * Runs `main` with a new temporary directory. When it ends, by itself or because of a signal, no process of ours is left,
+ * nor the directory unless `keeps`.
+ */
+export async function inOwnDirectory(prefix, keeps, main) {
+  const directory = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), prefix)));
+  const tidyUp = () => {
+    killAllGroups();
+    endStrays(directory);
+    if (keeps) console.log(`kept ${directory}`);
+    else fs.rmSync(directory, { recursive: true, force: true });
+  };
+  for (const [signal, status] of [['SIGINT', 130], ['SIGTERM', 143], ['SIGHUP', 129]]) {
+    process.on(signal, () => {
+      tidyUp();
+      process.exit(status);
+    });
+  }
+  try {
+    await main(directory);
+  } finally {
+    tidyUp();
+  }
 }
 
 async function groupEnds(group) {

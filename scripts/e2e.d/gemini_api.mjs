@@ -17,9 +17,10 @@ import { send } from './wire.mjs';
  * of the last turn. `args` may be a function of all functionResponses so far. `tool` is the name that our declarations
  * have; the model calls it by the name that the host declares. `hostArgs` are sent only where the declared schema has them.
  *
- * Where `controls` is set, scripts can be replaced and records read over HTTP.
+ * Where `controls` is set, scripts can be replaced and records read over HTTP. Without `bodies` the records do not keep
+ * what was asked: the bodies of a long session, each with the whole history, would fill the memory.
  */
-export async function startGeminiApi(script, { port = 0, controls = false } = {}) {
+export async function startGeminiApi(script, { port = 0, controls = false, bodies = true } = {}) {
   const recorded = [];
   let player = new Player(script);
   let connections = 0;
@@ -40,6 +41,7 @@ export async function startGeminiApi(script, { port = 0, controls = false } = {}
     const at = performance.now();
     const bytes = [];
     for await (const chunk of request) bytes.push(chunk);
+    const receivedAt = performance.now();
     const text = Buffer.concat(bytes).toString('utf8');
     const url = new URL(request.url, 'http://loopback');
     if (controls && url.pathname.startsWith('/_')) {
@@ -53,7 +55,7 @@ export async function startGeminiApi(script, { port = 0, controls = false } = {}
     about.request = requestIn(route.transport, body);
     about.model ??= body?.model; // Code Assist names it in the body
     about.kind = kindOf(about);
-    const entry = entryOf(request, about, { at, body });
+    const entry = entryOf(request, about, { at, receivedAt, body: bodies ? body : null });
     recorded.push(entry);
     response.once('close', () => {
       entry.closedEarly = !response.writableFinished;
@@ -110,10 +112,10 @@ export async function startGeminiApi(script, { port = 0, controls = false } = {}
 }
 
 /** What is kept of a request; `status`, `fault`, `answeredAt` and `closedEarly` say how it was answered. */
-function entryOf(request, { transport = null, method = null, model = null, kind, verb, path, text }, { at, body = text }) {
+function entryOf(request, { transport = null, method = null, model = null, kind, verb, path, text }, { at, receivedAt, body = text }) {
   const answered = { answeredAt: null, closedEarly: null, status: null, fault: null };
   const connection = request.socket.number;
-  return { at, ...answered, connection, verb, path, transport, method, model, kind, headers: request.headers, body };
+  return { at, receivedAt, ...answered, connection, verb, path, transport, method, model, kind, headers: request.headers, body };
 }
 
 function parsed(text) {

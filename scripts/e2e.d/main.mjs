@@ -2,13 +2,12 @@
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 import { checkApprovals, checkHandOver } from './approval.mjs';
-import { ending, endStrays, killAllGroups, run } from './child.mjs';
+import { ending, inOwnDirectory, run } from './child.mjs';
 import { declarationsOf } from './records.mjs';
 import { install, knowsPolicies } from './host.mjs';
 import { makePlayground } from './playground.mjs';
@@ -41,12 +40,8 @@ const FIRST_USE_LIMIT_MS = 30 * 60_000;
 
 const report = new Report();
 let base;
-let keeps = false;
 
-async function main() {
-  const options = readOptions();
-  keeps = options.keep;
-  base = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'gemini-tools-e2e-')));
+async function main(options) {
   const ours = await tryCommands(options);
   if (ours) {
     for (const version of options.versions) {
@@ -145,25 +140,9 @@ function helpPlace(host, getTools, callTool) {
   return makePlayground(root, { files: {}, getTools, callTool });
 }
 
-function tidyUp() {
-  killAllGroups();
-  if (!base) return;
-  endStrays(base);
-  if (keeps) console.log(`kept ${base}`);
-  else fs.rmSync(base, { recursive: true, force: true });
-  base = undefined;
-}
-
-for (const [signal, status] of [['SIGINT', 130], ['SIGTERM', 143], ['SIGHUP', 129]]) {
-  process.on(signal, () => {
-    tidyUp();
-    process.exit(status);
-  });
-}
-
-try {
-  await main();
-} finally {
-  tidyUp();
-}
+const options = readOptions();
+await inOwnDirectory('gemini-tools-e2e-', options.keep, (directory) => {
+  base = directory;
+  return main(options);
+});
 process.exitCode = report.failed > 0 ? 1 : 0;

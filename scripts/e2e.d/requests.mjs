@@ -8,7 +8,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 
-import { ending, endStrays, killAllGroups } from './child.mjs';
+import { ending, endStrays, inOwnDirectory } from './child.mjs';
 import { startGeminiApi } from './gemini_api.mjs';
 import { install, runHost } from './host.mjs';
 import { makePlayground } from './playground.mjs';
@@ -109,7 +109,6 @@ function shapesOf(recorded) {
 }
 
 async function main(options) {
-  base = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'gemini-tools-requests-')));
   const host = await install(options.cli);
   report.about(`${host.version}:`);
   const ways = {};
@@ -131,25 +130,9 @@ async function main(options) {
   }
 }
 
-function tidyUp(keeps) {
-  killAllGroups();
-  if (!base) return;
-  endStrays(base);
-  if (keeps) console.log(`kept ${base}`);
-  else fs.rmSync(base, { recursive: true, force: true });
-  base = undefined;
-}
-
 const options = readOptions();
-for (const [signal, status] of [['SIGINT', 130], ['SIGTERM', 143], ['SIGHUP', 129]]) {
-  process.on(signal, () => {
-    tidyUp(options.keep);
-    process.exit(status);
-  });
-}
-try {
-  await main(options);
-} finally {
-  tidyUp(options.keep);
-}
+await inOwnDirectory('gemini-tools-requests-', options.keep, (directory) => {
+  base = directory;
+  return main(options);
+});
 process.exitCode = report.failed > 0 ? 1 : 0;

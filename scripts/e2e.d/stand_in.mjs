@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util';
 
 import { startGeminiApi } from './gemini_api.mjs';
 
-const USAGE = `Usage: scripts/stand-in [--script FILE.json] [--port N]
+const USAGE = `Usage: scripts/stand-in [--script FILE.json] [--port N] [--no-bodies]
 
 Serves a stand-in of the Gemini API on the loopback interface, for API keys,
 Vertex AI and Code Assist. Prints one line, {"url":"http://127.0.0.1:PORT"}, and
@@ -14,6 +14,7 @@ ends when its standard input closes or at SIGTERM.
 
   --script FILE  what to play; otherwise every turn is answered with "Done."
   --port N       the port (default: a free one)
+  --no-bodies    keeps no bodies of requests, for very long sessions
 
   PUT /_script    replaces the script and forgets the records
   GET /_requests  gives all recorded requests
@@ -50,6 +51,7 @@ function readOptions() {
       options: {
         script: { type: 'string' },
         port: { type: 'string', default: '0' },
+        'no-bodies': { type: 'boolean', default: false },
         help: { type: 'boolean', short: 'h', default: false },
       },
     }));
@@ -69,7 +71,7 @@ const options = readOptions();
 let api;
 try {
   const script = options.script === undefined ? {} : JSON.parse(fs.readFileSync(options.script, 'utf8'));
-  api = await startGeminiApi(script, { port: Number(options.port), controls: true });
+  api = await startGeminiApi(script, { port: Number(options.port), controls: true, bodies: !options['no-bodies'] });
 } catch (error) {
   process.stderr.write(`scripts/stand-in: ${error.message}\n`);
   process.exit(1);

@@ -212,3 +212,15 @@ test('the_documentation_and_the_help_name_every_fault', () => {
   const played = new Set(Object.values(FAULTS).map(([{ fault }]) => fault));
   assert.deepEqual(FAULT_NAMES.filter((name) => !played.has(name)), []);
 });
+
+test('records_tell_when_a_request_was_whole_and_keep_no_bodies_if_told_so', async () => {
+  const frugal = await startGeminiApi({}, { bodies: false });
+  try {
+    const answer = await fetch(frugal.url + WHOLE, { method: 'POST', headers: KEY, body: JSON.stringify(TURN) });
+    assert.equal(textIn([await answer.json()]), 'Done.');
+    const [{ at, receivedAt, answeredAt, body, kind }] = frugal.recorded;
+    assert.deepEqual([at <= receivedAt, receivedAt <= answeredAt, body, kind], [true, true, null, 'turn']);
+  } finally {
+    await frugal.close();
+  }
+});

@@ -117,6 +117,27 @@ impl Outcome {
             ..Self::default()
         }
     }
+
+    /// Tells the model something besides.
+    pub fn add_note(&mut self, note: &str) {
+        let response = self
+            .parts
+            .iter_mut()
+            .find_map(|part| part.function_response.as_mut())
+            .map(|response| &mut response.response);
+        let Some(Value::Object(response)) = response else {
+            return;
+        };
+        let key = ["output", "error"]
+            .into_iter()
+            .find(|key| response.get(*key).is_some_and(Value::is_string));
+        match key.and_then(|key| response.get_mut(key)) {
+            Some(Value::String(text)) => text.push_str(&format!("\n\n[{note}]")),
+            _ => {
+                response.insert("note".to_owned(), note.into());
+            }
+        }
+    }
 }
 
 /// Who decided that a call may run, or may not.
@@ -147,6 +168,8 @@ pub struct ToolCall {
     /// The lines of the model's proposal and those of the person who has changed it, where one
     /// has.
     pub shares: Option<DiffStat>,
+    /// The arguments of the model, where a person has changed them.
+    pub proposed: Option<Map<String, Value>>,
     /// How long it ran.
     pub duration: Duration,
     state: CallState,
@@ -170,6 +193,7 @@ impl ToolCall {
             description: None,
             decision: None,
             shares: None,
+            proposed: None,
             duration: Duration::ZERO,
             state: CallState::Validating,
             started: None,
@@ -221,6 +245,41 @@ impl ToolCall {
     }
 }
 
+/// What a person has made of a call, for the model, which can't know it otherwise.
+pub(super) fn changes(proposed: &Map<String, Value>, args: &Map<String, Value>) -> Option<String> {
+    // An edit is changed as the whole file, of which the model needs no copy.
+    const KNOWN: &str = "old_string";
+    const MAX_KNOWN_CHARS: usize = 200;
+
+    let mut changed = Map::new();
+    for (key, value) in args.iter().filter(|(key, v)| proposed.get(*key) != Some(v)) {
+        let known = value.as_str().filter(|_| key == KNOWN);
+        let count = known.map_or(0, |text| text.chars().count());
+        let value = if count > MAX_KNOWN_CHARS {
+            Value::from(format!("({count} characters of the file)"))
+        } else {
+            value.clone()
+        };
+        changed.insert(key.clone(), value);
+    }
+    let gone: Vec<&str> = proposed
+        .keys()
+        .filter(|key| !args.contains_key(*key))
+        .map(String::as_str)
+        .collect();
+    if changed.is_empty() && gone.is_empty() {
+        return None;
+    }
+    let mut note = "The user has changed the arguments of this call".to_owned();
+    if !changed.is_empty() {
+        note.push_str(&format!(" to {}", Value::Object(changed)));
+    }
+    if !gone.is_empty() {
+        note.push_str(&format!(", and left out {}", gone.join(", ")));
+    }
+    Some(note + ".")
+}
+
 impl fmt::Display for CallRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.name, Value::Object(self.args.clone()))
@@ -229,8 +288,51 @@ impl fmt::Display for CallRequest {
 
 #[cfg(test)]
 mod tests {
-    use super::{CallRequest, CallState, Outcome, ToolCall};
-    use serde_json::Map;
+    use super::{CallRequest, CallState, Outcome, ToolCall, changes};
+    use crate::tool::ErrorKind;
+    use serde_json::{Map, Value, json};
+
+    fn arguments(value: &Value) -> Map<String, Value> {
+        value.as_object().expect("an object").clone()
+    }
+
+    #[test]
+    fn a_change_is_told_by_what_is_different() {
+        let changes =
+            |before: Value, after: Value| changes(&arguments(&before), &arguments(&after));
+        assert_eq!(changes(json!({"a": 1}), json!({"a": 1})), None);
+        assert_eq!(
+            changes(json!({"a": 1, "b": 2, "c": 3}), json!({"a": 1, "b": 5})).as_deref(),
+            Some(r#"The user has changed the arguments of this call to {"b":5}, and left out c."#)
+        );
+        let whole = json!({"old_string": "x\n".repeat(200), "new_string": "y"});
+        let note = changes(json!({"old_string": "x", "new_string": "z"}), whole).expect("a note");
+        assert!(
+            note.contains("400 characters") && note.contains(r#""new_string":"y""#),
+            "{note}"
+        );
+    }
+
+    #[test]
+    fn a_note_is_added_to_whatever_the_model_is_told() {
+        let request = CallRequest {
+            id: "1".to_owned(),
+            name: "t".to_owned(),
+            args: Map::new(),
+        };
+        for (response, want) in [
+            (json!({"output": "o"}), json!({"output": "o\n\n[n]"})),
+            (json!({"error": "e"}), json!({"error": "e\n\n[n]"})),
+            (json!({"x": 1}), json!({"x": 1, "note": "n"})),
+        ] {
+            let mut outcome = Outcome::failure(&request, ErrorKind::Cancelled, "");
+            let told = outcome.parts[0].function_response.as_mut().expect("one");
+            told.response = response;
+            outcome.add_note("n");
+            let told = outcome.parts[0].function_response.as_ref().expect("one");
+            assert_eq!(told.response, want);
+        }
+    }
 
     fn all() -> [CallState; 7] {
         [

@@ -3,6 +3,7 @@
 use super::call::ToolCall;
 use super::stats::Stats;
 use crate::genai::{ApiError, GenerateContentResponse};
+use crate::tool::Interruption;
 use std::time::Duration;
 
 /// Something that has happened.
@@ -101,6 +102,24 @@ pub enum SessionErrorKind {
     Loop,
     /// Somebody has ended it.
     Cancelled,
+}
+
+impl From<Interruption> for SessionError {
+    fn from(why: Interruption) -> Self {
+        let (message, kind) = match why {
+            Interruption::Cancelled(_) => {
+                ("The session was cancelled.", SessionErrorKind::Cancelled)
+            }
+            Interruption::TimedOut => (
+                "The session's time is over. --time-limit raises it.",
+                SessionErrorKind::TimeLimit,
+            ),
+        };
+        Self {
+            message: message.to_owned(),
+            kind,
+        }
+    }
 }
 
 impl SessionErrorKind {

@@ -3,7 +3,7 @@
 use super::call::{CallRequest, Failure, Outcome};
 use super::pair::{Printed, broken};
 use crate::genai::{FunctionResponse, Part};
-use crate::process::tree;
+use crate::process::{signal_name, tree};
 use crate::tool::{Cancellation, ErrorKind, Interruption};
 use serde_json::{Value, json};
 use std::ffi::OsStr;
@@ -304,10 +304,7 @@ fn five_lines(stdout: &str, stderr: &str, error: &str, status: Option<ExitStatus
         }
     };
     let code = status.and_then(|s| s.code());
-    let signal = status.and_then(|s| s.signal());
-    let signal = signal.map(|n| {
-        signal_hook::low_level::signal_name(n).map_or_else(|| n.to_string(), str::to_owned)
-    });
+    let signal = status.and_then(|s| s.signal()).map(signal_name);
     format!(
         "Stdout: {}\nStderr: {}\nError: {}\nExit Code: {}\nSignal: {}",
         or(stdout, "(empty)"),

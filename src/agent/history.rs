@@ -27,8 +27,8 @@ impl History {
 
     /// The messages that the API takes: turns of the model without content are left out, with
     /// all that the model said in the same turn, as by Gemini CLI.
-    pub fn curated(&self) -> Vec<Content> {
-        let mut kept: Vec<Content> = Vec::new();
+    pub fn curated(&self) -> Vec<&Content> {
+        let mut kept: Vec<&Content> = Vec::new();
         let mut rest = self.contents.as_slice();
         while let Some(first) = rest.first() {
             let is_models = first.role == "model";
@@ -38,7 +38,7 @@ impl History {
                 1
             };
             if !is_models || rest[..n].iter().all(is_valid) {
-                kept.extend_from_slice(&rest[..n]);
+                kept.extend(&rest[..n]);
             }
             rest = &rest[n..];
         }

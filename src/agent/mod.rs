@@ -21,6 +21,7 @@ pub mod record;
 pub mod report;
 pub mod scheduler;
 pub mod session;
+pub mod signals;
 pub mod stats;
 pub mod telemetry;
 pub mod terminal;

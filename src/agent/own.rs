@@ -117,10 +117,15 @@ impl Own {
             if let Some(why) = cancel.interruption() {
                 // All calls of a session are cancelled together.
                 self.end();
-                return match receiver.try_iter().find(|said| said["type"] == "result") {
-                    Some(said) => outcome(request, said),
-                    None => interrupted(request, why),
-                };
+                // What it said last, such as what a command has printed, is still on its way.
+                let until = Instant::now() + GRACE;
+                let left = || until.saturating_duration_since(Instant::now());
+                while let Ok(said) = receiver.recv_timeout(left()) {
+                    if said["type"] == "result" {
+                        return outcome(request, said);
+                    }
+                }
+                return interrupted(request, why);
             }
         }
     }

@@ -3,6 +3,7 @@
 use super::call::{CallRequest, Outcome};
 use super::foreign::Foreign;
 use super::own::Own;
+use crate::registry::bare_name;
 use crate::tool::{Cancellation, ConfirmationDetails, ErrorKind, Kind, Location, Schema};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -15,9 +16,6 @@ const MAX_DECLARATIONS: usize = 10 * 1024 * 1024;
 
 /// How long the discovery command may take.
 const DISCOVERY_TIME: Duration = Duration::from_secs(60);
-
-/// What Gemini CLI 0.61 puts before the name of a discovered tool.
-const DISCOVERED_PREFIX: &str = "discovered_tool_";
 
 /// A tool that the discovery command has declared.
 #[derive(Debug, Clone)]
@@ -203,7 +201,7 @@ impl Pair {
     /// Finds a tool by its name, also with the prefix that Gemini CLI 0.61 puts before it.
     pub fn get(&self, name: &str) -> Option<&Declared> {
         let exact = |name: &str| self.tools.iter().find(|tool| tool.name == name);
-        exact(name).or_else(|| exact(name.strip_prefix(DISCOVERED_PREFIX)?))
+        exact(name).or_else(|| exact(bare_name(name)))
     }
 
     /// Whether the commands are ours, which can say beforehand what a call would do.

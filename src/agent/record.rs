@@ -7,7 +7,8 @@
 
 use super::call::{CallRequest, Outcome};
 use crate::genai::Content;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
@@ -87,7 +88,11 @@ pub enum RecordError {
 pub struct Record {
     file: File,
     path: PathBuf,
-    /// The first line that could not be written.
+    /// The length of all whole lines.
+    whole: u64,
+    /// A line could not be written: no other is.
+    is_broken: bool,
+    /// Why, until somebody has been told.
     failure: Option<io::Error>,
 }
 
@@ -146,6 +151,8 @@ impl Record {
         let mut own = Self {
             file,
             path: path.to_owned(),
+            whole: 0,
+            is_broken: false,
             failure: None,
         };
         own.write(&Line::Session {
@@ -200,22 +207,40 @@ impl Record {
         let own = Self {
             file,
             path: path.to_owned(),
+            whole,
+            is_broken: false,
             failure: None,
         };
         Ok((own, resumed.finish()))
     }
 
-    /// Adds a line, in one write. What fails is told by [`Record::check`].
+    /// Adds a line, in one write. What fails is told by [`Record::check`]; then no more is
+    /// written, for a line behind a gap would tell whoever goes on something wrong.
     pub fn write(&mut self, line: &Line) {
+        if self.is_broken {
+            return;
+        }
         let written = serde_json::to_vec(line)
             .map_err(io::Error::from)
             .and_then(|mut bytes| {
                 bytes.push(b'\n');
-                self.file.write_all(&bytes)
+                self.file.write_all(&bytes)?;
+                Ok(bytes.len() as u64)
             });
-        if let Err(e) = written {
-            self.failure.get_or_insert(e);
+        match written {
+            Ok(n) => self.whole += n,
+            Err(e) => {
+                self.is_broken = true;
+                self.failure = Some(e);
+                // What stands there of the line is cut off when the session goes on, at the latest.
+                let _ = self.file.set_len(self.whole);
+            }
         }
+    }
+
+    /// Whether nothing is missing in the file.
+    pub fn is_whole(&self) -> bool {
+        !self.is_broken
     }
 
     /// Whether all lines were written.
@@ -237,14 +262,24 @@ fn open(path: &Path, flags: OFlags) -> Result<File, RecordError> {
     let file = rustix::fs::open(path, flags, Mode::from_raw_mode(0o600))
         .map(File::from)
         .map_err(|e| fail(path, e.into()))?;
-    if file.metadata().is_ok_and(|meta| meta.is_file()) {
-        Ok(file)
-    } else {
-        Err(fail(
+    if !file.metadata().is_ok_and(|meta| meta.is_file()) {
+        return Err(fail(
             path,
             io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"),
-        ))
+        ));
     }
+    // Two that go on from one file would make the same calls. The lock ends with its process,
+    // however that ends; a file system without locks is no reason to refuse.
+    if flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
+        return Err(fail(
+            path,
+            io::Error::new(
+                io::ErrorKind::ResourceBusy,
+                "another run_agent is at work on it; wait for its end, or end it",
+            ),
+        ));
+    }
+    Ok(file)
 }
 
 fn fail(path: &Path, reason: io::Error) -> RecordError {
@@ -399,10 +434,24 @@ mod tests {
                 content: Content::user("more"),
             });
             record.check().expect("written");
+            drop(record);
             let (_, again) = Record::resume(&path).expect("still a session");
             let last = again.contents.last().expect("a message");
             assert_eq!(last, &Content::user("more"));
         }
+    }
+
+    #[test]
+    fn nobody_goes_on_with_a_session_that_is_at_work() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("s.jsonl");
+        let record = Record::create(&path, "id", "m").expect("new");
+        let error = Record::resume(&path).expect_err("at work").to_string();
+        assert!(error.contains("another run_agent"), "{error}");
+        drop(record);
+        let (record, _) = Record::resume(&path).expect("a session");
+        assert!(Record::resume(&path).is_err());
+        drop(record);
     }
 
     #[test]

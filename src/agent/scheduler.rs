@@ -2,10 +2,12 @@
 //! side, and all others alone and in order.
 
 use super::approval::{Approval, Asker, Reply, Verdict};
-use super::call::{CallRequest, CallState, Decision, Outcome, ToolCall};
+use super::call::{CallRequest, CallState, Decision, Outcome, ToolCall, changes};
 use super::event::Event;
 use super::pair::{Declared, Explanation, Pair};
+use crate::registry::{hint, nearest};
 use crate::tool::{Cancellation, ConfirmationDetails, DiffStat, ErrorKind, Kind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -27,6 +29,9 @@ pub struct Scheduler<'a> {
     pub notify: &'a Mutex<&'a mut (dyn FnMut(&Event<'_>) + Send)>,
     /// Ends all of them.
     pub cancel: &'a Cancellation,
+    /// Whether the session's file says of each call that it begins. One that it says nothing of
+    /// is not made: it would be made again when the session goes on.
+    pub is_recorded: &'a AtomicBool,
     /// How long one may take; nothing where the call command decides.
     pub time_limit: Option<Duration>,
 }
@@ -54,6 +59,7 @@ impl<'a> Scheduler<'a> {
             pair: self.pair,
             notify: self.notify,
             cancel: self.cancel,
+            is_recorded: self.is_recorded,
             time_limit: self.time_limit,
         }
     }
@@ -114,29 +120,9 @@ impl<'a> Scheduler<'a> {
     }
 
     fn unknown(&self, name: &str) -> String {
-        let mut near: Vec<(f64, &str)> = self
-            .pair
-            .tools()
-            .iter()
-            .map(|tool| (strsim::jaro_winkler(name, &tool.name), tool.name.as_str()))
-            .filter(|(score, _)| *score > 0.8)
-            .collect();
-        near.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let names: Vec<&str> = match near.as_slice() {
-            [] => self.pair.tools().iter().map(|t| t.name.as_str()).collect(),
-            near => near.iter().take(3).map(|(_, name)| *name).collect(),
-        };
-        if near.is_empty() {
-            format!(
-                "There is no tool {name}. The tools are: {}.",
-                names.join(", ")
-            )
-        } else {
-            format!(
-                "There is no tool {name}. Did you mean {}?",
-                names.join(" or ")
-            )
-        }
+        let names = || self.pair.tools().iter().map(|tool| tool.name.as_str());
+        let near = nearest(name, names().map(|own| (own, own)));
+        format!("There is no tool {name}. {}", hint(&near, names()))
     }
 
     /// Has a call agreed to. Whether a person wants nothing more to happen.
@@ -213,6 +199,12 @@ impl<'a> Scheduler<'a> {
             );
             return Some(false);
         };
+        // It was not the person who ended the question.
+        if reply == Reply::Stop && self.cancel.interruption().is_some() {
+            self.running()
+                .cancelled(call, "The call was cancelled before it began.");
+            return Some(false);
+        }
         self.approval.remember(&reply, tool, explanation);
         match reply {
             Reply::Once | Reply::Always | Reply::AlwaysTool | Reply::AlwaysServer => {
@@ -228,7 +220,8 @@ impl<'a> Scheduler<'a> {
                 let shares = call.shares.get_or_insert_with(|| proposed(explanation));
                 shares.user_added_lines += added;
                 shares.user_removed_lines += removed;
-                call.request.args = args;
+                let proposed = std::mem::replace(&mut call.request.args, args);
+                call.proposed.get_or_insert(proposed);
                 call.decision = Some(Decision::Modify);
                 self.running().advance(call, CallState::Validating);
                 if let Err(outcome) = self.validate(call) {
@@ -266,6 +259,7 @@ struct Running<'a> {
     pair: &'a Pair,
     notify: &'a Mutex<&'a mut (dyn FnMut(&Event<'_>) + Send)>,
     cancel: &'a Cancellation,
+    is_recorded: &'a AtomicBool,
     time_limit: Option<Duration>,
 }
 
@@ -301,6 +295,14 @@ impl Running<'_> {
             return;
         };
         self.advance(call, CallState::Executing);
+        if !self.is_recorded.load(Ordering::Acquire) {
+            let outcome = Outcome::failure(
+                &call.request,
+                ErrorKind::ExecutionFailed,
+                "The session's file can't be written any more, so the call was not made.",
+            );
+            return self.advance(call, CallState::Error(outcome));
+        }
         let id = call.request.id.clone();
         let live = |text: &str| self.notify(&Event::Live { id: &id, text });
         let limited = match (self.time_limit, self.cancel.deadline()) {
@@ -331,7 +333,17 @@ impl Running<'_> {
         self.advance(call, CallState::Cancelled(outcome));
     }
 
-    fn advance(&self, call: &mut ToolCall, next: CallState) {
+    fn advance(&self, call: &mut ToolCall, mut next: CallState) {
+        // A call that a person has refused was made with no arguments at all.
+        if let CallState::Success(outcome)
+        | CallState::Error(outcome)
+        | CallState::Cancelled(outcome) = &mut next
+            && call.decision == Some(Decision::Modify)
+            && let Some(proposed) = &call.proposed
+            && let Some(note) = changes(proposed, &call.request.args)
+        {
+            outcome.add_note(&note);
+        }
         let moved = call.move_to(next);
         debug_assert!(moved.is_ok(), "{moved:?}");
         self.tell(call);

@@ -11,11 +11,12 @@ use super::scheduler::{Done, Scheduler};
 use super::stats::Stats;
 use super::turn::{self, Turn};
 use crate::genai::{
-    ApiError, ApiErrorKind, Client, Content, FinishReason, GenerateContentRequest,
+    ApiError, ApiErrorKind, BorrowedRequest, Client, Content, FinishReason, GenerateContentRequest,
     GenerationConfig, Part, RequestTool,
 };
 use crate::tool::{Cancellation, ErrorKind, Interruption, Kind};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// The share of the model's room from which on the history is shortened, as by Gemini CLI.
@@ -75,6 +76,9 @@ pub struct Session<'a> {
     /// Ends everything.
     pub cancel: Cancellation,
     id: String,
+    /// What the model is told before, and the tools: the same in every request.
+    system: Content,
+    tools: Vec<RequestTool>,
     history: History,
     open: Vec<OpenCall>,
     stats: Stats,
@@ -137,7 +141,15 @@ impl<'a> Session<'a> {
         } else {
             resumed.id
         };
+        let declarations: Vec<_> = parts.pair.tools().iter().map(Declared::to_json).collect();
+        let tools = if declarations.is_empty() {
+            Vec::new()
+        } else {
+            vec![RequestTool::FunctionDeclarations(declarations)]
+        };
         Self {
+            system: Content::user(plan.system.clone()),
+            tools,
             client: parts.client,
             pair: parts.pair,
             approval: parts.approval,
@@ -239,6 +251,7 @@ impl<'a> Session<'a> {
             self.write(&Line::Calls {
                 requests: turn.calls.clone(),
             });
+            self.check_record()?;
             let done = self.schedule(turn.calls);
             self.answer(&done)?;
         }
@@ -339,21 +352,6 @@ impl<'a> Session<'a> {
             });
         }
         self.compress()?;
-        let mut contents = self.plan.context.clone();
-        contents.extend(self.history.curated());
-        let declarations: Vec<_> = self.pair.tools().iter().map(Declared::to_json).collect();
-        let tools = if declarations.is_empty() {
-            Vec::new()
-        } else {
-            vec![RequestTool::FunctionDeclarations(declarations)]
-        };
-        let request = GenerateContentRequest {
-            contents,
-            system_instruction: Some(Content::user(self.plan.system.clone())),
-            tools,
-            generation_config: Some(self.plan.generation.clone()),
-            ..GenerateContentRequest::default()
-        };
         let (prompt_id, turn) = (self.prompt_id.clone(), self.turns);
         self.tell(&Event::Request {
             prompt_id: &prompt_id,
@@ -365,8 +363,19 @@ impl<'a> Session<'a> {
             stats,
             plan,
             cancel,
+            history,
+            system,
+            tools,
             ..
         } = self;
+        let mut contents: Vec<&Content> = plan.context.iter().collect();
+        contents.extend(history.curated());
+        let request = BorrowedRequest {
+            contents,
+            system_instruction: Some(system),
+            tools,
+            generation_config: Some(&plan.generation),
+        };
         let mut notify = |event: &Event<'_>| {
             match event {
                 Event::Response { last, duration } => {
@@ -403,10 +412,12 @@ impl<'a> Session<'a> {
             plan,
             ..
         } = self;
+        let is_recorded = AtomicBool::new(true);
         let mut notify = |event: &Event<'_>| {
             if let Event::Call(call) = event {
                 if let Some(record) = record {
                     write_call(record, call);
+                    is_recorded.store(record.is_whole(), Ordering::Release);
                 }
                 if call.outcome().is_some() {
                     stats.count_call(call);
@@ -422,6 +433,7 @@ impl<'a> Session<'a> {
             asker: &mut **asker,
             notify: &Mutex::new(&mut notify),
             cancel,
+            is_recorded: &is_recorded,
             time_limit: plan.call_time,
         }
         .run(requests)
@@ -532,8 +544,7 @@ impl<'a> Session<'a> {
         self.check_record()?;
         match self.cancel.interruption() {
             None => Ok(()),
-            Some(Interruption::Cancelled(_)) => Err(cancelled()),
-            Some(Interruption::TimedOut) => Err(out_of_time()),
+            Some(why) => Err(why.into()),
         }
     }
 
@@ -547,7 +558,7 @@ impl<'a> Session<'a> {
     fn api_failed(error: &ApiError) -> SessionError {
         match error.kind {
             ApiErrorKind::Cancelled => cancelled(),
-            ApiErrorKind::OutOfTime => out_of_time(),
+            ApiErrorKind::OutOfTime => Interruption::TimedOut.into(),
             _ => failed(error.to_string()),
         }
     }
@@ -584,16 +595,7 @@ fn failed(message: String) -> SessionError {
     }
 }
 
+/// A person has ended it, with or without a signal.
 fn cancelled() -> SessionError {
-    SessionError {
-        message: "The session was cancelled.".to_owned(),
-        kind: SessionErrorKind::Cancelled,
-    }
-}
-
-fn out_of_time() -> SessionError {
-    SessionError {
-        message: "The session's time is over. --time-limit raises it.".to_owned(),
-        kind: SessionErrorKind::TimeLimit,
-    }
+    Interruption::Cancelled(0).into()
 }

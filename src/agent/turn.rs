@@ -4,7 +4,7 @@ use super::call::CallRequest;
 use super::event::Event;
 use super::loops::TextLoop;
 use crate::genai::{
-    ApiError, Client, Content, FinishReason, GenerateContentRequest, GenerateContentResponse, Part,
+    ApiError, Client, Content, FinishReason, GenerateContentResponse, Part, Question,
 };
 use crate::tool::Cancellation;
 use std::ops::ControlFlow;
@@ -129,7 +129,7 @@ fn made_id(name: &str) -> String {
 pub fn ask(
     client: &mut Client,
     model: &str,
-    request: &GenerateContentRequest,
+    request: &impl Question,
     cancel: &Cancellation,
     notify: &mut dyn FnMut(&Event<'_>),
 ) -> Result<Turn, ApiError> {

@@ -6,6 +6,7 @@ use crate::process::capture::{Capture, Captured};
 use crate::process::command::{End, Limits, ShellCommand, Why, supervise};
 use crate::process::jobs::{Files, Jobs, Record, seconds};
 use crate::process::sandbox::{Mode, Policy, Sandbox};
+use crate::process::signal_name;
 use crate::process::tree::{self, Identity};
 use crate::process::warden::{Ending, Watched};
 use crate::settings::{Restrictions, Settings};
@@ -522,9 +523,4 @@ impl Report<'_> {
         }
         text
     }
-}
-
-/// `SIGTERM` and so on; a number where the signal has no name.
-pub(super) fn signal_name(signal: i32) -> String {
-    signal_hook::low_level::signal_name(signal).map_or_else(|| signal.to_string(), str::to_owned)
 }

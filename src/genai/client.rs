@@ -2,11 +2,13 @@
 
 use super::Credentials;
 use super::error::{ApiError, ApiErrorKind};
-use super::messages::{GenerateContentRequest, GenerateContentResponse};
+use super::id::unique_id;
+use super::messages::{GenerateContentRequest, GenerateContentResponse, Question};
 use super::retry::RetryPolicy;
 use super::stream::ResponseStream;
 use crate::net::{self, Limits, Method, Reach, Request};
 use crate::tool::{Cancellation, Interruption};
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -45,6 +47,22 @@ pub struct Client {
     requests: u32,
 }
 
+/// What Code Assist wants around a request.
+#[derive(Serialize)]
+struct Enveloped<'a, Q> {
+    model: &'a str,
+    project: &'a str,
+    user_prompt_id: String,
+    request: WithSession<'a, Q>,
+}
+
+#[derive(Serialize)]
+struct WithSession<'a, Q> {
+    #[serde(flatten)]
+    request: &'a Q,
+    session_id: &'a str,
+}
+
 impl Client {
     /// A client for a credential. From now on the process leaves no core file: it would hold the
     /// credential.
@@ -61,7 +79,7 @@ impl Client {
             http: net::Client::new(Reach::Anybody, LIMITS),
             policy: RetryPolicy::default(),
             project,
-            session: unique(),
+            session: unique_id(),
             requests: 0,
         }
     }
@@ -92,7 +110,7 @@ impl Client {
     pub fn generate(
         &mut self,
         model: &str,
-        request: &GenerateContentRequest,
+        request: &impl Question,
         cancel: &Cancellation,
     ) -> Result<GenerateContentResponse, ApiError> {
         self.retrying(cancel, |client| {
@@ -113,7 +131,7 @@ impl Client {
     pub fn stream(
         &mut self,
         model: &str,
-        request: &GenerateContentRequest,
+        request: &impl Question,
         cancel: &Cancellation,
         on_piece: &mut dyn FnMut(GenerateContentResponse) -> ControlFlow<()>,
     ) -> Result<(), ApiError> {
@@ -190,26 +208,28 @@ impl Client {
         }
     }
 
-    /// The request in the shape that the way in wants.
+    /// The request in the shape that the way in wants. Written straight from what it is made of: a
+    /// history of megabytes goes out with every turn.
     fn body(
         &mut self,
         model: &str,
-        request: &GenerateContentRequest,
+        request: &impl Question,
         cancel: &Cancellation,
     ) -> Result<Vec<u8>, ApiError> {
         if !matches!(self.credentials, Credentials::CodeAssist { .. }) {
-            return Ok(to_bytes(&json!(request)));
+            return written(request);
         }
         let project = self.code_assist_project(model, cancel)?;
         self.requests += 1;
-        let mut inner = json!(request);
-        inner["session_id"] = self.session.clone().into();
-        Ok(to_bytes(&json!({
-            "model": model,
-            "project": project,
-            "user_prompt_id": format!("{}########{}", self.session, self.requests),
-            "request": inner,
-        })))
+        written(&Enveloped {
+            model,
+            project: &project,
+            user_prompt_id: format!("{}########{}", self.session, self.requests),
+            request: WithSession {
+                request,
+                session_id: &self.session,
+            },
+        })
     }
 
     /// Asks Code Assist which project it has for the user.
@@ -353,6 +373,15 @@ pub(super) fn parsed(data: &[u8], is_wrapped: bool) -> Result<GenerateContentRes
     serde_json::from_value(value).map_err(unreadable)
 }
 
+fn written(request: &impl Serialize) -> Result<Vec<u8>, ApiError> {
+    serde_json::to_vec(request).map_err(|e| {
+        ApiError::new(
+            ApiErrorKind::BadRequest,
+            format!("The request can't be written as JSON: {e}."),
+        )
+    })
+}
+
 fn to_bytes(value: &Value) -> Vec<u8> {
     value.to_string().into_bytes()
 }
@@ -375,19 +404,4 @@ fn wait_for(wait: Duration, cancel: &Cancellation) -> Result<bool, ApiError> {
         }
         std::thread::sleep(left.min(TICK));
     }
-}
-
-/// A name for this session, in the form of a UUID.
-fn unique() -> String {
-    use std::hash::{BuildHasher, RandomState};
-    let number = || RandomState::new().hash_one(std::time::SystemTime::now());
-    let (a, b) = (number(), number());
-    format!(
-        "{:08x}-{:04x}-4{:03x}-a{:03x}-{:012x}",
-        a >> 32,
-        (a >> 16) & 0xffff,
-        a & 0xfff,
-        b >> 52,
-        b & 0xffff_ffff_ffff
-    )
 }

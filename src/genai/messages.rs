@@ -117,6 +117,30 @@ pub struct GenerateContentRequest {
     pub other: Map<String, Value>,
 }
 
+/// The same by reference, for a conversation that is asked again and again as it grows.
+#[derive(Debug, Clone, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BorrowedRequest<'a> {
+    /// The conversation so far.
+    pub contents: Vec<&'a Content>,
+    /// What the model is told before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system_instruction: Option<&'a Content>,
+    /// What the model may use.
+    #[serde(skip_serializing_if = "<[RequestTool]>::is_empty")]
+    pub tools: &'a [RequestTool],
+    /// How the model answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub generation_config: Option<&'a GenerationConfig>,
+}
+
+/// What a model can be asked.
+pub trait Question: Serialize {}
+
+impl Question for GenerateContentRequest {}
+
+impl Question for BorrowedRequest<'_> {}
+
 /// Why the model stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(

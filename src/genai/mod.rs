@@ -8,6 +8,7 @@ mod citations;
 mod client;
 mod credentials;
 mod error;
+mod id;
 mod messages;
 mod retry;
 mod sse;
@@ -17,11 +18,12 @@ pub use citations::cited;
 pub use client::Client;
 pub use credentials::{Credentials, Secret};
 pub use error::{ApiError, ApiErrorKind};
+pub use id::unique_id;
 pub use messages::{
-    Candidate, FinishReason, FunctionCall, GenerateContentRequest, GenerateContentResponse,
-    GenerationConfig, GroundingChunk, GroundingMetadata, GroundingSupport, PromptFeedback,
-    RequestTool, Segment, ThinkingConfig, UrlContextMetadata, UrlMetadata, UsageMetadata,
-    WebSource,
+    BorrowedRequest, Candidate, FinishReason, FunctionCall, GenerateContentRequest,
+    GenerateContentResponse, GenerationConfig, GroundingChunk, GroundingMetadata, GroundingSupport,
+    PromptFeedback, Question, RequestTool, Segment, ThinkingConfig, UrlContextMetadata,
+    UrlMetadata, UsageMetadata, WebSource,
 };
 pub use retry::RetryPolicy;
 pub use sse::{Events, SseError};

@@ -11,6 +11,7 @@
 pub(crate) mod answer;
 pub(crate) mod name_server;
 pub(crate) mod stand_in;
+pub(crate) mod terminal;
 pub(crate) mod tree;
 pub(crate) mod web_server;
 
@@ -485,6 +486,12 @@ pub(crate) fn make_fifo(path: &Path) {
     make_parents(path);
     let run = Command::new("mkfifo").arg(path).status();
     assert!(run.expect("mkfifo is installed").success());
+}
+
+/// Says that a test was left out, for want of a program.
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+pub(crate) fn skipped(missing: &str) {
+    eprintln!("skipped: there is no {missing}");
 }
 
 fn make_parents(path: &Path) {

@@ -1,13 +1,15 @@
 //! Sessions in files: going on from any end, and no call that changes anything made twice.
 
 use std::fs;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::Workspace;
 use crate::harness::stand_in::StandIn;
+use crate::harness::{Call, Workspace};
 use crate::run_agent::{agent, ended, last_parts, response, said, turns};
 
 /// Appends a line: a call whose repetition is seen.
@@ -47,46 +49,273 @@ fn a_session_goes_on_with_all_that_was_said() {
     );
 }
 
-#[test]
-fn a_session_that_was_killed_at_any_moment_goes_on_and_repeats_no_change() {
-    let calls: Vec<Value> = (0..6)
-        .map(|i| json!([append(&format!("call{i}"))]))
-        .collect();
-    let script = json!({"turns": calls, "closing": "Done."});
-    let Some(api) = StandIn::playing(&script) else {
-        return;
+/// A job that mixes tools which only read with tools which change something, each change of its own kind to be counted:
+/// a line more in `log.txt`, a plus more in `edits.txt`.
+fn job() -> Value {
+    let edit = |id: &str| {
+        let (old, new) = (format!("<{id}>"), format!("<{id}>+"));
+        let args = json!({"file_path": "edits.txt", "old_string": old, "new_string": new});
+        json!({"id": id, "tool": "replace", "args": args})
     };
-    for moment in 0..12 {
-        api.play(&script);
-        let ws = Workspace::new();
-        let running = agent(&ws, &api, &["Play", "-y", "--session", "s.jsonl"]).start();
-        thread::sleep(Duration::from_millis(40 + moment * 60));
-        running.kill();
-        let mut times = 0;
-        loop {
-            times += 1;
-            let answer = if fs::exists(ws.path("s.jsonl")).expect("a name") {
-                agent(&ws, &api, &["-y", "--resume", "s.jsonl"]).run()
-            } else {
-                agent(&ws, &api, &["Play", "-y", "--session", "s.jsonl"]).run()
-            };
-            // Killed before the prompt was kept, or after the end.
-            if answer.status() == 42 {
-                let again = agent(&ws, &api, &["Play", "-y", "--resume", "s.jsonl"]).run();
-                said(&again);
-                break;
-            }
-            if answer.status() == 0 || times == 3 {
-                said(&answer);
-                break;
-            }
-        }
-        let log = fs::read_to_string(ws.path("log.txt")).unwrap_or_default();
-        for i in 0..6 {
-            let count = log.lines().filter(|l| **l == format!("call{i}")).count();
-            assert!(count <= 1, "moment {moment}: {log}");
+    let read =
+        |id: &str| json!({"id": id, "tool": "read_file", "args": {"absolute_path": "edits.txt"}});
+    let list = json!({"id": "list", "tool": "list_directory", "args": {"path": "."}});
+    let search =
+        json!({"id": "search", "tool": "search_file_content", "args": {"pattern": "edit"}});
+    json!({"turns": [
+        [read("read0"), append("line0")],
+        [edit("edit0"), list],
+        [append("line1"), edit("edit1"), read("read1"), append("line2")],
+        [search, read("read2")],
+        [edit("edit2"), append("line3"), edit("edit3")],
+    ], "closing": "Done."})
+}
+
+const LINES: [&str; 4] = ["line0", "line1", "line2", "line3"];
+const EDITS: [&str; 4] = ["edit0", "edit1", "edit2", "edit3"];
+
+fn place() -> Workspace {
+    Workspace::new().file("edits.txt", "<edit0>\n<edit1>\n<edit2>\n<edit3>\n")
+}
+
+/// How often each change was made.
+fn effects(ws: &Workspace) -> Vec<(&'static str, usize)> {
+    let log = fs::read_to_string(ws.path("log.txt")).unwrap_or_default();
+    let edits = fs::read_to_string(ws.path("edits.txt")).expect("a file");
+    let lines = LINES.map(|id| (id, log.lines().filter(|line| *line == id).count()));
+    let pluses = |id: &str| {
+        let line = edits.lines().find(|line| line.contains(id));
+        line.expect("a line").matches('+').count()
+    };
+    lines
+        .into_iter()
+        .chain(EDITS.map(|id| (id, pluses(id))))
+        .collect()
+}
+
+/// The whole lines of the session's file, as far as there is one.
+fn kept(ws: &Workspace) -> Vec<Value> {
+    let bytes = fs::read(ws.path("s.jsonl")).unwrap_or_default();
+    let whole = bytes
+        .iter()
+        .rposition(|b| *b == b'\n')
+        .map_or(0, |at| at + 1);
+    let lines = bytes[..whole].split_inclusive(|b| *b == b'\n');
+    let parsed = lines.map(|line| serde_json::from_slice(line).expect("a line of JSON"));
+    parsed.collect()
+}
+
+/// The run that goes on from what was kept; `None` where the session is over.
+fn next<'a>(ws: &'a Workspace, api: &StandIn) -> Option<Call<'a>> {
+    let lines = kept(ws);
+    let said = |line: &Value| line["type"] == "content";
+    let has_call = |part: &Value| part.get("functionCall").is_some();
+    let is_over = lines.last().is_some_and(|line| {
+        let parts = line["content"]["parts"].as_array().into_iter().flatten();
+        said(line) && line["content"]["role"] == "model" && !parts.into_iter().any(has_call)
+    });
+    if is_over {
+        return None;
+    }
+    let args: &[&str] = match lines.as_slice() {
+        [] => &["Play", "-y", "--session", "s.jsonl"],
+        lines if lines.iter().any(said) => &["-y", "--resume", "s.jsonl"],
+        // What the user has said was not kept yet.
+        _ => &["Play", "-y", "--resume", "s.jsonl"],
+    };
+    Some(agent(ws, api, args))
+}
+
+/// Every change was begun once at most and made once, unless the model was told that this is not known.
+#[track_caller]
+fn nothing_was_made_twice(ws: &Workspace, about: &str) {
+    let lines = kept(ws);
+    let is_told = |id: &str| {
+        let parts = lines
+            .iter()
+            .filter_map(|line| line["content"]["parts"].as_array());
+        let mut responses = parts.flatten().map(|part| &part["functionResponse"]);
+        responses.any(|r| r["id"] == id && r["response"].to_string().contains("not made again"))
+    };
+    for (id, made) in effects(ws) {
+        let began = lines
+            .iter()
+            .filter(|line| line["type"] == "began" && line["id"] == id);
+        assert_eq!(began.count(), 1, "{id} was not begun once; {about}");
+        let is_right = made == 1 || made == 0 && is_told(id);
+        assert!(is_right, "{id} was made {made} times; {about}");
+    }
+}
+
+/// Numbers that follow from a seed (`SplitMix64`).
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % end.max(1)
+    }
+}
+
+/// When a run is killed.
+#[derive(Debug)]
+enum Moment {
+    /// After so much time.
+    After(Duration),
+    /// When the session's file has so many bytes: just after a line was written, or while one is.
+    Written(u64),
+    /// So long after this change has begun.
+    Begun(&'static str, Duration),
+}
+
+impl Moment {
+    /// Any moment of a run that takes so long and writes so much.
+    fn any(numbers: &mut Numbers, took: Duration, bytes: u64) -> Self {
+        let mut within =
+            |time: Duration| Duration::from_micros(numbers.below(time.as_micros() as u64));
+        let (early, late) = (within(Duration::from_millis(60)), within(took));
+        let id = [LINES, EDITS].concat()[numbers.below(8) as usize];
+        match numbers.below(3) {
+            0 => Moment::After(late),
+            1 => Moment::Written(numbers.below(bytes)),
+            _ => Moment::Begun(id, early),
         }
     }
+
+    /// Waits for it, no longer than `most`: a run that goes on from a file may never come there.
+    fn wait(&self, ws: &Workspace, most: Duration) {
+        let path = ws.path("s.jsonl");
+        let has_come = || match self {
+            Moment::After(_) => true,
+            Moment::Written(bytes) => fs::metadata(&path).is_ok_and(|meta| meta.len() >= *bytes),
+            Moment::Begun(id, _) => {
+                let line = format!("{{\"type\":\"began\",\"id\":\"{id}\"");
+                fs::read_to_string(&path).is_ok_and(|text| text.contains(&line))
+            }
+        };
+        let until = Instant::now() + most;
+        while !has_come() && Instant::now() < until {
+            thread::sleep(Duration::from_micros(300));
+        }
+        if let Moment::After(time) | Moment::Begun(_, time) = self {
+            thread::sleep(*time);
+        }
+    }
+}
+
+/// Cuts the last line off in its middle, as if the end had come while it was written. Not one that says that a call
+/// begins: the call may have begun. Nor the first, which is so short that it is written at once.
+fn tear(ws: &Workspace, numbers: &mut Numbers) {
+    let path = ws.path("s.jsonl");
+    let text = fs::read_to_string(&path).unwrap_or_default();
+    let Some((before, last)) = text.trim_end_matches('\n').rsplit_once('\n') else {
+        return;
+    };
+    if text.ends_with('\n') && !last.contains("\"type\":\"began\"") {
+        let kept = before.len() as u64 + 1 + numbers.below(last.len() as u64 + 1);
+        let file = fs::OpenOptions::new().write(true).open(&path);
+        file.and_then(|file| file.set_len(kept))
+            .expect("a shorter file");
+    }
+}
+
+/// Kills a session once or twice, and lets it go on to its end.
+fn kill_and_go_on(api: &StandIn, numbers: &mut Numbers, took: Duration, bytes: u64, about: &str) {
+    let ws = place();
+    let mut about = about.to_owned();
+    for _ in 0..=numbers.below(3) / 2 {
+        let Some(run) = next(&ws, api) else { break };
+        let moment = Moment::any(numbers, took, bytes);
+        let running = run.start();
+        moment.wait(&ws, took);
+        running.kill();
+        about += &format!(", {moment:?}");
+        if numbers.below(3) == 0 {
+            tear(&ws, numbers);
+            about += ", torn";
+        }
+    }
+    if let Some(run) = next(&ws, api) {
+        let answer = run.run();
+        assert_eq!(answer.status(), 0, "{about}\n{}", answer.shown());
+    }
+    assert!(next(&ws, api).is_none(), "it is not over; {about}");
+    nothing_was_made_twice(&ws, &about);
+}
+
+#[test]
+fn a_session_that_was_killed_at_any_moment_goes_on_and_repeats_no_change() {
+    const SESSIONS: u64 = 50;
+    const SIDE_BY_SIDE: usize = 4;
+    let Some(api) = StandIn::playing(&job()) else {
+        return;
+    };
+    let ws = place();
+    let started = Instant::now();
+    said(&agent(&ws, &api, &["Play", "-y", "--session", "s.jsonl"]).run());
+    let took = started.elapsed();
+    let bytes = fs::metadata(ws.path("s.jsonl")).expect("a session").len();
+    nothing_was_made_twice(&ws, "never killed");
+    let seed = RandomState::new().hash_one(());
+    let next = AtomicU64::new(0);
+    thread::scope(|scope| {
+        for _ in 0..SIDE_BY_SIDE {
+            scope.spawn(|| {
+                loop {
+                    let session = next.fetch_add(1, Ordering::Relaxed);
+                    if session >= SESSIONS {
+                        break;
+                    }
+                    let mut numbers = Numbers(seed.wrapping_add(session));
+                    let about = format!("seed {seed}, session {session}");
+                    // Side by side each takes longer.
+                    kill_and_go_on(&api, &mut numbers, took * 2, bytes, &about);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_file_that_can_hold_no_more_ends_the_session_and_no_change_is_made_that_it_does_not_tell_of() {
+    let Some(api) = StandIn::playing(&job()) else {
+        return;
+    };
+    let mut refused = 0;
+    for kib in 1.. {
+        let ws = place();
+        let limit = format!("trap '' XFSZ; ulimit -f {kib}; exec \"$@\"");
+        let run = agent(&ws, &api, &["Play", "-y", "--session", "s.jsonl"]);
+        let answer = run.in_bash(&limit).run();
+        let about = format!("{kib} KiB");
+        if answer.status() == 0 {
+            break;
+        }
+        ended(&answer, 1, &["s.jsonl"]);
+        refused += 1;
+        let size = fs::metadata(ws.path("s.jsonl")).expect("a session").len();
+        assert!(size < kib * 1024, "a piece of a line is left; {about}");
+        said(&next(&ws, &api).expect("it is not over").run());
+        nothing_was_made_twice(&ws, &about);
+    }
+    assert!(refused > 2, "the session is too short for this test");
+}
+
+#[test]
+fn a_session_that_was_killed_before_its_first_line_begins() {
+    let Some(api) = StandIn::playing(&json!({"closing": "One."})) else {
+        return;
+    };
+    let ws = Workspace::new().file("s.jsonl", "");
+    said(&agent(&ws, &api, &["First", "--resume", "s.jsonl"]).run());
+    said(&agent(&ws, &api, &["Second", "--resume", "s.jsonl"]).run());
+    assert_eq!(
+        turns(&api).pop().expect("a turn")["contents"][2]["parts"][0]["text"],
+        "First"
+    );
 }
 
 #[test]

@@ -10,6 +10,7 @@ use super::event::{Event, Observer};
 use crate::genai::GenerateContentResponse;
 use crate::tool::{Cancellation, ToolError};
 use crate::workspace::Workspace;
+use serde_json::{Map, Value};
 use std::fmt;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,9 @@ const TEXT_CHARS: usize = 100_000;
 
 /// Of names, descriptions and messages, so much is kept.
 const NAME_CHARS: usize = 2_000;
+
+/// Of arguments that stand for a description, so much is kept.
+const BRIEF_CHARS: usize = 100;
 
 /// All texts together.
 const ALL_BYTES: usize = 16 * 1024 * 1024;
@@ -125,6 +129,28 @@ impl Cut {
     }
 }
 
+/// The beginning of arguments, for a call of which nobody has asked what it would do. The shortest
+/// come first: a path tells more than the content of a file.
+fn brief(args: &Map<String, Value>) -> String {
+    let shown = |value: &Value| match value.as_str() {
+        Some(text) => text.to_owned(),
+        None => value.to_string(),
+    };
+    let mut pairs: Vec<_> = args.iter().map(|(name, v)| (name, shown(v))).collect();
+    pairs.sort_by_key(|(_, value)| value.len());
+    let mut text = String::new();
+    for (name, value) in pairs {
+        let separator = if text.is_empty() { "" } else { ", " };
+        text.push_str(&format!("{separator}{name}: {value}"));
+        if let Some((end, _)) = text.char_indices().nth(BRIEF_CHARS) {
+            text.truncate(end);
+            text.push('…');
+            break;
+        }
+    }
+    text
+}
+
 impl Default for Kept {
     fn default() -> Self {
         Self {
@@ -187,7 +213,10 @@ impl Kept {
             return;
         };
         let args = serde_json::to_string_pretty(&call.request.args).unwrap_or_default();
-        let description = call.description.as_deref().unwrap_or_default();
+        let description = match call.description.as_deref() {
+            Some(description) if !description.trim().is_empty() => description.to_owned(),
+            _ => brief(&call.request.args),
+        };
         let lines = outcome.diff_stat.as_ref().map(|stat| {
             let lines = |key: &str| stat[key].as_u64().unwrap_or_default();
             (
@@ -198,7 +227,7 @@ impl Kept {
         self.add(|kept| {
             Entry::Call(Box::new(KeptCall {
                 name: kept.cut(&call.request.name, NAME_CHARS),
-                description: kept.cut(description, NAME_CHARS),
+                description: kept.cut(&description, NAME_CHARS),
                 state: call.state().name(),
                 decision: call.decision,
                 duration: call.duration,
@@ -356,7 +385,7 @@ mod tests {
         let parts = [
             "<!doctype html>",
             "name=\"viewport\"",
-            "2026-01-31T08:09:10.123Z",
+            "2026-01-31 08:09:10 UTC",
             "gemini-x",
             "s-1",
             "Häng an!",
@@ -381,6 +410,58 @@ mod tests {
         }
         assert!(!page.contains("live output"));
         assert!(page.ends_with("</html>\n"));
+    }
+
+    #[test]
+    fn the_names_of_a_diff_are_no_lines_of_it() {
+        let stats = Stats::default();
+        let mut outcome = edit();
+        outcome.diff = Some("--- a\n+++ a\n@@ -1 +1 @@\n--- x\n+++ y\n".to_owned());
+        let page = page(&[
+            Event::Call(&done("replace", json!({}), outcome)),
+            ended(&stats),
+        ]);
+        let lines = [
+            "<span class=\"f\">--- a</span><span class=\"f\">+++ a</span>",
+            "<span class=\"h\">@@ -1 +1 @@</span>",
+            "<span class=\"r\">--- x</span><span class=\"a\">+++ y</span>",
+        ];
+        assert!(page.contains(&lines.concat()), "{page}");
+    }
+
+    #[test]
+    fn a_call_that_nobody_has_described_shows_the_beginning_of_its_arguments() {
+        let stats = Stats::default();
+        let args = json!({"a": "ä".repeat(200), "limit": 3, "path": "src/a.rs"});
+        let page = page(&[
+            Event::Call(&done("read_file", args, text("out"))),
+            ended(&stats),
+        ]);
+        let summary = page.split("</summary>").next().unwrap_or_default();
+        assert!(
+            summary.contains(" limit: 3, path: src/a.rs, a: ää"),
+            "{summary}"
+        );
+        assert!(
+            summary.contains("ä… <span") && summary.matches('ä').count() < 100,
+            "{summary}"
+        );
+    }
+
+    #[test]
+    fn a_long_prompt_is_folded() {
+        let stats = Stats::default();
+        for (chars, is_folded) in [(1_500, false), (1_501, true)] {
+            let text = "ä".repeat(chars);
+            let prompt = Event::Prompt {
+                id: "p",
+                text: &text,
+            };
+            let page = page(&[prompt, ended(&stats)]);
+            let fold = format!("<summary>{chars} characters</summary>");
+            assert_eq!(page.contains(&fold), is_folded);
+            assert!(page.contains(&text));
+        }
     }
 
     #[test]

@@ -6,11 +6,15 @@ use crate::agent::clock::{iso, span};
 use crate::agent::event::SessionError;
 use crate::agent::output::{harmless, one_line};
 use crate::agent::stats::Stats;
+use std::time::SystemTime;
 
 const STYLE: &str = include_str!("style.css");
 
 /// Of a prompt, so much is the page's title.
 const TITLE_CHARS: usize = 80;
+
+/// A longer prompt is folded: it may be the diff of a whole branch.
+const PROMPT_CHARS: usize = 1_500;
 
 /// The page of a session that is over.
 pub(super) fn page(kept: &Kept, error: Option<&SessionError>, stats: &Stats) -> String {
@@ -94,7 +98,7 @@ fn totals(page: &mut String, kept: &Kept, error: Option<&SessionError>, stats: &
     let calls = &stats.tools;
     let lines = &calls.lines;
     let mut rows = vec![
-        ("Started", kept.started.map(iso).unwrap_or_default()),
+        ("Started", kept.started.map(moment).unwrap_or_default()),
         ("Duration", span(stats.duration)),
         ("Model", escaped(&kept.model.text)),
         ("Session", escaped(&kept.session.text)),
@@ -133,12 +137,19 @@ fn totals(page: &mut String, kept: &Kept, error: Option<&SessionError>, stats: &
     list(page, &rows);
 }
 
+/// A point in time that may be broken into two lines on a phone.
+fn moment(time: SystemTime) -> String {
+    let iso = iso(time);
+    let (date, clock) = iso.split_once('T').unwrap_or_default();
+    format!("{date} {} UTC", clock.get(..8).unwrap_or(clock))
+}
+
 fn tools(page: &mut String, stats: &Stats) {
     if stats.by_name.is_empty() {
         return;
     }
     page.push_str(
-        "<div class=\"table\"><table><thead><tr><th>Tool</th><th>Calls</th><th>Failed</th>\
+        "<div class=\"table\" tabindex=\"0\"><table><thead><tr><th>Tool</th><th>Calls</th><th>Failed</th>\
          <th>Time</th></tr></thead><tbody>\n",
     );
     for (name, tool) in &stats.by_name {
@@ -157,7 +168,14 @@ fn show(page: &mut String, entry: &Entry) {
     match entry {
         Entry::Prompt(text) => {
             page.push_str("<h2>Prompt</h2>\n");
+            let chars = text.chars + text.missing;
+            if chars <= PROMPT_CHARS {
+                block(page, "text prompt", text);
+                return;
+            }
+            page.push_str(&format!("<details><summary>{chars} characters</summary>\n"));
             block(page, "text prompt", text);
+            page.push_str("</details>\n");
         }
         Entry::Turn(number) => page.push_str(&format!("<h2>Turn {number}</h2>\n")),
         Entry::Text(text) => block(page, "text", text),
@@ -253,8 +271,12 @@ fn listing(page: &mut String, heading: &str, text: &Cut) {
 
 fn diff(page: &mut String, text: &Cut) {
     page.push_str("<pre class=\"diff\" tabindex=\"0\"><code>");
+    let mut is_head = true;
     for line in text.text.lines() {
+        is_head &= !line.starts_with("@@");
         let class = match line.as_bytes().first() {
+            // The names of the files, which look like lines that are removed and added.
+            _ if is_head => " class=\"f\"",
             Some(b'+') => " class=\"a\"",
             Some(b'-') => " class=\"r\"",
             Some(b'@') => " class=\"h\"",

@@ -3,6 +3,7 @@
 use super::super::approval::Reply;
 use super::super::call::{CallRequest, ToolCall};
 use super::super::pair::Explanation;
+use crate::registry::bare_name;
 use crate::tool::ConfirmationDetails;
 use serde_json::{Map, Value};
 use similar::{ChangeTag, TextDiff};
@@ -95,8 +96,7 @@ pub(super) fn proposal(call: &ToolCall, explanation: &Explanation) -> Proposal {
 
 /// The tool's own name.
 fn tool(request: &CallRequest) -> &str {
-    let name = request.name.as_str();
-    name.strip_prefix("discovered_tool_").unwrap_or(name)
+    bare_name(&request.name)
 }
 
 impl Proposal {

@@ -56,7 +56,10 @@ impl Draft {
     pub(super) fn edit(&self, editor: &OsString, tty: &File) -> io::Result<ExitStatus> {
         // An editor that dies leaves the terminal as it was using it.
         let _kept = Kept::new(tty)?;
-        let mut line = editor.clone();
+        // A shell that Ctrl-C ends would leave the editor behind; the editor itself gets the
+        // default action.
+        let mut line = OsString::from("trap : INT; ");
+        line.push(editor);
         line.push(" \"$1\"");
         Command::new("sh")
             .arg("-c")

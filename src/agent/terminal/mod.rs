@@ -13,16 +13,16 @@ mod tty;
 use super::approval::{Asker, Reply};
 use super::call::ToolCall;
 use super::pair::Explanation;
+use super::signals::Signals;
 use crate::tool::{Cancellation, ConfirmationDetails};
 use change::Edited;
 pub use change::changed_lines;
 use editor::Draft;
-use rustix::process::Signal;
 use show::harmless;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
 use tty::Pressed;
 
 /// A terminal on which a person is asked.
@@ -32,6 +32,7 @@ pub struct Terminal {
     editor: OsString,
     shows_colours: bool,
     cancel: Cancellation,
+    signals: Option<Arc<Signals>>,
 }
 
 /// What a key means while a call is shown.
@@ -73,6 +74,7 @@ impl Terminal {
             editor: "vi".into(),
             shows_colours: false,
             cancel: Cancellation::default(),
+            signals: None,
         }
     }
 
@@ -88,6 +90,15 @@ impl Terminal {
     #[must_use]
     pub fn with_cancellation(mut self, cancel: Cancellation) -> Self {
         self.cancel = cancel;
+        self
+    }
+
+    /// With the handlers of signals, so that Ctrl-C in the editor is the editor's, and with what
+    /// they cancel.
+    #[must_use]
+    pub fn with_signals(mut self, signals: Arc<Signals>) -> Self {
+        self.cancel = signals.cancellation().clone();
+        self.signals = Some(signals);
         self
     }
 
@@ -136,15 +147,6 @@ impl Terminal {
         }
     }
 
-    /// Ctrl-C in the editor is the editor's: vi leaves a mode by it. The system sends the signal
-    /// to all who share the terminal.
-    fn forget_interrupt(&self) {
-        let interrupted = Signal::INT.as_raw() as usize + 1;
-        let cell = self.cancel.signal_cell();
-        // Any other signal, and an earlier one, stays.
-        let _ = cell.compare_exchange(interrupted, 0, Ordering::Relaxed, Ordering::Relaxed);
-    }
-
     /// Has the call changed; `None` where it stays as it is.
     fn edit(&self, call: &ToolCall, explanation: &Explanation) -> io::Result<Option<Reply>> {
         let proposal = change::proposal(call, explanation);
@@ -157,8 +159,11 @@ impl Terminal {
         };
         loop {
             let editor = self.editor.to_string_lossy();
-            let ended = draft.edit(&self.editor, &self.tty);
-            self.forget_interrupt();
+            let edit = || draft.edit(&self.editor, &self.tty);
+            let ended = match &self.signals {
+                Some(signals) => signals.leave_interrupt(edit),
+                None => edit(),
+            };
             match ended {
                 Ok(status) if status.success() => {}
                 Ok(status) => {

@@ -14,7 +14,6 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// A person's part never takes so long.
@@ -263,41 +262,13 @@ fn an_end_of_the_session_ends_the_question() {
 }
 
 #[test]
-fn an_interrupt_is_the_editors_while_it_runs() {
-    let dir = tempfile::tempdir().expect("a directory");
-    let words = editor(dir.path(), "echo running; read line");
-    let cancel = Cancellation::default();
-    let reply = asked(
-        &call("t", json!({})),
-        &explained(None),
-        |terminal| {
-            terminal
-                .with_editor(words)
-                .with_cancellation(cancel.clone())
-        },
-        |person| {
-            person.sees("[q]uit ");
-            person.types(b"e");
-            person.sees("running");
-            // What a handler of SIGINT does.
-            cancel.signal_cell().store(3, Ordering::Relaxed);
-            person.types(b"\n");
-            person.sees("[q]uit ");
-            person.types(b"y");
-        },
-    );
-    assert_eq!(reply, Some(Reply::Once));
-    assert_eq!(cancel.signal(), None);
-}
-
-#[test]
-fn a_terminal_that_is_gone_means_no() {
+fn where_the_terminal_is_gone_nobody_is_asked() {
     let (mut person, tty) = seat();
     let asking =
         std::thread::spawn(|| Terminal::on(tty).ask(&call("t", json!({})), &explained(None)));
     person.sees("[q]uit ");
     drop(person);
-    assert_eq!(asking.join().expect("an answer"), Some(Reply::No));
+    assert_eq!(asking.join().expect("an answer"), None);
 }
 
 #[test]

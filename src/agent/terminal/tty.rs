@@ -7,6 +7,7 @@ use rustix::termios::{
 };
 use std::fs::File;
 use std::io;
+use std::time::Duration;
 
 /// How long a read waits before it is looked whether the session goes on, in tenths of a
 /// second.
@@ -19,7 +20,7 @@ pub(super) enum Pressed<T> {
     Key(T),
     /// Ctrl-C, or the session is cancelled.
     Stop,
-    /// Ctrl-D, or the terminal is gone.
+    /// Ctrl-D.
     End,
 }
 
@@ -62,6 +63,10 @@ impl Drop for Kept<'_> {
 }
 
 /// Waits for a key that means something; `show` is called once keys are taken.
+///
+/// # Errors
+///
+/// Where the terminal is gone.
 pub(super) fn key<T>(
     tty: &File,
     cancel: &Cancellation,
@@ -82,11 +87,13 @@ pub(super) fn key<T>(
         let count = match rustix::io::read(tty, &mut buffer) {
             Ok(count) => count,
             Err(Errno::INTR) => continue,
-            Err(_) => return Ok(Pressed::End),
+            Err(e) => return gone(cancel, e),
         };
         // A terminal that has hung up gives nothing as well, and has no modes.
-        if count == 0 && tcgetattr(tty).is_err() {
-            return Ok(Pressed::End);
+        if count == 0
+            && let Err(e) = tcgetattr(tty)
+        {
+            return gone(cancel, e);
         }
         for &byte in &buffer[..count] {
             match byte {
@@ -101,5 +108,14 @@ pub(super) fn key<T>(
                 }
             }
         }
+    }
+}
+
+/// Where the terminal has gone away with the session, the signal that says so comes a moment later.
+fn gone<T>(cancel: &Cancellation, error: Errno) -> io::Result<Pressed<T>> {
+    std::thread::sleep(Duration::from_millis(100) * u32::from(WAIT_TENTHS));
+    match cancel.interruption() {
+        Some(_) => Ok(Pressed::Stop),
+        None => Err(error.into()),
     }
 }

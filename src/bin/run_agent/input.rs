@@ -3,30 +3,27 @@
 use crate::bad_input;
 use crate::options::Options;
 use gemini_tools::agent::event::SessionError;
-use std::io::{IsTerminal, Read};
+use gemini_tools::tool::Cancellation;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use std::io::IsTerminal;
 
 /// More of standard input is refused, as by Gemini CLI, in bytes.
-const MAX_BYTES: u64 = 8 * 1024 * 1024;
+const MAX_BYTES: usize = 8 * 1024 * 1024;
+
+/// How often it is looked whether the session has to end.
+const TICK: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 50_000_000,
+};
 
 /// What the user says: standard input first, where it is no terminal, then the command line.
-pub(crate) fn prompt(options: &Options) -> Result<String, SessionError> {
+pub(crate) fn prompt(options: &Options, cancel: &Cancellation) -> Result<String, SessionError> {
     let own = options.prompt.clone().unwrap_or_default();
-    let stdin = std::io::stdin();
-    if stdin.is_terminal() {
+    if std::io::stdin().is_terminal() {
         return Ok(own);
     }
-    let mut bytes = Vec::new();
-    stdin
-        .lock()
-        .take(MAX_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|e| bad_input(format!("Standard input can't be read: {e}.")))?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(bad_input(format!(
-            "Standard input has more than {MAX_BYTES} bytes. Put it into a file and name that in \
-             the prompt as @FILE."
-        )));
-    }
+    let bytes = piped(cancel)?;
     let piped = String::from_utf8_lossy(&bytes);
     let piped = piped.trim_end();
     Ok(match (piped.is_empty(), own.is_empty()) {
@@ -34,4 +31,35 @@ pub(crate) fn prompt(options: &Options) -> Result<String, SessionError> {
         (false, true) => piped.to_owned(),
         (false, false) => format!("{piped}\n\n{own}"),
     })
+}
+
+/// All of standard input. Whoever writes it may do so for ever.
+fn piped(cancel: &Cancellation) -> Result<Vec<u8>, SessionError> {
+    let stdin = rustix::stdio::stdin();
+    let mut bytes = Vec::new();
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        if let Some(why) = cancel.interruption() {
+            return Err(why.into());
+        }
+        let ready = poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&TICK));
+        let read = match ready {
+            Ok(0) => continue,
+            Ok(_) => rustix::io::read(stdin, &mut buffer),
+            Err(e) => Err(e),
+        };
+        match read {
+            // nohup leaves a descriptor that can only be written to: there is nothing to read.
+            Ok(0) | Err(Errno::BADF) => return Ok(bytes),
+            Ok(count) => bytes.extend_from_slice(&buffer[..count]),
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(e) => return Err(bad_input(format!("Standard input can't be read: {e}."))),
+        }
+        if bytes.len() > MAX_BYTES {
+            return Err(bad_input(format!(
+                "Standard input has more than {MAX_BYTES} bytes. Put it into a file and name that \
+                 in the prompt as @FILE."
+            )));
+        }
+    }
 }

@@ -21,7 +21,7 @@ two commands in the user's settings (tools.discoveryCommand, tools.callCommand);
 those in a project's settings count with --trust.
 
 Exit status: 0 done, 1 failed, 42 prompt, option or setting that can't be used,
-53 out of turns, 124 out of time, 130 and 143 interrupted.
+53 out of turns, 124 out of time, 129, 130 and 143 interrupted.
 
 Environment: GEMINI_API_KEY and the other credentials of Gemini CLI, GEMINI_MODEL,
 GEMINI_SYSTEM_MD, GEMINI_WRITE_SYSTEM_MD, GEMINI_TOOLS_SANDBOX,

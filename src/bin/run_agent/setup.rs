@@ -10,15 +10,16 @@ use gemini_tools::agent::event::SessionError;
 use gemini_tools::agent::pair::{Commands, Pair};
 use gemini_tools::agent::record::{Record, Resumed};
 use gemini_tools::agent::session::{Parts, Plan};
+use gemini_tools::agent::signals::Signals;
 use gemini_tools::agent::terminal::Terminal;
 use gemini_tools::builtin::{self, Surroundings};
-use gemini_tools::genai::{ApiError, Client, Content, GenerationConfig, Part};
+use gemini_tools::genai::{ApiError, Client, Content, GenerationConfig, Part, unique_id};
 use gemini_tools::settings::{Settings, home};
 use gemini_tools::tool::{Cancellation, Context};
+use gemini_tools::trust::{ProjectTrust, Trust, TrustedBy};
 use gemini_tools::workspace::Workspace;
 use serde_json::json;
 use std::collections::BTreeSet;
-use std::hash::{BuildHasher, RandomState};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,7 +38,6 @@ pub(crate) struct Setup {
     pub(crate) id: String,
     surroundings: Surroundings,
     home: Option<PathBuf>,
-    trusted: bool,
 }
 
 impl Setup {
@@ -45,25 +45,31 @@ impl Setup {
         let home = home();
         let root = std::env::current_dir()
             .map_err(|e| bad_input(format!("The current directory is gone: {e}.")))?;
-        let settings = Settings::load(home.as_deref(), &root);
+        let trust = if options.trust {
+            ProjectTrust::known(Trust::Trusted(TrustedBy::Caller))
+        } else {
+            ProjectTrust::new(home.as_deref(), &root)
+        };
+        let settings = Settings::load_trusting(home.as_deref(), &root, trust);
         for problem in &settings.problems {
             complain(&format!("ignored {problem}"));
+        }
+        if std::io::stderr().is_terminal() {
+            for note in &settings.notes {
+                complain(&note.to_string());
+            }
         }
         let mut roots = settings.include_directories.clone();
         roots.extend(more_roots(options));
         let workspace =
             Workspace::open(&roots, home.as_deref()).map_err(|e| bad_input(e.to_string()))?;
-        let trusted = options.trust
-            || std::env::var("GEMINI_CLI_TRUST_WORKSPACE")
-                .is_ok_and(|v| matches!(v.as_str(), "true" | "1"));
         Ok(Self {
-            id: unique(),
+            id: unique_id(),
             surroundings: Surroundings {
                 workspace: Arc::new(workspace),
                 settings: Arc::new(settings),
             },
             home,
-            trusted,
         })
     }
 
@@ -96,18 +102,16 @@ impl Setup {
                 call: call.clone(),
             });
         }
-        let chosen = &self.settings().commands;
-        let found = match (&chosen.projects, &chosen.users) {
-            (Some(own), _) if self.trusted => Some(own),
-            (Some(_), None) => {
-                return Err(bad_input(
-                    "The project's .gemini/settings.json names commands of its own for tools \
-                     (tools.discoveryCommand). They would run as you: say --trust if you know \
-                     them, or give --discovery-command and --call-command.",
-                ));
-            }
-            (_, users) => users.as_ref(),
-        };
+        let settings = self.settings();
+        let chosen = &settings.commands;
+        let found = chosen.projects.as_ref().or(chosen.users.as_ref());
+        if found.is_none() && settings.needs_trust("tools.discoveryCommand") {
+            return Err(bad_input(
+                "The project's .gemini/settings.json names commands of its own for tools \
+                 (tools.discoveryCommand). They would run as you: say --trust if you know \
+                 them, or give --discovery-command and --call-command.",
+            ));
+        }
         match found {
             Some((discovery, Some(call))) => Ok(Commands::Foreign {
                 discovery: discovery.clone(),
@@ -129,8 +133,11 @@ impl Setup {
             (None, None) => self
                 .settings()
                 .sandbox
-                .default_for_agents(DEFAULT_SANDBOX, self.trusted),
+                .default_for_agents(DEFAULT_SANDBOX, self.settings().trust.is_trusted()),
         };
+        if options.trust {
+            added.push(("GEMINI_CLI_TRUST_WORKSPACE".to_owned(), "true".to_owned()));
+        }
         added.extend(sandbox.map(|mode| ("GEMINI_TOOLS_SANDBOX".to_owned(), mode)));
         if !options.include.is_empty()
             && let Ok(roots) = std::env::join_paths(more_roots(options))
@@ -145,9 +152,7 @@ impl Setup {
         let settings = self.settings();
         let mut allowed = options.allowed.clone();
         allowed.extend(settings.allowed.users.iter().cloned());
-        if self.trusted {
-            allowed.extend(settings.allowed.projects.iter().cloned());
-        }
+        allowed.extend(settings.allowed.projects.iter().cloned());
         Approval::new(options.approval, &allowed, &settings.exclude)
     }
 
@@ -189,7 +194,7 @@ impl Setup {
         &self,
         options: &Options,
         pair: &'a Pair,
-        cancel: &Cancellation,
+        signals: &Arc<Signals>,
     ) -> Result<(Parts<'a>, Plan, Option<Resumed>), SessionError> {
         let client = Client::from_environment(self.home.as_deref())
             .and_then(|client| client.ok_or_else(ApiError::no_credential))
@@ -226,10 +231,10 @@ impl Setup {
             client,
             pair,
             approval: self.approval(options),
-            asker: asker(cancel),
+            asker: asker(signals),
             observers: show::observers(options),
             record,
-            cancel: cancel.clone(),
+            cancel: signals.cancellation().clone(),
         };
         Ok((parts, plan, resumed))
     }
@@ -241,6 +246,13 @@ impl Setup {
     ) -> Result<(Option<Record>, Option<Resumed>), SessionError> {
         let unusable = |e: gemini_tools::agent::record::RecordError| bad_input(e.to_string());
         match (&options.session, &options.resume) {
+            // Killed before it had begun: the file is there, and nothing stands in it.
+            (_, Some(path))
+                if std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() == 0) =>
+            {
+                let record = Record::create(path, &self.id, model).map_err(unusable)?;
+                Ok((Some(record), None))
+            }
             (_, Some(path)) => {
                 let (record, resumed) = Record::resume(path).map_err(unusable)?;
                 Ok((Some(record), Some(resumed)))
@@ -254,11 +266,14 @@ impl Setup {
     }
 }
 
-/// A person, where both ends of one are at a terminal; else nobody.
-fn asker(cancel: &Cancellation) -> Box<dyn Asker> {
-    let is_there = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+/// A person at the controlling terminal; nobody where no stream leads there. Pipes and files
+/// beside it are a person's, as in `git diff | run_agent`; who has taken all three is a program.
+fn asker(signals: &Arc<Signals>) -> Box<dyn Asker> {
+    let is_there = std::io::stdin().is_terminal()
+        || std::io::stdout().is_terminal()
+        || std::io::stderr().is_terminal();
     match Terminal::open().filter(|_| is_there) {
-        Some(terminal) => Box::new(terminal.with_cancellation(cancel.clone())),
+        Some(terminal) => Box::new(terminal.with_signals(Arc::clone(signals))),
         None => Box::new(Nobody),
     }
 }
@@ -306,18 +321,4 @@ fn generation(model: &str) -> GenerationConfig {
         json!({ "temperature": 0, "topP": 1 })
     };
     serde_json::from_value(config).unwrap_or_default()
-}
-
-/// An id in the form of a UUID.
-fn unique() -> String {
-    let number = || RandomState::new().hash_one(std::time::SystemTime::now());
-    let (a, b) = (number(), number());
-    format!(
-        "{:08x}-{:04x}-4{:03x}-a{:03x}-{:012x}",
-        a >> 32,
-        (a >> 16) & 0xffff,
-        a & 0xfff,
-        b >> 52,
-        b & 0xffff_ffff_ffff
-    )
 }

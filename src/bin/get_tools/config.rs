@@ -1,0 +1,231 @@
+//! `get_tools config`: what is in force, where it comes from, and what is left out.
+
+use crate::print::print;
+use gemini_tools::settings::{InForce, Lines, Note, Scope, Settings, home};
+use gemini_tools::shown::{show_path, visible};
+use gemini_tools::trust::{ProjectTrust, Seen};
+use serde_json::{Map, Value, json};
+use std::path::{Path, PathBuf};
+
+/// Variables that take the place of settings, none of them secret.
+const VARIABLES: [&str; 14] = [
+    "GEMINI_CLI_HOME",
+    "GEMINI_CLI_SYSTEM_DEFAULTS_PATH",
+    "GEMINI_CLI_SYSTEM_SETTINGS_PATH",
+    "GEMINI_CLI_TRUSTED_FOLDERS_PATH",
+    "GEMINI_CLI_TRUST_WORKSPACE",
+    "GEMINI_RESTRICTED_MODE",
+    "GEMINI_TOOLS_DNS",
+    "GEMINI_TOOLS_FETCH_ALLOW",
+    "GEMINI_TOOLS_MODEL",
+    "GEMINI_TOOLS_OUTPUT",
+    "GEMINI_TOOLS_ROOTS",
+    "GEMINI_TOOLS_SANDBOX",
+    "GEMINI_TOOLS_SHELL_TIMEOUT",
+    "GEMINI_TOOLS_TIMEOUT",
+];
+
+/// Everything there is to say.
+struct Report {
+    root: PathBuf,
+    settings: Settings,
+    in_force: Vec<InForce>,
+    /// What the project brings that can run.
+    brings: Vec<String>,
+    /// Why that can't be told.
+    obstacle: Option<String>,
+    variables: Vec<(&'static str, String)>,
+    files: Vec<(Scope, PathBuf)>,
+    lines: Lines,
+}
+
+/// Prints it.
+pub(crate) fn run(as_json: bool) -> u8 {
+    let home = home();
+    let root = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+    let trust = ProjectTrust::new(home.as_deref(), &root);
+    let settings = Settings::as_written(home.as_deref(), &root, trust);
+    let (brings, obstacle) = match Seen::look(&root) {
+        Ok(seen) => (seen.files().map(str::to_owned).collect(), None),
+        Err(e) => (Vec::new(), Some(e.to_string())),
+    };
+    let variable = |name: &'static str| {
+        let value = std::env::var_os(name)?;
+        Some((name, value.to_string_lossy().into_owned()))
+    };
+    let file = |scope: Scope| Some((scope, scope.file(home.as_deref(), &root)?));
+    let mut report = Report {
+        in_force: settings.in_force(),
+        settings,
+        brings,
+        obstacle,
+        variables: VARIABLES.into_iter().filter_map(variable).collect(),
+        files: Scope::ALL.into_iter().filter_map(file).collect(),
+        lines: Lines::default(),
+        root,
+    };
+    let text = if as_json {
+        let json = report.json();
+        serde_json::to_string_pretty(&json).unwrap_or_default() + "\n"
+    } else {
+        report.text()
+    };
+    print(text.as_bytes())
+}
+
+impl Report {
+    fn file_of(&self, scope: Scope) -> Option<&Path> {
+        let found = self.files.iter().find(|(of, _)| *of == scope)?;
+        Some(&found.1)
+    }
+
+    fn is_read(&self, scope: Scope) -> bool {
+        self.settings.files.iter().any(|(of, _)| *of == scope)
+    }
+
+    fn line_of(&mut self, scope: Scope, key: &str) -> Option<usize> {
+        let file = self.file_of(scope)?.to_owned();
+        self.lines.line_of(&file, key)
+    }
+
+    /// What a person can do about the trust of the project.
+    fn advice(&self) -> Option<&'static str> {
+        use gemini_tools::trust::{Trust, TrustedBy, Untrusted};
+        match &*self.settings.trust {
+            Trust::Trusted(TrustedBy::Record) => Some("get_tools trust --remove takes it back"),
+            Trust::Trusted(_) => None,
+            Trust::Untrusted(Untrusted::Unknown | Untrusted::Changed(_)) => {
+                Some("get_tools trust shows what it brings, and trusts it")
+            }
+            Trust::Untrusted(_) => Some("that has to change first; get_tools trust can't"),
+        }
+    }
+
+    fn json(&mut self) -> Value {
+        let in_force = std::mem::take(&mut self.in_force);
+        let settings: Vec<Value> = in_force
+            .iter()
+            .map(|one| {
+                let from: Vec<Value> = one.from.iter().map(|s| self.place(*s, &one.key)).collect();
+                json!({ "key": one.key, "value": one.value, "from": from })
+            })
+            .collect();
+        let notes = self.settings.notes.clone();
+        let left_out: Vec<Value> = notes
+            .iter()
+            .map(|note| {
+                let mut place = self.place(note.scope, &note.key);
+                place["key"] = note.key.clone().into();
+                place["why"] = note.what.clone().into();
+                place["needsTrust"] = note.needs_trust.into();
+                place
+            })
+            .collect();
+        let files: Vec<Value> = self
+            .files
+            .iter()
+            .map(|(scope, path)| {
+                json!({
+                    "scope": scope.name(),
+                    "file": show_path(path),
+                    "read": self.is_read(*scope),
+                })
+            })
+            .collect();
+        let variables = self.variables.iter().cloned();
+        let variables: Map<String, Value> = variables
+            .map(|(name, value)| (name.to_owned(), value.into()))
+            .collect();
+        json!({
+            "trust": {
+                "root": show_path(&self.root),
+                "trusted": self.settings.trust.is_trusted(),
+                "why": self.settings.trust.to_string(),
+                "brings": self.brings,
+                "obstacle": self.obstacle,
+            },
+            "settings": settings,
+            "leftOut": left_out,
+            "problems": self.settings.problems,
+            "files": files,
+            "environment": variables,
+        })
+    }
+
+    fn place(&mut self, scope: Scope, key: &str) -> Value {
+        let line = self.line_of(scope, key);
+        json!({
+            "scope": scope.name(),
+            "file": self.file_of(scope).map(show_path),
+            "line": line,
+        })
+    }
+
+    fn text(&mut self) -> String {
+        let mut text = format!("Project {}\n", visible(&show_path(&self.root)));
+        text.push_str(&format!("  {}", visible(&self.settings.trust.to_string())));
+        if let Some(advice) = self.advice().filter(|_| !self.brings.is_empty()) {
+            text.push_str(&format!("; {advice}"));
+        }
+        text.push('\n');
+        if let Some(obstacle) = &self.obstacle {
+            text.push_str(&format!("  can't be trusted: {}\n", visible(obstacle)));
+        }
+        for file in &self.brings {
+            text.push_str(&format!("  brings {}\n", visible(file)));
+        }
+        text.push_str("\nFiles, a later one before an earlier\n");
+        for (scope, path) in &self.files {
+            let state = if self.is_read(*scope) { "" } else { "  (none)" };
+            let path = show_path(path);
+            text.push_str(&format!(
+                "  {:15} {}{state}\n",
+                scope.name(),
+                visible(&path)
+            ));
+        }
+        text.push_str("\nIn force\n");
+        let in_force = std::mem::take(&mut self.in_force);
+        for one in &in_force {
+            let from: Vec<String> = one.from.iter().map(|s| self.source(*s, &one.key)).collect();
+            let value = one.value.to_string();
+            let (key, value) = (visible(&one.key), visible(&value));
+            text.push_str(&format!("  {key} = {value}\n      {}\n", from.join(", ")));
+        }
+        if in_force.is_empty() {
+            text.push_str("  nothing but the defaults\n");
+        }
+        for (name, value) in &self.variables {
+            text.push_str(&format!(
+                "  {name} = {}\n      environment\n",
+                visible(value)
+            ));
+        }
+        let notes = self.settings.notes.clone();
+        if !notes.is_empty() || !self.settings.problems.is_empty() {
+            text.push_str("\nNot in force\n");
+        }
+        for note in &notes {
+            let Note {
+                scope, key, what, ..
+            } = note;
+            let source = self.source(*scope, key);
+            text.push_str(&format!(
+                "  {}: {}\n      {source}\n",
+                visible(key),
+                visible(what)
+            ));
+        }
+        for problem in &self.settings.problems {
+            text.push_str(&format!("  {}\n", visible(problem)));
+        }
+        text
+    }
+
+    fn source(&mut self, scope: Scope, key: &str) -> String {
+        let line = self.line_of(scope, key);
+        let line = line.map(|line| format!(":{line}")).unwrap_or_default();
+        let file = self.file_of(scope).map(show_path).unwrap_or_default();
+        format!("{}: {}{line}", scope.name(), visible(&file))
+    }
+}

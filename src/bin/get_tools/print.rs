@@ -1,0 +1,20 @@
+//! What goes to the standard streams.
+
+use gemini_tools::answer::write_stdout;
+use std::io::Write;
+
+pub(crate) fn complain(message: &str) {
+    // Where standard error is gone, nobody reads it.
+    let _ = writeln!(std::io::stderr(), "{message}");
+}
+
+/// Writes everything at once; a reader that has gone away is none of our business.
+pub(crate) fn print(text: &[u8]) -> u8 {
+    match write_stdout(text) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+            complain(&format!("get_tools: can't write to standard output: {e}"));
+            1
+        }
+        _ => 0,
+    }
+}

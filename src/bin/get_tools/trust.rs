@@ -1,0 +1,250 @@
+//! `get_tools trust`: a person looks at what a project brings, and lets it run.
+
+use crate::print::{complain, print};
+use gemini_tools::settings::{Scope, Settings, home};
+use gemini_tools::shown::{show_path, visible};
+use gemini_tools::trust::{
+    self, ProjectTrust, Seen, Trust, TrustedBy, Untrusted, list, remove, save,
+};
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, IsTerminal, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// Of a file that can run, no more than this is looked at for a description.
+const HEAD_BYTES: u64 = 64 * 1024;
+
+/// More of one line tells a person nothing.
+const SHOWN_CHARS: usize = 200;
+
+/// What is asked for.
+pub(crate) enum TrustTask {
+    /// Show, ask and write down.
+    Record { asks: bool },
+    /// Only say how things are.
+    Status,
+    /// Say what is written down.
+    List,
+    /// Take trust back.
+    Remove(PathBuf),
+}
+
+/// Does it.
+pub(crate) fn run(task: &TrustTask) -> u8 {
+    let Some(home) = home() else {
+        complain("get_tools: there is no home directory to keep records in: HOME is not set");
+        return 1;
+    };
+    match task {
+        TrustTask::List => print_list(&home),
+        TrustTask::Remove(dir) => take_back(&home, dir),
+        TrustTask::Status => {
+            let trust = Trust::of(Some(&home), Path::new("."));
+            let status = print(format!("{}\n", visible(&trust.to_string())).as_bytes());
+            status.max(u8::from(!trust.is_trusted()))
+        }
+        TrustTask::Record { asks } => record(&home, *asks).unwrap_or_else(|status| status),
+    }
+}
+
+fn record(home: &Path, asks: bool) -> Result<u8, u8> {
+    let fail = |message: &str| {
+        complain(&format!("get_tools: {}", visible(message)));
+        1
+    };
+    let root = std::env::current_dir()
+        .map_err(|e| fail(&format!("the current directory is gone: {e}")))?;
+    let trust = Trust::of(Some(home), &root);
+    match &trust {
+        Trust::Trusted(TrustedBy::Home | TrustedBy::Record) => {
+            return Ok(print(format!("{trust}\n").as_bytes()));
+        }
+        // A record could not change that.
+        Trust::Untrusted(Untrusted::Environment(_) | Untrusted::Folder(_)) => {
+            return Err(fail(&trust.to_string()));
+        }
+        _ => {}
+    }
+    let seen = Seen::look(&root).map_err(|e| fail(&e.to_string()))?;
+    if seen.is_empty() {
+        return Ok(print(b"The project brings nothing that needs trust.\n"));
+    }
+    let shown = describe(home, &root, &trust, &seen);
+    let status = print(shown.as_bytes());
+    if status != 0 {
+        return Err(status);
+    }
+    agree(asks)?;
+    let changes = seen.changes(&root);
+    if !changes.is_empty() {
+        let files = changes.join(", ");
+        return Err(fail(&format!("changed meanwhile, look again: {files}")));
+    }
+    save(home, &root, seen).map_err(|e| fail(&e.to_string()))?;
+    // Something else may still say otherwise, a list of folders that is broken for example.
+    let trust = Trust::of(Some(home), &root);
+    if !trust.is_trusted() {
+        return Err(fail(&trust.to_string()));
+    }
+    Ok(print(b"Trusted, until one of these files changes.\n"))
+}
+
+/// Has a person agree; `Err` is the status to exit with.
+fn agree(asks: bool) -> Result<(), u8> {
+    let is_somebody_there = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    // Gemini CLI and run_agent set this for the commands of a model.
+    let is_for_model = std::env::var_os("GEMINI_CLI").is_some_and(|v| !v.is_empty());
+    if !is_somebody_there && is_for_model {
+        complain("get_tools: a command of an agent can't give trust; a person can, on a terminal");
+        return Err(2);
+    }
+    if !asks {
+        return Ok(());
+    }
+    if !is_somebody_there {
+        complain("get_tools: there is no terminal to ask on; --yes trusts what is shown");
+        return Err(2);
+    }
+    // Where standard error is gone, there is no answer either.
+    let _ = write!(std::io::stderr(), "Let all this run as you? [y/N] ");
+    let mut answer = String::new();
+    let read = std::io::stdin().lock().take(100).read_line(&mut answer);
+    if read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes" | "Yes") {
+        return Ok(());
+    }
+    complain("get_tools: not trusted");
+    Err(1)
+}
+
+/// What the project brings: its files with what they start, and settings.
+fn describe(home: &Path, root: &Path, trust: &Trust, seen: &Seen) -> String {
+    let mut text = format!("{} brings what can run:\n", visible(&show_path(root)));
+    for file in seen.files() {
+        text.push_str(&format!("\n  {}\n", visible(file)));
+        if file != trust::WATCHED[0] {
+            for line in head_lines(&root.join(file)) {
+                text.push_str(&format!("      {line}\n"));
+            }
+        }
+    }
+    let nobody = ProjectTrust::known(Trust::Untrusted(Untrusted::Unknown));
+    let somebody = ProjectTrust::known(Trust::Trusted(TrustedBy::Caller));
+    let without = Settings::as_written(Some(home), root, nobody);
+    let with = Settings::as_written(Some(home), root, somebody);
+    let mut is_first = true;
+    for one in with.in_force() {
+        let top = one.key.split('.').next().unwrap_or_default();
+        let is_new = without.needs_trust(&one.key) || without.needs_trust(top);
+        if !is_new || !one.from.contains(&Scope::Project) {
+            continue;
+        }
+        if std::mem::take(&mut is_first) {
+            text.push_str("\n  Settings that count then\n");
+        }
+        let (key, value) = (visible(&one.key), one.value.to_string());
+        text.push_str(&format!("      {key} = {}\n", visible(&value)));
+    }
+    if let Trust::Untrusted(Untrusted::Changed(files)) = trust {
+        text.push_str("\n  Changed since it was trusted\n");
+        for file in files {
+            text.push_str(&format!("      {}\n", visible(file)));
+        }
+    }
+    text.push('\n');
+    text
+}
+
+/// The lines at the top of a tool's file that say what it is and what it starts, as they are
+/// written there.
+fn head_lines(path: &Path) -> Vec<String> {
+    const KEYS: [&str; 7] = [
+        "description",
+        "command",
+        "script",
+        "discovery_command",
+        "call_command",
+        "decision",
+        "toolName",
+    ];
+    let mut bytes = Vec::new();
+    // A pipe of that name must not be waited for.
+    let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+    let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
+    let is_file = |file: &File| file.metadata().is_ok_and(|metadata| metadata.is_file());
+    let Some(file) = opened.ok().filter(is_file) else {
+        return Vec::new();
+    };
+    // What can't be read is shown by its name only.
+    let _ = file.take(HEAD_BYTES).read_to_end(&mut bytes);
+    if bytes.contains(&0) {
+        return vec!["a binary file".to_owned()];
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    let says = |line: &str| {
+        let line = line.trim_start_matches(['#', '/', '-', ';', ' ', '\t']);
+        KEYS.iter().any(|key| {
+            line.strip_prefix(key)
+                .is_some_and(|rest| rest.trim_start().starts_with('='))
+        })
+    };
+    text.lines()
+        .enumerate()
+        .filter(|(i, line)| says(line) || (*i == 0 && line.starts_with("#!")))
+        .take(20)
+        .map(|(_, line)| {
+            let line: String = line.chars().take(SHOWN_CHARS).collect();
+            visible(&line).into_owned()
+        })
+        .collect()
+}
+
+fn print_list(home: &Path) -> u8 {
+    let (records, problems) = list(home);
+    let mut text = String::new();
+    for record in &records {
+        let root = Path::new(&record.root);
+        let state = if !root.is_dir() {
+            "gone"
+        } else if record.seen.changes(root).is_empty() {
+            "unchanged"
+        } else {
+            "changed: no longer trusted"
+        };
+        let count = record.seen.files().count();
+        let root = visible(&record.root);
+        text.push_str(&format!("{root}\n    {state}; {count} files\n"));
+    }
+    for problem in &problems {
+        complain(&format!("get_tools: {}", visible(&problem.to_string())));
+    }
+    print(text.as_bytes()).max(u8::from(!problems.is_empty()))
+}
+
+fn take_back(home: &Path, dir: &Path) -> u8 {
+    let root = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
+    // Where the directory is gone, nothing else takes a slash off its end.
+    let root: PathBuf = root.components().collect();
+    match remove(home, &root) {
+        Err(e) => {
+            complain(&format!("get_tools: {}", visible(&e.to_string())));
+            1
+        }
+        Ok(false) => {
+            let root = show_path(&root);
+            complain(&format!(
+                "get_tools: there is no record of {}",
+                visible(&root)
+            ));
+            1
+        }
+        Ok(true) => {
+            let left = Trust::of(Some(home), &root);
+            let text = if left.is_trusted() {
+                format!("The record is removed, but the project is still {left}\n")
+            } else {
+                "No longer trusted.\n".to_owned()
+            };
+            print(text.as_bytes())
+        }
+    }
+}

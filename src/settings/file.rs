@@ -1,0 +1,172 @@
+//! Reading files that may be anything under their names.
+
+use super::Scope;
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use serde_json::Value;
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// More of a settings file is not read.
+const MAX_BYTES: u64 = 8 * 1024 * 1024;
+
+/// A regular file, opened, and what the system says of it.
+pub(crate) struct Opened {
+    pub(crate) file: File,
+    pub(crate) metadata: Metadata,
+}
+
+/// Opens a file; `None` where there is none. A project may bring anything under a name: what is
+/// no regular file is not waited for.
+pub(crate) fn open_regular(path: &Path) -> io::Result<Option<Opened>> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = match rustix::fs::open(path, flags, rustix::fs::Mode::empty()) {
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+        file => File::from(file?),
+    };
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    Ok(Some(Opened { file, metadata }))
+}
+
+/// The text of a file; `None` where there is none. Of a large one only the beginning is read,
+/// which then does not parse.
+pub(crate) fn read_regular(path: &Path) -> io::Result<Option<String>> {
+    open_regular(path)?.map(text_of).transpose()
+}
+
+fn text_of(opened: Opened) -> io::Result<String> {
+    let mut bytes = Vec::with_capacity(opened.metadata.len().min(MAX_BYTES) as usize + 1);
+    opened.file.take(MAX_BYTES).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8(bytes)
+        .unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()))
+}
+
+/// What a settings file says, and which file it is by device and inode.
+pub(super) struct Parsed {
+    pub(super) value: Value,
+    /// Whether some text in it has a `$`.
+    pub(super) has_variables: bool,
+    pub(super) id: (u64, u64),
+}
+
+/// Reads a settings file; `None` where there is none.
+///
+/// # Errors
+///
+/// Why it can't be understood.
+pub(super) fn parse(path: &Path, scope: Scope) -> Result<Option<Parsed>, String> {
+    let Some(opened) = open_regular(path).map_err(|e| e.to_string())? else {
+        return Ok(None);
+    };
+    let id = (opened.metadata.dev(), opened.metadata.ino());
+    if matches!(scope, Scope::System | Scope::SystemDefaults) {
+        check_system_file(path, &opened.metadata)?;
+    }
+    let text = text_of(opened).map_err(|e| e.to_string())?;
+    let options = jsonc_parser::ParseOptions::default();
+    match jsonc_parser::parse_to_serde_value(&text, &options) {
+        // Nothing, or comments only.
+        Ok(Value::Null) => Ok(None),
+        Ok(value @ Value::Object(_)) => Ok(Some(Parsed {
+            has_variables: text.contains('$'),
+            value,
+            id,
+        })),
+        Ok(_) => Err("an object is expected".to_owned()),
+        Err(e) => Err(e.to_string()),
+    }
+}
+
+/// Gemini CLI 0.61 skips a system file that others than root can write. One of the user's own,
+/// named by a variable, can say no more than the user's settings and does count here.
+fn check_system_file(path: &Path, file: &Metadata) -> Result<(), String> {
+    let own = rustix::process::geteuid().as_raw();
+    let is_secure = |of: &Metadata| {
+        let is_sticky = of.is_dir() && of.mode() & 0o1000 != 0;
+        (of.uid() == 0 || of.uid() == own) && (of.mode() & 0o022 == 0 || is_sticky)
+    };
+    let dir = path.parent().unwrap_or(path).metadata();
+    if is_secure(file) && dir.is_ok_and(|dir| is_secure(&dir)) {
+        return Ok(());
+    }
+    Err("others can write to it or to its directory".to_owned())
+}
+
+/// Puts the values of variables into all texts: `$NAME`, `${NAME}` and `${NAME:-otherwise}`, as
+/// in Gemini CLI 0.61. One that is not set, and has nothing in its place, stays as it is written.
+pub(super) fn expand_all(value: &mut Value, variable: &dyn Fn(&str) -> Option<String>) {
+    match value {
+        Value::String(text) if text.contains('$') => *text = expand(text, variable),
+        Value::Array(list) => list.iter_mut().for_each(|v| expand_all(v, variable)),
+        Value::Object(map) => map.values_mut().for_each(|v| expand_all(v, variable)),
+        _ => {}
+    }
+}
+
+fn expand(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let (name, otherwise, length) = reference(rest);
+        match variable(name).filter(|_| !name.is_empty()) {
+            Some(value) => out.push_str(&value),
+            None => out.push_str(otherwise.unwrap_or(&rest[..length])),
+        }
+        rest = &rest[length..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// The name, what stands in its place, and the length of the reference that begins `text`.
+fn reference(text: &str) -> (&str, Option<&str>, usize) {
+    let after = &text[1..];
+    if let Some(inner) = after.strip_prefix('{') {
+        return match inner.find('}') {
+            Some(end) => {
+                let (name, otherwise) = match inner[..end].split_once(":-") {
+                    Some((name, otherwise)) => (name, Some(otherwise)),
+                    None => (&inner[..end], None),
+                };
+                (name, otherwise.filter(|_| !name.is_empty()), end + 3)
+            }
+            None => ("", None, 1),
+        };
+    }
+    let end = after
+        .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .unwrap_or(after.len());
+    (&after[..end], None, end + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::expand;
+
+    #[test]
+    fn variables_are_put_in_as_by_gemini_cli() {
+        let variable = |name: &str| match name {
+            "A" => Some("one".to_owned()),
+            "EMPTY" => Some(String::new()),
+            _ => None,
+        };
+        for (text, expected) in [
+            ("$A", "one"),
+            ("x$A-y${A}z", "xone-yonez"),
+            ("$AB ${AB}", "$AB ${AB}"),
+            ("${AB:-two} ${A:-two} ${AB:-}", "two one "),
+            ("[$EMPTY]", "[]"),
+            ("$ $$A ${} ${A", "$ $one ${} ${A"),
+            ("${:-x} é$A", "${:-x} éone"),
+        ] {
+            assert_eq!(expand(text, &variable), expected, "{text}");
+        }
+    }
+}

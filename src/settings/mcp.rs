@@ -1,0 +1,179 @@
+//! `mcpServers` and `mcp`: which servers of the Model Context Protocol there are.
+
+use super::Scope;
+use super::reader::{Key, Reader};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+pub(super) const SERVERS: Key = Key::new("mcpServers");
+pub(super) const SERVER_COMMAND: Key = Key::since("mcp.serverCommand", "mcpServerCommand");
+pub(super) const ALLOWED: Key = Key::since("mcp.allowed", "allowMCPServers");
+pub(super) const EXCLUDED: Key = Key::since("mcp.excluded", "excludeMCPServers");
+pub(super) const PIN: Key = Key::new("mcp.pin");
+
+/// What the settings say about MCP servers. The servers of a project that is not trusted are
+/// not among them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct McpSettings {
+    /// `mcpServers`, by name. A later file's server takes the place of an earlier one's.
+    pub servers: BTreeMap<String, McpServer>,
+    /// `mcp.allowed` (`allowMCPServers`): only these, where given; of several lists what all
+    /// of them name.
+    pub allowed: Option<Vec<String>>,
+    /// `mcp.excluded` (`excludeMCPServers`): not these; all lists count.
+    pub excluded: Vec<String>,
+    /// `mcp.serverCommand` (`mcpServerCommand`): one more server, as a line of words.
+    pub server_command: Option<String>,
+    /// `mcp.pin`: a tool whose declaration has changed is held back. Either file can switch it
+    /// on.
+    pub pin: bool,
+}
+
+/// One server.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct McpServer {
+    /// A program that speaks on its standard streams.
+    pub command: Option<String>,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// What is added to its environment.
+    pub env: BTreeMap<String, String>,
+    /// Where it runs.
+    pub cwd: Option<PathBuf>,
+    /// Its address, for server-sent events.
+    pub url: Option<String>,
+    /// Its address, where it speaks streamable HTTP.
+    pub http_url: Option<String>,
+    /// Sent with every request.
+    pub headers: BTreeMap<String, String>,
+    /// How long a call may take, in milliseconds.
+    pub timeout_ms: Option<u64>,
+    /// Whether its tools need no agreement.
+    pub trust: bool,
+    /// Only these tools, where given.
+    pub include_tools: Option<Vec<String>>,
+    /// Not these tools.
+    pub exclude_tools: Vec<String>,
+    /// For people.
+    pub description: Option<String>,
+    /// Whose settings it stands in.
+    pub source: Scope,
+}
+
+impl McpServer {
+    /// The words that start it, or its address.
+    pub fn shown(&self) -> String {
+        let address = self.http_url.as_ref().or(self.url.as_ref());
+        match (&self.command, address) {
+            (Some(command), _) => std::iter::once(command)
+                .chain(&self.args)
+                .map(String::as_str)
+                .collect::<Vec<_>>()
+                .join(" "),
+            (None, Some(address)) => address.clone(),
+            (None, None) => String::new(),
+        }
+    }
+}
+
+impl Reader<'_> {
+    pub(super) fn read_mcp(&mut self) {
+        if let Some(allowed) = self.restrictions(ALLOWED) {
+            let known = self.into.mcp.allowed.take();
+            let same = |a: &str, b: &str| a.trim().eq_ignore_ascii_case(b.trim());
+            self.into.mcp.allowed = Some(match known {
+                None => allowed,
+                Some(known) => known
+                    .into_iter()
+                    .filter(|one| allowed.iter().any(|other| same(one, other)))
+                    .collect(),
+            });
+            self.adds(ALLOWED);
+        }
+        if let Some(excluded) = self.restrictions(EXCLUDED) {
+            self.into.mcp.excluded.extend(excluded);
+            self.adds(EXCLUDED);
+        }
+        if self.flag(PIN) == Some(true) {
+            self.into.mcp.pin = true;
+            self.adds(PIN);
+        }
+        if self.get(SERVER_COMMAND).is_some()
+            && self.is_believed(SERVER_COMMAND)
+            && let Some(line) = self.text(SERVER_COMMAND)
+        {
+            self.into.mcp.server_command = Some(line.to_owned());
+            self.replaces(SERVER_COMMAND);
+        }
+        let Some(servers) = self.get(SERVERS) else {
+            return;
+        };
+        let Some(servers) = servers.as_object() else {
+            self.wrong(SERVERS.0, "an object", servers);
+            return;
+        };
+        if servers.is_empty() || !self.is_believed(SERVERS) {
+            return;
+        }
+        for (name, value) in servers {
+            if let Some(server) = self.server(&format!("{}.{name}", SERVERS.0), value) {
+                self.into.mcp.servers.insert(name.clone(), server);
+            }
+        }
+        self.adds(SERVERS);
+    }
+
+    /// One server; a restriction that can't be understood costs the whole server.
+    fn server(&mut self, key: &str, value: &Value) -> Option<McpServer> {
+        let Some(map) = value.as_object() else {
+            self.wrong(key, "an object", value);
+            return None;
+        };
+        let mut server = McpServer {
+            source: self.scope,
+            ..McpServer::default()
+        };
+        let mut transport = None;
+        for (name, value) in map.iter().filter(|(_, value)| !value.is_null()) {
+            let at = format!("{key}.{name}");
+            let mut text = || {
+                let text = value.as_str().map(str::to_owned);
+                if text.is_none() {
+                    self.wrong(&at, "a string", value);
+                }
+                text
+            };
+            match name.as_str() {
+                "command" => server.command = Some(text()?),
+                "cwd" => server.cwd = Some(PathBuf::from(text()?)),
+                "url" => server.url = Some(text()?),
+                "httpUrl" => server.http_url = Some(text()?),
+                "type" => transport = text(),
+                "description" => server.description = text(),
+                "args" => server.args = self.list_in(&at, value)?,
+                "env" => server.env = self.table_in(&at, value),
+                "headers" => server.headers = self.table_in(&at, value),
+                "includeTools" => server.include_tools = Some(self.list_in(&at, value)?),
+                "excludeTools" => server.exclude_tools = self.list_in(&at, value)?,
+                "timeout" => match value.as_f64().filter(|ms| *ms >= 0.0) {
+                    Some(ms) => server.timeout_ms = Some(ms as u64),
+                    None => self.wrong(&at, "a number of milliseconds", value),
+                },
+                "trust" => match value.as_bool() {
+                    Some(trust) => server.trust = trust,
+                    None => self.wrong(&at, "true or false", value),
+                },
+                _ => {}
+            }
+        }
+        if transport.as_deref() == Some("http") && server.http_url.is_none() {
+            server.http_url = server.url.take();
+        }
+        if server.command.is_none() && server.url.is_none() && server.http_url.is_none() {
+            self.leave_out(key, "left out, it has no command, url or httpUrl", false);
+            return None;
+        }
+        Some(server)
+    }
+}

@@ -1,0 +1,278 @@
+//! Gemini CLI's settings, as far as tools obey them.
+//!
+//! Four files in Gemini CLI's order: the system's defaults, the user's
+//! (`~/.gemini/settings.json`), the project's (`.gemini/settings.json` in the current
+//! directory), and the system's. Comments are allowed, and so are the keys of both generations.
+//!
+//! A project, or a model that edits the project's file, must not give itself more: what would
+//! widen the reach of tools counts in the user's and the system's files only, and what can run
+//! programs or move a credential only where the project is trusted. What is left out for that
+//! is noted. In the file of a project that is not trusted no variable is put in either, so that
+//! a secret can't get into a value that goes somewhere.
+
+mod file;
+mod keys;
+mod lines;
+mod mcp;
+mod reader;
+mod sandbox;
+mod shown;
+mod source;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use file::{Opened, open_regular, read_regular};
+pub use lines::Lines;
+pub use mcp::{McpServer, McpSettings};
+pub use sandbox::SandboxSettings;
+pub use shown::InForce;
+pub use source::{Note, Scope};
+
+use crate::trust::ProjectTrust;
+use file::{Parsed, expand_all};
+use reader::Reader;
+use std::path::{Path, PathBuf};
+
+/// The answer's limit where the settings say nothing, in characters.
+const DEFAULT_LIMIT_CHARS: usize = 40_000;
+
+/// What the settings say about tools.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// Only these tools, where given (`tools.core`, before 0.3 `coreTools`). The project's
+    /// list takes the place of the user's, as in Gemini CLI.
+    pub core: Option<Vec<String>>,
+    /// Not these (`tools.exclude`, `excludeTools`); both files' lists count.
+    pub exclude: Vec<String>,
+    /// `tools.truncateToolOutputThreshold`.
+    pub truncate_threshold: Option<i64>,
+    /// `context.includeDirectories` (`includeDirectories`) of all files but the project's.
+    pub include_directories: Vec<PathBuf>,
+    /// After how many seconds without output a command is ended
+    /// (`tools.shell.inactivityTimeout`); zero is never.
+    pub shell_idle_secs: Option<u64>,
+    /// The first name in `context.fileName` (`contextFileName`), as it stands in the user's
+    /// file. A project's takes its place, as in Gemini CLI, where it names a markdown file of
+    /// no directory; by any other name, `settings.json` for example, a project would have
+    /// memories written over the user's files.
+    pub context_file_name: Option<String>,
+    /// All names there, for reading; of a project's those only that the same rule lets it
+    /// name. Empty where neither file says anything.
+    pub context_file_names: Vec<String>,
+    /// What commands may do.
+    pub sandbox: SandboxSettings,
+    /// `tools.webFetch.allowedHosts` of the user's file: hosts that `web_fetch` may reach although
+    /// they are not public.
+    pub fetch_hosts: Vec<String>,
+    /// `tools.disableLLMCorrection`, where either file switches corrections by a model off.
+    pub disable_llm_correction: bool,
+    /// `tools.discoveryCommand` and `tools.callCommand` (before 0.3 `toolDiscoveryCommand` and
+    /// `toolCallCommand`); the project's where it is trusted.
+    pub commands: PerFile<Option<(String, Option<String>)>>,
+    /// `tools.allowed` (`allowedTools`): calls that need no agreement; the project's where it
+    /// is trusted.
+    pub allowed: PerFile<Vec<String>>,
+    /// `model.name`, before 0.3 `model`; the project's takes the place of the user's.
+    pub model: Option<String>,
+    /// `model.maxSessionTurns` (`maxSessionTurns`), where it is a limit.
+    pub max_turns: Option<u32>,
+    /// `tools.confirmationRequired`: calls that always need agreement; all lists count.
+    pub confirmation_required: Vec<String>,
+    /// `policyPaths`: more files or directories of rules; the project's where it is trusted.
+    pub policy_paths: Vec<PathBuf>,
+    /// `adminPolicyPaths` of all files but the project's.
+    pub admin_policy_paths: Vec<PathBuf>,
+    /// `security.disableYoloMode`, where any file says so.
+    pub disable_yolo: bool,
+    /// `security.disableAlwaysAllow`, where any file says so.
+    pub disable_always_allow: bool,
+    /// MCP servers: the project's where it is trusted.
+    pub mcp: McpSettings,
+    /// Whether what the project brings may run programs. Found out at the first look.
+    pub trust: ProjectTrust,
+    /// Files, and restrictions in them, that could not be understood, with the reason.
+    pub problems: Vec<String>,
+    /// Values that are left out, or are of the wrong type.
+    pub notes: Vec<Note>,
+    /// The files that were read, in the order in which they count.
+    pub files: Vec<(Scope, PathBuf)>,
+    /// Which keys are in force from whose file, each by its name with dots.
+    origins: Vec<(&'static str, Scope)>,
+}
+
+/// What each file says, where a project's word must not be taken for the user's.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PerFile<T> {
+    /// The user's, or the system's where that says something.
+    pub users: T,
+    /// The project's.
+    pub projects: T,
+}
+
+impl<T> PerFile<T> {
+    fn of(&mut self, scope: Scope) -> &mut T {
+        match scope {
+            Scope::Project => &mut self.projects,
+            _ => &mut self.users,
+        }
+    }
+}
+
+impl Settings {
+    /// Reads all files; `home` is the user's home directory, `root` the project's.
+    pub fn load(home: Option<&Path>, root: &Path) -> Self {
+        Self::load_trusting(home, root, ProjectTrust::new(home, root))
+    }
+
+    /// [`Settings::load`], where a caller knows whether the project is trusted.
+    pub fn load_trusting(home: Option<&Path>, root: &Path, trust: ProjectTrust) -> Self {
+        Self::read(home, root, trust, true)
+    }
+
+    /// [`Settings::load_trusting`], with variables as they are written, for showing: their
+    /// values may be secret.
+    pub fn as_written(home: Option<&Path>, root: &Path, trust: ProjectTrust) -> Self {
+        Self::read(home, root, trust, false)
+    }
+
+    fn read(home: Option<&Path>, root: &Path, trust: ProjectTrust, expands: bool) -> Self {
+        let mut settings = Self {
+            trust,
+            ..Self::default()
+        };
+        let mut users = None;
+        for scope in Scope::ALL {
+            let Some(path) = scope.file(home, root) else {
+                continue;
+            };
+            match file::parse(&path, scope) {
+                Err(reason) => settings
+                    .problems
+                    .push(format!("{}: {reason}", path.display())),
+                Ok(None) => {}
+                // In the home directory both are one.
+                Ok(Some(parsed)) if scope == Scope::Project && users == Some(parsed.id) => {}
+                Ok(Some(mut parsed)) => {
+                    parsed.has_variables &= expands;
+                    let shows = !expands;
+                    if scope == Scope::User {
+                        users = Some(parsed.id);
+                    }
+                    settings.add(scope, path, parsed, home, shows);
+                }
+            }
+        }
+        settings
+    }
+
+    fn add(
+        &mut self,
+        scope: Scope,
+        path: PathBuf,
+        mut parsed: Parsed,
+        home: Option<&Path>,
+        shows: bool,
+    ) {
+        if parsed.has_variables && (scope != Scope::Project || self.trust.is_trusted()) {
+            expand_all(&mut parsed.value, &|name| std::env::var(name).ok());
+        }
+        let mut reader = Reader {
+            scope,
+            path: &path,
+            file: &parsed.value,
+            into: self,
+        };
+        reader.read_all(home);
+        if shows {
+            reader.note_what_never_counts();
+        }
+        self.files.push((scope, path));
+    }
+
+    /// Whether a value of the project's file with this key, with dots, does not count because
+    /// the project is not trusted.
+    pub fn needs_trust(&self, key: &str) -> bool {
+        self.notes
+            .iter()
+            .any(|note| note.needs_trust && note.key == key)
+    }
+
+    /// The most characters of an answer; `None` where the settings switch the limit off.
+    pub fn limit_chars(&self) -> Option<usize> {
+        match self.truncate_threshold {
+            None => Some(DEFAULT_LIMIT_CHARS),
+            Some(n) if n <= 0 => None,
+            Some(n) => usize::try_from(n).ok(),
+        }
+    }
+
+    /// Whether the settings let a tool be used. `names` are all names it goes by: Gemini
+    /// CLI's settings may hold the tool's name, the name of its class, or the name of a
+    /// discovered tool. Entries such as `run_shell_command(git)` restrict a tool's calls:
+    /// in `core` they let the tool be, in `exclude` they don't take it away.
+    pub fn allows(&self, names: &[&str]) -> bool {
+        let is = |entry: &String| {
+            let entry = entry.strip_prefix("discovered_tool_").unwrap_or(entry);
+            names.contains(&entry)
+        };
+        let is_some_call = |entry: &String| {
+            entry
+                .split_once('(')
+                .is_some_and(|(name, _)| names.contains(&name.trim()))
+        };
+        !self.exclude.iter().any(is)
+            && self
+                .core
+                .as_ref()
+                .is_none_or(|core| core.iter().any(|entry| is(entry) || is_some_call(entry)))
+    }
+}
+
+/// What the settings let a tool do of what it could: entries such as
+/// `run_shell_command(git status)`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Restrictions {
+    /// Only these, where given.
+    pub allow: Option<Vec<String>>,
+    /// Never these.
+    pub deny: Vec<String>,
+}
+
+impl Settings {
+    /// What `tools.core` and `tools.exclude` say about the calls of the tool with these names.
+    /// A plain entry in `core` beside others with parentheses lets all calls be, as in Gemini
+    /// CLI.
+    pub fn restrictions(&self, names: &[&str]) -> Restrictions {
+        let inner = |entry: &String| -> Option<String> {
+            let entry = entry.strip_prefix("discovered_tool_").unwrap_or(entry);
+            let (name, rest) = entry.split_once('(')?;
+            let inner = rest.trim_end().strip_suffix(')')?;
+            names
+                .contains(&name.trim())
+                .then(|| inner.trim().to_owned())
+        };
+        let is_plain = |entry: &String| {
+            names.contains(&entry.strip_prefix("discovered_tool_").unwrap_or(entry))
+        };
+        let allow = self
+            .core
+            .as_ref()
+            .filter(|core| !core.iter().any(is_plain))
+            .map(|core| core.iter().filter_map(inner).collect());
+        Restrictions {
+            allow,
+            deny: self.exclude.iter().filter_map(inner).collect(),
+        }
+    }
+}
+
+/// The directory that holds the user's `.gemini`: `GEMINI_CLI_HOME`, which Gemini CLI puts in
+/// the place of the home directory (seen in 0.61), else `HOME`. `None` where that is not set or
+/// not absolute: it would lie somewhere in the project.
+pub fn home() -> Option<PathBuf> {
+    std::env::var_os("GEMINI_CLI_HOME")
+        .filter(|home| !home.is_empty())
+        .or_else(|| std::env::var_os("HOME"))
+        .map(PathBuf::from)
+        .filter(|home| home.is_absolute())
+}

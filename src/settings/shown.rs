@@ -1,0 +1,254 @@
+//! What is in force, for people and programs. Secrets are left out.
+
+use super::{McpServer, Scope, Settings, keys, mcp};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// What stands in the place of a secret.
+const HIDDEN: &str = "(hidden)";
+
+/// One value that is in force.
+#[derive(Debug, Clone)]
+pub struct InForce {
+    /// Its key, with dots.
+    pub key: String,
+    /// The value, without secrets.
+    pub value: Value,
+    /// Whose files it comes from: several, where lists are joined.
+    pub from: Vec<Scope>,
+}
+
+impl Settings {
+    /// All values that some file has set, with their sources. For showing, they should be
+    /// those [`Settings::as_written`].
+    pub fn in_force(&self) -> Vec<InForce> {
+        let mut all = Vec::new();
+        for (key, value) in self.values() {
+            let from: Vec<Scope> = self
+                .origins
+                .iter()
+                .filter(|(name, _)| *name == key)
+                .map(|(_, scope)| *scope)
+                .collect();
+            if !from.is_empty() {
+                let key = key.to_owned();
+                all.push(InForce { key, value, from });
+            }
+        }
+        for (name, server) in &self.mcp.servers {
+            all.push(InForce {
+                key: format!("{}.{name}", mcp::SERVERS.0),
+                value: server.without_secrets(),
+                from: vec![server.source],
+            });
+        }
+        all
+    }
+
+    fn values(&self) -> Vec<(&'static str, Value)> {
+        let paths = |paths: &[PathBuf]| -> Value {
+            paths.iter().map(|path| path.to_string_lossy()).collect()
+        };
+        let commands = &self.commands;
+        let pair = commands.projects.as_ref().or(commands.users.as_ref());
+        let sandbox: Vec<&Value> = self.sandbox.said().collect();
+        let sandbox = match sandbox.as_slice() {
+            [one] => (*one).clone(),
+            both => json!(both),
+        };
+        let allowed: Vec<_> = self
+            .allowed
+            .users
+            .iter()
+            .chain(&self.allowed.projects)
+            .collect();
+        vec![
+            (keys::CORE.0, json!(self.core)),
+            (keys::EXCLUDE.0, json!(self.exclude)),
+            (keys::ALLOWED.0, json!(allowed)),
+            (
+                keys::CONFIRMATION_REQUIRED.0,
+                json!(self.confirmation_required),
+            ),
+            (
+                keys::DISCOVERY.0,
+                json!(pair.map(|(discovery, _)| hide_in_line(discovery))),
+            ),
+            (
+                keys::CALL.0,
+                json!(pair.and_then(|(_, call)| call.as_deref().map(hide_in_line))),
+            ),
+            (keys::THRESHOLD.0, json!(self.truncate_threshold)),
+            (keys::IDLE.0, json!(self.shell_idle_secs)),
+            (keys::SANDBOX.0, sandbox),
+            (keys::SANDBOX_NETWORK.0, json!(self.sandbox.network)),
+            (keys::SANDBOX_PATHS.0, paths(&self.sandbox.allowed_paths)),
+            (keys::FETCH_HOSTS.0, json!(self.fetch_hosts)),
+            (keys::NO_CORRECTION.0, json!(self.disable_llm_correction)),
+            (keys::DIRECTORIES.0, paths(&self.include_directories)),
+            (keys::FILE_NAME.0, json!(self.context_file_names)),
+            (keys::MODEL.0, json!(self.model)),
+            (keys::TURNS.0, json!(self.max_turns)),
+            (keys::POLICIES.0, paths(&self.policy_paths)),
+            (keys::ADMIN_POLICIES.0, paths(&self.admin_policy_paths)),
+            (keys::NO_YOLO.0, json!(self.disable_yolo)),
+            (keys::NO_ALWAYS.0, json!(self.disable_always_allow)),
+            (mcp::ALLOWED.0, json!(self.mcp.allowed)),
+            (mcp::EXCLUDED.0, json!(self.mcp.excluded)),
+            (
+                mcp::SERVER_COMMAND.0,
+                json!(self.mcp.server_command.as_deref().map(hide_in_line)),
+            ),
+            (mcp::PIN.0, json!(self.mcp.pin)),
+        ]
+    }
+}
+
+impl McpServer {
+    /// What the settings say of it, without the values of its environment and headers, and
+    /// without what an address or argument may hold of them.
+    fn without_secrets(&self) -> Value {
+        let mut map = Map::new();
+        let mut put = |key: &str, value: Value| {
+            if !value.is_null() {
+                map.insert(key.to_owned(), value);
+            }
+        };
+        let names = |table: &BTreeMap<String, String>| -> Value {
+            if table.is_empty() {
+                return Value::Null;
+            }
+            let hidden = table
+                .iter()
+                .map(|(name, value)| (name.clone(), hide(value).into()));
+            Value::Object(hidden.collect())
+        };
+        let list = |list: &[String]| match list {
+            [] => Value::Null,
+            list => json!(list),
+        };
+        put("command", json!(self.command));
+        put("args", list(&hide_arguments(&self.args)));
+        put("env", names(&self.env));
+        put(
+            "cwd",
+            json!(self.cwd.as_ref().map(|dir| dir.to_string_lossy())),
+        );
+        put("url", json!(self.url.as_deref().map(hide_in_address)));
+        put(
+            "httpUrl",
+            json!(self.http_url.as_deref().map(hide_in_address)),
+        );
+        put("headers", names(&self.headers));
+        put("timeout", json!(self.timeout_ms));
+        if self.trust {
+            put("trust", true.into());
+        }
+        put("includeTools", json!(self.include_tools));
+        put("excludeTools", list(&self.exclude_tools));
+        put("description", json!(self.description));
+        Value::Object(map)
+    }
+}
+
+/// A secret without its content; which variables it is made of is what a person has to know.
+fn hide(secret: &str) -> String {
+    let is_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    let names: Vec<String> = secret
+        .split('$')
+        .skip(1)
+        .map(|rest| rest.trim_start_matches('{'))
+        .map(|rest| &rest[..rest.find(|c| !is_name(c)).unwrap_or(rest.len())])
+        .filter(|name| !name.is_empty())
+        .map(|name| format!("${name}"))
+        .collect();
+    if names.is_empty() {
+        return HIDDEN.to_owned();
+    }
+    format!("(hidden, with {})", names.join(", "))
+}
+
+/// An address without a password and without the values of its query.
+pub(crate) fn hide_in_address(address: &str) -> String {
+    let Ok(mut url) = url::Url::parse(address) else {
+        return HIDDEN.to_owned();
+    };
+    // An address that can have neither has neither.
+    if url.password().is_some() {
+        let _ = url.set_password(Some("hidden"));
+    }
+    if url.query().is_some() {
+        let pairs: Vec<(String, String)> = url
+            .query_pairs()
+            .map(|(name, value)| (name.into_owned(), hide(&value)))
+            .collect();
+        let shown: Vec<String> = pairs.iter().map(|(n, v)| format!("{n}={v}")).collect();
+        url.set_query(None);
+        return format!("{url}?{}", shown.join("&"));
+    }
+    url.into()
+}
+
+/// Arguments such as `--api-key=…`, or what follows `--token`, without the values.
+fn hide_arguments(args: &[String]) -> Vec<String> {
+    const MARKS: [&str; 6] = ["key", "token", "secret", "password", "auth", "credential"];
+    let is_marked = |name: &str| {
+        let name = name.to_ascii_lowercase();
+        MARKS.iter().any(|mark| name.contains(mark))
+    };
+    let mut hides_next = false;
+    args.iter()
+        .map(|arg| {
+            if std::mem::take(&mut hides_next) && !arg.starts_with('-') {
+                return HIDDEN.to_owned();
+            }
+            match arg.split_once('=') {
+                Some((name, _)) if is_marked(name) => format!("{name}={HIDDEN}"),
+                Some(_) => arg.clone(),
+                None => {
+                    hides_next = arg.starts_with('-') && is_marked(arg);
+                    arg.clone()
+                }
+            }
+        })
+        .collect()
+}
+
+/// [`hide_arguments`] in a line of words.
+fn hide_in_line(line: &str) -> String {
+    let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+    hide_arguments(&words).join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{hide, hide_arguments, hide_in_address};
+
+    #[test]
+    fn secrets_in_arguments_and_addresses_are_hidden() {
+        let args = [
+            "-y",
+            "pkg",
+            "--api-key",
+            "k1",
+            "--token=k2",
+            "KEY=k3",
+            "a=b",
+            "--auth",
+            "-v",
+        ];
+        let shown = hide_arguments(&args.map(str::to_owned)).join(" ");
+        assert_eq!(
+            shown,
+            "-y pkg --api-key (hidden) --token=(hidden) KEY=(hidden) a=b --auth -v"
+        );
+        let shown = hide_in_address("https://u:p@h/x?key=k${KEY}&b");
+        assert_eq!(
+            shown,
+            "https://u:hidden@h/x?key=(hidden, with $KEY)&b=(hidden)"
+        );
+        assert_eq!(hide_in_address("https://h/x"), "https://h/x");
+        assert_eq!(hide("Bearer ${A:-x}$B$"), "(hidden, with $A, $B)");
+    }
+}

@@ -1,0 +1,192 @@
+//! The user's own record of trust: a file for each project in `~/.gemini/trusted_tools`.
+//!
+//! One file each, so that two who record at once never write over each other's.
+
+use super::seen::Seen;
+use crate::settings::{Opened, open_regular};
+use rustix::fs::Mode;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::fmt;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+const VERSION: u32 = 1;
+
+/// What `get_tools trust` has written down of a project.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Record {
+    version: u32,
+    /// The project's directory, as it is shown.
+    pub root: String,
+    /// When, in seconds since 1970.
+    pub recorded: u64,
+    /// What was looked at.
+    pub seen: Seen,
+}
+
+/// A record can't be read or written.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {reason}", path.display())]
+pub struct RecordError {
+    path: PathBuf,
+    reason: String,
+}
+
+impl RecordError {
+    pub(super) fn new(path: &Path, reason: &dyn fmt::Display) -> Self {
+        Self {
+            path: path.to_owned(),
+            reason: reason.to_string(),
+        }
+    }
+}
+
+impl Record {
+    /// Where the record of the project in `root` stands. The name is made from all bytes of
+    /// the path, which a name of a file could not hold.
+    pub fn path(home: &Path, root: &Path) -> PathBuf {
+        let name = hex(&Sha256::digest(root.as_os_str().as_bytes()));
+        directory(home).join(format!("{name}.json"))
+    }
+
+    /// Reads the record of the project in `root`, a path without links.
+    pub(super) fn load(home: &Path, root: &Path) -> Result<Option<Self>, RecordError> {
+        let path = Self::path(home, root);
+        let Some(record) = Self::read(&path)? else {
+            return Ok(None);
+        };
+        if record.root != crate::shown::show_path(root) {
+            return Err(RecordError::new(&path, &"it is for another directory"));
+        }
+        Ok(Some(record))
+    }
+
+    fn read(path: &Path) -> Result<Option<Self>, RecordError> {
+        let fail = |e: io::Error| RecordError::new(path, &e);
+        let Some(Opened { mut file, metadata }) = open_regular(path).map_err(fail)? else {
+            return Ok(None);
+        };
+        let own = rustix::process::geteuid().as_raw();
+        if (metadata.uid() != own && metadata.uid() != 0) || metadata.mode() & 0o022 != 0 {
+            return Err(RecordError::new(path, &"others can write to it"));
+        }
+        let mut bytes = Vec::with_capacity(metadata.len() as usize + 1);
+        file.read_to_end(&mut bytes).map_err(fail)?;
+        let record: Self =
+            serde_json::from_slice(&bytes).map_err(|e| RecordError::new(path, &e))?;
+        if record.version != VERSION {
+            return Err(RecordError::new(path, &"it is of another version"));
+        }
+        Ok(Some(record))
+    }
+}
+
+/// Writes down that the project in `root` was seen as `seen`. The file is there whole or not at
+/// all, and nobody else can read it.
+///
+/// # Errors
+///
+/// What the system says.
+pub fn save(home: &Path, root: &Path, seen: Seen) -> Result<PathBuf, RecordError> {
+    let fail = |e: io::Error| RecordError::new(root, &e);
+    let root = root.canonicalize().map_err(fail)?;
+    let path = Record::path(home, &root);
+    let fail = |e: io::Error| RecordError::new(&path, &e);
+    let dir = directory(home);
+    let mut builder = DirBuilder::new();
+    builder.recursive(true).mode(0o700);
+    builder.create(&dir).map_err(fail)?;
+    let record = Record {
+        version: VERSION,
+        root: crate::shown::show_path(&root).into_owned(),
+        recorded: SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| since.as_secs()),
+        seen,
+    };
+    let mut text = serde_json::to_vec(&record).map_err(|e| RecordError::new(&path, &e))?;
+    text.push(b'\n');
+    let temporary = dir.join(format!(
+        ".{}.{}",
+        std::process::id(),
+        SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| since.as_nanos())
+    ));
+    let written = write_new(&temporary, &text)
+        .and_then(|()| fs::rename(&temporary, &path))
+        // The name, too, must survive a loss of power.
+        .and_then(|()| File::open(&dir)?.sync_all());
+    if let Err(e) = written {
+        // Nothing else can be done about what is left.
+        let _ = fs::remove_file(&temporary);
+        return Err(fail(e));
+    }
+    Ok(path)
+}
+
+fn write_new(path: &Path, text: &[u8]) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600);
+    let mut file = options.open(path)?;
+    rustix::fs::fchmod(&file, Mode::RUSR | Mode::WUSR)?;
+    file.write_all(text)?;
+    file.sync_all()
+}
+
+/// Removes the record of the project in `root`, which need no longer exist; whether there was
+/// one.
+///
+/// # Errors
+///
+/// What the system says.
+pub fn remove(home: &Path, root: &Path) -> Result<bool, RecordError> {
+    let real = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    let path = Record::path(home, &real);
+    match fs::remove_file(&path) {
+        Ok(()) => Ok(true),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(RecordError::new(&path, &e)),
+    }
+}
+
+/// All records, sorted by directory, and what could not be read.
+pub fn list(home: &Path) -> (Vec<Record>, Vec<RecordError>) {
+    let (mut records, mut problems) = (Vec::new(), Vec::new());
+    let dir = directory(home);
+    let entries = match fs::read_dir(&dir) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return (records, problems),
+        Err(e) => return (records, vec![RecordError::new(&dir, &e)]),
+    };
+    let is_record = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "json");
+    for path in entries.flatten().map(|e| e.path()).filter(is_record) {
+        match Record::read(&path) {
+            Ok(Some(record)) => records.push(record),
+            Ok(None) => {}
+            Err(e) => problems.push(e),
+        }
+    }
+    records.sort_by(|a, b| a.root.cmp(&b.root));
+    problems.sort_by(|a, b| a.path.cmp(&b.path));
+    (records, problems)
+}
+
+fn directory(home: &Path) -> PathBuf {
+    home.join(".gemini/trusted_tools")
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        text.push(char::from(DIGITS[usize::from(byte & 15)]));
+    }
+    text
+}
