@@ -7,6 +7,7 @@
 //! - [`agent`]: an agent that works with the tools.
 //! - [`registry`]: every tool by name.
 //! - [`builtin`]: the built-in tools, one file each.
+//! - [`custom`]: tools that a project adds, a file for each.
 //! - [`trust`]: whether what a project brings may run.
 //! - [`settings`]: Gemini CLI's `settings.json`, as far as tools obey it.
 //! - [`workspace`]: the only door to the file system.
@@ -24,6 +25,7 @@ pub mod agent;
 pub mod answer;
 pub mod builtin;
 pub mod commands;
+pub mod custom;
 pub mod declaration;
 pub mod genai;
 mod ladder;

@@ -65,12 +65,7 @@ impl Finding {
     }
 
     /// Something was put right.
-    pub fn repair(
-        rule: &'static str,
-        tool: &str,
-        place: &str,
-        message: impl Into<String>,
-    ) -> Self {
+    pub fn repair(rule: &'static str, tool: &str, place: &str, message: impl Into<String>) -> Self {
         Self::new(Severity::Repair, rule, tool, place, message)
     }
 
@@ -117,6 +112,12 @@ impl Finding {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}[{}]: {}", self.severity.name(), self.rule, self.text())
+        write!(
+            f,
+            "{}[{}]: {}",
+            self.severity.name(),
+            self.rule,
+            self.text()
+        )
     }
 }

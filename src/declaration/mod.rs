@@ -140,9 +140,9 @@ pub fn compile(
     let result = repair_schema(&mut schema, original, &mut repairs);
     // What was done to a tool that is left out is of no interest.
     result?;
-    let name = names.take(original, findings).map_err(|what| {
-        Finding::refusal("duplicate-name", original, "name", what)
-    })?;
+    let name = names
+        .take(original, findings)
+        .map_err(|what| Finding::refusal("duplicate-name", original, "name", what))?;
     let description = declaration["description"].as_str().unwrap_or_default();
     findings.append(&mut repairs);
     if description.trim().is_empty() {

@@ -108,7 +108,10 @@ mod tests {
         assert_eq!(take("with spaces").as_deref(), Ok("with_spaces"));
         assert_eq!(take("9lives").as_deref(), Ok("_9lives"));
         let other = take("with/spaces").expect("another");
-        assert!(other.starts_with("with_spaces_") && other.len() == 20, "{other}");
+        assert!(
+            other.starts_with("with_spaces_") && other.len() == 20,
+            "{other}"
+        );
         let long = take(&"x".repeat(64)).expect("cut");
         assert_eq!(long.len(), 47);
         assert_ne!(take(&"x".repeat(65)).expect("cut"), long);

@@ -84,7 +84,10 @@ impl Resolver<'_> {
                 }
                 for (key, item) in map.iter_mut() {
                     // Data, not schema.
-                    if matches!(&**key, "default" | "enum" | "const" | "examples" | "example") {
+                    if matches!(
+                        &**key,
+                        "default" | "enum" | "const" | "examples" | "example"
+                    ) {
                         continue;
                     }
                     self.walk(item, &format!("{place}.{key}"), depth + 1)?;

@@ -98,7 +98,11 @@ pub fn repair_schema(
     let is_object = |v: &Value| v["type"] == "object";
     if let Some(root) = schema.as_object_mut() {
         if !root.contains_key("type") {
-            mender.said("type", "", "The arguments are always an object; the type was added.");
+            mender.said(
+                "type",
+                "",
+                "The arguments are always an object; the type was added.",
+            );
             root.insert("type".to_owned(), "object".into());
         }
         // Hosts look for it, also where there is none.
@@ -206,7 +210,10 @@ impl Mender<'_> {
             }
         }
         // `additionalProperties: {}` is `true`, and the API wants types.
-        if map.get("additionalProperties").is_some_and(|v| v == &json!({})) {
+        if map
+            .get("additionalProperties")
+            .is_some_and(|v| v == &json!({}))
+        {
             map.remove("additionalProperties");
         }
         for key in COMBINERS {
@@ -253,7 +260,11 @@ impl Mender<'_> {
             self.said("const", place, "\"const\" became an \"enum\" of one.");
             map.entry("enum").or_insert_with(|| json!([value]));
         }
-        if map.get("enum").and_then(Value::as_array).is_some_and(Vec::is_empty) {
+        if map
+            .get("enum")
+            .and_then(Value::as_array)
+            .is_some_and(Vec::is_empty)
+        {
             self.said("enum", place, "An \"enum\" of nothing was taken out.");
             map.remove("enum");
         }
@@ -266,14 +277,21 @@ impl Mender<'_> {
                 .collect();
             if let Some(numbers) = numbers {
                 *list = numbers.into_iter().map(Value::from).collect();
-                self.said("enum", place, "The strings of an integer's \"enum\" became integers.");
+                self.said(
+                    "enum",
+                    place,
+                    "The strings of an integer's \"enum\" became integers.",
+                );
             }
         }
     }
 
     /// Draft 4 has booleans beside the bound.
     fn mend_bounds(&mut self, map: &mut Map<String, Value>, place: &str) {
-        for (key, bound) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
+        for (key, bound) in [
+            ("exclusiveMinimum", "minimum"),
+            ("exclusiveMaximum", "maximum"),
+        ] {
             let Some(Value::Bool(is_exclusive)) = map.get(key) else {
                 continue;
             };
@@ -282,16 +300,29 @@ impl Mender<'_> {
             if is_exclusive && let Some(value) = map.remove(bound) {
                 map.insert(key.to_owned(), value);
             }
-            self.said("bounds", place, format!("{key:?} is a number, not a boolean."));
+            self.said(
+                "bounds",
+                place,
+                format!("{key:?} is a number, not a boolean."),
+            );
         }
         for key in [
-            "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties",
+            "minLength",
+            "maxLength",
+            "minItems",
+            "maxItems",
+            "minProperties",
+            "maxProperties",
         ] {
             // Gemini's own dialect writes these as strings.
             let number = map.get(key).and_then(Value::as_str).map(str::parse::<u64>);
             if let Some(Ok(number)) = number {
                 map.insert(key.to_owned(), number.into());
-                self.said("bounds", place, format!("{key:?} is a number, not a string."));
+                self.said(
+                    "bounds",
+                    place,
+                    format!("{key:?} is a number, not a string."),
+                );
             }
         }
     }
@@ -302,7 +333,10 @@ impl Mender<'_> {
             (Some(Value::Array(list)), _) => list,
             (None, Some(Value::Array(list))) => list.clone(),
             _ => {
-                if map.get("items").is_some_and(|v| v.is_boolean() || v == &json!({})) {
+                if map
+                    .get("items")
+                    .is_some_and(|v| v.is_boolean() || v == &json!({}))
+                {
                     map.remove("items");
                     map.entry("type").or_insert_with(|| "array".into());
                 }
@@ -341,7 +375,11 @@ impl Mender<'_> {
                         required.push(key.clone());
                     }
                     let message = "\"required\" is a list beside \"properties\".";
-                    self.said("required", &format!("{place}.{key}").trim_start_matches('.').to_owned(), message);
+                    self.said(
+                        "required",
+                        &format!("{place}.{key}").trim_start_matches('.').to_owned(),
+                        message,
+                    );
                 }
             }
         }
@@ -363,13 +401,20 @@ impl Mender<'_> {
         if unknown.is_empty() {
             if map.get("required").is_some_and(|r| !r.is_array()) {
                 map.remove("required");
-                self.said("required", place, "\"required\" is a list of names; it was taken out.");
+                self.said(
+                    "required",
+                    place,
+                    "\"required\" is a list of names; it was taken out.",
+                );
             }
             return;
         }
         let properties = map.get("properties").cloned().unwrap_or_default();
         if let Some(Value::Array(list)) = map.get_mut("required") {
-            list.retain(|key| key.as_str().is_some_and(|key| properties.get(key).is_some()));
+            list.retain(|key| {
+                key.as_str()
+                    .is_some_and(|key| properties.get(key).is_some())
+            });
             if list.is_empty() {
                 map.remove("required");
             }
@@ -400,7 +445,13 @@ impl Mender<'_> {
             type_of_all(values)
         } else if any(&["minLength", "maxLength", "pattern"]) {
             Some("string")
-        } else if any(&["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]) {
+        } else if any(&[
+            "minimum",
+            "maximum",
+            "exclusiveMinimum",
+            "exclusiveMaximum",
+            "multipleOf",
+        ]) {
             Some("number")
         } else {
             None
@@ -431,7 +482,11 @@ impl Mender<'_> {
             }
             _ => {}
         }
-        self.said("nullable", place, "\"nullable\" became the type \"null\" beside its own.");
+        self.said(
+            "nullable",
+            place,
+            "\"nullable\" became the type \"null\" beside its own.",
+        );
     }
 
     fn strip(&mut self, map: &mut Map<String, Value>, place: &str) {
@@ -483,7 +538,11 @@ impl Mender<'_> {
             }
         }
         if added {
-            self.said("type", place, "The type was added to the alternatives as well.");
+            self.said(
+                "type",
+                place,
+                "The type was added to the alternatives as well.",
+            );
         }
     }
 }

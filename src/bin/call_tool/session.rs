@@ -4,6 +4,7 @@ use crate::options::Options;
 use gemini_tools::ToolRegistry;
 use gemini_tools::answer::to_line;
 use gemini_tools::builtin::{self, Surroundings};
+use gemini_tools::custom;
 use gemini_tools::settings::{Settings, home};
 use gemini_tools::tool::{Args, Confirmation, Context, ErrorKind, ToolError, ToolResult};
 use gemini_tools::workspace::Workspace;
@@ -33,11 +34,24 @@ impl Session {
             settings: Arc::clone(&settings),
         };
         builtin::register(&mut registry, &surroundings)?;
+        for source in custom::sources(&surroundings) {
+            registry.add_source(source);
+        }
         Ok(Self {
             settings,
             workspace,
             registry,
         })
+    }
+
+    /// Says so where the project has tools that don't count.
+    fn explain_missing(&self, mut error: ToolError) -> ToolError {
+        let custom = custom::open(self.workspace.home(), self.workspace.root());
+        if let Some(dir) = custom.left_out() {
+            let hint = error.hint.unwrap_or_default();
+            error.hint = Some(format!("{hint} {}", custom::untrusted(dir)).trim().to_owned());
+        }
+        error
     }
 
     /// Runs or explains a call.
@@ -48,7 +62,7 @@ impl Session {
         args: Value,
         cx: &Context,
     ) -> Result<ToolResult, ToolError> {
-        let tool = self.registry.require(name)?;
+        let tool = self.registry.require(name).map_err(|e| self.explain_missing(e))?;
         let names: Vec<&str> = std::iter::once(tool.name())
             .chain(tool.aliases().iter().copied())
             .collect();

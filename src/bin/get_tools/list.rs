@@ -1,12 +1,16 @@
 //! The declarations.
 
 use crate::print::{complain, print};
-use gemini_tools::builtin::declarations;
+use gemini_tools::builtin::{Surroundings, declarations};
+use gemini_tools::custom;
 use gemini_tools::settings::{Settings, home};
 use gemini_tools::shown::visible;
+use gemini_tools::tool::ToolError;
+use gemini_tools::workspace::Workspace;
 use gemini_tools::workspace::pattern::PatternSet;
 use std::io::IsTerminal;
 use std::path::Path;
+use std::sync::Arc;
 
 /// What to print of them, and how.
 #[derive(Default)]
@@ -14,6 +18,8 @@ pub(crate) struct Options {
     pub(crate) pretty: bool,
     pub(crate) wrap: bool,
     pub(crate) kinds: bool,
+    /// Whether what is kept of custom tools doesn't count.
+    pub(crate) refresh: bool,
     pub(crate) only: Option<PatternSet>,
     pub(crate) exclude: PatternSet,
 }
@@ -41,7 +47,20 @@ pub(crate) fn run(options: &Options) -> u8 {
             && options.only.as_ref().is_none_or(listed)
             && !listed(&options.exclude)
     };
-    let list = declarations(keep, options.kinds);
+    let mut list = declarations(keep, options.kinds);
+    let root = std::env::current_dir().unwrap_or_default();
+    let custom = custom::open(home().as_deref(), &root).declarations(
+        |name| keep(name, &[]),
+        options.kinds,
+        options.refresh,
+        || surroundings(&settings),
+    );
+    list.extend(custom.list);
+    if std::io::stderr().is_terminal() {
+        for note in custom.notes {
+            complain(&format!("get_tools: {}", visible(&note)));
+        }
+    }
     let mut text = format!("[{}]", list.join(","));
     if options.wrap {
         text = format!(r#"[{{"functionDeclarations":{text}}}]"#);
@@ -53,4 +72,12 @@ pub(crate) fn run(options: &Options) -> u8 {
     }
     text.push('\n');
     print(text.as_bytes())
+}
+
+/// What the commands of pairs run in.
+pub(crate) fn surroundings(settings: &Settings) -> Result<Surroundings, ToolError> {
+    Ok(Surroundings {
+        workspace: Arc::new(Workspace::open(&[], home().as_deref())?),
+        settings: Arc::new(settings.clone()),
+    })
 }

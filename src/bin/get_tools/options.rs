@@ -18,8 +18,10 @@ Examples:
 
   get_tools config                   the settings in force, and where they come from
   get_tools trust                    let the project's own tools run
+  get_tools lint                     what is wrong with your own tools
 
-Tools that .gemini/settings.json excludes (tools.core, tools.exclude) are left out.";
+Tools that .gemini/settings.json excludes (tools.core, tools.exclude) are left out.
+Your own tools stand in ~/.gemini/tools and, in a trusted project, in .gemini/tools.";
 
 const TRUST_EXAMPLES: &str = "\
 A project's own tools, servers and commands run as you. They count once you have
@@ -35,6 +37,8 @@ Exit status: 0 done (--status: trusted), 1 not (--status: not trusted),
 pub(crate) enum Task {
     /// The declarations.
     List(list::Options),
+    /// What is wrong with custom tools.
+    Lint { json: bool },
     /// The settings.
     Config { json: bool },
     /// Whether the project may say them.
@@ -50,6 +54,9 @@ pub(crate) fn parse() -> Result<Task, u8> {
         if help { 0 } else { 2 }
     })?;
     match matches.subcommand() {
+        Some(("lint", matches)) => Ok(Task::Lint {
+            json: matches.get_flag("json"),
+        }),
         Some(("config", matches)) => Ok(Task::Config {
             json: matches.get_flag("json"),
         }),
@@ -84,6 +91,10 @@ fn command() -> Command {
             "kinds",
             "Add each tool's kind (read, edit, execute, …), for hosts that decide by it",
         ))
+        .arg(flag(
+            "refresh",
+            "Read all custom tools anew and ask all discovery commands of pairs again",
+        ))
         .arg(list(
             "only",
             "Only tools with such names (globs, separated by commas)",
@@ -98,6 +109,11 @@ fn command() -> Command {
             Command::new("config")
                 .about("Prints the settings in force, where they come from, and what is left out")
                 .arg(flag("json", "Print JSON")),
+        )
+        .subcommand(
+            Command::new("lint")
+                .about("Checks your own tools, in ~/.gemini/tools and .gemini/tools")
+                .arg(flag("json", "Print each finding as a line of JSON")),
         )
         .subcommand(trust_command())
 }
@@ -158,6 +174,7 @@ fn list_options(matches: &ArgMatches) -> Result<list::Options, u8> {
         pretty: matches.get_flag("pretty"),
         wrap: matches.get_flag("wrap"),
         kinds: matches.get_flag("kinds"),
+        refresh: matches.get_flag("refresh"),
         only: set("only")?,
         exclude: set("exclude")?.unwrap_or_default(),
     })
