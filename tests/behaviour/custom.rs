@@ -399,7 +399,7 @@ fn a_person_is_shown_the_words_that_are_run() {
     let shown = explain("show", &json!({"text": "a b; $(c)"}));
     assert_eq!(
         shown["confirmation"],
-        json!({"type": "exec", "title": "Confirm show", "command": "printf [%s] 'a b; $(c)' '--n=7'",
+        json!({"type": "exec", "title": "Confirm show", "command": "printf '[%s]' 'a b; $(c)' '--n=7'",
             "rootCommand": "printf", "rootCommands": ["printf"]})
     );
     assert_eq!(explain("read", &json!({}))["confirmation"], false);

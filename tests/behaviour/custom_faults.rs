@@ -137,8 +137,8 @@ fn commands_that_can_not_be_right() {
         &["command[0]: The program must be fixed"],
     );
     key(
-        &format!("command = [\"ls\", \"{{xx}}\"]\n{x}"),
-        &["There is no parameter \"xx\"; did you mean \"x\""],
+        "command = [\"ls\", \"{pth}\"]\nparams.path = { type = \"string\" }",
+        &["There is no parameter \"pth\"; did you mean \"path\""],
     );
     for code in [
         "[\"bash\", \"-c\", \"echo {x}\"]",
