@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 
 import { ending } from './child.mjs';
-import { failureOf, outputOf } from './answers.mjs';
+import { failureOf, outputOf, rawAnswer } from './answers.mjs';
 import { answersTo, conversation, declarationsOf, declaredName, DISCOVERED } from './records.mjs';
 
 const TEXT = 'two words; $(touch made) `touch made` "quoted" \\ é 👍\nsecond line';
@@ -74,9 +74,8 @@ export async function checkCustom(report, { script, recorded, session }) {
       const failure = failureOf(answers, `${tool}-bad`);
       assert.equal(failure.errorType, 'execution_failed');
       assert.match(failure.error, /failed with exit status \d[^]* says no/);
-      const wrong = failureOf(answers, `${tool}-wrong`);
-      assert.equal(wrong.errorType, 'invalid_tool_params');
-      assert.match(wrong.error, /"count" must be at least 1/);
+      // The host checks arguments too, by the schema that it was given.
+      assert.match(rawAnswer(answers, `${tool}-wrong`), /count must be >= 1/);
     });
   }
 }
