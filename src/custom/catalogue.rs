@@ -126,10 +126,7 @@ fn collect(directory: &Path, entries: Vec<Entry>) -> Scan {
 }
 
 /// What a file of a directory of tools defines, with its findings; `None` where it is none.
-pub(super) fn definition(
-    path: &Path,
-    is_executable: bool,
-) -> Option<Result<(Definition, Vec<Finding>), Vec<Finding>>> {
+pub(super) fn definition(path: &Path, is_executable: bool) -> Option<manifest::Outcome> {
     let is_manifest = path.extension().is_some_and(|e| e == "toml");
     let name = path.file_stem()?.to_string_lossy();
     let limit = if is_manifest {

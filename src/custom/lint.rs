@@ -9,7 +9,7 @@ use crate::tool::ToolError;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What was looked at, and what was found.
 #[derive(Debug, Default)]
@@ -83,7 +83,7 @@ pub fn lint(
                     lint.findings.extend(findings);
                     let name = tool.declared.name;
                     let owner = format!("{whose} {}", path.display());
-                    lint.claim(&mut names, &name, owner, path);
+                    lint.claim(&mut names, &name, owner, &path);
                 }
                 Ok((Definition::Pair(_), findings)) => {
                     lint.findings.extend(findings);
@@ -109,7 +109,7 @@ pub fn lint(
 impl Lint {
     fn take(
         &mut self,
-        file: &std::path::Path,
+        file: &Path,
         discovered: pair::Discovered,
         names: &mut BTreeMap<String, String>,
     ) {
@@ -122,7 +122,7 @@ impl Lint {
         self.findings.extend(discovered.findings);
         for tool in discovered.tools {
             let owner = format!("the pair of {}", file.display());
-            self.claim(names, &tool.name, owner, file.to_owned());
+            self.claim(names, &tool.name, owner, file);
         }
     }
 
@@ -132,7 +132,7 @@ impl Lint {
         names: &mut BTreeMap<String, String>,
         name: &str,
         owner: String,
-        file: PathBuf,
+        file: &Path,
     ) {
         let other = if is_taken(name) {
             Some("a built-in tool".to_owned())
@@ -151,7 +151,7 @@ impl Lint {
                     "",
                     format!("It is left out, because {other} has its name; rename it."),
                 )
-                .in_file(&file),
+                .in_file(file),
             ),
         }
     }

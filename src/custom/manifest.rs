@@ -60,6 +60,9 @@ pub(super) enum Definition {
     Pair(Box<Pair>),
 }
 
+/// A definition with warnings, or why there is none.
+pub(super) type Outcome = Result<(Definition, Vec<Finding>), Vec<Finding>>;
+
 /// How programs are run, whatever the tool.
 #[derive(Debug, Clone)]
 pub(super) struct Running {
@@ -127,12 +130,7 @@ pub(super) struct Pair {
 
 /// Reads a file of a directory of tools. `None` where it is none: a text beside the tools, a
 /// module that they use. With a definition, the findings are warnings.
-pub(super) fn read(
-    name: &str,
-    file: &Path,
-    text: &str,
-    is_executable: bool,
-) -> Option<Result<(Definition, Vec<Finding>), Vec<Finding>>> {
+pub(super) fn read(name: &str, file: &Path, text: &str, is_executable: bool) -> Option<Outcome> {
     let is_manifest = file.extension().is_some_and(|e| e == "toml");
     let mut reader = Reader::new(name, file);
     let (toml, action) = if is_manifest {
@@ -226,12 +224,12 @@ fn read_tool(
     });
     let compiled = compile(&declaration, &mut Names::new(63), &mut repairs);
     let file_path = reader.file;
-    let in_file = |f: Finding| f.in_file(file_path);
-    reader.findings.extend(repairs.into_iter().map(in_file));
+    let placed = |f: Finding| f.in_file(file_path);
+    reader.findings.extend(repairs.into_iter().map(placed));
     let declared = match compiled {
         Ok(declared) => Some(declared),
         Err(finding) => {
-            reader.findings.push(in_file(finding));
+            reader.findings.push(placed(finding));
             None
         }
     };
@@ -404,16 +402,14 @@ fn read_statuses(reader: &mut Reader<'_>, map: &mut Map<String, Value>) -> Vec<i
         let status = |v: &Value| Some(v.as_i64().filter(|n| (0..=255).contains(n))? as i32);
         list.iter().map(status).collect()
     };
-    match read(&value).filter(|list| !list.is_empty()) {
-        Some(list) => list,
-        None => {
-            reader.fault(
-                "success_statuses",
-                format!("It must be a list of exit statuses such as [0, 1], but it is {value}."),
-            );
-            vec![0]
-        }
+    if let Some(list) = read(&value).filter(|list| !list.is_empty()) {
+        return list;
     }
+    reader.fault(
+        "success_statuses",
+        format!("It must be a list of exit statuses such as [0, 1], but it is {value}."),
+    );
+    vec![0]
 }
 
 fn read_running(reader: &mut Reader<'_>, map: &mut Map<String, Value>) -> Running {

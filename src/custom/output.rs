@@ -158,21 +158,18 @@ fn check_part(part: &Map<String, Value>, place: &str) -> Result<(), String> {
             }
         }
     }
-    match (found, part.len()) {
-        (1, 1) => Ok(()),
-        _ => {
-            let keys: Vec<&str> = part.keys().map(String::as_str).collect();
-            Err(format!(
-                "\"{place}\" must be one part, with \"text\", \"inlineData\" or \"fileData\", but it has \
-                 {}.",
-                if keys.is_empty() {
-                    "nothing".to_owned()
-                } else {
-                    keys.join(", ")
-                }
-            ))
-        }
+    if found == 1 && part.len() == 1 {
+        return Ok(());
     }
+    let keys: Vec<&str> = part.keys().map(String::as_str).collect();
+    let keys = if keys.is_empty() {
+        "nothing".to_owned()
+    } else {
+        keys.join(", ")
+    };
+    Err(format!(
+        "\"{place}\" must be one part, with \"text\", \"inlineData\" or \"fileData\", but it has {keys}."
+    ))
 }
 
 fn display_of(display: Value) -> Result<Display, String> {

@@ -205,15 +205,13 @@ impl<'a> Streams<'a> {
 impl Intake for Streams<'_> {
     fn push(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
-        match &mut self.text {
-            Some(text) => text.push(bytes),
-            None => {
-                let room = MAX_WHOLE_BYTES - self.whole.len();
-                self.whole
-                    .extend_from_slice(&bytes[..bytes.len().min(room)]);
-                self.is_cut |= bytes.len() > room;
-            }
+        if let Some(text) = &mut self.text {
+            return text.push(bytes);
         }
+        let room = MAX_WHOLE_BYTES - self.whole.len();
+        let fitting = &bytes[..bytes.len().min(room)];
+        self.whole.extend_from_slice(fitting);
+        self.is_cut |= bytes.len() > room;
     }
 
     fn push_error(&mut self, bytes: &[u8]) {

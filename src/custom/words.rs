@@ -169,18 +169,14 @@ impl Template {
         let mut last_is_flag = false;
         for element in &self.0 {
             match element {
-                Element::Word(word) => match word.fill(filling, options_over)? {
-                    Some(words) => {
-                        last_is_flag = word.is_flag();
-                        out.extend(words);
+                Element::Word(word) => {
+                    let words = word.fill(filling, options_over)?;
+                    if words.is_none() && last_is_flag && word.is_parameter() {
+                        out.pop();
                     }
-                    None => {
-                        if last_is_flag && word.is_parameter() {
-                            out.pop();
-                        }
-                        last_is_flag = false;
-                    }
-                },
+                    last_is_flag = words.is_some() && word.is_flag();
+                    out.extend(words.into_iter().flatten());
+                }
                 Element::Group(group) => {
                     last_is_flag = false;
                     let mut words = Vec::new();

@@ -377,7 +377,7 @@ impl Mender<'_> {
                     let message = "\"required\" is a list beside \"properties\".";
                     self.said(
                         "required",
-                        &format!("{place}.{key}").trim_start_matches('.').to_owned(),
+                        format!("{place}.{key}").trim_start_matches('.'),
                         message,
                     );
                 }

@@ -148,7 +148,7 @@ fn references_are_put_in_place_and_cycles_cut() {
             "tree": {"$ref": "#/$defs/node"},
             "who": {"$ref": "#/$defs/name", "description": "whose"}}}});
     let (schema, rules) = schema_of(&declaration).expect("repaired");
-    assert!(!schema.to_string().contains("$"), "{schema}");
+    assert!(!schema.to_string().contains('$'), "{schema}");
     assert_eq!(
         schema["properties"]["who"],
         json!({"type": "string", "minLength": 1, "description": "whose"})

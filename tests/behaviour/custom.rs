@@ -463,10 +463,10 @@ fn the_users_tool_counts_before_the_projects_and_no_tool_before_a_built_in_one()
         ),
         (1, 1, 1, 0)
     );
-    let lint = trusted(ws.get_tools(&["lint"]));
-    assert_eq!(lint.status(), 1);
-    lint.must_say(
-        lint.text(),
+    let checked = trusted(ws.get_tools(&["lint"]));
+    assert_eq!(checked.status(), 1);
+    checked.must_say(
+        checked.text(),
         &[
             "read_file: It is left out, because a built-in tool has its name",
             "both: It is left out, because the user's",

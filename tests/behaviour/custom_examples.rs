@@ -85,14 +85,14 @@ fn run_tests_tells_what_failed() {
         let tool = ws.tool("run_tests").arguments(&arguments).unwatched();
         tool.env("PYTHONDONTWRITEBYTECODE", "1").run().output()
     };
-    let text = run(None);
+    let told = run(None);
     assert!(
-        text.contains("1 test(s) failed (unittest)")
-            && text.contains("FAILED test_bad")
-            && text.contains("they differ"),
-        "{text}"
+        told.contains("1 test(s) failed (unittest)")
+            && told.contains("FAILED test_bad")
+            && told.contains("they differ"),
+        "{told}"
     );
-    assert!(!text.contains("test_good"), "{text}");
+    assert!(!told.contains("test_good"), "{told}");
     assert!(run(Some("good")).starts_with("All tests pass (unittest)."));
 }
 
@@ -103,11 +103,11 @@ fn query_sqlite_reads_and_never_writes() {
     }
     let ws = workspace();
     let make = "import sqlite3; d = sqlite3.connect('shop.db'); d.execute('create table t (a, b)'); d.executemany('insert into t values (?, ?)', [(1, 'x'), (2, \"o'y\")]); d.commit()";
-    let made = ws
+    let created = ws
         .program(Path::new("python3"), &["-c", make])
         .unwatched()
         .run();
-    assert_eq!(made.status(), 0, "{}", made.shown());
+    assert_eq!(created.status(), 0, "{}", created.shown());
     let query = |query: &str, values: &Value| {
         call(
             &ws,

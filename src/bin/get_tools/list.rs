@@ -13,6 +13,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// What to print of them, and how.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 #[derive(Default)]
 pub(crate) struct Options {
     pub(crate) pretty: bool,
