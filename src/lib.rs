@@ -7,6 +7,7 @@
 //! - [`agent`]: an agent that works with the tools.
 //! - [`registry`]: every tool by name.
 //! - [`builtin`]: the built-in tools, one file each.
+//! - [`custom`]: tools that a project adds, a file for each.
 //! - [`trust`]: whether what a project brings may run.
 //! - [`mcp`]: tools of MCP servers.
 //! - [`policy`]: which calls may run, by Gemini CLI's rules.
@@ -14,6 +15,7 @@
 //! - [`workspace`]: the only door to the file system.
 //! - [`tool`]: what a tool is.
 //! - [`process`]: running commands, watched over and kept within bounds.
+//! - [`declaration`]: declarations of others, repaired.
 //! - [`commands`]: which commands a line of shell runs.
 //! - [`shown`]: names and paths as text.
 //! - [`genai`]: the Gemini wire.
@@ -25,6 +27,8 @@ pub mod agent;
 pub mod answer;
 pub mod builtin;
 pub mod commands;
+pub mod custom;
+pub mod declaration;
 pub mod genai;
 mod ladder;
 pub mod mcp;

@@ -3,7 +3,7 @@
 use crate::tool::{Args, Context, ErrorKind, Tool, ToolError, ToolInvocation, ToolResult};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// What Gemini CLI 0.61 puts before the name of a discovered tool.
 const DISCOVERED_PREFIX: &str = "discovered_tool_";
@@ -57,11 +57,48 @@ const MAX_TAIL_CALLS: usize = 10;
 #[derive(Clone, Default)]
 pub struct ToolRegistry {
     tools: BTreeMap<String, Arc<dyn Tool>>,
+    sources: Vec<Arc<Source>>,
+}
+
+/// Tools that are only looked for when a name is wanted that nobody before has.
+pub struct Source {
+    find: Box<dyn Fn() -> Vec<Arc<dyn Tool>> + Send + Sync>,
+    tools: OnceLock<Vec<Arc<dyn Tool>>>,
+}
+
+impl Source {
+    /// `find` is called once at most.
+    pub fn new(find: impl Fn() -> Vec<Arc<dyn Tool>> + Send + Sync + 'static) -> Self {
+        Self {
+            find: Box::new(find),
+            tools: OnceLock::new(),
+        }
+    }
+
+    fn tools(&self) -> &[Arc<dyn Tool>] {
+        self.tools.get_or_init(|| (self.find)())
+    }
+
+    fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        self.tools().iter().find(|tool| tool.name() == name)
+    }
+}
+
+impl std::fmt::Debug for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names = self.tools.get().into_iter().flatten();
+        f.debug_set()
+            .entries(names.map(|tool| tool.name()))
+            .finish()
+    }
 }
 
 impl std::fmt::Debug for ToolRegistry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_set().entries(self.tools.keys()).finish()
+        let mut set = f.debug_set();
+        set.entries(self.tools.keys())
+            .entries(&self.sources)
+            .finish()
     }
 }
 
@@ -111,6 +148,12 @@ impl ToolRegistry {
         check_name(name)
     }
 
+    /// Adds tools that are looked for when a name is wanted that neither the registered tools
+    /// nor earlier sources have.
+    pub fn add_source(&mut self, source: Source) {
+        self.sources.push(Arc::new(source));
+    }
+
     /// Takes a tool out.
     pub fn unregister(&mut self, name: &str) -> Option<Arc<dyn Tool>> {
         self.tools.remove(name)
@@ -126,9 +169,21 @@ impl ToolRegistry {
                     .find(|tool| tool.aliases().contains(&name))
             })
         };
+        let bare = name.strip_prefix(DISCOVERED_PREFIX);
         exact(name)
-            .or_else(|| exact(name.strip_prefix(DISCOVERED_PREFIX)?))
+            .or_else(|| exact(bare?))
+            .or_else(|| {
+                let mut sources = self.sources.iter();
+                sources.find_map(|source| source.get(name).or_else(|| source.get(bare?)))
+            })
             .map(AsRef::as_ref)
+    }
+
+    /// Those that are registered, and those of the sources that have none of their names.
+    fn all(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
+        let later = self.sources.iter().flat_map(|source| source.tools());
+        let later = later.filter(|tool| !self.tools.contains_key(tool.name()));
+        self.tools.values().chain(later)
     }
 
     /// [`ToolRegistry::get`], with an error that names the nearest tools.
@@ -138,7 +193,7 @@ impl ToolRegistry {
     /// `tool_not_registered`.
     pub fn require(&self, name: &str) -> Result<&dyn Tool, ToolError> {
         self.get(name).ok_or_else(|| {
-            let all = self.tools.keys().map(String::as_str);
+            let all = self.all().map(|tool| tool.name());
             let hint = hint(&self.near(name), all);
             ToolError::new(
                 ErrorKind::ToolNotRegistered,
@@ -150,7 +205,7 @@ impl ToolRegistry {
 
     /// Up to three names that are near `name`, the nearest first.
     pub fn near(&self, name: &str) -> Vec<&str> {
-        let spellings = self.tools.values().flat_map(|tool| {
+        let spellings = self.all().flat_map(|tool| {
             let own = tool.name();
             std::iter::once(own)
                 .chain(tool.aliases().iter().copied())
@@ -160,13 +215,21 @@ impl ToolRegistry {
         nearest(name, spellings)
     }
 
-    /// All tools, sorted by name.
+    /// All tools: those that are registered, sorted by name, then those of the sources.
     pub fn iter(&self) -> impl Iterator<Item = &dyn Tool> {
-        self.tools.values().map(AsRef::as_ref)
+        self.all().map(|tool| &**tool)
     }
 
-    /// Keeps only the tools that `keep` wants.
+    /// Keeps only the tools that `keep` wants; those of the sources are looked for.
     pub fn retain(&mut self, mut keep: impl FnMut(&dyn Tool) -> bool) {
+        for source in std::mem::take(&mut self.sources) {
+            for tool in source.tools() {
+                let tools = &mut self.tools;
+                tools
+                    .entry(tool.name().to_owned())
+                    .or_insert_with(|| Arc::clone(tool));
+            }
+        }
         self.tools.retain(|_, tool| keep(tool.as_ref()));
     }
 

@@ -96,6 +96,25 @@ fn is_deceptive(c: char) -> bool {
         )
 }
 
+/// A text of somebody else's without what would command a terminal.
+pub(crate) fn without_controls(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            // Colours and the like end with a letter.
+            '\x1b' if chars.next_if_eq(&'[').is_some() => {
+                while chars.next_if(|c| !('@'..='~').contains(c)).is_some() {}
+                chars.next();
+            }
+            '\r' if chars.peek() == Some(&'\n') => {}
+            c if c.is_control() && !matches!(c, '\n' | '\t') => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::{path_from_argument, show_name, visible};

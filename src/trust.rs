@@ -16,7 +16,7 @@ use folders::{Folders, Rule};
 use std::fmt;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// Whether what a project brings may run programs or move credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -169,12 +169,12 @@ impl fmt::Display for Untrusted {
 }
 
 /// The trust of one project, found out when somebody asks for the first time: a project that
-/// brings nothing costs nothing.
+/// brings nothing costs nothing. Clones share the answer.
 #[derive(Debug, Clone, Default)]
 pub struct ProjectTrust {
     home: Option<PathBuf>,
     root: PathBuf,
-    known: OnceLock<Trust>,
+    known: Arc<OnceLock<Trust>>,
 }
 
 impl ProjectTrust {
@@ -183,14 +183,14 @@ impl ProjectTrust {
         Self {
             home: home.map(Path::to_owned),
             root: root.to_owned(),
-            known: OnceLock::new(),
+            known: Arc::default(),
         }
     }
 
     /// A trust that is known already.
     pub fn known(trust: Trust) -> Self {
         Self {
-            known: OnceLock::from(trust),
+            known: Arc::new(OnceLock::from(trust)),
             ..Self::default()
         }
     }

@@ -14,6 +14,7 @@ import { makePlayground } from './playground.mjs';
 import { Report } from './report.mjs';
 import { sessionPlayer } from './session.mjs';
 
+import { checkCustom, CUSTOM_FILES, CUSTOM_SETTINGS, customScript } from './custom.mjs';
 import { checkNetwork, NETWORK_FILES, NETWORK_TOOLS, networkScript } from './network.mjs';
 import { checkSevenTools, FILES, SEVEN_TOOLS, sevenToolsScript } from './seven_tools.mjs';
 import { checkShell, SHELL_TOOLS, shellScript } from './shell.mjs';
@@ -130,6 +131,9 @@ async function checkVersion(version, { getTools, callTool }, ours) {
   await checkShell(report, { ...commands, script: shell, ours });
   const lookedUp = await play({ name: 'network', files: NETWORK_FILES, script: networkScript, approved: true });
   await checkNetwork(report, { ...lookedUp, script: networkScript(lookedUp.playground.workspace), ours });
+  const own = customScript();
+  const custom = await play({ name: 'own_tools', files: CUSTOM_FILES, script: () => own, settings: CUSTOM_SETTINGS });
+  await checkCustom(report, { ...custom, script: own });
   await checkHandOver(report, play, callTool);
   if (hasPolicies) await checkApprovals(report, play);
 }

@@ -206,6 +206,7 @@ mod tests {
     fn tool(name: &str, kind: Kind) -> Declared {
         Declared {
             name: name.to_owned(),
+            original: name.to_owned(),
             description: String::new(),
             schema: Schema::from_value(json!({"type": "object"})),
             kind,

@@ -2,8 +2,9 @@
 
 use super::call::{CallRequest, Failure, Outcome};
 use super::pair::{Printed, broken};
+use crate::custom::judge::{self, Verdict, five_lines};
 use crate::genai::{FunctionResponse, Part};
-use crate::process::{signal_name, tree};
+use crate::process::tree;
 use crate::tool::{Cancellation, ErrorKind, Interruption};
 use serde_json::{Value, json};
 use std::ffi::OsStr;
@@ -64,7 +65,13 @@ impl Foreign {
             Err(e) => {
                 // The form that the model knows from other failures.
                 let error = format!("Error: spawn {} {e}", self.program.display());
-                broken(request, five_lines("", "", &error, None))
+                let nothing = judge::Ended {
+                    stdout: b"",
+                    stderr: b"",
+                    code: None,
+                    signal: None,
+                };
+                broken(request, five_lines(nothing, &error))
             }
         }
     }
@@ -195,8 +202,7 @@ fn end(child: &mut Child, must_go: bool) -> Option<ExitStatus> {
     }
 }
 
-/// Gemini CLI's rules: a call has succeeded if the program exits with 0 and has written
-/// nothing to standard error.
+/// What a call has come to, by Gemini CLI's rules.
 fn judge(request: &CallRequest, ended: &Ended) -> Outcome {
     match ended.interruption {
         Some(Interruption::Cancelled(_)) => {
@@ -223,31 +229,17 @@ fn judge(request: &CallRequest, ended: &Ended) -> Outcome {
             ),
         );
     }
-    let stdout = String::from_utf8_lossy(&ended.stdout);
-    let stderr = String::from_utf8_lossy(&ended.stderr);
-    let is_success = ended.status.is_some_and(|s| s.success()) && ended.stderr.is_empty();
-    let answer = unwrap(&stdout);
-    match answer {
-        Some(answer) if is_success || (has_error(&answer) && ended.stderr.is_empty()) => {
-            unwrapped(request, answer)
-        }
-        _ if is_success => text_outcome(request, &stdout),
-        _ => broken(request, five_lines(&stdout, &stderr, "", ended.status)),
+    let verdict = judge::judge(judge::Ended {
+        stdout: &ended.stdout,
+        stderr: &ended.stderr,
+        code: ended.status.and_then(|s| s.code()),
+        signal: ended.status.and_then(|s| s.signal()),
+    });
+    match verdict {
+        Verdict::Answer(answer) => unwrapped(request, *answer),
+        Verdict::Text(text) => text_outcome(request, &text),
+        Verdict::Failure(text) => broken(request, text),
     }
-}
-
-fn has_error(answer: &FunctionResponse) -> bool {
-    answer.response.get("error").is_some()
-}
-
-/// What is printed, where it is one JSON object with a `functionResponse`.
-fn unwrap(stdout: &str) -> Option<FunctionResponse> {
-    let text = stdout.trim();
-    if !text.starts_with('{') {
-        return None;
-    }
-    let mut value: Value = serde_json::from_str(text).ok()?;
-    serde_json::from_value(value.get_mut("functionResponse")?.take()).ok()
 }
 
 fn unwrapped(request: &CallRequest, answer: FunctionResponse) -> Outcome {
@@ -292,25 +284,4 @@ fn text_outcome(request: &CallRequest, text: &str) -> Outcome {
         text: text.to_owned(),
         ..Outcome::default()
     }
-}
-
-/// The text of a failure, line for line as Gemini CLI has it.
-fn five_lines(stdout: &str, stderr: &str, error: &str, status: Option<ExitStatus>) -> String {
-    let or = |text: &str, otherwise: &str| {
-        if text.is_empty() {
-            otherwise.to_owned()
-        } else {
-            text.to_owned()
-        }
-    };
-    let code = status.and_then(|s| s.code());
-    let signal = status.and_then(|s| s.signal()).map(signal_name);
-    format!(
-        "Stdout: {}\nStderr: {}\nError: {}\nExit Code: {}\nSignal: {}",
-        or(stdout, "(empty)"),
-        or(stderr, "(empty)"),
-        or(error, "(none)"),
-        code.map_or_else(|| "(none)".to_owned(), |n| n.to_string()),
-        signal.unwrap_or_else(|| "(none)".to_owned()),
-    )
 }

@@ -3,9 +3,9 @@
 use super::call::{CallRequest, Outcome};
 use super::foreign::Foreign;
 use super::own::Own;
+use crate::declaration::{self, Names, Severity};
 use crate::registry::bare_name;
 use crate::tool::{Cancellation, ConfirmationDetails, ErrorKind, Kind, Location, Schema};
-use serde::Deserialize;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -20,8 +20,10 @@ const DISCOVERY_TIME: Duration = Duration::from_secs(60);
 /// A tool that the discovery command has declared.
 #[derive(Debug, Clone)]
 pub struct Declared {
-    /// The name by which it is called.
+    /// The name by which the model knows it.
     pub name: String,
+    /// The name by which the call command knows it.
+    pub original: String,
     /// For the model.
     pub description: String,
     /// The schema of its arguments.
@@ -221,7 +223,7 @@ impl Pair {
         cancel: &Cancellation,
     ) -> Result<Explanation, Box<Outcome>> {
         match &self.caller {
-            Caller::Own(own) => own.explain(&tool.name, request, cancel),
+            Caller::Own(own) => own.explain(&tool.original, request, cancel),
             // Nobody knows what it does but the person who has set it up.
             Caller::Foreign(_) => Ok(Explanation {
                 description: request.to_string(),
@@ -244,102 +246,28 @@ impl Pair {
         live: &dyn Fn(&str),
     ) -> Outcome {
         match &self.caller {
-            Caller::Own(own) => own.run(&tool.name, request, cancel, live),
-            Caller::Foreign(foreign) => foreign.run(&tool.name, request, cancel),
+            Caller::Own(own) => own.run(&tool.original, request, cancel, live),
+            Caller::Foreign(foreign) => foreign.run(&tool.original, request, cancel),
         }
     }
 }
 
-/// One item of what a discovery command prints.
-#[derive(Deserialize)]
-struct Item {
-    #[serde(default, alias = "functionDeclarations")]
-    function_declarations: Option<Vec<Value>>,
-}
-
+/// The tools, and what was left out or mended.
 fn read_declarations(text: &[u8]) -> Result<(Vec<Declared>, Vec<String>), String> {
-    let value: Value =
-        serde_json::from_slice(text.trim_ascii()).map_err(|e| format!("it is no JSON: {e}."))?;
-    let Value::Array(items) = value else {
-        return Err("it is no array.".to_owned());
-    };
-    let mut tools: Vec<Declared> = Vec::new();
-    let mut notes = Vec::new();
-    for item in items {
-        let wrapped = Item::deserialize(&item)
-            .ok()
-            .and_then(|item| item.function_declarations);
-        for declaration in wrapped.unwrap_or_else(|| vec![item]) {
-            match read_declaration(&declaration, &mut notes) {
-                Ok(tool) if tools.iter().any(|other| other.name == tool.name) => {
-                    notes.push(format!("{}: declared twice; the first counts.", tool.name));
-                }
-                Ok(tool) => tools.push(tool),
-                Err(note) => notes.push(note),
-            }
-        }
-    }
-    Ok((tools, notes))
-}
-
-fn read_declaration(declaration: &Value, notes: &mut Vec<String>) -> Result<Declared, String> {
-    let Some(name) = declaration["name"].as_str() else {
-        return Err("A declaration has no name; it is left out.".to_owned());
-    };
-    if !crate::registry::is_valid_name(name) {
-        return Err(format!(
-            "{name:?} is no name that the API takes; the tool is left out."
-        ));
-    }
-    let mut schema = declaration["parametersJsonSchema"].clone();
-    if schema.is_null() && declaration["parameters"].is_object() {
-        schema = declaration["parameters"].clone();
-        notes.push(format!(
-            "{name}: its parameters stand under \"parameters\", where Gemini CLI overlooks them; \
-             they are used from there. The key is \"parametersJsonSchema\"."
-        ));
-    }
-    if schema.is_null() {
-        schema = json!({ "type": "object", "properties": {} });
-    }
-    if let Some(place) = untyped(&schema, "its schema") {
-        return Err(format!(
-            "{name}: {place} has no type, which the API refuses; the tool is left out."
-        ));
-    }
-    Ok(Declared {
-        name: name.to_owned(),
-        description: declaration["description"]
-            .as_str()
-            .unwrap_or_default()
-            .to_owned(),
-        schema: Schema::from_value(schema),
-        kind: Kind::deserialize(&declaration["kind"]).unwrap_or(Kind::Other),
-    })
-}
-
-/// The first node of a schema that says no type, neither itself nor in all branches of a
-/// combiner.
-fn untyped(schema: &Value, place: &str) -> Option<String> {
-    let within = |place: &str, key: &str| format!("{place}, {key}");
-    if schema.get("type").is_none() {
-        let branches: Vec<&Value> = ["anyOf", "allOf", "oneOf"]
-            .iter()
-            .filter_map(|key| schema[*key].as_array())
-            .flatten()
-            .collect();
-        if branches.is_empty() && schema.get("$ref").is_none() {
-            return Some(place.to_owned());
-        }
-        return branches
-            .into_iter()
-            .find_map(|branch| untyped(branch, place));
-    }
-    let properties = schema["properties"].as_object().into_iter().flatten();
-    properties
-        .map(|(key, value)| (key.as_str(), value))
-        .chain(schema.get("items").map(|items| ("items", items)))
-        .find_map(|(key, value)| untyped(value, &within(place, key)))
+    // The agent puts nothing before a name.
+    let outcome = declaration::read(text, &mut Names::new(63))?;
+    let tools = outcome.tools.into_iter().map(|tool| Declared {
+        name: tool.name,
+        original: tool.original,
+        description: tool.description,
+        schema: Schema::from_value(tool.schema),
+        kind: tool.kind.unwrap_or(Kind::Other),
+    });
+    let notes = outcome.findings.iter();
+    let notes = notes
+        .filter(|finding| finding.severity != Severity::Warning)
+        .map(declaration::Finding::text);
+    Ok((tools.collect(), notes.collect()))
 }
 
 /// A failure of the commands themselves, for the model.
@@ -370,22 +298,18 @@ mod tests {
     }
 
     #[test]
-    fn what_the_api_would_refuse_is_left_out_with_a_note() {
+    fn what_the_api_would_refuse_is_mended_or_left_out_with_a_note() {
         let (names, notes) = read(&json!([
-            {"name": "no spaces", "description": ""},
+            {"name": "with spaces", "description": "d"},
             {"description": "nameless"},
             {"name": "untyped", "parametersJsonSchema":
                 {"type": "object", "properties": {"x": {"description": "d"}}}},
-            {"name": "deep", "parametersJsonSchema":
-                {"type": "object", "properties": {"x": {"type": "array", "items": {}}}}},
-            {"name": "either", "parametersJsonSchema":
-                {"type": "object", "properties": {"x": {"anyOf": [{"type": "string"}, {"type": "null"}]}}}},
             {"name": "old", "parameters": {"type": "object", "properties": {"x": {"type": "string"}}}},
         ]));
-        assert_eq!(names, ["either", "old"]);
-        assert_eq!(notes.len(), 5, "{notes:?}");
-        assert!(notes[2].contains("its schema, x"), "{notes:?}");
-        assert!(notes[4].contains("parametersJsonSchema"), "{notes:?}");
+        assert_eq!(names, ["with_spaces", "old"]);
+        assert_eq!(notes.len(), 4, "{notes:?}");
+        assert!(notes[2].contains("untyped: x"), "{notes:?}");
+        assert!(notes[3].contains("parametersJsonSchema"), "{notes:?}");
     }
 
     #[test]

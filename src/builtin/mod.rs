@@ -5,6 +5,7 @@
 //! `declarations/`, so that a call need not make it; a test checks that it is current
 //! (`UPDATE_DECLARATIONS=1 cargo test declarations` writes it anew).
 
+mod confinement;
 mod edit;
 mod fact;
 mod glob;
@@ -27,6 +28,7 @@ mod stop_background_process;
 mod web_fetch;
 mod write_file;
 
+pub(crate) use confinement::sandbox;
 pub(crate) use list_directory::push_collation_key;
 
 use crate::registry::ToolRegistry;

@@ -1,11 +1,11 @@
 //! `run_shell_command`: a line of shell, with limits, and nothing left behind.
 
+use super::confinement::sandbox;
 use super::{Declaration, Spec, Surroundings};
 use crate::commands::analyse;
 use crate::process::capture::{Capture, Captured};
 use crate::process::command::{End, Limits, ShellCommand, Why, supervise};
 use crate::process::jobs::{Files, Jobs, Record, seconds};
-use crate::process::sandbox::{Mode, Policy, Sandbox};
 use crate::process::signal_name;
 use crate::process::tree::{self, Identity};
 use crate::process::warden::{Ending, Watched};
@@ -17,7 +17,7 @@ use crate::workspace::{Place, show_path};
 use rustix::fd::AsFd;
 use serde::Deserialize;
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 pub(super) const DECLARATION: Declaration = Declaration {
@@ -201,7 +201,7 @@ impl ToolInvocation for Call {
             )
             .with_hint("Set HOME, or run the command without is_background."));
         }
-        let sandbox = self.sandbox()?;
+        let sandbox = sandbox(&self.surroundings, None)?;
         let directory = workspace.open_dir(&self.place)?;
         let command = ShellCommand {
             line: &self.command,
@@ -261,40 +261,6 @@ impl ToolInvocation for Call {
 }
 
 impl Call {
-    /// What the command is kept within.
-    fn sandbox(&self) -> Result<Option<Sandbox>, ToolError> {
-        let Surroundings {
-            workspace,
-            settings,
-        } = &self.surroundings;
-        let chosen =
-            std::env::var_os("GEMINI_TOOLS_SANDBOX").map(|v| v.to_string_lossy().into_owned());
-        let is_contained = std::env::var_os("SANDBOX").is_some_and(|v| !v.is_empty());
-        if let (None | Some(""), [problem, ..]) = (chosen.as_deref(), &*settings.problems) {
-            return Err(ToolError::new(
-                ErrorKind::PolicyViolation,
-                format!("Whether commands must be kept in a sandbox can't be known: {problem}. The command was not run."),
-            )
-            .with_hint("Mend that file, or set GEMINI_TOOLS_SANDBOX."));
-        }
-        let mode = settings.sandbox.mode(chosen.as_deref(), is_contained)?;
-        if mode == Mode::Off {
-            return Ok(None);
-        }
-        let allowed = settings.sandbox.allowed_paths.iter();
-        let writable = workspace
-            .roots()
-            .map(Path::to_owned)
-            .chain([std::env::temp_dir()])
-            .chain(allowed.map(|path| workspace.root().join(path)))
-            .collect();
-        Sandbox::prepare(&Policy {
-            mode,
-            writable,
-            network: settings.sandbox.network,
-        })
-    }
-
     fn not_started(&self, e: &std::io::Error) -> ToolError {
         let error = |message: String| ToolError::new(ErrorKind::ShellExecuteError, message);
         match e.kind() {

@@ -20,7 +20,6 @@ use std::time::{Duration, Instant};
 /// How much longer than a call's limit is waited: the client keeps the time.
 const SPARE: Duration = Duration::from_secs(1);
 
-
 /// The MCP servers of the settings.
 #[derive(Debug)]
 pub struct Mcp {

@@ -1,18 +1,19 @@
-//! Running a line of shell: its surroundings, its limits, and the end of all that it started.
+//! Running a line of shell, or a program with its arguments: its surroundings, its limits, and the end of all that it started.
 
 use super::capture::Capture;
-use super::raw::Prepared;
+use super::raw::{Descriptors, Prepared};
 use super::sandbox::Sandbox;
 use super::tree;
 use super::warden::{Ending, Event, GRACE, Watched};
 use crate::tool::Cancellation;
 use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::fd::{AsFd, BorrowedFd};
-use rustix::fs::{Access, Mode, OFlags};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{Access, MemfdFlags, Mode, OFlags};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr, OsString};
-use std::io;
+use std::fs::File;
+use std::io::{self, Seek, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -134,46 +135,121 @@ impl ShellCommand<'_> {
             CString::from(c"--"),
             CString::new(self.line)?,
         ];
-        let environment = self.environment();
-        let flags = OFlags::RDWR | OFlags::CLOEXEC;
-        let null = rustix::fs::open("/dev/null", flags, Mode::empty())?;
+        let environment = environment(self.path, &[]);
+        let null = open_null()?;
         let watched = Watched::start(
-            |output| {
-                Prepared::new(
-                    &program,
-                    arguments,
-                    environment,
-                    self.directory,
+            false,
+            |output, errors| {
+                let descriptors = Descriptors {
+                    directory: self.directory,
+                    input: None,
                     output,
-                    self.sandbox,
-                )
+                    errors,
+                };
+                Prepared::new(&program, arguments, environment, &descriptors, self.sandbox)
             },
             null.as_fd(),
         )?;
         Ok(watched)
     }
+}
 
-    fn environment(&self) -> Vec<CString> {
-        let mut variables: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
-        for (name, value) in SURROUNDINGS {
-            variables.insert(name.into(), value.into());
-        }
-        variables
-            .entry("TERM".into())
-            .or_insert_with(|| "dumb".into());
-        variables.insert("PWD".into(), self.path.into());
-        variables
-            .iter()
-            .filter_map(|(name, value)| {
-                let both = [name.as_bytes(), b"=", value.as_bytes()].concat();
-                CString::new(both).ok()
-            })
-            .collect()
+/// A program that is to be run without any shell.
+#[derive(Debug)]
+pub struct ProgramCommand<'a> {
+    /// As a shell takes it: a name to be looked up in `PATH`, or a path, which counts from
+    /// the directory where it is relative.
+    pub program: &'a OsStr,
+    /// What comes after the program's name.
+    pub arguments: &'a [OsString],
+    /// Variables besides those that commands have anyway.
+    pub environment: &'a [(OsString, OsString)],
+    /// What stands on standard input.
+    pub input: &'a [u8],
+    /// Where it runs: an open directory, so that it can't be exchanged.
+    pub directory: BorrowedFd<'a>,
+    /// What the directory is called.
+    pub path: &'a Path,
+    /// What it may do.
+    pub sandbox: Option<&'a Sandbox>,
+}
+
+impl ProgramCommand<'_> {
+    /// Starts the program under a warden, its standard error apart from its output.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` where there is no such program, otherwise what the system says.
+    pub fn start(&self) -> io::Result<Watched> {
+        let has_directory = self.program.as_bytes().contains(&b'/');
+        let program = if has_directory {
+            PathBuf::from(self.program)
+        } else {
+            find_program(self.program).ok_or(io::ErrorKind::NotFound)?
+        };
+        let program = CString::new(program.into_os_string().as_bytes())?;
+        let arguments: Vec<CString> = std::iter::once(self.program)
+            .chain(self.arguments.iter().map(OsString::as_os_str))
+            .map(|word| CString::new(word.as_bytes()))
+            .collect::<Result<_, _>>()?;
+        let environment = environment(self.path, self.environment);
+        let null = open_null()?;
+        let input = in_memory(self.input)?;
+        let watched = Watched::start(
+            true,
+            |output, errors| {
+                let descriptors = Descriptors {
+                    directory: self.directory,
+                    input: input.as_ref().map(AsFd::as_fd),
+                    output,
+                    errors,
+                };
+                Prepared::new(&program, arguments, environment, &descriptors, self.sandbox)
+            },
+            null.as_fd(),
+        )?;
+        Ok(watched)
     }
 }
 
+fn open_null() -> io::Result<OwnedFd> {
+    let flags = OFlags::RDWR | OFlags::CLOEXEC;
+    Ok(rustix::fs::open("/dev/null", flags, Mode::empty())?)
+}
+
+/// A file without a name that holds `bytes`: nobody has to feed it to a program, and one that
+/// does not read it is not waited for. `None` where there is nothing to hold.
+fn in_memory(bytes: &[u8]) -> io::Result<Option<File>> {
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    let mut file = File::from(rustix::fs::memfd_create("arguments", MemfdFlags::CLOEXEC)?);
+    file.write_all(bytes)?;
+    file.rewind()?;
+    Ok(Some(file))
+}
+
+fn environment(path: &Path, more: &[(OsString, OsString)]) -> Vec<CString> {
+    let mut variables: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+    for (name, value) in SURROUNDINGS {
+        variables.insert(name.into(), value.into());
+    }
+    variables
+        .entry("TERM".into())
+        .or_insert_with(|| "dumb".into());
+    variables.insert("PWD".into(), path.into());
+    variables.extend(more.iter().cloned());
+    variables
+        .iter()
+        .filter_map(|(name, value)| {
+            let both = [name.as_bytes(), b"=", value.as_bytes()].concat();
+            CString::new(both).ok()
+        })
+        .collect()
+}
+
 /// Looks a program up as a shell would.
-fn find_program(name: &OsStr) -> Option<PathBuf> {
+pub(crate) fn find_program(name: &OsStr) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
     std::env::split_paths(&path)
         .filter(|dir| dir.is_absolute())
@@ -181,10 +257,43 @@ fn find_program(name: &OsStr) -> Option<PathBuf> {
         .find(|file| file.is_file() && rustix::fs::access(file, Access::EXEC_OK).is_ok())
 }
 
+/// Takes in what a command prints.
+pub trait Intake {
+    /// Takes a piece of output.
+    fn push(&mut self, bytes: &[u8]);
+
+    /// Takes a piece of what came on standard error, where that is kept apart.
+    fn push_error(&mut self, bytes: &[u8]);
+
+    /// How many bytes have come in all.
+    fn bytes(&self) -> u64;
+
+    /// What came since the last time, for somebody who watches; `None` where that is nothing.
+    fn take_live(&mut self) -> Option<String>;
+}
+
+impl Intake for Capture<'_> {
+    fn push(&mut self, bytes: &[u8]) {
+        Capture::push(self, bytes);
+    }
+
+    fn push_error(&mut self, bytes: &[u8]) {
+        Capture::push(self, bytes);
+    }
+
+    fn bytes(&self) -> u64 {
+        Capture::bytes(self)
+    }
+
+    fn take_live(&mut self) -> Option<String> {
+        Capture::take_live(self)
+    }
+}
+
 /// Takes in a command's output until it ends, or until it has to.
 pub fn supervise(
     watched: &Watched,
-    capture: &mut Capture<'_>,
+    capture: &mut dyn Intake,
     limits: Limits,
     cancel: &Cancellation,
     show: &dyn Fn(String),
@@ -194,6 +303,7 @@ pub fn supervise(
         capture,
         buffer: vec![0; CHUNK],
         is_open: true,
+        are_errors_open: watched.errors.is_some(),
         last_output: Instant::now(),
         last_shown: Instant::now(),
         show,
@@ -201,18 +311,19 @@ pub fn supervise(
     supervision.run(limits, cancel)
 }
 
-struct Supervision<'a, 'b> {
+struct Supervision<'a> {
     watched: &'a Watched,
-    capture: &'a mut Capture<'b>,
+    capture: &'a mut dyn Intake,
     buffer: Vec<u8>,
     /// Whether somebody may still write.
     is_open: bool,
+    are_errors_open: bool,
     last_output: Instant,
     last_shown: Instant,
     show: &'a dyn Fn(String),
 }
 
-impl Supervision<'_, '_> {
+impl Supervision<'_> {
     fn run(&mut self, limits: Limits, cancel: &Cancellation) -> End {
         let started = Instant::now();
         loop {
@@ -263,6 +374,11 @@ impl Supervision<'_, '_> {
         if self.is_open {
             fds.push(PollFd::new(&watched.output, PollFlags::IN));
         }
+        let errors = watched.errors.as_ref().filter(|_| self.are_errors_open);
+        let errors_at = errors.map(|fd| {
+            fds.push(PollFd::new(fd, PollFlags::IN));
+            fds.len() - 1
+        });
         let caller = cancel.and_then(Cancellation::caller);
         fds.extend(caller.as_ref().map(|fd| PollFd::new(fd, PollFlags::IN)));
         let pause = Timespec::try_from(pause).unwrap_or_default();
@@ -272,6 +388,7 @@ impl Supervision<'_, '_> {
         }
         let is_ready = |fd: Option<&PollFd<'_>>| fd.is_some_and(|fd| !fd.revents().is_empty());
         let output_ready = self.is_open && is_ready(fds.get(1));
+        let errors_ready = errors_at.is_some_and(|at| is_ready(fds.get(at)));
         let caller_gone = caller.is_some() && is_ready(fds.last());
         drop(fds);
         if let Some(cancel) = cancel
@@ -281,6 +398,24 @@ impl Supervision<'_, '_> {
         }
         if output_ready {
             self.read();
+        }
+        if errors_ready {
+            self.read_errors();
+        }
+    }
+
+    fn read_errors(&mut self) {
+        let Some(errors) = &self.watched.errors else {
+            return;
+        };
+        match rustix::io::read(errors, &mut self.buffer) {
+            Ok(0) => self.are_errors_open = false,
+            Ok(n) => {
+                self.last_output = Instant::now();
+                self.capture.push_error(&self.buffer[..n]);
+            }
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(_) => self.are_errors_open = false,
         }
     }
 
@@ -300,14 +435,19 @@ impl Supervision<'_, '_> {
     /// go on writing.
     fn drain(&mut self) {
         let until = self.capture.bytes() + MAX_DRAINED;
-        while self.is_open && self.capture.bytes() < until {
-            let mut ready = [PollFd::new(&self.watched.output, PollFlags::IN)];
-            let now = Timespec::default();
-            match rustix::event::poll(&mut ready, Some(&now)) {
-                Ok(1) => self.read(),
+        let is_ready = |fd: &OwnedFd| loop {
+            let mut ready = [PollFd::new(fd, PollFlags::IN)];
+            match rustix::event::poll(&mut ready, Some(&Timespec::default())) {
                 Err(Errno::INTR) => {}
-                _ => return,
+                outcome => break outcome == Ok(1),
             }
+        };
+        while self.is_open && self.capture.bytes() < until && is_ready(&self.watched.output) {
+            self.read();
+        }
+        let errors = self.watched.errors.as_ref();
+        while self.are_errors_open && self.capture.bytes() < until && errors.is_some_and(is_ready) {
+            self.read_errors();
         }
     }
 

@@ -1,10 +1,10 @@
 //! A program that is talked to over its standard streams for as long as it lives, under a
 //! warden: when it is dropped, or its caller is gone, everything that it started is ended.
 
-use super::raw::Prepared;
+use super::raw::{Descriptors, Prepared};
 use super::warden::{Event, Watched};
 use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Access, Mode, OFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::collections::BTreeMap;
@@ -64,23 +64,26 @@ impl Program<'_> {
         let directory = rustix::fs::open(self.directory, flags, Mode::empty())?;
         let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
         let (reads, input) = pipe_with(PipeFlags::CLOEXEC)?;
-        let (errors, complains) = pipe_with(PipeFlags::CLOEXEC)?;
-        let watched = Watched::start(
-            |output| {
-                let directory = directory.as_fd();
-                let mut prepared =
-                    Prepared::new(&program, arguments, environment, directory, output, None);
-                prepared.pipes = Some([reads.as_raw_fd(), complains.as_raw_fd()]);
-                prepared
+        let mut watched = Watched::start(
+            true,
+            |output, errors| {
+                let descriptors = Descriptors {
+                    directory: directory.as_fd(),
+                    input: Some(reads.as_fd()),
+                    output,
+                    errors,
+                };
+                Prepared::new(&program, arguments, environment, &descriptors, None)
             },
             null.as_fd(),
         )?;
         let output = watched.output.try_clone()?;
+        let errors = watched.errors.take();
         Ok(Piped {
             watched,
             input: Some(input),
             output: Some(output),
-            errors: Some(errors),
+            errors,
             is_gone: false,
         })
     }

@@ -118,13 +118,23 @@ pub(super) struct Prepared<'a> {
     argv: Vec<*const c_char>,
     envp: Vec<*const c_char>,
     directory: RawFd,
+    /// `-1` for the caller's own.
+    input: RawFd,
     output: RawFd,
-    /// What takes the places of the caller's standard input and of `output` for errors.
-    pub(super) pipes: Option<[RawFd; 2]>,
+    errors: RawFd,
     sandbox: Option<&'a Sandbox>,
     /// Where the child says who it is, before it becomes another program.
     pub(super) announce: RawFd,
     stack: Vec<u8>,
+}
+
+/// The descriptors that a program starts with.
+pub(super) struct Descriptors<'a> {
+    pub(super) directory: BorrowedFd<'a>,
+    /// `None` for the caller's own.
+    pub(super) input: Option<BorrowedFd<'a>>,
+    pub(super) output: BorrowedFd<'a>,
+    pub(super) errors: BorrowedFd<'a>,
 }
 
 impl<'a> Prepared<'a> {
@@ -132,8 +142,7 @@ impl<'a> Prepared<'a> {
         program: &CStr,
         arguments: Vec<CString>,
         environment: Vec<CString>,
-        directory: BorrowedFd<'_>,
-        output: BorrowedFd<'_>,
+        descriptors: &Descriptors<'_>,
         sandbox: Option<&'a Sandbox>,
     ) -> Self {
         let list = |strings: &[CString]| -> Vec<*const c_char> {
@@ -148,17 +157,17 @@ impl<'a> Prepared<'a> {
             _strings: strings,
             argv,
             envp,
-            directory: directory.as_raw_fd(),
-            output: output.as_raw_fd(),
-            pipes: None,
+            directory: descriptors.directory.as_raw_fd(),
+            input: descriptors.input.map_or(-1, |fd| fd.as_raw_fd()),
+            output: descriptors.output.as_raw_fd(),
+            errors: descriptors.errors.as_raw_fd(),
             sandbox,
             announce: -1,
             stack: vec![0; STACK],
         }
     }
 
-    /// Starts the program in a session of its own, with the caller's standard input and all
-    /// output into one pipe, unless there are pipes for the others. Gives back its process id once it runs.
+    /// Starts the program in a session of its own. Gives back its process id once it runs.
     pub(super) fn start(&mut self) -> Result<i32, Errno> {
         let top = self.stack.len() & !15;
         let mut attempt = Attempt {
@@ -210,10 +219,9 @@ extern "C" fn become_program(attempt: *mut c_void) -> c_int {
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut());
-        let [input, errors] = program.pipes.unwrap_or([-1, program.output]);
-        if libc::dup2(program.output, 1) < 0
-            || libc::dup2(errors, 2) < 0
-            || input >= 0 && libc::dup2(input, 0) < 0
+        if (program.input >= 0 && libc::dup2(program.input, 0) < 0)
+            || libc::dup2(program.output, 1) < 0
+            || libc::dup2(program.errors, 2) < 0
             || libc::fchdir(program.directory) < 0
         {
             last().raw_os_error()

@@ -116,6 +116,8 @@ pub struct Watched {
     control: OwnedFd,
     /// All that the command and its children print.
     pub output: OwnedFd,
+    /// What they print to standard error, where that is kept apart.
+    pub errors: Option<OwnedFd>,
     /// The warden's process id: what runs below it is the command's.
     pub warden: i32,
     /// The process of the command; also its session and process group.
@@ -125,25 +127,36 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// Starts a program under a new warden. `start` is given the writing end of the output.
+    /// Starts a program under a new warden. `prepare` is given the writing ends of the output
+    /// and of standard error, which are one unless `apart`.
     ///
     /// # Errors
     ///
     /// What the system says.
     pub(super) fn start<'p>(
-        prepare: impl FnOnce(BorrowedFd<'_>) -> Prepared<'p>,
+        apart: bool,
+        prepare: impl FnOnce(BorrowedFd<'_>, BorrowedFd<'_>) -> Prepared<'p>,
         null: BorrowedFd<'_>,
     ) -> Result<Self, Errno> {
         let (output, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         // Fewer changes between writer and reader; where it is refused, it is only slower.
         let _ = rustix::pipe::fcntl_setpipe_size(&writer, CHUNK);
+        let (errors, error_writer) = if apart {
+            let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+            (Some(read), Some(write))
+        } else {
+            (None, None)
+        };
         let (control, theirs) = rustix::net::socketpair(
             AddressFamily::UNIX,
             SocketType::SEQPACKET,
             SocketFlags::CLOEXEC,
             None,
         )?;
-        let mut program = prepare(writer.as_fd());
+        let mut program = prepare(
+            writer.as_fd(),
+            error_writer.as_ref().map_or(writer.as_fd(), AsFd::as_fd),
+        );
         program.announce = theirs.as_raw_fd();
         let mut warden = Warden {
             control: Some(theirs),
@@ -158,12 +171,13 @@ impl Watched {
         let mut watched = Self {
             control,
             output: output.ok_or(Errno::IO)?,
+            errors,
             warden: pid,
             leader: 0,
             is_over: Cell::new(false),
         };
         drop(program);
-        drop(writer);
+        drop((writer, error_writer));
         loop {
             match watched.receive_message(RecvFlags::empty()) {
                 Ok((message::CHOSEN, [pid, _])) => watched.leader = pid,

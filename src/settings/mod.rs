@@ -226,9 +226,7 @@ impl Settings {
     /// discovered tool. Entries such as `run_shell_command(git)` restrict a tool's calls:
     /// in `core` they let the tool be, in `exclude` they don't take it away.
     pub fn allows(&self, names: &[&str]) -> bool {
-        let is = |entry: &String| {
-            names.contains(&bare_name(entry))
-        };
+        let is = |entry: &String| names.contains(&bare_name(entry));
         let is_some_call = |entry: &String| {
             entry
                 .split_once('(')
@@ -265,9 +263,7 @@ impl Settings {
                 .contains(&name.trim())
                 .then(|| inner.trim().to_owned())
         };
-        let is_plain = |entry: &String| {
-            names.contains(&bare_name(entry))
-        };
+        let is_plain = |entry: &String| names.contains(&bare_name(entry));
         let allow = self
             .core
             .as_ref()

@@ -62,6 +62,29 @@ impl Args {
             .collect()
     }
 
+    /// Checks the arguments against `schema` and gives them back, without those that the host
+    /// has added, and with the defaults of the schema for those that are missing.
+    ///
+    /// # Errors
+    ///
+    /// `invalid_tool_params`, naming the argument and what was expected.
+    pub fn filled(mut self, schema: &Schema) -> Result<Map<String, Value>, ToolError> {
+        let value = schema.value();
+        let properties = value.get("properties").and_then(Value::as_object);
+        for key in HOST_KEYS {
+            if !properties.is_some_and(|p| p.contains_key(key)) {
+                self.0.remove(key);
+            }
+        }
+        fill(value, &mut self.0);
+        let value = Value::Object(self.0);
+        schema.validate(&value)?;
+        match value {
+            Value::Object(map) => Ok(map),
+            _ => Ok(Map::new()),
+        }
+    }
+
     /// Checks the arguments against `schema` and turns them into `P`.
     ///
     /// # Errors
@@ -77,6 +100,18 @@ impl Args {
     }
 }
 
+/// Puts the defaults of a schema where nothing was given.
+fn fill(schema: &Value, map: &mut Map<String, Value>) {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    for (key, property) in properties.into_iter().flatten() {
+        match (map.get_mut(key), property.get("default")) {
+            (None, Some(default)) => drop(map.insert(key.clone(), default.clone())),
+            (Some(Value::Object(inner)), _) => fill(property, inner),
+            _ => {}
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::Args;
@@ -88,5 +123,21 @@ mod tests {
         args.rename(&[("path", "file_path")]);
         assert_eq!(args.as_map()["file_path"], "b");
         assert!(!args.as_map().contains_key("path"));
+    }
+
+    #[test]
+    fn defaults_are_filled_in_and_the_hosts_own_key_is_taken_out() {
+        let schema = super::Schema::from_value(json!({"type": "object",
+            "additionalProperties": false, "properties": {
+            "n": {"type": "integer", "default": 3}, "s": {"type": "string"},
+            "o": {"type": "object", "properties": {"d": {"type": "string", "default": "x"}}}}}));
+        let args = json!({"wait_for_previous": true, "o": {}});
+        let filled = Args::from_value(args).expect("object").filled(&schema);
+        assert_eq!(
+            json!(filled.expect("valid")),
+            json!({"n": 3, "o": {"d": "x"}})
+        );
+        let odd = Args::from_value(json!({"other": 1})).expect("object");
+        assert!(odd.filled(&schema).is_err());
     }
 }

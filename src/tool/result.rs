@@ -139,7 +139,7 @@ impl From<FileDiff> for Display {
 }
 
 /// A file before and after.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FileDiff {
     /// Unified diff.
@@ -155,7 +155,8 @@ pub struct FileDiff {
 }
 
 /// Lines added and removed, by the model and by the user who changed its proposal.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 #[expect(
     missing_docs,
     reason = "the names are the contract's and say what they mean"

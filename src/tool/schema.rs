@@ -1,8 +1,7 @@
 //! The JSON Schema of a tool's arguments, and checking arguments against it.
 //!
-//! Checks the keywords that declarations use (`type`, `properties`, `required`, `items`,
-//! `minItems`, `minLength`, `minimum`, `maximum`, `exclusiveMinimum`, `enum`, `anyOf`,
-//! `oneOf`, `allOf`); others are left to the tool. A general validator compiles a schema
+//! Checks the keywords that declarations use, which are those that
+//! [`crate::declaration::repair_schema`] leaves in others'; `format` is left to the tool. A general validator compiles a schema
 //! before it checks once, which costs more than a whole small call: that is why this one
 //! is ours.
 
@@ -139,9 +138,25 @@ fn check(schema: &Value, value: &Value, path: &mut String) -> Result<(), String>
             describe(value)
         ));
     }
+    if let Some(wanted) = schema.get("const")
+        && wanted != value
+    {
+        return Err(format!(
+            "{} must be {wanted}, but it is {}.",
+            name(path),
+            describe(value)
+        ));
+    }
     check_combiners(schema, value, path)?;
     match value {
         Value::Object(map) => {
+            check_count(
+                schema,
+                ["minProperties", "maxProperties"],
+                map.len(),
+                path,
+                "properties",
+            )?;
             for key in schema
                 .get("required")
                 .and_then(Value::as_array)
@@ -159,43 +174,141 @@ fn check(schema: &Value, value: &Value, path: &mut String) -> Result<(), String>
                     return Err(format!("\"{full}\" is missing; it is required."));
                 }
             }
-            if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
-                for (key, sub) in properties {
-                    if let Some(item) = map.get(key) {
-                        descend(path, key, |path| check(sub, item, path))?;
-                    }
-                }
-            }
+            check_properties(schema, map, path)?;
         }
-        Value::Array(items) => {
-            let least = schema.get("minItems").and_then(Value::as_u64).unwrap_or(0);
-            if (items.len() as u64) < least {
-                return Err(format!(
-                    "{} must hold at least {least} element(s).",
-                    name(path)
-                ));
-            }
-            if let Some(sub) = schema.get("items") {
-                for (i, item) in items.iter().enumerate() {
-                    let before = path.len();
-                    path.push_str(&format!("[{i}]"));
-                    check(sub, item, path)?;
-                    path.truncate(before);
-                }
-            }
-        }
-        Value::String(text) => {
-            let least = schema.get("minLength").and_then(Value::as_u64).unwrap_or(0);
-            if least > 0 && (text.chars().count() as u64) < least {
-                return Err(if least == 1 {
-                    format!("{} must not be empty.", name(path))
-                } else {
-                    format!("{} must be at least {least} characters long.", name(path))
-                });
-            }
-        }
+        Value::Array(items) => check_items(schema, items, path)?,
+        Value::String(text) => check_text(schema, text, path)?,
         Value::Number(number) => check_bounds(schema, number.as_f64().unwrap_or(f64::NAN), path)?,
         Value::Null | Value::Bool(_) => {}
+    }
+    Ok(())
+}
+
+fn check_properties(
+    schema: &serde_json::Map<String, Value>,
+    map: &serde_json::Map<String, Value>,
+    path: &mut String,
+) -> Result<(), String> {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    for (key, sub) in properties.into_iter().flatten() {
+        if let Some(item) = map.get(key) {
+            descend(path, key, |path| check(sub, item, path))?;
+        }
+    }
+    let Some(more) = schema.get("additionalProperties") else {
+        return Ok(());
+    };
+    for (key, item) in map {
+        if properties.is_some_and(|p| p.contains_key(key)) {
+            continue;
+        }
+        if more == &Value::Bool(false) {
+            let known: Vec<&str> = properties
+                .into_iter()
+                .flat_map(|p| p.keys().map(String::as_str))
+                .collect();
+            return descend(path, key, |path| {
+                Err(format!(
+                    "{} is not known; what is known: {}.",
+                    name(path),
+                    known.join(", ")
+                ))
+            });
+        }
+        descend(path, key, |path| check(more, item, path))?;
+    }
+    Ok(())
+}
+
+fn check_items(
+    schema: &serde_json::Map<String, Value>,
+    items: &[Value],
+    path: &mut String,
+) -> Result<(), String> {
+    check_count(
+        schema,
+        ["minItems", "maxItems"],
+        items.len(),
+        path,
+        "element(s)",
+    )?;
+    if schema.get("uniqueItems") == Some(&Value::Bool(true))
+        && let Some(at) = (1..items.len()).find(|at| items[..*at].contains(&items[*at]))
+    {
+        return Err(format!(
+            "{} must not hold the same element twice, but {} is there again.",
+            name(path),
+            describe(&items[at])
+        ));
+    }
+    if let Some(sub) = schema.get("items") {
+        for (i, item) in items.iter().enumerate() {
+            let before = path.len();
+            path.push_str(&format!("[{i}]"));
+            check(sub, item, path)?;
+            path.truncate(before);
+        }
+    }
+    Ok(())
+}
+
+fn check_count(
+    schema: &serde_json::Map<String, Value>,
+    keys: [&str; 2],
+    count: usize,
+    path: &str,
+    what: &str,
+) -> Result<(), String> {
+    let [least, most] = keys.map(|key| schema.get(key).and_then(Value::as_u64));
+    match (least, most) {
+        (Some(least), _) if (count as u64) < least => {
+            Err(format!("{} must hold at least {least} {what}.", name(path)))
+        }
+        (_, Some(most)) if (count as u64) > most => Err(format!(
+            "{} must hold at most {most} {what}, but it holds {count}.",
+            name(path)
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn check_text(
+    schema: &serde_json::Map<String, Value>,
+    text: &str,
+    path: &str,
+) -> Result<(), String> {
+    let bound = |key| schema.get(key).and_then(Value::as_u64);
+    let length = || text.chars().count() as u64;
+    if let Some(least) = bound("minLength")
+        && least > 0
+        && length() < least
+    {
+        return Err(if least == 1 {
+            format!("{} must not be empty.", name(path))
+        } else {
+            format!("{} must be at least {least} characters long.", name(path))
+        });
+    }
+    if let Some(most) = bound("maxLength")
+        && length() > most
+    {
+        return Err(format!(
+            "{} must be at most {most} characters long.",
+            name(path)
+        ));
+    }
+    if let Some(pattern) = schema.get("pattern").and_then(Value::as_str) {
+        // One that is no pattern here, or that takes too long, is left to the tool.
+        let fits = fancy_regex::Regex::new(pattern)
+            .ok()
+            .and_then(|regex| regex.is_match(text).ok());
+        if fits == Some(false) {
+            return Err(format!(
+                "{} must match {pattern}, but it is {}.",
+                name(path),
+                describe(&Value::from(text))
+            ));
+        }
     }
     Ok(())
 }
@@ -227,14 +340,21 @@ fn check_bounds(
             name(path)
         ))
     };
-    match (
-        bound("minimum"),
-        bound("exclusiveMinimum"),
-        bound("maximum"),
-    ) {
-        (Some(least), _, _) if number < least => wrong(format!("at least {least}")),
-        (_, Some(below), _) if number <= below => wrong(format!("greater than {below}")),
-        (_, _, Some(most)) if number > most => wrong(format!("at most {most}")),
+    let least = bound("minimum").filter(|least| number < *least);
+    let below = bound("exclusiveMinimum").filter(|below| number <= *below);
+    let most = bound("maximum").filter(|most| number > *most);
+    let above = bound("exclusiveMaximum").filter(|above| number >= *above);
+    // What is a multiple can't be told by rounded quotients alone.
+    let step = bound("multipleOf").filter(|step| {
+        let quotient = number / step;
+        *step > 0.0 && (quotient - quotient.round()).abs() > 1e-9
+    });
+    match (least, below, most, above, step) {
+        (Some(least), ..) => wrong(format!("at least {least}")),
+        (_, Some(below), ..) => wrong(format!("greater than {below}")),
+        (_, _, Some(most), ..) => wrong(format!("at most {most}")),
+        (_, _, _, Some(above), _) => wrong(format!("less than {above}")),
+        (.., Some(step)) => wrong(format!("a multiple of {step}")),
         _ => Ok(()),
     }
 }
@@ -344,5 +464,65 @@ mod tests {
         }
         let good = json!({"a":"x","n":5.0,"l":["k"],"o":{},"e":"y","u":3,"other":null});
         assert_eq!(message(schema, &good), "");
+    }
+
+    #[test]
+    fn the_keywords_of_other_peoples_schemas_count() {
+        let cases = [
+            (
+                json!({"type":"string","maxLength":2}),
+                json!("abc"),
+                "at most 2 characters",
+            ),
+            (
+                json!({"type":"string","pattern":"^[a-z]+$"}),
+                json!("A1"),
+                "must match ^[a-z]+$",
+            ),
+            (
+                json!({"type":"number","exclusiveMaximum":1}),
+                json!(1),
+                "less than 1",
+            ),
+            (
+                json!({"type":"number","multipleOf":0.1}),
+                json!(0.25),
+                "a multiple of 0.1",
+            ),
+            (
+                json!({"type":"array","maxItems":1}),
+                json!([1, 2]),
+                "at most 1 element",
+            ),
+            (
+                json!({"type":"array","uniqueItems":true}),
+                json!([1, 1]),
+                "twice",
+            ),
+            (
+                json!({"type":"object","minProperties":1}),
+                json!({}),
+                "at least 1 properties",
+            ),
+            (json!({"const":"a"}), json!("b"), "must be \"a\""),
+            (
+                json!({"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":false}),
+                json!({"b":1}),
+                "\"b\" is not known; what is known: a.",
+            ),
+            (
+                json!({"type":"object","additionalProperties":{"type":"string"}}),
+                json!({"b":1}),
+                "\"b\" must be a string",
+            ),
+        ];
+        for (schema, value, expected) in cases {
+            let text = message(schema, &value);
+            assert!(text.contains(expected), "{value}: {text}");
+        }
+        assert_eq!(
+            message(json!({"type":"number","multipleOf":0.1}), &json!(0.3)),
+            ""
+        );
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn directory(home: &Path, root: &Path) -> PathBuf {
 }
 
 /// The directory for a project's temporary files.
-fn project(home: &Path, root: &Path) -> PathBuf {
+pub(crate) fn project(home: &Path, root: &Path) -> PathBuf {
     let hash = Sha256::digest(root.as_os_str().as_bytes());
     let hex = hash
         .iter()

@@ -41,7 +41,13 @@ fn examples_print_what_the_readme_says() {
     let examples = blocks_in("console");
     assert!(examples.len() > 3, "the README has examples");
     for block in examples {
-        if block.text.contains("jq ") && !has_jq(&block) {
+        let needs = |program: &str| match program {
+            "jq" => block.text.contains("jq "),
+            // The last of the tools' examples counts them.
+            _ => block.text.contains(program) || block.text.contains("get_tools lint"),
+        };
+        let mut programs = ["jq", "node", "python3"].into_iter();
+        if programs.any(|program| needs(program) && !has(program, &block)) {
             continue;
         }
         let steps = steps_of(&block);
@@ -265,19 +271,19 @@ fn run(ws: &Workspace, steps: &[Step]) -> Vec<String> {
     outputs
 }
 
-/// Whether `jq` can be run. Where it can't, says so past the test runner, which shows nothing of a test that passes;
+/// Whether a program can be run. Where it can't, says so past the test runner, which shows nothing of a test that passes;
 /// CI must have it.
-fn has_jq(block: &Block) -> bool {
+fn has(program: &str, block: &Block) -> bool {
     let found = env::split_paths(&env::var_os("PATH").unwrap_or_default())
-        .any(|dir| dir.join("jq").is_file());
+        .any(|dir| dir.join(program).is_file());
     if !found {
         assert!(
             env::var("CI").as_deref() != Ok("true"),
-            "jq is not installed"
+            "{program} is not installed"
         );
         writeln!(
             std::io::stderr(),
-            "not tested, because jq is not installed: the examples at README.md:{}",
+            "not tested, because {program} is not installed: the examples at README.md:{}",
             block.line
         )
         .expect("standard error");

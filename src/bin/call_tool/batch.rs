@@ -317,7 +317,7 @@ impl Batch<'_> {
         }
         let outcome = match &self.session {
             Ok(session) => {
-                cx.limit_chars = session.settings.limit_chars();
+                cx.limit_chars = session.surroundings.settings.limit_chars();
                 let args = match request.args {
                     Value::Null => json!({}),
                     args => args,
@@ -332,7 +332,10 @@ impl Batch<'_> {
             outcome,
         };
         if let Ok(session) = &self.session {
-            answer.limit(session.settings.limit_chars(), Some(&session.workspace));
+            answer.limit(
+                session.surroundings.settings.limit_chars(),
+                Some(&session.surroundings.workspace),
+            );
         }
         if status(&answer, &cx.cancel) != 0 {
             self.has_failed.store(true, Ordering::Relaxed);

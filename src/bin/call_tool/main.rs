@@ -90,7 +90,7 @@ fn answer(options: &Options, input: Result<Vec<u8>, ToolError>, cancel: Cancella
     let outcome = arguments(options, input).and_then(|args| {
         let session = session.insert(Session::open(options)?);
         if form != Form::Text {
-            cx.limit_chars = session.settings.limit_chars();
+            cx.limit_chars = session.surroundings.settings.limit_chars();
         }
         session.call(options, &options.name, args, &cx)
     });
@@ -104,7 +104,10 @@ fn answer(options: &Options, input: Result<Vec<u8>, ToolError>, cancel: Cancella
     if form != Form::Text
         && let Some(session) = &session
     {
-        answer.limit(session.settings.limit_chars(), Some(&session.workspace));
+        answer.limit(
+            session.surroundings.settings.limit_chars(),
+            Some(&session.surroundings.workspace),
+        );
     }
     if let Some(text) = explanation(options, &answer) {
         return print(text.as_bytes(), status);

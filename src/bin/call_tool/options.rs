@@ -22,6 +22,9 @@ Examples:
   call_tool github__get_issue number:=7       a tool of an MCP server
   call_tool --batch < calls.jsonl
 
+Your own tools stand in ~/.gemini/tools and, in a trusted project, in
+.gemini/tools; get_tools lint checks them.
+
 Exit status: 0 done, 1 the tool failed, 2 unknown tool or unusable arguments,
 3 refused by policy, 124 out of time, 130 and 143 interrupted.
 

@@ -6,6 +6,7 @@ use crate::print::complain;
 use gemini_tools::ToolRegistry;
 use gemini_tools::answer::to_line;
 use gemini_tools::builtin::{self, Surroundings};
+use gemini_tools::custom;
 use gemini_tools::mcp::Mcp;
 use gemini_tools::policy::Decision;
 use gemini_tools::settings::{Settings, home};
@@ -17,14 +18,13 @@ use gemini_tools::workspace::Workspace;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::io::IsTerminal;
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
 
 pub(crate) struct Session {
-    pub(crate) settings: Arc<Settings>,
-    pub(crate) workspace: Arc<Workspace>,
-    pub(crate) registry: ToolRegistry,
-    /// MCP servers, where the settings name any.
-    mcp: Option<Arc<Mcp>>,
+    pub(crate) surroundings: Surroundings,
+    registry: ToolRegistry,
+    mcp: OnceLock<Option<Arc<Mcp>>>,
     judge: Judge,
 }
 
@@ -42,27 +42,39 @@ impl Session {
         let workspace = Arc::new(Workspace::open(&roots, home.as_deref())?);
         let mut registry = ToolRegistry::default();
         let surroundings = Surroundings {
-            workspace: Arc::clone(&workspace),
-            settings: Arc::clone(&settings),
+            workspace,
+            settings,
         };
         builtin::register(&mut registry, &surroundings)?;
-        let told: Vec<_> = std::iter::once(root.clone()).chain(roots).collect();
-        let mcp = Mcp::open(&settings, home.as_deref(), &root, &told);
+        for source in custom::sources(&surroundings) {
+            registry.add_source(source);
+        }
         Ok(Self {
-            settings,
-            workspace,
+            surroundings,
             registry,
-            mcp,
+            mcp: OnceLock::new(),
             judge,
         })
     }
 
+    /// MCP servers, where the settings name any. No call of another tool needs them.
+    fn mcp(&self) -> Option<&Arc<Mcp>> {
+        let open = || {
+            let Surroundings {
+                workspace,
+                settings,
+            } = &self.surroundings;
+            let told: Vec<_> = workspace.roots().map(Path::to_owned).collect();
+            Mcp::open(settings, workspace.home(), workspace.root(), &told)
+        };
+        self.mcp.get_or_init(open).as_ref()
+    }
+
     /// Whether a call of this name leaves the world as it was, or fails at once.
     pub(crate) fn only_reads(&self, name: &str) -> bool {
-        match (self.registry.get(name), &self.mcp) {
-            (Some(tool), _) => tool.is_read_only(),
-            (None, Some(mcp)) => mcp.is_read_only(name),
-            (None, None) => true,
+        match self.registry.get(name) {
+            Some(tool) => tool.is_read_only(),
+            None => self.mcp().is_none_or(|mcp| mcp.is_read_only(name)),
         }
     }
 
@@ -73,22 +85,21 @@ impl Session {
         name: &str,
         cx: &Context,
     ) -> Result<(Cow<'_, ToolRegistry>, String), ToolError> {
-        let built_in = || Ok((Cow::Borrowed(&self.registry), name.to_owned()));
-        let Some(mcp) = self
-            .mcp
-            .as_ref()
-            .filter(|_| self.registry.get(name).is_none())
-        else {
-            return built_in();
+        let ours = || Ok((Cow::Borrowed(&self.registry), name.to_owned()));
+        if self.registry.get(name).is_some() {
+            return ours();
+        }
+        let Some(mcp) = self.mcp() else {
+            return ours();
         };
         let found = mcp.find(name, cx);
         if std::io::stderr().is_terminal() {
             for note in mcp.take_notes() {
-                complain(&format!("call_tool: {note}"));
+                complain(&format!("call_tool: {}", visible(&note)));
             }
         }
         let Some(tool) = found? else {
-            return built_in();
+            return ours();
         };
         let own = tool.name().to_owned();
         let mut all = self.registry.clone();
@@ -106,7 +117,9 @@ impl Session {
     ) -> Result<ToolResult, ToolError> {
         let (registry, name) = self.tools(name, cx)?;
         let name = name.as_str();
-        let tool = registry.require(name)?;
+        let tool = registry
+            .require(name)
+            .map_err(|e| custom::explain_missing(&self.surroundings, name, e))?;
         if options.strict {
             let unknown = tool.unknown_arguments(&Args::from_value(args.clone())?);
             if !unknown.is_empty() {

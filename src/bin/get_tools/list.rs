@@ -1,14 +1,17 @@
 //! The declarations.
 
 use crate::print::{complain, print};
-use gemini_tools::builtin::declarations;
+use gemini_tools::builtin::{self, Surroundings, declarations};
+use gemini_tools::custom::Custom;
 use gemini_tools::mcp::Mcp;
-use gemini_tools::policy::{Call, Extra, Policy, ServerTool, hosts_mode};
+use gemini_tools::policy::{Call, Extra, Mode, Policy, ServerTool, hosts_mode};
 use gemini_tools::settings::{Settings, home};
 use gemini_tools::shown::visible;
-use gemini_tools::tool::{Cancellation, Kind};
+use gemini_tools::tool::{Cancellation, Kind, ToolError};
+use gemini_tools::workspace::Workspace;
 use gemini_tools::workspace::pattern::PatternSet;
 use std::io::IsTerminal;
+use std::sync::Arc;
 
 /// What to print of them, and how.
 #[expect(
@@ -21,6 +24,7 @@ pub(crate) struct Options {
     pub(crate) wrap: bool,
     pub(crate) kinds: bool,
     pub(crate) mcp: bool,
+    /// Whether what is kept of custom tools and of servers doesn't count.
     pub(crate) refresh: bool,
     pub(crate) only: Option<PatternSet>,
     pub(crate) exclude: PatternSet,
@@ -51,24 +55,31 @@ pub(crate) fn run(options: &Options) -> u8 {
             complain("get_tools: get_tools trust shows what the project brings, and trusts it");
         }
     }
-    let mode = hosts_mode();
-    let no_args = serde_json::Map::new();
-    let keep = |name: &str, aliases: &[&str]| {
-        let names: Vec<&str> = std::iter::once(name)
-            .chain(aliases.iter().copied())
-            .collect();
-        let listed = |set: &PatternSet| names.iter().any(|n| set.matches(n.as_bytes(), 0));
-        let call = Call {
-            kind: builtin::kind(name).unwrap_or(Kind::Other),
-            ..Call::of_tool(name, aliases, &no_args)
-        };
-        policy.shows(&call, mode, true)
-            && options.only.as_ref().is_none_or(listed)
-            && !listed(&options.exclude)
+    let shown = Shown {
+        options,
+        policy: &policy,
+        mode: hosts_mode(),
     };
-    let mut list = declarations(keep, options.kinds);
+    let mut list = declarations(
+        |name, aliases| {
+            let kind = builtin::kind(name).unwrap_or(Kind::Other);
+            shown.keeps(name, aliases, kind, None)
+        },
+        options.kinds,
+    );
+    let custom = Custom::open(home.as_deref(), &root, &settings.trust).declarations(
+        |name, kind| shown.keeps(name, &[], kind, None),
+        options.kinds,
+        options.refresh,
+        || surroundings(&settings),
+    );
+    list.extend(custom.list);
+    tell(&custom.notes);
     if options.mcp || options.refresh || is_set("GEMINI_TOOLS_MCP") {
-        add_mcp(&mut list, options, &settings, &policy);
+        let roots = std::slice::from_ref(&root);
+        if let Some(mcp) = Mcp::open(&settings, home.as_deref(), &root, roots) {
+            add_mcp(&mut list, &shown, &mcp);
+        }
     }
     let mut text = format!("[{}]", list.join(","));
     if options.wrap {
@@ -83,46 +94,75 @@ pub(crate) fn run(options: &Options) -> u8 {
     print(text.as_bytes())
 }
 
+/// Which tools are to be printed.
+struct Shown<'a> {
+    options: &'a Options,
+    policy: &'a Policy,
+    mode: Mode,
+}
+
+impl Shown<'_> {
+    fn keeps(
+        &self,
+        name: &str,
+        aliases: &[&str],
+        kind: Kind,
+        server: Option<ServerTool<'_>>,
+    ) -> bool {
+        let listed = |set: &PatternSet| {
+            let mut names = std::iter::once(&name).chain(aliases);
+            names.any(|n| set.matches(n.as_bytes(), 0))
+        };
+        let no_args = serde_json::Map::new();
+        let call = Call {
+            kind,
+            server,
+            ..Call::of_tool(name, aliases, &no_args)
+        };
+        self.policy.shows(&call, self.mode, true)
+            && self.options.only.as_ref().is_none_or(listed)
+            && !listed(&self.options.exclude)
+    }
+}
+
+/// Tells a person; a host would take it for a failure.
+fn tell(notes: &[String]) {
+    if std::io::stderr().is_terminal() {
+        for note in notes {
+            complain(&format!("get_tools: {}", visible(note)));
+        }
+    }
+}
+
 fn is_set(variable: &str) -> bool {
     std::env::var_os(variable).is_some_and(|value| !value.is_empty() && value != "0")
 }
 
 /// Adds the tools of MCP servers. What is wrong with some of them costs only those.
-fn add_mcp(list: &mut Vec<String>, options: &Options, settings: &Settings, policy: &Policy) {
-    let root = std::env::current_dir().unwrap_or_default();
-    let roots = std::slice::from_ref(&root);
-    let Some(mcp) = Mcp::open(settings, home().as_deref(), &root, roots) else {
-        return;
-    };
-    let tools = mcp.list(options.refresh, &Cancellation::default());
-    if std::io::stderr().is_terminal() {
-        for note in mcp.take_notes() {
-            complain(&format!("get_tools: {}", visible(&note)));
-        }
-    }
-    let no_args = serde_json::Map::new();
+fn add_mcp(list: &mut Vec<String>, shown: &Shown<'_>, mcp: &Mcp) {
+    let tools = mcp.list(shown.options.refresh, &Cancellation::default());
+    tell(&mcp.take_notes());
     for tool in tools {
-        let names = [tool.name.as_str(), tool.alias.as_str()];
-        let listed = |set: &PatternSet| names.iter().any(|n| set.matches(n.as_bytes(), 0));
-        let aliases = [tool.alias.as_str()];
-        let call = Call {
-            server: tool
-                .origin
-                .as_ref()
-                .map(|(name, tool)| ServerTool { name, tool }),
-            ..Call::of_tool(&tool.name, &aliases, &no_args)
-        };
-        if !policy.shows(&call, hosts_mode(), true)
-            || !options.only.as_ref().is_none_or(listed)
-            || listed(&options.exclude)
-        {
+        let server = tool
+            .origin
+            .as_ref()
+            .map(|(name, tool)| ServerTool { name, tool });
+        if !shown.keeps(&tool.name, &[&tool.alias], Kind::Other, server) {
             continue;
         }
-        let kind = match (options.kinds, tool.is_read_only) {
+        let kind = match (shown.options.kinds, tool.is_read_only) {
             (false, _) => "}",
             (true, true) => r#","kind":"read"}"#,
             (true, false) => r#","kind":"other"}"#,
         };
         list.push(format!("{}{kind}", tool.text));
     }
+}
+
+/// What the commands of pairs run in.
+pub(crate) fn surroundings(settings: &Settings) -> Result<Surroundings, ToolError> {
+    Ok(Surroundings {
+        workspace: Arc::new(Workspace::open(&[], home().as_deref())?),
+        settings: Arc::new(settings.clone()),
+    })
 }

@@ -20,8 +20,10 @@ Examples:
 
   get_tools config                   the settings in force, and where they come from
   get_tools trust                    let the project's own tools run
+  get_tools lint                     what is wrong with your own tools
 
-Tools that .gemini/settings.json excludes (tools.core, tools.exclude) are left out.";
+Tools that .gemini/settings.json excludes (tools.core, tools.exclude) are left out.
+Your own tools stand in ~/.gemini/tools and, in a trusted project, in .gemini/tools.";
 
 const TRUST_EXAMPLES: &str = "\
 A project's own tools, servers and commands run as you. They count once you have
@@ -37,6 +39,8 @@ Exit status: 0 done (--status: trusted), 1 not (--status: not trusted),
 pub(crate) enum Task {
     /// The declarations.
     List(list::Options),
+    /// What is wrong with custom tools.
+    Lint { json: bool },
     /// The settings.
     Config { json: bool },
     /// Whether the project may say them.
@@ -52,6 +56,9 @@ pub(crate) fn parse() -> Result<Task, u8> {
         if help { 0 } else { 2 }
     })?;
     match matches.subcommand() {
+        Some(("lint", matches)) => Ok(Task::Lint {
+            json: matches.get_flag("json"),
+        }),
         Some(("config", matches)) => Ok(Task::Config {
             json: matches.get_flag("json"),
         }),
@@ -108,6 +115,11 @@ fn command() -> Command {
             Command::new("config")
                 .about("Prints the settings in force, where they come from, and what is left out")
                 .arg(flag("json", "Print JSON")),
+        )
+        .subcommand(
+            Command::new("lint")
+                .about("Checks your own tools, in ~/.gemini/tools and .gemini/tools")
+                .arg(flag("json", "Print each finding as a line of JSON")),
         )
         .subcommand(trust_command())
 }

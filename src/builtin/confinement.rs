@@ -1,0 +1,44 @@
+//! What programs that a tool starts are kept within.
+
+use super::Surroundings;
+use crate::process::sandbox::{Mode, Policy, Sandbox};
+use crate::tool::{ErrorKind, ToolError};
+use std::path::Path;
+
+/// The sandbox that the settings and the environment want, or a stricter one that a tool
+/// wants for itself.
+pub(crate) fn sandbox(
+    surroundings: &Surroundings,
+    own: Option<Mode>,
+) -> Result<Option<Sandbox>, ToolError> {
+    let Surroundings {
+        workspace,
+        settings,
+    } = surroundings;
+    let chosen = std::env::var_os("GEMINI_TOOLS_SANDBOX").map(|v| v.to_string_lossy().into_owned());
+    let is_contained = std::env::var_os("SANDBOX").is_some_and(|v| !v.is_empty());
+    if let (None | Some(""), [problem, ..]) = (chosen.as_deref(), &*settings.problems) {
+        return Err(ToolError::new(
+            ErrorKind::PolicyViolation,
+            format!("Whether commands must be kept in a sandbox can't be known: {problem}. The command was not run."),
+        )
+        .with_hint("Mend that file, or set GEMINI_TOOLS_SANDBOX."));
+    }
+    let mode = settings.sandbox.mode(chosen.as_deref(), is_contained)?;
+    let mode = mode.max(own.unwrap_or_default());
+    if mode == Mode::Off {
+        return Ok(None);
+    }
+    let allowed = settings.sandbox.allowed_paths.iter();
+    let writable = workspace
+        .roots()
+        .map(Path::to_owned)
+        .chain([std::env::temp_dir()])
+        .chain(allowed.map(|path| workspace.root().join(path)))
+        .collect();
+    Sandbox::prepare(&Policy {
+        mode,
+        writable,
+        network: settings.sandbox.network,
+    })
+}

@@ -1,0 +1,74 @@
+//! What a call of somebody's call command has come to, by Gemini CLI's rules: it has succeeded
+//! if the program exits with 0 and has written nothing to standard error.
+
+use crate::genai::FunctionResponse;
+use crate::process::signal_name;
+use serde_json::Value;
+
+/// What was printed, and how the program ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ended<'a> {
+    pub(crate) stdout: &'a [u8],
+    pub(crate) stderr: &'a [u8],
+    pub(crate) code: Option<i32>,
+    pub(crate) signal: Option<i32>,
+}
+
+/// What it means.
+#[derive(Debug)]
+pub(crate) enum Verdict {
+    /// A `functionResponse`, of success or of failure.
+    Answer(Box<FunctionResponse>),
+    /// What was printed is the answer.
+    Text(String),
+    /// For the model, as Gemini CLI tells it.
+    Failure(String),
+}
+
+pub(crate) fn judge(ended: Ended<'_>) -> Verdict {
+    let stdout = String::from_utf8_lossy(ended.stdout);
+    let is_success = ended.code == Some(0) && ended.stderr.is_empty();
+    match unwrap(&stdout) {
+        Some(answer) if is_success || (has_error(&answer) && ended.stderr.is_empty()) => {
+            Verdict::Answer(Box::new(answer))
+        }
+        _ if is_success => Verdict::Text(stdout.into_owned()),
+        _ => Verdict::Failure(five_lines(ended, "")),
+    }
+}
+
+fn has_error(answer: &FunctionResponse) -> bool {
+    answer.response.get("error").is_some()
+}
+
+/// What is printed, where it is one JSON object with a `functionResponse`.
+fn unwrap(stdout: &str) -> Option<FunctionResponse> {
+    let text = stdout.trim();
+    if !text.starts_with('{') {
+        return None;
+    }
+    let mut value: Value = serde_json::from_str(text).ok()?;
+    serde_json::from_value(value.get_mut("functionResponse")?.take()).ok()
+}
+
+/// The text of a failure, line for line as Gemini CLI has it.
+pub(crate) fn five_lines(ended: Ended<'_>, error: &str) -> String {
+    let or = |text: &str, otherwise: &str| {
+        if text.is_empty() {
+            otherwise.to_owned()
+        } else {
+            text.to_owned()
+        }
+    };
+    let signal = ended.signal.map(signal_name);
+    format!(
+        "Stdout: {}\nStderr: {}\nError: {}\nExit Code: {}\nSignal: {}",
+        or(&String::from_utf8_lossy(ended.stdout), "(empty)"),
+        or(&String::from_utf8_lossy(ended.stderr), "(empty)"),
+        or(error, "(none)"),
+        ended
+            .code
+            .map_or_else(|| "(none)".to_owned(), |n| n.to_string()),
+        signal.unwrap_or_else(|| "(none)".to_owned()),
+    )
+}

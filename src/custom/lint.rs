@@ -1,0 +1,158 @@
+//! Everything that is to be said about the tools of a project and of its user.
+
+use super::catalogue::definition;
+use super::manifest::Definition;
+use super::{Custom, files, pair, untrusted};
+use crate::builtin::{Surroundings, is_reserved};
+use crate::declaration::{Finding, Severity};
+use crate::tool::ToolError;
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// What was looked at, and what was found.
+#[derive(Debug, Default)]
+pub struct Lint {
+    /// Faults, warnings and repairs, by file.
+    pub findings: Vec<Finding>,
+    /// How many tools can be used.
+    pub tools: usize,
+    /// How many files were looked at.
+    pub files: usize,
+}
+
+impl Lint {
+    /// One line for a person.
+    pub fn summary(&self) -> String {
+        let count = |n: usize, noun: &str| match n {
+            1 => format!("1 {noun}"),
+            n => format!("{n} {noun}s"),
+        };
+        let of = |severity: Severity| {
+            let all = self.findings.iter().filter(|f| f.severity == severity);
+            count(all.count(), severity.name())
+        };
+        format!(
+            "{} in {}: {}, {}, {}",
+            count(self.tools, "tool"),
+            count(self.files, "file"),
+            of(Severity::Error),
+            of(Severity::Warning),
+            of(Severity::Repair),
+        )
+    }
+
+    /// Whether a tool is left out.
+    pub fn has_errors(&self) -> bool {
+        self.findings.iter().any(|f| f.severity == Severity::Error)
+    }
+}
+
+/// Looks at every file anew, and asks every pair.
+///
+/// # Errors
+///
+/// Where the workspace can't be opened that pairs are asked in.
+pub fn lint(
+    custom: &Custom,
+    surroundings: impl Fn() -> Result<Surroundings, ToolError>,
+) -> Result<Lint, ToolError> {
+    let mut lint = Lint::default();
+    let mut names: BTreeMap<String, String> = BTreeMap::new();
+    let mut pairs: Vec<PathBuf> = Vec::new();
+    let directories = [
+        (&custom.user, "the user's"),
+        (&custom.project, "the project's"),
+    ];
+    for (directory, whose) in directories {
+        let Some(directory) = directory else {
+            continue;
+        };
+        let (manifests, others): (Vec<_>, Vec<_>) = files::list(directory)
+            .into_iter()
+            .partition(|(name, _, _)| name.ends_with(b".toml"));
+        for (name, _, is_executable) in manifests.into_iter().chain(others) {
+            let path = directory.join(OsStr::from_bytes(&name));
+            let Some(outcome) = definition(&path, is_executable) else {
+                continue;
+            };
+            lint.files += 1;
+            match outcome {
+                Ok((Definition::Tool(tool), findings)) => {
+                    lint.findings.extend(findings);
+                    let name = tool.declared.name;
+                    let owner = format!("{whose} {}", path.display());
+                    lint.claim(&mut names, &name, owner, &path);
+                }
+                Ok((Definition::Pair(_), findings)) => {
+                    lint.findings.extend(findings);
+                    pairs.push(path);
+                }
+                Err(findings) => lint.findings.extend(findings),
+            }
+        }
+    }
+    if !pairs.is_empty() {
+        let open = surroundings()?;
+        for (file, discovered) in custom.discovered(&pairs, true, &|| Ok(open.clone())) {
+            lint.take(&file, discovered, &mut names);
+        }
+    }
+    if let Some(dir) = custom.left_out() {
+        lint.findings
+            .push(Finding::warning("untrusted", "", "", untrusted(dir)).in_file(dir));
+    }
+    Ok(lint)
+}
+
+impl Lint {
+    fn take(
+        &mut self,
+        file: &Path,
+        discovered: pair::Discovered,
+        names: &mut BTreeMap<String, String>,
+    ) {
+        if let Some(failure) = discovered.failure {
+            let shown = format!("{}: ", crate::shown::show_path(file));
+            let message = failure.strip_prefix(&shown).unwrap_or(&failure);
+            self.findings
+                .push(Finding::refusal("discovery", "", "", message).in_file(file));
+        }
+        self.findings.extend(discovered.findings);
+        for tool in discovered.tools {
+            let owner = format!("the pair of {}", file.display());
+            self.claim(names, &tool.name, owner, file);
+        }
+    }
+
+    /// Takes a name, or tells who has it.
+    fn claim(
+        &mut self,
+        names: &mut BTreeMap<String, String>,
+        name: &str,
+        owner: String,
+        file: &Path,
+    ) {
+        let other = if is_reserved(name) {
+            Some("a built-in tool".to_owned())
+        } else {
+            names.get(name).cloned()
+        };
+        match other {
+            None => {
+                self.tools += 1;
+                names.insert(name.to_owned(), owner);
+            }
+            Some(other) => self.findings.push(
+                Finding::refusal(
+                    "name-clash",
+                    name,
+                    "",
+                    format!("It is left out, because {other} has its name; rename it."),
+                )
+                .in_file(file),
+            ),
+        }
+    }
+}

@@ -1,0 +1,370 @@
+//! Tools that a project or its user adds: a file for each.
+//!
+//! A file is a manifest (`NAME.toml`), a script that holds a block of comments with the same
+//! keys, or a pointer to somebody's pair of commands. They lie in `~/.gemini/tools` and in the
+//! project's `.gemini/tools`, which counts only where the project is trusted. Where two have
+//! one name, the built-in tool counts, then the user's, then the project's, then those of
+//! pairs in the order of their files; the other is left out and told of.
+//!
+//! Nothing of this is touched for a built-in tool's call. What the files declare is kept in
+//! the `catalogue`.
+
+mod block;
+mod call;
+mod catalogue;
+mod env;
+mod files;
+pub(crate) mod judge;
+mod lint;
+mod manifest;
+mod output;
+mod pair;
+mod parameters;
+mod reader;
+mod run;
+mod words;
+
+pub use lint::{Lint, lint};
+
+use crate::builtin::{Surroundings, is_reserved};
+use crate::registry::{Source, bare_name};
+use crate::shown::show_path;
+use crate::tool::{ErrorKind, Kind, Schema, Tool, ToolError};
+use crate::trust::ProjectTrust;
+use crate::workspace::spill;
+use catalogue::{Listed, Scan};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+/// More of a script than this is not read to find out whether it is a tool, in bytes.
+const MAX_BLOCK_BYTES: u64 = 32 * 1024;
+
+/// A larger manifest is refused, in bytes.
+const MAX_MANIFEST_BYTES: u64 = 1024 * 1024;
+
+/// More of what is kept is not read, in bytes; it is broken then.
+const MAX_CACHE_BYTES: u64 = 64 * 1024 * 1024;
+
+/// The directories of custom tools, as they count here.
+#[derive(Debug, Clone)]
+pub struct Custom {
+    /// The user's.
+    user: Option<PathBuf>,
+    /// The project's, where it is trusted.
+    project: Option<PathBuf>,
+    /// The project's, where it is not.
+    left_out: Option<PathBuf>,
+    /// Where catalogues are kept.
+    cache: Option<PathBuf>,
+}
+
+/// What is declared, and what is not.
+#[derive(Debug, Default)]
+pub struct Declarations {
+    /// Compact JSON, sorted by name.
+    pub list: Vec<String>,
+    /// What was left out and why, for a person.
+    pub notes: Vec<String>,
+}
+
+/// A tool of a catalogue; its declaration is only taken apart when it is called.
+#[derive(Debug)]
+struct Listing {
+    listed: Listed,
+    parsed: OnceLock<(String, Schema)>,
+}
+
+impl Listing {
+    fn new(listed: Listed) -> Self {
+        Self {
+            listed,
+            parsed: OnceLock::new(),
+        }
+    }
+
+    fn parsed(&self) -> &(String, Schema) {
+        self.parsed.get_or_init(|| {
+            let mut value: Value = serde_json::from_str(&self.listed.json).unwrap_or_default();
+            let description = value["description"].as_str().unwrap_or_default().to_owned();
+            let schema = match value.get_mut("parametersJsonSchema") {
+                Some(schema) => schema.take(),
+                None => json!({ "type": "object" }),
+            };
+            (description, Schema::from_value(schema))
+        })
+    }
+
+    fn description(&self) -> &str {
+        &self.parsed().0
+    }
+
+    fn schema(&self) -> &Schema {
+        &self.parsed().1
+    }
+}
+
+impl Custom {
+    /// For the project in `root`, an absolute path; `home` is the user's home directory.
+    /// `trust` is only asked where the project has tools.
+    pub fn open(home: Option<&Path>, root: &Path, trust: &ProjectTrust) -> Self {
+        let users = home.map(|home| home.join(".gemini/tools"));
+        let projects = root.join(".gemini/tools");
+        let user = users.filter(|dir| dir.is_dir());
+        let is_same = home == Some(root);
+        let found = (!is_same && projects.is_dir()).then_some(projects);
+        let (project, left_out) = match found {
+            Some(dir) if trust.is_trusted() => (Some(dir), None),
+            found => (None, found),
+        };
+        let is_needed = user.is_some() || project.is_some();
+        Self {
+            cache: home
+                .filter(|_| is_needed)
+                .map(|home| spill::project(home, root)),
+            user,
+            project,
+            left_out,
+        }
+    }
+
+    fn of(surroundings: &Surroundings) -> Self {
+        let Surroundings {
+            workspace,
+            settings,
+        } = surroundings;
+        Self::open(workspace.home(), workspace.root(), &settings.trust)
+    }
+
+    /// The project's directory of tools, where it has one and is not trusted.
+    pub fn left_out(&self) -> Option<&Path> {
+        self.left_out.as_deref()
+    }
+
+    fn scan(&self, refresh: bool) -> [Scan; 2] {
+        let cached = |name: &str| self.cache.as_ref().map(|dir| dir.join(name));
+        [
+            (&self.user, "tools-of-user"),
+            (&self.project, "tools-of-project"),
+        ]
+        .map(|(dir, name)| {
+            dir.as_ref().map_or_else(Scan::default, |dir| {
+                catalogue::scan(dir, cached(name).as_deref(), refresh)
+            })
+        })
+    }
+
+    /// The tools of manifests and scripts by the order that counts, and the files of pairs.
+    fn singles(&self, refresh: bool, notes: &mut Vec<String>) -> (Vec<Listed>, Vec<PathBuf>) {
+        let mut names: BTreeSet<String> = BTreeSet::new();
+        let mut tools = Vec::new();
+        let mut pairs = Vec::new();
+        for scan in self.scan(refresh) {
+            notes.extend(scan.faults.into_iter().map(|fault| fault.text));
+            pairs.extend(scan.pairs);
+            for tool in scan.tools {
+                if is_reserved(&tool.name) {
+                    notes.push(clash(&tool, "a built-in tool"));
+                } else if names.contains(&tool.name) {
+                    notes.push(clash(&tool, "one in the user's ~/.gemini/tools"));
+                } else {
+                    names.insert(tool.name.clone());
+                    tools.push(tool);
+                }
+            }
+        }
+        (tools, pairs)
+    }
+
+    /// The tools of pairs that have no name of `taken`.
+    fn of_pairs(
+        &self,
+        files: &[PathBuf],
+        taken: &BTreeSet<String>,
+        refresh: bool,
+        surroundings: &dyn Fn() -> Result<Surroundings, ToolError>,
+        notes: &mut Vec<String>,
+    ) -> Vec<Listed> {
+        let mut tools: Vec<Listed> = Vec::new();
+        let mut names: BTreeSet<String> = BTreeSet::new();
+        for (_, discovered) in self.discovered(files, refresh, surroundings) {
+            notes.extend(pair::errors(&discovered));
+            for tool in discovered.tools {
+                if is_reserved(&tool.name) {
+                    notes.push(clash(&tool, "a built-in tool"));
+                } else if taken.contains(&tool.name) {
+                    notes.push(clash(&tool, "a tool with a file of its own"));
+                } else if names.contains(&tool.name) {
+                    notes.push(clash(&tool, "a tool of another pair"));
+                } else {
+                    names.insert(tool.name.clone());
+                    tools.push(tool);
+                }
+            }
+        }
+        tools
+    }
+
+    /// What each pair declares: what is kept, or what its command says, all at once.
+    fn discovered(
+        &self,
+        files: &[PathBuf],
+        refresh: bool,
+        surroundings: &dyn Fn() -> Result<Surroundings, ToolError>,
+    ) -> Vec<(PathBuf, pair::Discovered)> {
+        let cache_of = |file: &Path| Some(pair::cache_of(file, self.cache.as_ref()?));
+        let kept: Vec<Option<pair::Discovered>> = files
+            .iter()
+            .map(|file| pair::kept(file, &cache_of(file)?).filter(|_| !refresh))
+            .collect();
+        let surroundings = match kept.iter().any(Option::is_none).then(surroundings) {
+            Some(Ok(surroundings)) => Some(surroundings),
+            _ => None,
+        };
+        std::thread::scope(|scope| {
+            let asked: Vec<_> = files
+                .iter()
+                .zip(kept)
+                .map(|(file, kept)| match (kept, &surroundings) {
+                    (Some(kept), _) => Ok(kept),
+                    (None, Some(surroundings)) => Err(scope.spawn(move || {
+                        pair::discover(file, cache_of(file).as_deref(), surroundings)
+                    })),
+                    (None, None) => Ok(pair::Discovered::default()),
+                })
+                .collect();
+            files
+                .iter()
+                .zip(asked)
+                .map(|(file, asked)| {
+                    let discovered =
+                        asked.unwrap_or_else(|thread| thread.join().unwrap_or_default());
+                    (file.clone(), discovered)
+                })
+                .collect()
+        })
+    }
+
+    /// The declarations of all tools that `keep` wants by name and kind, each as compact JSON;
+    /// `with_kinds` adds each tool's kind. `refresh` asks everything anew.
+    pub fn declarations(
+        &self,
+        mut keep: impl FnMut(&str, Kind) -> bool,
+        with_kinds: bool,
+        refresh: bool,
+        surroundings: impl Fn() -> Result<Surroundings, ToolError>,
+    ) -> Declarations {
+        let mut notes = Vec::new();
+        let (mut tools, pairs) = self.singles(refresh, &mut notes);
+        if !pairs.is_empty() {
+            let taken = tools.iter().map(|t| t.name.clone()).collect();
+            tools.extend(self.of_pairs(&pairs, &taken, refresh, &surroundings, &mut notes));
+        }
+        tools.sort_by(|a, b| a.name.cmp(&b.name));
+        if let Some(dir) = &self.left_out {
+            notes.push(untrusted(dir));
+        }
+        let list = tools
+            .into_iter()
+            .filter(|tool| keep(&tool.name, tool.kind))
+            .map(|tool| match tool.json.strip_suffix('}') {
+                Some(open) if with_kinds => format!(r#"{open},"kind":{}}}"#, json!(tool.kind)),
+                _ => tool.json,
+            })
+            .collect();
+        Declarations { list, notes }
+    }
+}
+
+/// Where a registry finds these tools once it has none of its own: those with files first, and
+/// only then those of pairs, whose commands may have to be asked.
+pub fn sources(surroundings: &Surroundings) -> [Source; 2] {
+    let (here, there) = (surroundings.clone(), surroundings.clone());
+    let singles = Source::new(move || {
+        let (tools, _) = Custom::of(&here).singles(false, &mut Vec::new());
+        let tools = tools.into_iter().map(|listed| {
+            Arc::new(call::CustomTool {
+                listing: Listing::new(listed),
+                surroundings: here.clone(),
+            }) as Arc<dyn Tool>
+        });
+        tools.collect()
+    });
+    let of_pairs = Source::new(move || {
+        let custom = Custom::of(&there);
+        let (tools, files) = custom.singles(false, &mut Vec::new());
+        let taken = tools.into_iter().map(|tool| tool.name).collect();
+        let here = || Ok(there.clone());
+        let tools = custom.of_pairs(&files, &taken, false, &here, &mut Vec::new());
+        let tools = tools.into_iter().map(|listed| {
+            Arc::new(pair::PairTool {
+                listing: Listing::new(listed),
+                surroundings: there.clone(),
+            }) as Arc<dyn Tool>
+        });
+        tools.collect()
+    });
+    [singles, of_pairs]
+}
+
+/// An error that there is no such tool, or why: its file is at fault, or its project is not
+/// trusted.
+pub fn explain_missing(surroundings: &Surroundings, name: &str, error: ToolError) -> ToolError {
+    if error.kind != ErrorKind::ToolNotRegistered {
+        return error;
+    }
+    let custom = Custom::of(surroundings);
+    let is_named = |path: &Path| path.file_stem().is_some_and(|stem| stem == bare_name(name));
+    if let Some(dir) = &custom.left_out {
+        let files = std::fs::read_dir(dir).into_iter().flatten().flatten();
+        let mut paths = files.map(|entry| entry.path());
+        let Some(path) = paths.find(|path| is_named(path)) else {
+            let hint = error.hint.as_deref().unwrap_or_default();
+            let hint = format!("{hint} {}", untrusted(dir));
+            return error.with_hint(hint.trim());
+        };
+        return ToolError::new(
+            ErrorKind::PolicyViolation,
+            format!(
+                "The tool {name} is the project's own ({}), and the project is not trusted.",
+                show_path(&path)
+            ),
+        )
+        .with_hint("A person can look at it and let it run with: get_tools trust");
+    }
+    let faults = custom.scan(false).into_iter().flat_map(|scan| scan.faults);
+    match faults.into_iter().find(|fault| is_named(&fault.file)) {
+        Some(fault) => ToolError::new(
+            ErrorKind::ExecutionFailed,
+            format!("The tool {name} can't be used. {}", fault.text),
+        ),
+        None => error,
+    }
+}
+
+/// What is said of a tool whose name is another's.
+fn clash(tool: &Listed, whose: &str) -> String {
+    format!(
+        "{}: {}: It is left out, because {whose} has its name; rename it.",
+        show_path(&tool.file),
+        tool.name
+    )
+}
+
+/// What is said of a project whose tools don't count.
+pub fn untrusted(dir: &Path) -> String {
+    format!(
+        "The tools in {} are left out, because this project is not trusted. Look at them, then \
+         trust it: get_tools trust",
+        show_path(dir)
+    )
+}
+
+fn short_hash(bytes: &[u8]) -> String {
+    let hash = Sha256::digest(bytes);
+    hash.iter()
+        .take(6)
+        .fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
+}

@@ -1,0 +1,509 @@
+//! Somebody's pair of commands, one that prints declarations and one that runs calls: their
+//! declarations repaired and kept, their calls made and judged as Gemini CLI does it.
+//!
+//! Discovery runs when what is kept is stale: where the pointer to the pair has changed, a
+//! file that a word of its commands names, or one that it says to watch. What else the
+//! declarations depend on is not known; `get_tools --refresh` asks anew.
+
+use super::catalogue::{self, Listed, definition};
+use super::files::{self, Stamp, escaped, unescaped, unescaped_text};
+use super::judge::{self, Verdict, five_lines};
+use super::manifest::{Definition, Pair};
+use super::run::{MAX_WHOLE_BYTES, Program, Streams, ending_of, how, interrupted, place};
+use super::{Listing, env};
+use crate::builtin::Surroundings;
+use crate::declaration::{self, Finding, Names, Severity};
+use crate::genai::FunctionResponse;
+use crate::process::command::End;
+use crate::process::warden::Ending;
+use crate::tool::{
+    Args, Cancellation, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, LlmContent,
+    Location, PartOrText, ResultError, Schema, Tool, ToolError, ToolInvocation, ToolResult,
+};
+use crate::workspace::{Place, show_path};
+use serde_json::{Map, Value};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// The first line; another version's file is none.
+const HEAD: &str = concat!("gemini-tools pair 1 ", env!("CARGO_PKG_VERSION"));
+
+/// How long a discovery command may take.
+const DISCOVERY_TIME: Duration = Duration::from_secs(10);
+
+/// More declarations than this are refused, as by Gemini CLI, in bytes.
+const MAX_DECLARATION_BYTES: usize = 10 * 1024 * 1024;
+
+/// A discovery that has failed is not tried again for so long: a host that starts often must
+/// not wait for it each time.
+const FAILURE_SECS: u64 = 60;
+
+/// What a pair has come to.
+#[derive(Debug, Default)]
+pub(super) struct Discovered {
+    pub(super) tools: Vec<Listed>,
+    /// Why there are no tools.
+    pub(super) failure: Option<String>,
+    /// What was repaired, and what was left out.
+    pub(super) findings: Vec<Finding>,
+}
+
+/// What is kept of a pair, where that still counts.
+pub(super) fn kept(file: &Path, cache: &Path) -> Option<Discovered> {
+    let text = String::from_utf8(files::beginning(cache, super::MAX_CACHE_BYTES)?).ok()?;
+    let written = Stamp::of(cache)?.modified();
+    let mut lines = text.strip_suffix("end\n")?.lines();
+    if lines.next()? != HEAD {
+        return None;
+    }
+    let mut discovered = Discovered::default();
+    for line in lines {
+        let (letter, rest) = line.split_once('\t')?;
+        match letter {
+            "W" => {
+                let (path, stamp) = rest.split_once('\t')?;
+                let path = PathBuf::from(OsString::from_vec(unescaped(path)?));
+                let now = Stamp::of(&path);
+                let is_racy = now.is_some_and(|stamp| stamp.is_racy(written));
+                if is_racy || now.map_or_else(|| "-".to_owned(), Stamp::to_text) != stamp {
+                    return None;
+                }
+            }
+            "E" => {
+                let (until, reason) = rest.split_once('\t')?;
+                let until: u64 = until.parse().ok()?;
+                // A clock that was set back must not keep it for ever.
+                if !(until.saturating_sub(FAILURE_SECS)..until).contains(&now_secs()) {
+                    return None;
+                }
+                discovered.failure = Some(unescaped_text(reason)?);
+            }
+            "T" => discovered
+                .tools
+                .push(Listed::from_line(rest, file.to_owned())?),
+            _ => return None,
+        }
+    }
+    Some(discovered)
+}
+
+fn now_secs() -> u64 {
+    SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0, |d| d.as_secs())
+}
+
+/// Asks the discovery command of the pair in `file`, and keeps what it says in `cache`.
+pub(super) fn discover(
+    file: &Path,
+    cache: Option<&Path>,
+    surroundings: &Surroundings,
+) -> Discovered {
+    let Some(Ok((Definition::Pair(pair), _))) = definition(file, false) else {
+        return Discovered {
+            failure: Some(format!("{} points to no pair any more.", show_path(file))),
+            ..Discovered::default()
+        };
+    };
+    // Before it runs: what changes meanwhile makes it stale.
+    let watched = watched(file, &pair, surroundings);
+    let discovered = ask(file, &pair, surroundings);
+    if let Some(cache) = cache {
+        let mut text = format!("{HEAD}\n");
+        for (path, stamp) in watched {
+            let stamp = stamp.map_or_else(|| "-".to_owned(), Stamp::to_text);
+            text.push_str(&format!(
+                "W\t{}\t{stamp}\n",
+                escaped(path.as_os_str().as_bytes())
+            ));
+        }
+        if let Some(failure) = &discovered.failure {
+            let until = now_secs() + FAILURE_SECS;
+            text.push_str(&format!("E\t{until}\t{}\n", escaped(failure.as_bytes())));
+        }
+        for tool in &discovered.tools {
+            text.push_str(&format!("T\t{}\n", tool.to_line()));
+        }
+        text.push_str("end\n");
+        catalogue::write(cache, &text);
+    }
+    discovered
+}
+
+/// The files on which a pair's declarations are known to depend.
+fn watched(file: &Path, pair: &Pair, surroundings: &Surroundings) -> Vec<(PathBuf, Option<Stamp>)> {
+    let from = place(&pair.running, surroundings).map_or_else(
+        |_| surroundings.workspace.root().to_owned(),
+        |p| p.path().to_owned(),
+    );
+    let words = words_of(&pair.discovery, file, surroundings);
+    let named = words
+        .iter()
+        .chain(words_of(&pair.call, file, surroundings).iter())
+        .filter(|word| !word.as_bytes().starts_with(b"-"))
+        .map(|word| from.join(word))
+        .filter(|path| path.is_file())
+        .collect::<Vec<_>>();
+    let own = [file.to_owned()];
+    let listed = pair.watch.iter().map(|path| from.join(path));
+    let mut paths: Vec<PathBuf> = own.into_iter().chain(named).chain(listed).collect();
+    paths.sort();
+    paths.dedup();
+    paths
+        .into_iter()
+        .map(|path| {
+            let stamp = Stamp::of(&path);
+            (path, stamp)
+        })
+        .collect()
+}
+
+/// The words of a command with `{@dir}` and `{@root}` in them replaced.
+fn words_of(words: &[String], file: &Path, surroundings: &Surroundings) -> Vec<OsString> {
+    let root = surroundings.workspace.root();
+    let directory = file.parent().unwrap_or(root);
+    words
+        .iter()
+        .map(|word| {
+            let mut out = OsString::new();
+            let mut rest = word.as_str();
+            while let Some(at) = rest.find("{@") {
+                out.push(&rest[..at]);
+                rest = &rest[at..];
+                if let Some(after) = rest.strip_prefix("{@dir}") {
+                    out.push(directory);
+                    rest = after;
+                } else if let Some(after) = rest.strip_prefix("{@root}") {
+                    out.push(root);
+                    rest = after;
+                } else {
+                    out.push("{@");
+                    rest = &rest[2..];
+                }
+            }
+            out.push(rest);
+            out
+        })
+        .collect()
+}
+
+fn ask(file: &Path, pair: &Pair, surroundings: &Surroundings) -> Discovered {
+    let failed = |reason: String| Discovered {
+        failure: Some(reason),
+        ..Discovered::default()
+    };
+    let shown = show_path(file).into_owned();
+    let mut running = pair.running.clone();
+    running.timeout = running.timeout.min(DISCOVERY_TIME);
+    let (printed, end) = match run(
+        file,
+        &pair.discovery,
+        &[],
+        b"",
+        &running,
+        surroundings,
+        &Cancellation::default(),
+    ) {
+        Ok(ended) => ended,
+        Err(e) => return failed(format!("{shown}: discovery_command: {e}")),
+    };
+    let name = "The discovery command";
+    let said = printed.errors.text();
+    let said = if said.is_empty() {
+        said
+    } else {
+        format!(" It said: {said}")
+    };
+    if let Some(e) = interrupted(name, end, &running) {
+        return failed(format!("{shown}: discovery_command: {}{said}", e.message));
+    }
+    if ending_of(end) != Some(Ending::Code(0)) {
+        let how = how(ending_of(end));
+        return failed(format!(
+            "{shown}: discovery_command: {name} failed with {how}.{said}"
+        ));
+    }
+    if printed.whole.len() > MAX_DECLARATION_BYTES {
+        return failed(format!(
+            "{shown}: discovery_command: {name} printed more than {MAX_DECLARATION_BYTES} bytes."
+        ));
+    }
+    let outcome = match declaration::read(&printed.whole, &mut Names::new(Names::LONGEST)) {
+        Ok(outcome) => outcome,
+        Err(reason) => {
+            return failed(format!(
+                "{shown}: discovery_command: What it printed can't be used: {reason}{said}"
+            ));
+        }
+    };
+    let tools = outcome.tools.into_iter().map(|tool| {
+        let kind = tool.kind.or(pair.kind).unwrap_or(Kind::Other);
+        Listed {
+            read_only: if tool.kind.is_some() {
+                kind.is_read_only()
+            } else {
+                pair.read_only
+            },
+            json: tool.to_json(),
+            display_name: tool.name.clone(),
+            name: tool.name,
+            original: tool.original,
+            kind,
+            streaming: false,
+            file: file.to_owned(),
+        }
+    });
+    Discovered {
+        tools: tools.collect(),
+        failure: None,
+        findings: outcome
+            .findings
+            .into_iter()
+            .map(|finding| finding.in_file(file))
+            .collect(),
+    }
+}
+
+/// Runs one of the commands of a pair.
+fn run(
+    file: &Path,
+    command: &[String],
+    more: &[&str],
+    input: &[u8],
+    running: &super::manifest::Running,
+    surroundings: &Surroundings,
+    cancel: &Cancellation,
+) -> Result<(Streams<'static>, End), ToolError> {
+    let mut words = words_of(command, file, surroundings);
+    words.extend(more.iter().map(OsString::from));
+    let root = surroundings.workspace.root();
+    let mut environment = env::expanded(&running.env)?;
+    let name = more.first().copied().unwrap_or_default();
+    environment.extend(env::places(name, file.parent().unwrap_or(root), root));
+    let program = Program {
+        tool: if name.is_empty() {
+            "The discovery command"
+        } else {
+            name
+        },
+        words: &words,
+        environment: &environment,
+        input,
+        running,
+        surroundings,
+    };
+    let mut streams = Streams::whole();
+    let end = program.run(&mut streams, cancel, &|_| {})?;
+    Ok((streams, end))
+}
+
+/// A tool of a pair.
+#[derive(Debug)]
+pub(super) struct PairTool {
+    pub(super) listing: Listing,
+    pub(super) surroundings: Surroundings,
+}
+
+struct Call {
+    listed: Listed,
+    pair: Pair,
+    args: Map<String, Value>,
+    place: Place,
+    surroundings: Surroundings,
+}
+
+impl Tool for PairTool {
+    fn name(&self) -> &str {
+        &self.listing.listed.name
+    }
+
+    fn display_name(&self) -> &str {
+        &self.listing.listed.display_name
+    }
+
+    fn description(&self) -> &str {
+        self.listing.description()
+    }
+
+    fn kind(&self) -> Kind {
+        self.listing.listed.kind
+    }
+
+    fn parameters(&self) -> &Schema {
+        self.listing.schema()
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.listing.listed.read_only
+    }
+
+    fn build(&self, args: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {
+        let listed = self.listing.listed.clone();
+        let Some(Ok((Definition::Pair(pair), _))) = definition(&listed.file, false) else {
+            return Err(ToolError::new(
+                ErrorKind::ToolNotRegistered,
+                format!("{} points to no pair any more.", show_path(&listed.file)),
+            ));
+        };
+        // As they came: the command is somebody else's, and knows its own defaults.
+        self.listing
+            .schema()
+            .validate(&Value::Object(args.as_map().clone()))?;
+        Ok(Box::new(Call {
+            place: place(&pair.running, &self.surroundings)?,
+            listed,
+            pair: *pair,
+            args: args.as_map().clone(),
+            surroundings: self.surroundings.clone(),
+        }))
+    }
+}
+
+impl Call {
+    fn command_line(&self) -> String {
+        let words = words_of(&self.pair.call, &self.listed.file, &self.surroundings);
+        let words: Vec<String> = words
+            .iter()
+            .map(|word| show_path(Path::new(word)).into_owned())
+            .chain([self.listed.original.clone()])
+            .collect();
+        let input = Value::Object(self.args.clone()).to_string();
+        let quoted = shlex::try_join(words.iter().map(String::as_str)).unwrap_or_default();
+        let input = shlex::try_quote(&input).unwrap_or_default().into_owned();
+        format!("{quoted} <<< {input}")
+    }
+}
+
+impl ToolInvocation for Call {
+    fn describe(&self) -> String {
+        format!("`{}`", self.command_line().replace('\n', " "))
+    }
+
+    fn locations(&self) -> Vec<Location> {
+        vec![Location {
+            path: self.place.path().to_owned(),
+            line: None,
+        }]
+    }
+
+    fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {
+        if self.listed.read_only {
+            return Ok(Confirmation::NotNeeded);
+        }
+        let program = self.pair.call[0].clone();
+        Ok(Confirmation::Ask(ConfirmationDetails::Exec {
+            title: format!("Confirm {}", self.listed.display_name),
+            command: self.command_line(),
+            root_command: program.clone(),
+            root_commands: vec![program],
+            unresolved: Vec::new(),
+        }))
+    }
+
+    fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
+        let name = self.listed.original.as_str();
+        let input = Value::Object(self.args.clone()).to_string();
+        let ended = run(
+            &self.listed.file,
+            &self.pair.call,
+            &[name],
+            input.as_bytes(),
+            &self.pair.running,
+            &self.surroundings,
+            &cx.cancel,
+        );
+        let (streams, end) = match ended {
+            Ok(ended) => ended,
+            Err(e) if e.kind == ErrorKind::ExecutionFailed => {
+                let nothing = judge::Ended {
+                    stdout: b"",
+                    stderr: b"",
+                    code: None,
+                    signal: None,
+                };
+                return Ok(broken(five_lines(nothing, &e.to_string())));
+            }
+            Err(e) => return Err(e),
+        };
+        if let Some(error) = interrupted(name, end, &self.pair.running) {
+            return Err(error);
+        }
+        if streams.is_cut {
+            return Ok(broken(format!(
+                "The call has printed more than {MAX_WHOLE_BYTES} bytes; narrow it down to see its \
+                 answer."
+            )));
+        }
+        let (code, signal) = match ending_of(end) {
+            Some(Ending::Code(code)) => (Some(code), None),
+            Some(Ending::Signal(signal)) => (None, Some(signal)),
+            None => (None, None),
+        };
+        let verdict = judge::judge(judge::Ended {
+            stdout: &streams.whole,
+            stderr: streams.errors.raw(),
+            code,
+            signal,
+        });
+        Ok(match verdict {
+            Verdict::Answer(answer) => unwrapped(*answer),
+            Verdict::Text(text) => ToolResult::text(text.as_str()).with_display(text),
+            Verdict::Failure(text) => broken(text),
+        })
+    }
+}
+
+fn broken(message: String) -> ToolResult {
+    super::call::failed(message, ErrorKind::DiscoveredToolExecutionError)
+}
+
+/// The answer of a command that speaks as ours do.
+fn unwrapped(answer: FunctionResponse) -> ToolResult {
+    let said = |key: &str| answer.response.get(key).and_then(Value::as_str);
+    let error = answer.response.get("error").map(|e| ResultError {
+        message: said("error").map_or_else(|| e.to_string(), str::to_owned),
+        kind: Some(
+            answer
+                .response
+                .get("errorType")
+                .and_then(|kind| serde_json::from_value(kind.clone()).ok())
+                .unwrap_or(ErrorKind::DiscoveredToolExecutionError),
+        ),
+    });
+    let text = match (&error, said("output")) {
+        (Some(error), _) => error.message.clone(),
+        (None, Some(output)) => output.to_owned(),
+        (None, None) => answer.response.to_string(),
+    };
+    let mut result = ToolResult::text(text.as_str()).with_display(text.clone());
+    result.error = error;
+    if !answer.parts.is_empty() {
+        let parts = answer
+            .parts
+            .into_iter()
+            .map(|p| PartOrText::Part(Box::new(p)));
+        result.llm_content =
+            LlmContent::List([PartOrText::Text(text)].into_iter().chain(parts).collect());
+    }
+    result
+}
+
+/// The errors among what was found, in words.
+pub(super) fn errors(discovered: &Discovered) -> Vec<String> {
+    let errors = discovered.findings.iter();
+    let errors = errors.filter(|f| f.severity == Severity::Error);
+    let texts = errors.map(Finding::text);
+    discovered.failure.iter().cloned().chain(texts).collect()
+}
+
+/// The file in which what is known of a pair is kept.
+pub(super) fn cache_of(file: &Path, directory: &Path) -> PathBuf {
+    let stem = file.file_stem().unwrap_or(OsStr::new("pair"));
+    let mut name = OsString::from("tool-pair-");
+    name.push(super::short_hash(file.as_os_str().as_bytes()));
+    name.push("-");
+    name.push(stem);
+    directory.join(name)
+}

@@ -1,0 +1,123 @@
+//! What is to be said about a declaration or a tool's file.
+
+use crate::shown::show_path;
+use serde::Serialize;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// How much it matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// The tool is left out.
+    Error,
+    /// The tool works, but hardly as it was meant.
+    Warning,
+    /// Something was put right.
+    Repair,
+}
+
+impl Severity {
+    /// As it stands before a finding.
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Repair => "repair",
+        }
+    }
+}
+
+/// One thing about one tool: what, where, and why or what to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// How much it matters.
+    pub severity: Severity,
+    /// Which rule found it; stays the same from version to version.
+    pub rule: &'static str,
+    /// The file that it is about, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
+    /// The tool, as whoever declared it calls it; empty where it has no name.
+    pub tool: String,
+    /// The key in the file or the declaration; empty where it is about the whole.
+    pub place: String,
+    /// What was found, or done, and why or what to do about it.
+    pub message: String,
+}
+
+impl Finding {
+    fn new(
+        severity: Severity,
+        rule: &'static str,
+        tool: &str,
+        place: &str,
+        message: impl Into<String>,
+    ) -> Self {
+        Self {
+            severity,
+            rule,
+            file: None,
+            tool: tool.to_owned(),
+            place: place.to_owned(),
+            message: message.into(),
+        }
+    }
+
+    /// Something was put right.
+    pub fn repair(rule: &'static str, tool: &str, place: &str, message: impl Into<String>) -> Self {
+        Self::new(Severity::Repair, rule, tool, place, message)
+    }
+
+    /// Something is hardly as it was meant.
+    pub fn warning(
+        rule: &'static str,
+        tool: &str,
+        place: &str,
+        message: impl Into<String>,
+    ) -> Self {
+        Self::new(Severity::Warning, rule, tool, place, message)
+    }
+
+    /// The tool is left out.
+    pub fn refusal(
+        rule: &'static str,
+        tool: &str,
+        place: &str,
+        message: impl Into<String>,
+    ) -> Self {
+        Self::new(Severity::Error, rule, tool, place, message)
+    }
+
+    /// Says which file it is about.
+    #[must_use]
+    pub fn in_file(mut self, file: &Path) -> Self {
+        self.file = Some(file.to_owned());
+        self
+    }
+
+    /// Where it is and what, without the severity.
+    pub fn text(&self) -> String {
+        let file = self.file.as_deref().map(show_path);
+        let parts = [
+            file.as_deref().unwrap_or_default(),
+            &self.tool,
+            &self.place,
+            &self.message,
+        ];
+        let parts: Vec<&str> = parts.into_iter().filter(|p| !p.is_empty()).collect();
+        parts.join(": ")
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}[{}]: {}",
+            self.severity.name(),
+            self.rule,
+            self.text()
+        )
+    }
+}

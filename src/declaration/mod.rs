@@ -1,0 +1,258 @@
+//! Other people's declarations, made such that the API takes them.
+//!
+//! Owned here: unwrapping, repairing and refusing declarations (of discovery commands, of
+//! custom tools, of MCP servers), and saying what was done. Nothing here reads files or runs
+//! anything. One rule for all: what is certain is repaired and told, what is not costs that
+//! tool and no other.
+
+mod finding;
+mod hidden;
+mod names;
+mod references;
+mod schema;
+
+pub use finding::{Finding, Severity};
+pub use hidden::hidden_character;
+pub use names::Names;
+pub use schema::{repair_schema, untyped};
+
+use crate::tool::Kind;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+/// A declaration longer than this is told of: it is paid for with every request, in bytes.
+const LONG_DESCRIPTION_BYTES: usize = 4096;
+
+/// A declaration that the API takes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Compiled {
+    /// The name for the model.
+    pub name: String,
+    /// The name that whoever declared the tool knows it by.
+    pub original: String,
+    /// For the model.
+    pub description: String,
+    /// The JSON Schema of the arguments.
+    pub schema: Value,
+    /// What it does to the world, where that is said.
+    pub kind: Option<Kind>,
+}
+
+impl Compiled {
+    /// As it is printed for a host: compact JSON.
+    pub fn to_json(&self) -> String {
+        format!(
+            r#"{{"name":{},"description":{},"parametersJsonSchema":{}}}"#,
+            Value::from(self.name.as_str()),
+            Value::from(self.description.as_str()),
+            self.schema
+        )
+    }
+}
+
+/// What became of a list of declarations.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// What can be declared, in the order in which it came.
+    pub tools: Vec<Compiled>,
+    /// What was repaired, and what was left out.
+    pub findings: Vec<Finding>,
+}
+
+/// Reads what a discovery command prints: an array whose items are declarations or wrappers
+/// of some.
+///
+/// # Errors
+///
+/// What it is instead, for a message that says who printed it.
+pub fn read(text: &[u8], names: &mut Names) -> Result<Outcome, String> {
+    let value: Value =
+        serde_json::from_slice(text.trim_ascii()).map_err(|e| format!("it is no JSON: {e}."))?;
+    let Value::Array(items) = value else {
+        return Err("it is no array.".to_owned());
+    };
+    let mut outcome = Outcome::default();
+    for item in items {
+        for declaration in unwrapped(item, &mut outcome.findings) {
+            match compile(&declaration, names, &mut outcome.findings) {
+                Ok(tool) => outcome.tools.push(tool),
+                Err(finding) => outcome.findings.push(finding),
+            }
+        }
+    }
+    Ok(outcome)
+}
+
+/// The declarations in an item: those in either of Gemini's wrappers, that in `OpenAI`'s, or
+/// the item itself.
+fn unwrapped(mut item: Value, findings: &mut Vec<Finding>) -> Vec<Value> {
+    for key in ["functionDeclarations", "function_declarations"] {
+        if let Some(Value::Array(list)) = item.get_mut(key).map(Value::take) {
+            return list;
+        }
+    }
+    if let Some(inner) = item.get_mut("function").filter(|f| f.is_object()) {
+        let inner = inner.take();
+        let name = inner["name"].as_str().unwrap_or_default();
+        findings.push(Finding::repair(
+            "wrapper",
+            name,
+            "function",
+            "The declaration stood in a wrapper of another API and was taken out of it.",
+        ));
+        return vec![inner];
+    }
+    vec![item]
+}
+
+/// Makes a declaration such that the API takes it; what was repaired is added to `findings`.
+///
+/// # Errors
+///
+/// Why the tool is left out.
+pub fn compile(
+    declaration: &Value,
+    names: &mut Names,
+    findings: &mut Vec<Finding>,
+) -> Result<Compiled, Finding> {
+    let Some(original) = declaration["name"].as_str().filter(|n| !n.is_empty()) else {
+        return Err(Finding::refusal(
+            "nameless",
+            "",
+            "name",
+            "A declaration has no name; the tool is left out.",
+        ));
+    };
+    if let Some(hidden) = hidden_in(declaration) {
+        return Err(Finding::refusal(
+            "hidden-text",
+            &original.escape_default().to_string(),
+            &hidden.place,
+            format!(
+                "There is a character that nobody sees ({}): text for the model that is hidden from \
+                 people. The tool is held back until it is gone.",
+                hidden.character
+            ),
+        ));
+    }
+    let mut repairs = Vec::new();
+    let mut schema = parameters(declaration, original, &mut repairs);
+    let result = repair_schema(&mut schema, original, &mut repairs);
+    // What was done to a tool that is left out is of no interest.
+    result?;
+    let name = names
+        .take(original, findings)
+        .map_err(|what| Finding::refusal("duplicate-name", original, "name", what))?;
+    let description = declaration["description"].as_str().unwrap_or_default();
+    findings.append(&mut repairs);
+    if description.trim().is_empty() {
+        findings.push(Finding::warning(
+            "no-description",
+            original,
+            "description",
+            "It is missing: a model can't know when to use the tool. Say what it does and when \
+             to use it.",
+        ));
+    } else if description.len() > LONG_DESCRIPTION_BYTES {
+        findings.push(Finding::warning(
+            "long-description",
+            original,
+            "description",
+            format!(
+                "It has {} bytes, which are sent with every request; shorten it.",
+                description.len()
+            ),
+        ));
+    }
+    Ok(Compiled {
+        name,
+        original: original.to_owned(),
+        description: description.to_owned(),
+        schema,
+        kind: Kind::deserialize(&declaration["kind"]).ok(),
+    })
+}
+
+/// The schema, under whatever key it stands.
+fn parameters(declaration: &Value, tool: &str, repairs: &mut Vec<Finding>) -> Value {
+    const ELSEWHERE: [&str; 4] = [
+        "parameters",
+        "inputSchema",
+        "input_schema",
+        "parameters_json_schema",
+    ];
+    let right = &declaration["parametersJsonSchema"];
+    let elsewhere = ELSEWHERE
+        .into_iter()
+        .find(|key| declaration[*key].is_object());
+    match (right.is_null(), elsewhere) {
+        (false, Some(key)) => {
+            repairs.push(Finding::repair(
+                "parameters-key",
+                tool,
+                key,
+                format!("\"{key}\" stands beside \"parametersJsonSchema\" and is not used."),
+            ));
+            right.clone()
+        }
+        (false, None) => right.clone(),
+        (true, Some(key)) => {
+            repairs.push(Finding::repair(
+                "parameters-key",
+                tool,
+                key,
+                format!(
+                    "The parameters stand under \"{key}\", where Gemini CLI overlooks them; they \
+                     are used from there. The key is \"parametersJsonSchema\"."
+                ),
+            ));
+            declaration[key].clone()
+        }
+        (true, None) => json!({ "type": "object", "properties": {} }),
+    }
+}
+
+struct Hidden {
+    place: String,
+    character: String,
+}
+
+/// The first hidden character anywhere in a declaration, keys included.
+fn hidden_in(value: &Value) -> Option<Hidden> {
+    fn find(value: &Value, place: &str) -> Option<Hidden> {
+        let within = |key: &str| {
+            let key = key.escape_default();
+            if place.is_empty() {
+                key.to_string()
+            } else {
+                format!("{place}.{key}")
+            }
+        };
+        let of = |text: &str, place: String| {
+            hidden_character(text).map(|c| Hidden {
+                place,
+                character: format!("U+{:04X}", u32::from(c)),
+            })
+        };
+        match value {
+            Value::String(text) => of(text, place.to_owned()),
+            Value::Array(items) => items.iter().find_map(|item| find(item, place)),
+            Value::Object(map) => map
+                .iter()
+                .find_map(|(key, item)| of(key, within(key)).or_else(|| find(item, &within(key)))),
+            _ => None,
+        }
+    }
+    find(value, "")
+}
+
+/// An object schema without properties, for tools that say nothing.
+pub(crate) fn empty_object() -> Map<String, Value> {
+    let mut map = Map::new();
+    map.insert("type".to_owned(), "object".into());
+    map.insert("properties".to_owned(), json!({}));
+    map
+}
+
+#[cfg(test)]
+mod tests;

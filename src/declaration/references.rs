@@ -1,0 +1,217 @@
+//! `$ref`: what it leads to is put in its place, because the API and hosts don't follow it.
+
+use super::Finding;
+use serde_json::{Map, Value, json};
+
+/// A schema that would have more nodes than this with all references resolved is refused.
+const MAX_NODES: usize = 20_000;
+
+/// Or a deeper one.
+const MAX_DEPTH: usize = 48;
+
+/// Puts what every `$ref` leads to in its place. A reference to something that it stands in is
+/// cut: what is left says the type only.
+///
+/// # Errors
+///
+/// Where a reference leads nowhere or out of the declaration, or all of them to too much.
+pub(super) fn resolve(
+    schema: &mut Value,
+    tool: &str,
+    repairs: &mut Vec<Finding>,
+) -> Result<(), Finding> {
+    if !has_reference(schema) {
+        return Ok(());
+    }
+    let root = schema.clone();
+    let mut resolver = Resolver {
+        root: &root,
+        tool,
+        repairs,
+        nodes: 0,
+        open: Vec::new(),
+        told: false,
+    };
+    resolver.walk(schema, "", 0)
+}
+
+fn has_reference(value: &Value) -> bool {
+    match value {
+        Value::Object(map) => {
+            map.get("$ref").is_some_and(Value::is_string) || map.values().any(has_reference)
+        }
+        Value::Array(items) => items.iter().any(has_reference),
+        _ => false,
+    }
+}
+
+struct Resolver<'a> {
+    root: &'a Value,
+    tool: &'a str,
+    repairs: &'a mut Vec<Finding>,
+    nodes: usize,
+    /// The references that the walk is within.
+    open: Vec<String>,
+    told: bool,
+}
+
+impl Resolver<'_> {
+    fn walk(&mut self, value: &mut Value, place: &str, depth: usize) -> Result<(), Finding> {
+        self.nodes += 1;
+        if self.nodes > MAX_NODES || depth > MAX_DEPTH {
+            return Err(self.refusal(
+                "large-schema",
+                place,
+                "With its references resolved the schema is too large for any model; the tool is \
+                 left out.",
+            ));
+        }
+        let is_definitions = place.ends_with(".$defs") || place.ends_with(".definitions");
+        if is_definitions && depth == 1 {
+            // They are dropped once everything is in its place.
+            return Ok(());
+        }
+        match value {
+            Value::Array(items) => {
+                for item in items {
+                    self.walk(item, place, depth + 1)?;
+                }
+            }
+            Value::Object(map) => {
+                if let Some(Value::String(target)) = map.get("$ref") {
+                    let target = target.clone();
+                    return self.follow(value, &target, place, depth);
+                }
+                for (key, item) in map.iter_mut() {
+                    // Data, not schema.
+                    if matches!(
+                        &**key,
+                        "default" | "enum" | "const" | "examples" | "example"
+                    ) {
+                        continue;
+                    }
+                    self.walk(item, &format!("{place}.{key}"), depth + 1)?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn follow(
+        &mut self,
+        value: &mut Value,
+        target: &str,
+        place: &str,
+        depth: usize,
+    ) -> Result<(), Finding> {
+        let found = target
+            .strip_prefix('#')
+            .and_then(|pointer| self.root.pointer(&decoded(pointer)));
+        let Some(found) = found else {
+            let why = if target.starts_with('#') {
+                "leads nowhere"
+            } else {
+                "leads out of the declaration"
+            };
+            return Err(self.refusal(
+                "reference",
+                place,
+                format!("The reference {target:?} {why}; the tool is left out."),
+            ));
+        };
+        let beside = match value {
+            Value::Object(map) => std::mem::take(map),
+            _ => Map::new(),
+        };
+        if self.open.iter().any(|open| open == target) {
+            *value = cut(found, self.root);
+            self.repairs.push(Finding::repair(
+                "cyclic-reference",
+                self.tool,
+                place.trim_start_matches('.'),
+                format!(
+                    "The reference {target:?} leads to what it stands in, without end; it is cut \
+                     here, so that anything of its type is taken."
+                ),
+            ));
+        } else {
+            *value = found.clone();
+            if let (Value::Object(map), "#") = (&mut *value, target) {
+                map.remove("$defs");
+                map.remove("definitions");
+            }
+            self.open.push(target.to_owned());
+            let result = self.walk(value, place, depth + 1);
+            self.open.pop();
+            result?;
+            if !self.told {
+                self.told = true;
+                self.repairs.push(Finding::repair(
+                    "reference",
+                    self.tool,
+                    place.trim_start_matches('.'),
+                    "What references lead to was put in their place: hosts don't follow them.",
+                ));
+            }
+        }
+        if let Value::Object(map) = value {
+            // A description beside a reference is about this use of it.
+            for (key, item) in beside {
+                if key != "$ref" {
+                    map.insert(key, item);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn refusal(&self, rule: &'static str, place: &str, message: impl Into<String>) -> Finding {
+        Finding::refusal(rule, self.tool, place.trim_start_matches('.'), message)
+    }
+}
+
+/// What is left of a schema where it would stand in itself.
+fn cut(schema: &Value, root: &Value) -> Value {
+    let mut schema = schema;
+    // A reference to a reference, but not for ever.
+    for _ in 0..MAX_DEPTH {
+        match schema["$ref"]
+            .as_str()
+            .and_then(|target| root.pointer(&decoded(target.strip_prefix('#')?)))
+        {
+            Some(next) => schema = next,
+            None => break,
+        }
+    }
+    let mut left = json!({});
+    for key in ["type", "description"] {
+        if let Some(value) = schema.get(key) {
+            left[key] = value.clone();
+        }
+    }
+    if left.get("type").is_none() {
+        left["type"] = "object".into();
+    }
+    left
+}
+
+/// A fragment of an address as a JSON pointer.
+fn decoded(text: &str) -> String {
+    if !text.contains('%') {
+        return text.to_owned();
+    }
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut i = 0;
+    while i < bytes.len() {
+        let hex = bytes[i..]
+            .strip_prefix(b"%")
+            .and_then(|rest| rest.get(..2))
+            .and_then(|hex| std::str::from_utf8(hex).ok())
+            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        out.push(hex.unwrap_or(bytes[i]));
+        i += if hex.is_some() { 3 } else { 1 };
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}

@@ -1,0 +1,593 @@
+//! Tools that a project or its user adds: that they are declared, called, confirmed and kept apart.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Answer, Call, Workspace, set_mode};
+
+/// Where catalogues are kept.
+const KEPT: &[&str] = &[".gemini/tmp"];
+
+/// A manifest that prints its arguments one by one, each in brackets.
+pub(crate) const SHOW: &str = r#"
+description = "Shows its arguments."
+command = ["printf", "[%s]", "{text}", "--n={n}"]
+[params.text]
+type = "string"
+required = true
+description = "A text."
+[params.n]
+type = "integer"
+default = 7
+minimum = 1
+description = "A number."
+"#;
+
+/// A script that prints what it was given.
+pub(crate) const SCRIPT: &str = r#"#!/bin/sh
+# /// tool
+# description = "Tells what it got."
+# [params.text]
+# type = "string"
+# default = "none"
+# description = "A text."
+# [params.list]
+# type = "array"
+# items = "integer"
+# description = "Some numbers."
+# ///
+cat
+echo
+echo "$PARAM_TEXT ${PARAM_LIST-unset} $GEMINI_TOOL_NAME"
+"#;
+
+/// Starts to describe a call of a custom tool, which may keep a catalogue.
+pub(crate) fn tool<'a>(ws: &'a Workspace, name: &str, arguments: &Value) -> Call<'a> {
+    ws.tool(name).arguments(arguments).changing_at_home(KEPT)
+}
+
+/// Calls a custom tool.
+#[track_caller]
+pub(crate) fn call(ws: &Workspace, name: &str, arguments: &Value) -> Answer {
+    tool(ws, name, arguments).run()
+}
+
+/// A workspace with a file among the user's tools.
+pub(crate) fn with(name: &str, content: &str) -> Workspace {
+    Workspace::new().home(format!(".gemini/tools/{name}").as_str(), content)
+}
+
+/// The names of the tools that are declared and are not built in.
+pub(crate) fn declared(ws: &Workspace) -> Vec<String> {
+    let built_in = Workspace::new().get_tools(&[]).run().json();
+    let built_in: Vec<Value> = names(&built_in);
+    let all = ws.get_tools(&[]).changing_at_home(KEPT).run().json();
+    names(&all)
+        .iter()
+        .filter(|name| !built_in.contains(name))
+        .map(|name| name.as_str().expect("a name").to_owned())
+        .collect()
+}
+
+fn names(list: &Value) -> Vec<Value> {
+    let list = list.as_array().expect("a list");
+    list.iter().map(|tool| tool["name"].clone()).collect()
+}
+
+fn declaration(ws: &Workspace, name: &str) -> Value {
+    let list = ws.get_tools(&[]).changing_at_home(KEPT).run().json();
+    let mut list = list.as_array().expect("a list").iter();
+    let found = list.find(|tool| tool["name"] == name);
+    found
+        .unwrap_or_else(|| panic!("{name} is not declared"))
+        .clone()
+}
+
+#[test]
+fn a_manifest_is_declared_and_called_with_its_defaults() {
+    let ws = with("show.toml", SHOW);
+    assert_eq!(
+        declaration(&ws, "show"),
+        json!({"name": "show", "description": "Shows its arguments.", "parametersJsonSchema": {
+            "type": "object", "required": ["text"], "properties": {
+                "text": {"type": "string", "description": "A text."},
+                "n": {"type": "integer", "default": 7, "minimum": 1, "description": "A number."}}}})
+    );
+    assert_eq!(
+        call(&ws, "show", &json!({"text": "a"})).output(),
+        "[a][--n=7]"
+    );
+    let hosts = json!({"text": "a", "n": 2, "wait_for_previous": true});
+    assert_eq!(call(&ws, "show", &hosts).output(), "[a][--n=2]");
+    let prefixed = call(&ws, "discovered_tool_show", &json!({"text": "a"}));
+    assert_eq!(prefixed.output(), "[a][--n=7]");
+}
+
+#[test]
+fn a_script_gets_its_arguments_on_standard_input_and_in_the_environment() {
+    let ws = with("tell.sh", SCRIPT);
+    let text = "two words \"quoted\" $(touch x) `y` ;\n* é";
+    let output = call(&ws, "tell", &json!({"text": text, "list": [1, 2]})).output();
+    let (json_line, rest) = output.split_once('\n').expect("lines");
+    let seen: Value = serde_json::from_str(json_line).expect("JSON");
+    assert_eq!(seen, json!({"text": text, "list": [1, 2]}));
+    assert_eq!(rest, format!("{text} [1,2] tell"));
+    let output = call(&ws, "tell", &json!({})).output();
+    assert_eq!(output, "{\"text\":\"none\"}\nnone unset tell");
+}
+
+#[test]
+fn a_script_need_not_be_executable_and_one_that_is_needs_no_first_line() {
+    let ws = with("tell.sh", SCRIPT);
+    let file = ws.root().join("home/.gemini/tools/tell.sh");
+    for mode in [0o644, 0o755] {
+        set_mode(&file, mode);
+        let output = call(&ws, "tell", &json!({"text": "x"})).output();
+        assert!(output.ends_with("x unset tell"), "{output}");
+    }
+}
+
+#[test]
+fn a_block_is_never_run_to_be_read() {
+    let script = "#!/bin/sh\ntouch \"$HOME/ran\"\n# /// tool\n# description = \"d\"\n# ///\n";
+    let ws = with("tool.sh", script);
+    set_mode(&ws.root().join("home/.gemini/tools/tool.sh"), 0o755);
+    assert_eq!(declared(&ws), ["tool"]);
+    assert!(!ws.root().join("home/ran").exists());
+}
+
+#[test]
+fn a_script_in_a_manifest_is_never_written_into() {
+    let manifest = r#"
+description = "d"
+script = 'printf "%s|" "$PARAM_TEXT" "$@" "$0"'
+args = ["{list}", "-{text}"]
+[params.text]
+type = "string"
+description = "d"
+[params.list]
+type = "array"
+items = "string"
+description = "d"
+"#;
+    let ws = with("s.toml", manifest);
+    let evil = "'; touch x; \"$(touch y)\" `touch z`";
+    let output = call(&ws, "s", &json!({"text": evil, "list": ["a b", "-c"]})).output();
+    assert_eq!(output, format!("{evil}|a b|-c|-{evil}|s|"));
+    assert_eq!(call(&ws, "s", &json!({})).output(), "|s|");
+}
+
+#[test]
+fn standard_input_is_what_the_file_says() {
+    let manifest = |stdin: &str| {
+        format!(
+            "description = \"d\"\ncommand = [\"cat\"]\nstdin = \"{stdin}\"\nparams.text = {{ type = \"string\", description = \"d\" }}\n"
+        )
+    };
+    let args = json!({"text": "é\n"});
+    for (stdin, expected) in [
+        ("args", r#"{"text":"é\n"}"#),
+        ("none", ""),
+        ("param:text", "é"),
+    ] {
+        let ws = with("cat.toml", &manifest(stdin));
+        assert_eq!(call(&ws, "cat", &args).output(), expected, "{stdin}");
+    }
+    let large = "x".repeat(1_000_000);
+    let ws = with(
+        "cat.toml",
+        &manifest("param:text").replace("cat\"", "wc\", \"-c\""),
+    );
+    assert_eq!(
+        call(&ws, "cat", &json!({"text": large})).output(),
+        "1000000"
+    );
+}
+
+#[test]
+fn json_is_text_and_data() {
+    let manifest =
+        "description = \"d\"\noutput = \"json\"\ncommand = [\"printf\", '{{\"a\": [1, 2]}}\\n']\n";
+    let ws = with("j.toml", manifest);
+    assert_eq!(call(&ws, "j", &json!({})).output(), "{\"a\": [1, 2]}");
+    let whole = tool(&ws, "j", &json!({}))
+        .flags(&["--output", "result"])
+        .run()
+        .json();
+    assert_eq!(whole["data"], json!({"a": [1, 2]}));
+}
+
+#[test]
+fn a_whole_result_has_parts_display_error_and_tail_call() {
+    let script = "#!/bin/sh\n# /// tool\n# description = \"d\"\n# output = \"tool_result\"\n# params.what = { type = \"string\", description = \"d\" }\n# ///\ncat \"$PARAM_WHAT.json\"\n[ \"$PARAM_WHAT\" != error ]\n";
+    let parts = json!({"llmContent": ["seen", {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}],
+        "returnDisplay": "**shown**", "data": {"n": 1}});
+    let tail = json!({"llmContent": "", "tailToolCallRequest": {"name": "list_directory", "args": {"path": "."}}});
+    let error = json!({"error": {"message": "It is gone.", "type": "file_not_found"}});
+    let ws = with("r.sh", script)
+        .file("parts.json", parts.to_string())
+        .file("tail.json", tail.to_string())
+        .file("error.json", error.to_string());
+    let of = |what: &str| json!({ "what": what });
+    let whole = tool(&ws, "r", &of("parts"))
+        .flags(&["--output", "result"])
+        .run()
+        .json();
+    assert_eq!(whole["returnDisplay"], "**shown**");
+    assert_eq!(whole["data"], json!({"n": 1}));
+    assert_eq!(
+        whole["llmContent"][1]["inlineData"]["mimeType"],
+        "image/png"
+    );
+    assert!(
+        call(&ws, "r", &of("tail"))
+            .output()
+            .starts_with("Directory listing")
+    );
+    assert_eq!(
+        call(&ws, "r", &of("error")).error("file_not_found", 1),
+        "It is gone."
+    );
+}
+
+#[test]
+fn a_failure_tells_the_status_and_the_end_of_standard_error() {
+    let script =
+        "#!/bin/sh\n# /// tool\n# description = \"d\"\n# ///\nseq 1 3000 >&2\necho half\nexit 3\n";
+    let ws = with("f.sh", script);
+    let answer = call(&ws, "f", &json!({}));
+    let message = answer.error("execution_failed", 1);
+    answer.must_say(
+        &message,
+        &[
+            "f failed with exit status 3.",
+            "Standard error:\n[… ",
+            "\n2999\n3000",
+            "Standard output:\nhalf",
+        ],
+    );
+    assert!(
+        message.len() < 6_000 && !message.contains("\n1000\n"),
+        "{message}"
+    );
+    let killed = with("k.toml", "description = \"d\"\nscript = \"kill -9 $$\"\n");
+    let message = call(&killed, "k", &json!({})).error("execution_failed", 1);
+    assert_eq!(message, "k failed with SIGKILL. It printed nothing.");
+}
+
+#[test]
+fn statuses_can_be_accepted() {
+    let ws = with(
+        "g.toml",
+        "description = \"d\"\ncommand = [\"grep\", \"x\", \"none\"]\nsuccess_statuses = [0, 1, 2]\n",
+    );
+    let output = call(&ws, "g", &json!({})).output();
+    assert!(
+        output.contains("none"),
+        "what was said on standard error: {output}"
+    );
+}
+
+#[test]
+fn everything_is_ended_when_the_time_is_over() {
+    let manifest = "description = \"d\"\ntimeout = 0.5\nscript = '''\necho begun >&2\nMARK=custom setsid sleep 60 &\nsleep 60\n'''\n";
+    let ws = with("slow.toml", manifest);
+    let answer = tool(&ws, "slow", &json!({}))
+        .env("CUSTOM_MARK", "slow-ends")
+        .run();
+    let message = answer.error("timeout", 124);
+    answer.must_say(&message, &["slow was ended after 0.5 s", "begun"]);
+    assert_eq!(
+        crate::harness::marked_processes("CUSTOM_MARK", "slow-ends"),
+        []
+    );
+}
+
+#[test]
+fn what_is_left_behind_does_not_hold_the_answer_up() {
+    let manifest = "description = \"d\"\nscript = 'sleep 60 & echo done'\n";
+    let ws = with("left.toml", manifest);
+    assert_eq!(call(&ws, "left", &json!({})).output(), "done");
+}
+
+#[test]
+fn a_flood_is_kept_in_a_file_and_marked() {
+    let ws = with(
+        "flood.toml",
+        "description = \"d\"\ncommand = [\"seq\", \"1\", \"100000\"]\n",
+    );
+    let output = call(&ws, "flood", &json!({})).output();
+    assert!(output.chars().count() < 42_000, "{}", output.len());
+    assert!(
+        output.contains("[Truncated: ") && output.ends_with("100000"),
+        "{output}"
+    );
+    let json = with(
+        "flood.toml",
+        "description = \"d\"\noutput = \"json\"\ncommand = [\"head\", \"-c\", \"20000000\", \"/dev/zero\"]\n",
+    );
+    let message = call(&json, "flood", &json!({})).error("execution_failed", 1);
+    assert!(message.contains("more than 16777216 bytes"), "{message}");
+}
+
+#[test]
+fn programs_run_where_and_with_what_the_file_says() {
+    let manifest = r#"
+description = "d"
+script = 'pwd; echo "$A $B $C $GEMINI_TOOL_ROOT"'
+cwd = "sub"
+[env]
+A = "fixed"
+B = "<$FROM_HOST>"
+C = "${NOT_SET:-otherwise} $$x"
+"#;
+    let ws = with("where.toml", manifest).directory("sub");
+    let run = |call: Call<'_>| call.env("FROM_HOST", "$(no)").run();
+    let output = run(tool(&ws, "where", &json!({}))).output();
+    let root = ws.path("");
+    let root = root.trim_end_matches('/');
+    assert_eq!(
+        output,
+        format!("{root}/sub\nfixed <$(no)> otherwise $x {root}")
+    );
+    let message = call(&ws, "where", &json!({})).error("execution_failed", 1);
+    assert!(
+        message.contains("wants FROM_HOST from the environment"),
+        "{message}"
+    );
+    let linked = with(
+        "w.toml",
+        "description = \"d\"\ncwd = \"out\"\ncommand = [\"pwd\"]\n",
+    )
+    .link("out", "/");
+    call(&linked, "w", &json!({})).error("path_not_in_workspace", 1);
+}
+
+#[test]
+fn a_stricter_sandbox_can_be_wanted_but_not_a_weaker_one() {
+    let manifest = |mode: &str| {
+        format!("description = \"d\"\nsandbox = \"{mode}\"\nscript = 'echo x > made'\n")
+    };
+    let ws = with("s.toml", &manifest("read-only"));
+    let message = call(&ws, "s", &json!({})).failure().message;
+    assert!(message.contains("made"), "{message}");
+    let ws = with("s.toml", &manifest("off"));
+    let answer = tool(&ws, "s", &json!({}))
+        .env("GEMINI_TOOLS_SANDBOX", "read-only")
+        .run();
+    assert!(answer.failure().message.contains("made"));
+    let ws = with("s.toml", &manifest("workspace-write"));
+    tool(&ws, "s", &json!({})).unwatched().run().output();
+    assert!(ws.dir().join("made").exists());
+}
+
+#[test]
+fn output_is_shown_while_the_tool_runs() {
+    let manifest = "description = \"d\"\nscript = 'echo first; sleep 1.5; echo last'\n";
+    for (streaming, shown) in [(true, true), (false, false)] {
+        let ws = with("live.toml", &format!("{manifest}streaming = {streaming}\n"));
+        let answer = tool(&ws, "live", &json!({})).flags(&["--stream"]).run();
+        let lines: Vec<Value> = answer
+            .text()
+            .lines()
+            .map(|l| serde_json::from_str(l).expect("JSON"))
+            .collect();
+        assert_eq!(
+            lines[0]["type"] == "output" && lines[0]["text"] == "first\n",
+            shown,
+            "{lines:?}"
+        );
+        assert_eq!(lines.last().expect("lines")["type"], "result");
+    }
+}
+
+#[test]
+fn a_person_is_shown_the_words_that_are_run() {
+    let ws = with("show.toml", SHOW)
+        .home(
+            ".gemini/tools/read.toml",
+            "description = \"d\"\nkind = \"read\"\ncommand = [\"true\"]\n",
+        )
+        .home(
+            ".gemini/tools/s.toml",
+            "description = \"d\"\nscript = \"git status; rm -r x\"\n",
+        );
+    let explain =
+        |name: &str, args: &Value| tool(&ws, name, args).flags(&["--explain"]).run().json();
+    let shown = explain("show", &json!({"text": "a b; $(c)"}));
+    assert_eq!(
+        shown["confirmation"],
+        json!({"type": "exec", "title": "Confirm show", "command": "printf '[%s]' 'a b; $(c)' '--n=7'",
+            "rootCommand": "printf", "rootCommands": ["printf"]})
+    );
+    assert_eq!(explain("read", &json!({}))["confirmation"], false);
+    assert_eq!(
+        explain("s", &json!({}))["confirmation"]["rootCommands"],
+        json!(["git", "rm"])
+    );
+}
+
+#[test]
+fn kinds_say_what_a_tool_does() {
+    let of = |keys: &str| {
+        with(
+            "k.toml",
+            &format!("description = \"d\"\ncommand = [\"true\"]\n{keys}\n"),
+        )
+    };
+    for (keys, kind) in [
+        ("", "execute"),
+        ("read_only = true", "read"),
+        ("kind = \"fetch\"", "fetch"),
+        ("kind = \"other\"\nread_only = true", "other"),
+    ] {
+        let list = of(keys)
+            .get_tools(&["--kinds", "--only", "k"])
+            .changing_at_home(KEPT)
+            .run()
+            .json();
+        assert_eq!(list[0]["kind"], kind, "{keys}");
+    }
+}
+
+#[test]
+fn the_users_tool_counts_before_the_projects_and_no_tool_before_a_built_in_one() {
+    let tool = |text: &str| format!("description = \"{text}\"\ncommand = [\"echo\", \"{text}\"]\n");
+    let ws = with("both.toml", &tool("user"))
+        .home(".gemini/tools/read_file.toml", tool("evil"))
+        .home(".gemini/tools/ShellTool.toml", tool("evil"))
+        .file(".gemini/tools/both.toml", tool("project"))
+        .file(".gemini/tools/own.toml", tool("project"))
+        .file("a.txt", "text\n");
+    let trusted = |call: Call<'_>| {
+        call.env("GEMINI_CLI_TRUST_WORKSPACE", "true")
+            .changing_at_home(KEPT)
+            .run()
+    };
+    assert_eq!(trusted(ws.tool("both")).output(), "user");
+    assert_eq!(trusted(ws.tool("own")).output(), "project");
+    let read = ws
+        .tool("read_file")
+        .arguments(&json!({"absolute_path": "a.txt"}));
+    assert_eq!(trusted(read).output(), "text\n");
+    let list = trusted(ws.get_tools(&[])).json();
+    let count = |name: &str| names(&list).iter().filter(|n| *n == name).count();
+    assert_eq!(
+        (
+            count("read_file"),
+            count("both"),
+            count("own"),
+            count("ShellTool")
+        ),
+        (1, 1, 1, 0)
+    );
+    let checked = trusted(ws.get_tools(&["lint"]));
+    assert_eq!(checked.status(), 1);
+    checked.must_say(
+        checked.text(),
+        &[
+            "read_file: It is left out, because a built-in tool has its name",
+            "both: It is left out, because the user's",
+        ],
+    );
+}
+
+#[test]
+fn an_untrusted_projects_tools_are_left_out_and_said_so() {
+    let manifest = "description = \"d\"\nscript = 'touch ran'\n";
+    let script = "#!/bin/sh\n# /// tool\n# description = \"d\"\n# ///\ntouch ran\n";
+    let pair = "discovery_command = \"touch ran\"\ncall_command = \"touch ran\"\n";
+    let ws = Workspace::new()
+        .file(".gemini/tools/a.toml", manifest)
+        .file(".gemini/tools/b.sh", script)
+        .file(".gemini/tools/c.toml", pair);
+    assert_eq!(declared(&ws), Vec::<String>::new());
+    for name in ["a", "b", "c"] {
+        let answer = ws.call(name, &json!({}));
+        let message = answer.error("policy_violation", 3);
+        answer.must_say(&message, &["not trusted", "get_tools trust"]);
+    }
+    let answer = ws.call("of_a_pair", &json!({}));
+    let message = answer.error("tool_not_registered", 2);
+    answer.must_say(&message, &["not trusted", "get_tools trust"]);
+    let lint = ws.get_tools(&["lint"]).run();
+    lint.must_say(lint.text(), &["warning[untrusted]"]);
+}
+
+#[test]
+fn settings_leave_custom_tools_out_as_well() {
+    let ws = with("show.toml", SHOW).file(
+        ".gemini/settings.json",
+        r#"{"tools": {"exclude": ["show"]}}"#,
+    );
+    assert_eq!(declared(&ws), Vec::<String>::new());
+    call(&ws, "show", &json!({"text": "a"})).error("policy_violation", 3);
+}
+
+#[test]
+fn a_call_of_a_built_in_tool_touches_no_directory_of_tools() {
+    let ws = with("show.toml", SHOW).file("a.txt", "x\n");
+    // A catalogue would be kept if the tools had been looked at.
+    assert_eq!(
+        ws.call("read_file", &json!({"absolute_path": "a.txt"}))
+            .output(),
+        "x\n"
+    );
+    assert!(!ws.root().join("home/.gemini/tmp").exists());
+}
+
+#[test]
+fn a_catalogue_follows_its_files() {
+    let ws = with("show.toml", SHOW);
+    assert_eq!(declared(&ws), ["show"]);
+    let dir = ws.root().join("home/.gemini/tools");
+    fs::write(dir.join("more.sh"), SCRIPT).expect("written");
+    assert_eq!(declared(&ws), ["more", "show"]);
+    fs::write(dir.join("show.toml"), SHOW.replace("Shows", "Prints")).expect("written");
+    assert_eq!(
+        declaration(&ws, "show")["description"],
+        "Prints its arguments."
+    );
+    for file in kept(&ws) {
+        fs::write(&file, "garbage").expect("written");
+    }
+    assert_eq!(declared(&ws), ["more", "show"]);
+    fs::remove_file(dir.join("show.toml")).expect("removed");
+    assert_eq!(declared(&ws), ["more"]);
+    call(&ws, "show", &json!({"text": "a"})).error("tool_not_registered", 2);
+}
+
+fn kept(ws: &Workspace) -> Vec<std::path::PathBuf> {
+    let tmp = ws.root().join("home/.gemini/tmp");
+    let projects = fs::read_dir(tmp)
+        .expect("kept")
+        .map(|e| e.expect("an entry").path());
+    let files = projects.flat_map(|p| fs::read_dir(p).expect("kept"));
+    files.map(|e| e.expect("an entry").path()).collect()
+}
+
+#[test]
+fn a_catalogue_is_the_users_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let ws = with("show.toml", SHOW);
+    declared(&ws);
+    let mode = |path: &Path| path.metadata().expect("kept").permissions().mode() & 0o777;
+    for file in kept(&ws) {
+        assert_eq!(mode(&file), 0o600, "{}", file.display());
+    }
+    assert!(!kept(&ws).is_empty());
+}
+
+#[test]
+fn without_a_home_directory_or_a_place_for_catalogues_tools_work_all_the_same() {
+    let ws = with("show.toml", SHOW).home(".gemini/tmp", "in the way");
+    assert_eq!(declared(&ws), ["show"]);
+    assert_eq!(
+        call(&ws, "show", &json!({"text": "a"})).output(),
+        "[a][--n=7]"
+    );
+    let project = Workspace::new().file(".gemini/tools/show.toml", SHOW);
+    let answer = project.tool("show").arguments(&json!({"text": "a"}));
+    let answer = answer
+        .env("HOME", "")
+        .env("GEMINI_CLI_TRUST_WORKSPACE", "true")
+        .run();
+    assert_eq!(answer.output(), "[a][--n=7]");
+}
+
+#[test]
+fn calls_of_a_batch_find_custom_tools() {
+    let ws = with("show.toml", SHOW).home(".gemini/tools/tell.sh", SCRIPT);
+    let input = "{\"id\":1,\"name\":\"show\",\"args\":{\"text\":\"a\"}}\n{\"id\":2,\"name\":\"tell\",\"args\":{\"text\":\"b\"}}\n{\"id\":3,\"name\":\"none\"}\n";
+    let answer = ws
+        .call_tool(&["--batch"])
+        .input(input)
+        .changing_at_home(KEPT)
+        .run();
+    answer.must_say(
+        answer.text(),
+        &["[a][--n=7]", "b unset tell", "tool_not_registered"],
+    );
+}

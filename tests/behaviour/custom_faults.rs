@@ -1,0 +1,339 @@
+//! What is wrong with a tool's file is said with the file, the key and what to do, and costs only that tool.
+
+use serde_json::{Value, json};
+
+use crate::custom::{SHOW, call, declared, with};
+use crate::harness::Workspace;
+
+/// What `get_tools lint` says about one file, which must be left out.
+#[track_caller]
+fn fault(name: &str, content: &str, expected: &[&str]) {
+    let ws = with(name, content).home(".gemini/tools/show.toml", SHOW);
+    let lint = ws.get_tools(&["lint"]).run();
+    assert_eq!(lint.status(), 1, "{}", lint.shown());
+    lint.must_say(lint.text(), expected);
+    lint.must_say(lint.text(), &["error[", name]);
+    assert_eq!(declared(&ws), ["show"], "it costs only itself");
+}
+
+/// The same for a manifest with these keys besides the least that it needs.
+#[track_caller]
+fn key(keys: &str, expected: &[&str]) {
+    fault(
+        "x.toml",
+        &format!("description = \"d\"\n{keys}\n"),
+        expected,
+    );
+}
+
+/// The same with a command.
+#[track_caller]
+fn more(keys: &str, expected: &[&str]) {
+    key(&format!("command = [\"true\"]\n{keys}"), expected);
+}
+
+#[test]
+fn keys_of_the_wrong_kind_or_name() {
+    more(
+        "descripton = \"d\"",
+        &["descripton", "did you mean \"description\""],
+    );
+    more(
+        "banana = 1",
+        &["banana: There is no such key", "the keys are"],
+    );
+    more("name = \"y\"", &["the file's name is the tool's"]);
+    more(
+        "kind = \"reed\"",
+        &["kind: \"reed\" is none of", "did you mean \"read\""],
+    );
+    more(
+        "kind = 1",
+        &["kind: It must be a text, but it is the number 1"],
+    );
+    more(
+        "read_only = \"yes\"",
+        &["read_only: It must be true or false"],
+    );
+    more(
+        "kind = \"read\"\nread_only = false",
+        &["read_only:", "set one of the two right"],
+    );
+    more(
+        "kind = \"edit\"\nread_only = true",
+        &["read_only:", "set one of the two right"],
+    );
+    more("timeout = 0", &["timeout: It must be a number of seconds"]);
+    more("timeout = 4000", &["timeout:"]);
+    more("cwd = \"/etc\"", &["cwd: It must lie beneath"]);
+    more("cwd = \"../x\"", &["cwd: It must lie beneath"]);
+    more("env = 1", &["env: It must be a table"]);
+    more(
+        "env.\"A-B\" = \"x\"",
+        &["env.A-B: That is no name of a variable"],
+    );
+    more("env.A = []", &["env.A: It must be a text"]);
+    more(
+        "sandbox = \"on\"",
+        &["sandbox: \"on\" is none of off, workspace-write, read-only"],
+    );
+    more(
+        "output = \"xml\"",
+        &["output: \"xml\" is none of text, json, tool_result"],
+    );
+    more("stdin = \"all\"", &["stdin: \"all\" is none of"]);
+    more(
+        "stdin = \"param:x\"",
+        &["stdin: There is no parameter \"x\""],
+    );
+    more(
+        "success_statuses = [256]",
+        &["success_statuses: It must be a list of exit statuses"],
+    );
+    more("success_statuses = []", &["success_statuses:"]);
+    more("streaming = 1", &["streaming: It must be true or false"]);
+    more("args = [\"a\"]", &["args:", "there is none"]);
+}
+
+#[test]
+fn commands_that_can_not_be_right() {
+    key("", &["command: Nothing says what to run"]);
+    key(
+        "command = \"ls -l\"",
+        &[
+            "command: It is the text \"ls -l\"",
+            "no shell takes it apart",
+        ],
+    );
+    key("command = []", &["command: It is empty"]);
+    key(
+        "command = [1]",
+        &["command[0]: It is the number 1; write it in quotes"],
+    );
+    key(
+        "command = [\"ls\", \"{x}\"]",
+        &["command[1]: There is no parameter \"x\""],
+    );
+    key(
+        "command = [\"ls\", \"{x\"]",
+        &["command[1]: A brace is not closed"],
+    );
+    key(
+        "command = [\"ls\", \"x}\"]",
+        &["command[1]: A closing brace"],
+    );
+    key(
+        "command = [\"ls\", [[]]]",
+        &["command[1]: A group holds words only"],
+    );
+    key(
+        "command = [\"true\"]\nscript = \"true\"",
+        &["script: There is a \"command\" as well"],
+    );
+    key("script = \" \"", &["script: It is empty"]);
+    let x = "params.x = { type = \"string\", description = \"d\" }";
+    key(
+        &format!("command = [\"{{x}}\"]\n{x}"),
+        &["command[0]: The program must be fixed"],
+    );
+    key(
+        "command = [\"ls\", \"{pth}\"]\nparams.path = { type = \"string\" }",
+        &["There is no parameter \"pth\"; did you mean \"path\""],
+    );
+    for code in [
+        "[\"bash\", \"-c\", \"echo {x}\"]",
+        "[\"sh\", \"-ec\", \"{x}\"]",
+        "[\"/usr/bin/env\", \"python3.12\", \"-c\", \"print('{x}')\"]",
+        "[\"node\", \"--eval\", \"{x}\"]",
+        "[\"perl\", \"-e\", \"{x}\"]",
+    ] {
+        key(
+            &format!("command = {code}\n{x}"),
+            &["A parameter would become part of a program's text"],
+        );
+    }
+}
+
+#[test]
+fn parameters_that_can_not_be_right() {
+    more("params = 1", &["params: It must hold a table for each"]);
+    more(
+        "params.x = \"string\"",
+        &["params.x: It must be a table such as"],
+    );
+    more(
+        "params.x = { description = \"d\" }",
+        &["params.x.type: It is missing"],
+    );
+    more(
+        "params.x = { type = \"strng\" }",
+        &["params.x.type:", "did you mean \"string\""],
+    );
+    more(
+        "params.x = { type = \"string\", requird = true }",
+        &["params.x.requird", "did you mean \"required\""],
+    );
+    more(
+        "params.x = { type = \"string\", required = \"yes\" }",
+        &["params.x.required: It must be true or false"],
+    );
+    more(
+        "params.x = { type = \"integer\", default = \"1\" }",
+        &["params.x.default: It does not fit"],
+    );
+    more(
+        "params.x = { type = \"string\", pattern = \"(\" }",
+        &["params.x.pattern: It is no regular expression"],
+    );
+    more("parameters = 1", &["parameters: It must be a JSON Schema"]);
+    more(
+        "params.x.type = \"string\"\nparameters = {}",
+        &["params: There are \"parameters\" as well"],
+    );
+    more(
+        "parameters.properties.x = { description = \"d\" }",
+        &["error[untyped]", "x: There is no type"],
+    );
+    more(
+        "parameters.properties.x = { \"$ref\" = \"#/none\" }",
+        &["error[reference]", "leads nowhere"],
+    );
+    key(
+        "script = \"true\"\nparams.a_b = { type = \"string\" }\nparams.A_B = { type = \"string\" }",
+        &["It would be PARAM_A_B in the environment"],
+    );
+}
+
+#[test]
+fn files_that_are_no_tools_though_they_should_be() {
+    fault("x.toml", "description = ", &["It is no TOML: line 1"]);
+    fault(
+        "x.toml",
+        "command = [\"true\"]\n",
+        &["description: It is missing"],
+    );
+    fault(
+        "with space.toml",
+        "description = \"d\"\ncommand = [\"true\"]\n",
+        &["can't be one"],
+    );
+    fault(
+        "x.sh",
+        "#!/bin/sh\n# /// tool\n# description = \"d\"\n",
+        &["has no end; close it with a line \"# ///\""],
+    );
+    fault(
+        "x.sh",
+        "# /// tool\n# description = \"d\"\n# ///\n",
+        &["It can't be run: begin it with a line such as #!"],
+    );
+    fault(
+        "x.sh",
+        "#!/bin/sh\n# /// tool\n# ///\n# /// tool\n# ///\n",
+        &["a second \"/// tool\" block"],
+    );
+    fault(
+        "x.sh",
+        "#!/bin/sh\n# /// tool\n# command = [\"ls\"]\n# description = \"d\"\n# ///\n",
+        &["command: There is no such key"],
+    );
+    fault(
+        "x.toml",
+        &format!("#{}", "x".repeat(1_100_000)),
+        &["It is larger than"],
+    );
+}
+
+#[test]
+fn text_that_nobody_sees_holds_a_tool_back() {
+    for hidden in ["\u{200b}", "\u{202e}", "\u{e0041}", "\u{2066}"] {
+        more(
+            &format!("display_name = \"a{hidden}b\""),
+            &["error[hidden-text]", "U+"],
+        );
+        more(
+            &format!("params.x = {{ type = \"string\", description = \"a{hidden}b\" }}"),
+            &["error[hidden-text]"],
+        );
+        more(
+            &format!("params.\"x{hidden}\" = {{ type = \"string\" }}"),
+            &["error[hidden-text]"],
+        );
+    }
+    let ws = with(
+        "x.toml",
+        "description = \"Reads.\u{e0049}\"\ncommand = [\"true\"]\n",
+    );
+    let answer = call(&ws, "x", &json!({}));
+    let message = answer.error("execution_failed", 1);
+    answer.must_say(&message, &["can't be used", "x.toml", "U+E0049"]);
+}
+
+#[test]
+fn warnings_and_repairs_leave_the_tool_in() {
+    let manifest = "description = \"d\"\ncommand = [\"true\"]\nparams.x = { type = \"string\" }\n[parameters]\n";
+    let ws = with("x.toml", &manifest.replace("[parameters]\n", ""))
+        .home(".gemini/tools/y.toml", "description = \"d\"\ncommand = [\"true\"]\nstdin = \"args\"\nparameters.properties.a = { enum = [\"b\"], format = \"uri\" }\n");
+    let lint = ws.get_tools(&["lint"]).run();
+    assert_eq!(lint.status(), 0, "{}", lint.shown());
+    lint.must_say(
+        lint.text(),
+        &[
+            "warning[unused-parameter]",
+            "warning[no-description]",
+            "repair[type]",
+            "repair[keyword]",
+            "2 tools in 2 files: 0 errors, 2 warnings,",
+        ],
+    );
+    let lines = ws.get_tools(&["lint", "--json"]).run();
+    for line in lines.text().lines() {
+        let finding: Value = serde_json::from_str(line).expect("JSON");
+        assert!(
+            finding["severity"].is_string()
+                && finding["rule"].is_string()
+                && finding["file"].is_string()
+        );
+    }
+    assert_eq!(declared(&ws), ["x", "y"]);
+}
+
+#[test]
+fn results_that_can_not_be_used_are_told_with_what_was_printed() {
+    for (output, printed, expected) in [
+        ("json", "not json", "it is no JSON"),
+        ("json", "", "it is nothing"),
+        ("tool_result", "{}", "\"llmContent\" is missing"),
+        (
+            "tool_result",
+            "{\"llmContnt\": 1}",
+            "did you mean \"llmContent\"",
+        ),
+    ] {
+        let printed = printed.replace('{', "{{").replace('}', "}}");
+        let ws = with(
+            "r.toml",
+            &format!(
+                "description = \"d\"\noutput = \"{output}\"\ncommand = [\"printf\", '%s', '{printed}']\n"
+            ),
+        );
+        let answer = call(&ws, "r", &json!({}));
+        answer.must_say(
+            &answer.error("execution_failed", 1),
+            &["What r printed can't be used", expected],
+        );
+    }
+}
+
+#[test]
+fn an_empty_directory_of_tools_is_fine() {
+    let ws = Workspace::new()
+        .home(".gemini/tools/README.md", "# Tools\n")
+        .home(".gemini/tools/.hidden.toml", "x");
+    let lint = ws.get_tools(&["lint"]).run();
+    assert_eq!(lint.status(), 0);
+    assert_eq!(
+        lint.text(),
+        "0 tools in 0 files: 0 errors, 0 warnings, 0 repairs\n"
+    );
+}

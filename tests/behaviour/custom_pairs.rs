@@ -1,0 +1,204 @@
+//! Pointers to somebody's pair of commands.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::custom::{SHOW, call, declared, tool, with};
+use crate::harness::{Call, Workspace};
+
+const POINTER: &str = "discovery_command = \"python3 'project tools.py' --discover\"\ncall_command = \"python3 'project tools.py' --call\"\n";
+
+/// As in Gemini CLI's issue #19783, with arguments in the call command, and with the declarations of #7262.
+const PROGRAM: &str = r#"
+import json, sys
+TOOLS = [
+    {"name": "get_weather", "description": "Weather of a place.", "parameters": {
+        "type": "OBJECT", "properties": {"place": {"type": "STRING", "description": "Where."}}, "required": ["place"]}},
+    {"name": "with space", "description": "An odd name.", "parameters": {"type": "object", "properties": {}}},
+    {"name": "untyped", "description": "d", "parametersJsonSchema": {"type": "object", "properties": {"x": {}}}},
+    {"name": "read_file", "description": "A built-in's name."},
+]
+if sys.argv[1] == "--discover":
+    with open("discoveries", "a") as log:
+        log.write("x")
+    print(json.dumps([{"function_declarations": TOOLS}]))
+    sys.exit()
+name, args = sys.argv[2], json.load(sys.stdin)
+if args.get("fail"):
+    print("half")
+    print("broken", file=sys.stderr)
+    sys.exit(3)
+if args.get("warn"):
+    print("done")
+    print("old", file=sys.stderr)
+elif args.get("part"):
+    print(json.dumps({"functionResponse": {"name": name, "response": {"error": "gone", "errorType": "file_not_found"}}}))
+else:
+    print(json.dumps([sys.argv[1:], args]))
+"#;
+
+fn pair() -> Workspace {
+    Workspace::new()
+        .file("project tools.py", PROGRAM)
+        .file(".gemini/tools/weather.toml", POINTER)
+}
+
+fn trusted(call: Call<'_>) -> Call<'_> {
+    call.env("GEMINI_CLI_TRUST_WORKSPACE", "true").unwatched()
+}
+
+fn run(ws: &Workspace, name: &str, arguments: &Value) -> crate::harness::Answer {
+    trusted(tool(ws, name, arguments)).run()
+}
+
+fn discoveries(ws: &Workspace) -> usize {
+    fs::read(ws.dir().join("discoveries")).map_or(0, |log| log.len())
+}
+
+#[test]
+fn the_pair_of_gemini_clis_issues_works_unchanged() {
+    let ws = pair();
+    let list = trusted(ws.get_tools(&["--only", "get_weather,with_space,untyped"]))
+        .run()
+        .json();
+    assert_eq!(
+        list,
+        json!([
+            {"name": "get_weather", "description": "Weather of a place.", "parametersJsonSchema": {
+                "type": "object", "properties": {"place": {"type": "string", "description": "Where."}}, "required": ["place"]}},
+            {"name": "with_space", "description": "An odd name.", "parametersJsonSchema": {"type": "object", "properties": {}}},
+        ])
+    );
+    let args = json!({"place": "a 'b' $(c)"});
+    let seen: Value = serde_json::from_str(&run(&ws, "get_weather", &args).output()).expect("JSON");
+    assert_eq!(seen, json!([["--call", "get_weather"], args]));
+    let seen: Value =
+        serde_json::from_str(&run(&ws, "with_space", &json!({})).output()).expect("JSON");
+    assert_eq!(seen, json!([["--call", "with space"], {}]), "its own name");
+    run(&ws, "get_weather", &json!({})).error("invalid_tool_params", 2);
+}
+
+#[test]
+fn a_call_is_judged_as_gemini_cli_does() {
+    let ws = pair();
+    let with = |key: &str| json!({"place": "x", key: true});
+    assert_eq!(
+        run(&ws, "get_weather", &with("fail")).error("discovered_tool_execution_error", 1),
+        "Stdout: half\n\nStderr: broken\n\nError: (none)\nExit Code: 3\nSignal: (none)"
+    );
+    assert_eq!(
+        run(&ws, "get_weather", &with("warn")).error("discovered_tool_execution_error", 1),
+        "Stdout: done\n\nStderr: old\n\nError: (none)\nExit Code: 0\nSignal: (none)"
+    );
+    assert_eq!(
+        run(&ws, "get_weather", &with("part")).error("file_not_found", 1),
+        "gone"
+    );
+}
+
+#[test]
+fn discovery_runs_when_something_that_it_names_has_changed() {
+    let ws = pair();
+    let list = || trusted(ws.get_tools(&[])).run().json();
+    list();
+    // What is as new as the clock can tell is not trusted yet.
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    list();
+    let before = discoveries(&ws);
+    list();
+    run(&ws, "get_weather", &json!({"place": "x"})).output();
+    run(&ws, "read_file", &json!({"absolute_path": "discoveries"})).output();
+    assert_eq!(discoveries(&ws), before);
+    fs::write(
+        ws.dir().join("project tools.py"),
+        PROGRAM.replace("get_weather", "get_climate"),
+    )
+    .expect("written");
+    let text = list().to_string();
+    assert!(text.contains("get_climate") && !text.contains("get_weather"));
+    let before = discoveries(&ws);
+    trusted(ws.get_tools(&["--refresh"])).run().json();
+    assert_eq!(discoveries(&ws), before + 1);
+}
+
+#[test]
+fn a_pair_that_fails_floods_hangs_or_prints_garbage_costs_only_itself() {
+    let pointer = |discovery: &str| {
+        format!("discovery_command = \"{discovery}\"\ncall_command = \"true\"\ntimeout = 1\n")
+    };
+    for (discovery, expected) in [
+        (
+            "sh -c 'echo why >&2; exit 4'",
+            "failed with exit status 4. It said: why",
+        ),
+        ("no-such-program", "no program"),
+        ("echo garbage", "it is no JSON"),
+        ("echo '{}'", "it is no array"),
+        ("sleep 60", "its time limit"),
+        ("head -c 11000000 /dev/zero", "more than 10485760 bytes"),
+    ] {
+        let ws = with("bad.toml", &pointer(discovery)).home(".gemini/tools/show.toml", SHOW);
+        assert_eq!(declared(&ws), ["show"], "{discovery}");
+        let lint = ws
+            .get_tools(&["lint"])
+            .changing_at_home(&[".gemini/tmp"])
+            .run();
+        assert_eq!(lint.status(), 1);
+        lint.must_say(lint.text(), &["error[discovery]", "bad.toml", expected]);
+    }
+}
+
+#[test]
+fn lint_tells_every_repair_and_clash_of_a_pair() {
+    let ws = pair();
+    let lint = trusted(ws.get_tools(&["lint"])).run();
+    assert_eq!(lint.status(), 1);
+    lint.must_say(
+        lint.text(),
+        &[
+            "repair[parameters-key]",
+            "repair[type-name]",
+            "repair[name]",
+            "error[untyped]",
+            "error[name-clash]",
+            "a built-in tool has its name",
+        ],
+    );
+}
+
+#[test]
+fn a_tool_with_a_file_counts_before_one_of_a_pair() {
+    let ws = pair().home(".gemini/tools/get_weather.toml", SHOW);
+    assert_eq!(
+        run(&ws, "get_weather", &json!({"text": "a"})).output(),
+        "[a][--n=7]"
+    );
+}
+
+#[test]
+fn pointers_with_faults_are_told() {
+    for (pointer, expected) in [
+        ("discovery_command = \"a\"\n", "call_command: It is missing"),
+        (
+            "discovery_command = \"a 'b\"\ncall_command = \"c\"\n",
+            "discovery_command: It must be a command line",
+        ),
+        (
+            "discovery_command = 1\ncall_command = \"c\"\n",
+            "discovery_command: It must be a command line",
+        ),
+        (
+            "discovery_command = \"a\"\ncall_command = \"c\"\nwatched = []\n",
+            "did you mean \"watch\"",
+        ),
+    ] {
+        let ws = with("p.toml", pointer);
+        let lint = ws.get_tools(&["lint"]).run();
+        assert_eq!(lint.status(), 1);
+        lint.must_say(lint.text(), &[expected]);
+        let answer = call(&ws, "p", &json!({}));
+        let message = answer.error("execution_failed", 1);
+        answer.must_say(&message, &["can't be used", expected]);
+    }
+}
