@@ -29,6 +29,7 @@ pub mod builtin;
 pub mod commands;
 pub mod custom;
 pub mod declaration;
+pub mod doctor;
 pub mod genai;
 pub mod init;
 mod ladder;

@@ -49,6 +49,11 @@ impl Lint {
     }
 }
 
+/// Looks at every file anew. Pairs are not asked.
+pub fn lint_files(custom: &Custom) -> Lint {
+    look(custom).0
+}
+
 /// Looks at every file anew, and asks every pair.
 ///
 /// # Errors
@@ -58,6 +63,18 @@ pub fn lint(
     custom: &Custom,
     surroundings: impl Fn() -> Result<Surroundings, ToolError>,
 ) -> Result<Lint, ToolError> {
+    let (mut lint, mut names, pairs) = look(custom);
+    if !pairs.is_empty() {
+        let open = surroundings()?;
+        for (file, discovered) in custom.discovered(&pairs, true, &|| Ok(open.clone())) {
+            lint.take(&file, discovered, &mut names);
+        }
+    }
+    Ok(lint)
+}
+
+/// What the files say, who has which name, and which files are pairs.
+fn look(custom: &Custom) -> (Lint, BTreeMap<String, String>, Vec<PathBuf>) {
     let mut lint = Lint::default();
     let mut names: BTreeMap<String, String> = BTreeMap::new();
     let mut pairs: Vec<PathBuf> = Vec::new();
@@ -93,17 +110,11 @@ pub fn lint(
             }
         }
     }
-    if !pairs.is_empty() {
-        let open = surroundings()?;
-        for (file, discovered) in custom.discovered(&pairs, true, &|| Ok(open.clone())) {
-            lint.take(&file, discovered, &mut names);
-        }
-    }
     if let Some(dir) = custom.left_out() {
         lint.findings
             .push(Finding::warning("untrusted", "", "", untrusted(dir)).in_file(dir));
     }
-    Ok(lint)
+    (lint, names, pairs)
 }
 
 impl Lint {

@@ -24,7 +24,7 @@ mod reader;
 mod run;
 mod words;
 
-pub use lint::{Lint, lint};
+pub use lint::{Lint, lint, lint_files};
 
 use crate::builtin::{Surroundings, is_reserved};
 use crate::registry::{Source, bare_name};

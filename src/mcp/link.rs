@@ -4,6 +4,7 @@
 //! input ends, which our own end brings about however it comes, it ends all servers.
 
 use super::wire::{Ask, Connect, Request, Said, Wanted, Why};
+use crate::process::without_sigpipe;
 use crate::tool::Cancellation;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use serde_json::Value;
@@ -165,9 +166,7 @@ impl Link {
             what: question.what,
         });
         push_line(&mut lines, &request);
-        running
-            .stdin
-            .write_all(&lines)
+        without_sigpipe(|| running.stdin.write_all(&lines))
             .map_err(|e| format!("{PROGRAM} can't be talked to: {e}"))
     }
 
@@ -177,7 +176,7 @@ impl Link {
             let mut line = Vec::new();
             push_line(&mut line, &Ask::Cancel { id });
             // A client that is gone has given it up already.
-            let _ = running.stdin.write_all(&line);
+            let _ = without_sigpipe(|| running.stdin.write_all(&line));
         }
     }
 

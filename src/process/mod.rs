@@ -16,6 +16,8 @@ pub mod terminal;
 pub mod tree;
 pub mod warden;
 
+pub(crate) use raw::without_sigpipe;
+
 /// `SIGTERM` and so on; a number where the signal has no name.
 pub(crate) fn signal_name(signal: i32) -> String {
     signal_hook::low_level::signal_name(signal).map_or_else(|| signal.to_string(), str::to_owned)

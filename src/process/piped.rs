@@ -2,7 +2,7 @@
 //! warden: when it is dropped, or its caller is gone, everything that it started is ended.
 
 use super::raw::{Descriptors, Prepared};
-use super::warden::{Event, Watched};
+use super::warden::{Ending, Event, Watched};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Access, Mode, OFlags};
@@ -38,6 +38,7 @@ pub struct Piped {
     /// What it says on standard error; `None` once somebody has taken it.
     pub errors: Option<OwnedFd>,
     is_gone: bool,
+    ending: Option<Ending>,
 }
 
 impl Program<'_> {
@@ -85,6 +86,7 @@ impl Program<'_> {
             output: Some(output),
             errors,
             is_gone: false,
+            ending: None,
         })
     }
 
@@ -117,7 +119,10 @@ impl Piped {
     pub fn is_gone(&mut self) -> bool {
         while let Some(event) = self.watched.next_event() {
             match event {
-                Event::Ended { all_gone, .. } => self.is_gone |= all_gone,
+                Event::Ended { ending, all_gone } => {
+                    self.ending = Some(ending);
+                    self.is_gone |= all_gone;
+                }
                 Event::AllGone { .. } | Event::Lost => self.is_gone = true,
             }
             if self.is_gone {
@@ -125,6 +130,12 @@ impl Piped {
             }
         }
         self.is_gone
+    }
+
+    /// How the program itself has ended, where [`Piped::is_gone`] has seen it; others that it
+    /// started may live on.
+    pub fn ending(&self) -> Option<Ending> {
+        self.ending
     }
 
     /// Asks everything to end, and sees to it after `grace`. Does not wait.

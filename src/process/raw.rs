@@ -101,6 +101,31 @@ pub(super) fn signals_as_descriptor(signals: &[c_int]) -> Result<OwnedFd, Errno>
     }
 }
 
+/// Does something during which this thread is not ended by writing to a pipe that nobody reads:
+/// the write fails then, whatever the process does about `SIGPIPE`.
+pub(crate) fn without_sigpipe<T>(write: impl FnOnce() -> T) -> T {
+    // SAFETY: all of these only write to the sets that are theirs.
+    let (pipe, before) = unsafe {
+        let mut pipe: libc::sigset_t = std::mem::zeroed();
+        let mut before: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut pipe);
+        libc::sigaddset(&raw mut pipe, libc::SIGPIPE);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const pipe, &raw mut before);
+        (pipe, before)
+    };
+    let result = write();
+    let at_once = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: as above. One that came meanwhile waits for this thread alone, and is taken.
+    unsafe {
+        libc::sigtimedwait(&raw const pipe, ptr::null_mut(), &raw const at_once);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut());
+    }
+    result
+}
+
 /// The next signal, if one has come.
 pub(super) fn next_signal(fd: &OwnedFd) -> Option<Received> {
     const SIZE: usize = size_of::<libc::signalfd_siginfo>();

@@ -108,6 +108,11 @@ pub(super) fn expand_all(value: &mut Value, variable: &dyn Fn(&str) -> Option<St
     }
 }
 
+/// Puts the values of variables into one text.
+pub(crate) fn expanded(text: &str) -> String {
+    expand(text, &|name| std::env::var(name).ok())
+}
+
 fn expand(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

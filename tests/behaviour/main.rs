@@ -17,6 +17,7 @@ mod custom_commands;
 mod custom_examples;
 mod custom_faults;
 mod custom_pairs;
+mod doctor;
 mod durability;
 mod explain;
 mod gemini_api;

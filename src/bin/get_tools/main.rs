@@ -6,6 +6,7 @@
 
 mod agree;
 mod config;
+mod doctor;
 mod init;
 mod lint;
 mod list;
@@ -26,6 +27,7 @@ fn run() -> u8 {
         Ok(Task::List(options)) => list::run(&options),
         Ok(Task::Lint { json }) => lint::run(json),
         Ok(Task::Config { json }) => config::run(json),
+        Ok(Task::Doctor(task)) => doctor::run(&task),
         Ok(Task::Init(task)) => init::run(&task),
         Ok(Task::Trust(task)) => trust::run(&task),
         Err(code) => code,

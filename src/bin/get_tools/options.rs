@@ -1,5 +1,6 @@
 //! The command line of `get_tools`.
 
+use crate::doctor::DoctorTask;
 use crate::init::InitTask;
 use crate::list;
 use crate::print::complain;
@@ -21,6 +22,7 @@ Examples:
   get_tools --refresh                the same, with nothing that is kept from earlier
 
   get_tools init                     put the two commands into Gemini CLI's settings
+  get_tools doctor                   whether all of it works, and what to do where not
   get_tools config                   the settings in force, and where they come from
   get_tools trust                    let the project's own tools run
   get_tools lint                     what is wrong with your own tools
@@ -38,6 +40,16 @@ and without such a condition.
 Exit status: 0 done (--status: trusted), 1 not (--status: not trusted),
 2 unusable arguments, or nobody to ask.";
 
+const DOCTOR_EXAMPLES: &str = "\
+  get_tools doctor
+  get_tools doctor --try 'weather={\"place\":\"Oslo\"}'
+
+The commands may be anybody's. Discovery is run; the call command is asked for a
+tool that nobody has, so that nothing has an effect. Commands of a project that is
+not trusted are not run.
+
+Exit status: 0 nothing that can't work, 1 otherwise, 2 unusable arguments.";
+
 const INIT_EXAMPLES: &str = "\
 Shows each change and asks before it makes any:
   .gemini/settings.json       the two commands
@@ -53,6 +65,8 @@ Exit status: 0 done, 1 not, 2 unusable arguments, or nobody to ask.";
 
 /// What is asked for.
 pub(crate) enum Task {
+    /// Whether the set-up works.
+    Doctor(DoctorTask),
     /// Setting Gemini CLI up.
     Init(InitTask),
     /// The declarations.
@@ -80,6 +94,7 @@ pub(crate) fn parse() -> Result<Task, u8> {
         Some(("config", matches)) => Ok(Task::Config {
             json: matches.get_flag("json"),
         }),
+        Some(("doctor", matches)) => Ok(Task::Doctor(doctor_task(matches))),
         Some(("init", matches)) => Ok(Task::Init(init_task(matches))),
         Some(("trust", matches)) => Ok(Task::Trust(trust_task(matches))),
         _ => Ok(Task::List(list_options(&matches)?)),
@@ -142,6 +157,29 @@ fn command() -> Command {
         )
         .subcommand(trust_command())
         .subcommand(init_command())
+        .subcommand(doctor_command())
+}
+
+fn doctor_command() -> Command {
+    Command::new("doctor")
+        .about("Tries the two commands that the settings name as Gemini CLI would, and says what is wrong")
+        .after_help(DOCTOR_EXAMPLES)
+        .arg(flag("json", "Print JSON"))
+        .arg(
+            Arg::new("try")
+                .long("try")
+                .value_name("NAME[=JSON]")
+                .action(ArgAction::Append)
+                .help("Make this call as well, whatever it does"),
+        )
+}
+
+fn doctor_task(matches: &ArgMatches) -> DoctorTask {
+    let tries = matches.get_many::<String>("try");
+    DoctorTask {
+        json: matches.get_flag("json"),
+        tries: tries.into_iter().flatten().cloned().collect(),
+    }
 }
 
 fn init_command() -> Command {

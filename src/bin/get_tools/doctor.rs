@@ -1,0 +1,86 @@
+//! `get_tools doctor`: whether the set-up works, and what to do where it does not.
+
+use crate::print::{complain, print};
+use gemini_tools::doctor::{Report, Try, examine};
+use gemini_tools::settings::home;
+use gemini_tools::shown::visible;
+use serde_json::Value;
+
+/// What is asked for.
+pub(crate) struct DoctorTask {
+    pub(crate) json: bool,
+    /// Calls to be made, each `NAME` or `NAME=JSON`.
+    pub(crate) tries: Vec<String>,
+}
+
+/// Prints what is wrong. Exits with 1 where something can't work.
+pub(crate) fn run(task: &DoctorTask) -> u8 {
+    let mut tries = Vec::new();
+    for text in &task.tries {
+        match parse(text) {
+            Ok(one) => tries.push(one),
+            Err(reason) => {
+                complain(&format!("get_tools: --try {}: {reason}", visible(text)));
+                return 2;
+            }
+        }
+    }
+    let root = match std::env::current_dir() {
+        Ok(root) => root,
+        Err(e) => {
+            complain(&format!("get_tools: the current directory is gone: {e}"));
+            return 1;
+        }
+    };
+    let report = examine(home().as_deref(), &root, &tries);
+    let text = if task.json {
+        serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
+    } else {
+        text(&report)
+    };
+    match print(text.as_bytes()) {
+        0 => u8::from(report.has_errors()),
+        status => status,
+    }
+}
+
+fn parse(text: &str) -> Result<Try, String> {
+    let (name, args) = text.split_once('=').unwrap_or((text, "{}"));
+    match serde_json::from_str(args) {
+        Ok(Value::Object(args)) => Ok(Try {
+            name: name.to_owned(),
+            args,
+        }),
+        Ok(_) => Err("the arguments must be a JSON object".to_owned()),
+        Err(e) => Err(format!("the arguments are no JSON: {e}")),
+    }
+}
+
+fn text(report: &Report) -> String {
+    let mut text = String::new();
+    for (name, what) in &report.facts {
+        text.push_str(&format!("{name:15} {}\n", visible(what)));
+    }
+    for finding in &report.findings {
+        text.push_str(&format!(
+            "\n{}[{}] {}\n    {}\n    Why: {}\n    Do:  {}\n",
+            finding.grade.name(),
+            finding.id,
+            visible(&finding.about),
+            visible(&finding.what),
+            finding.why,
+            visible(&finding.mend),
+        ));
+    }
+    let count = |is_error: bool| {
+        let all = report.findings.iter();
+        all.filter(|f| (f.grade.name() == "error") == is_error)
+            .count()
+    };
+    let summary = match (count(true), count(false)) {
+        (0, 0) => "All is well.".to_owned(),
+        (errors, warnings) => format!("Errors: {errors}, warnings: {warnings}"),
+    };
+    text.push_str(&format!("\n{summary}\n"));
+    text
+}

@@ -1,0 +1,279 @@
+//! The call command, run as Gemini CLI runs it.
+
+use super::discovery::excerpt;
+use super::program;
+use super::replay::{Patience, Seen, run};
+use super::{Commands, Patient, Report, Try, said};
+use crate::process::warden::Ending;
+use serde_json::{Map, Value, json};
+use std::path::Path;
+use std::time::Duration;
+
+/// Nobody has a tool of this name, so a call has no effect.
+const NOBODY: &str = "gemini_tools_doctor_asks_for_no_tool";
+
+/// More than a pipe holds: a program that does not read it all is found out. In bytes.
+const LARGE_INPUT: usize = 1024 * 1024;
+
+/// Host and model wait so long for nothing at all.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// A call that somebody asked for may do something.
+const TRY_LIMIT: Duration = Duration::from_secs(120);
+
+const LINGER: Duration = Duration::from_secs(1);
+
+/// A start that is felt, with each call.
+const SLOW: Duration = Duration::from_millis(500);
+
+/// An answer that floods a model, in bytes.
+const FLOOD: usize = 200_000;
+
+/// Gemini CLI gets output in pieces of this size, in bytes.
+const CHUNK: usize = 64 * 1024;
+
+/// Asks for a tool that is not there, and for those that the caller names.
+pub(super) fn examine(
+    patient: &Patient<'_>,
+    commands: &Commands,
+    tries: &[Try],
+    report: &mut Report,
+) {
+    let about = commands.call.as_str();
+    let path = match program::find(about, patient.root) {
+        Ok(path) => path,
+        Err((id, said_of_it)) => {
+            let words = shlex::split(about).unwrap_or_default();
+            let first = words.first().filter(|first| *first != about);
+            let is_line = first.is_some_and(|first| program::find(first, patient.root).is_ok());
+            if is_line {
+                report.error(
+                    "call-arguments",
+                    about,
+                    said(
+                        "It has arguments, or quotes.",
+                        "Gemini CLI takes the whole of it for the path of one program (its issue #19783).",
+                        "Name a script that holds the arguments, or name the pair in .gemini/tools, where they work.",
+                    ),
+                );
+            } else {
+                report.error(id, about, said_of_it);
+            }
+            return;
+        }
+    };
+    let start = |name: &str, input: &[u8], limit| {
+        let patience = Patience {
+            limit,
+            linger: LINGER,
+        };
+        run(&path, &[name.to_owned()], patient.root, input, patience)
+    };
+    let input = json!({ "probe": "x".repeat(LARGE_INPUT) }).to_string();
+    match start(NOBODY, input.as_bytes(), LIMIT) {
+        Ok(mut seen) => {
+            // A machine may be busy for once.
+            for _ in 0..2 {
+                if seen.took > SLOW
+                    && seen.ending.is_some()
+                    && let Ok(again) = start(NOBODY, input.as_bytes(), LIMIT)
+                {
+                    seen.took = seen.took.min(again.took);
+                }
+            }
+            unknown_tool(&seen, about, report);
+        }
+        Err(e) => {
+            let why = "No call can be made.";
+            let what = format!("It can't be started: {e}.");
+            report.error(
+                "call-not-started",
+                about,
+                said(what, why, "Run it by hand to see why."),
+            );
+            return;
+        }
+    }
+    for Try { name, args } in tries {
+        let input = Value::Object(args.clone()).to_string();
+        if let Ok(seen) = start(name, input.as_bytes(), TRY_LIMIT) {
+            report.fact("tried", format!("{name}: {}", in_short(&seen)));
+            real_call(&seen, name, report);
+        }
+    }
+    if tries.is_empty() && commands.are_ours() {
+        own_call(&path, patient.root, report);
+    }
+}
+
+/// Our own pair has a tool that can be called without any harm.
+fn own_call(path: &Path, root: &Path, report: &mut Report) {
+    let mut args = Map::new();
+    args.insert("path".to_owned(), ".".into());
+    let input = Value::Object(args).to_string();
+    let patience = Patience {
+        limit: LIMIT,
+        linger: LINGER,
+    };
+    let name = "list_directory".to_owned();
+    if let Ok(seen) = run(path, &[name], root, input.as_bytes(), patience) {
+        report.fact(
+            "call time",
+            format!("{:.1} ms", seen.took.as_secs_f64() * 1e3),
+        );
+        real_call(&seen, "list_directory", report);
+    }
+}
+
+fn in_short(seen: &Seen) -> String {
+    let ending = match seen.ending {
+        None => "did not end".to_owned(),
+        Some(Ending::Code(code)) => format!("status {code}"),
+        Some(Ending::Signal(signal)) => format!("signal {signal}"),
+    };
+    format!(
+        "{ending}, {} bytes in {:.1} ms",
+        seen.stdout.len(),
+        seen.took.as_secs_f64() * 1e3
+    )
+}
+
+/// What is true of any call.
+fn any_call(seen: &Seen, about: &str, limit: Duration, report: &mut Report) -> bool {
+    if seen.ending.is_none() {
+        report.error(
+            "call-hangs",
+            about,
+            said(
+                format!("A call has not ended after {} s.", limit.as_secs()),
+                "Gemini CLI sets no limit: the session hangs until somebody presses Escape, and the call goes on.",
+                "Set a limit of its own in the program.",
+            ),
+        );
+        return false;
+    }
+    if seen.was_held {
+        report.error(
+            "call-background",
+            about,
+            said(
+                "Something that it started still holds its output.",
+                "Gemini CLI waits until the pipes are closed, so the call hangs as long as that runs.",
+                "Start it in a session of its own, with its output to a file or /dev/null.",
+            ),
+        );
+    }
+    true
+}
+
+fn unknown_tool(seen: &Seen, about: &str, report: &mut Report) {
+    if !any_call(seen, about, LIMIT, report) {
+        return;
+    }
+    if seen.left_input {
+        report.error(
+            "call-leaves-input",
+            about,
+            said(
+                "It ends without having read all of standard input.",
+                "Writing the arguments fails in Gemini CLI then, which is not caught there and can end the whole session.",
+                "Read standard input to its end before anything else, also where the call fails.",
+            ),
+        );
+    }
+    if seen.ending == Some(Ending::Code(0))
+        && seen.stderr.is_empty()
+        && !tells_an_error(&seen.stdout)
+    {
+        report.warn(
+            "unknown-tool-succeeds",
+            about,
+            said(
+                format!(
+                    "A call of a tool that is not there succeeds: {}",
+                    excerpt(&seen.stdout)
+                ),
+                "The model takes that for the answer.",
+                "Exit with a status other than 0 for a name that is not known.",
+            ),
+        );
+    }
+    if seen.took > SLOW {
+        report.warn(
+            "call-slow",
+            about,
+            said(
+                format!(
+                    "A call takes {:.1} s before it does anything.",
+                    seen.took.as_secs_f64()
+                ),
+                "Each call of each tool pays for that.",
+                "Load less at the start, or keep a server running that the command asks.",
+            ),
+        );
+    }
+}
+
+fn tells_an_error(stdout: &[u8]) -> bool {
+    let value: Value = serde_json::from_slice(stdout).unwrap_or_default();
+    !value["functionResponse"]["response"]["error"].is_null() || !value["error"].is_null()
+}
+
+fn real_call(seen: &Seen, name: &str, report: &mut Report) {
+    if !any_call(seen, name, TRY_LIMIT, report) {
+        return;
+    }
+    let stderr = excerpt(&seen.stderr);
+    match seen.ending {
+        Some(Ending::Code(0)) if !stderr.is_empty() => report.error(
+            "call-stderr",
+            name,
+            said(
+                format!("It succeeds, but writes to standard error: {stderr}"),
+                "One byte there makes a failure of the call for Gemini CLI.",
+                "Write nothing there, or name the pair in .gemini/tools, where only the status counts.",
+            ),
+        ),
+        Some(Ending::Code(0)) => {}
+        _ => {
+            let what = format!("It fails: {} {stderr}", excerpt(&seen.stdout));
+            let mend = "Run it by hand with the same arguments on standard input.";
+            report.error("call-fails", name, said(what.trim(), "The model gets an error.", mend));
+        }
+    }
+    if std::str::from_utf8(&seen.stdout).is_err() {
+        let what = "What it prints is no UTF-8.";
+        let why = "Gemini CLI reads it as UTF-8; what does not fit is lost.";
+        report.error("call-encoding", name, said(what, why, "Print UTF-8."));
+    } else if has_split_character(&seen.stdout) {
+        report.warn(
+            "call-split-character",
+            name,
+            said(
+                format!(
+                    "Of its {} bytes a character lies across the edge of a piece.",
+                    seen.stdout.len()
+                ),
+                "Gemini CLI decodes each piece of 64 KiB alone: the character becomes U+FFFD.",
+                "Print long answers in ASCII, in JSON as \\u escapes, as call_tool does.",
+            ),
+        );
+    }
+    if seen.stdout.len() > FLOOD {
+        report.warn(
+            "call-floods",
+            name,
+            said(
+                format!("It prints {} bytes.", seen.stdout.len()),
+                "All of it goes to the model and stays in its context.",
+                "Limit what is printed, and say what was left out.",
+            ),
+        );
+    }
+}
+
+/// Whether a character of several bytes lies across the edge between two pieces.
+fn has_split_character(bytes: &[u8]) -> bool {
+    let is_inside = |at: usize| bytes.get(at).is_some_and(|byte| byte & 0xc0 == 0x80);
+    (CHUNK..bytes.len()).step_by(CHUNK).any(is_inside)
+}

@@ -1,0 +1,105 @@
+//! What the discovery command declares, as Gemini CLI and the API see it.
+
+use super::discovery::Found;
+use super::{Report, said};
+use crate::builtin::is_reserved;
+use crate::declaration::{self, Names, Severity};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// What a declaration costs is felt from here, in tokens for all of them.
+const MANY_TOKENS: usize = 20_000;
+
+/// Rough, for JSON in English.
+const BYTES_PER_TOKEN: usize = 4;
+
+const PAIR: &str =
+    "Mend the declaration, or name the pair in .gemini/tools, where get_tools repairs it.";
+
+/// Looks at each declaration. Gives the names of the tools.
+pub(super) fn examine(found: &Found, report: &mut Report) -> Vec<String> {
+    let text = &found.declarations;
+    let Ok(outcome) = declaration::read(text, &mut Names::new(Names::LONGEST)) else {
+        // It was read before.
+        return Vec::new();
+    };
+    for finding in outcome.findings {
+        let about = if finding.tool.is_empty() {
+            "a declaration".to_owned()
+        } else {
+            finding.tool.clone()
+        };
+        let place = if finding.place.is_empty() {
+            String::new()
+        } else {
+            format!("{}: ", finding.place)
+        };
+        let what = format!("{place}{}", finding.message);
+        // What we would put right Gemini CLI leaves as it is.
+        match finding.severity {
+            Severity::Warning => {
+                let why = "The model chooses tools by what it is told of them.";
+                report.warn(
+                    finding.rule,
+                    about,
+                    said(what, why, "Change what the discovery command prints."),
+                );
+            }
+            Severity::Repair | Severity::Error => {
+                let why = "Gemini CLI or the API drops it, or the whole request fails.";
+                report.error(finding.rule, about, said(what, why, PAIR));
+            }
+        }
+    }
+    let tokens = text.len() / BYTES_PER_TOKEN;
+    report.fact(
+        "declarations",
+        format!(
+            "{} tools, about {tokens} tokens in each request",
+            outcome.tools.len()
+        ),
+    );
+    if tokens > MANY_TOKENS {
+        report.warn(
+            "many-tokens",
+            "the declarations",
+            said(
+                format!("They take about {tokens} tokens."),
+                "They are paid for with each request, and with many tools models choose worse.",
+                "Leave some out (get_tools --only, tools.exclude), or shorten descriptions.",
+            ),
+        );
+    }
+    let originals: BTreeSet<&str> = outcome.tools.iter().map(|t| t.original.as_str()).collect();
+    if !found.are_ours {
+        for name in originals.iter().filter(|name| is_reserved(name)) {
+            report.warn(
+                "replaces-built-in",
+                *name,
+                said(
+                    "It has the name of a tool of Gemini CLI's own.",
+                    "Before 0.61 it takes that one's place, without a word.",
+                    "Rename it, unless that is meant.",
+                ),
+            );
+        }
+    }
+    if has_none_of_the_wrappers(text) {
+        return originals.into_iter().map(str::to_owned).collect();
+    }
+    let why =
+        "Gemini CLI knows its own wrappers, functionDeclarations and function_declarations, only.";
+    report.error(
+        "foreign-wrapper",
+        "the declarations",
+        said("Some stand in the wrapper of another API.", why, PAIR),
+    );
+    Vec::new()
+}
+
+fn has_none_of_the_wrappers(text: &[u8]) -> bool {
+    let Ok(Value::Array(items)) = serde_json::from_slice(text) else {
+        return true;
+    };
+    !items.iter().any(|item| item["function"].is_object())
+}

@@ -1,0 +1,175 @@
+//! `get_tools doctor`: whether Gemini CLI can use the two commands that the settings name, ours or
+//! anybody's, and what else stands in the way.
+//!
+//! The commands are started and judged as the host does it (CONTRACT: words of the discovery
+//! command, the whole call command as one path, pipes that must close, standard error that must
+//! be empty). Only what counts is run: commands of a project that is not trusted are not. The
+//! call command is asked for a tool that nobody has, so that nothing has an effect; a real call
+//! is made where the caller names one.
+
+mod calls;
+mod declarations;
+mod discovery;
+mod program;
+mod replay;
+mod rules;
+mod setup;
+mod surroundings;
+
+use crate::policy::{Extra, Policy};
+use crate::settings::Settings;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::path::{Path, PathBuf};
+
+/// How much a finding matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Grade {
+    /// The tools can't be used, or not as they were meant.
+    Error,
+    /// They can, but something will surprise.
+    Warning,
+}
+
+impl Grade {
+    /// As it stands before a finding.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+        }
+    }
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// How much it matters.
+    pub grade: Grade,
+    /// Which examination found it; stays the same from version to version.
+    pub id: &'static str,
+    /// The file, command or tool that it is about.
+    pub about: String,
+    /// What was found.
+    pub what: String,
+    /// Why that matters.
+    pub why: &'static str,
+    /// What to do.
+    pub mend: String,
+}
+
+/// A call that is to be made, because the caller says that it may be.
+#[derive(Debug, Clone)]
+pub struct Try {
+    /// The tool, as the discovery command calls it.
+    pub name: String,
+    /// Its arguments.
+    pub args: Map<String, Value>,
+}
+
+/// What there is, and what is wrong with it.
+#[derive(Debug, Default, Serialize)]
+pub struct Report {
+    /// What was looked at, in words: a name and what it is.
+    pub facts: Vec<(&'static str, String)>,
+    /// What is wrong, errors first.
+    pub findings: Vec<Finding>,
+}
+
+impl Report {
+    fn fact(&mut self, name: &'static str, what: impl Into<String>) {
+        self.facts.push((name, what.into()));
+    }
+
+    fn error(&mut self, id: &'static str, about: impl Into<String>, said: Said) {
+        self.add(Grade::Error, id, about.into(), said);
+    }
+
+    fn warn(&mut self, id: &'static str, about: impl Into<String>, said: Said) {
+        self.add(Grade::Warning, id, about.into(), said);
+    }
+
+    fn add(&mut self, grade: Grade, id: &'static str, about: String, said: Said) {
+        let Said { what, why, mend } = said;
+        self.findings.push(Finding {
+            grade,
+            id,
+            about,
+            what,
+            why,
+            mend,
+        });
+    }
+
+    /// Whether something can't work.
+    pub fn has_errors(&self) -> bool {
+        self.findings.iter().any(|f| f.grade == Grade::Error)
+    }
+}
+
+/// What is said of a finding.
+struct Said {
+    what: String,
+    why: &'static str,
+    mend: String,
+}
+
+fn said(what: impl Into<String>, why: &'static str, mend: impl Into<String>) -> Said {
+    Said {
+        what: what.into(),
+        why,
+        mend: mend.into(),
+    }
+}
+
+/// What is examined.
+struct Patient<'a> {
+    home: Option<&'a Path>,
+    root: &'a Path,
+    settings: Settings,
+    policy: Policy,
+}
+
+/// Examines the set-up of the project in `root`.
+pub fn examine(home: Option<&Path>, root: &Path, tries: &[Try]) -> Report {
+    let settings = Settings::load(home, root);
+    let policy = Policy::load(&settings, home, root, &Extra::with_paths(&[""; 0]));
+    let patient = Patient {
+        home,
+        root,
+        settings,
+        policy,
+    };
+    let mut report = Report::default();
+    surroundings::examine(&patient, &mut report);
+    if let Some(commands) = setup::examine(&patient, &mut report) {
+        let found = discovery::examine(&patient, &commands, &mut report);
+        calls::examine(&patient, &commands, tries, &mut report);
+        if let Some(found) = found {
+            let names = declarations::examine(&found, &mut report);
+            rules::examine(&patient, &names, &mut report);
+        }
+    }
+    report.findings.sort_by_key(|finding| finding.grade);
+    report
+}
+
+/// The commands that the settings name.
+struct Commands {
+    discovery: String,
+    call: String,
+}
+
+impl Commands {
+    /// Whether they are these executables.
+    fn are_ours(&self) -> bool {
+        let base = |command: &str| -> Option<String> {
+            let path = PathBuf::from(command);
+            Some(path.file_name()?.to_string_lossy().into_owned())
+        };
+        let first = shlex::split(&self.discovery).and_then(|words| words.into_iter().next());
+        first.and_then(|first| base(&first)).as_deref() == Some("get_tools")
+            && base(&self.call).as_deref() == Some("call_tool")
+    }
+}

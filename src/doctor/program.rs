@@ -1,0 +1,112 @@
+//! Whether a program can be started.
+
+use super::{Said, said};
+use crate::process::command::find_program;
+use crate::shown::show_path;
+use std::ffi::OsStr;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+const NOT_STARTED: &str = "Gemini CLI starts it without a shell, and can't.";
+
+/// The file that a command's first word stands for, or why it can't be started.
+pub(super) fn find(word: &str, root: &Path) -> Result<PathBuf, (&'static str, Said)> {
+    if word.starts_with('~') {
+        return Err((
+            "tilde",
+            said(
+                format!("{word:?} begins with a ~."),
+                "No shell is there to replace it: a directory of that name is looked for.",
+                "Write the whole path, or $HOME, which Gemini CLI replaces.",
+            ),
+        ));
+    }
+    let path = if word.contains('/') {
+        root.join(word)
+    } else {
+        let Some(path) = find_program(OsStr::new(word)) else {
+            return Err((
+                "program-missing",
+                said(
+                    format!("There is no program {word:?} on the PATH."),
+                    NOT_STARTED,
+                    "Install it, or write its path.",
+                ),
+            ));
+        };
+        path
+    };
+    let shown = show_path(&path).into_owned();
+    if !path.exists() {
+        let mend = "Correct the path; a relative one counts from the project's root.";
+        return Err((
+            "program-missing",
+            said(format!("There is no file {shown}."), NOT_STARTED, mend),
+        ));
+    }
+    if !path.is_file() || rustix::fs::access(&path, rustix::fs::Access::EXEC_OK).is_err() {
+        return Err((
+            "program-not-executable",
+            said(
+                format!("{shown} may not be executed."),
+                NOT_STARTED,
+                format!("chmod +x {shown}"),
+            ),
+        ));
+    }
+    let mut head = [0; 256];
+    let read = std::fs::File::open(&path).and_then(|mut file| file.read(&mut head));
+    let head = &head[..read.unwrap_or(0)];
+    if let Some(line) = head.strip_prefix(b"#!") {
+        return interpreter(line, &shown).map_or(Ok(path), Err);
+    }
+    if !head.is_empty() && !head.starts_with(b"\x7fELF") && !head.contains(&0) {
+        return Err((
+            "no-interpreter",
+            said(
+                format!("{shown} is a script, but its first line does not say whose."),
+                "A shell would run it all the same; Gemini CLI asks the system, which does not.",
+                "Begin it with a line such as #!/bin/sh or #!/usr/bin/env python3.",
+            ),
+        ));
+    }
+    Ok(path)
+}
+
+/// What is wrong with the first line of a script.
+fn interpreter(line: &[u8], shown: &str) -> Option<(&'static str, Said)> {
+    let line = line.split(|b| *b == b'\n').next().unwrap_or_default();
+    let text = String::from_utf8_lossy(line).into_owned();
+    let finding = |what: String, mend: &str| {
+        let why = "The system can't start the script, and says \"no such file\".";
+        Some(("bad-interpreter", said(what, why, mend)))
+    };
+    if text.ends_with('\r') {
+        return finding(
+            format!("The first line of {shown} ends with CR LF."),
+            "Save the script with LF line endings.",
+        );
+    }
+    let mut words = text.split_whitespace();
+    let program = words.next().unwrap_or_default();
+    if !Path::new(program).is_file() {
+        return finding(
+            format!("{shown} wants {program:?}, which is not there."),
+            "Install it, or correct the script's first line.",
+        );
+    }
+    if program.ends_with("/env") {
+        let name = words.find(|word| !word.starts_with('-') && !word.contains('='));
+        let is_there = name.is_none_or(|name| find_program(OsStr::new(name)).is_some());
+        if !is_there {
+            return finding(
+                format!(
+                    "{shown} wants {:?}, which is not on the PATH.",
+                    name.unwrap_or_default()
+                ),
+                "Install it, or correct the script's first line.",
+            );
+        }
+    }
+    None
+}

@@ -1,0 +1,123 @@
+//! Whether Gemini CLI lets a model call the tools.
+
+use super::{Patient, Report, said};
+use crate::shown::show_path;
+use std::path::{Path, PathBuf};
+
+const PREFIX: &str = "discovered_tool_";
+
+const HEADLESS: &str = "Gemini CLI 0.61 without a terminal (-p, CI) shows a model only tools that a rule allows by name.";
+
+/// Holds the rules against the tools' names.
+pub(super) fn examine(patient: &Patient<'_>, names: &[String], report: &mut Report) {
+    for problem in &patient.policy.problems {
+        let (file, reason) = problem.split_once(": ").unwrap_or(("a policy", problem));
+        let mend = "Mend the file; until then calls that it might forbid are refused.";
+        let why = "What a rule would say is not known.";
+        report.error("policy-unreadable", file, said(reason, why, mend));
+    }
+    let mut allowed: Vec<String> = patient.settings.allowed.users.clone();
+    allowed.extend(patient.settings.allowed.projects.iter().cloned());
+    for file in patient.home.map(policies).unwrap_or_default() {
+        for name in allowed_by(&file) {
+            if name.contains('*') && name.starts_with("discovered") {
+                report.warn(
+                    "rule-pattern",
+                    show_path(&file),
+                    said(
+                        format!("{name:?} is a pattern."),
+                        "For discovered tools Gemini CLI compares whole names: it matches none.",
+                        "Name each tool; get_tools init writes such a rule.",
+                    ),
+                );
+            }
+            allowed.push(name);
+        }
+    }
+    let is_allowed = |name: &String| {
+        allowed
+            .iter()
+            .any(|rule| rule == name || rule.strip_prefix(PREFIX) == Some(name) || rule == "*")
+    };
+    if !names.is_empty() && !names.iter().any(is_allowed) {
+        report.warn(
+            "no-rule",
+            "~/.gemini/policies",
+            said(
+                "No rule allows any of these tools.",
+                HEADLESS,
+                "get_tools init writes one for tools that only read.",
+            ),
+        );
+    }
+    for rule in allowed.iter().filter_map(|rule| rule.strip_prefix(PREFIX)) {
+        let is_known = rule.contains('*') || names.iter().any(|name| name == rule);
+        if !is_known && !names.is_empty() && is_near(rule, names) {
+            report.warn(
+                "rule-unknown-tool",
+                format!("{PREFIX}{rule}"),
+                said(
+                    "A rule allows it, but no tool is called so; one is called nearly so.",
+                    HEADLESS,
+                    "Correct the name in the rule.",
+                ),
+            );
+        }
+    }
+    let projects = patient.root.join(".gemini/policies");
+    if patient.home != Some(patient.root) && !files_in(&projects).is_empty() {
+        report.warn(
+            "project-policies",
+            show_path(&projects),
+            said(
+                "The project has rules of its own.",
+                "call_tool obeys them where the project is trusted; Gemini CLI 0.61 does not look at them.",
+                "Rules that Gemini CLI is to obey stand in ~/.gemini/policies, or are named by --policy.",
+            ),
+        );
+    }
+}
+
+fn is_near(rule: &str, names: &[String]) -> bool {
+    names
+        .iter()
+        .any(|name| strsim::normalized_damerau_levenshtein(rule, name) > 0.8)
+}
+
+fn policies(home: &Path) -> Vec<PathBuf> {
+    files_in(&home.join(".gemini/policies"))
+}
+
+fn files_in(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let is_rules = |path: &PathBuf| path.extension().is_some_and(|e| e == "toml");
+    let mut files: Vec<_> = entries.map(|e| e.path()).filter(is_rules).collect();
+    files.sort();
+    files
+}
+
+/// The names in the rules of a file that allow something.
+fn allowed_by(file: &Path) -> Vec<String> {
+    let Ok(Some(text)) = crate::settings::read_regular(file) else {
+        return Vec::new();
+    };
+    let Ok(table) = toml::from_str::<toml::Table>(&text) else {
+        return Vec::new();
+    };
+    let rules = table.get("rule").and_then(toml::Value::as_array);
+    let mut names = Vec::new();
+    for rule in rules.into_iter().flatten() {
+        if rule.get("decision").and_then(toml::Value::as_str) != Some("allow") {
+            continue;
+        }
+        match rule.get("toolName") {
+            Some(toml::Value::String(name)) => names.push(name.clone()),
+            Some(toml::Value::Array(list)) => {
+                names.extend(list.iter().filter_map(|n| n.as_str().map(str::to_owned)));
+            }
+            None => names.push("*".to_owned()),
+            Some(_) => {}
+        }
+    }
+    names
+}

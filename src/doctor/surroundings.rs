@@ -1,0 +1,186 @@
+//! What is there besides: hosts, the kernel's sandbox, the tools of project and user, servers.
+
+use super::{Patient, Report, said};
+use crate::builtin::{Surroundings, sandbox};
+use crate::custom::{self, Custom};
+use crate::declaration::Severity;
+use crate::process::command::find_program;
+use crate::process::sandbox::{Mode, Policy, Sandbox};
+use crate::shown::show_path;
+use crate::workspace::Workspace;
+use serde_json::Value;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Tells what there is, and what of it is at fault.
+pub(super) fn examine(patient: &Patient<'_>, report: &mut Report) {
+    report.fact("get_tools", env!("CARGO_PKG_VERSION"));
+    report.fact(
+        "project",
+        format!("{}: {}", show_path(patient.root), *patient.settings.trust),
+    );
+    host(report);
+    beside(report);
+    kernel(patient, report);
+    own_tools(patient, report);
+    servers(patient, report);
+}
+
+/// Gemini CLI, where it is installed.
+fn host(report: &mut Report) {
+    let Some(path) = find_program(OsStr::new("gemini")) else {
+        report.fact("Gemini CLI", "not on the PATH");
+        return;
+    };
+    let version = path.canonicalize().ok().and_then(|real| version_of(&real));
+    let shown = version
+        .clone()
+        .unwrap_or_else(|| "of an unknown version".to_owned());
+    report.fact("Gemini CLI", format!("{shown} ({})", show_path(&path)));
+    if find_program(OsStr::new("node")).is_none() {
+        let mend = "Install node 20 or newer.";
+        let what = "node is not on the PATH.";
+        report.error(
+            "node-missing",
+            "node",
+            said(what, "Gemini CLI runs on it.", mend),
+        );
+    }
+    let minor = version.as_deref().and_then(|v| {
+        let mut parts = v.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
+        Some((parts.next()?, parts.next()?))
+    });
+    if minor.is_some_and(|version| version < (0, 3)) {
+        report.error(
+            "old-host",
+            shown,
+            said(
+                "This Gemini CLI is older than 0.3.",
+                "It knows the commands as toolDiscoveryCommand and toolCallCommand only.",
+                "Install a newer one, or write these names at the top of settings.json.",
+            ),
+        );
+    }
+}
+
+/// The version in the package that a program belongs to.
+fn version_of(program: &Path) -> Option<String> {
+    program.ancestors().skip(1).take(4).find_map(|dir| {
+        let text = std::fs::read_to_string(dir.join("package.json")).ok()?;
+        let package: Value = serde_json::from_str(&text).ok()?;
+        let is_it = package["name"].as_str()?.ends_with("gemini-cli");
+        is_it.then(|| package["version"].as_str().map(str::to_owned))?
+    })
+}
+
+/// The executables that are started by this one.
+fn beside(report: &mut Report) {
+    let Ok(own) = std::env::current_exe() else {
+        return;
+    };
+    let directory: PathBuf = own.parent().map(Path::to_owned).unwrap_or_default();
+    for name in ["call_tool", "mcp_client"] {
+        let path = directory.join(name);
+        if !path.is_file() {
+            report.error(
+                "incomplete",
+                show_path(&path),
+                said(
+                    format!("{name} is not beside get_tools."),
+                    "They are made for each other: tools are declared by one and run by the other.",
+                    "Install all of them: scripts/install",
+                ),
+            );
+        }
+    }
+}
+
+/// Whether the kernel can keep commands within limits, where that is wanted.
+fn kernel(patient: &Patient<'_>, report: &mut Report) {
+    let probe = Policy {
+        mode: Mode::ReadOnly,
+        writable: Vec::new(),
+        network: false,
+    };
+    let ability = Sandbox::prepare(&probe);
+    report.fact(
+        "sandbox",
+        match &ability {
+            Ok(_) => "the kernel can".to_owned(),
+            Err(e) => e.message.clone(),
+        },
+    );
+    let Ok(workspace) = Workspace::open(&[], patient.home) else {
+        return;
+    };
+    let surroundings = Surroundings {
+        workspace: Arc::new(workspace),
+        settings: Arc::new(patient.settings.clone()),
+    };
+    if !patient.settings.problems.is_empty() {
+        return;
+    }
+    if let Err(e) = sandbox(&surroundings, None) {
+        report.error(
+            "sandbox",
+            "tools.sandbox",
+            said(
+                e.message,
+                "run_shell_command runs nothing without the sandbox that is asked for.",
+                e.hint.unwrap_or_else(|| {
+                    "Set tools.sandbox to false, or use a newer kernel.".to_owned()
+                }),
+            ),
+        );
+    }
+}
+
+/// The tools of the user and of the project; pairs are not asked here.
+fn own_tools(patient: &Patient<'_>, report: &mut Report) {
+    let custom = Custom::open(patient.home, patient.root, &patient.settings.trust);
+    let lint = custom::lint_files(&custom);
+    report.fact("own tools", lint.summary());
+    for finding in lint.findings {
+        let about = finding
+            .file
+            .as_deref()
+            .map(show_path)
+            .unwrap_or_default()
+            .into_owned();
+        let why = "The tool is left out, or not what it was meant to be.";
+        let mend = "Mend the file; get_tools lint says when all is well.";
+        let what = [&*finding.tool, &finding.place, &finding.message];
+        let what: Vec<&str> = what.into_iter().filter(|part| !part.is_empty()).collect();
+        match finding.severity {
+            Severity::Error => report.error(finding.rule, about, said(what.join(": "), why, mend)),
+            Severity::Warning => report.warn(finding.rule, about, said(what.join(": "), why, mend)),
+            Severity::Repair => {}
+        }
+    }
+}
+
+/// MCP servers whose program is not there.
+fn servers(patient: &Patient<'_>, report: &mut Report) {
+    for (name, server) in &patient.settings.mcp.servers {
+        let Some(command) = &server.command else {
+            continue;
+        };
+        let is_there = if command.contains('/') {
+            patient.root.join(command).is_file()
+        } else {
+            find_program(OsStr::new(command)).is_some()
+        };
+        if !is_there {
+            report.error(
+                "server-missing",
+                format!("mcpServers.{name}"),
+                said(
+                    format!("There is no program {command:?}."),
+                    "The server can't be started, so its tools are not there.",
+                    "Install it, or correct the command.",
+                ),
+            );
+        }
+    }
+}
