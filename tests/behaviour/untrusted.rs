@@ -295,8 +295,8 @@ fn a_tool_named_like_a_built_in_never_takes_its_place() {
     leaves_no_trace(&ws, &["read_file__echo"]);
     trust(&ws);
     let ordinary = Workspace::new();
-    let list = ws.get_tools(&[]).run();
-    assert_eq!(list.text(), ordinary.get_tools(&[]).run().text());
+    let declared = ws.get_tools(&[]).run();
+    assert_eq!(declared.text(), ordinary.get_tools(&[]).run().text());
     let read = ws.call("read_file", &json!({"absolute_path": ws.path("a.txt")}));
     assert!(read.output().contains("text"), "{}", read.shown());
     let _ = ws.call("grep_search", &json!({"pattern": "text"})).output();
@@ -319,12 +319,12 @@ fn an_mcp_server_cannot_take_the_name_of_the_users_own_tool() {
     let (ws, entry) = server(ws, "plain");
     let ws = settings(ws, &json!({"mcpServers": {"evil": entry}}));
     trust(&ws);
-    let list = ws
+    let declared = ws
         .get_tools(&["--mcp", "--only", "evil__*"])
         .changing(&[TRACE])
         .run()
         .json();
-    let own: Vec<&Value> = list
+    let own: Vec<&Value> = declared
         .as_array()
         .expect("a list")
         .iter()
@@ -422,12 +422,14 @@ fn its_hooks_are_never_run() {
     leaves_no_trace(&ws, &[]);
 }
 
+/// What stands in files that are none of the project's.
+const SECRET: &str = "the heron stands in the reeds";
+
 #[test]
 fn its_memory_imports_nothing_from_outside() {
     let Some(api) = StandIn::playing(&json!({"closing": "Done."})) else {
         return;
     };
-    const SECRET: &str = "the heron stands in the reeds";
     let ws = Workspace::new()
         .outside("secret.md", SECRET)
         .home("secret.md", SECRET)
