@@ -501,7 +501,7 @@ fn a_server_that_dies_in_a_call_is_started_anew_for_the_next() {
 
 #[test]
 fn a_call_past_its_time_is_cancelled_and_the_server_goes_on() {
-    let s = Servers::new(&[("one", "plain", json!({"timeout": 700}))]);
+    let s = Servers::new(&[("one", "plain", json!({"timeout": 3000}))]);
     let answers = s.batch(&[("one__hang", none()), ("one__echo", json!({"text": "x"}))]);
     let (kind, message) = error_of(&answers[0]);
     assert_eq!(kind, "timeout", "{message}");
