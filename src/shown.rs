@@ -32,6 +32,17 @@ pub(crate) fn path_from_argument(argument: &str) -> PathBuf {
     PathBuf::from(OsString::from_vec(out))
 }
 
+/// Bytes as hexadecimal digits, two each.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        text.push(char::from(DIGITS[usize::from(byte & 15)]));
+    }
+    text
+}
+
 /// A name or path as text: bytes that are no UTF-8 appear as `\x{ff}`, which path arguments
 /// understand, so that such a file stays reachable.
 pub fn show_name(name: &[u8]) -> Cow<'_, str> {

@@ -79,6 +79,7 @@ export function environment(playground, variables) {
     NO_COLOR: '1',
     NODE_OPTIONS: `--import=${new URL('loopback_only.mjs', import.meta.url).href}`,
     [RUN_DIRECTORY]: playground.root,
+    ...playground.variables,
     ...variables,
     // Settings of the machine would leak into the run.
     GEMINI_CLI_SYSTEM_SETTINGS_PATH: nowhere,

@@ -15,6 +15,7 @@ import { Report } from './report.mjs';
 import { sessionPlayer } from './session.mjs';
 
 import { checkCustom, CUSTOM_FILES, CUSTOM_SETTINGS, customScript } from './custom.mjs';
+import { checkMcp, installServer } from './mcp.mjs';
 import { checkNetwork, NETWORK_FILES, NETWORK_TOOLS, networkScript } from './network.mjs';
 import { checkSevenTools, FILES, SEVEN_TOOLS, sevenToolsScript } from './seven_tools.mjs';
 import { checkShell, SHELL_TOOLS, shellScript } from './shell.mjs';
@@ -134,6 +135,11 @@ async function checkVersion(version, { getTools, callTool }, ours) {
   const own = customScript();
   const custom = await play({ name: 'own_tools', files: CUSTOM_FILES, script: () => own, settings: CUSTOM_SETTINGS });
   await checkCustom(report, { ...custom, script: own });
+  let server;
+  const hasServer = await report.claim('an_mcp_server_is_installed', async () => {
+    server = await installServer();
+  });
+  if (hasServer) await checkMcp(report, play, server);
   await checkHandOver(report, play, callTool);
   if (hasPolicies) await checkApprovals(report, play);
 }

@@ -10,10 +10,11 @@ import { API_KEY } from './ways_in.mjs';
 const GIT_LIMIT_MS = 30_000;
 
 /**
- * `files` maps relative paths to bytes; `allowed` becomes `tools.allowed` where it is given; `way` is how the host gets
- * to the API. Without the two commands the host has its own tools alone.
+ * `files` maps relative paths to bytes; `allowed` becomes `tools.allowed` where it is given, and `mcpServers` stands in
+ * the same settings; `variables` are added to the host's environment; `way` is how the host gets to the API. Without the
+ * two commands the host has its own tools alone.
  */
-export async function makePlayground(root, { files, getTools, callTool, allowed, way = API_KEY }) {
+export async function makePlayground(root, { files, getTools, callTool, allowed, mcpServers, variables = {}, way = API_KEY }) {
   // The space is there because people have one.
   const playground = {
     workspace: path.join(root, 'work space'),
@@ -21,12 +22,14 @@ export async function makePlayground(root, { files, getTools, callTool, allowed,
     temporary: path.join(root, 'tmp'),
     refusedLog: path.join(root, 'refused.log'),
     root,
+    variables,
   };
   for (const directory of [playground.workspace, playground.home, playground.temporary]) fs.mkdirSync(directory, { recursive: true });
 
   for (const [name, bytes] of Object.entries(files)) writeFile(path.join(playground.workspace, name), bytes);
   const settings = {
     tools: { ...(getTools && { discoveryCommand: shellWord(getTools), callCommand: callTool }), ...(allowed && { allowed }) },
+    ...(mcpServers && { mcpServers }),
     telemetry: { enabled: false },
   };
   writeFile(path.join(playground.workspace, '.gemini', 'settings.json'), `${JSON.stringify(settings, null, 2)}\n`);

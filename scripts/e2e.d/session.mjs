@@ -15,11 +15,11 @@ const PROMPT = 'Play the script.';
 /**
  * Gives a function that plays one session:
  * `script` makes the script from the workspace's path; `settings` (or a function of the run's directory that returns
- * them) overrides the commands and `tools.allowed`; `prepare` gets the playground before the host starts; `approved`
- * asks for the policy file, where the host has policies.
+ * them) overrides the commands and what else a playground is made from; `prepare` gets the playground before the host
+ * starts; `approved` asks for the policy file, where the host has policies; `args` are the host's.
  */
 export function sessionPlayer(report, { base, host, hasPolicies, commands }) {
-  return async ({ name, files, script, settings = {}, prepare, approved = false }) => {
+  return async ({ name, files, script, settings = {}, prepare, approved = false, args = [] }) => {
     const root = path.join(base, host.version, name);
     fs.mkdirSync(root, { recursive: true });
     const own = typeof settings === 'function' ? settings(root) : settings;
@@ -30,7 +30,10 @@ export function sessionPlayer(report, { base, host, hasPolicies, commands }) {
     const api = await startGeminiApi(played);
     let session;
     try {
-      session = await runHost(host, playground, api.url, PROMPT, approved && hasPolicies ? policyArguments(playground) : []);
+      session = await runHost(host, playground, api.url, PROMPT, [
+        ...(approved && hasPolicies ? policyArguments(playground) : []),
+        ...args,
+      ]);
     } finally {
       await api.close();
     }

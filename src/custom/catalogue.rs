@@ -6,19 +6,20 @@
 //! newer than the catalogue by less than the clock can tell, it is read again (git's rule). A
 //! catalogue that is broken is as good as none.
 
-use super::files::{self, Stamp, escaped, unescaped, unescaped_text};
+use super::files::{self, escaped, unescaped, unescaped_text};
 use super::manifest::{self, Definition, Manifest};
 use super::{MAX_BLOCK_BYTES, MAX_MANIFEST_BYTES};
 use crate::declaration::{Finding, Severity};
 use crate::tool::Kind;
+use crate::workspace::private;
+use crate::workspace::stamp::Stamp;
 use std::ffi::OsStr;
-use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// The first line; another version's catalogue is none.
-const HEAD: &str = concat!("gemini-tools catalogue 1 ", env!("CARGO_PKG_VERSION"));
+const HEAD: &str = concat!("gemini-tools catalogue 2 ", env!("CARGO_PKG_VERSION"));
 
 /// A tool as it is listed, without its file being read.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,8 +77,8 @@ pub(super) fn scan(directory: &Path, cache: Option<&Path>, refresh: bool) -> Sca
     }
     let (kept, written) = cache
         .filter(|_| !refresh)
-        .and_then(|cache| Some((read(cache, directory)?, Stamp::of(cache)?.modified())))
-        .unwrap_or_default();
+        .and_then(|cache| Some((read(cache, directory)?, Stamp::of_path(cache)?.modified())))
+        .unwrap_or((Vec::new(), SystemTime::UNIX_EPOCH));
     let mut kept = kept.into_iter().peekable();
     let mut entries = Vec::with_capacity(files.len());
     let mut is_stale = false;
@@ -87,7 +88,7 @@ pub(super) fn scan(directory: &Path, cache: Option<&Path>, refresh: bool) -> Sca
         }
         let found = kept
             .next_if(|entry| entry.name == name)
-            .filter(|entry| entry.stamp == stamp && !stamp.is_racy(written));
+            .filter(|entry| entry.stamp == stamp && stamp.unrest_at(written).is_none());
         entries.push(found.unwrap_or_else(|| {
             is_stale = true;
             let path = directory.join(OsStr::from_bytes(&name));
@@ -101,7 +102,7 @@ pub(super) fn scan(directory: &Path, cache: Option<&Path>, refresh: bool) -> Sca
     if (is_stale || kept.next().is_some())
         && let Some(cache) = cache
     {
-        write(cache, &to_text(directory, &entries));
+        private::write_cache(cache, to_text(directory, &entries).as_bytes());
     }
     collect(directory, entries)
 }
@@ -272,34 +273,6 @@ fn read(cache: &Path, directory: &Path) -> Option<Vec<Entry>> {
             Some(Entry { name, stamp, state })
         })
         .collect()
-}
-
-/// Writes a file of the cache as a whole or not at all. Whoever can't has none.
-pub(super) fn write(path: &Path, text: &str) {
-    let Some(directory) = path.parent() else {
-        return;
-    };
-    let made = std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(directory);
-    if made.is_err() {
-        return;
-    }
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}", std::process::id()));
-    let new = PathBuf::from(name);
-    let written = std::fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&new)
-        .and_then(|mut file| file.write_all(text.as_bytes()))
-        .and_then(|()| std::fs::rename(&new, path));
-    if written.is_err() {
-        // Nothing half-written stays; it may not even have been made.
-        let _ = std::fs::remove_file(&new);
-    }
 }
 
 #[cfg(test)]

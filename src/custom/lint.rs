@@ -20,6 +20,10 @@ pub struct Lint {
     pub tools: usize,
     /// How many files were looked at.
     pub files: usize,
+    /// How many MCP servers were looked at.
+    pub servers: usize,
+    /// Who has which name.
+    names: BTreeMap<String, String>,
 }
 
 impl Lint {
@@ -33,8 +37,12 @@ impl Lint {
             let all = self.findings.iter().filter(|f| f.severity == severity);
             count(all.count(), severity.name())
         };
+        let servers = match self.servers {
+            0 => String::new(),
+            n => format!(" and {}", count(n, "MCP server")),
+        };
         format!(
-            "{} in {}: {}, {}, {}",
+            "{} in {}{servers}: {}, {}, {}",
             count(self.tools, "tool"),
             count(self.files, "file"),
             of(Severity::Error),
@@ -63,20 +71,19 @@ pub fn lint(
     custom: &Custom,
     surroundings: impl Fn() -> Result<Surroundings, ToolError>,
 ) -> Result<Lint, ToolError> {
-    let (mut lint, mut names, pairs) = look(custom);
+    let (mut lint, pairs) = look(custom);
     if !pairs.is_empty() {
         let open = surroundings()?;
         for (file, discovered) in custom.discovered(&pairs, true, &|| Ok(open.clone())) {
-            lint.take(&file, discovered, &mut names);
+            lint.take(&file, discovered);
         }
     }
     Ok(lint)
 }
 
-/// What the files say, who has which name, and which files are pairs.
-fn look(custom: &Custom) -> (Lint, BTreeMap<String, String>, Vec<PathBuf>) {
+/// What the files say, and which of them are pairs.
+fn look(custom: &Custom) -> (Lint, Vec<PathBuf>) {
     let mut lint = Lint::default();
-    let mut names: BTreeMap<String, String> = BTreeMap::new();
     let mut pairs: Vec<PathBuf> = Vec::new();
     let directories = [
         (&custom.user, "the user's"),
@@ -100,7 +107,7 @@ fn look(custom: &Custom) -> (Lint, BTreeMap<String, String>, Vec<PathBuf>) {
                     lint.findings.extend(findings);
                     let name = tool.declared.name;
                     let owner = format!("{whose} {}", path.display());
-                    lint.claim(&mut names, &name, owner, &path);
+                    lint.claim(&name, owner, |finding| finding.in_file(&path));
                 }
                 Ok((Definition::Pair(_), findings)) => {
                     lint.findings.extend(findings);
@@ -114,16 +121,11 @@ fn look(custom: &Custom) -> (Lint, BTreeMap<String, String>, Vec<PathBuf>) {
         lint.findings
             .push(Finding::warning("untrusted", "", "", untrusted(dir)).in_file(dir));
     }
-    (lint, names, pairs)
+    (lint, pairs)
 }
 
 impl Lint {
-    fn take(
-        &mut self,
-        file: &Path,
-        discovered: pair::Discovered,
-        names: &mut BTreeMap<String, String>,
-    ) {
+    fn take(&mut self, file: &Path, discovered: pair::Discovered) {
         if let Some(failure) = discovered.failure {
             let shown = format!("{}: ", crate::shown::show_path(file));
             let message = failure.strip_prefix(&shown).unwrap_or(&failure);
@@ -133,37 +135,34 @@ impl Lint {
         self.findings.extend(discovered.findings);
         for tool in discovered.tools {
             let owner = format!("the pair of {}", file.display());
-            self.claim(names, &tool.name, owner, file);
+            self.claim(&tool.name, owner, |finding| finding.in_file(file));
         }
     }
 
-    /// Takes a name, or tells who has it.
-    fn claim(
-        &mut self,
-        names: &mut BTreeMap<String, String>,
-        name: &str,
-        owner: String,
-        file: &Path,
-    ) {
+    /// Takes a tool of an MCP server, which counts less than all that were taken before.
+    pub fn take_tool_of_server(&mut self, name: &str, server: &str) {
+        let owner = format!("the MCP server {server}");
+        self.claim(name, owner, |finding| finding.of_server(server));
+    }
+
+    /// Takes a name, or tells who has it; `place` says where the tool comes from.
+    fn claim(&mut self, name: &str, owner: String, place: impl Fn(Finding) -> Finding) {
         let other = if is_reserved(name) {
             Some("a built-in tool".to_owned())
         } else {
-            names.get(name).cloned()
+            self.names.get(name).cloned()
         };
         match other {
             None => {
                 self.tools += 1;
-                names.insert(name.to_owned(), owner);
+                self.names.insert(name.to_owned(), owner);
             }
-            Some(other) => self.findings.push(
-                Finding::refusal(
-                    "name-clash",
-                    name,
-                    "",
-                    format!("It is left out, because {other} has its name; rename it."),
-                )
-                .in_file(file),
-            ),
+            Some(other) => self.findings.push(place(Finding::refusal(
+                "name-clash",
+                name,
+                "",
+                format!("It is left out, because {other} has its name; rename it."),
+            ))),
         }
     }
 }

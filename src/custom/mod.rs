@@ -34,7 +34,6 @@ use crate::trust::ProjectTrust;
 use crate::workspace::spill;
 use catalogue::{Listed, Scan};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -66,6 +65,8 @@ pub struct Custom {
 pub struct Declarations {
     /// Compact JSON, sorted by name.
     pub list: Vec<String>,
+    /// The names of all tools, wanted or not: no tool that counts less may have them.
+    pub names: Vec<String>,
     /// What was left out and why, for a person.
     pub notes: Vec<String>,
 }
@@ -266,15 +267,17 @@ impl Custom {
         if let Some(dir) = &self.left_out {
             notes.push(untrusted(dir));
         }
-        let list = tools
-            .into_iter()
-            .filter(|tool| keep(&tool.name, tool.kind))
-            .map(|tool| match tool.json.strip_suffix('}') {
-                Some(open) if with_kinds => format!(r#"{open},"kind":{}}}"#, json!(tool.kind)),
-                _ => tool.json,
-            })
-            .collect();
-        Declarations { list, notes }
+        let (mut list, mut names) = (Vec::new(), Vec::with_capacity(tools.len()));
+        for tool in tools {
+            if keep(&tool.name, tool.kind) {
+                list.push(match tool.json.strip_suffix('}') {
+                    Some(open) if with_kinds => format!(r#"{open},"kind":{}}}"#, json!(tool.kind)),
+                    _ => tool.json,
+                });
+            }
+            names.push(tool.name);
+        }
+        Declarations { list, names, notes }
     }
 }
 
@@ -360,11 +363,4 @@ pub fn untrusted(dir: &Path) -> String {
          trust it: get_tools trust",
         show_path(dir)
     )
-}
-
-fn short_hash(bytes: &[u8]) -> String {
-    let hash = Sha256::digest(bytes);
-    hash.iter()
-        .take(6)
-        .fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
 }

@@ -6,8 +6,8 @@
 //! file that a word of its commands names, or one that it says to watch. What else the
 //! declarations depend on is not known; `get_tools --refresh` asks anew.
 
-use super::catalogue::{self, Listed, definition};
-use super::files::{self, Stamp, escaped, unescaped, unescaped_text};
+use super::catalogue::{Listed, definition};
+use super::files::{self, escaped, unescaped, unescaped_text};
 use super::judge::{self, Verdict, five_lines};
 use super::manifest::{Definition, Pair};
 use super::run::{MAX_WHOLE_BYTES, Program, Streams, ending_of, how, interrupted, place};
@@ -17,19 +17,22 @@ use crate::declaration::{self, Finding, Names, Severity};
 use crate::genai::FunctionResponse;
 use crate::process::command::End;
 use crate::process::warden::Ending;
+use crate::shown::hex;
 use crate::tool::{
     Args, Cancellation, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, LlmContent,
     Location, PartOrText, ResultError, Schema, Tool, ToolError, ToolInvocation, ToolResult,
 };
-use crate::workspace::{Place, show_path};
+use crate::workspace::stamp::Stamp;
+use crate::workspace::{Place, private, show_path};
 use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 /// The first line; another version's file is none.
-const HEAD: &str = concat!("gemini-tools pair 1 ", env!("CARGO_PKG_VERSION"));
+const HEAD: &str = concat!("gemini-tools pair 2 ", env!("CARGO_PKG_VERSION"));
 
 /// How long a discovery command may take.
 const DISCOVERY_TIME: Duration = Duration::from_secs(10);
@@ -54,7 +57,7 @@ pub(super) struct Discovered {
 /// What is kept of a pair, where that still counts.
 pub(super) fn kept(file: &Path, cache: &Path) -> Option<Discovered> {
     let text = String::from_utf8(files::beginning(cache, super::MAX_CACHE_BYTES)?).ok()?;
-    let written = Stamp::of(cache)?.modified();
+    let written = Stamp::of_path(cache)?.modified();
     let mut lines = text.strip_suffix("end\n")?.lines();
     if lines.next()? != HEAD {
         return None;
@@ -66,8 +69,8 @@ pub(super) fn kept(file: &Path, cache: &Path) -> Option<Discovered> {
             "W" => {
                 let (path, stamp) = rest.split_once('\t')?;
                 let path = PathBuf::from(OsString::from_vec(unescaped(path)?));
-                let now = Stamp::of(&path);
-                let is_racy = now.is_some_and(|stamp| stamp.is_racy(written));
+                let now = Stamp::of_path(&path);
+                let is_racy = now.is_some_and(|stamp| stamp.unrest_at(written).is_some());
                 if is_racy || now.map_or_else(|| "-".to_owned(), Stamp::to_text) != stamp {
                     return None;
                 }
@@ -128,7 +131,7 @@ pub(super) fn discover(
             text.push_str(&format!("T\t{}\n", tool.to_line()));
         }
         text.push_str("end\n");
-        catalogue::write(cache, &text);
+        private::write_cache(cache, text.as_bytes());
     }
     discovered
 }
@@ -155,7 +158,7 @@ fn watched(file: &Path, pair: &Pair, surroundings: &Surroundings) -> Vec<(PathBu
     paths
         .into_iter()
         .map(|path| {
-            let stamp = Stamp::of(&path);
+            let stamp = Stamp::of_path(&path);
             (path, stamp)
         })
         .collect()
@@ -514,7 +517,7 @@ pub(super) fn errors(discovered: &Discovered) -> Vec<String> {
 pub(super) fn cache_of(file: &Path, directory: &Path) -> PathBuf {
     let stem = file.file_stem().unwrap_or(OsStr::new("pair"));
     let mut name = OsString::from("tool-pair-");
-    name.push(super::short_hash(file.as_os_str().as_bytes()));
+    name.push(hex(&Sha256::digest(file.as_os_str().as_bytes())[..6]));
     name.push("-");
     name.push(stem);
     directory.join(name)

@@ -1,12 +1,13 @@
 //! What is to be said about a declaration or a tool's file.
 
 use crate::shown::show_path;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// How much it matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// The tool is left out.
@@ -28,16 +29,26 @@ impl Severity {
     }
 }
 
+/// Who declares a tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// A file.
+    File(PathBuf),
+    /// An MCP server, by its name in the settings.
+    Server(String),
+}
+
 /// One thing about one tool: what, where, and why or what to do.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// How much it matters.
     pub severity: Severity,
     /// Which rule found it; stays the same from version to version.
-    pub rule: &'static str,
-    /// The file that it is about, where there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub file: Option<PathBuf>,
+    pub rule: Cow<'static, str>,
+    /// Who declares the tool, where that is known; boxed, because results hold findings.
+    #[serde(flatten)]
+    pub origin: Option<Box<Origin>>,
     /// The tool, as whoever declared it calls it; empty where it has no name.
     pub tool: String,
     /// The key in the file or the declaration; empty where it is about the whole.
@@ -56,8 +67,8 @@ impl Finding {
     ) -> Self {
         Self {
             severity,
-            rule,
-            file: None,
+            rule: rule.into(),
+            origin: None,
             tool: tool.to_owned(),
             place: place.to_owned(),
             message: message.into(),
@@ -92,19 +103,25 @@ impl Finding {
     /// Says which file it is about.
     #[must_use]
     pub fn in_file(mut self, file: &Path) -> Self {
-        self.file = Some(file.to_owned());
+        self.origin = Some(Box::new(Origin::File(file.to_owned())));
+        self
+    }
+
+    /// Says which MCP server it is about.
+    #[must_use]
+    pub fn of_server(mut self, server: &str) -> Self {
+        self.origin = Some(Box::new(Origin::Server(server.to_owned())));
         self
     }
 
     /// Where it is and what, without the severity.
     pub fn text(&self) -> String {
-        let file = self.file.as_deref().map(show_path);
-        let parts = [
-            file.as_deref().unwrap_or_default(),
-            &self.tool,
-            &self.place,
-            &self.message,
-        ];
+        let origin = match self.origin.as_deref() {
+            Some(Origin::File(path)) => show_path(path),
+            Some(Origin::Server(name)) => format!("The MCP server {name}").into(),
+            None => "".into(),
+        };
+        let parts = [&*origin, &self.tool, &self.place, &self.message];
         let parts: Vec<&str> = parts.into_iter().filter(|p| !p.is_empty()).collect();
         parts.join(": ")
     }

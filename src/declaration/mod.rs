@@ -11,7 +11,7 @@ mod names;
 mod references;
 mod schema;
 
-pub use finding::{Finding, Severity};
+pub use finding::{Finding, Origin, Severity};
 pub use hidden::hidden_character;
 pub use names::Names;
 pub use schema::{repair_schema, untyped};
@@ -123,28 +123,40 @@ pub fn compile(
             "A declaration has no name; the tool is left out.",
         ));
     };
-    if let Some(hidden) = hidden_in(declaration) {
-        return Err(Finding::refusal(
-            "hidden-text",
-            &original.escape_default().to_string(),
-            &hidden.place,
-            format!(
-                "There is a character that nobody sees ({}): text for the model that is hidden from \
-                 people. The tool is held back until it is gone.",
-                hidden.character
-            ),
-        ));
+    if let Some(hidden) = hidden_text(declaration, original) {
+        return Err(hidden);
     }
     let mut repairs = Vec::new();
     let mut schema = parameters(declaration, original, &mut repairs);
-    let result = repair_schema(&mut schema, original, &mut repairs);
+    let description = declaration["description"].as_str().unwrap_or_default();
     // What was done to a tool that is left out is of no interest.
-    result?;
+    judge(original, description, &mut schema, &mut repairs)?;
     let name = names
         .take(original, findings)
         .map_err(|what| Finding::refusal("duplicate-name", original, "name", what))?;
-    let description = declaration["description"].as_str().unwrap_or_default();
     findings.append(&mut repairs);
+    Ok(Compiled {
+        name,
+        original: original.to_owned(),
+        description: description.to_owned(),
+        schema,
+        kind: Kind::deserialize(&declaration["kind"]).ok(),
+    })
+}
+
+/// Judges what a model is told of a tool besides its name, whoever declares it: repairs the
+/// schema of its arguments, and adds what is to be said to `findings`.
+///
+/// # Errors
+///
+/// Why the tool is left out.
+pub fn judge(
+    original: &str,
+    description: &str,
+    schema: &mut Value,
+    findings: &mut Vec<Finding>,
+) -> Result<(), Finding> {
+    repair_schema(schema, original, findings)?;
     if description.trim().is_empty() {
         findings.push(Finding::warning(
             "no-description",
@@ -164,13 +176,23 @@ pub fn compile(
             ),
         ));
     }
-    Ok(Compiled {
-        name,
-        original: original.to_owned(),
-        description: description.to_owned(),
-        schema,
-        kind: Kind::deserialize(&declaration["kind"]).ok(),
-    })
+    Ok(())
+}
+
+/// Why a tool is held back in whose declaration something is hidden from people; `None` where
+/// nothing is.
+pub fn hidden_text(declaration: &Value, original: &str) -> Option<Finding> {
+    let hidden = hidden_in(declaration)?;
+    Some(Finding::refusal(
+        "hidden-text",
+        &original.escape_default().to_string(),
+        &hidden.place,
+        format!(
+            "There is a character that nobody sees ({}): text for the model that is hidden from \
+             people. The tool is held back until it is gone.",
+            hidden.character
+        ),
+    ))
 }
 
 /// The schema, under whatever key it stands.

@@ -1,6 +1,7 @@
 //! Names that the API takes, and that every host has room for.
 
 use super::Finding;
+use crate::shown::hex;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
@@ -86,13 +87,9 @@ fn plain(original: &str) -> String {
 }
 
 fn hashed(name: &str, original: &str, longest: usize) -> String {
-    let hash = Sha256::digest(original.as_bytes());
-    let hex = hash
-        .iter()
-        .take(HASH_CHARS / 2)
-        .fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"));
+    let hash = hex(&Sha256::digest(original.as_bytes())[..HASH_CHARS / 2]);
     let keep = name.len().min(longest - HASH_CHARS - 1);
-    format!("{}_{hex}", &name[..keep])
+    format!("{}_{hash}", &name[..keep])
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use crate::policy::{Extra, Policy};
 use crate::settings::Settings;
 use serde::Serialize;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// How much a finding matters.
@@ -48,7 +49,7 @@ pub struct Finding {
     /// How much it matters.
     pub grade: Grade,
     /// Which examination found it; stays the same from version to version.
-    pub id: &'static str,
+    pub id: Cow<'static, str>,
     /// The file, command or tool that it is about.
     pub about: String,
     /// What was found.
@@ -82,15 +83,15 @@ impl Report {
         self.facts.push((name, what.into()));
     }
 
-    fn error(&mut self, id: &'static str, about: impl Into<String>, said: Said) {
-        self.add(Grade::Error, id, about.into(), said);
+    fn error(&mut self, id: impl Into<Cow<'static, str>>, about: impl Into<String>, said: Said) {
+        self.add(Grade::Error, id.into(), about.into(), said);
     }
 
-    fn warn(&mut self, id: &'static str, about: impl Into<String>, said: Said) {
-        self.add(Grade::Warning, id, about.into(), said);
+    fn warn(&mut self, id: impl Into<Cow<'static, str>>, about: impl Into<String>, said: Said) {
+        self.add(Grade::Warning, id.into(), about.into(), said);
     }
 
-    fn add(&mut self, grade: Grade, id: &'static str, about: String, said: Said) {
+    fn add(&mut self, grade: Grade, id: Cow<'static, str>, about: String, said: Said) {
         let Said { what, why, mend } = said;
         self.findings.push(Finding {
             grade,

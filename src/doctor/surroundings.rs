@@ -3,7 +3,7 @@
 use super::{Patient, Report, said};
 use crate::builtin::{Surroundings, sandbox};
 use crate::custom::{self, Custom};
-use crate::declaration::Severity;
+use crate::declaration::{Origin, Severity};
 use crate::process::command::find_program;
 use crate::process::sandbox::{Mode, Policy, Sandbox};
 use crate::shown::show_path;
@@ -142,12 +142,11 @@ fn own_tools(patient: &Patient<'_>, report: &mut Report) {
     let lint = custom::lint_files(&custom);
     report.fact("own tools", lint.summary());
     for finding in lint.findings {
-        let about = finding
-            .file
-            .as_deref()
-            .map(show_path)
-            .unwrap_or_default()
-            .into_owned();
+        let about = match finding.origin.as_deref() {
+            Some(Origin::File(path)) => show_path(path).into_owned(),
+            Some(Origin::Server(name)) => format!("mcpServers.{name}"),
+            None => ".gemini/tools".to_owned(),
+        };
         let why = "The tool is left out, or not what it was meant to be.";
         let mend = "Mend the file; get_tools lint says when all is well.";
         let what = [&*finding.tool, &finding.place, &finding.message];

@@ -2,21 +2,23 @@
 //!
 //! One file a server and configuration, in the user's cache directory. It holds the
 //! declarations as they are printed; reading it needs no JSON. Lines of fields with tabs between
-//! them: first how the files of the command looked, then a line or two a tool, then notes.
+//! them: first how the files of the command looked, then a line or two a tool, then what was found
+//! wrong or put right.
 
-use super::declare::{Declared, hex};
+use super::declare::Declared;
 use super::wire::Connect;
+use crate::declaration::{Finding, Severity};
+use crate::shown::hex;
+use crate::workspace::private::write_cache;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::fs::{DirBuilder, OpenOptions};
-use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The first words of a file; other forms are not read.
-const FORM: &str = "gemini-tools-mcp 1";
+const FORM: &str = "gemini-tools-mcp 2";
 
 /// More than this is no cache of ours, in bytes.
 const MAX_BYTES: u64 = 32 * 1024 * 1024;
@@ -28,10 +30,17 @@ pub(super) struct Known {
     pub(super) tools: Vec<Declared>,
     /// Whether it has resources.
     pub(super) has_resources: bool,
-    /// What is wrong with tools that are left out.
-    pub(super) notes: Vec<String>,
+    /// What is to be said about its declarations.
+    findings: Vec<Kept>,
     /// How the files looked that the command names.
     files: String,
+}
+
+/// A finding as it is kept. It is only taken apart when somebody wants to know.
+#[derive(Debug, Clone, PartialEq)]
+struct Kept {
+    is_error: bool,
+    json: String,
 }
 
 impl Known {
@@ -40,14 +49,32 @@ impl Known {
         connect: &Connect,
         tools: Vec<Declared>,
         has_resources: bool,
-        notes: Vec<String>,
+        findings: &[Finding],
     ) -> Self {
+        let kept = |finding: &Finding| Kept {
+            is_error: finding.severity == Severity::Error,
+            json: json!(finding).to_string(),
+        };
         Self {
             tools,
             has_resources,
-            notes,
+            findings: findings.iter().map(kept).collect(),
             files: files(connect),
         }
+    }
+
+    /// What is to be said about its declarations.
+    pub(super) fn findings(&self) -> impl Iterator<Item = Finding> {
+        Self::taken_apart(self.findings.iter())
+    }
+
+    /// Why some of its tools are left out.
+    pub(super) fn errors(&self) -> impl Iterator<Item = Finding> {
+        Self::taken_apart(self.findings.iter().filter(|kept| kept.is_error))
+    }
+
+    fn taken_apart<'a>(kept: impl Iterator<Item = &'a Kept>) -> impl Iterator<Item = Finding> {
+        kept.filter_map(|kept| serde_json::from_str(&kept.json).ok())
     }
 
     /// Whether the files of the command are as they were.
@@ -73,8 +100,9 @@ impl Known {
                 tool.text
             ));
         }
-        for note in &self.notes {
-            text.push_str(&format!("n\t{}\n", json!(note)));
+        for Kept { is_error, json } in &self.findings {
+            let kind = if *is_error { "e" } else { "f" };
+            text.push_str(&format!("{kind}\t{json}\n"));
         }
         text
     }
@@ -91,8 +119,11 @@ impl Known {
         };
         while let Some(line) = lines.next() {
             let (kind, rest) = line.split_once('\t')?;
-            if kind == "n" {
-                known.notes.push(serde_json::from_str(rest).ok()?);
+            if kind != "t" {
+                known.findings.push(Kept {
+                    is_error: kind == "e",
+                    json: rest.to_owned(),
+                });
                 continue;
             }
             let mut fields = rest.splitn(5, '\t');
@@ -166,7 +197,7 @@ pub(super) fn path(home: Option<&Path>, server: &str, connect: &Connect) -> Opti
         ..connect.clone()
     };
     let config = serde_json::to_string(&(server, &connect)).ok()?;
-    let name = hex(&Sha256::digest(config));
+    let name = hex(&Sha256::digest(config)[..16]);
     Some(base.join("gemini-tools/mcp").join(name))
 }
 
@@ -179,34 +210,15 @@ pub(super) fn read(path: &Path) -> Option<Known> {
     Known::from_text(&std::fs::read_to_string(path).ok()?)
 }
 
-/// Writes a file, whole or not at all. Where it can't be, the next discovery asks again.
+/// Writes a file. Where it can't be, the next discovery asks again.
 pub(super) fn write(path: &Path, known: &Known) {
-    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
-        return;
-    };
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
-    let own = dir.join(format!(
-        ".{}.{}",
-        name.to_string_lossy(),
-        std::process::id()
-    ));
-    let written = made.and_then(|()| {
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&own)?;
-        file.write_all(known.to_text().as_bytes())?;
-        std::fs::rename(&own, path)
-    });
-    if written.is_err() {
-        let _ = std::fs::remove_file(&own);
-    }
+    write_cache(path, known.to_text().as_bytes());
 }
 
 #[cfg(test)]
 mod tests {
     use super::{Known, read, write};
+    use crate::declaration::Severity;
     use crate::mcp::declare::declare;
     use crate::mcp::wire::Connect;
     use serde_json::json;
@@ -226,12 +238,18 @@ mod tests {
             json!({"name": "c", "description": "\u{200b}"}),
             json!({"name": "d", "inputSchema": 1}),
         ];
-        let (tools, notes) = declare("s", &tools);
-        let known = Known::new(&connect, tools, true, notes);
+        let (tools, findings) = declare("s", &tools);
+        let known = Known::new(&connect, tools, true, &findings);
         let path = dir.path().join("below/it");
         write(&path, &known);
         assert_eq!(read(&path).as_ref(), Some(&known));
         assert!(known.is_current(&connect));
+        assert!(known.findings().eq(findings));
+        assert!(
+            known
+                .errors()
+                .all(|e| e.severity == Severity::Error && e.tool == "d")
+        );
         std::fs::write(&program, "xy").expect("written");
         assert!(!known.is_current(&connect));
         let text = std::fs::read_to_string(&path).expect("text");

@@ -20,6 +20,9 @@ use std::time::{Duration, Instant};
 /// The executable's name.
 const PROGRAM: &str = "mcp_client";
 
+/// How much of an answer is read at once, in bytes: all that a pipe holds.
+const CHUNK: usize = 64 * 1024;
+
 /// How often it is looked whether a request has to be given up.
 const TICK: Duration = Duration::from_millis(50);
 
@@ -196,7 +199,7 @@ impl Link {
         let (own, changed) = (Arc::clone(&awaited), Arc::clone(&self.changed));
         let (alive, ended) = channel();
         std::thread::spawn(move || {
-            distribute(BufReader::new(stdout), &own, &changed);
+            distribute(BufReader::with_capacity(CHUNK, stdout), &own, &changed);
             // Whoever still waits learns that nothing comes any more.
             lock(&own).clear();
             let _ = child.wait();

@@ -5,6 +5,7 @@
 //! resolve settings and trust, keep what servers have declared (`cache`), and talk with it
 //! over pipes (`link`, `wire`).
 
+mod audit;
 mod cache;
 pub mod client;
 mod content;
@@ -17,4 +18,5 @@ mod session;
 mod tool;
 mod wire;
 
+pub use audit::{Asks, Audit};
 pub use session::{Listed, Mcp};

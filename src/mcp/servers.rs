@@ -50,6 +50,13 @@ impl Server {
                 .as_ref()
                 .is_none_or(|list| list.iter().any(|entry| is(entry) || is_some_call(entry)))
     }
+
+    /// The tools that its settings name as those to be used, and that it does not have.
+    pub(super) fn missing(&self, has: impl Fn(&str) -> bool) -> impl Iterator<Item = &str> {
+        let entries = self.settings.include_tools.iter().flatten();
+        let tools = entries.map(|entry| entry.split_once('(').map_or(&**entry, |(name, _)| name));
+        tools.filter(move |tool| !has(tool))
+    }
 }
 
 /// All servers that the settings let be, in the order of their names; and what is wrong with

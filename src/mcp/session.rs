@@ -1,13 +1,14 @@
 //! The servers of one process of ours: what they have declared, and calls of it.
 
 use super::cache::{self, Known};
-use super::declare::{Declared, declare};
+use super::declare::{Declared, Held, declare};
 use super::link::{Failure, Link, Question};
 use super::names;
 use super::resources;
 use super::servers::{self, CALL_SECS, Server};
 use super::tool::McpTool;
 use super::wire::{Wanted, Why};
+use crate::declaration::Finding;
 use crate::registry::bare_name;
 use crate::settings::Settings;
 use crate::tool::{Cancellation, Context, ErrorKind, LiveOutput, Tool, ToolError};
@@ -90,18 +91,9 @@ impl Mcp {
     /// The tools of all servers, sorted by name; all servers that have to be asked are asked at
     /// once. With `refresh` all are, and what they declare is accepted.
     pub fn list(&self, refresh: bool, cancel: &Cancellation) -> Vec<Listed> {
-        let unknown: Vec<usize> = (0..self.servers.len())
-            .filter(|&at| refresh || self.cached(at).is_none())
-            .collect();
-        std::thread::scope(|scope| {
-            for &at in &unknown {
-                scope.spawn(move || {
-                    if let Err(failure) = self.learn(at, refresh, cancel) {
-                        self.note(at, &format!("it has no tools: {}.", failure.message));
-                    }
-                });
-            }
-        });
+        for (at, reason) in self.ask_all(refresh, cancel) {
+            self.note(at, &format!("it has no tools: {reason}."));
+        }
         let mut list: BTreeMap<String, Listed> = BTreeMap::new();
         let mut has_resources = false;
         for (at, server) in self.servers.iter().enumerate() {
@@ -109,15 +101,18 @@ impl Mcp {
                 continue;
             };
             has_resources |= known.has_resources;
-            for note in &known.notes {
-                self.note(at, note);
+            for error in known.errors() {
+                self.note(at, &error.text());
             }
             for tool in &known.tools {
                 if !server.offers(&tool.original) {
                     continue;
                 }
-                if let Some(reason) = &tool.held {
-                    self.note(at, &format!("{:?} is held back: {reason}.", tool.original));
+                if let Some(held) = &tool.held {
+                    self.note(
+                        at,
+                        &format!("{:?} is held back: {}", tool.original, held.reason()),
+                    );
                     continue;
                 }
                 let listed = Listed {
@@ -143,13 +138,35 @@ impl Mcp {
         list
     }
 
+    /// Asks all servers at once of which nothing is known, or with `refresh` all there are;
+    /// gives those that did not answer, and why.
+    pub(super) fn ask_all(&self, refresh: bool, cancel: &Cancellation) -> Vec<(usize, String)> {
+        let unknown = (0..self.servers.len()).filter(|&at| refresh || self.cached(at).is_none());
+        let unknown: Vec<usize> = unknown.collect();
+        std::thread::scope(|scope| {
+            let asked = unknown.into_iter().map(|at| {
+                let answer = scope.spawn(move || self.learn(at, refresh, cancel));
+                (at, answer)
+            });
+            let asked: Vec<_> = asked.collect();
+            let failed = asked.into_iter().filter_map(|(at, answer)| {
+                let failure = match answer.join() {
+                    Ok(answer) => answer.err()?.message,
+                    Err(_) => "asking it has failed in a way that was not foreseen".to_owned(),
+                };
+                Some((at, failure))
+            });
+            failed.collect()
+        })
+    }
+
     fn note(&self, at: usize, note: &str) {
         let note = format!("The MCP server {}: {note}", self.servers[at].name);
         self.state().notes.push(note);
     }
 
     /// What is known of a server without asking it.
-    fn cached(&self, at: usize) -> Option<Arc<Known>> {
+    pub(super) fn cached(&self, at: usize) -> Option<Arc<Known>> {
         if let Some(known) = self.state().known.get(&at) {
             return Some(Arc::clone(known));
         }
@@ -179,9 +196,11 @@ impl Mcp {
         };
         let answer = self.link.ask(question, cancel, &|_| {})?;
         let tools = answer["tools"].as_array().map_or(&[][..], Vec::as_slice);
-        let (mut tools, mut notes) = declare(&server.name, tools);
-        let more = answer["notes"].as_array().into_iter().flatten();
-        notes.extend(more.filter_map(Value::as_str).map(str::to_owned));
+        let (mut tools, mut findings) = declare(&server.name, tools);
+        let notes = answer["notes"].as_array().into_iter().flatten();
+        let notes = notes.filter_map(Value::as_str);
+        findings.extend(notes.map(|note| Finding::refusal("endless-list", "", "", note)));
+        // Another process may have accepted something meanwhile.
         let old = server.cache.as_deref().and_then(cache::read);
         if let Some(old) = &old
             && !accepts
@@ -189,7 +208,7 @@ impl Mcp {
             self.compare(at, old, &mut tools);
         }
         let has_resources = answer["resources"] == true;
-        let known = Known::new(&server.connect, tools, has_resources, notes);
+        let known = Known::new(&server.connect, tools, has_resources, &findings);
         if old.as_ref() != Some(&known)
             && let Some(path) = &server.cache
         {
@@ -216,9 +235,9 @@ impl Mcp {
                 // What was accepted is what later declarations are compared with.
                 tool.hash = before.map(|t| t.hash.clone()).unwrap_or_default();
                 tool.text = String::new();
-                tool.held.get_or_insert(format!(
-                    "{reason} since it was accepted; get_tools --refresh accepts it"
-                ));
+                tool.held.get_or_insert(Held::Pinned(format!(
+                    "{reason} since it was accepted; get_tools --refresh accepts it."
+                )));
             } else {
                 self.note(at, &format!("{:?}: {reason}.", tool.original));
             }
@@ -335,14 +354,16 @@ impl Mcp {
     }
 
     fn check_held(&self, at: usize, tool: &Declared) -> Result<(), ToolError> {
-        let Some(reason) = &tool.held else {
+        let Some(held) = &tool.held else {
             return Ok(());
         };
         Err(ToolError::new(
             ErrorKind::PolicyViolation,
             format!(
-                "The tool {:?} of the MCP server {} is held back: {reason}.",
-                tool.original, self.servers[at].name
+                "The tool {:?} of the MCP server {} is held back: {}",
+                tool.original,
+                self.servers[at].name,
+                held.reason()
             ),
         ))
     }

@@ -1,4 +1,7 @@
 //! What is said between our commands and `mcp_client`: one JSON document a line, both ways.
+//!
+//! The kind of a message is a key around it, not one within: serde would have to take the
+//! whole in before it could tell, and again to read it, and an image is megabytes.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -32,7 +35,7 @@ pub(super) struct Connect {
 
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "op", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub(super) enum Ask {
     /// Says how a server is reached; comes before everything else about it.
     Server {
@@ -89,7 +92,7 @@ pub(super) enum Wanted {
 
 /// What the client says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "said", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub(super) enum Said {
     /// What the server has answered.
     Done {

@@ -4,14 +4,15 @@
 
 use super::seen::Seen;
 use crate::settings::{Opened, open_regular};
-use rustix::fs::Mode;
+use crate::shown::hex;
+use crate::workspace::private::write_record;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fmt;
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::fs;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -97,10 +98,6 @@ pub fn save(home: &Path, root: &Path, seen: Seen) -> Result<PathBuf, RecordError
     let root = root.canonicalize().map_err(fail)?;
     let path = Record::path(home, &root);
     let fail = |e: io::Error| RecordError::new(&path, &e);
-    let dir = directory(home);
-    let mut builder = DirBuilder::new();
-    builder.recursive(true).mode(0o700);
-    builder.create(&dir).map_err(fail)?;
     let record = Record {
         version: VERSION,
         root: crate::shown::show_path(&root).into_owned(),
@@ -111,32 +108,8 @@ pub fn save(home: &Path, root: &Path, seen: Seen) -> Result<PathBuf, RecordError
     };
     let mut text = serde_json::to_vec(&record).map_err(|e| RecordError::new(&path, &e))?;
     text.push(b'\n');
-    let temporary = dir.join(format!(
-        ".{}.{}",
-        std::process::id(),
-        SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |since| since.as_nanos())
-    ));
-    let written = write_new(&temporary, &text)
-        .and_then(|()| fs::rename(&temporary, &path))
-        // The name, too, must survive a loss of power.
-        .and_then(|()| File::open(&dir)?.sync_all());
-    if let Err(e) = written {
-        // Nothing else can be done about what is left.
-        let _ = fs::remove_file(&temporary);
-        return Err(fail(e));
-    }
+    write_record(&path, &text).map_err(fail)?;
     Ok(path)
-}
-
-fn write_new(path: &Path, text: &[u8]) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true).mode(0o600);
-    let mut file = options.open(path)?;
-    rustix::fs::fchmod(&file, Mode::RUSR | Mode::WUSR)?;
-    file.write_all(text)?;
-    file.sync_all()
 }
 
 /// Removes the record of the project in `root`, which need no longer exist; whether there was
@@ -179,14 +152,4 @@ pub fn list(home: &Path) -> (Vec<Record>, Vec<RecordError>) {
 
 fn directory(home: &Path) -> PathBuf {
     home.join(".gemini/trusted_tools")
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
-        text.push(char::from(DIGITS[usize::from(byte & 15)]));
-    }
-    text
 }

@@ -1,10 +1,10 @@
 //! What a project brings that can run, as it was looked at: every file with its hash.
 //!
 //! Beside each hash stands what `stat` said, so that an unchanged file need not be read again.
-//! As in git's index, that counts only for a file that was at rest when it was looked at: one
-//! that changed in the same instant could change once more without a trace.
 
-use super::record::{RecordError, hex};
+use super::record::RecordError;
+use crate::shown::hex;
+use crate::workspace::stamp::{COARSE_TICK, Stamp};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 /// What counts of a project, below its directory.
 pub const WATCHED: [&str; 3] = [".gemini/settings.json", ".gemini/tools", ".gemini/policies"];
@@ -22,11 +22,6 @@ pub const WATCHED: [&str; 3] = [".gemini/settings.json", ".gemini/tools", ".gemi
 const MAX_ENTRIES: usize = 5000;
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 const MAX_DEPTH: usize = 8;
-
-/// A file is at rest when it has been unchanged for so long. The kernel's clock for files goes
-/// in ticks of up to 10 ms; some file systems keep whole seconds or two.
-const TICK: Duration = Duration::from_millis(50);
-const COARSE_TICK: Duration = Duration::from_millis(2100);
 
 /// What a project brings that can run, as it was looked at.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -60,39 +55,6 @@ enum Is {
     Link,
     Absent,
     Special,
-}
-
-/// Size, time of modification, time of change, inode.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Stamp(i64, i64, u64, i64, u64, u64);
-
-impl Stamp {
-    #[expect(
-        clippy::useless_conversion,
-        clippy::unnecessary_cast,
-        reason = "the types differ between systems"
-    )]
-    fn of(stat: &Stat) -> Self {
-        Self(
-            stat.st_size as i64,
-            stat.st_mtime as i64,
-            stat.st_mtime_nsec as u64,
-            stat.st_ctime as i64,
-            stat.st_ctime_nsec as u64,
-            u64::from(stat.st_ino),
-        )
-    }
-
-    /// How much longer than until `time` it takes for the file to be at rest; `None` where it
-    /// was then.
-    fn unrest_at(&self, time: SystemTime) -> Option<Duration> {
-        let secs = u64::try_from(self.3).unwrap_or_default();
-        let changed = UNIX_EPOCH + Duration::new(secs, self.4 as u32);
-        // How long the file system may give the same time to two changes.
-        let tick = if self.4 == 0 { COARSE_TICK } else { TICK };
-        let rest = (changed + tick).duration_since(time).ok()?;
-        (!rest.is_zero()).then_some(rest)
-    }
 }
 
 impl Seen {

@@ -9,12 +9,14 @@ pub mod ignore;
 pub mod lines;
 pub mod media;
 pub mod pattern;
+pub(crate) mod private;
 mod project;
 mod resolve;
 mod rules;
 #[cfg(target_os = "linux")]
 mod shielded;
 pub mod spill;
+pub(crate) mod stamp;
 pub mod text;
 mod users;
 pub mod walk;

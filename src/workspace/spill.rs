@@ -4,6 +4,7 @@
 //! root's path>/`, never into the workspace.
 
 use super::Workspace;
+use crate::shown::hex;
 use sha2::{Digest, Sha256};
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
@@ -22,10 +23,7 @@ pub(super) fn directory(home: &Path, root: &Path) -> PathBuf {
 /// The directory for a project's temporary files.
 pub(crate) fn project(home: &Path, root: &Path) -> PathBuf {
     let hash = Sha256::digest(root.as_os_str().as_bytes());
-    let hex = hash
-        .iter()
-        .fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"));
-    home.join(".gemini/tmp").join(hex)
+    home.join(".gemini/tmp").join(hex(&hash))
 }
 
 impl Workspace {

@@ -292,6 +292,7 @@ fn people_are_told_what_was_left_out_and_programs_are_not() {
         names,
         [
             "odd__a_tool_with_a_n___ng_for_the_API_of_Gemini",
+            "odd__cyclic",
             "odd__fine",
             "odd__without"
         ]
@@ -301,9 +302,8 @@ fn people_are_told_what_was_left_out_and_programs_are_not() {
     let answer = s.marked(call).run();
     let shown = answer.text();
     for piece in [
-        "\"untyped\" is left out",
-        "x has no type",
-        "refers to itself",
+        "server odd: untyped: x: There is no type",
+        "server odd: dangling: properties.x: The reference \"#/nowhere\" leads nowhere",
         "\"hidden\" is held back",
         "U+200B",
         "without a name",
@@ -319,6 +319,81 @@ fn people_are_told_what_was_left_out_and_programs_are_not() {
         &cut.output(),
         &["called a tool with a name that is far too long"],
     );
+    s.all_gone();
+}
+
+#[test]
+fn lint_says_what_is_wrong_with_servers_and_starts_them_only_when_told_to() {
+    let more = json!({"includeTools": ["echo", "eccho(x)"]});
+    let s = Servers::new(&[
+        ("odd", "schemas", none()),
+        ("one", "plain", more),
+        ("gone", "exits", none()),
+    ]);
+    let lint = |args: &[&str], status: i32, pieces: &[&str]| {
+        let answer = s.marked(s.ws.get_tools(&["lint"]).flags(args)).run();
+        assert_eq!(answer.status(), status, "{}", answer.shown());
+        answer.must_say(answer.text(), pieces);
+        assert!(answer.stderr.is_empty(), "{}", answer.shown());
+        answer.text().to_owned()
+    };
+    let unknown = "warning[not-asked]: The MCP server odd: What it declares is not known";
+    lint(&[], 0, &[unknown, "0 tools in 0 files and 3 MCP servers"]);
+    assert_eq!(s.was_started("odd"), 0);
+    let found = [
+        "error[untyped]: The MCP server odd: untyped: x: ",
+        "error[reference]: The MCP server odd: dangling: properties.x: ",
+        "error[hidden-text]: The MCP server odd: hidden: ",
+        "error[nameless]: The MCP server odd: name: ",
+        "repair[cyclic-reference]: The MCP server odd: cyclic: ",
+        "warning[no-such-tool]: The MCP server one: eccho: includeTools: ",
+    ];
+    let failed = "error[discovery]: The MCP server gone: It has no tools: it ended";
+    let first = lint(&["--mcp"], 1, &found);
+    assert!(first.contains(failed), "{first}");
+    assert_eq!((s.was_started("odd"), s.was_started("one")), (1, 1));
+    let kept = lint(&[], 1, &found);
+    assert!(
+        !kept.contains(failed) && !kept.contains("server odd: What"),
+        "{kept}"
+    );
+    assert_eq!((s.was_started("odd"), s.was_started("gone")), (1, 1));
+    lint(&["--refresh"], 1, &found);
+    assert_eq!(s.was_started("odd"), 2);
+    let lines = s.marked(s.ws.get_tools(&["lint", "--json"])).run();
+    let finding = |line: &str| serde_json::from_str::<Value>(line).expect("JSON");
+    let lines: Vec<Value> = lines.text().lines().map(finding).collect();
+    let untyped = lines
+        .iter()
+        .find(|f| f["rule"] == "untyped")
+        .expect("found");
+    assert_eq!(
+        (&untyped["server"], &untyped["tool"]),
+        (&json!("odd"), &json!("untyped"))
+    );
+    assert!(untyped.get("file").is_none() && untyped.get("origin").is_none());
+    s.all_gone();
+}
+
+#[test]
+fn lint_says_what_is_held_back_by_a_pin() {
+    let s = Servers::with_settings(
+        &[("one", "poisoned", none())],
+        &json!({"mcp": {"pin": true}}),
+    );
+    let _ = s.names();
+    fs::write(s.ws.outside_path("one.notes.poison"), "").expect("written");
+    let _ = s
+        .call("one__echo", &json!({"text": "x"}))
+        .error("policy_violation", 3);
+    let lint = s.list(&["lint"]);
+    assert_eq!(lint.status(), 1);
+    lint.must_say(
+        lint.text(),
+        &["error[pinned]: The MCP server one: echo: It is held back: its declaration has changed"],
+    );
+    let accepted = s.list(&["lint", "--refresh"]);
+    assert_eq!(accepted.status(), 0, "{}", accepted.shown());
     s.all_gone();
 }
 
@@ -426,7 +501,7 @@ fn a_server_that_dies_in_a_call_is_started_anew_for_the_next() {
 
 #[test]
 fn a_call_past_its_time_is_cancelled_and_the_server_goes_on() {
-    let s = Servers::new(&[("one", "plain", json!({"timeout": 700}))]);
+    let s = Servers::new(&[("one", "plain", json!({"timeout": 3000}))]);
     let answers = s.batch(&[("one__hang", none()), ("one__echo", json!({"text": "x"}))]);
     let (kind, message) = error_of(&answers[0]);
     assert_eq!(kind, "timeout", "{message}");

@@ -93,8 +93,9 @@ impl Session {
             return ours();
         };
         let found = mcp.find(name, cx);
-        if std::io::stderr().is_terminal() {
-            for note in mcp.take_notes() {
+        let notes = mcp.take_notes();
+        if !notes.is_empty() && std::io::stderr().is_terminal() {
+            for note in notes {
                 complain(&format!("call_tool: {}", visible(&note)));
             }
         }

@@ -78,7 +78,7 @@ pub(crate) fn run(options: &Options) -> u8 {
     if options.mcp || options.refresh || is_set("GEMINI_TOOLS_MCP") {
         let roots = std::slice::from_ref(&root);
         if let Some(mcp) = Mcp::open(&settings, home.as_deref(), &root, roots) {
-            add_mcp(&mut list, &shown, &mcp);
+            add_mcp(&mut list, &shown, &mcp, &custom.names);
         }
     }
     let mut text = format!("[{}]", list.join(","));
@@ -139,10 +139,18 @@ fn is_set(variable: &str) -> bool {
 }
 
 /// Adds the tools of MCP servers. What is wrong with some of them costs only those.
-fn add_mcp(list: &mut Vec<String>, shown: &Shown<'_>, mcp: &Mcp) {
+fn add_mcp(list: &mut Vec<String>, shown: &Shown<'_>, mcp: &Mcp, custom: &[String]) {
     let tools = mcp.list(shown.options.refresh, &Cancellation::default());
     tell(&mcp.take_notes());
     for tool in tools {
+        if custom.contains(&tool.name) {
+            tell(&[format!(
+                "The tool {} of an MCP server is left out, because one of your own has its name; \
+                 rename that.",
+                tool.name
+            )]);
+            continue;
+        }
         let server = tool
             .origin
             .as_ref()

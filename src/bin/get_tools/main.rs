@@ -1,6 +1,6 @@
 //! `get_tools`: prints the declarations of all tools as a JSON array; `get_tools config` and
 //! `get_tools trust`: what the settings say, and whether the project may say it; `get_tools
-//! lint`: what is wrong with custom tools.
+//! lint`: what is wrong with custom tools and those of MCP servers.
 
 #![cfg_attr(all(target_os = "linux", target_env = "gnu"), no_main)]
 
@@ -25,7 +25,7 @@ fn run() -> u8 {
     }
     match options::parse() {
         Ok(Task::List(options)) => list::run(&options),
-        Ok(Task::Lint { json }) => lint::run(json),
+        Ok(Task::Lint(options)) => lint::run(options),
         Ok(Task::Config { json }) => config::run(json),
         Ok(Task::Doctor(task)) => doctor::run(&task),
         Ok(Task::Init(task)) => init::run(&task),

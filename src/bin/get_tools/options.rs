@@ -2,11 +2,13 @@
 
 use crate::doctor::DoctorTask;
 use crate::init::InitTask;
+use crate::lint;
 use crate::list;
 use crate::print::complain;
 use crate::trust::TrustTask;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use gemini_tools::init::{Allow, Reach};
+use gemini_tools::mcp::Asks;
 use gemini_tools::workspace::pattern::PatternSet;
 use std::path::PathBuf;
 
@@ -25,7 +27,7 @@ Examples:
   get_tools doctor                   whether all of it works, and what to do where not
   get_tools config                   the settings in force, and where they come from
   get_tools trust                    let the project's own tools run
-  get_tools lint                     what is wrong with your own tools
+  get_tools lint                     what is wrong with your own tools and servers'
 
 Tools that .gemini/settings.json excludes (tools.core, tools.exclude) are left out.
 Your own tools stand in ~/.gemini/tools and, in a trusted project, in .gemini/tools.";
@@ -71,8 +73,8 @@ pub(crate) enum Task {
     Init(InitTask),
     /// The declarations.
     List(list::Options),
-    /// What is wrong with custom tools.
-    Lint { json: bool },
+    /// What is wrong with tools.
+    Lint(lint::Options),
     /// The settings.
     Config { json: bool },
     /// Whether the project may say them.
@@ -88,9 +90,7 @@ pub(crate) fn parse() -> Result<Task, u8> {
         if help { 0 } else { 2 }
     })?;
     match matches.subcommand() {
-        Some(("lint", matches)) => Ok(Task::Lint {
-            json: matches.get_flag("json"),
-        }),
+        Some(("lint", matches)) => Ok(Task::Lint(lint_options(matches))),
         Some(("config", matches)) => Ok(Task::Config {
             json: matches.get_flag("json"),
         }),
@@ -152,8 +152,16 @@ fn command() -> Command {
         )
         .subcommand(
             Command::new("lint")
-                .about("Checks your own tools, in ~/.gemini/tools and .gemini/tools")
-                .arg(flag("json", "Print each finding as a line of JSON")),
+                .about("Checks your own tools, in ~/.gemini/tools and .gemini/tools, and those of MCP servers")
+                .arg(flag("json", "Print each finding as a line of JSON"))
+                .arg(flag(
+                    "mcp",
+                    "Ask MCP servers of which nothing is kept; without it none is started",
+                ))
+                .arg(flag(
+                    "refresh",
+                    "Ask all MCP servers anew, and accept what they declare now",
+                )),
         )
         .subcommand(trust_command())
         .subcommand(init_command())
@@ -242,6 +250,20 @@ fn trust_command() -> Command {
                 .help("Take trust back [default: the current directory]"),
         )
         .group(clap::ArgGroup::new("what").args(["yes", "status", "list", "remove"]))
+}
+
+fn lint_options(matches: &ArgMatches) -> lint::Options {
+    let asks = if matches.get_flag("refresh") {
+        Asks::All
+    } else if matches.get_flag("mcp") {
+        Asks::Unknown
+    } else {
+        Asks::Nobody
+    };
+    lint::Options {
+        json: matches.get_flag("json"),
+        asks,
+    }
 }
 
 fn trust_task(matches: &ArgMatches) -> TrustTask {

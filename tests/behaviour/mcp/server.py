@@ -50,6 +50,7 @@ def tools(cursor):
     if MODE == "schemas":
         odd = [
             {"name": "untyped", "inputSchema": {"type": "object", "properties": {"x": {"description": "d"}}}},
+            {"name": "dangling", "inputSchema": {"type": "object", "properties": {"x": {"$ref": "#/nowhere"}}}},
             {"name": "cyclic", "inputSchema": {"type": "object", "properties": {"x": {"$ref": "#"}}}},
             {"name": 7, "inputSchema": {}},
             {"name": "without", "description": "No schema at all."},
