@@ -23,6 +23,7 @@ pub use rule::Rule;
 pub use sources::{Extra, hosts_mode};
 
 use crate::tool::{ErrorKind, Kind, ToolError};
+use crate::trust::ProjectTrust;
 use rule::Unit;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -177,9 +178,9 @@ pub struct Policy {
     broken: Vec<Broken>,
     /// What is wrong with files and rules, one sentence each.
     pub problems: Vec<String>,
-    home: Option<PathBuf>,
     root: PathBuf,
-    is_trusted: Option<bool>,
+    /// Of the project: found out where a rule or a command of its makes a difference.
+    trust: ProjectTrust,
     /// `security.disableAlwaysAllow`: answers that were kept for good don't count.
     ignores_kept_answers: bool,
 }
@@ -204,22 +205,9 @@ impl Policy {
         }
     }
 
-    /// Takes it for known whether the project is trusted.
-    #[must_use]
-    pub fn with_trust(mut self, is_trusted: bool) -> Self {
-        self.is_trusted = Some(is_trusted);
-        self
-    }
-
     /// Whether there are no rules but those that are built in.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty() && self.broken.is_empty()
-    }
-
-    fn is_trusted(&self) -> bool {
-        self.is_trusted.unwrap_or_else(|| {
-            crate::trust::Trust::of(self.home.as_deref(), &self.root).is_trusted()
-        })
     }
 
     /// Judges a call: `interactive` is whether there is somebody to ask.

@@ -129,3 +129,47 @@ fn of_entry(entry: &str, decision: Decision, priority: u16, list: &str) -> Optio
         ..of(format!("{list}: {}", entry.trim()), decision, priority)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::policy::{Call, Decision, Mode, Policy};
+    use crate::settings::Settings;
+    use serde_json::{Map, json};
+    use std::path::Path;
+
+    fn decides(core: Option<&[&str]>, exclude: &[&str], line: &str) -> Decision {
+        let own = |list: &[&str]| list.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>();
+        let settings = Settings {
+            core: core.map(own),
+            exclude: own(exclude),
+            ..Settings::default()
+        };
+        let policy = Policy::of_texts(&[], &settings, Path::new("/"));
+        let mut args = Map::new();
+        args.insert("command".to_owned(), json!(line));
+        let call = Call::of_tool("run_shell_command", &["ShellTool"], &args);
+        policy.check(&call, Mode::Default, true).decision
+    }
+
+    #[test]
+    fn entries_with_parentheses_restrict_the_calls_of_a_tool() {
+        let core = [
+            "read_file",
+            "ShellTool(git status)",
+            "run_shell_command(ls)",
+        ];
+        for (line, decision) in [
+            ("git status -s", Decision::AskUser),
+            ("ls; git status", Decision::AskUser),
+            ("git push", Decision::Deny),
+            ("rm -rf x", Decision::Deny),
+        ] {
+            assert_eq!(decides(Some(&core), &[], line), decision, "{line}");
+        }
+        let exclude = ["run_shell_command( rm -rf )", "ShellTool(sudo)", "glob(x)"];
+        assert_eq!(decides(None, &exclude, "sudo make"), Decision::Deny);
+        assert_eq!(decides(None, &exclude, "rm x"), Decision::AskUser);
+        let all = ["ShellTool(ls)", "discovered_tool_run_shell_command"];
+        assert_eq!(decides(Some(&all), &[], "make"), Decision::AskUser);
+    }
+}

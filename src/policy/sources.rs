@@ -3,6 +3,7 @@
 use super::settings::{Lists, PolicySettings};
 use super::{Mode, Policy, Tier, file};
 use crate::settings::Settings;
+use crate::trust::{ProjectTrust, Trust, TrustedBy};
 use rustix::fs::OFlags;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -22,8 +23,6 @@ pub struct Extra {
     pub paths: Vec<PathBuf>,
     /// `--allowed-tools`.
     pub allowed: Vec<String>,
-    /// The project is trusted, whatever the files say.
-    pub trusts_project: bool,
 }
 
 impl Extra {
@@ -52,12 +51,12 @@ pub fn hosts_mode() -> Mode {
 }
 
 impl Policy {
-    /// Finds and reads all rules. Without files that costs a few failed looks at the disk.
+    /// Finds and reads all rules; the settings say whether the project is trusted. Without
+    /// files that costs a few failed looks at the disk.
     pub fn load(settings: &Settings, home: Option<&Path>, root: &Path, extra: &Extra) -> Self {
         let mut policy = Self {
-            home: home.map(Path::to_owned),
             root: root.to_owned(),
-            is_trusted: extra.trusts_project.then_some(true),
+            trust: settings.trust.clone(),
             ignores_kept_answers: settings.disable_always_allow,
             ..Self::default()
         };
@@ -99,7 +98,7 @@ impl Policy {
     pub fn of_texts(texts: &[(Tier, PathBuf, String)], settings: &Settings, root: &Path) -> Self {
         let mut policy = Self {
             root: root.to_owned(),
-            is_trusted: Some(true),
+            trust: ProjectTrust::known(Trust::Trusted(TrustedBy::Caller)),
             ignores_kept_answers: settings.disable_always_allow,
             ..Self::default()
         };
@@ -152,7 +151,7 @@ impl Policy {
         if files.is_empty() {
             return;
         }
-        if !self.is_trusted() {
+        if !self.trust.is_trusted() {
             self.problems.push(format!(
                 "{} is left out: the project is not trusted.",
                 directory.display()
