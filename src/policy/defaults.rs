@@ -83,7 +83,9 @@ fn says_it_only_reads(call: &Call<'_>) -> bool {
 
 /// Whether a plan can be made with the tool.
 pub(super) fn is_for_plans(call: &Call<'_>) -> bool {
-    only_looks(call) && !NOT_FOR_PLANS.contains(&call.name) || call.kind == Kind::Fetch || says_it_only_reads(call)
+    only_looks(call) && !NOT_FOR_PLANS.contains(&call.name)
+        || call.kind == Kind::Fetch
+        || says_it_only_reads(call)
 }
 
 /// The built-in rules, the highest first.

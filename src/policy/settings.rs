@@ -139,11 +139,9 @@ mod tests {
 
     fn decides(core: Option<&[&str]>, exclude: &[&str], line: &str) -> Decision {
         let own = |list: &[&str]| list.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>();
-        let settings = Settings {
-            core: core.map(own),
-            exclude: own(exclude),
-            ..Settings::default()
-        };
+        let mut settings = Settings::default();
+        settings.core = core.map(own);
+        settings.exclude = own(exclude);
         let policy = Policy::of_texts(&[], &settings, Path::new("/"));
         let mut args = Map::new();
         args.insert("command".to_owned(), json!(line));

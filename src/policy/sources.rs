@@ -1,7 +1,7 @@
 //! Where rules come from.
 
 use super::settings::{Lists, PolicySettings};
-use super::{Mode, Policy, Tier, file};
+use super::{Mode, Policy, PolicyFile, Tier, file};
 use crate::settings::Settings;
 use crate::trust::{ProjectTrust, Trust, TrustedBy};
 use rustix::fs::OFlags;
@@ -57,6 +57,7 @@ impl Policy {
         let mut policy = Self {
             root: root.to_owned(),
             trust: settings.trust.clone(),
+            forbids_yolo: settings.disable_yolo,
             ignores_kept_answers: settings.disable_always_allow,
             ..Self::default()
         };
@@ -99,6 +100,7 @@ impl Policy {
         let mut policy = Self {
             root: root.to_owned(),
             trust: ProjectTrust::known(Trust::Trusted(TrustedBy::Caller)),
+            forbids_yolo: settings.disable_yolo,
             ignores_kept_answers: settings.disable_always_allow,
             ..Self::default()
         };
@@ -199,6 +201,13 @@ impl Policy {
                     loaded
                         .rules
                         .retain(|rule| rule.decision != super::Decision::Allow);
+                }
+                if loaded.broken.is_none() {
+                    self.files.push(PolicyFile {
+                        path: path.to_owned(),
+                        tier,
+                        rules: loaded.rules.len(),
+                    });
                 }
                 self.take(loaded);
             }

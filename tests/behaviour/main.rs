@@ -8,6 +8,7 @@ mod answers;
 mod arguments;
 mod background;
 mod batch;
+mod call_tool_terminal;
 mod ci_example;
 mod commands;
 mod conformance;
