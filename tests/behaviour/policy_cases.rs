@@ -134,3 +134,34 @@ fn each_difference_from_gemini_cli_stands_in_the_table() {
         );
     }
 }
+
+#[test]
+fn nothing_is_laxer_than_in_gemini_cli_but_what_its_page_allows() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/policy-and-gemini-cli.md");
+    let page = fs::read_to_string(path).expect("the page");
+    let order = ["allow", "listed", "ask_user", "deny", "hidden", "throws"];
+    let strictness = |decision: &Value| {
+        let own = |name: &&str| *decision == **name;
+        order.iter().position(own).expect("a decision")
+    };
+    for case in corpus() {
+        let Some(theirs) = case.get("theirs") else {
+            continue;
+        };
+        let row = format!("| `{}` |", case["why"].as_str().expect("a reason"));
+        let row = page.lines().find(|line| line.starts_with(&row));
+        let row = row.expect("in the table");
+        let has_cause = ["*hole*", "*page*", "*crash*"].iter().any(|c| row.contains(c));
+        assert!(has_cause, "why theirs is wrong: {row}");
+        let is_laxer = *theirs != "throws" && strictness(&case["expect"]) < strictness(theirs);
+        assert!(!is_laxer || row.contains('¹') && row.contains("*page*"), "{case}");
+    }
+}
+
+#[test]
+fn readme_tells_how_many_decisions_are_compared() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
+    let readme = fs::read_to_string(path).expect("the README");
+    let count = format!("{} decisions are compared", corpus().len());
+    assert!(readme.contains(&count), "{count}");
+}
