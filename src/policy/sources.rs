@@ -1,6 +1,6 @@
 //! Where rules come from.
 
-use super::settings::{Lists, PolicySettings};
+use super::settings::Lists;
 use super::{Mode, Policy, PolicyFile, Tier, file};
 use crate::settings::Settings;
 use crate::trust::{ProjectTrust, Trust, TrustedBy};
@@ -113,16 +113,8 @@ impl Policy {
     }
 
     fn add_lists(&mut self, settings: &Settings, extra: &Extra) {
-        let mut allowed = extra.allowed.clone();
-        allowed.extend(settings.allowed.users.iter().cloned());
-        allowed.extend(settings.allowed.projects.iter().cloned());
-        let lists = Lists {
-            core: settings.core.as_deref(),
-            exclude: &settings.exclude,
-            allowed,
-            policy: PolicySettings::of(settings),
-        };
-        self.rules.extend(lists.rules());
+        let allowed = &extra.allowed;
+        self.rules.extend(Lists { settings, allowed }.rules());
     }
 
     /// The system's directory; whether there are files in it. Where others than root may write

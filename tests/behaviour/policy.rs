@@ -116,6 +116,14 @@ fn an_explanation_says_what_was_decided_by_which_rule_of_which_file() {
         (denied.status(), &denied.json()["policy"]["decision"]),
         (3, &json!("deny"))
     );
+    let ws = Workspace::new().home(
+        ".gemini/settings.json",
+        r#"{"tools": {"exclude": ["write_file"]}}"#,
+    );
+    let policy = &writing(&ws).flags(&["--explain"]).run().json()["policy"];
+    assert_eq!(policy["rule"], "tools.exclude: write_file");
+    let file = policy["file"].as_str().expect("a file");
+    assert!(file.ends_with("home/.gemini/settings.json"), "{file}");
     let built_in = list(&Workspace::new(), &["--explain"]).json();
     assert_eq!(built_in["policy"]["tier"], "default", "{built_in}");
     assert_eq!(built_in["policy"]["file"], Value::Null);

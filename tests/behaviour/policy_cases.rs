@@ -151,10 +151,15 @@ fn nothing_is_laxer_than_in_gemini_cli_but_what_its_page_allows() {
         let row = format!("| `{}` |", case["why"].as_str().expect("a reason"));
         let row = page.lines().find(|line| line.starts_with(&row));
         let row = row.expect("in the table");
-        let has_cause = ["*hole*", "*page*", "*crash*"].iter().any(|c| row.contains(c));
+        let has_cause = ["*hole*", "*page*", "*crash*"]
+            .iter()
+            .any(|c| row.contains(c));
         assert!(has_cause, "why theirs is wrong: {row}");
         let is_laxer = *theirs != "throws" && strictness(&case["expect"]) < strictness(theirs);
-        assert!(!is_laxer || row.contains('¹') && row.contains("*page*"), "{case}");
+        assert!(
+            !is_laxer || row.contains('¹') && row.contains("*page*"),
+            "{case}"
+        );
     }
 }
 
