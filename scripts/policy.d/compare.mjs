@@ -18,8 +18,9 @@ const USAGE = `Usage: scripts/policy [--only PREFIX] [--cases FILE] [--verbose]
 Has the policy engine of Gemini CLI ${VERSION} decide each case of
 tests/policy/cases.jsonl. A case expects what both decide, or says in "theirs"
 what Gemini CLI decides and in "why" which reason of
-docs/policy-and-gemini-cli.md that is. Anything else fails. That we decide as
-expected is checked by cargo test.
+docs/policy-and-gemini-cli.md that is. Where Gemini CLI has another name for
+what is called, "as" has the question in its names. Anything else fails. That
+we decide as expected is checked by cargo test.
 
   --only PREFIX  only the cases whose id begins so
   --cases FILE   other cases
@@ -39,7 +40,8 @@ async function decide(cases, scratch) {
     env: { PATH: process.env.PATH, HOME: scratch, TMPDIR: scratch, LANG: 'C.UTF-8', NO_COLOR: '1' },
     stdio: ['pipe', 'pipe', 'inherit'],
   });
-  child.stdin.end(cases.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
+  const asked = cases.map((entry) => ({ ...entry, ...entry.as }));
+  child.stdin.end(asked.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
   const said = [];
   for await (const line of readline.createInterface({ input: child.stdout })) said.push(JSON.parse(line));
   if (said.length !== cases.length) throw new Error(`Gemini CLI ended after ${said.length} of ${cases.length} cases`);
@@ -75,7 +77,9 @@ async function main() {
     fs.rmSync(scratch, { recursive: true, force: true });
   }
   const listed = cases.filter(({ theirs }) => theirs).length;
-  console.log(`${cases.length} cases: ${cases.length - listed} decided alike, ${listed} listed differences, ${wrong} unlisted`);
+  const renamed = cases.filter((entry) => entry.as).length;
+  const alike = `${cases.length - listed} decided alike (${renamed} asked in its names)`;
+  console.log(`${cases.length} cases: ${alike}, ${listed} listed differences, ${wrong} unlisted`);
   process.exitCode = wrong > 0 || cases.length === 0 ? 1 : 0;
 }
 

@@ -199,6 +199,15 @@ fn check_name(reader: &mut Reader<'_>) {
                 Names::LONGEST
             ),
         );
+    } else if name.contains("__") {
+        reader.fault(
+            "",
+            format!(
+                "The file's name without its ending is the tool's, and {name:?} can't be one: __ stands \
+                 between the names of an MCP server and its tool, and rules for servers would be for it. \
+                 Write one _."
+            ),
+        );
     }
 }
 

@@ -234,7 +234,8 @@ fn ask(file: &Path, pair: &Pair, surroundings: &Surroundings) -> Discovered {
             "{shown}: discovery_command: {name} printed more than {MAX_DECLARATION_BYTES} bytes."
         ));
     }
-    let outcome = match declaration::read(&printed.whole, &mut Names::new(Names::LONGEST)) {
+    let mut names = Names::new(Names::LONGEST).without_servers();
+    let outcome = match declaration::read(&printed.whole, &mut names) {
         Ok(outcome) => outcome,
         Err(reason) => {
             return failed(format!(

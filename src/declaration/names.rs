@@ -12,6 +12,7 @@ const HASH_CHARS: usize = 8;
 #[derive(Debug, Clone)]
 pub struct Names {
     longest: usize,
+    has_servers: bool,
     taken: BTreeMap<String, String>,
 }
 
@@ -23,8 +24,17 @@ impl Names {
     pub fn new(longest: usize) -> Self {
         Self {
             longest,
+            has_servers: true,
             taken: BTreeMap::new(),
         }
+    }
+
+    /// For tools of which none is an MCP server's: `__`, which stands between a server's name
+    /// and its tool's, becomes `_`, so that no rule for a server is for one of them.
+    #[must_use]
+    pub fn without_servers(mut self) -> Self {
+        self.has_servers = false;
+        self
     }
 
     /// The name for the model of the tool that is called `original` by who declares it. The
@@ -35,12 +45,12 @@ impl Names {
     ///
     /// Where the very same name was declared before.
     pub fn take(&mut self, original: &str, findings: &mut Vec<Finding>) -> Result<String, String> {
-        let mut name = valid(original, self.longest);
+        let mut name = self.valid(original);
         if let Some(other) = self.taken.get(&name) {
             if other == original {
                 return Err("It is declared twice; the first counts.".to_owned());
             }
-            name = hashed(&plain(original), original, self.longest);
+            name = hashed(&self.plain(original), original, self.longest);
             if self.taken.contains_key(&name) {
                 return Err("Its name can't be told from another's; rename it.".to_owned());
             }
@@ -51,24 +61,45 @@ impl Names {
                 &original.escape_default().to_string(),
                 "name",
                 format!(
-                    "The API takes letters, digits, _ . and -, at most {} of them: the model knows \
-                     the tool as {name}, and its own name is used where it is called.",
-                    self.longest
+                    "{}: the model knows the tool as {name}, and its own name is used where it is \
+                     called.",
+                    self.reason(original)
                 ),
             ));
         }
         self.taken.insert(name.clone(), original.to_owned());
         Ok(name)
     }
-}
 
-/// A valid name of at most `longest` characters.
-fn valid(original: &str, longest: usize) -> String {
-    let name = plain(original);
-    if name.len() <= longest {
+    /// A valid name of at most `longest` characters.
+    fn valid(&self, original: &str) -> String {
+        let name = self.plain(original);
+        if name.len() <= self.longest {
+            name
+        } else {
+            hashed(&name, original, self.longest)
+        }
+    }
+
+    fn plain(&self, original: &str) -> String {
+        let mut name = plain(original);
+        if !self.has_servers {
+            while name.contains("__") {
+                name = name.replace("__", "_");
+            }
+        }
         name
-    } else {
-        hashed(&name, original, longest)
+    }
+
+    /// Why a name can't stay as it is.
+    fn reason(&self, original: &str) -> String {
+        if original.len() <= self.longest && plain(original) == original {
+            return "__ stands between the names of an MCP server and its tool".to_owned();
+        }
+        format!(
+            "The API takes letters, digits, _ . and -, at most {} of them",
+            self.longest
+        )
     }
 }
 
@@ -89,7 +120,7 @@ fn plain(original: &str) -> String {
 fn hashed(name: &str, original: &str, longest: usize) -> String {
     let hash = hex(&Sha256::digest(original.as_bytes())[..HASH_CHARS / 2]);
     let keep = name.len().min(longest - HASH_CHARS - 1);
-    format!("{}_{hash}", &name[..keep])
+    format!("{}_{hash}", name[..keep].trim_end_matches('_'))
 }
 
 #[cfg(test)]
@@ -114,5 +145,24 @@ mod tests {
         assert_ne!(take(&"x".repeat(65)).expect("cut"), long);
         assert!(take("with spaces").is_err());
         assert_eq!(findings.len(), 5);
+    }
+
+    #[test]
+    fn two_underscores_stay_where_servers_have_tools_and_become_one_elsewhere() {
+        let mut findings = Vec::new();
+        let with = Names::new(Names::LONGEST).take("server__tool", &mut findings);
+        assert_eq!(with.as_deref(), Ok("server__tool"));
+        let mut names = Names::new(Names::LONGEST).without_servers();
+        let mut take = |name: &str| names.take(name, &mut findings);
+        assert_eq!(take("server__tool").as_deref(), Ok("server_tool"));
+        assert_eq!(take("a  b").as_deref(), Ok("a_b"));
+        assert_eq!(take("_____x").as_deref(), Ok("_x"));
+        let other = take("server_tool").expect("another name");
+        assert!(other.starts_with("server_tool_"), "{other}");
+        let cut = take(&format!("{}_{}", "x".repeat(37), "y".repeat(20))).expect("cut");
+        assert!(cut.len() == 46 && !cut.contains("__"), "{cut}");
+        let why = |i: usize| findings[i].text();
+        assert!(why(0).contains("__ stands between"), "{}", why(0));
+        assert!(why(1).contains("The API takes"), "{}", why(1));
     }
 }

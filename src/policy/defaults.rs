@@ -50,6 +50,13 @@ const EDIT_WORDS: [&str; 8] = [
 /// Arguments that name the file that is changed.
 const PATH_ARGUMENTS: [&str; 5] = ["file_path", "absolute_path", "path", "filePath", "file"];
 
+/// Tools that read, and that are not among those with which Gemini CLI makes plans.
+const NOT_FOR_PLANS: [&str; 3] = [
+    "list_background_processes",
+    "read_background_output",
+    "read_many_files",
+];
+
 fn built_in(decision: Decision, priority: u16, rule: &str, reason: String) -> Verdict {
     Verdict {
         decision,
@@ -76,7 +83,9 @@ fn says_it_only_reads(call: &Call<'_>) -> bool {
 
 /// Whether a plan can be made with the tool.
 pub(super) fn is_for_plans(call: &Call<'_>) -> bool {
-    only_looks(call) || call.kind == Kind::Fetch || says_it_only_reads(call)
+    only_looks(call) && !NOT_FOR_PLANS.contains(&call.name)
+        || call.kind == Kind::Fetch
+        || says_it_only_reads(call)
 }
 
 /// The built-in rules, the highest first.
@@ -86,7 +95,7 @@ pub(super) fn verdict(call: &Call<'_>, mode: Mode, interactive: bool) -> Verdict
         let rule = "built in: in the mode yolo nothing asks";
         return built_in(Decision::Allow, 998, rule, String::new());
     }
-    if only_looks(call) {
+    if only_looks(call) && (mode != Mode::Plan || is_for_plans(call)) {
         let rule = "built in: reading and searching needs no agreement";
         return built_in(Decision::Allow, 50, rule, String::new());
     }
@@ -95,7 +104,7 @@ pub(super) fn verdict(call: &Call<'_>, mode: Mode, interactive: bool) -> Verdict
             Decision::Deny,
             40,
             "built in: plans are made with tools that read",
-            format!("{name} may not run. While a plan is made, only tools that read may run."),
+            format!("{name} may not run. Plans are made with read_file and its like only."),
         );
     }
     if mode == Mode::AutoEdit

@@ -4,8 +4,9 @@
 //! one that denies or asks counts without what can't be understood, for more calls then. A file
 //! that is no TOML stops every call.
 
-use super::rule::{About, Condition, Pattern, Source};
+use super::rule::{About, Condition, Pattern, RENAMED, Source, is_odd_wildcard};
 use super::{Decision, Mode, Rule, Tier, text};
+use crate::builtin;
 use serde_json::Value as Json;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -149,6 +150,9 @@ impl<'a> Reader<'a> {
             keys.tools.push("*".to_owned());
         }
         let condition = self.condition(&mut keys);
+        if decision == Decision::Allow {
+            self.report_names(&keys, loaded);
+        }
         if self.tier == Tier::Extension && decision == Decision::Allow {
             self.fault("decision", "is \"allow\", which an extension may not say");
         }
@@ -227,6 +231,33 @@ impl<'a> Reader<'a> {
             ..Rule::new(Decision::Deny, Tier::Admin, 999)
         });
         self.report("what it guards may not run", loaded);
+    }
+
+    /// Names that fit nothing in a rule that allows, because they don't in Gemini CLI.
+    fn report_names(&self, keys: &Keys, loaded: &mut Loaded) {
+        for tool in &keys.tools {
+            let why = if is_odd_wildcard(tool, keys.server.is_some()) {
+                "a rule that allows has no wildcards but \"*\", \"mcp_*\", \"mcp_SERVER_*\" and \
+                 \"mcp_*_TOOL\""
+                    .to_owned()
+            } else {
+                match builtin::known(tool).map(|known| known.name) {
+                    Some(name)
+                        if name != tool
+                            && keys.server.is_none()
+                            && !RENAMED.contains(&tool.as_str()) =>
+                    {
+                        format!("in a rule that allows, the tool is called {name}")
+                    }
+                    _ => continue,
+                }
+            };
+            loaded.problems.push(format!(
+                "{}: rule {}: toolName {tool:?} allows nothing: {why}.",
+                self.path.display(),
+                self.number
+            ));
+        }
     }
 
     fn report(&self, how: &str, loaded: &mut Loaded) {
@@ -417,6 +448,13 @@ impl<'a> Reader<'a> {
             (None, None) => return Condition::None,
         };
         match text::compile(&pattern) {
+            Ok(_) if keys.decision == Some(Decision::Allow) && text::is_refused(&pattern) => {
+                self.fault(
+                    key,
+                    "repeats what repeats itself; Gemini CLI does not take such a rule",
+                );
+                Condition::None
+            }
             Ok(regex) => Condition::Pattern(Pattern { regex, about }),
             Err(e) => {
                 self.fault(key, &format!("is no regular expression: {e}"));

@@ -23,6 +23,7 @@ pub use rule::Rule;
 pub use sources::{Extra, hosts_mode};
 
 use crate::tool::{ErrorKind, Kind, ToolError};
+use crate::trust::ProjectTrust;
 use rule::Unit;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -56,6 +57,19 @@ pub enum Decision {
     AskUser,
     /// It must not run.
     Deny,
+}
+
+impl Tier {
+    /// As it is shown.
+    pub fn name(self) -> &'static str {
+        match self {
+            Tier::Default => "default",
+            Tier::Extension => "extension",
+            Tier::Workspace => "workspace",
+            Tier::User => "user",
+            Tier::Admin => "admin",
+        }
+    }
 }
 
 impl Decision {
@@ -177,11 +191,26 @@ pub struct Policy {
     broken: Vec<Broken>,
     /// What is wrong with files and rules, one sentence each.
     pub problems: Vec<String>,
-    home: Option<PathBuf>,
+    /// The files in force, those of the highest tier first.
+    pub files: Vec<PolicyFile>,
     root: PathBuf,
-    is_trusted: Option<bool>,
+    /// Of the project: found out where a rule or a command of its makes a difference.
+    trust: ProjectTrust,
+    /// `security.disableYoloMode`: that mode is the default one then.
+    forbids_yolo: bool,
     /// `security.disableAlwaysAllow`: answers that were kept for good don't count.
     ignores_kept_answers: bool,
+}
+
+/// A policy file that counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicyFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Whose it is.
+    pub tier: Tier,
+    /// How many of its rules count.
+    pub rules: usize,
 }
 
 #[derive(Debug, Clone)]
@@ -199,16 +228,10 @@ impl Policy {
     fn sort(&mut self) {
         self.rules
             .sort_by_key(|rule| std::cmp::Reverse((rule.tier, rule.priority)));
+        self.files.sort_by_key(|file| std::cmp::Reverse(file.tier));
         if self.ignores_kept_answers {
             self.rules.retain(|rule| rule.priority != ANSWER_PRIORITY);
         }
-    }
-
-    /// Takes it for known whether the project is trusted.
-    #[must_use]
-    pub fn with_trust(mut self, is_trusted: bool) -> Self {
-        self.is_trusted = Some(is_trusted);
-        self
     }
 
     /// Whether there are no rules but those that are built in.
@@ -216,14 +239,17 @@ impl Policy {
         self.rules.is_empty() && self.broken.is_empty()
     }
 
-    fn is_trusted(&self) -> bool {
-        self.is_trusted.unwrap_or_else(|| {
-            crate::trust::Trust::of(self.home.as_deref(), &self.root).is_trusted()
-        })
+    /// The mode that counts where this one is wanted.
+    fn mode_of(&self, wanted: Mode) -> Mode {
+        match wanted {
+            Mode::Yolo if self.forbids_yolo => Mode::Default,
+            other => other,
+        }
     }
 
     /// Judges a call: `interactive` is whether there is somebody to ask.
     pub fn check(&self, call: &Call<'_>, mode: Mode, interactive: bool) -> Verdict {
+        let mode = self.mode_of(mode);
         if let Some(broken) = self.broken.first() {
             return Verdict {
                 decision: Decision::Deny,
@@ -307,6 +333,7 @@ impl Policy {
 
     /// Whether a tool is there at all: not where each of its calls is denied.
     pub fn shows(&self, call: &Call<'_>, mode: Mode, interactive: bool) -> bool {
+        let mode = self.mode_of(mode);
         for rule in &self.rules {
             if !rule.is_active(mode, interactive) || !rule.is_for(call) {
                 continue;

@@ -7,6 +7,10 @@ use fancy_regex::Regex;
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 
+/// Other names of tools that Gemini CLI's rules know. The names of classes, which only its older
+/// settings knew, are no names in a rule that allows.
+pub(super) const RENAMED: [&str; 1] = ["grep_search"];
+
 /// A rule of a policy file, of the settings, or of a person's answer.
 #[derive(Debug, Clone)]
 pub struct Rule {
@@ -83,7 +87,7 @@ impl Entry {
         let entry = entry.strip_prefix("discovered_tool_").unwrap_or(entry);
         let own = |tool: &str, prefix: Option<&str>| Self {
             tool: tool.trim().to_owned(),
-            prefix: prefix.map(|p| p.trim().to_owned()),
+            prefix: prefix.map(str::to_owned),
         };
         match entry.split_once('(') {
             Some((tool, rest)) => own(tool, Some(rest.strip_suffix(')').unwrap_or(rest))),
@@ -143,13 +147,12 @@ impl Rule {
         }
         if let Some(server) = call.server {
             let own = server.tool;
-            if self.server.is_some()
-                && (pattern == own || pattern.contains('*') && glob(pattern, own))
-            {
+            let is_like = |pattern: &str| pattern.contains('*') && restricts && glob(pattern, own);
+            if self.server.is_some() && (pattern == own || is_like(pattern)) {
                 return true;
             }
             if let Some(rest) = pattern.strip_prefix("mcp_") {
-                return names_qualified(rest, server.name, own);
+                return names_qualified(rest, server.name, own, is_like);
             }
         }
         if pattern.starts_with("mcp_") && pattern.contains('*') {
@@ -158,13 +161,14 @@ impl Rule {
         let bare = pattern.strip_prefix("discovered_tool_").unwrap_or(pattern);
         let is = |name: &str| {
             if bare.contains('*') {
-                glob(bare, name)
+                restricts && glob(bare, name)
             } else {
                 bare == name
             }
         };
+        let counts = |alias: &str| restricts || RENAMED.contains(&alias);
         is(call.name)
-            || call.aliases.iter().any(|name| is(name))
+            || call.aliases.iter().any(|alias| counts(alias) && is(alias))
             // `replace` of today's Gemini CLI is both of our tools.
             || restricts && call.name == "smart_edit" && is("replace") && self.source.number.is_some()
     }
@@ -214,24 +218,37 @@ fn begins(prefix: &str, unit: &Unit<'_>, is_sure: bool) -> bool {
         return !is_sure;
     }
     let by_text = || {
-        line.trim_start()
-            .strip_prefix(prefix.trim())
-            .is_some_and(|rest| {
-                rest.chars()
-                    .next()
-                    .is_none_or(|c| c.is_whitespace() || c == '"')
-            })
+        let rest = line.trim_start().strip_prefix(prefix.trim());
+        rest.is_some_and(|rest| rest.chars().next().is_none_or(ends_a_word))
     };
     let is_plain = !prefix.contains(['"', '\'', '\\', '$', '`', '*', '?', '[', '{', '~']);
     match (unit.command, is_sure) {
-        (Some(command), true) if is_plain => command.begins_exactly_with(prefix),
+        (Some(command), true) if is_plain => {
+            command.begins_exactly_with(prefix) && is_written(prefix, unit)
+        }
         // A whole line that is not understood is dealt with later.
-        (_, true) => !(unit.is_part && unit.is_unknown) && by_text(),
+        (_, true) => !(unit.is_part && unit.is_unknown) && is_written(prefix, unit),
         (Some(command), false) => {
             unit.is_unknown || command.begins_with(prefix) != Some(false) || by_text()
         }
         (None, false) => unit.is_unknown || by_text(),
     }
+}
+
+/// Whether the unit's text begins with the prefix letter by letter, and a word ends there: what
+/// is written in another way Gemini CLI's rules don't allow either.
+fn is_written(prefix: &str, unit: &Unit<'_>) -> bool {
+    let line = unit.line.unwrap_or_default();
+    let line = if unit.is_part { line.trim() } else { line };
+    let rest = line.strip_prefix(prefix);
+    rest.is_some_and(|rest| {
+        let next = rest.chars().next();
+        next.is_none_or(|c| ends_a_word(c) && (c == ' ' || !c.is_whitespace()))
+    })
+}
+
+fn ends_a_word(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '"' | ';' | '|' | '&')
 }
 
 impl Pattern {
@@ -275,8 +292,14 @@ impl Pattern {
     }
 }
 
-/// Whether a name of the form `SERVER_TOOL`, either of which may be `*`, is this tool's.
-fn names_qualified(pattern: &str, server: &str, tool: &str) -> bool {
+/// Whether a name of the form `SERVER_TOOL`, either of which may be `*`, is this tool's; `is_like`
+/// is for tools with a `*` in the middle.
+fn names_qualified(
+    pattern: &str,
+    server: &str,
+    tool: &str,
+    is_like: impl Fn(&str) -> bool,
+) -> bool {
     let tool_is = |rest: &str| rest == "*" || rest == tool || sanitized(tool) == rest;
     if pattern == "*" {
         return true;
@@ -288,7 +311,23 @@ fn names_qualified(pattern: &str, server: &str, tool: &str) -> bool {
     [server, &clean]
         .iter()
         .filter_map(|server| pattern.strip_prefix(*server)?.strip_prefix('_'))
-        .any(|rest| tool_is(rest) || rest.contains('*') && glob(rest, tool))
+        .any(|rest| tool_is(rest) || is_like(rest))
+}
+
+/// Whether a name has a `*` that Gemini CLI's rules don't know.
+pub(super) fn is_odd_wildcard(name: &str, has_server: bool) -> bool {
+    if !name.contains('*') || name == "*" {
+        return false;
+    }
+    let known = |rest: &str| {
+        let mut parts = rest.split('*');
+        match (parts.next(), parts.next(), parts.next()) {
+            (Some(""), Some(tool), None) => tool.is_empty() || tool.starts_with('_'),
+            (Some(server), Some(""), None) => server.ends_with('_'),
+            _ => false,
+        }
+    };
+    has_server || !name.strip_prefix("mcp_").is_some_and(known)
 }
 
 /// A name as it is shown to a model.

@@ -151,7 +151,9 @@ impl Policy {
         let may_be_safe = verdict.decision == Decision::AskUser
             && call.kind == Kind::Execute
             && !has_directory(call);
-        if may_be_safe && safe::is_known_safe(line, analysis, self.root(), || self.is_trusted()) {
+        if may_be_safe
+            && safe::is_known_safe(line, analysis, self.root(), || self.trust.is_trusted())
+        {
             let mut allowed = verdict;
             allowed.decision = Decision::Allow;
             allowed.reason.clear();

@@ -1,8 +1,9 @@
 //! Where rules come from.
 
-use super::settings::{Lists, PolicySettings};
-use super::{Mode, Policy, Tier, file};
+use super::settings::Lists;
+use super::{Mode, Policy, PolicyFile, Tier, file};
 use crate::settings::Settings;
+use crate::trust::{ProjectTrust, Trust, TrustedBy};
 use rustix::fs::OFlags;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -22,8 +23,6 @@ pub struct Extra {
     pub paths: Vec<PathBuf>,
     /// `--allowed-tools`.
     pub allowed: Vec<String>,
-    /// The project is trusted, whatever the files say.
-    pub trusts_project: bool,
 }
 
 impl Extra {
@@ -52,12 +51,13 @@ pub fn hosts_mode() -> Mode {
 }
 
 impl Policy {
-    /// Finds and reads all rules. Without files that costs a few failed looks at the disk.
+    /// Finds and reads all rules; the settings say whether the project is trusted. Without
+    /// files that costs a few failed looks at the disk.
     pub fn load(settings: &Settings, home: Option<&Path>, root: &Path, extra: &Extra) -> Self {
         let mut policy = Self {
-            home: home.map(Path::to_owned),
             root: root.to_owned(),
-            is_trusted: extra.trusts_project.then_some(true),
+            trust: settings.trust.clone(),
+            forbids_yolo: settings.disable_yolo,
             ignores_kept_answers: settings.disable_always_allow,
             ..Self::default()
         };
@@ -99,7 +99,8 @@ impl Policy {
     pub fn of_texts(texts: &[(Tier, PathBuf, String)], settings: &Settings, root: &Path) -> Self {
         let mut policy = Self {
             root: root.to_owned(),
-            is_trusted: Some(true),
+            trust: ProjectTrust::known(Trust::Trusted(TrustedBy::Caller)),
+            forbids_yolo: settings.disable_yolo,
             ignores_kept_answers: settings.disable_always_allow,
             ..Self::default()
         };
@@ -112,16 +113,8 @@ impl Policy {
     }
 
     fn add_lists(&mut self, settings: &Settings, extra: &Extra) {
-        let mut allowed = extra.allowed.clone();
-        allowed.extend(settings.allowed.users.iter().cloned());
-        allowed.extend(settings.allowed.projects.iter().cloned());
-        let lists = Lists {
-            core: settings.core.as_deref(),
-            exclude: &settings.exclude,
-            allowed,
-            policy: PolicySettings::of(settings),
-        };
-        self.rules.extend(lists.rules());
+        let allowed = &extra.allowed;
+        self.rules.extend(Lists { settings, allowed }.rules());
     }
 
     /// The system's directory; whether there are files in it. Where others than root may write
@@ -152,7 +145,7 @@ impl Policy {
         if files.is_empty() {
             return;
         }
-        if !self.is_trusted() {
+        if !self.trust.is_trusted() {
             self.problems.push(format!(
                 "{} is left out: the project is not trusted.",
                 directory.display()
@@ -200,6 +193,13 @@ impl Policy {
                     loaded
                         .rules
                         .retain(|rule| rule.decision != super::Decision::Allow);
+                }
+                if loaded.broken.is_none() {
+                    self.files.push(PolicyFile {
+                        path: path.to_owned(),
+                        tier,
+                        rules: loaded.rules.len(),
+                    });
                 }
                 self.take(loaded);
             }

@@ -107,6 +107,13 @@ pub(super) fn compile(pattern: &str) -> Result<Regex, String> {
         .map_err(|e| e.to_string().lines().last().unwrap_or_default().to_owned())
 }
 
+/// Whether Gemini CLI refuses an expression because a search could take for ever: something is
+/// repeated that has a repetition in it.
+pub(super) fn is_refused(pattern: &str) -> bool {
+    let nested = compile(r"\([^)]*[*+?{].*\)[*+?{]");
+    nested.is_ok_and(|nested| nested.is_match(pattern).unwrap_or(true))
+}
+
 /// The same expression in Rust's spelling: classes of ASCII, braces that count nothing, and
 /// characters that mean something in Rust's brackets only.
 fn translated(pattern: &str) -> String {

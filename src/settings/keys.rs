@@ -240,22 +240,23 @@ impl Reader<'_> {
             self.into.disable_always_allow = true;
             self.adds(NO_ALWAYS);
         }
-        if self.get(POLICIES).is_some()
-            && self.is_believed(POLICIES)
-            && let Some(paths) = self.restrictions(POLICIES)
-        {
-            let paths = paths.into_iter().map(|path| in_home(path, home));
+        if self.get(POLICIES).is_some() && self.is_believed(POLICIES) {
+            let paths = self.paths(POLICIES, home);
             self.into.policy_paths.extend(paths);
-            self.adds(POLICIES);
         }
-        if self.get(ADMIN_POLICIES).is_some()
-            && self.is_own(ADMIN_POLICIES)
-            && let Some(paths) = self.restrictions(ADMIN_POLICIES)
-        {
-            let paths = paths.into_iter().map(|path| in_home(path, home));
+        if self.get(ADMIN_POLICIES).is_some() && self.is_own(ADMIN_POLICIES) {
+            let paths = self.paths(ADMIN_POLICIES, home);
             self.into.admin_policy_paths.extend(paths);
-            self.adds(ADMIN_POLICIES);
         }
+    }
+
+    /// The paths of a list to which each file adds.
+    fn paths(&mut self, key: Key, home: Option<&Path>) -> Vec<PathBuf> {
+        let Some(paths) = self.restrictions(key) else {
+            return Vec::new();
+        };
+        self.adds(key);
+        paths.into_iter().map(|path| in_home(path, home)).collect()
     }
 }
 

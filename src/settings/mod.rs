@@ -28,7 +28,6 @@ pub use sandbox::SandboxSettings;
 pub use shown::InForce;
 pub use source::{Note, Scope};
 
-use crate::registry::bare_name;
 use crate::trust::ProjectTrust;
 use file::{Parsed, expand_all};
 use reader::Reader;
@@ -211,67 +210,6 @@ impl Settings {
             None => Some(DEFAULT_LIMIT_CHARS),
             Some(n) if n <= 0 => None,
             Some(n) => usize::try_from(n).ok(),
-        }
-    }
-
-    /// Whether `tools.exclude` takes a tool away; `names` as for [`Settings::allows`].
-    pub fn excludes(&self, names: &[&str]) -> bool {
-        self.exclude
-            .iter()
-            .any(|entry| names.contains(&bare_name(entry)))
-    }
-
-    /// Whether the settings let a tool be used. `names` are all names it goes by: Gemini
-    /// CLI's settings may hold the tool's name, the name of its class, or the name of a
-    /// discovered tool. Entries such as `run_shell_command(git)` restrict a tool's calls:
-    /// in `core` they let the tool be, in `exclude` they don't take it away.
-    pub fn allows(&self, names: &[&str]) -> bool {
-        let is = |entry: &String| names.contains(&bare_name(entry));
-        let is_some_call = |entry: &String| {
-            entry
-                .split_once('(')
-                .is_some_and(|(name, _)| names.contains(&name.trim()))
-        };
-        !self.excludes(names)
-            && self
-                .core
-                .as_ref()
-                .is_none_or(|core| core.iter().any(|entry| is(entry) || is_some_call(entry)))
-    }
-}
-
-/// What the settings let a tool do of what it could: entries such as
-/// `run_shell_command(git status)`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Restrictions {
-    /// Only these, where given.
-    pub allow: Option<Vec<String>>,
-    /// Never these.
-    pub deny: Vec<String>,
-}
-
-impl Settings {
-    /// What `tools.core` and `tools.exclude` say about the calls of the tool with these names.
-    /// A plain entry in `core` beside others with parentheses lets all calls be, as in Gemini
-    /// CLI.
-    pub fn restrictions(&self, names: &[&str]) -> Restrictions {
-        let inner = |entry: &String| -> Option<String> {
-            let entry = bare_name(entry);
-            let (name, rest) = entry.split_once('(')?;
-            let inner = rest.trim_end().strip_suffix(')')?;
-            names
-                .contains(&name.trim())
-                .then(|| inner.trim().to_owned())
-        };
-        let is_plain = |entry: &String| names.contains(&bare_name(entry));
-        let allow = self
-            .core
-            .as_ref()
-            .filter(|core| !core.iter().any(is_plain))
-            .map(|core| core.iter().filter_map(inner).collect());
-        Restrictions {
-            allow,
-            deny: self.exclude.iter().filter_map(inner).collect(),
         }
     }
 }

@@ -337,3 +337,12 @@ fn an_empty_directory_of_tools_is_fine() {
         "0 tools in 0 files: 0 errors, 0 warnings, 0 repairs\n"
     );
 }
+
+#[test]
+fn a_name_with_two_underscores_is_kept_for_servers() {
+    fault(
+        "files__read.toml",
+        "description = \"d\"\ncommand = [\"true\"]\n",
+        &["\"files__read\" can't be one", "an MCP server and its tool"],
+    );
+}

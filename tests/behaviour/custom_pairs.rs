@@ -16,6 +16,7 @@ TOOLS = [
     {"name": "get_weather", "description": "Weather of a place.", "parameters": {
         "type": "OBJECT", "properties": {"place": {"type": "STRING", "description": "Where."}}, "required": ["place"]}},
     {"name": "with space", "description": "An odd name.", "parameters": {"type": "object", "properties": {}}},
+    {"name": "files__read", "description": "As of a server."},
     {"name": "untyped", "description": "d", "parametersJsonSchema": {"type": "object", "properties": {"x": {}}}},
     {"name": "read_file", "description": "A built-in's name."},
 ]
@@ -52,6 +53,14 @@ fn trusted(call: Call<'_>) -> Call<'_> {
 
 fn run(ws: &Workspace, name: &str, arguments: &Value) -> crate::harness::Answer {
     trusted(tool(ws, name, arguments)).run()
+}
+
+fn declared_trusted(ws: &Workspace) -> Vec<String> {
+    let list = trusted(ws.get_tools(&[])).run().json();
+    let names = list.as_array().expect("a list").iter();
+    names
+        .map(|tool| tool["name"].as_str().expect("a name").to_owned())
+        .collect()
 }
 
 fn discoveries(ws: &Workspace) -> usize {
@@ -171,6 +180,21 @@ fn lint_tells_every_repair_and_clash_of_a_pair() {
             "a built-in tool has its name",
         ],
     );
+}
+
+#[test]
+fn a_pairs_name_with_two_underscores_gets_one_and_no_rule_for_a_server_is_for_it() {
+    let ws = pair().home(
+        ".gemini/policies/mine.toml",
+        "[[rule]]\nmcpName = \"files\"\ndecision = \"deny\"\npriority = 10\n",
+    );
+    assert!(declared_trusted(&ws).contains(&"files_read".to_owned()));
+    let lint = trusted(ws.get_tools(&["lint"])).run();
+    let repair = "__ stands between the names of an MCP server and its tool: the model knows the tool as files_read";
+    lint.must_say(lint.text(), &["repair[name]", repair]);
+    let seen: Value =
+        serde_json::from_str(&run(&ws, "files_read", &json!({})).output()).expect("JSON");
+    assert_eq!(seen, json!([["--call", "files__read"], {}]), "its own name");
 }
 
 #[test]

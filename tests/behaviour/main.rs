@@ -9,6 +9,7 @@ mod answers;
 mod arguments;
 mod background;
 mod batch;
+mod call_tool_terminal;
 mod ci_example;
 mod commands;
 mod conformance;

@@ -28,7 +28,7 @@ pub(crate) struct Servers {
 
 impl Servers {
     /// Servers of `server.py`, each by name, mode and what else stands in its entry.
-    fn new(servers: &[(&str, &str, Value)]) -> Self {
+    pub(crate) fn new(servers: &[(&str, &str, Value)]) -> Self {
         Self::with_settings(servers, &json!({}))
     }
 

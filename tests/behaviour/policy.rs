@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Workspace};
+use crate::harness::{Answer, Call, Workspace};
 
 const DENY_WRITING: &str = "[[rule]]\ntoolName = \"write_file\"\ndecision = \"deny\"\npriority = 10\ndenyMessage = \"Ask the owner.\"\n";
 const DENY_RM: &str = "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"rm\"\ndecision = \"deny\"\npriority = 10\n";
@@ -13,11 +13,21 @@ fn users(rules: &str) -> Workspace {
     Workspace::new().home(".gemini/policies/mine.toml", rules)
 }
 
-fn write(ws: &Workspace) -> Answer {
+fn writing(ws: &Workspace) -> Call<'_> {
     ws.tool("write_file")
         .arguments(&json!({"file_path": "a.txt", "content": "x"}))
         .unwatched()
-        .run()
+}
+
+fn write(ws: &Workspace) -> Answer {
+    writing(ws).run()
+}
+
+/// Somebody would have to be asked, and nobody is there.
+#[track_caller]
+fn asks_before_writing(ws: &Workspace) {
+    let answer = writing(ws).flags(&["--approval-mode", "default"]).run();
+    answer.error("policy_violation", 3);
 }
 
 fn list(ws: &Workspace, flags: &[&str]) -> Answer {
@@ -76,12 +86,7 @@ fn what_asks_runs_where_the_host_has_asked_and_not_where_nobody_can_be() {
         ("auto_edit", true),
         ("yolo", true),
     ] {
-        let answer = ws
-            .tool("write_file")
-            .flags(&["--approval-mode", mode])
-            .arguments(&json!({"file_path": "a.txt", "content": mode}))
-            .unwatched()
-            .run();
+        let answer = writing(&ws).flags(&["--approval-mode", mode]).run();
         assert_eq!(answer.status(), if runs { 0 } else { 3 }, "{mode}");
     }
 }
@@ -106,15 +111,19 @@ fn an_explanation_says_what_was_decided_by_which_rule_of_which_file() {
             .as_str()
             .is_some_and(|f| f.ends_with(".gemini/policies/mine.toml"))
     );
-    let denied = ws
-        .tool("write_file")
-        .flags(&["--explain"])
-        .arguments(&json!({"file_path": "a.txt", "content": "x"}))
-        .run();
+    let denied = writing(&ws).flags(&["--explain"]).run();
     assert_eq!(
         (denied.status(), &denied.json()["policy"]["decision"]),
         (3, &json!("deny"))
     );
+    let ws = Workspace::new().home(
+        ".gemini/settings.json",
+        r#"{"tools": {"exclude": ["write_file"]}}"#,
+    );
+    let policy = &writing(&ws).flags(&["--explain"]).run().json()["policy"];
+    assert_eq!(policy["rule"], "tools.exclude: write_file");
+    let file = policy["file"].as_str().expect("a file");
+    assert!(file.ends_with("home/.gemini/settings.json"), "{file}");
     let built_in = list(&Workspace::new(), &["--explain"]).json();
     assert_eq!(built_in["policy"]["tier"], "default", "{built_in}");
     assert_eq!(built_in["policy"]["file"], Value::Null);
@@ -159,13 +168,7 @@ fn a_file_of_the_command_line_takes_the_place_of_the_users() {
     let ws = users(DENY_WRITING).file("strict.toml", ASK_READING.replace("ask_user", "deny"));
     let policy = ["--policy", "strict.toml"];
     list(&ws, &policy).error("policy_violation", 3);
-    let answer = ws
-        .tool("write_file")
-        .flags(&policy)
-        .arguments(&json!({"file_path": "a.txt", "content": "x"}))
-        .unwatched()
-        .run();
-    answer.output();
+    writing(&ws).flags(&policy).run().output();
     let missing = list(&ws, &["--policy", "none.toml"]).error("policy_violation", 3);
     assert!(missing.contains("none.toml"), "{missing}");
 }
@@ -201,13 +204,7 @@ fn the_settings_name_files_of_the_user_and_of_the_administrator() {
 #[test]
 fn a_projects_rules_count_where_it_is_trusted_and_yield_to_the_users() {
     let ws = Workspace::new().file(".gemini/policies/p.toml", DENY_WRITING);
-    let trusted = |ws: &Workspace| {
-        ws.tool("write_file")
-            .env("GEMINI_CLI_TRUST_WORKSPACE", "true")
-            .arguments(&json!({"file_path": "a.txt", "content": "x"}))
-            .unwatched()
-            .run()
-    };
+    let trusted = |ws: &Workspace| writing(ws).env("GEMINI_CLI_TRUST_WORKSPACE", "true").run();
     write(&ws).output();
     trusted(&ws).error("policy_violation", 3);
     let allow = DENY_WRITING.replace("deny\"", "allow\"");
@@ -222,13 +219,7 @@ fn an_extension_can_only_restrict() {
     let allow = DENY_WRITING
         .replace("deny\"", "allow\"")
         .replace("= 10", "= 999");
-    let ws = Workspace::new().home(own, allow);
-    let answer = ws
-        .tool("write_file")
-        .flags(&["--approval-mode", "default"])
-        .arguments(&json!({"file_path": "a.txt", "content": "x"}))
-        .run();
-    answer.error("policy_violation", 3);
+    asks_before_writing(&Workspace::new().home(own, allow));
 }
 
 #[test]
@@ -256,12 +247,7 @@ fn a_faulty_rule_never_lets_more_run() {
     let faulty = DENY_WRITING.replace("toolName", "tool_nme = \"x\"\ntoolName");
     write(&users(&faulty)).error("policy_violation", 3);
     let allow = faulty.replace("deny\"", "allow\"");
-    let answer = users(&allow)
-        .tool("write_file")
-        .flags(&["--approval-mode", "default"])
-        .arguments(&json!({"file_path": "a.txt", "content": "x"}))
-        .run();
-    answer.error("policy_violation", 3);
+    asks_before_writing(&users(&allow));
 }
 
 #[test]
@@ -273,4 +259,52 @@ fn a_denied_argument_is_denied_by_either_of_its_names() {
             .error("policy_violation", 3);
         ws.call("read_file", &json!({ key: ws.path("a") })).output();
     }
+}
+
+#[test]
+fn a_name_that_allows_nothing_is_told_and_config_shows_the_files_in_force() {
+    let strange = DENY_WRITING.replace("deny\"", "allow\"");
+    let rules = ["write_*", "WriteFileTool"].map(|name| strange.replace("write_file", name));
+    let ws = users(&format!("{}{}", rules[0], rules[1]))
+        .home(".gemini/policies/broken.toml", "[[rule]\n")
+        .home(".gemini/extensions/x/policies/p.toml", ASK_READING)
+        .file(".gemini/policies/p.toml", DENY_RM);
+    let config = ws.get_tools(&["config", "--json"]).run().json();
+    let policy = &config["policy"];
+    let files: Vec<(&Value, bool, &Value)> = policy["files"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|file| {
+            let path = file["file"].as_str().expect("a path");
+            (&file["tier"], path.ends_with("mine.toml"), &file["rules"])
+        })
+        .collect();
+    let (user, extension) = (json!("user"), json!("extension"));
+    assert_eq!(
+        files,
+        [(&user, true, &json!(2)), (&extension, false, &json!(1))]
+    );
+    let text = ws.get_tools(&["config"]).run();
+    let problems = policy["problems"].to_string();
+    for part in [
+        "broken.toml can't be read, and no call may run until it can: line 1",
+        "write_*",
+        "the tool is called write_file",
+        "is left out: the project is not trusted",
+    ] {
+        assert!(problems.contains(part), "{part}: {problems}");
+        text.must_say(text.text(), &[part]);
+    }
+    text.must_say(text.text(), &["mine.toml  (2 rules)", "p.toml  (1 rule)"]);
+    let trusted = ws
+        .get_tools(&["config"])
+        .env("GEMINI_CLI_TRUST_WORKSPACE", "true");
+    let trusted = trusted.run();
+    trusted.must_say(trusted.text(), &["  workspace       "]);
+    let none = Workspace::new().get_tools(&["config"]).run();
+    none.must_say(
+        none.text(),
+        &["Policy files, an earlier one before a later\n  none\n"],
+    );
 }

@@ -112,11 +112,8 @@ fn each_difference_from_gemini_cli_stands_in_the_table() {
     let page = fs::read_to_string(path).expect("the page");
     let mut reasons: Vec<String> = Vec::new();
     for case in corpus() {
-        assert_eq!(
-            case.get("theirs").is_some(),
-            case.get("why").is_some(),
-            "{case}"
-        );
+        let has = |key: &str| case.get(key).is_some();
+        assert_eq!(has("theirs") != has("as"), has("why"), "{case}");
         if let Some(why) = case["why"].as_str() {
             assert_ne!(case["theirs"], case["expect"], "{case}");
             assert!(
@@ -136,4 +133,40 @@ fn each_difference_from_gemini_cli_stands_in_the_table() {
             row.0
         );
     }
+}
+
+#[test]
+fn nothing_is_laxer_than_in_gemini_cli_but_what_its_page_allows() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/policy-and-gemini-cli.md");
+    let page = fs::read_to_string(path).expect("the page");
+    let order = ["allow", "listed", "ask_user", "deny", "hidden", "throws"];
+    let strictness = |decision: &Value| {
+        let own = |name: &&str| *decision == **name;
+        order.iter().position(own).expect("a decision")
+    };
+    for case in corpus() {
+        let Some(theirs) = case.get("theirs") else {
+            continue;
+        };
+        let row = format!("| `{}` |", case["why"].as_str().expect("a reason"));
+        let row = page.lines().find(|line| line.starts_with(&row));
+        let row = row.expect("in the table");
+        let has_cause = ["*hole*", "*page*", "*crash*"]
+            .iter()
+            .any(|c| row.contains(c));
+        assert!(has_cause, "why theirs is wrong: {row}");
+        let is_laxer = *theirs != "throws" && strictness(&case["expect"]) < strictness(theirs);
+        assert!(
+            !is_laxer || row.contains('¹') && row.contains("*page*"),
+            "{case}"
+        );
+    }
+}
+
+#[test]
+fn readme_tells_how_many_decisions_are_compared() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
+    let readme = fs::read_to_string(path).expect("the README");
+    let count = format!("{} decisions are compared", corpus().len());
+    assert!(readme.contains(&count), "{count}");
 }

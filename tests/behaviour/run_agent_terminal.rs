@@ -8,12 +8,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::harness::stand_in::StandIn;
-use crate::harness::terminal::{CTRL_C, CTRL_D, Person};
+use crate::harness::terminal::{ASKED, CTRL_C, CTRL_D, Person};
 use crate::harness::{Workspace, lines, marked_processes, write};
 use crate::run_agent::{agent, last_parts, response, said, turns};
-
-/// The end of the line of keys: a call was shown, and keys are taken.
-const ASKED: &str = "[q]uit ";
 
 /// How long something outside the terminal may take before it counts as hung.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -74,7 +71,7 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 /// A workspace with an editor that does as these lines of shell say; `$1` is the file.
-fn with_editor(lines: &str) -> Workspace {
+pub(crate) fn with_editor(lines: &str) -> Workspace {
     Workspace::new().outside("editor", format!("#!/bin/bash\n{lines}\n"))
 }
 

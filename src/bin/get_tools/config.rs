@@ -1,6 +1,7 @@
 //! `get_tools config`: what is in force, where it comes from, and what is left out.
 
 use crate::print::print;
+use gemini_tools::policy::{Extra, Policy};
 use gemini_tools::settings::{InForce, Lines, Note, Scope, Settings, home};
 use gemini_tools::shown::{show_path, visible};
 use gemini_tools::trust::{ProjectTrust, Seen};
@@ -8,17 +9,20 @@ use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
 /// Variables that take the place of settings, none of them secret.
-const VARIABLES: [&str; 14] = [
+const VARIABLES: [&str; 17] = [
     "GEMINI_CLI_HOME",
     "GEMINI_CLI_SYSTEM_DEFAULTS_PATH",
     "GEMINI_CLI_SYSTEM_SETTINGS_PATH",
     "GEMINI_CLI_TRUSTED_FOLDERS_PATH",
     "GEMINI_CLI_TRUST_WORKSPACE",
     "GEMINI_RESTRICTED_MODE",
+    "GEMINI_TOOLS_APPROVAL_MODE",
     "GEMINI_TOOLS_DNS",
     "GEMINI_TOOLS_FETCH_ALLOW",
+    "GEMINI_TOOLS_MCP",
     "GEMINI_TOOLS_MODEL",
     "GEMINI_TOOLS_OUTPUT",
+    "GEMINI_TOOLS_POLICY",
     "GEMINI_TOOLS_ROOTS",
     "GEMINI_TOOLS_SANDBOX",
     "GEMINI_TOOLS_SHELL_TIMEOUT",
@@ -29,6 +33,7 @@ const VARIABLES: [&str; 14] = [
 struct Report {
     root: PathBuf,
     settings: Settings,
+    policy: Policy,
     in_force: Vec<InForce>,
     /// What the project brings that can run.
     brings: Vec<String>,
@@ -44,7 +49,11 @@ pub(crate) fn run(as_json: bool) -> u8 {
     let home = home();
     let root = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
     let trust = ProjectTrust::new(home.as_deref(), &root);
-    let settings = Settings::as_written(home.as_deref(), &root, trust);
+    let settings = Settings::as_written(home.as_deref(), &root, trust.clone());
+    // With variables put in: the paths of policy files may have some.
+    let meant = Settings::load_trusting(home.as_deref(), &root, trust);
+    let extra = Extra::with_paths(&[""; 0]);
+    let policy = Policy::load(&meant, home.as_deref(), &root, &extra);
     let (brings, obstacle) = match Seen::look(&root) {
         Ok(seen) => (seen.files().map(str::to_owned).collect(), None),
         Err(e) => (Vec::new(), Some(e.to_string())),
@@ -57,6 +66,7 @@ pub(crate) fn run(as_json: bool) -> u8 {
     let mut report = Report {
         in_force: settings.in_force(),
         settings,
+        policy,
         brings,
         obstacle,
         variables: VARIABLES.into_iter().filter_map(variable).collect(),
@@ -148,8 +158,37 @@ impl Report {
             "leftOut": left_out,
             "problems": self.settings.problems,
             "files": files,
+            "policy": self.policy_json(),
             "environment": variables,
         })
+    }
+
+    fn policy_json(&self) -> Value {
+        let files = self.policy.files.iter().map(|file| {
+            let path = show_path(&file.path);
+            json!({ "tier": file.tier, "file": path, "rules": file.rules })
+        });
+        json!({ "files": files.collect::<Vec<_>>(), "problems": self.policy.problems })
+    }
+
+    fn policy_text(&self) -> String {
+        let mut text = "\nPolicy files, an earlier one before a later\n".to_owned();
+        for file in &self.policy.files {
+            let rules = if file.rules == 1 { "rule" } else { "rules" };
+            text.push_str(&format!(
+                "  {:15} {}  ({} {rules})\n",
+                file.tier.name(),
+                visible(&show_path(&file.path)),
+                file.rules
+            ));
+        }
+        if self.policy.files.is_empty() {
+            text.push_str("  none\n");
+        }
+        for problem in &self.policy.problems {
+            text.push_str(&format!("  {}\n", visible(problem)));
+        }
+        text
     }
 
     fn place(&mut self, scope: Scope, key: &str) -> Value {
@@ -184,6 +223,7 @@ impl Report {
                 visible(&path)
             ));
         }
+        text.push_str(&self.policy_text());
         text.push_str("\nIn force\n");
         let in_force = std::mem::take(&mut self.in_force);
         for one in &in_force {

@@ -25,7 +25,7 @@ Examples:
 
   get_tools init                     put the two commands into Gemini CLI's settings
   get_tools doctor                   whether all of it works, and what to do where not
-  get_tools config                   the settings in force, and where they come from
+  get_tools config                   the settings and policy files in force
   get_tools trust                    let the project's own tools run
   get_tools lint                     what is wrong with your own tools and servers'
 
@@ -147,7 +147,7 @@ fn command() -> Command {
         .disable_help_subcommand(true)
         .subcommand(
             Command::new("config")
-                .about("Prints the settings in force, where they come from, and what is left out")
+                .about("Prints the settings and policy files in force, and what is left out")
                 .arg(flag("json", "Print JSON")),
         )
         .subcommand(

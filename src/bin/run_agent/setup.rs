@@ -164,7 +164,6 @@ impl Setup {
     fn approval(&self, options: &Options) -> Approval {
         let extra = Extra {
             allowed: options.allowed.clone(),
-            trusts_project: self.settings().trust.is_trusted(),
             ..Extra::with_paths(&options.policy)
         };
         let root = self.surroundings.workspace.root();

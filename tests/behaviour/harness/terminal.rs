@@ -26,6 +26,9 @@ const TICK: Timespec = Timespec {
     tv_nsec: 50_000_000,
 };
 
+/// The end of the line of keys: a call was shown, and keys are taken.
+pub(crate) const ASKED: &str = "[q]uit ";
+
 /// Ctrl-C as a terminal gets it.
 pub(crate) const CTRL_C: &[u8] = b"\x03";
 

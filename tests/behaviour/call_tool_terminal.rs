@@ -1,0 +1,224 @@
+//! `call_tool --approval-mode` with a person at the terminal, and without one.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::custom::{SHOW, tool, with};
+use crate::harness::terminal::{ASKED, Person};
+use crate::harness::{Answer, Call, Workspace};
+use crate::mcp::Servers;
+use crate::run_agent_terminal::with_editor;
+
+const DENY_RM: &str = "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"rm\"\ndecision = \"deny\"\npriority = 10\n";
+
+/// A call in a mode, its arguments as words.
+fn in_mode<'a>(ws: &'a Workspace, mode: &str, words: &[&str]) -> Call<'a> {
+    ws.call_tool(words).flags(&["--approval-mode", mode])
+}
+
+fn at_work(ws: &Workspace, mode: &str, words: &[&str]) -> Person {
+    in_mode(ws, mode, words).at_a_terminal()
+}
+
+/// The same with an editor of the workspace's own.
+fn editing(ws: &Workspace, words: &[&str]) -> Person {
+    let editor = format!("bash '{}'", ws.outside_path("editor"));
+    let call = in_mode(ws, "default", words).env("EDITOR", &editor);
+    call.at_a_terminal()
+}
+
+const WRITE: [&str; 3] = ["write_file", "file_path=a.txt", "content=one\n"];
+
+fn content(ws: &Workspace, name: &str) -> Option<String> {
+    fs::read_to_string(ws.path(name)).ok()
+}
+
+#[track_caller]
+fn is_refused(mut person: Person, reason: &str) {
+    let shown = person.sees_it_end(3);
+    assert!(
+        shown.contains("\"errorType\":\"policy_violation\""),
+        "{shown}"
+    );
+    assert!(shown.contains(reason), "{shown}");
+    assert!(!shown.contains(ASKED), "{shown}");
+}
+
+#[track_caller]
+fn runs_unasked(mut person: Person) {
+    let shown = person.sees_it_end(0);
+    assert!(shown.contains("\"output\":"), "{shown}");
+    assert!(!shown.contains(ASKED), "{shown}");
+}
+
+#[test]
+fn yes_lets_the_call_run_that_was_shown() {
+    let ws = Workspace::new();
+    let mut person = at_work(&ws, "default", &WRITE);
+    let page = person.sees(ASKED);
+    for piece in ["write_file", "a.txt", "+one", "[y]es", "[n]o", "[e]dit"] {
+        assert!(page.contains(piece), "{piece}: {page}");
+    }
+    assert_eq!(content(&ws, "a.txt"), None);
+    person.types(b"y");
+    runs_unasked(person);
+    assert_eq!(content(&ws, "a.txt").as_deref(), Some("one\n"));
+}
+
+#[test]
+fn no_and_quit_are_refusals_and_do_nothing() {
+    for key in [b"n", b"q"] {
+        let ws = Workspace::new();
+        let mut person = at_work(&ws, "default", &WRITE);
+        person.sees(ASKED);
+        person.types(key);
+        is_refused(person, "The user has said no");
+        assert_eq!(content(&ws, "a.txt"), None);
+    }
+}
+
+#[test]
+fn changed_arguments_are_shown_again_and_then_run() {
+    let ws = with_editor("sed -i 's/one/two/' \"$1\"");
+    let mut person = editing(&ws, &WRITE);
+    person.sees(ASKED);
+    person.types(b"e");
+    let page = person.sees(ASKED);
+    assert!(page.contains("+two") && !page.contains("+one"), "{page}");
+    assert_eq!(content(&ws, "a.txt"), None);
+    person.types(b"y");
+    runs_unasked(person);
+    assert_eq!(content(&ws, "a.txt").as_deref(), Some("two\n"));
+}
+
+#[test]
+fn a_call_that_was_changed_into_a_denied_one_is_refused() {
+    let ws = with_editor("sed -i 's/touch/rm/' \"$1\"")
+        .home(".gemini/policies/mine.toml", DENY_RM)
+        .file("kept", "");
+    let mut person = editing(&ws, &["run_shell_command", "command=touch kept"]);
+    assert!(person.sees(ASKED).contains("touch kept"));
+    person.types(b"e");
+    is_refused(person, "commandPrefix = \\\"rm\\\"");
+    assert_eq!(content(&ws, "kept").as_deref(), Some(""));
+}
+
+#[test]
+fn modes_ask_for_what_they_say() {
+    let touch = ["run_shell_command", "command=touch made"];
+    let fresh = Workspace::new;
+    for mode in ["auto_edit", "yolo"] {
+        let ws = fresh();
+        runs_unasked(at_work(&ws, mode, &WRITE));
+        assert!(content(&ws, "a.txt").is_some(), "{mode}");
+    }
+    let ws = fresh();
+    assert!(
+        at_work(&ws, "auto_edit", &touch)
+            .sees(ASKED)
+            .contains("touch made")
+    );
+    let ws = fresh();
+    runs_unasked(at_work(&ws, "yolo", &touch));
+    assert!(content(&ws, "made").is_some());
+    for words in [&WRITE[..], &touch] {
+        is_refused(at_work(&ws, "plan", words), "Plans are made with");
+    }
+    assert_eq!(content(&ws, "a.txt"), None);
+    for mode in ["default", "plan", "auto_edit", "yolo"] {
+        runs_unasked(at_work(&ws, mode, &["list_directory", "path=."]));
+    }
+}
+
+#[test]
+fn where_yolo_is_switched_off_it_asks_like_the_default_mode() {
+    let ws = Workspace::new().home(
+        ".gemini/settings.json",
+        r#"{"security": {"disableYoloMode": true}}"#,
+    );
+    let mut person = at_work(&ws, "yolo", &WRITE);
+    person.sees(ASKED);
+    person.types(b"n");
+    is_refused(person, "The user has said no");
+    is_nobody_there(&in_mode(&ws, "yolo", &WRITE).without_a_terminal().run());
+}
+
+#[track_caller]
+fn is_nobody_there(answer: &Answer) {
+    let message = answer.error("policy_violation", 3);
+    assert!(message.contains("nobody is there to be asked"), "{message}");
+}
+
+#[test]
+fn where_nobody_is_there_what_asks_is_refused_whoever_brought_the_tool() {
+    let headless = |call: Call<'_>, mode: &str| {
+        let call = call.flags(&["--approval-mode", mode]);
+        call.without_a_terminal().run()
+    };
+    let ws = with("show.toml", SHOW);
+    is_nobody_there(&headless(ws.call_tool(&WRITE), "default"));
+    let show = || tool(&ws, "show", &json!({"text": "a"}));
+    is_nobody_there(&headless(show(), "default"));
+    is_nobody_there(&headless(show(), "auto_edit"));
+    assert!(
+        headless(show(), "plan")
+            .error("policy_violation", 3)
+            .contains("Plans are made")
+    );
+    headless(show(), "yolo").output();
+    let s = Servers::new(&[("one", "plain", json!({}))]);
+    let env = || s.tool("one__env", &json!({}));
+    is_nobody_there(&headless(env(), "default"));
+    headless(env(), "yolo").output();
+    s.all_gone();
+}
+
+/// What `--explain` says of the decision.
+fn decision(call: Call<'_>) -> Value {
+    call.flags(&["--explain"]).run().json()["policy"].clone()
+}
+
+#[test]
+fn an_explanation_names_rule_and_file_whoever_brought_the_tool() {
+    let rules = "[[rule]]\ntoolName = \"write_file\"\ndecision = \"deny\"\npriority = 30\n\
+                 [[rule]]\ntoolName = \"discovered_tool_show\"\ndecision = \"ask_user\"\npriority = 20\n\
+                 [[rule]]\nmcpName = \"one\"\ndecision = \"allow\"\npriority = 10\n";
+    let mut s = Servers::new(&[("one", "plain", json!({}))]);
+    s.ws =
+        s.ws.home(".gemini/tools/show.toml", SHOW)
+            .home(".gemini/policies/mine.toml", rules);
+    let written = s.tool("write_file", &json!({"file_path": "a", "content": "x"}));
+    let shown = s.tool("show", &json!({"text": "a"}));
+    let said = s.tool("one__env", &json!({}));
+    for (call, decided, priority, rule) in [
+        (written, "deny", 30, "rule 1: toolName = \"write_file\""),
+        (
+            shown,
+            "ask_user",
+            20,
+            "rule 2: toolName = \"discovered_tool_show\"",
+        ),
+        (said, "allow", 10, "rule 3: mcpName = \"one\""),
+    ] {
+        let policy = decision(call);
+        assert_eq!(
+            (&policy["decision"], &policy["priority"], &policy["tier"]),
+            (&json!(decided), &json!(priority), &json!("user")),
+            "{policy}"
+        );
+        let text = |key: &str| policy[key].as_str().unwrap_or_default().to_owned();
+        assert!(text("rule").starts_with(rule), "{policy}");
+        assert!(
+            text("file").ends_with(".gemini/policies/mine.toml"),
+            "{policy}"
+        );
+    }
+    let ws = with("show.toml", SHOW);
+    let own = decision(tool(&ws, "show", &json!({"text": "a"})));
+    assert_eq!(
+        (&own["tier"], &own["file"]),
+        (&json!("default"), &Value::Null)
+    );
+    s.all_gone();
+}
