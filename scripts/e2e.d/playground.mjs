@@ -11,9 +11,9 @@ const GIT_LIMIT_MS = 30_000;
 
 /**
  * `files` maps relative paths to bytes; `allowed` becomes `tools.allowed` where it is given; `way` is how the host gets
- * to the API. Without the two commands the host has its own tools alone.
+ * to the API; `mcpServers` is the setting of that name. Without any of them the host has its own tools alone.
  */
-export async function makePlayground(root, { files, getTools, callTool, allowed, way = API_KEY }) {
+export async function makePlayground(root, { files, getTools, callTool, allowed, mcpServers, way = API_KEY }) {
   // The space is there because people have one.
   const playground = {
     workspace: path.join(root, 'work space'),
@@ -27,6 +27,7 @@ export async function makePlayground(root, { files, getTools, callTool, allowed,
   for (const [name, bytes] of Object.entries(files)) writeFile(path.join(playground.workspace, name), bytes);
   const settings = {
     tools: { ...(getTools && { discoveryCommand: shellWord(getTools), callCommand: callTool }), ...(allowed && { allowed }) },
+    ...(mcpServers && { mcpServers }),
     telemetry: { enabled: false },
   };
   writeFile(path.join(playground.workspace, '.gemini', 'settings.json'), `${JSON.stringify(settings, null, 2)}\n`);

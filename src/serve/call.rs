@@ -205,8 +205,9 @@ impl Live {
         output.count += text.chars().count();
         output.pending.push_str(&text);
         let surplus = output.pending.len().saturating_sub(MAX_PENDING_BYTES);
-        let start = output.pending.ceil_char_boundary(surplus);
-        output.pending.drain(..start);
+        let pending = &output.pending;
+        let start = (surplus..=pending.len()).find(|at| pending.is_char_boundary(*at));
+        output.pending.drain(..start.unwrap_or_default());
         drop(output);
         self.changed.notify_one();
     }

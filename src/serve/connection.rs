@@ -7,9 +7,10 @@ use crate::session::with_time_limit;
 use crate::shown::visible;
 use crate::tool::{Context, ToolError};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, Implementation, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
-    ReadResourceResponse, ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode,
+    Implementation, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
+    ServerConfig,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -148,6 +149,14 @@ fn internal(error: &ToolError) -> ErrorData {
     ErrorData::internal_error(error.to_string(), Some(data))
 }
 
+/// Requests that the SDK knows, but that have come here because it could not read them.
+const KNOWN: [&str; 4] = [
+    "tools/call",
+    "tools/list",
+    "resources/read",
+    "resources/list",
+];
+
 impl ServerHandler for Connection {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
@@ -157,10 +166,24 @@ impl ServerHandler for Connection {
             .build();
         let own = Implementation::new("gemini-tools", env!("CARGO_PKG_VERSION"))
             .with_title("Gemini tools")
-            .with_description(env!("CARGO_PKG_DESCRIPTION"));
+            .with_description("Gemini CLI's tools, and those of the project");
         ServerConfig::new(capabilities)
             .with_server_info(own)
             .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let method = request.method;
+        if KNOWN.contains(&method.as_str()) {
+            let message = format!("The parameters of {method} can't be used.");
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        let message = format!("There is no method {method:?} here.");
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
@@ -209,7 +232,11 @@ impl ServerHandler for Connection {
             roots,
             can_ask: self.can_ask(&context.peer),
         };
-        let (result, project) = call::run(&self.server, call, &context).await;
+        let (mut result, project) = call::run(&self.server, call, &context).await;
+        let client = context.client_info();
+        if !content::structures(client.as_ref().map(|client| client.name.as_str())) {
+            result.structured_content = None;
+        }
         if let Some(project) = project {
             self.tell_of_changes(project, &context.peer).await;
         }

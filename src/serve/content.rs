@@ -6,14 +6,27 @@ use crate::tool::{ErrorKind, LlmContent, PartOrText, ToolError};
 use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
 use serde_json::{Map, Value, json};
 
+/// Clients that show a model the structured content and nothing else, as text with escapes
+/// (Claude Code 2.1, Codex, opencode): they get none. These are the names by which they begin.
+const SHOW_STRUCTURED_ONLY: [&str; 3] = ["claude-code", "codex", "opencode"];
+
+/// Whether a client is better off with structured content.
+pub(super) fn structures(client: Option<&str>) -> bool {
+    let is_one = |client: &str| {
+        SHOW_STRUCTURED_ONLY
+            .iter()
+            .any(|name| client.starts_with(name))
+    };
+    !client.is_some_and(is_one)
+}
+
 /// The result of a call. `is_foreign` is whether an MCP server has given it, whose structured
 /// content is by its own schema.
 pub(super) fn result(answer: &Answer<'_>, is_foreign: bool) -> CallToolResult {
-    if let Some((message, kind)) = answer.failure() {
-        return failure(&message, kind);
-    }
-    let Ok(result) = &answer.outcome else {
-        return failure("The call has no result.", ErrorKind::Unknown);
+    let result = match (&answer.outcome, answer.failure()) {
+        (_, Some((message, kind))) => return failure(&message, kind),
+        (Err(e), None) => return refused(e),
+        (Ok(result), None) => result,
     };
     let mut blocks = Vec::new();
     match &result.llm_content {
@@ -28,13 +41,13 @@ pub(super) fn result(answer: &Answer<'_>, is_foreign: bool) -> CallToolResult {
             }
         }
     }
-    let structured = result.data.as_ref().map(|data| {
-        if is_foreign {
-            data.clone()
-        } else {
-            whole(data, &blocks)
-        }
-    });
+    let has_media = blocks.iter().any(|block| block.as_text().is_none());
+    let structured = match &result.data {
+        Some(data) if is_foreign => Some(data.clone()),
+        // A client that shows nothing else would lose them.
+        Some(data) if !has_media => Some(whole(data, &blocks)),
+        _ => None,
+    };
     let mut result = CallToolResult::success(blocks);
     result.structured_content = structured.map(Value::Object);
     result
@@ -51,8 +64,7 @@ fn failure(message: &str, kind: ErrorKind) -> CallToolResult {
     result
 }
 
-/// Data with the text that it belongs to: some hosts show a model the structured content and
-/// nothing else (Codex, for one).
+/// Data with the text that it belongs to: the protocol wants each to say what the other says.
 fn whole(data: &Map<String, Value>, blocks: &[ContentBlock]) -> Map<String, Value> {
     let texts: Vec<&str> = blocks
         .iter()
@@ -105,7 +117,7 @@ fn push(tool: &str, part: &Part, blocks: &mut Vec<ContentBlock>) {
 
 #[cfg(test)]
 mod tests {
-    use super::result;
+    use super::{result, structures};
     use crate::answer::Answer;
     use crate::tool::{ErrorKind, LlmContent, ToolError, ToolResult};
     use serde_json::{Value, json};
@@ -155,6 +167,29 @@ mod tests {
         assert_eq!(ours["structuredContent"], json!({"n": 1, "output": "hi"}));
         let theirs = printed(Ok(with_data()), true);
         assert_eq!(theirs["structuredContent"], json!({"n": 1}));
+    }
+
+    #[test]
+    fn data_never_takes_the_place_of_media() {
+        let blob = json!([{"inlineData": {"mimeType": "image/png", "data": "AA=="}}]);
+        let result = parts(blob).with_data("n", 1);
+        assert!(
+            printed(Ok(result), false)
+                .get("structuredContent")
+                .is_none()
+        );
+    }
+
+    #[test]
+    fn clients_that_show_nothing_else_get_no_structured_content() {
+        for (client, expected) in [
+            (Some("claude-code"), false),
+            (Some("codex-mcp-client"), false),
+            (Some("inspector-cli"), true),
+            (None, true),
+        ] {
+            assert_eq!(structures(client), expected, "{client:?}");
+        }
     }
 
     #[test]

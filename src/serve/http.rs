@@ -7,6 +7,7 @@
 use super::MAX_MESSAGE_BYTES;
 use super::connection::Connection;
 use super::server::Server;
+use crate::process::command::SERVE_TOKEN;
 use http::header::{AUTHORIZATION, HOST, HeaderMap, ORIGIN, WWW_AUTHENTICATE};
 use http::{HeaderValue, Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
@@ -30,9 +31,6 @@ use url::Host;
 
 /// Where it listens unless told otherwise.
 pub const DEFAULT_ADDRESS: &str = "127.0.0.1:8808";
-
-/// The variable that holds the token. No command gets to see it.
-pub(crate) const TOKEN_VARIABLE: &str = "GEMINI_TOOLS_SERVE_TOKEN";
 
 /// The one path.
 const PATH: &str = "/mcp";
@@ -96,18 +94,18 @@ impl Http {
                 "{address} can be reached from other machines; that needs --allow-remote"
             ));
         }
-        let (token, is_token_made) = match std::env::var(TOKEN_VARIABLE) {
+        let (token, is_token_made) = match std::env::var(SERVE_TOKEN) {
             Ok(token) if token.chars().count() >= MIN_TOKEN_CHARS => (token, false),
             Ok(_) => {
                 return Err(format!(
-                    "{TOKEN_VARIABLE} is shorter than {MIN_TOKEN_CHARS} characters"
+                    "{SERVE_TOKEN} is shorter than {MIN_TOKEN_CHARS} characters"
                 ));
             }
             Err(std::env::VarError::NotPresent) => (
                 made_token().map_err(|e| format!("no token can be made: {e}"))?,
                 true,
             ),
-            Err(e) => return Err(format!("{TOKEN_VARIABLE} can't be used: {e}")),
+            Err(e) => return Err(format!("{SERVE_TOKEN} can't be used: {e}")),
         };
         Ok(Self {
             addresses,
@@ -159,13 +157,10 @@ pub(super) async fn serve(server: &Arc<Server>, http: Http) -> u8 {
         let Ok(permit) = Arc::clone(&connections).acquire_owned().await else {
             return 1;
         };
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
+        let Ok((stream, _)) = listener.accept().await else {
             // The connection is gone already, or there are too many open files.
-            Err(_) => {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-                continue;
-            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            continue;
         };
         let (guard, service) = (Arc::clone(&guard), service.clone());
         tokio::spawn(async move {
@@ -315,7 +310,9 @@ mod tests {
             (HeaderName::from_static(name), value)
         });
         let mut map = HeaderMap::new();
-        headers.for_each(|(name, value)| drop(map.append(name, value)));
+        for (name, value) in headers {
+            map.append(name, value);
+        }
         let refusal = guard.refusal(&map, path);
         refusal.map_or(200, |answer| answer.status().as_u16())
     }

@@ -69,14 +69,14 @@ pub fn run(options: Options) -> u8 {
         }
     };
     let status = runtime.block_on(async {
-        let served = async {
+        let attended = async {
             match http {
                 None => stdio::serve(&server).await,
                 Some(http) => http::serve(&server, http).await,
             }
         };
         let status = tokio::select! {
-            status = served => status,
+            status = attended => status,
             signal = signals::next() => u8::try_from(128 + signal).unwrap_or(1),
         };
         server.end(FAREWELL).await;

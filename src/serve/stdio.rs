@@ -164,14 +164,8 @@ impl Stdio {
     /// Lets calls come to their end after the input has, first in their own time.
     async fn wind_up(&mut self) {
         let mut answered = self.answered.subscribe();
-        let (grace, farewell) = match self.deadline {
-            Some(at) => (at, at + FAREWELL),
-            None => {
-                let at = Instant::now() + GRACE;
-                self.deadline = Some(at);
-                (at, at + FAREWELL)
-            }
-        };
+        let grace = *self.deadline.get_or_insert_with(|| Instant::now() + GRACE);
+        let farewell = grace + FAREWELL;
         for (limit, is_last) in [(grace, false), (farewell, true)] {
             loop {
                 if self.pending().is_empty() {
@@ -308,9 +302,10 @@ fn wait_for_input() {
 /// Whether somebody takes it.
 fn pass_on(lines: &mpsc::Sender<Incoming>, line: &mut Vec<u8>, is_too_long: &mut bool) -> bool {
     let line = std::mem::take(line);
-    let incoming = match std::mem::take(is_too_long) {
-        true => Incoming::TooLong,
-        false => Incoming::Line(line),
+    let incoming = if std::mem::take(is_too_long) {
+        Incoming::TooLong
+    } else {
+        Incoming::Line(line)
     };
     lines.blocking_send(incoming).is_ok()
 }
