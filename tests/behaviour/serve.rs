@@ -543,7 +543,7 @@ fn a_client_that_can_ask_its_user_is_made_to() {
         "policy_violation"
     );
     assert!(
-        text(&refused["result"]).contains("Nobody is there"),
+        text(&refused["result"]).contains("nobody is there"),
         "{refused}"
     );
 }
@@ -586,7 +586,7 @@ fn what_came_down_a_pipe_is_answered_and_nothing_else_is_printed() {
         .program(&executable("serve_tools"), &[])
         .input(format!("{greeting}\n{call}"))
         .run();
-    assert!(answer.status.success());
+    assert_eq!(answer.status(), 0);
     let lines: Vec<Value> = String::from_utf8_lossy(&answer.stdout)
         .lines()
         .map(|line| serde_json::from_str(line).expect("a message"))
@@ -595,7 +595,7 @@ fn what_came_down_a_pipe_is_answered_and_nothing_else_is_printed() {
     assert_eq!(lines[1]["result"]["content"][0]["text"], "one\n");
     assert!(answer.stderr.is_empty());
     let silent = ws.program(&executable("serve_tools"), &[]).run();
-    assert!(silent.status.success() && silent.stdout.is_empty());
+    assert!(silent.status() == 0 && silent.stdout.is_empty());
 }
 
 #[test]
@@ -610,7 +610,7 @@ fn unusable_arguments_are_refused() {
         (&["--no-such"], "--no-such"),
     ] {
         let answer = ws.program(&executable("serve_tools"), args).run();
-        assert_eq!(answer.status.code(), Some(2), "{args:?}");
+        assert_eq!(answer.status(), 2, "{args:?}");
         let said = String::from_utf8_lossy(&answer.stderr).into_owned();
         assert!(said.contains(message), "{args:?}: {said}");
         assert!(answer.stdout.is_empty());
@@ -619,9 +619,9 @@ fn unusable_arguments_are_refused() {
         .program(&executable("serve_tools"), &["--http", "127.0.0.1:0"])
         .env("GEMINI_TOOLS_SERVE_TOKEN", "short")
         .run();
-    assert_eq!(short.status.code(), Some(2));
+    assert_eq!(short.status(), 2);
     let help = ws.program(&executable("serve_tools"), &["--help"]).run();
-    assert!(help.status.success() && String::from_utf8_lossy(&help.stdout).contains("--http"));
+    assert!(help.status() == 0 && String::from_utf8_lossy(&help.stdout).contains("--http"));
 }
 
 /// A session over HTTP: its id, once it has begun.
