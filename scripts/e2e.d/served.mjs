@@ -11,10 +11,14 @@ const named = (tool) => `mcp_${SERVER}_${tool}`;
 
 export const SERVED_FILES = { 'notes.txt': 'first line\nsecond line\n' };
 
+/** Without a terminal the host hides these of its own, and with them whatever a server calls by the same names. */
+const HIDDEN = ['list_background_processes', 'read_background_output', 'replace', 'run_shell_command', 'web_fetch', 'write_file'];
+
 /** The host's settings: its tools by an MCP server that it trusts, instead of by two commands. */
 export const servedSettings = (serveTools) => ({
   getTools: undefined,
   callTool: undefined,
+  allowed: HIDDEN,
   mcpServers: { [SERVER]: { command: serveTools, trust: true } },
 });
 
