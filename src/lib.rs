@@ -32,6 +32,7 @@ pub mod commands;
 pub mod custom;
 pub mod declaration;
 pub mod genai;
+pub mod init;
 mod ladder;
 pub mod mcp;
 pub mod net;

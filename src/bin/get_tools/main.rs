@@ -4,7 +4,9 @@
 
 #![cfg_attr(all(target_os = "linux", target_env = "gnu"), no_main)]
 
+mod agree;
 mod config;
+mod init;
 mod lint;
 mod list;
 mod options;
@@ -24,6 +26,7 @@ fn run() -> u8 {
         Ok(Task::List(options)) => list::run(&options),
         Ok(Task::Lint { json }) => lint::run(json),
         Ok(Task::Config { json }) => config::run(json),
+        Ok(Task::Init(task)) => init::run(&task),
         Ok(Task::Trust(task)) => trust::run(&task),
         Err(code) => code,
     }

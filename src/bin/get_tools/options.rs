@@ -1,9 +1,11 @@
 //! The command line of `get_tools`.
 
+use crate::init::InitTask;
 use crate::list;
 use crate::print::complain;
 use crate::trust::TrustTask;
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use gemini_tools::init::{Allow, Reach};
 use gemini_tools::workspace::pattern::PatternSet;
 use std::path::PathBuf;
 
@@ -16,8 +18,9 @@ Examples:
   get_tools --exclude write_file     all but one
   get_tools --wrap                   as a tool of the Gemini API
   get_tools --mcp                    with the tools of MCP servers
-  get_tools --refresh                the same, all servers asked anew
+  get_tools --refresh                the same, with nothing that is kept from earlier
 
+  get_tools init                     put the two commands into Gemini CLI's settings
   get_tools config                   the settings in force, and where they come from
   get_tools trust                    let the project's own tools run
   get_tools lint                     what is wrong with your own tools
@@ -35,8 +38,23 @@ and without such a condition.
 Exit status: 0 done (--status: trusted), 1 not (--status: not trusted),
 2 unusable arguments, or nobody to ask.";
 
+const INIT_EXAMPLES: &str = "\
+Shows each change and asks before it makes any:
+  .gemini/settings.json       the two commands
+  .gemini/tools               one tool as an example, where there are none
+  ~/.gemini/policies          a rule by which Gemini CLI 0.61 lets a model call
+                              these tools without a terminal
+  ~/.gemini/trustedFolders.json
+                              the project, where it brings nothing else that runs
+Comments and the order of settings stay. Commands of somebody else's that stood
+there are still there, as a pair in .gemini/tools.
+
+Exit status: 0 done, 1 not, 2 unusable arguments, or nobody to ask.";
+
 /// What is asked for.
 pub(crate) enum Task {
+    /// Setting Gemini CLI up.
+    Init(InitTask),
     /// The declarations.
     List(list::Options),
     /// What is wrong with custom tools.
@@ -62,6 +80,7 @@ pub(crate) fn parse() -> Result<Task, u8> {
         Some(("config", matches)) => Ok(Task::Config {
             json: matches.get_flag("json"),
         }),
+        Some(("init", matches)) => Ok(Task::Init(init_task(matches))),
         Some(("trust", matches)) => Ok(Task::Trust(trust_task(matches))),
         _ => Ok(Task::List(list_options(&matches)?)),
     }
@@ -99,7 +118,7 @@ fn command() -> Command {
         ))
         .arg(flag(
             "refresh",
-            "Ask all MCP servers anew, and accept what they declare now",
+            "The same, with all servers and pairs asked anew, accepting what they declare now",
         ))
         .arg(list(
             "only",
@@ -122,6 +141,47 @@ fn command() -> Command {
                 .arg(flag("json", "Print each finding as a line of JSON")),
         )
         .subcommand(trust_command())
+        .subcommand(init_command())
+}
+
+fn init_command() -> Command {
+    Command::new("init")
+        .about("Puts the two commands into Gemini CLI's settings")
+        .after_help(INIT_EXAMPLES)
+        .arg(flag("user", "In your own settings, for all projects"))
+        .arg(flag("yes", "Don't ask").short('y'))
+        .arg(flag("undo", "Take back what was done here"))
+        .arg(
+            Arg::new("allow")
+                .long("allow")
+                .value_name("WHICH")
+                .value_parser(["read-only", "all", "none"])
+                .default_value("read-only")
+                .help("Which tools a model may call without a terminal"),
+        )
+        .arg(flag(
+            "no-trust",
+            "Don't add the project to Gemini CLI's trusted folders",
+        ))
+}
+
+fn init_task(matches: &ArgMatches) -> InitTask {
+    let allow = match matches.get_one::<String>("allow").map(String::as_str) {
+        Some("all") => Allow::All,
+        Some("none") => Allow::Nothing,
+        _ => Allow::ReadOnly,
+    };
+    InitTask {
+        reach: if matches.get_flag("user") {
+            Reach::User
+        } else {
+            Reach::Project
+        },
+        allow,
+        asks: !matches.get_flag("yes"),
+        undoes: matches.get_flag("undo"),
+        trusts: !matches.get_flag("no-trust"),
+    }
 }
 
 fn trust_command() -> Command {
