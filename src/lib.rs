@@ -4,6 +4,8 @@
 //!
 //! - [`start`]: how the executables start.
 //! - [`answer`]: from a result to the JSON that a host reads.
+//! - [`serve`]: the tools for MCP clients.
+//! - [`session`]: what calls need, opened once.
 //! - [`agent`]: an agent that works with the tools.
 //! - [`registry`]: every tool by name.
 //! - [`builtin`]: the built-in tools, one file each.
@@ -38,6 +40,8 @@ pub mod net;
 pub mod policy;
 pub mod process;
 pub mod registry;
+pub mod serve;
+pub mod session;
 pub mod settings;
 pub mod shown;
 pub mod start;

@@ -16,13 +16,15 @@ import { sessionPlayer } from './session.mjs';
 
 import { checkCustom, CUSTOM_FILES, CUSTOM_SETTINGS, customScript } from './custom.mjs';
 import { checkMcp, installServer } from './mcp.mjs';
+import { checkServed, SERVED_FILES, servedScript, servedSettings } from './served.mjs';
 import { checkNetwork, NETWORK_FILES, NETWORK_TOOLS, networkScript } from './network.mjs';
 import { checkSevenTools, FILES, SEVEN_TOOLS, sevenToolsScript } from './seven_tools.mjs';
 import { checkShell, SHELL_TOOLS, shellScript } from './shell.mjs';
 
-const USAGE = `Usage: scripts/e2e [--cli VERSION]... [--get-tools PATH] [--call-tool PATH] [--keep]
+const USAGE = `Usage: scripts/e2e [--cli VERSION]... [--get-tools PATH] [--call-tool PATH]
+                   [--serve-tools PATH] [--keep]
 
-Drives get_tools and call_tool with the real Gemini CLI, headless, against a
+Drives get_tools, call_tool and serve_tools with the real Gemini CLI, headless, against a
 loopback stand-in of the Gemini API, and checks what the model gets to see and
 what happens on disk.
 
@@ -30,6 +32,8 @@ what happens on disk.
                     (default: 0.8.2 and 0.61.0)
   --get-tools PATH  the discovery command (default: bin/get_tools)
   --call-tool PATH  the call command (default: bin/call_tool)
+  --serve-tools PATH
+                    the MCP server (default: bin/serve_tools)
   --keep            leave the directories of the runs, with all requests
 
 The versions are kept in \${GEMINI_TOOLS_CACHE:-\${XDG_CACHE_HOME:-~/.cache}/gemini-tools}.
@@ -67,6 +71,7 @@ function readOptions() {
         cli: { type: 'string', multiple: true },
         'get-tools': { type: 'string' },
         'call-tool': { type: 'string' },
+        'serve-tools': { type: 'string' },
         keep: { type: 'boolean', default: false },
         help: { type: 'boolean', short: 'h', default: false },
       },
@@ -84,6 +89,7 @@ function readOptions() {
     versions: values.cli ?? DEFAULT_VERSIONS,
     getTools: path.resolve(values['get-tools'] ?? path.join(checkout, 'bin', 'get_tools')),
     callTool: path.resolve(values['call-tool'] ?? path.join(checkout, 'bin', 'call_tool')),
+    serveTools: path.resolve(values['serve-tools'] ?? path.join(checkout, 'bin', 'serve_tools')),
     keep: values.keep,
   };
 }
@@ -114,7 +120,7 @@ async function tryCommands({ getTools, callTool }) {
   return declares && calls ? ours : undefined;
 }
 
-async function checkVersion(version, { getTools, callTool }, ours) {
+async function checkVersion(version, { getTools, callTool, serveTools }, ours) {
   let host;
   const installed = await report.claim('gemini_cli_is_installed', async () => {
     host = await install(version);
@@ -141,7 +147,11 @@ async function checkVersion(version, { getTools, callTool }, ours) {
   });
   if (hasServer) await checkMcp(report, play, server);
   await checkHandOver(report, play, callTool);
-  if (hasPolicies) await checkApprovals(report, play);
+  if (!hasPolicies) return;
+  await checkApprovals(report, play);
+  // Before it had policies, the host had other names for tools of servers.
+  const served = await play({ name: 'served', files: SERVED_FILES, script: servedScript, settings: servedSettings(serveTools) });
+  await checkServed(report, { ...served, script: servedScript(served.playground.workspace), ours });
 }
 
 function helpPlace(host, getTools, callTool) {

@@ -11,8 +11,8 @@ const GIT_LIMIT_MS = 30_000;
 
 /**
  * `files` maps relative paths to bytes; `allowed` becomes `tools.allowed` where it is given, and `mcpServers` stands in
- * the same settings; `variables` are added to the host's environment; `way` is how the host gets to the API. Without the
- * two commands the host has its own tools alone.
+ * the same settings; `variables` are added to the host's environment; `way` is how the host gets to the API. Without any
+ * of them the host has its own tools alone.
  */
 export async function makePlayground(root, { files, getTools, callTool, allowed, mcpServers, variables = {}, way = API_KEY }) {
   // The space is there because people have one.

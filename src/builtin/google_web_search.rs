@@ -35,6 +35,8 @@ pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "GoogleSearch",
     can_update_output: false,
+    is_idempotent: true,
+    is_open_world: true,
     renamed: &[],
     undeclared: &[],
     build,

@@ -27,6 +27,8 @@ pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "ReadFolder",
     can_update_output: false,
+    is_idempotent: true,
+    is_open_world: false,
     renamed: &[("dir_path", "path")],
     undeclared: &[],
     build,

@@ -70,6 +70,10 @@ struct Spec {
     display_name: &'static str,
     /// Whether calls report output while they run.
     can_update_output: bool,
+    /// Whether the same call once more changes nothing further.
+    is_idempotent: bool,
+    /// Whether calls reach beyond this machine, or may.
+    is_open_world: bool,
     /// Other names of arguments, and what they are called in the declaration.
     renamed: &'static [(&'static str, &'static str)],
     /// Arguments that are understood but not declared.
@@ -225,6 +229,14 @@ impl Tool for Builtin {
 
     fn can_update_output(&self) -> bool {
         self.spec.can_update_output
+    }
+
+    fn is_idempotent(&self) -> bool {
+        self.spec.is_idempotent
+    }
+
+    fn is_open_world(&self) -> bool {
+        self.spec.is_open_world
     }
 
     fn unknown_arguments(&self, args: &Args) -> Vec<String> {

@@ -36,6 +36,8 @@ pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "Read Background Output",
     can_update_output: false,
+    is_idempotent: true,
+    is_open_world: false,
     renamed: &[("limit", "lines")],
     undeclared: &["delay_ms"],
     build,

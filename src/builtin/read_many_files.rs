@@ -51,6 +51,8 @@ pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "ReadManyFiles",
     can_update_output: false,
+    is_idempotent: true,
+    is_open_world: false,
     renamed: &[],
     undeclared: &[],
     build,

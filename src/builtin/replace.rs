@@ -28,6 +28,8 @@ pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "Edit",
     can_update_output: false,
+    is_idempotent: false,
+    is_open_world: false,
     renamed: &[("absolute_path", "file_path"), ("path", "file_path")],
     undeclared: &["allow_multiple", "instruction"],
     build,

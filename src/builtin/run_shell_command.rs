@@ -37,6 +37,8 @@ pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "Shell",
     can_update_output: true,
+    is_idempotent: false,
+    is_open_world: true,
     renamed: &[("dir_path", "directory")],
     undeclared: &["delay_ms"],
     build,

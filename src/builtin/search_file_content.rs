@@ -37,6 +37,8 @@ pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "SearchText",
     can_update_output: false,
+    is_idempotent: true,
+    is_open_world: false,
     renamed: &[("dir_path", "path"), ("include_pattern", "include")],
     undeclared: &[
         "exclude_pattern",

@@ -49,6 +49,8 @@ pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "Smart Edit",
     can_update_output: false,
+    is_idempotent: false,
+    is_open_world: false,
     renamed: &[("absolute_path", "file_path"), ("path", "file_path")],
     undeclared: &[],
     build,

@@ -72,6 +72,8 @@ pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "WebFetch",
     can_update_output: false,
+    is_idempotent: true,
+    is_open_world: true,
     // A call by `url` alone is a prompt that only names it.
     renamed: &[("url", "prompt")],
     undeclared: &[],

@@ -33,6 +33,8 @@ pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "WriteFile",
     can_update_output: false,
+    is_idempotent: true,
+    is_open_world: false,
     renamed: &[("absolute_path", "file_path"), ("path", "file_path")],
     undeclared: &[],
     build,

@@ -37,6 +37,10 @@ const MAX_DRAINED: u64 = 4 * 1024 * 1024;
 /// How long the warden has to end everything, which includes what it gives up.
 const ENDING: Duration = Duration::from_secs(15);
 
+/// The variable with the token of `serve_tools`. No command gets to see it: it would let its
+/// author in.
+pub(crate) const SERVE_TOKEN: &str = "GEMINI_TOOLS_SERVE_TOKEN";
+
 /// What programs are told that run without a person: nothing may page, prompt, or open an
 /// editor. A variable with an empty value switches its feature off.
 const SURROUNDINGS: [(&str, &str); 19] = [
@@ -231,6 +235,7 @@ fn in_memory(bytes: &[u8]) -> io::Result<Option<File>> {
 
 fn environment(path: &Path, more: &[(OsString, OsString)]) -> Vec<CString> {
     let mut variables: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+    variables.remove(OsStr::new(SERVE_TOKEN));
     for (name, value) in SURROUNDINGS {
         variables.insert(name.into(), value.into());
     }

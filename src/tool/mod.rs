@@ -86,6 +86,16 @@ pub trait Tool: Send + Sync {
         self.kind().is_read_only()
     }
 
+    /// Whether the same call once more changes nothing further.
+    fn is_idempotent(&self) -> bool {
+        self.is_read_only()
+    }
+
+    /// Whether calls reach beyond this machine, or may.
+    fn is_open_world(&self) -> bool {
+        true
+    }
+
     /// The MCP server that the tool comes from, and the tool's name there: what rules of a policy
     /// name it by.
     fn server(&self) -> Option<(&str, &str)> {

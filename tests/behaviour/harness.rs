@@ -444,6 +444,7 @@ pub(crate) fn executable(name: &str) -> PathBuf {
         "call_tool" => env!("CARGO_BIN_EXE_call_tool").into(),
         "get_tools" => env!("CARGO_BIN_EXE_get_tools").into(),
         "run_agent" => env!("CARGO_BIN_EXE_run_agent").into(),
+        "serve_tools" => env!("CARGO_BIN_EXE_serve_tools").into(),
         other => panic!("this crate has no executable {other}"),
     }
 }

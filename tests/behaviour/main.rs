@@ -50,6 +50,8 @@ mod sandbox;
 mod save_memory;
 mod save_memory_writers;
 mod search_file_content;
+mod serve;
+mod serve_real;
 mod settings;
 mod smart_edit;
 mod smart_edit_cases;

@@ -7,9 +7,9 @@
 use crate::input::MAX_ARGUMENT_BYTES;
 use crate::options::Options;
 use crate::print::print;
-use crate::session::Session;
-use crate::{as_value, explanation, live_line, status, with_time_limit};
+use crate::{as_value, call, explanation, live_line, open_session, person, status};
 use gemini_tools::answer::{Answer, Form, to_line};
+use gemini_tools::session::{Person, Session, with_time_limit};
 use gemini_tools::tool::{Cancellation, Context, ToolError};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
@@ -58,7 +58,8 @@ pub(crate) fn run(options: &Options, cancel: &Cancellation) -> u8 {
     let batch = Batch {
         options,
         cancel,
-        session: Session::open(options),
+        session: open_session(options),
+        person: person(options),
         queue: Mutex::default(),
         work: Condvar::new(),
         done: Condvar::new(),
@@ -89,6 +90,7 @@ struct Batch<'a> {
     options: &'a Options,
     cancel: &'a Cancellation,
     session: Result<Session, ToolError>,
+    person: Option<Person>,
     queue: Mutex<Queue>,
     /// For workers: there is something to do.
     work: Condvar,
@@ -317,12 +319,18 @@ impl Batch<'_> {
         }
         let outcome = match &self.session {
             Ok(session) => {
-                cx.limit_chars = session.surroundings.settings.limit_chars();
+                cx.limit_chars = session.surroundings().settings.limit_chars();
                 let args = match request.args {
                     Value::Null => json!({}),
                     args => args,
                 };
-                session.call(self.options, &request.name, args, &cx)
+                call(
+                    session,
+                    self.options,
+                    self.person.as_ref(),
+                    (&request.name, args),
+                    &cx,
+                )
             }
             Err(e) => Err(e.again()),
         };
@@ -333,8 +341,8 @@ impl Batch<'_> {
         };
         if let Ok(session) = &self.session {
             answer.limit(
-                session.surroundings.settings.limit_chars(),
-                Some(&session.surroundings.workspace),
+                session.surroundings().settings.limit_chars(),
+                Some(&session.surroundings().workspace),
             );
         }
         if status(&answer, &cx.cancel) != 0 {

@@ -5,24 +5,23 @@
 
 mod batch;
 mod input;
-mod judge;
 mod options;
 mod print;
-mod session;
 
 use crate::input::{arguments, explain_types, read_input};
 use crate::options::{Options, options};
 use crate::print::{coloured, complain, print, shows_colours};
-use crate::session::Session;
+use gemini_tools::agent::terminal::Terminal;
 use gemini_tools::answer::{Answer, Form, to_line};
-use gemini_tools::tool::{Cancellation, Context, Interruption, LiveOutput, LlmContent, ToolError};
+use gemini_tools::session::{Manner, Person, Session, with_time_limit};
+use gemini_tools::shown::visible;
+use gemini_tools::tool::{
+    Cancellation, Context, Interruption, LiveOutput, LlmContent, ToolError, ToolResult,
+};
 use rustix::process::{Pid, PidfdFlags, getppid, pidfd_open};
 use serde_json::{Value, json};
+use std::io::IsTerminal;
 use std::sync::Arc;
-use std::time::Duration;
-
-/// The time limit of a call where `GEMINI_TOOLS_TIMEOUT` says nothing.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
 
 gemini_tools::main!(run);
 
@@ -67,17 +66,38 @@ fn cancellation() -> Cancellation {
     cancel
 }
 
-/// The same signals, and the time that one call may take from now on.
-fn with_time_limit(cancel: &Cancellation) -> Cancellation {
-    let chosen = std::env::var("GEMINI_TOOLS_TIMEOUT")
-        .ok()
-        .and_then(|text| text.trim().parse::<f64>().ok())
-        .and_then(|secs| Duration::try_from_secs_f64(secs).ok())
-        .filter(|limit| !limit.is_zero());
-    match chosen {
-        Some(limit) => cancel.restarted(limit),
-        None => cancel.restarted_by_default(DEFAULT_TIMEOUT),
+/// Opens everything for the current directory.
+fn open_session(options: &Options) -> Result<Session, ToolError> {
+    let root = std::env::current_dir().unwrap_or_default();
+    Session::open(&root, &[], &options.rules)
+}
+
+/// Whoever is at the terminal, where rules may want somebody to be asked.
+fn person(options: &Options) -> Option<Person> {
+    options.rules.approval?;
+    Some(Person::new(Box::new(Terminal::open()?)))
+}
+
+/// Makes a call. On a terminal it is told what is wrong with servers.
+fn call(
+    session: &Session,
+    options: &Options,
+    person: Option<&Person>,
+    (name, args): (&str, Value),
+    cx: &Context,
+) -> Result<ToolResult, ToolError> {
+    let manner = Manner {
+        is_strict: options.strict,
+        is_explained: options.explain,
+        person,
+    };
+    let outcome = session.call(name, args, manner, cx);
+    if std::io::stderr().is_terminal() {
+        for note in session.take_notes() {
+            complain(&format!("call_tool: {}", visible(&note)));
+        }
     }
+    outcome
 }
 
 fn answer(options: &Options, input: Result<Vec<u8>, ToolError>, cancel: Cancellation) -> u8 {
@@ -88,11 +108,17 @@ fn answer(options: &Options, input: Result<Vec<u8>, ToolError>, cancel: Cancella
     }
     let mut session = None;
     let outcome = arguments(options, input).and_then(|args| {
-        let session = session.insert(Session::open(options)?);
+        let session = session.insert(open_session(options)?);
         if form != Form::Text {
-            cx.limit_chars = session.surroundings.settings.limit_chars();
+            cx.limit_chars = session.surroundings().settings.limit_chars();
         }
-        session.call(options, &options.name, args, &cx)
+        call(
+            session,
+            options,
+            person(options).as_ref(),
+            (&options.name, args),
+            &cx,
+        )
     });
     let outcome = outcome.map_err(|e| explain_types(options, e));
     let mut answer = Answer {
@@ -105,8 +131,8 @@ fn answer(options: &Options, input: Result<Vec<u8>, ToolError>, cancel: Cancella
         && let Some(session) = &session
     {
         answer.limit(
-            session.surroundings.settings.limit_chars(),
-            Some(&session.surroundings.workspace),
+            session.surroundings().settings.limit_chars(),
+            Some(&session.surroundings().workspace),
         );
     }
     if let Some(text) = explanation(options, &answer) {

@@ -4,6 +4,7 @@ use crate::input::read_input;
 use crate::print::{complain, print};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use gemini_tools::answer::{Answer, Form};
+use gemini_tools::session::Rules;
 use gemini_tools::tool::{ApprovalMode, Cancellation, ToolError};
 use std::io::IsTerminal;
 
@@ -57,10 +58,8 @@ pub(crate) struct Options {
     pub(crate) stream: bool,
     /// Whether calls come as JSON lines.
     pub(crate) batch: bool,
-    /// In which mode calls are asked about; `None` where the host has asked.
-    pub(crate) approval: Option<ApprovalMode>,
-    /// Policy files and directories in the place of the user's.
-    pub(crate) policy: Vec<String>,
+    /// What calls are judged by.
+    pub(crate) rules: Rules,
 }
 
 /// Reads the command line and the environment; `Err` is the status to exit with.
@@ -108,9 +107,9 @@ impl Options {
         self.strict = matches.get_flag("strict");
         self.stream = matches.get_flag("stream");
         self.batch = matches.get_flag("batch");
-        self.approval = text("approval-mode").and_then(|name| ApprovalMode::from_name(&name));
+        self.rules.approval = text("approval-mode").and_then(|name| ApprovalMode::from_name(&name));
         let policy = matches.get_many::<String>("policy");
-        self.policy = policy.into_iter().flatten().cloned().collect();
+        self.rules.policy = policy.into_iter().flatten().cloned().collect();
         if let Some(form) = text("output") {
             self.form = Form::from_name(&form);
         }

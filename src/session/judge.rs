@@ -1,18 +1,13 @@
 //! Whether a call may run: the policy, and a person where one is to be asked.
 
-use crate::options::Options;
-use gemini_tools::agent::approval::{Asker, Reply};
-use gemini_tools::agent::call::{CallRequest, ToolCall};
-use gemini_tools::agent::pair::Explanation;
-use gemini_tools::agent::terminal::Terminal;
-use gemini_tools::builtin;
-use gemini_tools::policy::{
-    Agreed, Call, Decision, Extra, Mode, Policy, ServerTool, Verdict, hosts_mode,
-};
-use gemini_tools::settings::Settings;
-use gemini_tools::tool::{
-    Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Tool, ToolError,
-};
+use super::{Person, Rules};
+use crate::agent::approval::Reply;
+use crate::agent::call::{CallRequest, ToolCall};
+use crate::agent::pair::Explanation;
+use crate::builtin;
+use crate::policy::{Agreed, Call, Decision, Extra, Mode, Policy, ServerTool, Verdict, hosts_mode};
+use crate::settings::Settings;
+use crate::tool::{Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Tool, ToolError};
 use serde_json::{Map, Value};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -20,77 +15,89 @@ use std::sync::{Mutex, PoisonError};
 /// Arguments that a person changes are looked at again so often.
 const MOST_CHANGES: usize = 20;
 
-pub(crate) struct Judge {
+pub(super) struct Judge {
     policy: Mutex<Policy>,
     /// `None` where the host has asked already.
     mode: Option<Mode>,
     /// The mode of the host, where it says so.
     hosts_mode: Mode,
-    terminal: Mutex<Option<Terminal>>,
-    is_interactive: bool,
     /// There are no rules, and what is built in denies nothing: no line need be parsed.
     lets_all_pass: bool,
 }
 
 impl Judge {
-    pub(crate) fn new(
-        options: &Options,
+    pub(super) fn new(
+        rules: &Rules,
         settings: &Settings,
         home: Option<&Path>,
         root: &Path,
     ) -> Self {
-        let extra = Extra::with_paths(&options.policy);
-        let terminal = options.approval.and_then(|_| Terminal::open());
+        let extra = Extra::with_paths(&rules.policy);
         let policy = Policy::load(settings, home, root, &extra);
         let hosts_mode = hosts_mode();
         Self {
             lets_all_pass: policy.is_empty() && hosts_mode != Mode::Plan,
             policy: Mutex::new(policy),
-            mode: options.approval,
+            mode: rules.approval,
             hosts_mode,
-            is_interactive: options.approval.is_none() || terminal.is_some(),
-            terminal: Mutex::new(terminal),
         }
     }
 
-    /// What the rules say.
-    pub(crate) fn verdict(&self, tool: &dyn Tool, args: &Map<String, Value>) -> Verdict {
-        let aliases = tool.aliases();
-        let call = Call {
-            name: tool.name(),
-            aliases,
-            server: tool.server().map(|(name, tool)| ServerTool { name, tool }),
-            args,
-            renamed: builtin::known(tool.name()).map_or(&[], |known| known.renamed),
-            annotations: tool.annotations(),
-            kind: tool.kind(),
-        };
+    /// What the rules say; `person` is who can be asked.
+    pub(super) fn verdict(
+        &self,
+        tool: &dyn Tool,
+        args: &Map<String, Value>,
+        person: Option<&Person>,
+    ) -> Verdict {
         let policy = self.policy.lock().unwrap_or_else(PoisonError::into_inner);
         policy.check(
-            &call,
+            &call_of(tool, args),
             self.mode.unwrap_or(self.hosts_mode),
-            self.is_interactive,
+            self.is_interactive(person.is_some()),
         )
     }
 
+    /// Whether a model is told of a tool; `can_ask` is whether somebody can be asked.
+    pub(super) fn shows(&self, call: &Call<'_>, can_ask: bool) -> bool {
+        let policy = self.policy.lock().unwrap_or_else(PoisonError::into_inner);
+        let mode = self.mode.unwrap_or(self.hosts_mode);
+        policy.shows(call, mode, self.is_interactive(can_ask))
+    }
+
+    /// What is wrong with the rules.
+    pub(super) fn problems(&self) -> Vec<String> {
+        let policy = self.policy.lock().unwrap_or_else(PoisonError::into_inner);
+        policy.problems.clone()
+    }
+
+    fn is_interactive(&self, can_ask: bool) -> bool {
+        self.mode.is_none() || can_ask
+    }
+
     /// Lets a call pass, with what a person has made of its arguments, or says why not.
-    pub(crate) fn judge(
+    pub(super) fn judge(
         &self,
         tool: &dyn Tool,
         args: &mut Value,
         cx: &Context,
+        person: Option<&Person>,
     ) -> Result<(), ToolError> {
         if self.mode.is_none() && self.lets_all_pass {
             return Ok(());
         }
         let empty = Map::new();
         for _ in 0..MOST_CHANGES {
-            let verdict = self.verdict(tool, args.as_object().unwrap_or(&empty));
+            let verdict = self.verdict(tool, args.as_object().unwrap_or(&empty), person);
             match (verdict.decision, self.mode) {
                 (Decision::Allow, _) | (Decision::AskUser, None) => return Ok(()),
                 (Decision::Deny, _) => return Err(verdict.to_error()),
                 (Decision::AskUser, Some(mode)) => {
-                    match self.ask(tool, args, &verdict, mode, cx)? {
+                    let Some(person) = person else {
+                        let reason = &verdict.reason;
+                        return Err(refused(format!("{reason} Nobody is there to be asked.")));
+                    };
+                    match self.ask(tool, args, (&verdict, mode), cx, person)? {
                         None => return Ok(()),
                         Some(changed) => *args = Value::Object(changed),
                     }
@@ -105,18 +112,12 @@ impl Judge {
         &self,
         tool: &dyn Tool,
         args: &Value,
-        verdict: &Verdict,
-        mode: Mode,
+        (verdict, mode): (&Verdict, Mode),
         cx: &Context,
+        person: &Person,
     ) -> Result<Option<Map<String, Value>>, ToolError> {
         // One question at a time.
-        let mut slot = self.terminal.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(terminal) = slot.as_mut() else {
-            return Err(refused(format!(
-                "{} Nobody is there to be asked.",
-                verdict.reason
-            )));
-        };
+        let mut asker = person.lock().unwrap_or_else(PoisonError::into_inner);
         let own = Args::from_value(args.clone())?;
         let invocation = tool.build(own.clone(), cx)?;
         let confirmation = match invocation.confirmation(cx)? {
@@ -137,8 +138,8 @@ impl Judge {
             args: own.as_map().clone(),
         };
         let call = ToolCall::new(request, Some(tool.kind()));
-        let reply = terminal.ask(&call, &explanation);
-        drop(slot);
+        let reply = asker.ask(&call, &explanation);
+        drop(asker);
         match reply {
             Some(Reply::Change { args, .. }) => Ok(Some(args)),
             Some(
@@ -167,6 +168,19 @@ impl Judge {
         };
         let mut policy = self.policy.lock().unwrap_or_else(PoisonError::into_inner);
         policy.remember(agreed, mode);
+    }
+}
+
+/// A tool's call as rules see it.
+pub(super) fn call_of<'a>(tool: &'a dyn Tool, args: &'a Map<String, Value>) -> Call<'a> {
+    Call {
+        name: tool.name(),
+        aliases: tool.aliases(),
+        server: tool.server().map(|(name, tool)| ServerTool { name, tool }),
+        args,
+        renamed: builtin::known(tool.name()).map_or(&[], |known| known.renamed),
+        annotations: tool.annotations(),
+        kind: tool.kind(),
     }
 }
 

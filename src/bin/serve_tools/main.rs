@@ -1,0 +1,20 @@
+//! `serve_tools`: our tools as an MCP server, over the standard streams or HTTP.
+
+mod options;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match options::options() {
+        Ok(options) => gemini_tools::serve::run(options),
+        Err(status) => status,
+    }
+    .into()
+}
+
+/// Tells a person; standard output is the protocol's.
+fn tell(message: &str) {
+    // Where standard error is gone, nobody reads it.
+    let _ = writeln!(std::io::stderr(), "serve_tools: {message}");
+}

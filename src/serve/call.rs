@@ -1,0 +1,243 @@
+//! One call: on a thread of its own, with progress, questions and cancellation on the way.
+
+use super::ask::{self, ByClient, Question};
+use super::content;
+use super::server::{Project, Server};
+use crate::answer::Answer;
+use crate::session::{Manner, Person, with_time_limit};
+use crate::shown::visible;
+use crate::tool::{Cancellation, Context, ErrorKind, LiveOutput, ToolError};
+use rmcp::RoleServer;
+use rmcp::model::{CallToolResult, ProgressNotificationParam, ProgressToken};
+use rmcp::service::RequestContext;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::{Notify, mpsc};
+
+/// Of output that a client has not taken yet, so much is kept: its end, in bytes.
+const MAX_PENDING_BYTES: usize = 8 * 1024;
+
+/// What is called.
+pub(super) struct Call {
+    pub(super) name: String,
+    pub(super) args: Value,
+    /// The workspace's roots.
+    pub(super) roots: Arc<Vec<PathBuf>>,
+    /// Whether the client's user is asked where rules want it.
+    pub(super) can_ask: bool,
+}
+
+/// Makes a call. Gives the project too, where it could be opened.
+pub(super) async fn run(
+    server: &Arc<Server>,
+    call: Call,
+    context: &RequestContext<RoleServer>,
+) -> Done {
+    let started = server.start();
+    // Where nobody waits for the result any more, the call ends.
+    let _ending = CancelOnDrop(started.cancel.clone());
+    let cancel = started.cancel.clone();
+    let token = context.meta.get_progress_token();
+    let live = Arc::new(Live::default());
+    let (asked, questions) = mpsc::channel(1);
+    let person = call.can_ask.then(|| Person::new(Box::new(ByClient(asked))));
+    let work = {
+        let (server, live) = (
+            Arc::clone(server),
+            token.is_some().then(|| Arc::clone(&live)),
+        );
+        tokio::task::spawn_blocking(move || {
+            let done = make(&server, &call, &started.cancel, live, person.as_ref());
+            drop(started);
+            done
+        })
+    };
+    let mut attended = Attended {
+        context,
+        cancel,
+        token,
+        live,
+        questions,
+        told: 0.0,
+    };
+    let done = attended.until(work).await;
+    attended.report().await;
+    done.unwrap_or_else(|e| {
+        let error = ToolError::new(
+            ErrorKind::UnhandledException,
+            format!("The call has failed in an unforeseen way: {e}."),
+        );
+        (content::refused(&error), None)
+    })
+}
+
+type Done = (CallToolResult, Option<Arc<Project>>);
+
+/// The call itself, which takes as long as it takes.
+fn make(
+    server: &Server,
+    call: &Call,
+    cancel: &Cancellation,
+    live: Option<Arc<Live>>,
+    person: Option<&Person>,
+) -> Done {
+    let project = match server.project(&call.roots) {
+        Ok(project) => project,
+        Err(e) => return (content::refused(&e), None),
+    };
+    let session = &project.session;
+    let limit = session.surroundings().settings.limit_chars();
+    let mut cx = Context::new(with_time_limit(cancel), false);
+    cx.limit_chars = limit;
+    if let Some(live) = live {
+        cx = cx.with_live_output(move |output| live.add(output));
+    }
+    let manner = Manner {
+        person,
+        ..Manner::default()
+    };
+    let mut answer = Answer {
+        name: &call.name,
+        id: None,
+        outcome: session.call(&call.name, call.args.clone(), manner, &cx),
+    };
+    for note in session.take_notes() {
+        (server.options.tell)(&visible(&note));
+    }
+    answer.limit(limit, Some(&session.surroundings().workspace));
+    let result = content::result(&answer, !session.is_ours(&call.name));
+    (result, Some(project))
+}
+
+/// Ends a call when it is dropped.
+struct CancelOnDrop(Cancellation);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+/// A call that is attended to while it runs.
+struct Attended<'a> {
+    context: &'a RequestContext<RoleServer>,
+    cancel: Cancellation,
+    token: Option<ProgressToken>,
+    live: Arc<Live>,
+    questions: mpsc::Receiver<Question>,
+    /// The progress that the client knows of.
+    told: f64,
+}
+
+impl Attended<'_> {
+    /// Attends to the call until it is done.
+    async fn until<T>(&mut self, work: impl Future<Output = T>) -> T {
+        let mut work = std::pin::pin!(work);
+        let mut is_cancelled = false;
+        loop {
+            let live = Arc::clone(&self.live);
+            tokio::select! {
+                done = &mut work => return done,
+                () = self.context.ct.cancelled(), if !is_cancelled => {
+                    is_cancelled = true;
+                    self.cancel.cancel();
+                }
+                () = live.changed.notified() => self.report().await,
+                Some(question) = self.questions.recv() => self.ask(question).await,
+            }
+        }
+    }
+
+    /// Tells the client what the call has put out since it was last told.
+    async fn report(&mut self) {
+        let (Some(token), Some((text, count))) = (&self.token, self.live.take()) else {
+            return;
+        };
+        // It has to grow, whatever comes.
+        self.told = (self.told + 1.0).max(count as f64);
+        let progress = ProgressNotificationParam::new(token.clone(), self.told).with_message(text);
+        // A client that is gone is seen elsewhere.
+        let _ = self.context.peer.notify_progress(progress).await;
+    }
+
+    async fn ask(&self, Question { message, answer }: Question) {
+        let reply = tokio::select! {
+            reply = ask::ask(&self.context.peer, message) => reply,
+            () = self.context.ct.cancelled() => None,
+        };
+        // A call that has ended meanwhile needs none.
+        let _ = answer.send(reply);
+    }
+}
+
+/// Output of a call on its way to a client. What comes faster than it is taken is put
+/// together, so that nobody waits.
+#[derive(Default)]
+struct Live {
+    output: Mutex<Output>,
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct Output {
+    pending: String,
+    /// All characters that have come.
+    count: usize,
+}
+
+impl Live {
+    fn add(&self, output: LiveOutput) {
+        let text = match output {
+            LiveOutput::Text(text) => text,
+            LiveOutput::Ansi(lines) => lines
+                .iter()
+                .map(|line| line.iter().map(|token| token.text.as_str()).collect())
+                .collect::<Vec<String>>()
+                .join("\n"),
+            LiveOutput::Subagent(progress) => progress
+                .recent_activity
+                .last()
+                .map(|activity| activity.content.clone())
+                .unwrap_or_default(),
+        };
+        let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        output.count += text.chars().count();
+        output.pending.push_str(&text);
+        let surplus = output.pending.len().saturating_sub(MAX_PENDING_BYTES);
+        let pending = &output.pending;
+        let start = (surplus..=pending.len()).find(|at| pending.is_char_boundary(*at));
+        output.pending.drain(..start.unwrap_or_default());
+        drop(output);
+        self.changed.notify_one();
+    }
+
+    fn take(&self) -> Option<(String, usize)> {
+        let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = std::mem::take(&mut output.pending);
+        (!text.is_empty()).then_some((text, output.count))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Live, MAX_PENDING_BYTES};
+    use crate::tool::LiveOutput;
+
+    #[test]
+    fn of_output_that_nobody_takes_the_end_is_kept() {
+        let live = Live::default();
+        assert_eq!(live.take(), None);
+        for n in 0..MAX_PENDING_BYTES {
+            live.add(LiveOutput::Text(format!("é{n}\n")));
+        }
+        let (text, count) = live.take().expect("output");
+        assert!(text.len() <= MAX_PENDING_BYTES);
+        assert!(
+            text.ends_with(&format!("é{}\n", MAX_PENDING_BYTES - 1)),
+            "{text}"
+        );
+        assert!(count > MAX_PENDING_BYTES);
+        assert_eq!(live.take(), None);
+    }
+}

@@ -1,0 +1,277 @@
+//! What one client sees.
+
+use super::call::{self, Call};
+use super::server::{Project, Server};
+use super::{ask, content, declare, resources, roots};
+use crate::session::with_time_limit;
+use crate::shown::visible;
+use crate::tool::{Context, ToolError};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode,
+    Implementation, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
+    ServerConfig,
+};
+use rmcp::service::{NotificationContext, Peer, RequestContext};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// How long a client may take to say which roots it has.
+const ROOTS_LIMIT: Duration = Duration::from_secs(5);
+
+/// What a client may tell its model.
+const INSTRUCTIONS: &str = "\
+Gemini CLI's tools for the files and commands of a project. Paths are absolute, or relative to \
+the workspace's first root; nothing outside of the roots can be read or changed. Look for files \
+with glob and search_file_content, read them with read_file, change them with replace or \
+write_file. A failed call says what to try next. Long answers are cut with a note that says how \
+to get the rest.";
+
+/// A client's connection.
+pub(super) struct Connection {
+    server: Arc<Server>,
+    /// Whether the client can be asked at any time: over HTTP it hears us only while it waits.
+    is_open: bool,
+    /// The client's roots, once it has said them.
+    roots: tokio::sync::Mutex<Option<Roots>>,
+    /// Tells apart the tools of which the client was last told.
+    told: Mutex<Option<u64>>,
+}
+
+/// The roots, or why they can't be worked in.
+type Roots = Result<Arc<Vec<PathBuf>>, ToolError>;
+
+impl Connection {
+    pub(super) fn new(server: Arc<Server>, is_open: bool) -> Self {
+        Self {
+            server,
+            is_open,
+            roots: tokio::sync::Mutex::default(),
+            told: Mutex::default(),
+        }
+    }
+
+    /// The client's roots; empty where it has none.
+    async fn roots(&self, peer: &Peer<RoleServer>) -> Roots {
+        let mut known = self.roots.lock().await;
+        let roots = match known.take() {
+            Some(roots) => roots,
+            None => self.ask_for_roots(peer).await,
+        };
+        let again = match &roots {
+            Ok(roots) => Ok(Arc::clone(roots)),
+            Err(e) => Err(e.again()),
+        };
+        *known = Some(roots);
+        again
+    }
+
+    #[expect(deprecated, reason = "clients have roots as long as they have them")]
+    async fn ask_for_roots(&self, peer: &Peer<RoleServer>) -> Roots {
+        let has_roots = peer
+            .peer_info()
+            .is_some_and(|client| client.capabilities.roots.is_some());
+        if !has_roots || !self.server.follows_roots() {
+            return Ok(Arc::default());
+        }
+        let Ok(Ok(listed)) = timeout(ROOTS_LIMIT, peer.list_roots()).await else {
+            let here = "The client does not say its roots; the current directory is worked in.";
+            (self.server.options.tell)(here);
+            return Ok(Arc::default());
+        };
+        let uris = listed.roots.iter().map(|root| root.uri.as_str());
+        roots::directories(uris).map(Arc::new)
+    }
+
+    fn can_ask(&self, peer: &Peer<RoleServer>) -> bool {
+        self.server.options.rules.approval.is_some() && ask::is_possible(peer)
+    }
+
+    /// Runs what looks at the disk on a thread of its own.
+    async fn with_project<T: Send + 'static>(
+        &self,
+        context: &RequestContext<RoleServer>,
+        work: impl FnOnce(&Project, &Context) -> Result<T, ErrorData> + Send + 'static,
+    ) -> Result<T, ErrorData> {
+        let roots = self.roots(&context.peer).await.map_err(|e| internal(&e))?;
+        let server = Arc::clone(&self.server);
+        let started = server.start();
+        let cancel = started.cancel.clone();
+        let done = tokio::task::spawn_blocking(move || {
+            let cx = Context::new(with_time_limit(&started.cancel), false);
+            let project = server.project(&roots).map_err(|e| internal(&e))?;
+            let done = work(&project, &cx);
+            for note in project.session.take_notes() {
+                (server.options.tell)(&visible(&note));
+            }
+            done
+        });
+        tokio::select! {
+            done = done => done.unwrap_or_else(|e| Err(ErrorData::internal_error(e.to_string(), None))),
+            () = context.ct.cancelled() => {
+                cancel.cancel();
+                Err(ErrorData::internal_error("The request was cancelled.", None))
+            }
+        }
+    }
+
+    /// Tells a client that knows other tools that they have changed.
+    async fn tell_of_changes(&self, project: Arc<Project>, peer: &Peer<RoleServer>) {
+        let told = *self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(told) = told.filter(|told| !project.is_known_as(*told)) else {
+            return;
+        };
+        let can_ask = self.can_ask(peer);
+        let cancel = with_time_limit(&self.server.start().cancel);
+        let now = tokio::task::spawn_blocking(move || {
+            let now = declare::fingerprint(&declare::declared(&project, can_ask, &cancel));
+            project.know_as(now);
+            now
+        });
+        let Ok(now) = now.await else { return };
+        if now != told {
+            self.know(now);
+            let _ = peer.notify_tool_list_changed().await;
+        }
+    }
+
+    fn know(&self, fingerprint: u64) {
+        *self.told.lock().unwrap_or_else(PoisonError::into_inner) = Some(fingerprint);
+    }
+}
+
+fn internal(error: &ToolError) -> ErrorData {
+    let data = serde_json::json!({ "errorType": error.kind });
+    ErrorData::internal_error(error.to_string(), Some(data))
+}
+
+/// Requests that the SDK knows, but that have come here because it could not read them.
+const KNOWN: [&str; 4] = [
+    "tools/call",
+    "tools/list",
+    "resources/read",
+    "resources/list",
+];
+
+impl ServerHandler for Connection {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_tool_list_changed()
+            .enable_resources()
+            .build();
+        let own = Implementation::new("gemini-tools", env!("CARGO_PKG_VERSION"))
+            .with_title("Gemini tools")
+            .with_description("Gemini CLI's tools, and those of the project");
+        ServerConfig::new(capabilities)
+            .with_server_info(own)
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let method = request.method;
+        if KNOWN.contains(&method.as_str()) {
+            let message = format!("The parameters of {method} can't be used.");
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        let message = format!("There is no method {method:?} here.");
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        if self.is_open {
+            // So that the first call need not wait for it; an error is that call's.
+            let _ = self.roots(&context.peer).await;
+        }
+    }
+
+    async fn on_roots_list_changed(&self, context: NotificationContext<RoleServer>) {
+        self.roots.lock().await.take();
+        if self.is_open {
+            let _ = self.roots(&context.peer).await;
+        }
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let can_ask = self.can_ask(&context.peer);
+        let list = move |project: &Project, cx: &Context| {
+            let tools = declare::declared(project, can_ask, &cx.cancel);
+            let fingerprint = declare::fingerprint(&tools);
+            project.know_as(fingerprint);
+            Ok((tools, fingerprint))
+        };
+        let (tools, fingerprint) = self.with_project(&context, list).await?;
+        self.know(fingerprint);
+        Ok(ListToolsResult::with_all_items(tools))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let roots = match self.roots(&context.peer).await {
+            Ok(roots) => roots,
+            Err(e) => return Ok(content::refused(&e).into()),
+        };
+        let call = Call {
+            name: request.name.into_owned(),
+            args: Value::Object(request.arguments.unwrap_or_default()),
+            roots,
+            can_ask: self.can_ask(&context.peer),
+        };
+        let (mut result, project) = call::run(&self.server, call, &context).await;
+        let client = context.client_info();
+        if !content::structures(client.as_ref().map(|client| client.name.as_str())) {
+            result.structured_content = None;
+        }
+        if let Some(project) = project {
+            self.tell_of_changes(project, &context.peer).await;
+        }
+        Ok(result.into())
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let cursor = request.and_then(|request| request.cursor);
+        self.with_project(&context, move |project, cx| {
+            resources::list(project, cursor.as_deref(), cx)
+        })
+        .await
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(resources::templates())
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        self.with_project(&context, move |project, cx| {
+            resources::read(project, &request.uri, cx)
+        })
+        .await
+        .map(ReadResourceResponse::from)
+    }
+}

@@ -1,0 +1,88 @@
+//! Our tools for clients of the Model Context Protocol, by the official SDK.
+//!
+//! `stdio` and `http` are the two ways in, `connection` is what one client sees, `server` what
+//! all of them share. A call runs on a thread of its own (`call`), so that calls run side by
+//! side; `ask` lets a client's user decide about it. `declare`, `content` and `resources` turn
+//! tools, results and files into what the protocol calls by these names. `watch` tells when
+//! settings, rules or tools have changed on disk.
+
+mod ask;
+mod call;
+mod connection;
+mod content;
+mod declare;
+mod http;
+mod resources;
+mod roots;
+mod server;
+mod signals;
+mod stdio;
+mod watch;
+
+pub use http::{DEFAULT_ADDRESS, Http};
+
+use crate::session::Rules;
+use server::Server;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A longer message is refused, in bytes: a file that is written is one message.
+const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
+
+/// More calls than this wait for others to end.
+const MAX_CALLS: usize = 256;
+
+/// How long calls may take to end once they have been told to.
+const FAREWELL: Duration = Duration::from_secs(10);
+
+/// What is served, and how.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// What calls are judged by.
+    pub rules: Rules,
+    /// Whether the tools of the MCP servers in the settings are served too.
+    pub with_servers: bool,
+    /// The workspace, whatever a client says; where it is empty, the client's roots, or else
+    /// the current directory.
+    pub roots: Vec<PathBuf>,
+    /// Over HTTP instead of the standard streams.
+    pub http: Option<Http>,
+    /// Where a person is told what they should know: standard output is the protocol's.
+    pub tell: fn(&str),
+}
+
+/// Serves until the client is gone or a signal comes, and ends everything that it has started.
+/// Gives the exit status: 0, 1 where it can't serve, or 128 and the signal's number.
+pub fn run(options: Options) -> u8 {
+    let tell = options.tell;
+    let http = options.http.clone();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(MAX_CALLS)
+        .build();
+    let (runtime, server) = match (runtime, Server::new(options)) {
+        (Ok(runtime), Ok(server)) => (runtime, Arc::new(server)),
+        (Err(e), _) | (_, Err(e)) => {
+            tell(&format!("nothing can be served: {e}"));
+            return 1;
+        }
+    };
+    let status = runtime.block_on(async {
+        let attended = async {
+            match http {
+                None => stdio::serve(&server).await,
+                Some(http) => http::serve(&server, http).await,
+            }
+        };
+        let status = tokio::select! {
+            status = attended => status,
+            signal = signals::next() => u8::try_from(128 + signal).unwrap_or(1),
+        };
+        server.end(FAREWELL).await;
+        status
+    });
+    // A name that is still being looked up is not waited for.
+    runtime.shutdown_timeout(Duration::ZERO);
+    status
+}

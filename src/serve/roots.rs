@@ -1,0 +1,96 @@
+//! A client's roots as directories.
+
+use crate::tool::{ErrorKind, ToolError};
+use std::path::PathBuf;
+use url::Url;
+
+/// The directories of `file:` addresses. Those that can't be opened are left out.
+///
+/// # Errors
+///
+/// `execution_failed` where there are addresses, and none can be opened: working elsewhere is
+/// not what the client has asked for.
+pub(super) fn directories<'a>(
+    uris: impl IntoIterator<Item = &'a str>,
+) -> Result<Vec<PathBuf>, ToolError> {
+    let (mut found, mut faults) = (Vec::<PathBuf>::new(), Vec::new());
+    for uri in uris {
+        match directory(uri) {
+            Ok(path) if found.contains(&path) => {}
+            Ok(path) => found.push(path),
+            Err(fault) => faults.push(format!("{uri}: {fault}")),
+        }
+    }
+    if found.is_empty() && !faults.is_empty() {
+        return Err(ToolError::new(
+            ErrorKind::ExecutionFailed,
+            format!(
+                "None of the client's roots can be worked in: {}.",
+                faults.join("; ")
+            ),
+        )
+        .with_hint("Name an existing directory there, or start serve_tools with --root."));
+    }
+    Ok(found)
+}
+
+fn directory(uri: &str) -> Result<PathBuf, String> {
+    let path = path_of(uri)?;
+    let path = path.canonicalize().map_err(|e| e.to_string())?;
+    if !path.is_dir() {
+        return Err("it is no directory".to_owned());
+    }
+    Ok(path)
+}
+
+/// The path of a `file:` address of this machine.
+pub(super) fn path_of(uri: &str) -> Result<PathBuf, String> {
+    let url = Url::parse(uri).map_err(|e| e.to_string())?;
+    if url.scheme() != "file" {
+        return Err("it is no file: address".to_owned());
+    }
+    let is_here = url.host_str().is_none_or(|host| host == "localhost");
+    let path = if is_here {
+        let mut url = url;
+        let _ = url.set_host(None);
+        url.to_file_path()
+    } else {
+        Err(())
+    };
+    path.map_err(|()| "it names another machine".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{directories, path_of};
+    use std::path::Path;
+
+    #[test]
+    fn addresses_of_files_become_paths_and_others_do_not() {
+        for (uri, path) in [
+            ("file:///a/b%20c", "/a/b c"),
+            ("file://localhost/a", "/a"),
+            ("file:///a/../b/%2e%2e/c", "/c"),
+        ] {
+            assert_eq!(path_of(uri).as_deref(), Ok(Path::new(path)), "{uri}");
+        }
+        for uri in ["http://a/b", "file://elsewhere/a", "/a", ""] {
+            assert!(path_of(uri).is_err(), "{uri}");
+        }
+    }
+
+    #[test]
+    fn roots_that_are_not_there_are_left_out_but_not_all_of_them() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let here = format!("file://{}", dir.path().display());
+        let real = dir.path().canonicalize().expect("its path");
+        let found = directories([here.as_str(), "file:///no/such", here.as_str()]);
+        assert_eq!(found.expect("one"), [real]);
+        assert_eq!(
+            directories([]).expect("none"),
+            Vec::<std::path::PathBuf>::new()
+        );
+        let error = directories(["file:///no/such"]).expect_err("nothing is left");
+        assert!(error.message.contains("file:///no/such"), "{error}");
+    }
+}

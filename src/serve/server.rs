@@ -1,0 +1,199 @@
+//! What all clients share: the projects that are open, and the calls that run.
+
+use super::Options;
+use super::watch::Watched;
+use crate::session::Session;
+use crate::settings::{Settings, home};
+use crate::shown::visible;
+use crate::tool::{Cancellation, ToolError};
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// Projects that nobody works in are closed when more than these are open.
+const MAX_PROJECTS: usize = 16;
+
+pub(super) struct Server {
+    pub(super) options: Options,
+    /// The workspace where no client says otherwise.
+    roots: Vec<PathBuf>,
+    projects: Mutex<HashMap<Vec<PathBuf>, Arc<Project>>>,
+    running: Arc<Running>,
+}
+
+/// A project as it was when it was opened.
+pub(super) struct Project {
+    pub(super) session: Session,
+    watched: Watched,
+    state: u64,
+    /// What its tools were told apart by when a client was told of them.
+    declared: Mutex<Option<u64>>,
+}
+
+impl Project {
+    /// Keeps what its tools are told apart by.
+    pub(super) fn know_as(&self, fingerprint: u64) {
+        *self.declared.lock().unwrap_or_else(PoisonError::into_inner) = Some(fingerprint);
+    }
+
+    /// Whether its tools are known to be those.
+    pub(super) fn is_known_as(&self, fingerprint: u64) -> bool {
+        *self.declared.lock().unwrap_or_else(PoisonError::into_inner) == Some(fingerprint)
+    }
+}
+
+impl Server {
+    /// For the roots of the options, or else the current directory.
+    pub(super) fn new(options: Options) -> io::Result<Self> {
+        let mut roots = Vec::new();
+        for root in &options.roots {
+            let real = root.canonicalize().and_then(|root| {
+                let is_directory = root.is_dir();
+                is_directory
+                    .then_some(root)
+                    .ok_or_else(|| io::ErrorKind::NotADirectory.into())
+            });
+            roots.push(
+                real.map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", root.display())))?,
+            );
+        }
+        if roots.is_empty() {
+            roots.push(std::env::current_dir()?);
+        }
+        Ok(Self {
+            options,
+            roots,
+            projects: Mutex::default(),
+            running: Arc::default(),
+        })
+    }
+
+    /// Whether clients choose the workspace. One on another machine knows nothing of this one.
+    pub(super) fn follows_roots(&self) -> bool {
+        let is_remote = self
+            .options
+            .http
+            .as_ref()
+            .is_some_and(|http| http.allows_remote);
+        self.options.roots.is_empty() && !is_remote
+    }
+
+    fn projects(&self) -> MutexGuard<'_, HashMap<Vec<PathBuf>, Arc<Project>>> {
+        self.projects.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The project of these roots, or of ours where there are none. It is opened anew where
+    /// what decides about it has changed.
+    pub(super) fn project(&self, roots: &[PathBuf]) -> Result<Arc<Project>, ToolError> {
+        let roots = if roots.is_empty() { &self.roots } else { roots };
+        let open = self.projects().get(roots).cloned();
+        if let Some(open) = open
+            && open.watched.state() == open.state
+        {
+            return Ok(open);
+        }
+        let new = Arc::new(self.open(roots)?);
+        let mut projects = self.projects();
+        if projects.len() >= MAX_PROJECTS {
+            projects.retain(|_, project| Arc::strong_count(project) > 1);
+        }
+        projects.insert(roots.to_vec(), Arc::clone(&new));
+        Ok(new)
+    }
+
+    fn open(&self, roots: &[PathBuf]) -> Result<Project, ToolError> {
+        let Options {
+            rules,
+            with_servers,
+            tell,
+            ..
+        } = &self.options;
+        let (root, more) = roots
+            .split_first()
+            .map_or((Path::new(""), roots), |(root, more)| (root, more));
+        let open = if *with_servers {
+            Session::open
+        } else {
+            Session::open_without_servers
+        };
+        let home = home();
+        let settings = Settings::load(home.as_deref(), root);
+        let watched = Watched::new(home.as_deref(), root, &settings, rules);
+        // Looked at first: what changes while it is being read is seen the next time.
+        let state = watched.state();
+        let session = open(root, more, rules)?;
+        for problem in session.problems() {
+            tell(&visible(&problem));
+        }
+        Ok(Project {
+            session,
+            watched,
+            state,
+            declared: Mutex::default(),
+        })
+    }
+
+    /// A new call, which counts as running until the guard is dropped.
+    pub(super) fn start(&self) -> Started {
+        let cancel = Cancellation::default();
+        let id = self.running.next.fetch_add(1, Ordering::Relaxed);
+        self.running
+            .change(|calls| drop(calls.insert(id, cancel.clone())));
+        Started {
+            id,
+            cancel,
+            running: Arc::clone(&self.running),
+        }
+    }
+
+    /// Tells all calls to end.
+    pub(super) fn cancel_all(&self) {
+        let calls = self
+            .running
+            .calls
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        calls.values().for_each(Cancellation::cancel);
+    }
+
+    /// Tells all calls to end, waits for that, and closes all projects.
+    pub(super) async fn end(&self, limit: Duration) {
+        let mut count = self.running.count.subscribe();
+        self.cancel_all();
+        // One that takes longer is left to its warden.
+        let _ = tokio::time::timeout(limit, count.wait_for(|count| *count == 0)).await;
+        self.projects().clear();
+    }
+}
+
+#[derive(Default)]
+struct Running {
+    next: AtomicU64,
+    calls: Mutex<HashMap<u64, Cancellation>>,
+    count: watch::Sender<usize>,
+}
+
+impl Running {
+    fn change(&self, f: impl FnOnce(&mut HashMap<u64, Cancellation>)) {
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        f(&mut calls);
+        self.count.send_replace(calls.len());
+    }
+}
+
+/// A call that runs.
+pub(super) struct Started {
+    id: u64,
+    pub(super) cancel: Cancellation,
+    running: Arc<Running>,
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        self.running.change(|calls| drop(calls.remove(&self.id)));
+    }
+}

@@ -1,0 +1,27 @@
+//! The signals that end a server.
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use tokio::sync::oneshot;
+
+/// Waits for a signal that is to end the server; gives its number. Where no handlers can be
+/// set, such a signal ends the process at once, and wardens end what it has started.
+pub(super) async fn next() -> i32 {
+    // A file that grows too large is an error of its write, not the end of the process.
+    let ignored = Arc::new(AtomicBool::new(false));
+    let _ = signal_hook::flag::register(rustix::process::Signal::XFSZ.as_raw(), ignored);
+    let (sender, receiver) = oneshot::channel();
+    if let Ok(mut signals) = Signals::new([SIGINT, SIGTERM, SIGHUP]) {
+        std::thread::spawn(move || {
+            if let Some(signal) = signals.forever().next() {
+                let _ = sender.send(signal);
+            }
+        });
+        if let Ok(signal) = receiver.await {
+            return signal;
+        }
+    }
+    std::future::pending().await
+}

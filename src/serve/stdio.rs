@@ -1,0 +1,345 @@
+//! One client on the standard streams, a message a line.
+//!
+//! The SDK's own transport passes over what it can't read without a word, so that a client
+//! waits for ever; here every line is answered. Threads read and write, because standard
+//! streams may be anything: pipes, sockets, terminals, files.
+
+use super::MAX_MESSAGE_BYTES;
+use super::connection::Connection;
+use super::server::Server;
+use crate::answer::write_stdout;
+use rmcp::RoleServer;
+use rmcp::model::{
+    ClientNotification, ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+};
+use rmcp::service::{RxJsonRpcMessage, ServerInitializeError, ServiceExt, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use rustix::io::Errno;
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::HashSet;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::{Instant, sleep_until, timeout};
+
+/// How much is read at once, in bytes.
+const CHUNK: usize = 64 * 1024;
+
+/// Messages that wait, in either direction.
+const QUEUE: usize = 64;
+
+/// How long calls may go on after the end of the input: what came down a pipe is answered, and
+/// a client that has gone away does not have to wait. Hosts give two seconds.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// How long calls that have been told to end may take, and the last answers.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// Serves the client on the standard streams until its input ends. Gives the exit status.
+pub(super) async fn serve(server: &Arc<Server>) -> u8 {
+    let tell = server.options.tell;
+    let connection = Connection::new(Arc::clone(server), true);
+    match connection.serve(Stdio::start(Arc::clone(server))).await {
+        Ok(running) => {
+            let _ = running.waiting().await;
+            0
+        }
+        Err(ServerInitializeError::ConnectionClosed(_)) => 0,
+        Err(e) => {
+            tell(&format!("the client has not begun as it should: {e}"));
+            1
+        }
+    }
+}
+
+/// What comes in.
+enum Incoming {
+    Line(Vec<u8>),
+    TooLong,
+}
+
+/// Requests that have not been answered.
+type Pending = Arc<Mutex<HashSet<RequestId>>>;
+
+/// The standard streams as the SDK sees them.
+struct Stdio {
+    server: Arc<Server>,
+    incoming: mpsc::Receiver<Incoming>,
+    outgoing: Option<mpsc::Sender<Vec<u8>>>,
+    /// Fires when all is written, or when it can't be.
+    written: Option<oneshot::Receiver<()>>,
+    pending: Pending,
+    /// Changes with it.
+    answered: watch::Sender<()>,
+    has_begun: bool,
+    /// When calls are told to end, once the input has.
+    deadline: Option<Instant>,
+}
+
+impl Stdio {
+    fn start(server: Arc<Server>) -> Self {
+        let (lines, incoming) = mpsc::channel(QUEUE);
+        let (outgoing, messages) = mpsc::channel(QUEUE);
+        let (done, written) = oneshot::channel();
+        std::thread::spawn(move || read(&lines));
+        std::thread::spawn(move || {
+            write(messages);
+            let _ = done.send(());
+        });
+        Self {
+            server,
+            incoming,
+            outgoing: Some(outgoing),
+            written: Some(written),
+            pending: Arc::default(),
+            answered: watch::Sender::default(),
+            has_begun: false,
+            deadline: None,
+        }
+    }
+
+    /// What a line says; answered at once where that is nothing.
+    async fn take(&mut self, line: Incoming) -> Option<RxJsonRpcMessage<RoleServer>> {
+        let line = match line {
+            Incoming::Line(line) => line,
+            Incoming::TooLong => {
+                let message = format!("A message is longer than {MAX_MESSAGE_BYTES} bytes.");
+                self.refuse(ErrorData::invalid_request(message, None), None)
+                    .await;
+                return None;
+            }
+        };
+        let line = line.trim_ascii();
+        if line.is_empty() {
+            return None;
+        }
+        match serde_json::from_slice::<RxJsonRpcMessage<RoleServer>>(line) {
+            Ok(message) => self.admit(message),
+            Err(e) => {
+                let (error, id) = fault(line, &e);
+                self.refuse(error, id).await;
+                None
+            }
+        }
+    }
+
+    /// Keeps account of what has to be answered.
+    fn admit(
+        &mut self,
+        message: RxJsonRpcMessage<RoleServer>,
+    ) -> Option<RxJsonRpcMessage<RoleServer>> {
+        match &message {
+            JsonRpcMessage::Request(request) => {
+                self.has_begun = true;
+                self.pending().insert(request.id.clone());
+            }
+            JsonRpcMessage::Notification(notification) => {
+                if let ClientNotification::CancelledNotification(cancelled) =
+                    &notification.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    // The SDK leaves the answer out.
+                    self.pending().remove(id);
+                    self.answered.send_replace(());
+                }
+            }
+            _ => {}
+        }
+        // Before it has begun the SDK would take anything else for the end.
+        self.has_begun.then_some(message)
+    }
+
+    fn pending(&self) -> std::sync::MutexGuard<'_, HashSet<RequestId>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn refuse(&mut self, error: ErrorData, id: Option<RequestId>) {
+        let answer = ServerJsonRpcMessage::error(error, id);
+        // Who does not read answers misses this one.
+        let _ = self.send(answer).await;
+    }
+
+    /// Lets calls come to their end after the input has, first in their own time.
+    async fn wind_up(&mut self) {
+        let mut answered = self.answered.subscribe();
+        let grace = *self.deadline.get_or_insert_with(|| Instant::now() + GRACE);
+        let farewell = grace + FAREWELL;
+        for (limit, is_last) in [(grace, false), (farewell, true)] {
+            loop {
+                if self.pending().is_empty() {
+                    return;
+                }
+                answered.mark_unchanged();
+                let is_gone = self.outgoing.as_ref().is_none_or(mpsc::Sender::is_closed);
+                tokio::select! {
+                    _ = answered.changed() => {}
+                    () = sleep_until(limit) => break,
+                    () = std::future::ready(()), if is_gone && !is_last => break,
+                }
+            }
+            self.server.cancel_all();
+        }
+    }
+}
+
+impl Transport<RoleServer> for Stdio {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let id = match &item {
+            JsonRpcMessage::Response(response) => Some(response.id.clone()),
+            JsonRpcMessage::Error(error) => error.id.clone(),
+            _ => None,
+        };
+        let (outgoing, pending) = (self.outgoing.clone(), Arc::clone(&self.pending));
+        let answered = self.answered.clone();
+        async move {
+            let mut line = serde_json::to_vec(&item)?;
+            line.push(b'\n');
+            let outgoing = outgoing.ok_or(io::ErrorKind::NotConnected)?;
+            let sent = outgoing.send(line).await;
+            if let Some(id) = id {
+                let mut pending = pending.lock().unwrap_or_else(PoisonError::into_inner);
+                pending.remove(&id);
+                drop(pending);
+                answered.send_replace(());
+            }
+            sent.map_err(|_| io::ErrorKind::BrokenPipe.into())
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        let outgoing = self.outgoing.clone()?;
+        loop {
+            let line = tokio::select! {
+                line = self.incoming.recv() => line,
+                // Nobody reads what is answered.
+                () = outgoing.closed() => None,
+            };
+            let Some(line) = line else { break };
+            if let Some(message) = self.take(line).await {
+                return Some(message);
+            }
+        }
+        drop(outgoing);
+        self.wind_up().await;
+        None
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.outgoing = None;
+        if let Some(written) = self.written.take() {
+            let _ = timeout(FAREWELL, written).await;
+        }
+        Ok(())
+    }
+}
+
+/// What is wrong with a line, and whose answer that is.
+fn fault(line: &[u8], error: &serde_json::Error) -> (ErrorData, Option<RequestId>) {
+    let Ok(value) = serde_json::from_slice::<Value>(line) else {
+        let message = format!("That is no JSON: {error}.");
+        return (ErrorData::new(ErrorCode::PARSE_ERROR, message, None), None);
+    };
+    let id = RequestId::deserialize(&value["id"]).ok();
+    let message = match &value {
+        Value::Array(_) => "Messages must come one by one, not as a list.",
+        Value::Object(map) if map.contains_key("method") && id.is_some() => {
+            let message = "The request's parameters can't be used.";
+            return (ErrorData::invalid_params(message, None), id);
+        }
+        _ => "That is no message of JSON-RPC 2.0.",
+    };
+    (ErrorData::invalid_request(message, None), id)
+}
+
+/// Reads lines until there are no more, or nobody takes them.
+fn read(lines: &mpsc::Sender<Incoming>) {
+    let stdin = rustix::stdio::stdin();
+    let mut buffer = vec![0; CHUNK];
+    let mut line = Vec::new();
+    let mut is_too_long = false;
+    loop {
+        let count = match rustix::io::read(stdin, &mut buffer) {
+            Ok(0) => break,
+            Ok(count) => count,
+            Err(Errno::INTR) => continue,
+            Err(Errno::AGAIN) => {
+                wait_for_input();
+                continue;
+            }
+            Err(_) => break,
+        };
+        for piece in buffer[..count].split_inclusive(|b| *b == b'\n') {
+            if line.len() + piece.len() > MAX_MESSAGE_BYTES {
+                is_too_long = true;
+                line = Vec::new();
+            } else if !is_too_long {
+                line.extend_from_slice(piece);
+            }
+            if piece.ends_with(b"\n") && !pass_on(lines, &mut line, &mut is_too_long) {
+                return;
+            }
+        }
+    }
+    if !line.is_empty() || is_too_long {
+        pass_on(lines, &mut line, &mut is_too_long);
+    }
+}
+
+fn wait_for_input() {
+    use rustix::event::{PollFd, PollFlags, poll};
+    let stdin = rustix::stdio::stdin();
+    // An interruption makes it try again, which is right.
+    let _ = poll(&mut [PollFd::new(&stdin, PollFlags::IN)], None);
+}
+
+/// Whether somebody takes it.
+fn pass_on(lines: &mpsc::Sender<Incoming>, line: &mut Vec<u8>, is_too_long: &mut bool) -> bool {
+    let line = std::mem::take(line);
+    let incoming = if std::mem::take(is_too_long) {
+        Incoming::TooLong
+    } else {
+        Incoming::Line(line)
+    };
+    lines.blocking_send(incoming).is_ok()
+}
+
+/// Writes messages until there are no more, or nobody reads them.
+fn write(mut messages: mpsc::Receiver<Vec<u8>>) {
+    while let Some(message) = messages.blocking_recv() {
+        if write_stdout(&message).is_err() {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fault;
+    use serde_json::Value;
+
+    #[test]
+    fn every_fault_has_its_code_and_names_the_request_where_it_can() {
+        for (line, code, id) in [
+            ("{", -32700, None),
+            ("nonsense", -32700, None),
+            ("[]", -32600, None),
+            ("1", -32600, None),
+            (r#"{"id":"a"}"#, -32600, Some("\"a\"")),
+            (r#"{"id":7,"method":"tools/call"}"#, -32602, Some("7")),
+        ] {
+            let error = serde_json::from_str::<u8>("x").expect_err("no number");
+            let (error, found) = fault(line.as_bytes(), &error);
+            assert_eq!(error.code.0, code, "{line}");
+            let found = found.map(|id| serde_json::to_string(&id).expect("JSON"));
+            assert_eq!(found.as_deref(), id, "{line}");
+            assert!(serde_json::to_value(error).is_ok_and(|e: Value| e["message"].is_string()));
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Whether what decides about tools has changed on disk: settings, trust, rules, custom tools.
+
+use crate::policy::Extra;
+use crate::session::Rules;
+use crate::settings::{Scope, Settings};
+use crate::trust::Record;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// The files and directories that decide.
+#[derive(Debug)]
+pub(super) struct Watched {
+    files: Vec<PathBuf>,
+    /// With all that lies right in them.
+    directories: Vec<PathBuf>,
+    /// Where each entry has rules of its own.
+    extensions: Option<PathBuf>,
+}
+
+impl Watched {
+    /// For the project in `root`.
+    pub(super) fn new(
+        home: Option<&Path>,
+        root: &Path,
+        settings: &Settings,
+        rules: &Rules,
+    ) -> Self {
+        let scopes = [
+            Scope::SystemDefaults,
+            Scope::User,
+            Scope::Project,
+            Scope::System,
+        ];
+        let mut files: Vec<PathBuf> = scopes
+            .iter()
+            .filter_map(|scope| scope.file(home, root))
+            .collect();
+        let mut directories = vec![
+            PathBuf::from("/etc/gemini-cli/policies"),
+            root.join(".gemini/policies"),
+            root.join(".gemini/tools"),
+        ];
+        if let Some(home) = home {
+            files.push(Record::path(home, root));
+            files.push(home.join(".gemini/trustedFolders.json"));
+            directories.push(home.join(".gemini/policies"));
+            directories.push(home.join(".gemini/tools"));
+        }
+        files.extend(std::env::var_os("GEMINI_CLI_TRUSTED_FOLDERS_PATH").map(PathBuf::from));
+        // They may be either.
+        directories.extend(Extra::with_paths(&rules.policy).paths);
+        directories.extend(settings.policy_paths.iter().cloned());
+        directories.extend(settings.admin_policy_paths.iter().cloned());
+        Self {
+            files,
+            directories,
+            extensions: home.map(|home| home.join(".gemini/extensions")),
+        }
+    }
+
+    /// A number that is another one once something has changed.
+    pub(super) fn state(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        for file in &self.files {
+            look_at(file, &mut hasher);
+        }
+        for directory in &self.directories {
+            look_into(directory, &mut hasher);
+        }
+        for extension in entries(self.extensions.as_deref()) {
+            look_into(&extension.join("policies"), &mut hasher);
+        }
+        hasher.finish()
+    }
+}
+
+fn entries(directory: Option<&Path>) -> Vec<PathBuf> {
+    let listed = directory.and_then(|directory| std::fs::read_dir(directory).ok());
+    let listed = listed.into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = listed.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
+fn look_into(directory: &Path, hasher: &mut DefaultHasher) {
+    look_at(directory, hasher);
+    for path in entries(Some(directory)) {
+        path.hash(hasher);
+        look_at(&path, hasher);
+    }
+}
+
+fn look_at(path: &Path, hasher: &mut DefaultHasher) {
+    match std::fs::metadata(path) {
+        Ok(meta) => (
+            meta.dev(),
+            meta.ino(),
+            meta.size(),
+            (meta.mtime(), meta.mtime_nsec()),
+            (meta.ctime(), meta.ctime_nsec()),
+        )
+            .hash(hasher),
+        Err(_) => false.hash(hasher),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Watched;
+    use crate::session::Rules;
+    use crate::settings::Settings;
+    use std::fs;
+
+    #[test]
+    fn a_change_of_settings_rules_or_tools_is_seen() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (home, root) = (dir.path().join("home"), dir.path().join("root"));
+        let settings = Settings::default();
+        let watched = Watched::new(Some(&home), &root, &settings, &Rules::default());
+        let mut before = watched.state();
+        assert_eq!(watched.state(), before);
+        for name in [
+            "root/.gemini/tools/a.toml",
+            "root/.gemini/settings.json",
+            "home/.gemini/policies/p.toml",
+            "home/.gemini/extensions/e/policies/p.toml",
+            "home/.gemini/trustedFolders.json",
+        ] {
+            let path = dir.path().join(name);
+            fs::create_dir_all(path.parent().expect("a parent")).expect("made");
+            for text in ["a", "more"] {
+                fs::write(&path, text).expect("written");
+                let after = watched.state();
+                assert_ne!(after, before, "{name}");
+                before = after;
+            }
+        }
+    }
+}

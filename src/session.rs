@@ -1,0 +1,338 @@
+//! What calls need: settings, workspace, tools and rules, opened once for a project.
+
+mod judge;
+
+use crate::ToolRegistry;
+use crate::agent::approval::Asker;
+use crate::answer::to_line;
+use crate::builtin::{self, Surroundings};
+use crate::custom;
+use crate::mcp::{Listed, Mcp};
+use crate::policy::{Call, Decision, ServerTool};
+use crate::settings::{Settings, home};
+use crate::tool::{
+    ApprovalMode, Args, Cancellation, Confirmation, Context, ErrorKind, Kind, ResultError, Tool,
+    ToolError, ToolResult,
+};
+use crate::workspace::Workspace;
+use judge::Judge;
+use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+/// The time limit of a call where `GEMINI_TOOLS_TIMEOUT` says nothing.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// Somebody who can be asked, one question at a time.
+pub type Person = Mutex<Box<dyn Asker>>;
+
+/// Which rules calls are judged by.
+#[derive(Debug, Clone, Default)]
+pub struct Rules {
+    /// In which mode calls are asked about; `None` where the host has asked.
+    pub approval: Option<ApprovalMode>,
+    /// Policy files and directories in the place of the user's.
+    pub policy: Vec<String>,
+}
+
+/// How a call is made.
+#[derive(Clone, Copy, Default)]
+pub struct Manner<'a> {
+    /// Whether arguments are refused that the tool does not know.
+    pub is_strict: bool,
+    /// Whether to say what the call would do, without doing it.
+    pub is_explained: bool,
+    /// Who is asked where rules want it.
+    pub person: Option<&'a Person>,
+}
+
+impl fmt::Debug for Manner<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Manner")
+            .field("is_strict", &self.is_strict)
+            .field("is_explained", &self.is_explained)
+            .field("can_ask", &self.person.is_some())
+            .finish()
+    }
+}
+
+/// The same signals, and the time that one call may take from now on.
+#[must_use]
+pub fn with_time_limit(cancel: &Cancellation) -> Cancellation {
+    let chosen = std::env::var("GEMINI_TOOLS_TIMEOUT")
+        .ok()
+        .and_then(|text| text.trim().parse::<f64>().ok())
+        .and_then(|secs| Duration::try_from_secs_f64(secs).ok())
+        .filter(|limit| !limit.is_zero());
+    match chosen {
+        Some(limit) => cancel.restarted(limit),
+        None => cancel.restarted_by_default(DEFAULT_TIMEOUT),
+    }
+}
+
+/// A project's tools, and what they work with.
+pub struct Session {
+    surroundings: Surroundings,
+    registry: ToolRegistry,
+    mcp: OnceLock<Option<Arc<Mcp>>>,
+    judge: Judge,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("surroundings", &self.surroundings)
+            .field("registry", &self.registry)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    /// Opens everything for the project in `root`, an absolute path without links. `more` are
+    /// further roots besides those of the settings and of `GEMINI_TOOLS_ROOTS`.
+    ///
+    /// # Errors
+    ///
+    /// `execution_failed` where `root` can't be opened.
+    pub fn open(root: &Path, more: &[PathBuf], rules: &Rules) -> Result<Self, ToolError> {
+        let home = home();
+        let settings = Arc::new(Settings::load(home.as_deref(), root));
+        let judge = Judge::new(rules, &settings, home.as_deref(), root);
+        let mut roots = more.to_vec();
+        roots.extend(settings.include_directories.iter().cloned());
+        if let Some(more) = std::env::var_os("GEMINI_TOOLS_ROOTS") {
+            roots.extend(std::env::split_paths(&more).filter(|p| !p.as_os_str().is_empty()));
+        }
+        let workspace = Arc::new(Workspace::open_at(root, &roots, home.as_deref())?);
+        let mut registry = ToolRegistry::default();
+        let surroundings = Surroundings {
+            workspace,
+            settings,
+        };
+        builtin::register(&mut registry, &surroundings)?;
+        for source in custom::sources(&surroundings) {
+            registry.add_source(source);
+        }
+        Ok(Self {
+            surroundings,
+            registry,
+            mcp: OnceLock::new(),
+            judge,
+        })
+    }
+
+    /// The same without the MCP servers of the settings.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::open`].
+    pub fn open_without_servers(
+        root: &Path,
+        more: &[PathBuf],
+        rules: &Rules,
+    ) -> Result<Self, ToolError> {
+        let session = Self::open(root, more, rules)?;
+        // Nobody has asked for them yet.
+        let _ = session.mcp.set(None);
+        Ok(session)
+    }
+
+    /// What the tools work with.
+    pub fn surroundings(&self) -> &Surroundings {
+        &self.surroundings
+    }
+
+    /// What is wrong with settings and rules, and what of the project is left out; for a person.
+    pub fn problems(&self) -> Vec<String> {
+        let Surroundings {
+            workspace,
+            settings,
+        } = &self.surroundings;
+        let ignored = settings.problems.iter().map(|p| format!("ignored {p}"));
+        let mut problems: Vec<String> = ignored.collect();
+        problems.extend(self.judge.problems());
+        problems.extend(settings.notes.iter().map(ToString::to_string));
+        let custom = custom::Custom::open(workspace.home(), workspace.root(), &settings.trust);
+        problems.extend(custom.left_out().map(custom::untrusted));
+        problems
+    }
+
+    /// What MCP servers have been found wanting in since this was last asked; for a person.
+    pub fn take_notes(&self) -> Vec<String> {
+        let mcp = self.mcp.get().and_then(Option::as_ref);
+        mcp.map(|mcp| mcp.take_notes()).unwrap_or_default()
+    }
+
+    /// The tools that rules let a model be told of, sorted by name; those of MCP servers apart.
+    /// `can_ask` is whether somebody can be asked about calls.
+    pub fn shown(&self, can_ask: bool) -> Vec<&dyn Tool> {
+        let args = Map::new();
+        let is_shown = |tool: &&dyn Tool| self.judge.shows(&judge::call_of(*tool, &args), can_ask);
+        let mut tools: Vec<&dyn Tool> = self.registry.iter().filter(is_shown).collect();
+        tools.sort_by(|a, b| a.name().cmp(b.name()));
+        tools
+    }
+
+    /// The tools of MCP servers that rules let a model be told of, sorted by name.
+    pub fn shown_of_servers(&self, can_ask: bool, cancel: &Cancellation) -> Vec<Listed> {
+        let mut tools = self
+            .mcp()
+            .map(|mcp| mcp.list(false, cancel))
+            .unwrap_or_default();
+        let args = Map::new();
+        tools.retain(|tool| {
+            let aliases = [tool.alias.as_str()];
+            let origin = tool.origin.as_ref();
+            let call = Call {
+                kind: Kind::Other,
+                server: origin.map(|(name, tool)| ServerTool { name, tool }),
+                ..Call::of_tool(&tool.name, &aliases, &args)
+            };
+            self.judge.shows(&call, can_ask)
+        });
+        tools
+    }
+
+    /// Whether a tool of ours has this name, and not one of an MCP server.
+    pub fn is_ours(&self, name: &str) -> bool {
+        self.registry.get(name).is_some()
+    }
+
+    /// Lets a call of a tool of ours pass by the rules and by its arguments, or says why not.
+    ///
+    /// # Errors
+    ///
+    /// `policy_violation`, or what the tool says of the arguments.
+    pub fn check(&self, name: &str, mut args: Value, cx: &Context) -> Result<(), ToolError> {
+        let tool = self.registry.require(name)?;
+        self.judge.judge(tool, &mut args, cx, None)?;
+        self.registry.build(name, Args::from_value(args)?, cx)?;
+        Ok(())
+    }
+
+    /// MCP servers, where the settings name any. No call of another tool needs them.
+    fn mcp(&self) -> Option<&Arc<Mcp>> {
+        let open = || {
+            let Surroundings {
+                workspace,
+                settings,
+            } = &self.surroundings;
+            let told: Vec<_> = workspace.roots().map(Path::to_owned).collect();
+            Mcp::open(settings, workspace.home(), workspace.root(), &told)
+        };
+        self.mcp.get_or_init(open).as_ref()
+    }
+
+    /// Whether a call of this name leaves the world as it was, or fails at once.
+    pub fn only_reads(&self, name: &str) -> bool {
+        match self.registry.get(name) {
+            Some(tool) => tool.is_read_only(),
+            None => self.mcp().is_none_or(|mcp| mcp.is_read_only(name)),
+        }
+    }
+
+    /// The tools among which `name` is looked for, and the tool's own name: those of MCP servers
+    /// are made when they are first asked for.
+    fn tools(
+        &self,
+        name: &str,
+        cx: &Context,
+    ) -> Result<(Cow<'_, ToolRegistry>, String), ToolError> {
+        let ours = || Ok((Cow::Borrowed(&self.registry), name.to_owned()));
+        if self.registry.get(name).is_some() {
+            return ours();
+        }
+        let Some(mcp) = self.mcp() else {
+            return ours();
+        };
+        let Some(tool) = mcp.find(name, cx)? else {
+            return ours();
+        };
+        let own = tool.name().to_owned();
+        let mut all = self.registry.clone();
+        all.share(tool)?;
+        Ok((Cow::Owned(all), own))
+    }
+
+    /// Runs or explains a call.
+    ///
+    /// # Errors
+    ///
+    /// `tool_not_registered`, `policy_violation`, or what the tool gives.
+    pub fn call(
+        &self,
+        name: &str,
+        args: Value,
+        manner: Manner<'_>,
+        cx: &Context,
+    ) -> Result<ToolResult, ToolError> {
+        let (registry, name) = self.tools(name, cx)?;
+        let name = name.as_str();
+        let tool = registry
+            .require(name)
+            .map_err(|e| custom::explain_missing(&self.surroundings, name, e))?;
+        if manner.is_strict {
+            let unknown = tool.unknown_arguments(&Args::from_value(args.clone())?);
+            if !unknown.is_empty() {
+                return Err(ToolError::invalid(format!(
+                    "The tool {} has no argument \"{}\".",
+                    tool.name(),
+                    unknown.join("\", \"")
+                ))
+                .with_hint("Without --strict it is ignored."));
+            }
+        }
+        if manner.is_explained {
+            return self.explain(&registry, name, args, manner, cx);
+        }
+        registry.execute_judged(name, args, cx, |tool, args| {
+            self.judge.judge(tool, args, cx, manner.person)
+        })
+    }
+
+    /// What a call would do, and what the policy says of it.
+    fn explain(
+        &self,
+        registry: &ToolRegistry,
+        name: &str,
+        args: Value,
+        manner: Manner<'_>,
+        cx: &Context,
+    ) -> Result<ToolResult, ToolError> {
+        let args = Args::from_value(args)?;
+        let tool = registry.require(name)?;
+        let verdict = self.judge.verdict(tool, args.as_map(), manner.person);
+        let is_denied = verdict.decision == Decision::Deny;
+        let invocation = match registry.build(name, args, cx) {
+            Ok(invocation) => invocation,
+            Err(_) if is_denied => return Err(verdict.to_error()),
+            Err(e) => return Err(e),
+        };
+        let confirmation = if is_denied {
+            Confirmation::Forbidden(verdict.to_error().to_string())
+        } else {
+            invocation.confirmation(cx)?
+        };
+        if let (false, Confirmation::Forbidden(reason)) = (is_denied, &confirmation) {
+            return Err(ToolError::new(ErrorKind::PolicyViolation, reason.clone()));
+        }
+        let explanation = json!({
+            "description": invocation.describe(),
+            "locations": invocation.locations(),
+            "confirmation": confirmation.to_json(),
+            "policy": verdict.to_json(),
+        });
+        let line = to_line(&explanation);
+        let mut result = ToolResult::text(String::from_utf8_lossy(&line));
+        if is_denied {
+            result.error = Some(ResultError {
+                kind: Some(ErrorKind::PolicyViolation),
+                message: verdict.to_error().to_string(),
+            });
+        }
+        Ok(result)
+    }
+}

@@ -1,0 +1,754 @@
+//! `serve_tools` over the standard streams and HTTP, by messages that a test writes itself.
+//!
+//! Clients of others are in `serve_real.rs`.
+
+#[path = "serve/client.rs"]
+mod client;
+
+use std::fs;
+use std::thread;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::harness::{Workspace, executable};
+use client::{Reply, Server, greeting, post};
+
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
+
+fn text(result: &Value) -> &str {
+    result["content"][0]["text"].as_str().unwrap_or_default()
+}
+
+fn greeted(ws: &Workspace) -> Server {
+    Server::greeted(ws, &[], &json!({}))
+}
+
+#[test]
+fn every_version_of_the_protocol_that_has_a_greeting_is_spoken() {
+    let ws = Workspace::new();
+    for version in ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"] {
+        let mut server = Server::start(&ws, &[]);
+        let greeting = server.greet(version, &json!({}));
+        let result = &greeting["result"];
+        assert_eq!(result["protocolVersion"], version, "{greeting}");
+        assert_eq!(result["serverInfo"]["name"], "gemini-tools");
+        assert_eq!(result["serverInfo"]["version"], env!("CARGO_PKG_VERSION"));
+        assert_eq!(result["capabilities"]["tools"]["listChanged"], true);
+        assert!(
+            result["instructions"]
+                .as_str()
+                .is_some_and(|i| i.contains("read_file"))
+        );
+    }
+    let mut server = Server::start(&ws, &[]);
+    let greeting = server.greet("1999-01-01", &json!({}));
+    let offered = greeting["result"]["protocolVersion"].as_str();
+    assert!(offered.is_some_and(|v| v.starts_with("202")), "{greeting}");
+}
+
+#[test]
+fn the_tools_are_those_of_get_tools_with_hints() {
+    let ws = Workspace::new();
+    let declared = ws.get_tools(&[]).run().json();
+    let listed = greeted(&ws).ask("tools/list", &json!({}));
+    let tools = listed["result"]["tools"].as_array().expect("a list");
+    let plain: Vec<Value> = tools
+        .iter()
+        .map(|t| {
+            json!({"name": t["name"], "description": t["description"],
+                "parametersJsonSchema": t["inputSchema"]})
+        })
+        .collect();
+    assert_eq!(json!(plain), declared);
+    let hints = |name: &str| {
+        let tool = tools
+            .iter()
+            .find(|t| t["name"] == name)
+            .expect("it is there");
+        let hint = |key: &str| tool["annotations"][key].as_bool().expect("a hint");
+        assert!(tool["annotations"]["title"].is_string(), "{tool}");
+        [
+            "readOnlyHint",
+            "destructiveHint",
+            "idempotentHint",
+            "openWorldHint",
+        ]
+        .map(hint)
+    };
+    assert_eq!(hints("read_file"), [true, false, true, false]);
+    assert_eq!(hints("google_web_search"), [true, false, true, true]);
+    assert_eq!(hints("write_file"), [false, true, true, false]);
+    assert_eq!(hints("replace"), [false, true, false, false]);
+    assert_eq!(hints("save_memory"), [false, false, true, false]);
+    assert_eq!(hints("run_shell_command"), [false, true, false, true]);
+}
+
+#[test]
+fn every_tool_can_be_called() {
+    let ws = Workspace::new().file("a.txt", "one\n").file("p.png", PNG);
+    let mut server = greeted(&ws);
+    for (tool, args, expected) in [
+        ("read_file", json!({"absolute_path": "a.txt"}), "one"),
+        ("read_many_files", json!({"paths": ["a.txt"]}), "one"),
+        ("list_directory", json!({"path": "."}), "a.txt"),
+        ("glob", json!({"pattern": "*.txt"}), "a.txt"),
+        ("search_file_content", json!({"pattern": "on"}), "L1: one"),
+        (
+            "write_file",
+            json!({"file_path": "b.txt", "content": "x y\n"}),
+            "Created",
+        ),
+        (
+            "replace",
+            json!({"file_path": "b.txt", "old_string": "x", "new_string": "z"}),
+            "Replaced",
+        ),
+        (
+            "smart_edit",
+            json!({"file_path": "b.txt", "instruction": "i", "old_string": "z y", "new_string": "w"}),
+            "b.txt",
+        ),
+        ("run_shell_command", json!({"command": "echo said"}), "said"),
+        ("save_memory", json!({"fact": "tests pass"}), "tests pass"),
+        ("list_background_processes", json!({}), "no"),
+    ] {
+        let result = server.call(tool, &args);
+        assert_eq!(result["isError"], false, "{tool}: {result}");
+        let said = text(&result).to_lowercase();
+        assert!(said.contains(&expected.to_lowercase()), "{tool}: {result}");
+        if let Some(data) = result["structuredContent"].as_object() {
+            assert_eq!(data["output"], result["content"][0]["text"], "{tool}");
+        }
+    }
+    assert_eq!(fs::read_to_string(ws.path("b.txt")).expect("made"), "w\n");
+    let image = server.call("read_file", &json!({"absolute_path": "p.png"}));
+    assert_eq!(image["content"][0]["type"], "image");
+    assert_eq!(image["content"][0]["mimeType"], "image/png");
+    for (tool, args, kind) in [
+        ("read_background_output", json!({"pid": 1}), ""),
+        ("stop_background_process", json!({"pid": 1}), ""),
+        (
+            "google_web_search",
+            json!({"query": "x"}),
+            "web_search_failed",
+        ),
+        ("web_fetch", json!({"prompt": "no address"}), ""),
+        (
+            "read_file",
+            json!({"absolute_path": "none.txt"}),
+            "file_not_found",
+        ),
+        (
+            "read_file",
+            json!({"absolute_path": "/etc/passwd"}),
+            "path_not_in_workspace",
+        ),
+        ("read_file", json!({}), "invalid_tool_params"),
+        ("raed_file", json!({}), "tool_not_registered"),
+    ] {
+        let result = server.call(tool, &args);
+        assert_eq!(result["isError"], true, "{tool}: {result}");
+        let structured = &result["structuredContent"];
+        assert_eq!(structured["error"], result["content"][0]["text"]);
+        let found = structured["errorType"].as_str().expect("a kind");
+        assert!(kind.is_empty() || found == kind, "{tool}: {result}");
+    }
+}
+
+#[test]
+fn what_is_no_request_is_answered_and_costs_nothing() {
+    let ws = Workspace::new().file("a.txt", "one\n");
+    let mut server = greeted(&ws);
+    for (line, code) in [
+        ("garbage", -32700),
+        ("{\"jsonrpc\":", -32700),
+        ("[]", -32600),
+        ("{\"jsonrpc\":\"2.0\"}", -32600),
+        ("\u{0}\u{1}", -32700),
+    ] {
+        server.say(line);
+        let answer = server.message();
+        assert_eq!(answer["error"]["code"], code, "{line}: {answer}");
+    }
+    server.say("");
+    for (method, params, code) in [
+        ("no/such", json!({}), -32601),
+        ("prompts/get", json!({"name": "x"}), -32601),
+        ("tools/call", json!({}), -32602),
+        ("tools/call", json!({"name": 1}), -32602),
+        ("resources/read", json!({}), -32602),
+        ("resources/list", json!({"cursor": "none"}), -32602),
+    ] {
+        let answer = server.ask(method, &params);
+        assert_eq!(answer["error"]["code"], code, "{method}: {answer}");
+        assert!(
+            answer["error"]["message"]
+                .as_str()
+                .is_some_and(|m| !m.is_empty())
+        );
+    }
+    let huge = format!(
+        r#"{{"jsonrpc":"2.0","id":9,"method":"ping","x":"{}"}}"#,
+        "x".repeat(65 << 20)
+    );
+    server.say(&huge);
+    let answer = server.message();
+    assert_eq!(answer["error"]["code"], -32600, "{answer}");
+    let message = answer["error"]["message"].as_str().expect("a message");
+    assert!(message.contains("longer than"), "{message}");
+    assert_eq!(
+        text(&server.call("read_file", &json!({"absolute_path": "a.txt"}))),
+        "one\n"
+    );
+}
+
+#[test]
+fn requests_before_the_greeting_are_refused_and_the_greeting_still_counts() {
+    let ws = Workspace::new();
+    let mut server = Server::start(&ws, &[]);
+    server.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string());
+    let early = server.ask("tools/list", &json!({}));
+    assert!(early["error"].is_object(), "{early}");
+    assert!(server.ask("ping", &json!({}))["result"].is_object());
+    let greeting = server.greet("2025-06-18", &json!({}));
+    assert_eq!(greeting["result"]["protocolVersion"], "2025-06-18");
+}
+
+#[test]
+fn a_cancelled_call_ends_with_all_that_it_started_and_is_not_answered() {
+    let ws = Workspace::new();
+    let mut server = greeted(&ws);
+    let call =
+        json!({"name": "run_shell_command", "arguments": {"command": "sleep 30.25 & sleep 30.25"}});
+    let id = server.request("tools/call", &call);
+    server.wait_for_process("sleep 30.25");
+    let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
+        "params": {"requestId": id, "reason": "no need"}});
+    server.say(&cancelled.to_string());
+    server.wait_until_gone("sleep 30.25");
+    assert!(server.ask("ping", &json!({}))["result"].is_object());
+    assert!(
+        server.aside.iter().all(|m| m["id"] != id),
+        "{:?}",
+        server.aside
+    );
+}
+
+#[test]
+fn calls_run_side_by_side() {
+    let ws = Workspace::new();
+    let mut server = greeted(&ws);
+    // Neither ends before the other has begun.
+    let meet = |own: &str, other: &str| {
+        let command = format!("touch {own}; until [ -e {other} ]; do sleep 0.01; done; echo {own}");
+        json!({"name": "run_shell_command", "arguments": {"command": command}})
+    };
+    let first = server.request("tools/call", &meet("a", "b"));
+    let second = server.request("tools/call", &meet("b", "a"));
+    for id in [second, first] {
+        let answer = server.answer(id);
+        assert_eq!(answer["result"]["isError"], false, "{answer}");
+    }
+}
+
+#[test]
+fn progress_is_told_to_who_has_asked_for_it() {
+    let ws = Workspace::new();
+    let mut server = greeted(&ws);
+    let command = "for i in 1 2 3; do echo line $i; sleep 0.7; done";
+    let call = |meta: Value| json!({"name": "run_shell_command", "arguments": {"command": command}, "_meta": meta});
+    let answer = server.ask("tools/call", &call(json!({"progressToken": "mine"})));
+    assert_eq!(answer["result"]["isError"], false);
+    let told: Vec<Value> = std::mem::take(&mut server.aside);
+    assert!(!told.is_empty());
+    let mut before = 0.0;
+    for message in &told {
+        assert_eq!(message["method"], "notifications/progress", "{message}");
+        assert_eq!(message["params"]["progressToken"], "mine");
+        let progress = message["params"]["progress"].as_f64().expect("a number");
+        assert!(progress > before, "{told:?}");
+        before = progress;
+    }
+    let said = told[0]["params"]["message"].as_str().expect("a text");
+    assert!(said.contains("line 1"), "{said}");
+    server.ask("tools/call", &call(json!({})));
+    assert!(server.aside.is_empty(), "{:?}", server.aside);
+}
+
+#[test]
+fn the_clients_roots_are_the_workspace_and_followed() {
+    let ws = Workspace::new()
+        .file("here.txt", "here")
+        .outside("one/first.txt", "first")
+        .outside("two/second.txt", "second");
+    let root =
+        |name: &str| json!({"roots": [{"uri": format!("file://{}", ws.outside_path(name))}]});
+    let mut server = Server::greeted(&ws, &[], &json!({"roots": {"listChanged": true}}));
+    server.answer_request("roots/list", &root("one"));
+    assert_eq!(
+        text(&server.call("read_file", &json!({"absolute_path": "first.txt"}))),
+        "first"
+    );
+    let outside = server.call("read_file", &json!({"absolute_path": ws.path("here.txt")}));
+    assert_eq!(
+        outside["structuredContent"]["errorType"],
+        "path_not_in_workspace"
+    );
+    let said = server.call("run_shell_command", &json!({"command": "pwd"}));
+    assert!(text(&said).contains(&ws.outside_path("one")), "{said}");
+
+    server
+        .say(&json!({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"}).to_string());
+    server.answer_request("roots/list", &root("two"));
+    assert_eq!(
+        text(&server.call("read_file", &json!({"absolute_path": "second.txt"}))),
+        "second"
+    );
+
+    server
+        .say(&json!({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"}).to_string());
+    server.answer_request("roots/list", &root("none"));
+    let none = server.call("read_file", &json!({"absolute_path": "second.txt"}));
+    assert_eq!(none["isError"], true);
+    assert!(text(&none).contains("out/none"), "{none}");
+
+    server
+        .say(&json!({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"}).to_string());
+    server.answer_request("roots/list", &json!({"roots": []}));
+    assert_eq!(
+        text(&server.call("read_file", &json!({"absolute_path": "here.txt"}))),
+        "here"
+    );
+}
+
+#[test]
+fn a_chosen_root_counts_whatever_the_client_has() {
+    let ws = Workspace::new().outside("one/first.txt", "first");
+    let one = ws.outside_path("one");
+    let mut server = Server::greeted(&ws, &["--root", &one], &json!({"roots": {}}));
+    assert_eq!(
+        text(&server.call("read_file", &json!({"absolute_path": "first.txt"}))),
+        "first"
+    );
+    assert!(server.aside.is_empty(), "{:?}", server.aside);
+    let mut missing = Server::start(&ws, &["--root", "none"]);
+    assert_eq!(missing.status(), Some(1));
+}
+
+#[test]
+fn files_of_the_workspace_are_resources_and_no_others() {
+    let mut ws = Workspace::new()
+        .file("a b.txt", "text é")
+        .file("d/p.png", PNG)
+        .file("ignored.log", "x")
+        .file("closed.txt", "x")
+        .file(".geminiignore", "closed.txt\nignored.log\n")
+        .outside("secret.txt", "secret");
+    ws = ws.link("out.txt", "../out/secret.txt");
+    let secret = ws.outside_path("secret.txt");
+    let mut server = greeted(&ws);
+    let templates = server.ask("resources/templates/list", &json!({}));
+    let template = &templates["result"]["resourceTemplates"][0];
+    assert_eq!(template["uriTemplate"], "file:///{path}");
+    let listed = server.ask("resources/list", &json!({}));
+    let names: Vec<&str> = listed["result"]["resources"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|r| r["name"].as_str())
+        .collect();
+    assert_eq!(names, [".geminiignore", "a b.txt", "d/p.png", "out.txt"]);
+    let uri = &listed["result"]["resources"][1]["uri"];
+    assert!(
+        uri.as_str().is_some_and(|u| u.ends_with("/ws/a%20b.txt")),
+        "{uri}"
+    );
+    let read = server.ask("resources/read", &json!({"uri": uri}));
+    let contents = &read["result"]["contents"][0];
+    assert_eq!(contents["text"], "text é");
+    assert_eq!(contents["uri"], *uri);
+    let escaped = ws.path("d/p.png").replacen('/', "", 1).replace('/', "%2F");
+    let read = server.ask(
+        "resources/read",
+        &json!({"uri": format!("file:///{escaped}")}),
+    );
+    let contents = &read["result"]["contents"][0];
+    assert_eq!(contents["mimeType"], "image/png", "{read}");
+    assert!(
+        contents["blob"]
+            .as_str()
+            .is_some_and(|b| b.starts_with("iVBORw0KGgo"))
+    );
+    for (uri, code) in [
+        (format!("file://{secret}"), -32002),
+        (format!("file://{}", ws.path("out.txt")), -32002),
+        (format!("file://{}", ws.path("../out/secret.txt")), -32002),
+        (
+            format!("file://{}", ws.path("%2e%2e/out/secret.txt")),
+            -32002,
+        ),
+        (format!("file://{}", ws.path("none.txt")), -32002),
+        (format!("file://{}", ws.path("closed.txt")), -32603),
+        (format!("file://{}", ws.path("d")), -32602),
+        ("file://elsewhere/a.txt".to_owned(), -32602),
+        ("https://example.invalid/".to_owned(), -32602),
+        ("a b.txt".to_owned(), -32602),
+    ] {
+        let answer = server.ask("resources/read", &json!({"uri": uri}));
+        assert_eq!(answer["error"]["code"], code, "{uri}: {answer}");
+        assert!(answer["error"]["data"]["errorType"].is_string(), "{answer}");
+    }
+}
+
+#[test]
+fn resources_come_in_pages_and_each_once() {
+    let mut ws = Workspace::new();
+    for n in 0..1201 {
+        ws = ws.file(format!("d{}/f{n}.txt", n % 7), "x");
+    }
+    let mut server = greeted(&ws);
+    let (mut uris, mut pages) = (Vec::new(), 0);
+    let mut params = json!({});
+    loop {
+        let listed = server.ask("resources/list", &params);
+        let page = listed["result"]["resources"]
+            .as_array()
+            .expect("a list")
+            .clone();
+        uris.extend(page.iter().map(|r| r["uri"].to_string()));
+        pages += 1;
+        match listed["result"].get("nextCursor") {
+            Some(cursor) => params = json!({"cursor": cursor}),
+            None => break,
+        }
+    }
+    assert_eq!((pages, uris.len()), (3, 1201));
+    uris.sort();
+    uris.dedup();
+    assert_eq!(uris.len(), 1201);
+}
+
+#[test]
+fn own_tools_are_served_and_a_change_of_them_is_told() {
+    let tool = "#!/bin/sh\n# /// tool\n# description = \"d\"\n# ///\necho own\n";
+    let ws = Workspace::new().home(".gemini/tools/own", tool);
+    let own = ws.root().join("home/.gemini/tools/own");
+    crate::harness::set_mode(&own, 0o755);
+    let mut server = greeted(&ws);
+    let names = |server: &mut Server| {
+        let listed = server.ask("tools/list", &json!({}));
+        let tools = listed["result"]["tools"]
+            .as_array()
+            .expect("a list")
+            .clone();
+        tools
+            .iter()
+            .map(|t| t["name"].as_str().unwrap_or_default().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert!(names(&mut server).contains(&"own".to_owned()));
+    assert!(text(&server.call("own", &json!({}))).contains("own"));
+    assert!(server.aside.is_empty());
+    fs::copy(&own, own.with_file_name("other")).expect("copied");
+    server.call("glob", &json!({"pattern": "*"}));
+    server.ask("ping", &json!({}));
+    let told = std::mem::take(&mut server.aside);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(told[0]["method"], "notifications/tools/list_changed");
+    assert!(names(&mut server).contains(&"other".to_owned()));
+    server.call("glob", &json!({"pattern": "*"}));
+    assert!(server.aside.is_empty(), "{:?}", server.aside);
+}
+
+#[test]
+fn an_untrusted_projects_tools_are_not_served_until_it_is_trusted() {
+    let tool = "description = \"d\"\ncommand = [\"echo\", \"theirs\"]\n";
+    let ws = Workspace::new().file(".gemini/tools/theirs.toml", tool);
+    let mut server = greeted(&ws);
+    let refused = server.call("theirs", &json!({}));
+    assert_eq!(
+        refused["structuredContent"]["errorType"], "policy_violation",
+        "{refused}"
+    );
+    let trusted = json!({ws.dir().display().to_string(): "TRUST_FOLDER"});
+    let ws = ws.home(".gemini/trustedFolders.json", trusted.to_string());
+    let allowed = server.call("theirs", &json!({}));
+    assert!(text(&allowed).contains("theirs"), "{allowed}");
+    fs::remove_file(ws.root().join("home/.gemini/trustedFolders.json")).expect("removed");
+    let refused = server.call("theirs", &json!({}));
+    assert_eq!(refused["isError"], true, "{refused}");
+}
+
+#[test]
+fn rules_count_as_everywhere() {
+    let rule = "[[rule]]\ntoolName = \"run_shell_command\"\ndecision = \"deny\"\npriority = 500\n\
+        [[rule]]\ntoolName = \"read_file\"\nargsPattern = \"secret\"\ndecision = \"deny\"\npriority = 500\n";
+    let ws = Workspace::new()
+        .file("secret.txt", "x")
+        .home(".gemini/policies/p.toml", rule);
+    let mut server = greeted(&ws);
+    let listed = server.ask("tools/list", &json!({})).to_string();
+    assert!(!listed.contains("\"run_shell_command\""), "{listed}");
+    for (tool, args) in [
+        ("run_shell_command", json!({"command": "echo x"})),
+        ("read_file", json!({"absolute_path": "secret.txt"})),
+    ] {
+        let result = server.call(tool, &args);
+        assert_eq!(
+            result["structuredContent"]["errorType"], "policy_violation",
+            "{result}"
+        );
+    }
+    let uri = format!("file://{}", ws.path("secret.txt"));
+    let read = server.ask("resources/read", &json!({"uri": uri}));
+    assert_eq!(
+        read["error"]["data"]["errorType"], "policy_violation",
+        "{read}"
+    );
+}
+
+#[test]
+fn a_client_that_can_ask_its_user_is_made_to() {
+    let ws = Workspace::new();
+    let write = |name: &str| json!({"name": "write_file", "arguments": {"file_path": name, "content": "x\n"}});
+    let args = ["--approval-mode", "default"];
+    let mut server = Server::greeted(&ws, &args, &json!({"elicitation": {}}));
+    for (decision, is_error) in [("allow once", false), ("do not allow", true)] {
+        let id = server.request("tools/call", &write(&format!("{}.txt", decision.len())));
+        let reply = json!({"action": "accept", "content": {"decision": decision}});
+        let question = server.answer_request("elicitation/create", &reply);
+        let message = question["params"]["message"].as_str().expect("a message");
+        assert!(
+            message.contains("write_file") && message.contains("+x"),
+            "{message}"
+        );
+        let answer = server.answer(id);
+        assert_eq!(answer["result"]["isError"], is_error, "{answer}");
+    }
+    let id = server.request("tools/call", &write("declined.txt"));
+    server.answer_request("elicitation/create", &json!({"action": "decline"}));
+    assert_eq!(
+        server.answer(id)["result"]["structuredContent"]["errorType"],
+        "policy_violation"
+    );
+    assert!(!ws.dir().join("declined.txt").exists());
+    // Nothing is asked before reading.
+    server.call("glob", &json!({"pattern": "*"}));
+
+    let mut server = Server::greeted(&ws, &args, &json!({}));
+    let refused = server.ask("tools/call", &write("asked.txt"));
+    assert_eq!(
+        refused["result"]["structuredContent"]["errorType"],
+        "policy_violation"
+    );
+    assert!(
+        text(&refused["result"]).contains("nobody is there"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn the_end_of_the_input_and_signals_end_everything() {
+    let ws = Workspace::new();
+    let call =
+        json!({"name": "run_shell_command", "arguments": {"command": "sleep 30.75 & sleep 30.75"}});
+    let mut server = greeted(&ws);
+    server.request("tools/call", &call);
+    server.wait_for_process("sleep 30.75");
+    server.hang_up();
+    assert_eq!(server.status(), Some(0));
+    server.wait_until_gone("sleep 30.75");
+    for (signal, status) in [(Signal::TERM, 143), (Signal::INT, 130)] {
+        let mut server = greeted(&ws);
+        server.request("tools/call", &call);
+        server.wait_for_process("sleep 30.75");
+        server.signal(signal);
+        assert_eq!(server.status(), Some(status));
+        server.wait_until_gone("sleep 30.75");
+    }
+    let mut server = greeted(&ws);
+    server.request("tools/call", &call);
+    server.wait_for_process("sleep 30.75");
+    server.signal(Signal::KILL);
+    server.status();
+    server.wait_until_gone("sleep 30.75");
+}
+
+#[test]
+fn what_came_down_a_pipe_is_answered_and_nothing_else_is_printed() {
+    let ws = Workspace::new().file("a.txt", "one\n");
+    let greeting = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize",
+        "params": greeting("2025-06-18", &json!({}))});
+    let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call",
+        "params": {"name": "read_file", "arguments": {"absolute_path": "a.txt"}}});
+    let answer = ws
+        .program(&executable("serve_tools"), &[])
+        .input(format!("{greeting}\n{call}"))
+        .run();
+    assert_eq!(answer.status(), 0);
+    let lines: Vec<Value> = String::from_utf8_lossy(&answer.stdout)
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a message"))
+        .collect();
+    assert_eq!(lines.len(), 2);
+    assert_eq!(lines[1]["result"]["content"][0]["text"], "one\n");
+    assert!(answer.stderr.is_empty());
+    let silent = ws.program(&executable("serve_tools"), &[]).run();
+    assert!(silent.status() == 0 && silent.stdout.is_empty());
+}
+
+#[test]
+fn unusable_arguments_are_refused() {
+    let ws = Workspace::new();
+    for (args, message) in [
+        (&["--http", "0.0.0.0:0"][..], "--allow-remote"),
+        (&["--http", "[::]:0"], "--allow-remote"),
+        (&["--http", "nonsense"], "ADDR:PORT"),
+        (&["--allow-remote"], "--http"),
+        (&["--approval-mode", "x"], "yolo"),
+        (&["--no-such"], "--no-such"),
+    ] {
+        let answer = ws.program(&executable("serve_tools"), args).run();
+        assert_eq!(answer.status(), 2, "{args:?}");
+        let said = String::from_utf8_lossy(&answer.stderr).into_owned();
+        assert!(said.contains(message), "{args:?}: {said}");
+        assert!(answer.stdout.is_empty());
+    }
+    let short = ws
+        .program(&executable("serve_tools"), &["--http", "127.0.0.1:0"])
+        .env("GEMINI_TOOLS_SERVE_TOKEN", "short")
+        .run();
+    assert_eq!(short.status(), 2);
+    let help = ws.program(&executable("serve_tools"), &["--help"]).run();
+    assert!(help.status() == 0 && String::from_utf8_lossy(&help.stdout).contains("--http"));
+}
+
+/// A session over HTTP: its id, once it has begun.
+fn begin(to: std::net::SocketAddr) -> String {
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize",
+        "params": greeting("2025-06-18", &json!({}))});
+    let reply = post(to, &[], &body.to_string());
+    assert_eq!(reply.status, 200, "{reply:?}");
+    assert_eq!(
+        reply.answer(1)["result"]["serverInfo"]["name"],
+        "gemini-tools"
+    );
+    let session = reply
+        .header("mcp-session-id")
+        .expect("a session")
+        .to_owned();
+    let begun = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    let reply = post(
+        to,
+        &[("Mcp-Session-Id", Some(&session))],
+        &begun.to_string(),
+    );
+    assert_eq!(reply.status, 202, "{reply:?}");
+    session
+}
+
+fn call_over_http(to: std::net::SocketAddr, session: &str, tool: &str, args: &Value) -> Reply {
+    let body = json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call",
+        "params": {"name": tool, "arguments": args}});
+    post(to, &[("Mcp-Session-Id", Some(session))], &body.to_string())
+}
+
+#[test]
+fn by_http_only_those_come_in_who_may() {
+    let ws = Workspace::new();
+    let mut server = Server::start(&ws, &["--http", "127.0.0.1:0"]);
+    let to = server.address();
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize",
+        "params": greeting("2025-06-18", &json!({}))})
+    .to_string();
+    for (header, value, status) in [
+        ("Authorization", None, 401),
+        ("Authorization", Some("Bearer wrong"), 401),
+        ("Authorization", Some("Basic YTpi"), 401),
+        ("Origin", Some("https://evil.example"), 403),
+        ("Origin", Some("null"), 403),
+        ("Host", Some("evil.example"), 403),
+        ("Host", Some("evil.example:80"), 403),
+        ("Host", None, 403),
+        ("Content-Type", Some("text/plain"), 415),
+        ("Mcp-Session-Id", Some("no-such-session"), 404),
+    ] {
+        let body = if status == 404 {
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#
+        } else {
+            &body
+        };
+        let reply = post(to, &[(header, value)], body);
+        assert_eq!(reply.status, status, "{header}: {value:?}: {reply:?}");
+        assert!(!reply.body.contains("serverInfo"), "{reply:?}");
+    }
+    let reply = post(to, &[], &format!("{body}{}", " ".repeat(65 << 20)));
+    assert_eq!(reply.status, 413, "{reply:?}");
+    begin(to);
+}
+
+#[test]
+fn by_http_clients_work_side_by_side_in_sessions_of_their_own() {
+    let ws = Workspace::new();
+    let mut server = Server::start(&ws, &["--http", "127.0.0.1:0"]);
+    let to = server.address();
+    let sessions = [begin(to), begin(to)];
+    assert_ne!(sessions[0], sessions[1]);
+    thread::scope(|scope| {
+        for (session, own, other) in [(&sessions[0], "a", "b"), (&sessions[1], "b", "a")] {
+            scope.spawn(move || {
+                let command =
+                    format!("touch {own}; until [ -e {other} ]; do sleep 0.01; done; echo met");
+                let reply = call_over_http(
+                    to,
+                    session,
+                    "run_shell_command",
+                    &json!({"command": command}),
+                );
+                assert!(
+                    text(&reply.answer(5)["result"]).contains("met"),
+                    "{reply:?}"
+                );
+            });
+        }
+    });
+    let token = call_over_http(
+        to,
+        &sessions[0],
+        "run_shell_command",
+        &json!({"command": "env"}),
+    );
+    assert!(!token.body.contains(client::TOKEN), "{token:?}");
+    let body = json!({"jsonrpc": "2.0", "id": 6, "method": "tools/list"}).to_string();
+    let without = post(to, &[], &body);
+    assert!((400..500).contains(&without.status), "{without:?}");
+}
+
+#[test]
+fn by_http_a_signal_ends_everything() {
+    let ws = Workspace::new();
+    let mut server = Server::start(&ws, &["--http", "127.0.0.1:0"]);
+    let to = server.address();
+    let session = begin(to);
+    let caller = thread::spawn(move || {
+        let args = json!({"command": "sleep 30.125"});
+        let body = json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call",
+            "params": {"name": "run_shell_command", "arguments": args}});
+        post(to, &[("Mcp-Session-Id", Some(&session))], &body.to_string());
+    });
+    server.wait_for_process("sleep 30.125");
+    server.signal(Signal::TERM);
+    assert_eq!(server.status(), Some(143));
+    server.wait_until_gone("sleep 30.125");
+    drop(caller.join());
+    let mut other = Server::start(&ws, &["--http", "127.0.0.1:0"]);
+    let taken = other.address().to_string();
+    let mut second = Server::start(&ws, &["--http", &taken]);
+    assert!(
+        second
+            .line()
+            .is_some_and(|line| line.contains("can't listen"))
+    );
+    assert_eq!(second.status(), Some(1));
+}

@@ -1,0 +1,48 @@
+// The official client: lists every tool and makes the calls that standard input names, over the way that the
+// arguments say: `stdio PROGRAM` or `http ADDRESS TOKEN`. Prints one JSON document.
+
+import fs from 'node:fs';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+const [packages, way, target, token] = process.argv.slice(2);
+const part = (name) => import(pathToFileURL(path.join(packages, 'sdk/dist/esm', name)).href);
+const { Client } = await part('client/index.js');
+const { StdioClientTransport } = await part('client/stdio.js');
+const { StreamableHTTPClientTransport } = await part('client/streamableHttp.js');
+const { ElicitRequestSchema, ListRootsRequestSchema, ToolListChangedNotificationSchema } = await part('types.js');
+
+const { calls, roots } = JSON.parse(fs.readFileSync(0, 'utf8'));
+const capabilities = { elicitation: {}, ...(roots && { roots: { listChanged: true } }) };
+const client = new Client({ name: 'tests', version: '1' }, { capabilities });
+client.setRequestHandler(ElicitRequestSchema, () => ({ action: 'accept', content: { decision: 'allow once' } }));
+if (roots) client.setRequestHandler(ListRootsRequestSchema, () => ({ roots }));
+let changes = 0;
+client.setNotificationHandler(ToolListChangedNotificationSchema, () => {
+  changes += 1;
+});
+
+const transport =
+  way === 'stdio'
+    ? new StdioClientTransport({ command: target, env: process.env, stderr: 'inherit' })
+    : new StreamableHTTPClientTransport(new URL(target), { requestInit: { headers: { Authorization: `Bearer ${token}` } } });
+await client.connect(transport);
+const { tools } = await client.listTools();
+const { resources } = await client.listResources();
+const results = [];
+const progress = [];
+for (const { name, arguments: args } of calls) {
+  const onprogress = (told) => progress.push({ name, ...told });
+  results.push(await client.callTool({ name, arguments: args }, undefined, { onprogress }));
+}
+const controller = new AbortController();
+const given = client.callTool({ name: 'run_shell_command', arguments: { command: 'sleep 30.5' } }, undefined, { signal: controller.signal });
+setTimeout(() => controller.abort('enough'), 500);
+const cancelled = await given.then(
+  () => false,
+  () => true,
+);
+const read = resources.length > 0 ? await client.readResource({ uri: resources[0].uri }) : null;
+const found = { version: client.getServerVersion(), instructions: client.getInstructions(), tools, resources, read, results, progress, cancelled, changes };
+await client.close();
+process.stdout.write(JSON.stringify(found));
