@@ -164,6 +164,12 @@ pub fn kind(name: &str) -> Option<Kind> {
     Some(declared.kind)
 }
 
+/// What people call the built-in tool of this name.
+pub fn display_name(name: &str) -> Option<&'static str> {
+    let spec = ALL.iter().find(|spec| spec.declaration.name == name)?;
+    Some(spec.display_name)
+}
+
 /// The built-in tool of this name, or that has it among its others.
 pub fn known(name: &str) -> Option<Known> {
     let is = |d: &Declaration| d.name == name || d.aliases.contains(&name);

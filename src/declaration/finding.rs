@@ -3,6 +3,7 @@
 use crate::shown::show_path;
 use serde::Serialize;
 use std::fmt;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 /// How much it matters.
@@ -38,6 +39,9 @@ pub struct Finding {
     /// The file that it is about, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
+    /// The line in it, from 1, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<NonZeroU32>,
     /// The tool, as whoever declared it calls it; empty where it has no name.
     pub tool: String,
     /// The key in the file or the declaration; empty where it is about the whole.
@@ -58,6 +62,7 @@ impl Finding {
             severity,
             rule,
             file: None,
+            line: None,
             tool: tool.to_owned(),
             place: place.to_owned(),
             message: message.into(),
@@ -98,13 +103,18 @@ impl Finding {
 
     /// Where it is and what, without the severity.
     pub fn text(&self) -> String {
-        let file = self.file.as_deref().map(show_path);
-        let parts = [
-            file.as_deref().unwrap_or_default(),
-            &self.tool,
-            &self.place,
-            &self.message,
-        ];
+        let mut file = self.file.as_deref().map(show_path).unwrap_or_default();
+        if let (Some(line), false) = (self.line, file.is_empty()) {
+            file = format!("{file}:{line}").into();
+        }
+        let parts = [&*file, &self.about()];
+        let parts: Vec<&str> = parts.into_iter().filter(|p| !p.is_empty()).collect();
+        parts.join(": ")
+    }
+
+    /// What it is about within the file, and what was found.
+    pub fn about(&self) -> String {
+        let parts = [&*self.tool, &self.place, &self.message];
         let parts: Vec<&str> = parts.into_iter().filter(|p| !p.is_empty()).collect();
         parts.join(": ")
     }

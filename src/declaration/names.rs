@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
 /// What is kept of a name that is too long, besides its hash.
-const HASH_CHARS: usize = 8;
+pub(crate) const HASH_CHARS: usize = 8;
 
 /// The names that were given so far, each with the name that it stands for.
 #[derive(Debug, Clone)]
@@ -85,7 +85,8 @@ fn plain(original: &str) -> String {
     name
 }
 
-fn hashed(name: &str, original: &str, longest: usize) -> String {
+/// A name of at most `longest` ASCII characters that only `original` has.
+pub(crate) fn hashed(name: &str, original: &str, longest: usize) -> String {
     let hash = Sha256::digest(original.as_bytes());
     let hex = hash
         .iter()

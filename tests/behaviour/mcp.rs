@@ -28,7 +28,7 @@ pub(crate) struct Servers {
 
 impl Servers {
     /// Servers of `server.py`, each by name, mode and what else stands in its entry.
-    fn new(servers: &[(&str, &str, Value)]) -> Self {
+    pub(crate) fn new(servers: &[(&str, &str, Value)]) -> Self {
         Self::with_settings(servers, &json!({}))
     }
 
@@ -57,7 +57,7 @@ impl Servers {
         self.ws.root().display().to_string()
     }
 
-    fn marked<'a>(&self, call: Call<'a>) -> Call<'a> {
+    pub(crate) fn marked<'a>(&self, call: Call<'a>) -> Call<'a> {
         // What servers note, and what they keep, is not looked at.
         call.env(MARK, &self.mark()).unwatched()
     }

@@ -4,6 +4,9 @@
 #![cfg_attr(all(target_os = "linux", target_env = "gnu"), no_main)]
 
 mod batch;
+mod ci;
+mod command;
+mod foreign;
 mod input;
 mod judge;
 mod options;
@@ -42,6 +45,9 @@ fn run() -> u8 {
         Some(_) => Ok(Vec::new()),
         None => read_input(&cancel),
     };
+    if let Some(dialect) = options.from {
+        return foreign::run(&options, dialect, input, &cancel);
+    }
     answer(&options, input, cancel)
 }
 
@@ -83,6 +89,7 @@ fn with_time_limit(cancel: &Cancellation) -> Cancellation {
 fn answer(options: &Options, input: Result<Vec<u8>, ToolError>, cancel: Cancellation) -> u8 {
     let form = options.form.unwrap_or_default();
     let mut cx = Context::new(cancel, matches!(form, Form::Result | Form::Text));
+    cx.wants_locations = form == Form::Result || options.report.is_some();
     if options.stream {
         cx = cx.with_live_output(print_live);
     }
@@ -92,7 +99,9 @@ fn answer(options: &Options, input: Result<Vec<u8>, ToolError>, cancel: Cancella
         if form != Form::Text {
             cx.limit_chars = session.surroundings.settings.limit_chars();
         }
-        session.call(options, &options.name, args, &cx)
+        ci::check_tool(options, session)?;
+        let result = session.call(options, &options.name, args, &cx)?;
+        ci::check(options, result)
     });
     let outcome = outcome.map_err(|e| explain_types(options, e));
     let mut answer = Answer {
@@ -100,7 +109,10 @@ fn answer(options: &Options, input: Result<Vec<u8>, ToolError>, cancel: Cancella
         id: options.id.as_deref(),
         outcome,
     };
-    let status = status(&answer, &cx.cancel);
+    let status = ci::status(options, &answer, status(&answer, &cx.cancel));
+    if let Some(format) = options.report {
+        return print(&ci::report(format, &answer), status);
+    }
     if form != Form::Text
         && let Some(session) = &session
     {

@@ -7,6 +7,7 @@ use gemini_tools::ToolRegistry;
 use gemini_tools::answer::to_line;
 use gemini_tools::builtin::{self, Surroundings};
 use gemini_tools::custom;
+use gemini_tools::dialect::restore;
 use gemini_tools::mcp::Mcp;
 use gemini_tools::policy::Decision;
 use gemini_tools::settings::{Settings, home};
@@ -112,7 +113,7 @@ impl Session {
         &self,
         options: &Options,
         name: &str,
-        args: Value,
+        mut args: Value,
         cx: &Context,
     ) -> Result<ToolResult, ToolError> {
         let (registry, name) = self.tools(name, cx)?;
@@ -120,6 +121,9 @@ impl Session {
         let tool = registry
             .require(name)
             .map_err(|e| custom::explain_missing(&self.surroundings, name, e))?;
+        if options.from.is_some() {
+            restore(tool.parameters().value(), &mut args);
+        }
         if options.strict {
             let unknown = tool.unknown_arguments(&Args::from_value(args.clone())?);
             if !unknown.is_empty() {

@@ -1,14 +1,19 @@
 //! `get_tools`: prints the declarations of all tools as a JSON array; `get_tools config` and
 //! `get_tools trust`: what the settings say, and whether the project may say it; `get_tools
-//! lint`: what is wrong with custom tools.
+//! lint`: what is wrong with custom tools or with declarations; `get_tools completions`: for
+//! shells.
 
 #![cfg_attr(all(target_os = "linux", target_env = "gnu"), no_main)]
 
+mod command;
+mod completions;
 mod config;
+mod format;
 mod lint;
 mod list;
 mod options;
 mod print;
+mod table;
 mod trust;
 
 use options::Task;
@@ -22,9 +27,10 @@ fn run() -> u8 {
     }
     match options::parse() {
         Ok(Task::List(options)) => list::run(&options),
-        Ok(Task::Lint { json }) => lint::run(json),
+        Ok(Task::Lint(task)) => lint::run(&task),
         Ok(Task::Config { json }) => config::run(json),
         Ok(Task::Trust(task)) => trust::run(&task),
+        Ok(Task::Completions { shell, command }) => completions::run(&shell, command.as_deref()),
         Err(code) => code,
     }
 }

@@ -1,50 +1,31 @@
-//! The command line of `get_tools`.
+//! What the command line of `get_tools` says.
 
+use crate::command::command;
+use crate::format::Format;
+use crate::lint::{LintTask, Output};
 use crate::list;
 use crate::print::complain;
 use crate::trust::TrustTask;
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::ArgMatches;
+use gemini_tools::dialect::lint::Source;
 use gemini_tools::workspace::pattern::PatternSet;
 use std::path::PathBuf;
-
-const EXAMPLES: &str = "\
-Examples:
-  get_tools                          what Gemini CLI's tools.discoveryCommand reads
-  get_tools --pretty                 for people
-  get_tools | jq -r '.[].name'       the names only
-  get_tools --only 'read_*,glob'     some of the tools
-  get_tools --exclude write_file     all but one
-  get_tools --wrap                   as a tool of the Gemini API
-  get_tools --mcp                    with the tools of MCP servers
-  get_tools --refresh                the same, all servers asked anew
-
-  get_tools config                   the settings in force, and where they come from
-  get_tools trust                    let the project's own tools run
-  get_tools lint                     what is wrong with your own tools
-
-Tools that .gemini/settings.json excludes (tools.core, tools.exclude) are left out.
-Your own tools stand in ~/.gemini/tools and, in a trusted project, in .gemini/tools.";
-
-const TRUST_EXAMPLES: &str = "\
-A project's own tools, servers and commands run as you. They count once you have
-said so here, and until one of the files that were shown changes: then ask again.
-Programs that those files start are not watched. Folders that Gemini CLI trusts
-(~/.gemini/trustedFolders.json) and GEMINI_CLI_TRUST_WORKSPACE=true count as well,
-and without such a condition.
-
-Exit status: 0 done (--status: trusted), 1 not (--status: not trusted),
-2 unusable arguments, or nobody to ask.";
 
 /// What is asked for.
 pub(crate) enum Task {
     /// The declarations.
     List(list::Options),
-    /// What is wrong with custom tools.
-    Lint { json: bool },
+    /// What is wrong with custom tools, or with declarations.
+    Lint(LintTask),
     /// The settings.
     Config { json: bool },
     /// Whether the project may say them.
     Trust(TrustTask),
+    /// Completions for a shell, of one command or of all.
+    Completions {
+        shell: String,
+        command: Option<String>,
+    },
 }
 
 /// Reads the command line; `Err` is the status to exit with.
@@ -56,94 +37,40 @@ pub(crate) fn parse() -> Result<Task, u8> {
         if help { 0 } else { 2 }
     })?;
     match matches.subcommand() {
-        Some(("lint", matches)) => Ok(Task::Lint {
-            json: matches.get_flag("json"),
-        }),
+        Some(("lint", matches)) => Ok(Task::Lint(lint_task(matches))),
         Some(("config", matches)) => Ok(Task::Config {
             json: matches.get_flag("json"),
+        }),
+        Some(("completions", matches)) => Ok(Task::Completions {
+            shell: text(matches, "SHELL").unwrap_or_default(),
+            command: text(matches, "COMMAND"),
         }),
         Some(("trust", matches)) => Ok(Task::Trust(trust_task(matches))),
         _ => Ok(Task::List(list_options(&matches)?)),
     }
 }
 
-fn flag(id: &'static str, help: &'static str) -> Arg {
-    Arg::new(id).long(id).action(ArgAction::SetTrue).help(help)
+fn text(matches: &ArgMatches, id: &str) -> Option<String> {
+    matches.get_one::<String>(id).cloned()
 }
 
-fn command() -> Command {
-    let list = |id: &'static str, help: &'static str| {
-        Arg::new(id)
-            .long(id)
-            .value_name("GLOBS")
-            .value_delimiter(',')
-            .action(ArgAction::Append)
-            .help(help)
+fn lint_task(matches: &ArgMatches) -> LintTask {
+    let text = |id: &str| matches.get_one::<String>(id).map(String::as_str);
+    let output = match text("format") {
+        _ if matches.get_flag("print-repaired") => Output::Repaired,
+        _ if matches.get_flag("json") => Output::Json,
+        Some("json") => Output::Json,
+        Some("sarif") => Output::Sarif,
+        Some("junit") => Output::Junit,
+        Some("github") => Output::Github,
+        _ => Output::Text,
     };
-    Command::new("get_tools")
-        .version(env!("CARGO_PKG_VERSION"))
-        .about("Prints the declarations of all tools as a JSON array")
-        .after_help(EXAMPLES)
-        .arg(flag("pretty", "Indent the JSON"))
-        .arg(flag(
-            "wrap",
-            "Wrap the declarations as a tool: [{\"functionDeclarations\":[…]}]",
-        ))
-        .arg(flag(
-            "kinds",
-            "Add each tool's kind (read, edit, execute, …), for hosts that decide by it",
-        ))
-        .arg(flag(
-            "mcp",
-            "Add the tools of the MCP servers in the settings (or GEMINI_TOOLS_MCP=1)",
-        ))
-        .arg(flag(
-            "refresh",
-            "Ask all MCP servers anew, and accept what they declare now",
-        ))
-        .arg(list(
-            "only",
-            "Only tools with such names (globs, separated by commas)",
-        ))
-        .arg(list(
-            "exclude",
-            "No tools with such names (globs, separated by commas)",
-        ))
-        .args_conflicts_with_subcommands(true)
-        .disable_help_subcommand(true)
-        .subcommand(
-            Command::new("config")
-                .about("Prints the settings in force, where they come from, and what is left out")
-                .arg(flag("json", "Print JSON")),
-        )
-        .subcommand(
-            Command::new("lint")
-                .about("Checks your own tools, in ~/.gemini/tools and .gemini/tools")
-                .arg(flag("json", "Print each finding as a line of JSON")),
-        )
-        .subcommand(trust_command())
-}
-
-fn trust_command() -> Command {
-    Command::new("trust")
-        .about("Shows what the project brings that can run, and lets it")
-        .after_help(TRUST_EXAMPLES)
-        .arg(flag("yes", "Don't ask").short('y'))
-        .arg(flag(
-            "status",
-            "Say whether the project is trusted, and why",
-        ))
-        .arg(flag("list", "List the directories that were trusted here"))
-        .arg(
-            Arg::new("remove")
-                .long("remove")
-                .value_name("DIR")
-                .num_args(0..=1)
-                .default_missing_value(".")
-                .value_parser(clap::value_parser!(PathBuf))
-                .help("Take trust back [default: the current directory]"),
-        )
-        .group(clap::ArgGroup::new("what").args(["yes", "status", "list", "remove"]))
+    let files = matches.get_many::<PathBuf>("FILE");
+    LintTask {
+        files: files.into_iter().flatten().cloned().collect(),
+        source: text("dialect").and_then(Source::from_name),
+        output,
+    }
 }
 
 fn trust_task(matches: &ArgMatches) -> TrustTask {
@@ -176,7 +103,24 @@ fn list_options(matches: &ArgMatches) -> Result<list::Options, u8> {
         }
         Ok(Some(set))
     };
+    let format = matches.get_one::<String>("format");
+    let format = format.map_or(Format::default(), |name| Format::from_name(name));
+    for (id, is_for) in [
+        ("pretty", format.dialect().is_some()),
+        ("wrap", format.dialect().is_some()),
+        ("kinds", format.has_kinds()),
+    ] {
+        if matches.get_flag(id) && !is_for {
+            let name = matches.get_one::<String>("format");
+            let name = name.map_or("gemini", String::as_str);
+            complain(&format!(
+                "get_tools: --{id} has no meaning with --format {name}; leave it out"
+            ));
+            return Err(2);
+        }
+    }
     Ok(list::Options {
+        format,
         pretty: matches.get_flag("pretty"),
         wrap: matches.get_flag("wrap"),
         kinds: matches.get_flag("kinds"),
