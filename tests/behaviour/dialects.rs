@@ -321,21 +321,14 @@ fn malformed_requests_get_the_numbers_of_json_rpc() {
         ("[]".to_owned(), -32600, "no request"),
         (rpc(json!({"jsonrpc": "1.0"})), -32600, "2.0"),
         (rpc(json!({"id": null})), -32600, "\"id\""),
-        (
-            "mcp",
-            rpc(json!({"method": "tools/list"})),
-            -32601,
-            "tools/list",
-        ),
+        (rpc(json!({"method": "tools/list"})), -32601, "tools/list"),
         (rpc(json!({})), -32602, "\"name\" is missing"),
         (
-            "mcp",
             rpc(json!({"params": {"name": "glob", "arguments": 1}})),
             -32602,
             "an object",
         ),
         (
-            "mcp",
             rpc(json!({"params": {"name": "none"}})),
             -32602,
             "no tool named \"none\"",
