@@ -34,6 +34,7 @@ pub mod custom;
 pub mod declaration;
 pub mod dialect;
 pub mod genai;
+pub mod init;
 mod ladder;
 pub mod mcp;
 pub mod net;

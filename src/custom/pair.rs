@@ -1,5 +1,6 @@
 //! Somebody's pair of commands, one that prints declarations and one that runs calls: their
-//! declarations repaired and kept, their calls made and judged as Gemini CLI does it.
+//! declarations repaired and kept, their calls made and judged as Gemini CLI does it, but that
+//! one which ends with 0 has succeeded whatever stands on its standard error.
 //!
 //! Discovery runs when what is kept is stale: where the pointer to the pair has changed, a
 //! file that a word of its commands names, or one that it says to watch. What else the
@@ -441,13 +442,24 @@ impl ToolInvocation for Call {
             Some(Ending::Signal(signal)) => (None, Some(signal)),
             None => (None, None),
         };
+        // A warning there makes a failure of a success for Gemini CLI: the commonest fault of
+        // pairs, from which these are to be kept.
+        let stderr = if code == Some(0) {
+            &[]
+        } else {
+            streams.errors.raw()
+        };
         let verdict = judge::judge(judge::Ended {
             stdout: &streams.whole,
-            stderr: streams.errors.raw(),
+            stderr,
             code,
             signal,
         });
         Ok(match verdict {
+            Verdict::Text(text) if text.is_empty() => {
+                let said = streams.errors.text();
+                ToolResult::text(said.as_str()).with_display(said)
+            }
             Verdict::Answer(answer) => unwrapped(*answer),
             Verdict::Text(text) => ToolResult::text(text.as_str()).with_display(text),
             Verdict::Failure(text) => broken(text),

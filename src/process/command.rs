@@ -249,7 +249,7 @@ fn environment(path: &Path, more: &[(OsString, OsString)]) -> Vec<CString> {
 }
 
 /// Looks a program up as a shell would.
-pub(crate) fn find_program(name: &OsStr) -> Option<PathBuf> {
+pub fn find_program(name: &OsStr) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
     std::env::split_paths(&path)
         .filter(|dir| dir.is_absolute())

@@ -32,6 +32,8 @@ if args.get("fail"):
 if args.get("warn"):
     print("done")
     print("old", file=sys.stderr)
+elif args.get("mute"):
+    print("said", file=sys.stderr)
 elif args.get("part"):
     print(json.dumps({"functionResponse": {"name": name, "response": {"error": "gone", "errorType": "file_not_found"}}}))
 else:
@@ -80,7 +82,7 @@ fn the_pair_of_gemini_clis_issues_works_unchanged() {
 }
 
 #[test]
-fn a_call_is_judged_as_gemini_cli_does() {
+fn a_failure_is_told_as_by_gemini_cli() {
     let ws = pair();
     let with = |key: &str| json!({"place": "x", key: true});
     assert_eq!(
@@ -88,13 +90,17 @@ fn a_call_is_judged_as_gemini_cli_does() {
         "Stdout: half\n\nStderr: broken\n\nError: (none)\nExit Code: 3\nSignal: (none)"
     );
     assert_eq!(
-        run(&ws, "get_weather", &with("warn")).error("discovered_tool_execution_error", 1),
-        "Stdout: done\n\nStderr: old\n\nError: (none)\nExit Code: 0\nSignal: (none)"
-    );
-    assert_eq!(
         run(&ws, "get_weather", &with("part")).error("file_not_found", 1),
         "gone"
     );
+}
+
+#[test]
+fn a_warning_on_standard_error_makes_no_failure_of_a_success() {
+    let ws = pair();
+    let with = |key: &str| json!({"place": "x", key: true});
+    assert_eq!(run(&ws, "get_weather", &with("warn")).output(), "done\n");
+    assert_eq!(run(&ws, "get_weather", &with("mute")).output(), "said");
 }
 
 #[test]

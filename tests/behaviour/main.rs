@@ -3,6 +3,7 @@
 //! One test binary, because each further one would be linked anew; a test below fails on a file that nobody declared.
 
 mod harness;
+mod init;
 
 mod answers;
 mod arguments;

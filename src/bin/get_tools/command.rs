@@ -28,8 +28,9 @@ Examples:
                                      anthropic, mcp; with --wrap for a request
   get_tools --format table           for people; markdown, names
   get_tools --mcp                    with the tools of MCP servers
-  get_tools --refresh                the same, all servers asked anew
+  get_tools --refresh                the same, with nothing that is kept from earlier
 
+  get_tools init                     put the two commands into Gemini CLI's settings
   get_tools config                   the settings in force, and where they come from
   get_tools completions SHELL        completions for bash, zsh or fish
   get_tools trust                    let the project's own tools run
@@ -48,6 +49,19 @@ Examples:
   get_tools lint --format github tools/*.json     annotations in GitHub Actions
 
 Exit status: 0 no errors, 1 errors, 2 unusable arguments or an unreadable file.";
+
+const INIT_EXAMPLES: &str = "\
+Shows each change and asks before it makes any:
+  .gemini/settings.json       the two commands
+  .gemini/tools               one tool as an example, where there are none
+  ~/.gemini/policies          a rule by which Gemini CLI 0.61 lets a model call
+                              these tools without a terminal
+  ~/.gemini/trustedFolders.json
+                              the project, where it brings nothing else that runs
+Comments and the order of settings stay. Commands of somebody else's that stood
+there are still there, as a pair in .gemini/tools.
+
+Exit status: 0 done, 1 not, 2 unusable arguments, or nobody to ask.";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
@@ -106,7 +120,7 @@ pub(crate) fn command() -> Command {
         ))
         .arg(flag(
             "refresh",
-            "Ask all MCP servers anew, and accept what they declare now",
+            "The same, with all servers and pairs asked anew, accepting what they declare now",
         ))
         .arg(list(
             "only",
@@ -125,6 +139,7 @@ pub(crate) fn command() -> Command {
         )
         .subcommand(lint_command())
         .subcommand(trust_command())
+        .subcommand(init_command())
         .subcommand(completions_command())
 }
 
@@ -162,6 +177,27 @@ fn lint_command() -> Command {
             .requires("FILE")
             .conflicts_with_all(["json", "format"]),
         )
+}
+
+fn init_command() -> Command {
+    Command::new("init")
+        .about("Puts the two commands into Gemini CLI's settings")
+        .after_help(INIT_EXAMPLES)
+        .arg(flag("user", "In your own settings, for all projects"))
+        .arg(flag("yes", "Don't ask").short('y'))
+        .arg(flag("undo", "Take back what was done here"))
+        .arg(
+            Arg::new("allow")
+                .long("allow")
+                .value_name("WHICH")
+                .value_parser(["read-only", "all", "none"])
+                .default_value("read-only")
+                .help("Which tools a model may call without a terminal"),
+        )
+        .arg(flag(
+            "no-trust",
+            "Don't add the project to Gemini CLI's trusted folders",
+        ))
 }
 
 fn trust_command() -> Command {

@@ -5,10 +5,12 @@
 
 #![cfg_attr(all(target_os = "linux", target_env = "gnu"), no_main)]
 
+mod agree;
 mod command;
 mod completions;
 mod config;
 mod format;
+mod init;
 mod lint;
 mod list;
 mod options;
@@ -29,6 +31,7 @@ fn run() -> u8 {
         Ok(Task::List(options)) => list::run(&options),
         Ok(Task::Lint(task)) => lint::run(&task),
         Ok(Task::Config { json }) => config::run(json),
+        Ok(Task::Init(task)) => init::run(&task),
         Ok(Task::Trust(task)) => trust::run(&task),
         Ok(Task::Completions { shell, command }) => completions::run(&shell, command.as_deref()),
         Err(code) => code,

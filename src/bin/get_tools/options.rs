@@ -2,17 +2,21 @@
 
 use crate::command::command;
 use crate::format::Format;
+use crate::init::InitTask;
 use crate::lint::{LintTask, Output};
 use crate::list;
 use crate::print::complain;
 use crate::trust::TrustTask;
 use clap::ArgMatches;
 use gemini_tools::dialect::lint::Source;
+use gemini_tools::init::{Allow, Reach};
 use gemini_tools::workspace::pattern::PatternSet;
 use std::path::PathBuf;
 
 /// What is asked for.
 pub(crate) enum Task {
+    /// Setting Gemini CLI up.
+    Init(InitTask),
     /// The declarations.
     List(list::Options),
     /// What is wrong with custom tools, or with declarations.
@@ -41,6 +45,7 @@ pub(crate) fn parse() -> Result<Task, u8> {
         Some(("config", matches)) => Ok(Task::Config {
             json: matches.get_flag("json"),
         }),
+        Some(("init", matches)) => Ok(Task::Init(init_task(matches))),
         Some(("completions", matches)) => Ok(Task::Completions {
             shell: text(matches, "SHELL").unwrap_or_default(),
             command: text(matches, "COMMAND"),
@@ -70,6 +75,25 @@ fn lint_task(matches: &ArgMatches) -> LintTask {
         files: files.into_iter().flatten().cloned().collect(),
         source: text("dialect").and_then(Source::from_name),
         output,
+    }
+}
+
+fn init_task(matches: &ArgMatches) -> InitTask {
+    let allow = match matches.get_one::<String>("allow").map(String::as_str) {
+        Some("all") => Allow::All,
+        Some("none") => Allow::Nothing,
+        _ => Allow::ReadOnly,
+    };
+    InitTask {
+        reach: if matches.get_flag("user") {
+            Reach::User
+        } else {
+            Reach::Project
+        },
+        allow,
+        asks: !matches.get_flag("yes"),
+        undoes: matches.get_flag("undo"),
+        trusts: !matches.get_flag("no-trust"),
     }
 }
 

@@ -1,5 +1,6 @@
 //! `get_tools trust`: a person looks at what a project brings, and lets it run.
 
+use crate::agree::agree;
 use crate::print::{complain, print};
 use gemini_tools::settings::{Scope, Settings, home};
 use gemini_tools::shown::{show_path, visible};
@@ -7,7 +8,7 @@ use gemini_tools::trust::{
     self, ProjectTrust, Seen, Trust, TrustedBy, Untrusted, list, remove, save,
 };
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, IsTerminal, Read, Write};
+use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -74,7 +75,11 @@ fn record(home: &Path, asks: bool) -> Result<u8, u8> {
     if status != 0 {
         return Err(status);
     }
-    agree(asks)?;
+    agree(
+        "Let all this run as you?",
+        "--yes trusts what is shown",
+        asks,
+    )?;
     let changes = seen.changes(&root);
     if !changes.is_empty() {
         let files = changes.join(", ");
@@ -87,33 +92,6 @@ fn record(home: &Path, asks: bool) -> Result<u8, u8> {
         return Err(fail(&trust.to_string()));
     }
     Ok(print(b"Trusted, until one of these files changes.\n"))
-}
-
-/// Has a person agree; `Err` is the status to exit with.
-fn agree(asks: bool) -> Result<(), u8> {
-    let is_somebody_there = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-    // Gemini CLI and run_agent set this for the commands of a model.
-    let is_for_model = std::env::var_os("GEMINI_CLI").is_some_and(|v| !v.is_empty());
-    if !is_somebody_there && is_for_model {
-        complain("get_tools: a command of an agent can't give trust; a person can, on a terminal");
-        return Err(2);
-    }
-    if !asks {
-        return Ok(());
-    }
-    if !is_somebody_there {
-        complain("get_tools: there is no terminal to ask on; --yes trusts what is shown");
-        return Err(2);
-    }
-    // Where standard error is gone, there is no answer either.
-    let _ = write!(std::io::stderr(), "Let all this run as you? [y/N] ");
-    let mut answer = String::new();
-    let read = std::io::stdin().lock().take(100).read_line(&mut answer);
-    if read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes" | "Yes") {
-        return Ok(());
-    }
-    complain("get_tools: not trusted");
-    Err(1)
 }
 
 /// What the project brings: its files with what they start, and settings.

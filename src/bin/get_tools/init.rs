@@ -1,0 +1,230 @@
+//! `get_tools init`: sets Gemini CLI up, after a person has seen what is to be changed.
+
+use crate::agree::agree;
+use crate::print::{complain, print};
+use gemini_tools::builtin::{self, declarations};
+use gemini_tools::custom::Custom;
+use gemini_tools::init::{self, Allow, Plan, Reach, Wanted};
+use gemini_tools::process::command::find_program;
+use gemini_tools::settings::{Settings, home};
+use gemini_tools::shown::{show_path, visible};
+use gemini_tools::tool::{ErrorKind, Kind, ToolError};
+use gemini_tools::trust::{self, Seen, Trust, TrustedBy, Untrusted};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// What is asked for.
+pub(crate) struct InitTask {
+    pub(crate) reach: Reach,
+    pub(crate) allow: Allow,
+    pub(crate) asks: bool,
+    pub(crate) undoes: bool,
+    /// Whether Gemini CLI's list of trusted folders may be added to.
+    pub(crate) trusts: bool,
+}
+
+/// Does it.
+pub(crate) fn run(task: &InitTask) -> u8 {
+    match try_run(task) {
+        Ok(status) | Err(Stop::Status(status)) => status,
+        Err(Stop::Reason(reason)) => {
+            complain(&format!("get_tools: {}", visible(&reason)));
+            1
+        }
+    }
+}
+
+/// Why nothing more is done.
+enum Stop {
+    Reason(String),
+    /// It has been said already.
+    Status(u8),
+}
+
+impl<E: std::error::Error> From<E> for Stop {
+    fn from(error: E) -> Self {
+        Self::Reason(error.to_string())
+    }
+}
+
+fn try_run(task: &InitTask) -> Result<u8, Stop> {
+    let home = home().ok_or_else(|| Stop::Reason("HOME is not set".to_owned()))?;
+    let root = std::env::current_dir()?;
+    // Whose home is the project, their settings are the project's.
+    let reach = match Trust::of(Some(&home), &root) {
+        Trust::Trusted(TrustedBy::Home) => Reach::User,
+        _ => task.reach,
+    };
+    let before = Before::look(&home, &root, reach);
+    let mut plan = if task.undoes {
+        init::undo(&home, &root, reach)?
+    } else {
+        let directory = directory();
+        init::plan(&Wanted {
+            home: &home,
+            root: &root,
+            reach,
+            allow: task.allow,
+            directory: directory.as_deref(),
+            tools: &tools(&home, &root),
+            trusts_folder: task.trusts && before.may_be_trusted(),
+        })?
+    };
+    if plan.changes.is_empty() {
+        let text = match (task.undoes, plan.knows_nothing()) {
+            (true, true) => "There is nothing to undo here.\n",
+            (true, false) => "Nothing is left of it.\n",
+            (false, _) => "All is in place already.\n",
+        };
+        if task.undoes {
+            plan.apply()?;
+        }
+        return Ok(print(text.as_bytes()));
+    }
+    if !task.undoes {
+        before.note(&mut plan, task.trusts);
+    }
+    let status = print(shown(&plan).as_bytes());
+    if status != 0 {
+        return Err(Stop::Status(status));
+    }
+    agree(
+        "Make these changes?",
+        "--yes makes the changes that are shown",
+        task.asks,
+    )
+    .map_err(Stop::Status)?;
+    plan.apply()?;
+    before.trust_again(&home, &root)?;
+    Ok(print(done(task, reach).as_bytes()))
+}
+
+/// What the project was before.
+struct Before {
+    reach: Reach,
+    trust: Trust,
+    /// Whether it brings something that can run.
+    brings: bool,
+}
+
+impl Before {
+    fn look(home: &Path, root: &Path, reach: Reach) -> Self {
+        Self {
+            reach,
+            trust: Trust::of(Some(home), root),
+            brings: Seen::look(root).map_or(true, |seen| !seen.is_empty()),
+        }
+    }
+
+    /// Whether nothing of the project can run but what is put there now.
+    fn may_be_trusted(&self) -> bool {
+        let is_unknown = matches!(self.trust, Trust::Untrusted(Untrusted::Unknown));
+        self.reach == Reach::Project && is_unknown && !self.brings
+    }
+
+    fn note(&self, plan: &mut Plan, may_trust: bool) {
+        let note = match (&self.trust, self.reach) {
+            (Trust::Trusted(_), _) | (_, Reach::User) => return,
+            _ if may_trust && self.may_be_trusted() => {
+                "From now on Gemini CLI and get_tools trust this directory with all that comes into it; --no-trust leaves that to you."
+            }
+            _ => {
+                "This project is not trusted, so nothing of this counts here yet: look at what it brings, then trust it, with get_tools trust and in Gemini CLI (/permissions; without a terminal GEMINI_CLI_TRUST_WORKSPACE=true)."
+            }
+        };
+        plan.notes.push(note.to_owned());
+    }
+
+    /// What was trusted as it was is so as it is now: the change is the user's own.
+    fn trust_again(&self, home: &Path, root: &Path) -> Result<(), Stop> {
+        if !matches!(self.trust, Trust::Trusted(TrustedBy::Record)) {
+            return Ok(());
+        }
+        let seen = Seen::look(root)?;
+        trust::save(home, root, seen)?;
+        Ok(())
+    }
+}
+
+/// The directory of our executables; `None` where their names lead there.
+fn directory() -> Option<PathBuf> {
+    let own = std::env::current_exe().ok()?;
+    let found = find_program(OsStr::new("get_tools")).and_then(|path| path.canonicalize().ok());
+    if found.is_some() && found == own.canonicalize().ok() {
+        return None;
+    }
+    let directory = own.parent()?;
+    // In a checkout the launchers build what is missing.
+    let launchers = directory
+        .parent()?
+        .parent()
+        .map(|checkout| checkout.join("bin"));
+    let launchers = launchers.filter(|bin| {
+        ["launch.sh", "get_tools", "call_tool"]
+            .iter()
+            .all(|name| bin.join(name).is_file())
+    });
+    Some(launchers.unwrap_or_else(|| directory.to_owned()))
+}
+
+/// All tools by name that the settings leave in, with what they do.
+fn tools(home: &Path, root: &Path) -> Vec<(String, Kind)> {
+    let settings = Settings::load(Some(home), root);
+    let mut tools = Vec::new();
+    declarations(
+        |name, _| {
+            tools.push((name.to_owned(), builtin::kind(name).unwrap_or(Kind::Other)));
+            false
+        },
+        false,
+    );
+    let nowhere = || {
+        let message = "No command is run to set things up.";
+        Err(ToolError::new(ErrorKind::ExecutionFailed, message))
+    };
+    Custom::open(Some(home), root, &settings.trust).declarations(
+        |name, kind| {
+            tools.push((name.to_owned(), kind));
+            false
+        },
+        false,
+        false,
+        nowhere,
+    );
+    tools.sort_by(|a, b| a.0.cmp(&b.0));
+    tools
+}
+
+fn shown(plan: &Plan) -> String {
+    let mut text = String::new();
+    for change in &plan.changes {
+        let what = match (&change.before, &change.after) {
+            (None, _) => "new",
+            (_, None) => "removed",
+            _ => "changed",
+        };
+        text.push_str(&format!("{} ({what})\n", show_path(&change.path)));
+        for line in change.diff().lines() {
+            text.push_str(&format!("{}\n", visible(line)));
+        }
+        text.push('\n');
+    }
+    for note in &plan.notes {
+        text.push_str(&format!("{}\n", visible(note)));
+    }
+    text
+}
+
+fn done(task: &InitTask, reach: Reach) -> String {
+    if task.undoes {
+        return "Undone.\n".to_owned();
+    }
+    let option = match reach {
+        Reach::User => " --user",
+        Reach::Project => "",
+    };
+    format!(
+        "Done. Try: gemini -p 'Use read_file to say what README.md is about.'\n\
+         get_tools init{option} --undo takes it back.\n"
+    )
+}

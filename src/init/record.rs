@@ -1,0 +1,159 @@
+//! What was there before, so that it can be put back.
+
+use super::change::{InitError, read, write};
+use super::json::Set;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+const VERSION: u32 = 1;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Record {
+    version: u32,
+    pub(super) files: Vec<Kept>,
+    /// Directories that were made, the highest first.
+    pub(super) made: Vec<PathBuf>,
+}
+
+impl Default for Record {
+    fn default() -> Self {
+        Self {
+            version: VERSION,
+            files: Vec::new(),
+            made: Vec::new(),
+        }
+    }
+}
+
+/// One file.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Kept {
+    pub(super) path: PathBuf,
+    /// `None` where there was none.
+    pub(super) before: Option<String>,
+    /// The hash of what was written last.
+    after: String,
+    /// What was put into a file of JSON, and what stood there.
+    pub(super) keys: Vec<(Set, Option<Value>)>,
+}
+
+impl Kept {
+    /// Whether a text is what was written last.
+    pub(super) fn is_as_written(&self, text: &str) -> bool {
+        self.after == hash(text.as_bytes())
+    }
+}
+
+/// Where the record of a project stands, or, for `None`, that of the user's own settings.
+pub(super) fn path(home: &Path, root: Option<&Path>) -> PathBuf {
+    let name = root.map_or_else(|| "user".to_owned(), name);
+    home.join(".gemini/tools_init").join(format!("{name}.json"))
+}
+
+/// A name for a directory: its own, and what tells it from others that are called so.
+pub(super) fn name(root: &Path) -> String {
+    let own = root.file_name().unwrap_or_default().to_string_lossy();
+    let own: String = own
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .take(40)
+        .collect();
+    let hash = hash(root.as_os_str().as_bytes());
+    format!("{own}-{}", &hash[..8])
+}
+
+fn hash(bytes: &[u8]) -> String {
+    let hash = Sha256::digest(bytes);
+    hash.iter()
+        .fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
+}
+
+impl Record {
+    pub(super) fn load(path: &Path) -> Result<Self, InitError> {
+        let Some(text) = read(path)? else {
+            return Ok(Self::default());
+        };
+        let record: Self = serde_json::from_str(&text).map_err(|e| InitError::new(path, e))?;
+        if record.version != VERSION {
+            return Err(InitError::new(
+                path,
+                "it is of another version of get_tools",
+            ));
+        }
+        Ok(record)
+    }
+
+    pub(super) fn save(&self, path: &Path) -> Result<(), InitError> {
+        let text = serde_json::to_string_pretty(self).map_err(|e| InitError::new(path, e))?;
+        write(path, &(text + "\n")).map_err(|e| InitError::new(path, e))
+    }
+
+    fn of(&self, path: &Path) -> Option<&Kept> {
+        self.files.iter().find(|kept| kept.path == path)
+    }
+
+    /// Whether the file was written by an earlier run.
+    pub(super) fn holds(&self, path: &Path) -> bool {
+        self.of(path).is_some()
+    }
+
+    /// Whether a text is what an earlier run has written there.
+    pub(super) fn wrote(&self, path: &Path, text: &str) -> bool {
+        self.of(path).is_some_and(|kept| kept.is_as_written(text))
+    }
+
+    /// Takes a change down. What stood there before the first of several runs is what counts.
+    pub(super) fn keep(
+        &mut self,
+        path: &Path,
+        before: Option<&str>,
+        after: &str,
+        keys: Vec<(Set, Option<Value>)>,
+        missing: &[PathBuf],
+    ) {
+        for directory in missing {
+            if !self.made.contains(directory) {
+                self.made.push(directory.clone());
+            }
+        }
+        let after = hash(after.as_bytes());
+        let kept = self.files.iter_mut().find(|kept| kept.path == path);
+        match kept {
+            Some(kept) => {
+                let is_ours = before.is_some_and(|text| kept.is_as_written(text));
+                if !is_ours {
+                    kept.before = before.map(str::to_owned);
+                }
+                for (set, old) in keys {
+                    match kept.keys.iter_mut().find(|(known, _)| known.at == set.at) {
+                        Some(known) => known.0 = set,
+                        None => kept.keys.push((set, old)),
+                    }
+                }
+                kept.after = after;
+            }
+            None => self.files.push(Kept {
+                path: path.to_owned(),
+                before: before.map(str::to_owned),
+                after,
+                keys,
+            }),
+        }
+    }
+}
+
+pub(super) fn remove(path: &Path) -> Result<(), InitError> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(InitError::new(path, e)),
+        _ => {
+            // Where others are in it, it stays.
+            let _ = path.parent().map(fs::remove_dir);
+            Ok(())
+        }
+    }
+}
