@@ -22,6 +22,9 @@ _get_tools() {
             get_tools,config)
                 cmd="get_tools__subcmd__config"
                 ;;
+            get_tools,init)
+                cmd="get_tools__subcmd__init"
+                ;;
             get_tools,lint)
                 cmd="get_tools__subcmd__lint"
                 ;;
@@ -35,7 +38,7 @@ _get_tools() {
 
     case "${cmd}" in
         get_tools)
-            opts="-h -V --pretty --wrap --format --kinds --mcp --refresh --only --exclude --help --version config lint trust completions"
+            opts="-h -V --pretty --wrap --format --kinds --mcp --refresh --only --exclude --help --version config lint trust init completions"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -81,6 +84,24 @@ _get_tools() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        get_tools__subcmd__init)
+            opts="-y -h --user --yes --undo --allow --no-trust --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --allow)
+                    COMPREPLY=($(compgen -W "read-only all none" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

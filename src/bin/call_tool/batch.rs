@@ -350,6 +350,7 @@ impl Batch<'_> {
             other => Some(other.to_string()),
         };
         let mut cx = Context::new(with_time_limit(self.cancel), form == Form::Result);
+        cx.wants_locations = form == Form::Result;
         if self.options.stream {
             let (id, output) = (id.clone(), Arc::clone(&self.output));
             cx = cx.with_live_output(move |live| {
