@@ -182,6 +182,26 @@ impl Answer<'_> {
         }
     }
 
+    /// The texts and media that a success gives, in their order and without empty texts; none of
+    /// a failure.
+    pub fn contents(&self) -> Vec<Part> {
+        let Ok(ToolResult {
+            llm_content,
+            error: None,
+            ..
+        }) = &self.outcome
+        else {
+            return Vec::new();
+        };
+        let mut parts = match llm_content {
+            LlmContent::Text(text) => vec![Part::text(text.clone())],
+            LlmContent::Part(part) => vec![(**part).clone()],
+            LlmContent::List(list) => list.iter().map(to_part).collect(),
+        };
+        parts.retain(|part| part.text.as_ref().is_none_or(|text| !text.is_empty()));
+        parts
+    }
+
     /// The text for a terminal, where it differs: with colours.
     pub fn to_terminal_text(&self) -> Option<String> {
         let text = self.outcome.as_ref().ok()?.terminal_text.as_ref()?;

@@ -18,7 +18,9 @@
 //! - [`tool`]: what a tool is.
 //! - [`process`]: running commands, watched over and kept within bounds.
 //! - [`declaration`]: declarations of others, repaired.
+//! - [`dialect`]: how other hosts and APIs write the same tools.
 //! - [`commands`]: which commands a line of shell runs.
+//! - [`ci`]: what was found, for CI services.
 //! - [`shown`]: names and paths as text.
 //! - [`genai`]: the Gemini wire.
 //! - `ladder`: finding a text that is slightly wrong.
@@ -28,9 +30,11 @@
 pub mod agent;
 pub mod answer;
 pub mod builtin;
+pub mod ci;
 pub mod commands;
 pub mod custom;
 pub mod declaration;
+pub mod dialect;
 pub mod doctor;
 pub mod genai;
 pub mod init;

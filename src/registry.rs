@@ -1,5 +1,6 @@
 //! Every tool by name: registering, looking up, listing, running with tail calls.
 
+use crate::dialect::{is_mapped, may_be_mapped};
 use crate::tool::{Args, Context, ErrorKind, Tool, ToolError, ToolInvocation, ToolResult};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -160,7 +161,7 @@ impl ToolRegistry {
     }
 
     /// Finds a tool by its name, by an alias, or by either with the prefix that Gemini CLI
-    /// puts before discovered tools.
+    /// puts before discovered tools; or by the name that another API had to give it.
     pub fn get(&self, name: &str) -> Option<&dyn Tool> {
         let exact = |name: &str| {
             self.tools.get(name).or_else(|| {
@@ -175,6 +176,10 @@ impl ToolRegistry {
             .or_else(|| {
                 let mut sources = self.sources.iter();
                 sources.find_map(|source| source.get(name).or_else(|| source.get(bare?)))
+            })
+            .or_else(|| {
+                let mut all = self.all().filter(|_| may_be_mapped(name));
+                all.find(|tool| is_mapped(tool.name(), name))
             })
             .map(AsRef::as_ref)
     }

@@ -7,6 +7,7 @@ use crate::agent::approval::Asker;
 use crate::answer::to_line;
 use crate::builtin::{self, Surroundings};
 use crate::custom;
+use crate::dialect::restore;
 use crate::mcp::{Listed, Mcp};
 use crate::policy::{Call, Decision, ServerTool};
 use crate::settings::{Settings, home};
@@ -45,6 +46,8 @@ pub struct Manner<'a> {
     pub is_strict: bool,
     /// Whether to say what the call would do, without doing it.
     pub is_explained: bool,
+    /// Whether names of arguments may be those that another API's limits have made of them.
+    pub is_foreign: bool,
     /// Who is asked where rules want it.
     pub person: Option<&'a Person>,
 }
@@ -54,6 +57,7 @@ impl fmt::Debug for Manner<'_> {
         f.debug_struct("Manner")
             .field("is_strict", &self.is_strict)
             .field("is_explained", &self.is_explained)
+            .field("is_foreign", &self.is_foreign)
             .field("can_ask", &self.person.is_some())
             .finish()
     }
@@ -265,7 +269,7 @@ impl Session {
     pub fn call(
         &self,
         name: &str,
-        args: Value,
+        mut args: Value,
         manner: Manner<'_>,
         cx: &Context,
     ) -> Result<ToolResult, ToolError> {
@@ -274,6 +278,9 @@ impl Session {
         let tool = registry
             .require(name)
             .map_err(|e| custom::explain_missing(&self.surroundings, name, e))?;
+        if manner.is_foreign {
+            restore(tool.parameters().value(), &mut args);
+        }
         if manner.is_strict {
             let unknown = tool.unknown_arguments(&Args::from_value(args.clone())?);
             if !unknown.is_empty() {

@@ -31,14 +31,14 @@ pub(super) const DECLARATION: Declaration = Declaration {
     schema: include_str!("declarations/glob.json"),
     aliases: &["GlobTool"],
     kind: Kind::Search,
+    is_idempotent: true,
+    is_open_world: false,
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "FindFiles",
     can_update_output: false,
-    is_idempotent: true,
-    is_open_world: false,
     renamed: &[("dir_path", "path")],
     undeclared: &[],
     build,

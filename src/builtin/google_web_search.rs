@@ -29,14 +29,14 @@ pub(super) const DECLARATION: Declaration = Declaration {
     schema: include_str!("declarations/google_web_search.json"),
     aliases: &["WebSearchTool"],
     kind: Kind::Search,
+    is_idempotent: true,
+    is_open_world: true,
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "GoogleSearch",
     can_update_output: false,
-    is_idempotent: true,
-    is_open_world: true,
     renamed: &[],
     undeclared: &[],
     build,

@@ -18,14 +18,14 @@ pub(super) const DECLARATION: Declaration = Declaration {
     schema: include_str!("declarations/list_background_processes.json"),
     aliases: &["ListBackgroundProcessesTool"],
     kind: Kind::Read,
+    is_idempotent: true,
+    is_open_world: false,
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "List Background Processes",
     can_update_output: false,
-    is_idempotent: true,
-    is_open_world: false,
     renamed: &[],
     undeclared: &[],
     build,

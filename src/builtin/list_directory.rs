@@ -21,14 +21,14 @@ pub(super) const DECLARATION: Declaration = Declaration {
     schema: include_str!("declarations/list_directory.json"),
     aliases: &["LSTool"],
     kind: Kind::Read,
+    is_idempotent: true,
+    is_open_world: false,
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "ReadFolder",
     can_update_output: false,
-    is_idempotent: true,
-    is_open_world: false,
     renamed: &[("dir_path", "path")],
     undeclared: &[],
     build,

@@ -62,6 +62,10 @@ pub(crate) struct Declaration {
     /// Other names of the tool: those of later versions and of Gemini CLI's classes.
     aliases: &'static [&'static str],
     kind: Kind,
+    /// Whether the same call once more changes nothing further.
+    is_idempotent: bool,
+    /// Whether calls reach beyond this machine, or may.
+    is_open_world: bool,
 }
 
 /// All that is fixed about a built-in tool.
@@ -70,10 +74,6 @@ struct Spec {
     display_name: &'static str,
     /// Whether calls report output while they run.
     can_update_output: bool,
-    /// Whether the same call once more changes nothing further.
-    is_idempotent: bool,
-    /// Whether calls reach beyond this machine, or may.
-    is_open_world: bool,
     /// Other names of arguments, and what they are called in the declaration.
     renamed: &'static [(&'static str, &'static str)],
     /// Arguments that are understood but not declared.
@@ -168,6 +168,19 @@ pub fn kind(name: &str) -> Option<Kind> {
     Some(declared.kind)
 }
 
+/// What people call the built-in tool of this name.
+pub fn display_name(name: &str) -> Option<&'static str> {
+    let spec = ALL.iter().find(|spec| spec.declaration.name == name)?;
+    Some(spec.display_name)
+}
+
+/// Whether the same call of the built-in tool of this name once more changes nothing further, and
+/// whether calls reach beyond this machine. Needs none of the code behind it.
+pub(crate) fn reach(name: &str) -> Option<(bool, bool)> {
+    let declared = DECLARATIONS.iter().find(|d| d.name == name)?;
+    Some((declared.is_idempotent, declared.is_open_world))
+}
+
 /// The built-in tool of this name, or that has it among its others.
 pub fn known(name: &str) -> Option<Known> {
     let is = |d: &Declaration| d.name == name || d.aliases.contains(&name);
@@ -232,11 +245,11 @@ impl Tool for Builtin {
     }
 
     fn is_idempotent(&self) -> bool {
-        self.spec.is_idempotent
+        self.spec.declaration.is_idempotent
     }
 
     fn is_open_world(&self) -> bool {
-        self.spec.is_open_world
+        self.spec.declaration.is_open_world
     }
 
     fn unknown_arguments(&self, args: &Args) -> Vec<String> {

@@ -30,14 +30,14 @@ pub(super) const DECLARATION: Declaration = Declaration {
     schema: include_str!("declarations/read_background_output.json"),
     aliases: &["ReadBackgroundOutputTool"],
     kind: Kind::Read,
+    is_idempotent: true,
+    is_open_world: false,
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "Read Background Output",
     can_update_output: false,
-    is_idempotent: true,
-    is_open_world: false,
     renamed: &[("limit", "lines")],
     undeclared: &["delay_ms"],
     build,

@@ -34,14 +34,14 @@ pub(super) const DECLARATION: Declaration = Declaration {
     schema: include_str!("declarations/read_file.json"),
     aliases: &["ReadFileTool"],
     kind: Kind::Read,
+    is_idempotent: true,
+    is_open_world: false,
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "ReadFile",
     can_update_output: false,
-    is_idempotent: true,
-    is_open_world: false,
     renamed: &[("file_path", "absolute_path"), ("path", "absolute_path")],
     undeclared: &["start_line", "end_line", "count_lines"],
     build,

@@ -45,14 +45,14 @@ pub(super) const DECLARATION: Declaration = Declaration {
     schema: include_str!("declarations/read_many_files.json"),
     aliases: &["ReadManyFilesTool"],
     kind: Kind::Read,
+    is_idempotent: true,
+    is_open_world: false,
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "ReadManyFiles",
     can_update_output: false,
-    is_idempotent: true,
-    is_open_world: false,
     renamed: &[],
     undeclared: &[],
     build,

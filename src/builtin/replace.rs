@@ -22,14 +22,14 @@ pub(super) const DECLARATION: Declaration = Declaration {
     schema: include_str!("declarations/replace.json"),
     aliases: &["EditTool", "edit"],
     kind: Kind::Edit,
+    is_idempotent: false,
+    is_open_world: false,
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "Edit",
     can_update_output: false,
-    is_idempotent: false,
-    is_open_world: false,
     renamed: &[("absolute_path", "file_path"), ("path", "file_path")],
     undeclared: &["allow_multiple", "instruction"],
     build,

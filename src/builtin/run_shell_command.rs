@@ -31,14 +31,14 @@ pub(super) const DECLARATION: Declaration = Declaration {
     schema: include_str!("declarations/run_shell_command.json"),
     aliases: &["ShellTool"],
     kind: Kind::Execute,
+    is_idempotent: false,
+    is_open_world: true,
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "Shell",
     can_update_output: true,
-    is_idempotent: false,
-    is_open_world: true,
     renamed: &[("dir_path", "directory")],
     undeclared: &["delay_ms"],
     build,

@@ -47,14 +47,14 @@ pub(super) const DECLARATION: Declaration = Declaration {
     schema: include_str!("declarations/save_memory.json"),
     aliases: &["MemoryTool"],
     kind: Kind::Think,
+    is_idempotent: true,
+    is_open_world: false,
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "Save Memory",
     can_update_output: false,
-    is_idempotent: true,
-    is_open_world: false,
     renamed: &[],
     undeclared: &[],
     build,

@@ -209,6 +209,9 @@ pub(super) struct Line {
     pub(super) is_match: bool,
     /// Where its text stands in [`Hits::text`].
     pub(super) text: (usize, usize),
+    /// Where in the line its first match begins, from 1 and in characters, where that is wanted
+    /// and known.
+    pub(super) column: Option<u64>,
 }
 
 /// What was found in one file.
@@ -237,6 +240,8 @@ pub(super) struct Wanted {
     pub(super) most: u64,
     /// Whether lines are kept, or only counted.
     pub(super) lines: bool,
+    /// Whether it matters where in a line its match begins.
+    pub(super) columns: bool,
 }
 
 /// Searches file after file with one buffer.
@@ -363,9 +368,10 @@ impl<'a> Searcher<'a> {
             let Some((start, end)) = self.next_line(text, from)? else {
                 return Ok(());
             };
-            let at = if end - start > LINE_CHARS {
-                self.find_within(&text[start..end], 0)
-                    .map_or(start, |(at, _)| start + at)
+            let at = if self.wanted.columns || end - start > LINE_CHARS {
+                let line = &text[start..end];
+                let found = self.find_within(line, 0).map(|(at, _)| at);
+                found.or_else(|| self.find_back(line)).unwrap_or_default() + start
             } else {
                 start
             };
@@ -561,6 +567,17 @@ impl<'a> Searcher<'a> {
         }
     }
 
+    /// Where the backtracking engine finds its first match in a line, where that is wanted.
+    fn find_back(&self, line: &[u8]) -> Option<usize> {
+        let Engine::Backtracking(regex) = &self.query.engine else {
+            return None;
+        };
+        let line = std::str::from_utf8(line)
+            .ok()
+            .filter(|_| self.wanted.columns)?;
+        Some(regex.find(line).ok()??.start())
+    }
+
     fn find_within(&self, text: &[u8], from: usize) -> Option<(usize, usize)> {
         match &self.query.engine {
             Engine::Linear(matcher) => {
@@ -656,17 +673,23 @@ impl Accumulator {
             let from = at.saturating_sub(LINE_CHARS / 4);
             let to = (at + LINE_CHARS).min(text.len());
             let shown = String::from_utf8_lossy(&text[from..to]);
-            self.push(self.number, true, &format!("... {} ...", shown.trim()));
+            self.push(
+                self.number,
+                None,
+                true,
+                &format!("... {} ...", shown.trim()),
+            );
         }
     }
 
-    fn push(&mut self, number: u64, is_match: bool, text: &str) {
+    fn push(&mut self, number: u64, column: Option<u64>, is_match: bool, text: &str) {
         let from = self.hits.text.len();
         self.hits.text.push_str(text.trim());
         self.hits.lines.push(Line {
             number,
             is_match,
             text: (from, self.hits.text.len()),
+            column,
         });
     }
 
@@ -694,10 +717,14 @@ impl Accumulator {
             }
             for (k, (line_start, line_end)) in earlier.iter().enumerate().rev() {
                 let line = decode(&text[*line_start..*line_end], sample);
-                self.push(number - 1 - k as u64, false, &cut(&line, 0));
+                self.push(number - 1 - k as u64, None, false, &cut(&line, 0));
             }
             let line = decode(&text[start..end], sample);
-            self.push(number, true, &cut(&line, at - start));
+            let column = self.wanted.columns.then(|| {
+                let before = decode(&text[start..at], sample);
+                before.chars().count() as u64 + 1
+            });
+            self.push(number, column, true, &cut(&line, at - start));
             shown_to = end + 1;
             let next = pending.get(i + 1).map_or(text.len(), |next| next.1);
             for k in 0..after {
@@ -706,7 +733,7 @@ impl Accumulator {
                 }
                 let (line_start, line_end) = line_around(text, shown_to);
                 let line = decode(&text[line_start..line_end], sample);
-                self.push(number + 1 + k, false, &cut(&line, 0));
+                self.push(number + 1 + k, None, false, &cut(&line, 0));
                 shown_to = line_end + 1;
             }
         }
@@ -767,6 +794,7 @@ mod tests {
             after: context,
             most: 20_000,
             lines: true,
+            columns: true,
         };
         let mut file = tempfile::tempfile().expect("a file");
         file.write_all(text).expect("written");

@@ -12,6 +12,7 @@ use crate::workspace::walk::{Found, Options, Report, Visitor, walk};
 use crate::workspace::{Place, Respect, Workspace, show_name, show_path};
 use rustix::fs::{FileType, Mode, OFlags};
 use serde::Deserialize;
+use serde_json::{Value, json};
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
@@ -31,14 +32,14 @@ pub(super) const DECLARATION: Declaration = Declaration {
     schema: include_str!("declarations/search_file_content.json"),
     aliases: &["grep_search", "GrepTool", "RipGrepTool"],
     kind: Kind::Search,
+    is_idempotent: true,
+    is_open_world: false,
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "SearchText",
     can_update_output: false,
-    is_idempotent: true,
-    is_open_world: false,
     renamed: &[("dir_path", "path"), ("include_pattern", "include")],
     undeclared: &[
         "exclude_pattern",
@@ -168,6 +169,7 @@ fn build(
             (_, None) => cap,
         },
         lines: form == Form::Lines,
+        columns: false,
     };
     let ignore = !params.no_ignore.unwrap_or(false);
     Ok(Box::new(Call {
@@ -376,7 +378,8 @@ impl ToolInvocation for Call {
         Ok(Confirmation::NotNeeded)
     }
 
-    fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
+    fn run(mut self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
+        self.wanted.columns = cx.wants_locations;
         let mut finders = Vec::new();
         let mut reports = Vec::new();
         if self.single {
@@ -429,6 +432,7 @@ impl Call {
         files.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         let mut body = String::new();
         let (mut matches, mut shown_files) = (0, 0);
+        let mut locations = Vec::new();
         for file in &files {
             if self.form == Form::Lines && (matches >= self.most || body.len() > MOST_BYTES) {
                 cut = true;
@@ -436,6 +440,11 @@ impl Call {
             }
             shown_files += 1;
             let name = show_name(&file.name);
+            if self.wanted.columns {
+                let room =
+                    usize::try_from(self.most - matches.min(self.most)).unwrap_or(usize::MAX);
+                push_locations(&mut locations, &name, &file.hits, room);
+            }
             match self.form {
                 Form::Names => {
                     matches += 1;
@@ -478,11 +487,15 @@ impl Call {
         }
         super::push_unreadable(&mut text, reports);
         let summary = format!("Found {}", super::counted(matches as usize, "match"));
-        ToolResult::text(text)
+        let result = ToolResult::text(text)
             .with_display(summary)
             .with_data("matches", matches)
             .with_data("files", shown_files)
-            .with_data("limited", cut)
+            .with_data("limited", cut);
+        if self.wanted.columns {
+            return result.with_data("locations", locations);
+        }
+        result
     }
 
     /// The first line of the answer.
@@ -516,6 +529,22 @@ impl Call {
             String::new()
         };
         format!("Found {matches} {noun} for pattern \"{pattern}\" {within}{filter}{limited}:\n")
+    }
+}
+
+/// Appends the places of a file's matches, up to `room`; the file alone where its lines were not
+/// wanted.
+fn push_locations(locations: &mut Vec<Value>, name: &str, hits: &Hits, room: usize) {
+    if hits.lines.is_empty() {
+        locations.push(json!({ "file": name }));
+    }
+    for line in hits.lines.iter().filter(|line| line.is_match).take(room) {
+        let text = &hits.text[line.text.0..line.text.1];
+        let mut location = json!({"file": name, "line": line.number, "text": text});
+        if let Some(column) = line.column {
+            location["column"] = column.into();
+        }
+        locations.push(location);
     }
 }
 

@@ -43,14 +43,14 @@ pub(super) const DECLARATION: Declaration = Declaration {
     schema: include_str!("declarations/smart_edit.json"),
     aliases: &["SmartEditTool"],
     kind: Kind::Edit,
+    is_idempotent: false,
+    is_open_world: false,
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "Smart Edit",
     can_update_output: false,
-    is_idempotent: false,
-    is_open_world: false,
     renamed: &[("absolute_path", "file_path"), ("path", "file_path")],
     undeclared: &[],
     build,

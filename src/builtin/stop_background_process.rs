@@ -17,14 +17,14 @@ pub(super) const DECLARATION: Declaration = Declaration {
     schema: include_str!("declarations/stop_background_process.json"),
     aliases: &[],
     kind: Kind::Execute,
+    is_idempotent: true,
+    is_open_world: false,
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "Stop Background Process",
     can_update_output: false,
-    is_idempotent: true,
-    is_open_world: false,
     renamed: &[],
     undeclared: &[],
     build,

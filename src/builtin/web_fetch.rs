@@ -66,14 +66,14 @@ pub(super) const DECLARATION: Declaration = Declaration {
     schema: include_str!("declarations/web_fetch.json"),
     aliases: &["WebFetchTool"],
     kind: Kind::Fetch,
+    is_idempotent: true,
+    is_open_world: true,
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "WebFetch",
     can_update_output: false,
-    is_idempotent: true,
-    is_open_world: true,
     // A call by `url` alone is a prompt that only names it.
     renamed: &[("url", "prompt")],
     undeclared: &[],

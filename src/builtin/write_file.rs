@@ -27,14 +27,14 @@ pub(super) const DECLARATION: Declaration = Declaration {
     schema: include_str!("declarations/write_file.json"),
     aliases: &["WriteFileTool"],
     kind: Kind::Edit,
+    is_idempotent: true,
+    is_open_world: false,
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "WriteFile",
     can_update_output: false,
-    is_idempotent: true,
-    is_open_world: false,
     renamed: &[("absolute_path", "file_path"), ("path", "file_path")],
     undeclared: &[],
     build,

@@ -4,6 +4,7 @@ use crate::shown::show_path;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 /// How much it matters.
@@ -49,6 +50,9 @@ pub struct Finding {
     /// Who declares the tool, where that is known; boxed, because results hold findings.
     #[serde(flatten)]
     pub origin: Option<Box<Origin>>,
+    /// The line in the file, from 1, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<NonZeroU32>,
     /// The tool, as whoever declared it calls it; empty where it has no name.
     pub tool: String,
     /// The key in the file or the declaration; empty where it is about the whole.
@@ -69,6 +73,7 @@ impl Finding {
             severity,
             rule: rule.into(),
             origin: None,
+            line: None,
             tool: tool.to_owned(),
             place: place.to_owned(),
             message: message.into(),
@@ -116,12 +121,30 @@ impl Finding {
 
     /// Where it is and what, without the severity.
     pub fn text(&self) -> String {
-        let origin = match self.origin.as_deref() {
+        let mut origin = match self.origin.as_deref() {
             Some(Origin::File(path)) => show_path(path),
             Some(Origin::Server(name)) => format!("The MCP server {name}").into(),
             None => "".into(),
         };
-        let parts = [&*origin, &self.tool, &self.place, &self.message];
+        if let (Some(line), Some(_)) = (self.line, self.file()) {
+            origin = format!("{origin}:{line}").into();
+        }
+        let parts = [&*origin, &self.about()];
+        let parts: Vec<&str> = parts.into_iter().filter(|p| !p.is_empty()).collect();
+        parts.join(": ")
+    }
+
+    /// The file that it is about, where there is one.
+    pub fn file(&self) -> Option<&Path> {
+        match self.origin.as_deref() {
+            Some(Origin::File(path)) => Some(path),
+            _ => None,
+        }
+    }
+
+    /// What it is about within the file, and what was found.
+    pub fn about(&self) -> String {
+        let parts = [&*self.tool, &self.place, &self.message];
         let parts: Vec<&str> = parts.into_iter().filter(|p| !p.is_empty()).collect();
         parts.join(": ")
     }

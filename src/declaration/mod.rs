@@ -14,6 +14,7 @@ mod schema;
 pub use finding::{Finding, Origin, Severity};
 pub use hidden::hidden_character;
 pub use names::Names;
+pub(crate) use names::{HASH_CHARS, hashed};
 pub use schema::{repair_schema, untyped};
 
 use crate::tool::Kind;

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
 /// What is kept of a name that is too long, besides its hash.
-const HASH_CHARS: usize = 8;
+pub(crate) const HASH_CHARS: usize = 8;
 
 /// The names that were given so far, each with the name that it stands for.
 #[derive(Debug, Clone)]
@@ -117,7 +117,8 @@ fn plain(original: &str) -> String {
     name
 }
 
-fn hashed(name: &str, original: &str, longest: usize) -> String {
+/// A name of at most `longest` ASCII characters that only `original` has.
+pub(crate) fn hashed(name: &str, original: &str, longest: usize) -> String {
     let hash = hex(&Sha256::digest(original.as_bytes())[..HASH_CHARS / 2]);
     let keep = name.len().min(longest - HASH_CHARS - 1);
     format!("{}_{hash}", name[..keep].trim_end_matches('_'))

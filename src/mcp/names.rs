@@ -4,6 +4,8 @@
 //! 16 characters before the name of a discovered tool, and the API takes 63: of a name of more
 //! than 47 the middle is left out.
 
+use crate::dialect::{is_mapped, may_be_mapped};
+
 /// The longest name.
 pub(super) const MAX_CHARS: usize = 47;
 
@@ -50,6 +52,9 @@ pub(super) fn qualified(server: &str, tool: &str) -> String {
 /// Whether a tool of this server may have this name.
 pub(super) fn may_be_of(name: &str, server: &str) -> bool {
     let own = qualified(server, "");
+    if may_be_mapped(name) && name.starts_with(&own.replace('.', "_")) {
+        return true;
+    }
     let theirs = their_prefix(server);
     let shared = own.len().min(HEAD);
     name.starts_with(&own)
@@ -57,10 +62,11 @@ pub(super) fn may_be_of(name: &str, server: &str) -> bool {
         || name.len() == MAX_CHARS && name.get(..shared) == own.get(..shared)
 }
 
-/// Whether a name as a model or a host writes it means this tool: `name` is its qualified
-/// name, and [`theirs`] what Gemini CLI 0.61 would call it.
+/// Whether a name as a model or a host writes it means this tool: its qualified name, what
+/// Gemini CLI 0.61 would call it, or what another API has to.
 pub(super) fn means(written: &str, server: &str, tool: &str) -> bool {
-    written == qualified(server, tool) || written == theirs(server, tool)
+    let own = qualified(server, tool);
+    written == own || written == theirs(server, tool) || is_mapped(&own, written)
 }
 
 fn their_prefix(server: &str) -> String {

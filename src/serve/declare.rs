@@ -1,8 +1,9 @@
 //! Our tools as the protocol declares them.
 
 use super::server::Project;
+use crate::dialect::Hints;
 use crate::mcp::Listed;
-use crate::tool::{Cancellation, Kind, Tool};
+use crate::tool::{Cancellation, Tool};
 use rmcp::model;
 use serde_json::{Map, Value};
 use std::collections::hash_map::DefaultHasher;
@@ -36,25 +37,23 @@ fn ours(tool: &dyn Tool) -> model::Tool {
     let declaration = tool.declaration(None);
     let schema = object(declaration.parameters_json_schema.value().clone());
     let title = tool.display_name().to_owned();
-    let annotations = model::ToolAnnotations::from_raw(
-        Some(title.clone()),
-        Some(tool.is_read_only()),
-        Some(is_destructive(tool)),
-        Some(tool.is_idempotent()),
-        Some(tool.is_open_world()),
-    );
     model::Tool::new(
         declaration.name.to_owned(),
         declaration.description.to_owned(),
         Arc::new(schema),
     )
-    .with_title(title)
-    .with_annotations(annotations)
+    .with_title(title.clone())
+    .with_annotations(annotations(title, Hints::of(tool)))
 }
 
-/// What only adds to the world can't destroy anything; of what is not known that is not known.
-fn is_destructive(tool: &dyn Tool) -> bool {
-    !tool.is_read_only() && !matches!(tool.kind(), Kind::Think | Kind::Plan | Kind::Communicate)
+fn annotations(title: String, hints: Hints) -> model::ToolAnnotations {
+    model::ToolAnnotations::from_raw(
+        Some(title),
+        Some(hints.is_read_only),
+        Some(hints.is_destructive),
+        Some(hints.is_idempotent),
+        Some(hints.is_open_world),
+    )
 }
 
 fn of_server(listed: &Listed) -> Option<model::Tool> {
@@ -66,14 +65,7 @@ fn of_server(listed: &Listed) -> Option<model::Tool> {
         || listed.name.clone(),
         |(server, tool)| format!("{tool} ({server} MCP server)"),
     );
-    let reads = listed.is_read_only;
-    let annotations = model::ToolAnnotations::from_raw(
-        Some(title.clone()),
-        Some(reads),
-        Some(!reads),
-        Some(reads),
-        Some(true),
-    );
+    let annotations = annotations(title.clone(), Hints::of_server(listed.is_read_only));
     let tool = model::Tool::new(listed.name.clone(), description, Arc::new(schema));
     Some(tool.with_title(title).with_annotations(annotations))
 }

@@ -148,6 +148,8 @@ pub struct Context {
     /// Whether anybody will look at [`super::ToolResult::return_display`]; tools leave it
     /// empty otherwise where it costs time.
     pub wants_display: bool,
+    /// Whether a search is to give the place of each match in [`super::ToolResult::data`].
+    pub wants_locations: bool,
     /// The most characters of an answer, for tools that choose themselves what to leave out.
     pub limit_chars: Option<usize>,
     output: Option<Arc<dyn Fn(LiveOutput) + Send + Sync>>,
@@ -158,6 +160,7 @@ impl Default for Context {
         Self {
             cancel: Cancellation::default(),
             wants_display: true,
+            wants_locations: false,
             limit_chars: None,
             output: None,
         }
@@ -179,6 +182,7 @@ impl Context {
         Self {
             cancel,
             wants_display,
+            wants_locations: false,
             limit_chars: None,
             output: None,
         }

@@ -57,7 +57,7 @@ impl Servers {
         self.ws.root().display().to_string()
     }
 
-    fn marked<'a>(&self, call: Call<'a>) -> Call<'a> {
+    pub(crate) fn marked<'a>(&self, call: Call<'a>) -> Call<'a> {
         // What servers note, and what they keep, is not looked at.
         call.env(MARK, &self.mark()).unwatched()
     }

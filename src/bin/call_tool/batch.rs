@@ -4,11 +4,13 @@
 //! All others run alone: after everything before them, before everything after them. With
 //! `--stream`, output of calls that still run comes between the answers.
 
+use crate::foreign;
 use crate::input::MAX_ARGUMENT_BYTES;
 use crate::options::Options;
 use crate::print::print;
 use crate::{as_value, call, explanation, live_line, open_session, person, status};
 use gemini_tools::answer::{Answer, Form, to_line};
+use gemini_tools::dialect;
 use gemini_tools::session::{Person, Session, with_time_limit};
 use gemini_tools::tool::{Cancellation, Context, ToolError};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -31,13 +33,30 @@ const MAX_WAITING: usize = 1024;
 const MAX_WORKERS: usize = 8;
 
 /// One line of input.
-struct Request {
+enum Request {
+    /// A call of ours.
+    Own(Own),
+    /// One or several as another API writes them.
+    Foreign(dialect::Request),
+}
+
+impl Request {
+    fn names(&self) -> Vec<&str> {
+        match self {
+            Request::Own(own) => vec![&own.name],
+            Request::Foreign(request) => request.calls.iter().map(|c| &*c.name).collect(),
+        }
+    }
+}
+
+/// One call of ours.
+struct Own {
     id: Value,
     name: String,
     args: Value,
 }
 
-impl Request {
+impl Own {
     /// Reads a line; the error says what is wrong with it.
     fn parse(line: &[u8]) -> Result<Self, String> {
         let value = serde_json::from_slice(line).map_err(|e| e.to_string())?;
@@ -214,18 +233,28 @@ impl Batch<'_> {
         if line.is_empty() || self.cancel.signal().is_some() {
             return;
         }
-        let request = match Request::parse(line) {
-            Ok(request) => request,
-            Err(e) => {
-                return self.refuse(&format!(
-                    "The line is no call: {e}. Give {{\"id\":…,\"name\":…,\"args\":{{…}}}}."
-                ));
-            }
+        let request = match self.options.from {
+            Some(dialect) => match dialect::Request::read(dialect, line) {
+                Ok(Some(request)) => Request::Foreign(request),
+                Ok(None) => return,
+                Err(refusal) => {
+                    self.has_failed.store(true, Ordering::Relaxed);
+                    return write(&self.output, &to_line(&refusal.to_value()));
+                }
+            },
+            None => match Own::parse(line) {
+                Ok(own) => Request::Own(own),
+                Err(e) => {
+                    return self.refuse(&format!(
+                        "The line is no call: {e}. Give {{\"id\":…,\"name\":…,\"args\":{{…}}}}."
+                    ));
+                }
+            },
         };
-        let only_reads = self
-            .session
-            .as_ref()
-            .is_ok_and(|session| session.only_reads(&request.name));
+        let only_reads = self.session.as_ref().is_ok_and(|session| {
+            let mut names = request.names().into_iter();
+            names.all(|name| session.only_reads(name))
+        });
         if only_reads {
             let mut queue = self.lock();
             queue.waiting.push_back(request);
@@ -298,6 +327,24 @@ impl Batch<'_> {
     }
 
     fn answer(&self, request: Request) {
+        match request {
+            Request::Own(own) => self.answer_own(own),
+            Request::Foreign(mut request) => {
+                let opened = foreign::Opened {
+                    options: self.options,
+                    session: &self.session,
+                    person: self.person.as_ref(),
+                };
+                let (value, status) = foreign::answer(opened, &mut request, self.cancel);
+                if status != 0 {
+                    self.has_failed.store(true, Ordering::Relaxed);
+                }
+                write(&self.output, &to_line(&value));
+            }
+        }
+    }
+
+    fn answer_own(&self, request: Own) {
         let form = match self.options.form.unwrap_or_default() {
             // A line of text would say neither where it ends nor whose answer it is.
             Form::Text => Form::Part,
@@ -309,6 +356,7 @@ impl Batch<'_> {
             other => Some(other.to_string()),
         };
         let mut cx = Context::new(with_time_limit(self.cancel), form == Form::Result);
+        cx.wants_locations = form == Form::Result;
         if self.options.stream {
             let (id, output) = (id.clone(), Arc::clone(&self.output));
             cx = cx.with_live_output(move |live| {
@@ -360,6 +408,10 @@ impl Batch<'_> {
 
     fn refuse(&self, reason: &str) {
         self.has_failed.store(true, Ordering::Relaxed);
+        if let Some(dialect) = self.options.from {
+            let refusal = dialect::Refusal::new(dialect, reason);
+            return write(&self.output, &to_line(&refusal.to_value()));
+        }
         let answer = Answer {
             name: "",
             id: None,

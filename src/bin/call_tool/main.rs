@@ -4,6 +4,9 @@
 #![cfg_attr(all(target_os = "linux", target_env = "gnu"), no_main)]
 
 mod batch;
+mod ci;
+mod command;
+mod foreign;
 mod input;
 mod options;
 mod print;
@@ -41,6 +44,9 @@ fn run() -> u8 {
         Some(_) => Ok(Vec::new()),
         None => read_input(&cancel),
     };
+    if let Some(dialect) = options.from {
+        return foreign::run(&options, dialect, input, &cancel);
+    }
     answer(&options, input, cancel)
 }
 
@@ -89,6 +95,7 @@ fn call(
     let manner = Manner {
         is_strict: options.strict,
         is_explained: options.explain,
+        is_foreign: options.from.is_some(),
         person,
     };
     let outcome = session.call(name, args, manner, cx);
@@ -103,6 +110,7 @@ fn call(
 fn answer(options: &Options, input: Result<Vec<u8>, ToolError>, cancel: Cancellation) -> u8 {
     let form = options.form.unwrap_or_default();
     let mut cx = Context::new(cancel, matches!(form, Form::Result | Form::Text));
+    cx.wants_locations = form == Form::Result || options.report.is_some();
     if options.stream {
         cx = cx.with_live_output(print_live);
     }
@@ -112,13 +120,11 @@ fn answer(options: &Options, input: Result<Vec<u8>, ToolError>, cancel: Cancella
         if form != Form::Text {
             cx.limit_chars = session.surroundings().settings.limit_chars();
         }
-        call(
-            session,
-            options,
-            person(options).as_ref(),
-            (&options.name, args),
-            &cx,
-        )
+        ci::check_tool(options, session)?;
+        let person = person(options);
+        let named = (options.name.as_str(), args);
+        let result = call(session, options, person.as_ref(), named, &cx)?;
+        ci::check(options, result)
     });
     let outcome = outcome.map_err(|e| explain_types(options, e));
     let mut answer = Answer {
@@ -126,7 +132,10 @@ fn answer(options: &Options, input: Result<Vec<u8>, ToolError>, cancel: Cancella
         id: options.id.as_deref(),
         outcome,
     };
-    let status = status(&answer, &cx.cancel);
+    let status = ci::status(options, &answer, status(&answer, &cx.cancel));
+    if let Some(format) = options.report {
+        return print(&ci::report(format, &answer), status);
+    }
     if form != Form::Text
         && let Some(session) = &session
     {

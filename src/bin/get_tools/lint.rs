@@ -1,36 +1,93 @@
 //! `get_tools lint`: what is wrong with the tools of the user, of the project and of MCP servers,
-//! and what was repaired.
+//! or with declarations in files, and what was repaired.
 
 use crate::list::surroundings;
 use crate::print::{complain, print};
-use gemini_tools::custom::{self, Custom};
-use gemini_tools::declaration::Finding;
+use gemini_tools::answer::to_line;
+use gemini_tools::ci::{Issue, Level, Report, github, junit, sarif};
+use gemini_tools::custom::{self, Custom, Lint};
+use gemini_tools::declaration::{Finding, Severity};
+use gemini_tools::dialect::lint::{Source, lint};
 use gemini_tools::mcp::{Asks, Mcp};
 use gemini_tools::settings::{Settings, home};
-use gemini_tools::shown::visible;
+use gemini_tools::shown::{show_path, visible};
 use gemini_tools::tool::Cancellation;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
-/// What to look at, and how to print it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Options {
-    pub(crate) json: bool,
+/// A larger file is no list of declarations, in bytes.
+const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
+
+/// What is asked for.
+pub(crate) struct LintTask {
+    /// Files of declarations; none for the tools that can be called here.
+    pub(crate) files: Vec<PathBuf>,
+    /// What they are, where that is said.
+    pub(crate) source: Option<Source>,
+    pub(crate) output: Output,
     /// Which MCP servers to ask.
     pub(crate) asks: Asks,
 }
 
-/// Prints a line for each finding. Exits with 1 where a tool is left out.
-pub(crate) fn run(options: Options) -> u8 {
+/// How it is told.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Output {
+    Text,
+    Json,
+    Sarif,
+    Junit,
+    Github,
+    /// The declarations themselves.
+    Repaired,
+}
+
+/// Prints what was found. Exits with 1 where a tool is left out or refused.
+pub(crate) fn run(task: &LintTask) -> u8 {
+    let mut repaired = Vec::new();
+    let looked = if task.files.is_empty() {
+        of_tools(task.asks).map_err(|message| (message, 1))
+    } else {
+        of_files(task, &mut repaired).map_err(|message| (message, 2))
+    };
+    let lint = match looked {
+        Ok(lint) => lint,
+        Err((message, status)) => {
+            complain(&format!("get_tools: {}", visible(&message)));
+            return status;
+        }
+    };
+    let text = match task.output {
+        Output::Text => as_text(&lint) + &lint.summary() + "\n",
+        Output::Json => {
+            let lines = lint
+                .findings
+                .iter()
+                .filter_map(|f| serde_json::to_string(f).ok());
+            lines.map(|line| line + "\n").collect()
+        }
+        Output::Sarif => String::from_utf8(to_line(&sarif(&report(&lint)))).unwrap_or_default(),
+        Output::Junit => junit(&report(&lint)),
+        Output::Github => github(&report(&lint)),
+        Output::Repaired => {
+            let findings = as_text(&lint);
+            if !findings.is_empty() {
+                complain(findings.trim_end());
+            }
+            format!("[{}]\n", repaired.join(","))
+        }
+    };
+    match print(text.as_bytes()) {
+        0 => u8::from(lint.has_errors()),
+        status => status,
+    }
+}
+
+fn of_tools(asks: Asks) -> Result<Lint, String> {
     let root = std::env::current_dir().unwrap_or_default();
     let home = home();
     let settings = Settings::load(home.as_deref(), &root);
     let custom = Custom::open(home.as_deref(), &root, &settings.trust);
-    let mut lint = match custom::lint(&custom, || surroundings(&settings)) {
-        Ok(lint) => lint,
-        Err(e) => {
-            complain(&format!("get_tools: {e}"));
-            return 1;
-        }
-    };
+    let mut lint = custom::lint(&custom, || surroundings(&settings)).map_err(|e| e.to_string())?;
     let servers = settings.notes.iter().filter(|note| {
         let is_servers = note.key == "mcpServers" || note.key == "mcp.serverCommand";
         is_servers && note.needs_trust
@@ -41,28 +98,83 @@ pub(crate) fn run(options: Options) -> u8 {
     }));
     let roots = std::slice::from_ref(&root);
     if let Some(mcp) = Mcp::open(&settings, home.as_deref(), &root, roots) {
-        let audit = mcp.audit(options.asks, &Cancellation::default());
+        let audit = mcp.audit(asks, &Cancellation::default());
         lint.servers = audit.servers;
         lint.findings.extend(audit.findings);
         for (name, server) in &audit.tools {
             lint.take_tool_of_server(name, server);
         }
     }
-    let mut text = String::new();
-    for finding in &lint.findings {
-        if options.json {
-            text.push_str(&serde_json::to_string(finding).unwrap_or_default());
-        } else {
-            text.push_str(&visible(&finding.to_string()));
+    Ok(lint)
+}
+
+fn of_files(task: &LintTask, repaired: &mut Vec<String>) -> Result<Lint, String> {
+    let mut all = Lint::default();
+    for path in &task.files {
+        let text = read(path)?;
+        let linted = lint(&text, task.source);
+        all.files += 1;
+        all.tools += linted.tools;
+        repaired.extend(linted.repaired);
+        let in_file = |finding: Finding| {
+            if path.as_os_str() == "-" {
+                finding
+            } else {
+                finding.in_file(path)
+            }
+        };
+        all.findings
+            .extend(linted.findings.into_iter().map(in_file));
+    }
+    Ok(all)
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    let (name, mut reader): (_, Box<dyn Read>) = if path.as_os_str() == "-" {
+        ("standard input".to_owned(), Box::new(std::io::stdin()))
+    } else {
+        let name = show_path(path).into_owned();
+        let file = std::fs::File::open(path).map_err(|e| format!("{name}: {e}"))?;
+        (name, Box::new(file))
+    };
+    let mut bytes = Vec::new();
+    let limited = &mut reader.by_ref().take(MAX_FILE_BYTES + 1);
+    limited
+        .read_to_end(&mut bytes)
+        .map_err(|e| format!("{name}: {e}"))?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(format!("{name}: it is larger than {MAX_FILE_BYTES} bytes"));
+    }
+    String::from_utf8(bytes).map_err(|_| format!("{name}: it is no text in UTF-8"))
+}
+
+fn as_text(lint: &Lint) -> String {
+    let lines = lint.findings.iter().map(|finding| {
+        let mut shown = finding.to_string();
+        if let (Some(line), None) = (finding.line, finding.file()) {
+            shown = shown.replacen("]: ", &format!("]: line {line}: "), 1);
         }
-        text.push('\n');
-    }
-    if !options.json {
-        text.push_str(&lint.summary());
-        text.push('\n');
-    }
-    match print(text.as_bytes()) {
-        0 => u8::from(lint.has_errors()),
-        status => status,
+        format!("{}\n", visible(&shown))
+    });
+    lines.collect()
+}
+
+fn report(lint: &Lint) -> Report {
+    let issue = |finding: &Finding| Issue {
+        rule: finding.rule.clone().into_owned(),
+        level: match finding.severity {
+            Severity::Error => Level::Error,
+            Severity::Warning => Level::Warning,
+            Severity::Repair => Level::Note,
+        },
+        message: visible(&finding.about()).into_owned(),
+        file: finding.file().map(|path| show_path(path).into_owned()),
+        line: finding.line.map(|line| u64::from(line.get())),
+        column: None,
+    };
+    Report {
+        suite: "get_tools lint".to_owned(),
+        issues: lint.findings.iter().map(issue).collect(),
+        ..Report::default()
     }
 }

@@ -1,5 +1,6 @@
 //! The declarations.
 
+use crate::format::Format;
 use crate::print::{complain, print};
 use gemini_tools::builtin::{self, Surroundings, declarations};
 use gemini_tools::custom::Custom;
@@ -20,6 +21,7 @@ use std::sync::Arc;
 )]
 #[derive(Default)]
 pub(crate) struct Options {
+    pub(crate) format: Format,
     pub(crate) pretty: bool,
     pub(crate) wrap: bool,
     pub(crate) kinds: bool,
@@ -60,16 +62,18 @@ pub(crate) fn run(options: &Options) -> u8 {
         policy: &policy,
         mode: hosts_mode(),
     };
+    // Every other format is made from Gemini's, and says more of a tool than that.
+    let with_kinds = options.kinds || !options.format.is_gemini();
     let mut list = declarations(
         |name, aliases| {
             let kind = builtin::kind(name).unwrap_or(Kind::Other);
             shown.keeps(name, aliases, kind, None)
         },
-        options.kinds,
+        with_kinds,
     );
     let custom = Custom::open(home.as_deref(), &root, &settings.trust).declarations(
         |name, kind| shown.keeps(name, &[], kind, None),
-        options.kinds,
+        with_kinds,
         options.refresh,
         || surroundings(&settings),
     );
@@ -78,20 +82,10 @@ pub(crate) fn run(options: &Options) -> u8 {
     if options.mcp || options.refresh || is_set("GEMINI_TOOLS_MCP") {
         let roots = std::slice::from_ref(&root);
         if let Some(mcp) = Mcp::open(&settings, home.as_deref(), &root, roots) {
-            add_mcp(&mut list, &shown, &mcp, &custom.names);
+            add_mcp(&mut list, &shown, &mcp, (&custom.names, with_kinds));
         }
     }
-    let mut text = format!("[{}]", list.join(","));
-    if options.wrap {
-        text = format!(r#"[{{"functionDeclarations":{text}}}]"#);
-    }
-    if options.pretty
-        && let Ok(value) = serde_json::from_str::<serde_json::Value>(&text)
-    {
-        text = serde_json::to_string_pretty(&value).unwrap_or(text);
-    }
-    text.push('\n');
-    print(text.as_bytes())
+    print(options.format.write(&list, options).as_bytes())
 }
 
 /// Which tools are to be printed.
@@ -139,7 +133,12 @@ fn is_set(variable: &str) -> bool {
 }
 
 /// Adds the tools of MCP servers. What is wrong with some of them costs only those.
-fn add_mcp(list: &mut Vec<String>, shown: &Shown<'_>, mcp: &Mcp, custom: &[String]) {
+fn add_mcp(
+    list: &mut Vec<String>,
+    shown: &Shown<'_>,
+    mcp: &Mcp,
+    (custom, with_kinds): (&[String], bool),
+) {
     let tools = mcp.list(shown.options.refresh, &Cancellation::default());
     tell(&mcp.take_notes());
     for tool in tools {
@@ -158,7 +157,7 @@ fn add_mcp(list: &mut Vec<String>, shown: &Shown<'_>, mcp: &Mcp, custom: &[Strin
         if !shown.keeps(&tool.name, &[&tool.alias], Kind::Other, server) {
             continue;
         }
-        let kind = match (shown.options.kinds, tool.is_read_only) {
+        let kind = match (with_kinds, tool.is_read_only) {
             (false, _) => "}",
             (true, true) => r#","kind":"read"}"#,
             (true, false) => r#","kind":"other"}"#,

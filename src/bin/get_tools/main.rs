@@ -1,17 +1,22 @@
 //! `get_tools`: prints the declarations of all tools as a JSON array; `get_tools config` and
 //! `get_tools trust`: what the settings say, and whether the project may say it; `get_tools
-//! lint`: what is wrong with custom tools and those of MCP servers.
+//! lint`: what is wrong with custom tools, those of MCP servers, or declarations; `get_tools
+//! init` and `get_tools doctor`: setting up; `get_tools completions`: for shells.
 
 #![cfg_attr(all(target_os = "linux", target_env = "gnu"), no_main)]
 
 mod agree;
+mod command;
+mod completions;
 mod config;
 mod doctor;
+mod format;
 mod init;
 mod lint;
 mod list;
 mod options;
 mod print;
+mod table;
 mod trust;
 
 use options::Task;
@@ -25,11 +30,12 @@ fn run() -> u8 {
     }
     match options::parse() {
         Ok(Task::List(options)) => list::run(&options),
-        Ok(Task::Lint(options)) => lint::run(options),
+        Ok(Task::Lint(task)) => lint::run(&task),
         Ok(Task::Config { json }) => config::run(json),
         Ok(Task::Doctor(task)) => doctor::run(&task),
         Ok(Task::Init(task)) => init::run(&task),
         Ok(Task::Trust(task)) => trust::run(&task),
+        Ok(Task::Completions { shell, command }) => completions::run(&shell, command.as_deref()),
         Err(code) => code,
     }
 }

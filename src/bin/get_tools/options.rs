@@ -1,69 +1,19 @@
-//! The command line of `get_tools`.
+//! What the command line of `get_tools` says.
 
+use crate::command::command;
 use crate::doctor::DoctorTask;
+use crate::format::Format;
 use crate::init::InitTask;
-use crate::lint;
+use crate::lint::{LintTask, Output};
 use crate::list;
 use crate::print::complain;
 use crate::trust::TrustTask;
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::ArgMatches;
+use gemini_tools::dialect::lint::Source;
 use gemini_tools::init::{Allow, Reach};
 use gemini_tools::mcp::Asks;
 use gemini_tools::workspace::pattern::PatternSet;
 use std::path::PathBuf;
-
-const EXAMPLES: &str = "\
-Examples:
-  get_tools                          what Gemini CLI's tools.discoveryCommand reads
-  get_tools --pretty                 for people
-  get_tools | jq -r '.[].name'       the names only
-  get_tools --only 'read_*,glob'     some of the tools
-  get_tools --exclude write_file     all but one
-  get_tools --wrap                   as a tool of the Gemini API
-  get_tools --mcp                    with the tools of MCP servers
-  get_tools --refresh                the same, with nothing that is kept from earlier
-
-  get_tools init                     put the two commands into Gemini CLI's settings
-  get_tools doctor                   whether all of it works, and what to do where not
-  get_tools config                   the settings and policy files in force
-  get_tools trust                    let the project's own tools run
-  get_tools lint                     what is wrong with your own tools and servers'
-
-Tools that .gemini/settings.json excludes (tools.core, tools.exclude) are left out.
-Your own tools stand in ~/.gemini/tools and, in a trusted project, in .gemini/tools.";
-
-const TRUST_EXAMPLES: &str = "\
-A project's own tools, servers and commands run as you. They count once you have
-said so here, and until one of the files that were shown changes: then ask again.
-Programs that those files start are not watched. Folders that Gemini CLI trusts
-(~/.gemini/trustedFolders.json) and GEMINI_CLI_TRUST_WORKSPACE=true count as well,
-and without such a condition.
-
-Exit status: 0 done (--status: trusted), 1 not (--status: not trusted),
-2 unusable arguments, or nobody to ask.";
-
-const DOCTOR_EXAMPLES: &str = "\
-  get_tools doctor
-  get_tools doctor --try 'weather={\"place\":\"Oslo\"}'
-
-The commands may be anybody's. Discovery is run; the call command is asked for a
-tool that nobody has, so that nothing has an effect. Commands of a project that is
-not trusted are not run.
-
-Exit status: 0 nothing that can't work, 1 otherwise, 2 unusable arguments.";
-
-const INIT_EXAMPLES: &str = "\
-Shows each change and asks before it makes any:
-  .gemini/settings.json       the two commands
-  .gemini/tools               one tool as an example, where there are none
-  ~/.gemini/policies          a rule by which Gemini CLI 0.61 lets a model call
-                              these tools without a terminal
-  ~/.gemini/trustedFolders.json
-                              the project, where it brings nothing else that runs
-Comments and the order of settings stay. Commands of somebody else's that stood
-there are still there, as a pair in .gemini/tools.
-
-Exit status: 0 done, 1 not, 2 unusable arguments, or nobody to ask.";
 
 /// What is asked for.
 pub(crate) enum Task {
@@ -73,12 +23,17 @@ pub(crate) enum Task {
     Init(InitTask),
     /// The declarations.
     List(list::Options),
-    /// What is wrong with tools.
-    Lint(lint::Options),
+    /// What is wrong with custom tools, or with declarations.
+    Lint(LintTask),
     /// The settings.
     Config { json: bool },
     /// Whether the project may say them.
     Trust(TrustTask),
+    /// Completions for a shell, of one command or of all.
+    Completions {
+        shell: String,
+        command: Option<String>,
+    },
 }
 
 /// Reads the command line; `Err` is the status to exit with.
@@ -90,96 +45,47 @@ pub(crate) fn parse() -> Result<Task, u8> {
         if help { 0 } else { 2 }
     })?;
     match matches.subcommand() {
-        Some(("lint", matches)) => Ok(Task::Lint(lint_options(matches))),
+        Some(("lint", matches)) => Ok(Task::Lint(lint_task(matches))),
         Some(("config", matches)) => Ok(Task::Config {
             json: matches.get_flag("json"),
         }),
         Some(("doctor", matches)) => Ok(Task::Doctor(doctor_task(matches))),
         Some(("init", matches)) => Ok(Task::Init(init_task(matches))),
+        Some(("completions", matches)) => Ok(Task::Completions {
+            shell: text(matches, "SHELL").unwrap_or_default(),
+            command: text(matches, "COMMAND"),
+        }),
         Some(("trust", matches)) => Ok(Task::Trust(trust_task(matches))),
         _ => Ok(Task::List(list_options(&matches)?)),
     }
 }
 
-fn flag(id: &'static str, help: &'static str) -> Arg {
-    Arg::new(id).long(id).action(ArgAction::SetTrue).help(help)
+fn text(matches: &ArgMatches, id: &str) -> Option<String> {
+    matches.get_one::<String>(id).cloned()
 }
 
-fn command() -> Command {
-    let list = |id: &'static str, help: &'static str| {
-        Arg::new(id)
-            .long(id)
-            .value_name("GLOBS")
-            .value_delimiter(',')
-            .action(ArgAction::Append)
-            .help(help)
+fn lint_task(matches: &ArgMatches) -> LintTask {
+    let text = |id: &str| matches.get_one::<String>(id).map(String::as_str);
+    let output = match text("format") {
+        _ if matches.get_flag("print-repaired") => Output::Repaired,
+        _ if matches.get_flag("json") => Output::Json,
+        Some("json") => Output::Json,
+        Some("sarif") => Output::Sarif,
+        Some("junit") => Output::Junit,
+        Some("github") => Output::Github,
+        _ => Output::Text,
     };
-    Command::new("get_tools")
-        .version(env!("CARGO_PKG_VERSION"))
-        .about("Prints the declarations of all tools as a JSON array")
-        .after_help(EXAMPLES)
-        .arg(flag("pretty", "Indent the JSON"))
-        .arg(flag(
-            "wrap",
-            "Wrap the declarations as a tool: [{\"functionDeclarations\":[…]}]",
-        ))
-        .arg(flag(
-            "kinds",
-            "Add each tool's kind (read, edit, execute, …), for hosts that decide by it",
-        ))
-        .arg(flag(
-            "mcp",
-            "Add the tools of the MCP servers in the settings (or GEMINI_TOOLS_MCP=1)",
-        ))
-        .arg(flag(
-            "refresh",
-            "The same, with all servers and pairs asked anew, accepting what they declare now",
-        ))
-        .arg(list(
-            "only",
-            "Only tools with such names (globs, separated by commas)",
-        ))
-        .arg(list(
-            "exclude",
-            "No tools with such names (globs, separated by commas)",
-        ))
-        .args_conflicts_with_subcommands(true)
-        .disable_help_subcommand(true)
-        .subcommand(
-            Command::new("config")
-                .about("Prints the settings and policy files in force, and what is left out")
-                .arg(flag("json", "Print JSON")),
-        )
-        .subcommand(
-            Command::new("lint")
-                .about("Checks your own tools, in ~/.gemini/tools and .gemini/tools, and those of MCP servers")
-                .arg(flag("json", "Print each finding as a line of JSON"))
-                .arg(flag(
-                    "mcp",
-                    "Ask MCP servers of which nothing is kept; without it none is started",
-                ))
-                .arg(flag(
-                    "refresh",
-                    "Ask all MCP servers anew, and accept what they declare now",
-                )),
-        )
-        .subcommand(trust_command())
-        .subcommand(init_command())
-        .subcommand(doctor_command())
-}
-
-fn doctor_command() -> Command {
-    Command::new("doctor")
-        .about("Tries the two commands that the settings name as Gemini CLI would, and says what is wrong")
-        .after_help(DOCTOR_EXAMPLES)
-        .arg(flag("json", "Print JSON"))
-        .arg(
-            Arg::new("try")
-                .long("try")
-                .value_name("NAME[=JSON]")
-                .action(ArgAction::Append)
-                .help("Make this call as well, whatever it does"),
-        )
+    let files = matches.get_many::<PathBuf>("FILE");
+    LintTask {
+        files: files.into_iter().flatten().cloned().collect(),
+        source: text("dialect").and_then(Source::from_name),
+        output,
+        asks: match (matches.get_flag("refresh"), matches.get_flag("mcp")) {
+            (true, _) => Asks::All,
+            (false, true) => Asks::Unknown,
+            (false, false) => Asks::Nobody,
+        },
+    }
 }
 
 fn doctor_task(matches: &ArgMatches) -> DoctorTask {
@@ -188,27 +94,6 @@ fn doctor_task(matches: &ArgMatches) -> DoctorTask {
         json: matches.get_flag("json"),
         tries: tries.into_iter().flatten().cloned().collect(),
     }
-}
-
-fn init_command() -> Command {
-    Command::new("init")
-        .about("Puts the two commands into Gemini CLI's settings")
-        .after_help(INIT_EXAMPLES)
-        .arg(flag("user", "In your own settings, for all projects"))
-        .arg(flag("yes", "Don't ask").short('y'))
-        .arg(flag("undo", "Take back what was done here"))
-        .arg(
-            Arg::new("allow")
-                .long("allow")
-                .value_name("WHICH")
-                .value_parser(["read-only", "all", "none"])
-                .default_value("read-only")
-                .help("Which tools a model may call without a terminal"),
-        )
-        .arg(flag(
-            "no-trust",
-            "Don't add the project to Gemini CLI's trusted folders",
-        ))
 }
 
 fn init_task(matches: &ArgMatches) -> InitTask {
@@ -227,42 +112,6 @@ fn init_task(matches: &ArgMatches) -> InitTask {
         asks: !matches.get_flag("yes"),
         undoes: matches.get_flag("undo"),
         trusts: !matches.get_flag("no-trust"),
-    }
-}
-
-fn trust_command() -> Command {
-    Command::new("trust")
-        .about("Shows what the project brings that can run, and lets it")
-        .after_help(TRUST_EXAMPLES)
-        .arg(flag("yes", "Don't ask").short('y'))
-        .arg(flag(
-            "status",
-            "Say whether the project is trusted, and why",
-        ))
-        .arg(flag("list", "List the directories that were trusted here"))
-        .arg(
-            Arg::new("remove")
-                .long("remove")
-                .value_name("DIR")
-                .num_args(0..=1)
-                .default_missing_value(".")
-                .value_parser(clap::value_parser!(PathBuf))
-                .help("Take trust back [default: the current directory]"),
-        )
-        .group(clap::ArgGroup::new("what").args(["yes", "status", "list", "remove"]))
-}
-
-fn lint_options(matches: &ArgMatches) -> lint::Options {
-    let asks = if matches.get_flag("refresh") {
-        Asks::All
-    } else if matches.get_flag("mcp") {
-        Asks::Unknown
-    } else {
-        Asks::Nobody
-    };
-    lint::Options {
-        json: matches.get_flag("json"),
-        asks,
     }
 }
 
@@ -296,7 +145,24 @@ fn list_options(matches: &ArgMatches) -> Result<list::Options, u8> {
         }
         Ok(Some(set))
     };
+    let format = matches.get_one::<String>("format");
+    let format = format.map_or(Format::default(), |name| Format::from_name(name));
+    for (id, is_for) in [
+        ("pretty", format.dialect().is_some()),
+        ("wrap", format.dialect().is_some()),
+        ("kinds", format.has_kinds()),
+    ] {
+        if matches.get_flag(id) && !is_for {
+            let name = matches.get_one::<String>("format");
+            let name = name.map_or("gemini", String::as_str);
+            complain(&format!(
+                "get_tools: --{id} has no meaning with --format {name}; leave it out"
+            ));
+            return Err(2);
+        }
+    }
     Ok(list::Options {
+        format,
         pretty: matches.get_flag("pretty"),
         wrap: matches.get_flag("wrap"),
         kinds: matches.get_flag("kinds"),

@@ -2,6 +2,7 @@
 
 #![cfg_attr(all(target_os = "linux", target_env = "gnu"), no_main)]
 
+mod command;
 mod input;
 mod options;
 mod setup;

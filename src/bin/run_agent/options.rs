@@ -1,32 +1,12 @@
-//! The command line.
+//! What the command line says.
 
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use crate::command::command;
+use clap::ArgMatches;
 use gemini_tools::tool::ApprovalMode;
 use std::path::PathBuf;
 
 /// The exit status of a command line that can't be used, as Gemini CLI has it.
 const BAD_INPUT: u8 = 42;
-
-const EXAMPLES: &str = "\
-Examples:
-  run_agent 'What does this project do?'
-  git diff | run_agent -p 'Review this diff' --output-format json | jq -r .response
-  run_agent -p 'Fix the typo in @README.md' --approval-mode auto_edit
-  run_agent -p 'Run the tests' --allowed-tools 'run_shell_command(make)'
-  run_agent --discovery-command 'python3 tools.py list' --call-command ./call.py 'Go'
-  run_agent --session s.jsonl 'Begin';  run_agent --resume s.jsonl 'Go on'
-
-The tools are those of get_tools and call_tool beside this executable, or of the
-two commands in the user's settings (tools.discoveryCommand, tools.callCommand);
-those in a project's settings count with --trust.
-
-Exit status: 0 done, 1 failed, 42 prompt, option or setting that can't be used,
-53 out of turns, 124 out of time, 129, 130 and 143 interrupted.
-
-Environment: GEMINI_API_KEY and the other credentials of Gemini CLI, GEMINI_MODEL,
-GEMINI_SYSTEM_MD, GEMINI_WRITE_SYSTEM_MD, GEMINI_TOOLS_SANDBOX,
-GEMINI_CLI_TRUST_WORKSPACE (as --trust), GEMINI_TELEMETRY_OUTFILE,
-GEMINI_TELEMETRY_LOG_PROMPTS, and those of call_tool. The manual page says more.";
 
 /// How the session is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,140 +92,8 @@ pub(crate) fn options() -> Result<Options, u8> {
     })
 }
 
-fn flag(id: &'static str, help: &'static str) -> Arg {
-    Arg::new(id).long(id).action(ArgAction::SetTrue).help(help)
-}
-
-fn value(id: &'static str, name: &'static str, help: &'static str) -> Arg {
-    Arg::new(id).long(id).value_name(name).help(help)
-}
-
-fn list(id: &'static str, name: &'static str, help: &'static str) -> Arg {
-    value(id, name, help)
-        .value_delimiter(',')
-        .action(ArgAction::Append)
-}
-
-fn seconds(text: &str) -> Result<f64, &'static str> {
-    match text.parse::<f64>() {
-        Ok(secs) if secs.is_finite() && secs > 0.0 => Ok(secs),
-        _ => Err("a number of seconds above 0 is wanted"),
-    }
-}
-
-/// What to do, by which model, with which tools.
-fn task() -> Command {
-    Command::new("run_agent")
-        .version(env!("CARGO_PKG_VERSION"))
-        .about("Has a Gemini model do what a prompt says, with the tools of two commands")
-        .after_help(EXAMPLES)
-        .arg(
-            Arg::new("PROMPT")
-                .num_args(0..)
-                .help("What to do; standard input, where it is no terminal, comes before it"),
-        )
-        .arg(value("prompt", "TEXT", "The same").short('p'))
-        .arg(
-            value(
-                "model",
-                "NAME",
-                "The model to ask [default: gemini-2.5-pro]",
-            )
-            .short('m'),
-        )
-        .arg(
-            value(
-                "approval-mode",
-                "MODE",
-                "Which calls need somebody's agreement [default: default]",
-            )
-            .value_parser(["default", "auto_edit", "yolo", "plan"]),
-        )
-        .arg(flag("yolo", "As --approval-mode yolo: nothing asks").short('y'))
-        .arg(list(
-            "allowed-tools",
-            "TOOLS",
-            "Tools that need no agreement, such as replace or 'run_shell_command(git)'",
-        ))
-        .arg(list(
-            "policy",
-            "PATHS",
-            "Policy files, or directories of such, instead of ~/.gemini/policies",
-        ))
-        .arg(
-            value(
-                "discovery-command",
-                "LINE",
-                "Prints the declarations of the tools",
-            )
-            .requires("call-command"),
-        )
-        .arg(
-            value(
-                "call-command",
-                "PATH",
-                "Runs a call: its name as argument, its arguments on standard input",
-            )
-            .requires("discovery-command"),
-        )
-        .arg(flag(
-            "trust",
-            "Let the project's settings name commands, allow tools and weaken the sandbox",
-        ))
-}
-
-/// Within which bounds, and where it is shown and kept.
-fn surroundings(command: Command) -> Command {
-    command
-        .arg(
-            value(
-                "max-turns",
-                "N",
-                "Turns of the model until the session ends by itself",
-            )
-            .value_parser(clap::value_parser!(u32).range(1..)),
-        )
-        .arg(
-            value(
-                "time-limit",
-                "SECS",
-                "Seconds until the session ends by itself",
-            )
-            .value_parser(seconds),
-        )
-        .arg(
-            value(
-                "output-format",
-                "FORMAT",
-                "How the session is shown [default: text]",
-            )
-            .short('o')
-            .value_parser(["text", "json", "stream-json"]),
-        )
-        .arg(value("session", "FILE", "Keep the session in this file").conflicts_with("resume"))
-        .arg(value(
-            "resume",
-            "FILE",
-            "Go on with the session in this file",
-        ))
-        .arg(value("report", "FILE", "Write a page of the session"))
-        .arg(
-            value(
-                "sandbox",
-                "MODE",
-                "What commands of tools may do [default: workspace-write]",
-            )
-            .value_parser(["off", "read-only", "workspace-write"]),
-        )
-        .arg(list(
-            "include-directories",
-            "DIRS",
-            "More directories for tools to work in",
-        ))
-}
-
 fn parse() -> Result<ArgMatches, u8> {
-    surroundings(task()).try_get_matches().map_err(|e| {
+    command().try_get_matches().map_err(|e| {
         let is_help = !e.use_stderr();
         // Where the stream is gone, nobody reads it.
         let _ = e.print();

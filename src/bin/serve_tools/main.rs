@@ -1,5 +1,6 @@
 //! `serve_tools`: our tools as an MCP server, over the standard streams or HTTP.
 
+mod command;
 mod options;
 
 use std::io::Write;

@@ -1,0 +1,92 @@
+_call_tool() {
+    local i cur prev opts cmd
+    COMPREPLY=()
+    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+        cur="$2"
+    else
+        cur="${COMP_WORDS[COMP_CWORD]}"
+    fi
+    prev="$3"
+    cmd=""
+    opts=""
+
+    for i in "${COMP_WORDS[@]:0:COMP_CWORD}"
+    do
+        case "${cmd},${i}" in
+            ",$1")
+                cmd="call_tool"
+                ;;
+            *)
+                ;;
+        esac
+    done
+
+    case "${cmd}" in
+        call_tool)
+            opts="-o -h -V --output --id --approval-mode --policy --explain --strict --stream --batch --from --fail-on-match --sarif --junit --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -W "part response content result text" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "part response content result text" -- "${cur}"))
+                    return 0
+                    ;;
+                --id)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --approval-mode)
+                    COMPREPLY=($(compgen -W "default auto_edit yolo plan" -- "${cur}"))
+                    return 0
+                    ;;
+                --policy)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --from)
+                    COMPREPLY=($(compgen -W "openai anthropic mcp" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+    esac
+}
+
+if [[ "${BASH_VERSINFO[0]}" -eq 4 && "${BASH_VERSINFO[1]}" -ge 4 || "${BASH_VERSINFO[0]}" -gt 4 ]]; then
+    complete -F _call_tool -o nosort -o bashdefault -o default call_tool
+else
+    complete -F _call_tool -o bashdefault -o default call_tool
+fi
+
+_call_tool_with_names() {
+    local word is_value=false has_name=false
+    _call_tool "$@"
+    for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+        if $is_value; then
+            is_value=false
+            continue
+        fi
+        case $word in
+            -o|--output|--id|--approval-mode|--policy|--from) is_value=true ;;
+            -*) ;;
+            *) has_name=true ;;
+        esac
+    done
+    if ! $is_value && ! $has_name; then
+        word=${COMP_WORDS[COMP_CWORD]}
+        COMPREPLY+=($(compgen -W "$(get_tools --format names 2>/dev/null)" -- "$word"))
+    fi
+}
+
+complete -F _call_tool_with_names -o nosort -o bashdefault -o default call_tool

@@ -1,0 +1,24 @@
+complete -c call_tool -s o -l output -d 'Which form of the answer to print [default: part]' -r -f -a "part\t''
+response\t''
+content\t''
+result\t''
+text\t''"
+complete -c call_tool -l id -d 'The call\'s id, for functionResponse.id' -r
+complete -c call_tool -l approval-mode -d 'Ask on the terminal where the policy wants it [default: the host has asked]' -r -f -a "default\t''
+auto_edit\t''
+yolo\t''
+plan\t''"
+complete -c call_tool -l policy -d 'A policy file, or a directory of such, instead of ~/.gemini/policies' -r
+complete -c call_tool -l from -d 'Take the call as another API writes it, with the tool\'s name, and answer so' -r -f -a "openai\t''
+anthropic\t''
+mcp\t''"
+complete -c call_tool -l explain -d 'Say what the call would do, without doing it'
+complete -c call_tool -l strict -d 'Refuse arguments that the tool does not know'
+complete -c call_tool -l stream -d 'Print JSON lines: output while the tool runs, then the result'
+complete -c call_tool -l batch -d 'Read calls as JSON lines from standard input and answer each with a line'
+complete -c call_tool -l fail-on-match -d 'Exit with 1 where a search finds anything, and with 0 where it does not'
+complete -c call_tool -l sarif -d 'Print what a search finds as SARIF 2.1.0, for CI'
+complete -c call_tool -l junit -d 'Print what a search finds as JUnit XML, for CI'
+complete -c call_tool -s h -l help -d 'Print help'
+complete -c call_tool -s V -l version -d 'Print version'
+complete -c call_tool -n "__fish_is_first_arg" -f -a "(get_tools --format names 2>/dev/null)" -d 'Tool'

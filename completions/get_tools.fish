@@ -1,0 +1,84 @@
+# Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
+function __fish_get_tools_global_optspecs
+    string join \n pretty wrap format= kinds mcp refresh only= exclude= h/help V/version
+end
+
+function __fish_get_tools_needs_command
+    # Figure out if the current invocation already has a command.
+    set -l cmd (commandline -opc)
+    set -e cmd[1]
+    argparse -s (__fish_get_tools_global_optspecs) -- $cmd 2>/dev/null
+    or return
+    if set -q argv[1]
+        # Also print the command, so this can be used to figure out what it is.
+        echo $argv[1]
+        return 1
+    end
+    return 0
+end
+
+function __fish_get_tools_using_subcommand
+    set -l cmd (__fish_get_tools_needs_command)
+    test -z "$cmd"
+    and return 1
+    contains -- $cmd[1] $argv
+end
+
+complete -c get_tools -n "__fish_get_tools_needs_command" -l format -d 'How to write the declarations [default: gemini]' -r -f -a "gemini\t''
+openai\t''
+openai-responses\t''
+anthropic\t''
+mcp\t''
+markdown\t''
+table\t''
+names\t''"
+complete -c get_tools -n "__fish_get_tools_needs_command" -l only -d 'Only tools with such names (globs, separated by commas)' -r
+complete -c get_tools -n "__fish_get_tools_needs_command" -l exclude -d 'No tools with such names (globs, separated by commas)' -r
+complete -c get_tools -n "__fish_get_tools_needs_command" -l pretty -d 'Indent the JSON'
+complete -c get_tools -n "__fish_get_tools_needs_command" -l wrap -d 'Wrap the declarations as a request has them: [{"functionDeclarations":[…]}]'
+complete -c get_tools -n "__fish_get_tools_needs_command" -l kinds -d 'Add each tool\'s kind (read, edit, execute, …), for hosts that decide by it'
+complete -c get_tools -n "__fish_get_tools_needs_command" -l mcp -d 'Add the tools of the MCP servers in the settings (or GEMINI_TOOLS_MCP=1)'
+complete -c get_tools -n "__fish_get_tools_needs_command" -l refresh -d 'The same, with all servers and pairs asked anew, accepting what they declare now'
+complete -c get_tools -n "__fish_get_tools_needs_command" -s h -l help -d 'Print help'
+complete -c get_tools -n "__fish_get_tools_needs_command" -s V -l version -d 'Print version'
+complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "config" -d 'Prints the settings and policy files in force, and what is left out'
+complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "lint" -d 'Checks your own tools and those of MCP servers, or declarations in files'
+complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "trust" -d 'Shows what the project brings that can run, and lets it'
+complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "init" -d 'Puts the two commands into Gemini CLI\'s settings'
+complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "doctor" -d 'Tries the two commands that the settings name as Gemini CLI would, and says what is wrong'
+complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "completions" -d 'Prints completions for a shell'
+complete -c get_tools -n "__fish_get_tools_using_subcommand config" -l json -d 'Print JSON'
+complete -c get_tools -n "__fish_get_tools_using_subcommand config" -s h -l help -d 'Print help'
+complete -c get_tools -n "__fish_get_tools_using_subcommand lint" -l dialect -d 'Whose declarations they are [default: as they look]' -r -f -a "gemini\t''
+openai\t''
+openai-responses\t''
+anthropic\t''
+mcp\t''
+openapi\t''"
+complete -c get_tools -n "__fish_get_tools_using_subcommand lint" -l format -d 'How to print the findings [default: text]' -r -f -a "text\t''
+json\t''
+sarif\t''
+junit\t''
+github\t''"
+complete -c get_tools -n "__fish_get_tools_using_subcommand lint" -l json -d 'Print each finding as a line of JSON'
+complete -c get_tools -n "__fish_get_tools_using_subcommand lint" -l mcp -d 'Ask MCP servers of which nothing is kept; without it none is started'
+complete -c get_tools -n "__fish_get_tools_using_subcommand lint" -l refresh -d 'Ask all MCP servers anew, and accept what they declare now'
+complete -c get_tools -n "__fish_get_tools_using_subcommand lint" -l print-repaired -d 'Print the declarations as their API takes them, and the findings as errors'
+complete -c get_tools -n "__fish_get_tools_using_subcommand lint" -s h -l help -d 'Print help'
+complete -c get_tools -n "__fish_get_tools_using_subcommand trust" -l remove -d 'Take trust back [default: the current directory]' -r -F
+complete -c get_tools -n "__fish_get_tools_using_subcommand trust" -s y -l yes -d 'Don\'t ask'
+complete -c get_tools -n "__fish_get_tools_using_subcommand trust" -l status -d 'Say whether the project is trusted, and why'
+complete -c get_tools -n "__fish_get_tools_using_subcommand trust" -l list -d 'List the directories that were trusted here'
+complete -c get_tools -n "__fish_get_tools_using_subcommand trust" -s h -l help -d 'Print help'
+complete -c get_tools -n "__fish_get_tools_using_subcommand init" -l allow -d 'Which tools a model may call without a terminal' -r -f -a "read-only\t''
+all\t''
+none\t''"
+complete -c get_tools -n "__fish_get_tools_using_subcommand init" -l user -d 'In your own settings, for all projects'
+complete -c get_tools -n "__fish_get_tools_using_subcommand init" -s y -l yes -d 'Don\'t ask'
+complete -c get_tools -n "__fish_get_tools_using_subcommand init" -l undo -d 'Take back what was done here'
+complete -c get_tools -n "__fish_get_tools_using_subcommand init" -l no-trust -d 'Don\'t add the project to Gemini CLI\'s trusted folders'
+complete -c get_tools -n "__fish_get_tools_using_subcommand init" -s h -l help -d 'Print help'
+complete -c get_tools -n "__fish_get_tools_using_subcommand doctor" -l try -d 'Make this call as well, whatever it does' -r
+complete -c get_tools -n "__fish_get_tools_using_subcommand doctor" -l json -d 'Print JSON'
+complete -c get_tools -n "__fish_get_tools_using_subcommand doctor" -s h -l help -d 'Print help'
+complete -c get_tools -n "__fish_get_tools_using_subcommand completions" -s h -l help -d 'Print help'

@@ -1,0 +1,12 @@
+complete -c serve_tools -l http -d 'Serve over HTTP instead of the standard streams [address: 127.0.0.1:8808]' -r
+complete -c serve_tools -l host -d 'A name by which HTTP clients may call this server' -r
+complete -c serve_tools -l root -d 'Work in this directory, whatever roots a client has' -r -F
+complete -c serve_tools -l approval-mode -d 'Ask the client\'s user where the policy wants it [default: the client has asked]' -r -f -a "default\t''
+auto_edit\t''
+yolo\t''
+plan\t''"
+complete -c serve_tools -l policy -d 'A policy file, or a directory of such, instead of ~/.gemini/policies' -r
+complete -c serve_tools -l allow-remote -d 'Let --http listen where other machines can reach it'
+complete -c serve_tools -l mcp -d 'Serve the tools of the MCP servers in the settings too'
+complete -c serve_tools -s h -l help -d 'Print help'
+complete -c serve_tools -s V -l version -d 'Print version'

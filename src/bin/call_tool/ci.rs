@@ -1,0 +1,104 @@
+//! `call_tool --fail-on-match`, `--sarif` and `--junit`: what a search has found, for CI.
+
+use crate::options::{Options, Report as Format};
+use gemini_tools::answer::{Answer, to_line};
+use gemini_tools::ci::{Issue, Level, Report, junit, sarif};
+use gemini_tools::session::Session;
+use gemini_tools::tool::{ToolError, ToolResult};
+use serde_json::Value;
+
+/// Refuses a tool that would change something before it turns out that it finds nothing.
+pub(crate) fn check_tool(options: &Options, session: &Session) -> Result<(), ToolError> {
+    let flag = match options.report {
+        Some(Format::Sarif) => "--sarif",
+        Some(Format::Junit) => "--junit",
+        None if options.fail_on_match => "--fail-on-match",
+        None => return Ok(()),
+    };
+    if session.only_reads(&options.name) {
+        return Ok(());
+    }
+    Err(ToolError::invalid(format!(
+        "{flag} is for searches, but {:?} may change something.",
+        options.name
+    ))
+    .with_hint("Use it with search_file_content."))
+}
+
+/// A tool's result that has nothing to do with matches is refused.
+pub(crate) fn check(options: &Options, result: ToolResult) -> Result<ToolResult, ToolError> {
+    let wants = |flag: &str, key: &str| -> Result<(), ToolError> {
+        let has = result
+            .data
+            .as_ref()
+            .is_some_and(|data| data.contains_key(key));
+        if has || result.error.is_some() {
+            return Ok(());
+        }
+        Err(ToolError::invalid(format!(
+            "{flag} is for searches, but {:?} gives no {key}.",
+            options.name
+        ))
+        .with_hint("Use it with search_file_content."))
+    };
+    if options.fail_on_match {
+        wants("--fail-on-match", "matches")?;
+    }
+    match options.report {
+        Some(Format::Sarif) => wants("--sarif", "locations")?,
+        Some(Format::Junit) => wants("--junit", "locations")?,
+        None => {}
+    }
+    Ok(result)
+}
+
+/// The exit status, which was `status` until now.
+pub(crate) fn status(options: &Options, answer: &Answer<'_>, status: u8) -> u8 {
+    let matches = match &answer.outcome {
+        Ok(result) if options.fail_on_match => result.data.as_ref().map(|data| &data["matches"]),
+        _ => None,
+    };
+    match matches.and_then(Value::as_u64) {
+        Some(1..) if status == 0 => 1,
+        _ => status,
+    }
+}
+
+/// The document for CI.
+pub(crate) fn report(format: Format, answer: &Answer<'_>) -> Vec<u8> {
+    let mut report = Report {
+        suite: answer.name.to_owned(),
+        failure: answer.failure().map(|(message, _)| message),
+        ..Report::default()
+    };
+    if let Ok(ToolResult {
+        data: Some(data),
+        error: None,
+        ..
+    }) = &answer.outcome
+    {
+        let locations = data.get("locations").and_then(Value::as_array);
+        let issue = |location: &Value| Issue {
+            rule: answer.name.to_owned(),
+            level: Level::Error,
+            message: match location["text"].as_str() {
+                Some(text) => format!("Found: {text}"),
+                None => "The file has a match.".to_owned(),
+            },
+            file: location["file"].as_str().map(str::to_owned),
+            line: location["line"].as_u64(),
+            column: location["column"].as_u64(),
+        };
+        report.issues = locations.into_iter().flatten().map(issue).collect();
+        if data.get("limited") == Some(&Value::Bool(true)) {
+            report.remarks.push(format!(
+                "Only the first {} matches are told; narrow the search to see others.",
+                report.issues.len()
+            ));
+        }
+    }
+    match format {
+        Format::Sarif => to_line(&sarif(&report)),
+        Format::Junit => junit(&report).into_bytes(),
+    }
+}

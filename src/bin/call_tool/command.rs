@@ -1,0 +1,137 @@
+//! What the command line of `call_tool` looks like; what it means is in `options`.
+
+use clap::{Arg, ArgAction, Command};
+use gemini_tools::answer::Form;
+use gemini_tools::tool::ApprovalMode;
+
+const EXAMPLES: &str = "\
+Arguments are one JSON object on standard input, or KEY=VALUE (a string) and
+KEY:=JSON after the name; with those, standard input is not read.
+
+Examples:
+  echo '{\"path\":\"src\"}' | call_tool list_directory
+  call_tool glob pattern='**/*.rs' --output text
+  call_tool read_file absolute_path=README.md limit:=20 --output text
+  call_tool search_file_content pattern='TODO|FIXME' include='*.rs' | jq -r .functionResponse.response.output
+  call_tool replace file_path=a.txt old_string=one new_string=two --explain
+  call_tool web_fetch url=https://www.rust-lang.org/ --output text
+  call_tool run_shell_command command='make test' timeout:=600 --output text
+  call_tool github__get_issue number:=7       a tool of an MCP server
+  call_tool --batch < calls.jsonl
+  call_tool --from openai < call.json         a call of another API
+  call_tool search_file_content pattern=TODO --fail-on-match --sarif
+
+Your own tools stand in ~/.gemini/tools and, in a trusted project, in
+.gemini/tools; get_tools lint checks them.
+
+Exit status: 0 done, 1 the tool failed or --fail-on-match has found something,
+2 unknown tool, unusable arguments or call, 3 refused by policy, 124 out of time, 130 and 143 interrupted.
+
+Environment: GEMINI_TOOLS_OUTPUT (as --output), GEMINI_TOOLS_ROOTS (more
+directories to work in, separated by colons), GEMINI_TOOLS_TIMEOUT (seconds),
+GEMINI_TOOLS_SHELL_TIMEOUT and GEMINI_TOOLS_SHELL_IDLE_TIMEOUT (seconds, for
+commands), GEMINI_TOOLS_SANDBOX (off, read-only, workspace-write),
+GEMINI_TOOLS_POLICY (as --policy, separated by colons),
+GEMINI_TOOLS_MODEL, GEMINI_TOOLS_FETCH_ALLOW (hosts for web_fetch that are not
+public), GEMINI_TOOLS_DNS (name servers), GEMINI_API_KEY and the other
+credentials of Gemini CLI, https_proxy and no_proxy, GEMINI_CLI_HOME (instead
+of the home directory). The manual page says more.";
+
+/// The command line of `call_tool`.
+pub(crate) fn command() -> Command {
+    let flag = |id: &'static str, help: &'static str| {
+        Arg::new(id).long(id).action(ArgAction::SetTrue).help(help)
+    };
+    Command::new("call_tool")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Runs one call of a tool and prints its answer as JSON")
+        .after_help(EXAMPLES)
+        .arg(
+            Arg::new("NAME")
+                .required_unless_present_any(["batch", "from"])
+                .help("The tool's name (see get_tools)"),
+        )
+        .arg(
+            Arg::new("ARGUMENT")
+                .num_args(0..)
+                .help("KEY=VALUE or KEY:=JSON, instead of standard input"),
+        )
+        .arg(
+            Arg::new("output")
+                .long("output")
+                .short('o')
+                .value_name("FORM")
+                .value_parser(Form::NAMES)
+                .help("Which form of the answer to print [default: part]"),
+        )
+        .arg(
+            Arg::new("id")
+                .long("id")
+                .value_name("ID")
+                .help("The call's id, for functionResponse.id"),
+        )
+        .arg(
+            Arg::new("approval-mode")
+                .long("approval-mode")
+                .value_name("MODE")
+                .value_parser(ApprovalMode::NAMES)
+                .help(
+                    "Ask on the terminal where the policy wants it [default: the host has asked]",
+                ),
+        )
+        .arg(
+            Arg::new("policy")
+                .long("policy")
+                .value_name("PATH")
+                .action(ArgAction::Append)
+                .help("A policy file, or a directory of such, instead of ~/.gemini/policies"),
+        )
+        .arg(flag(
+            "explain",
+            "Say what the call would do, without doing it",
+        ))
+        .arg(flag(
+            "strict",
+            "Refuse arguments that the tool does not know",
+        ))
+        .arg(
+            flag(
+                "stream",
+                "Print JSON lines: output while the tool runs, then the result",
+            )
+            .conflicts_with("explain"),
+        )
+        .arg(
+            flag(
+                "batch",
+                "Read calls as JSON lines from standard input and answer each with a line",
+            )
+            .conflicts_with_all(["NAME", "id"]),
+        )
+        .arg(
+            Arg::new("from")
+                .long("from")
+                .value_name("DIALECT")
+                .value_parser(["openai", "anthropic", "mcp"])
+                .conflicts_with_all(["ARGUMENT", "id", "output", "explain", "stream"])
+                .help(
+                    "Take the call as another API writes it, with the tool's name, and answer so",
+                ),
+        )
+        .arg(
+            flag(
+                "fail-on-match",
+                "Exit with 1 where a search finds anything, and with 0 where it does not",
+            )
+            .conflicts_with_all(["batch", "from", "explain"]),
+        )
+        .arg(
+            flag("sarif", "Print what a search finds as SARIF 2.1.0, for CI")
+                .conflicts_with_all(["batch", "from", "explain", "output", "stream", "id"]),
+        )
+        .arg(
+            flag("junit", "Print what a search finds as JUnit XML, for CI").conflicts_with_all([
+                "batch", "from", "explain", "output", "stream", "id", "sarif",
+            ]),
+        )
+}

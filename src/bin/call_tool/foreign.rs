@@ -1,0 +1,106 @@
+//! `call_tool --from`: calls as other APIs write them, and answers in the same shape.
+
+use crate::options::Options;
+use crate::print::print;
+use crate::{call, open_session, person, status};
+use gemini_tools::answer::{Answer, to_line};
+use gemini_tools::dialect::{Dialect, Refusal, Request};
+use gemini_tools::session::{Person, Session, with_time_limit};
+use gemini_tools::tool::{Cancellation, Context, ToolError};
+use serde_json::{Value, json};
+
+/// Answers what came on standard input. Gives the exit status: that of the call, or 1 where one
+/// of several has failed.
+pub(crate) fn run(
+    options: &Options,
+    dialect: Dialect,
+    input: Result<Vec<u8>, ToolError>,
+    cancel: &Cancellation,
+) -> u8 {
+    let request = input
+        .map_err(|e| Refusal::new(dialect, e.to_string()))
+        .and_then(|input| Request::read(dialect, &input));
+    let mut request = match request {
+        Ok(Some(request)) => request,
+        Ok(None) => return 0,
+        Err(refusal) => return print(&to_line(&refusal.to_value()), 2),
+    };
+    if !options.name.is_empty() {
+        for call in request.calls.iter_mut().filter(|c| !c.is_of(&options.name)) {
+            call.args = Err(ToolError::invalid(format!(
+                "The call is one of {:?}, but the command line says {:?}.",
+                call.name, options.name
+            ))
+            .with_hint("Leave the name out: --from takes it from the call."));
+        }
+    }
+    let person = person(options);
+    let opened = Opened {
+        options,
+        session: &open_session(options),
+        person: person.as_ref(),
+    };
+    let (value, status) = answer(opened, &mut request, cancel);
+    print(&to_line(&value), status)
+}
+
+/// What calls are made with.
+#[derive(Clone, Copy)]
+pub(crate) struct Opened<'a> {
+    pub(crate) options: &'a Options,
+    pub(crate) session: &'a Result<Session, ToolError>,
+    pub(crate) person: Option<&'a Person>,
+}
+
+/// Makes the calls one after the other; gives the answer to all, and the exit status.
+pub(crate) fn answer(
+    opened: Opened<'_>,
+    request: &mut Request,
+    cancel: &Cancellation,
+) -> (Value, u8) {
+    let mut outcomes = Vec::new();
+    for call in &mut request.calls {
+        let args = std::mem::replace(&mut call.args, Ok(json!({})));
+        outcomes.push(one(opened, &call.name, args, cancel));
+    }
+    let mut answers = Vec::new();
+    let mut statuses = Vec::new();
+    for (call, (outcome, cancel)) in request.calls.iter().zip(outcomes) {
+        let mut answer = Answer {
+            name: &call.name,
+            id: None,
+            outcome,
+        };
+        statuses.push(status(&answer, &cancel));
+        if let Ok(session) = opened.session {
+            answer.limit(
+                session.surroundings().settings.limit_chars(),
+                Some(&session.surroundings().workspace),
+            );
+        }
+        answers.push(answer);
+    }
+    let status = match statuses.as_slice() {
+        [one] => *one,
+        all => u8::from(all.iter().any(|status| *status != 0)),
+    };
+    (request.answer(&answers), status)
+}
+
+fn one(
+    opened: Opened<'_>,
+    name: &str,
+    args: Result<Value, ToolError>,
+    cancel: &Cancellation,
+) -> (
+    Result<gemini_tools::tool::ToolResult, ToolError>,
+    Cancellation,
+) {
+    let mut cx = Context::new(with_time_limit(cancel), false);
+    let outcome = args.and_then(|args| {
+        let session = opened.session.as_ref().map_err(ToolError::again)?;
+        cx.limit_chars = session.surroundings().settings.limit_chars();
+        call(session, opened.options, opened.person, (name, args), &cx)
+    });
+    (outcome, cx.cancel)
+}

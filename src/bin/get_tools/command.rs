@@ -1,0 +1,277 @@
+//! What the command line of `get_tools` looks like; what it means is in `options`.
+
+use clap::{Arg, ArgAction, Command};
+use gemini_tools::dialect::lint::Source;
+use std::path::PathBuf;
+
+/// How declarations can be written.
+pub(crate) const FORMATS: [&str; 8] = [
+    "gemini",
+    "openai",
+    "openai-responses",
+    "anthropic",
+    "mcp",
+    "markdown",
+    "table",
+    "names",
+];
+
+const EXAMPLES: &str = "\
+Examples:
+  get_tools                          what Gemini CLI's tools.discoveryCommand reads
+  get_tools --pretty                 for people
+  get_tools --format names           the names only
+  get_tools --only 'read_*,glob'     some of the tools
+  get_tools --exclude write_file     all but one
+  get_tools --wrap                   as a tool of the Gemini API
+  get_tools --format openai          for another API: openai, openai-responses,
+                                     anthropic, mcp; with --wrap for a request
+  get_tools --format table           for people; markdown, names
+  get_tools --mcp                    with the tools of MCP servers
+  get_tools --refresh                the same, with nothing that is kept from earlier
+
+  get_tools init                     put the two commands into Gemini CLI's settings
+  get_tools doctor                   whether all of it works, and what to do where not
+  get_tools config                   the settings and policy files in force
+  get_tools completions SHELL        completions for bash, zsh or fish
+  get_tools trust                    let the project's own tools run
+  get_tools lint [FILE]...           what is wrong with your own tools and servers',
+                                     or with declarations for any API
+
+Tools that .gemini/settings.json excludes (tools.core, tools.exclude) are left out.
+Your own tools stand in ~/.gemini/tools and, in a trusted project, in .gemini/tools.";
+
+const LINT_EXAMPLES: &str = "\
+Examples:
+  get_tools lint                                  your own tools
+  get_tools lint tools.json                       declarations of Gemini, OpenAI,
+                                                  Anthropic or MCP, or OpenAPI 3
+  get_tools --format openai | get_tools lint -
+  get_tools lint --format github tools/*.json     annotations in GitHub Actions
+
+Exit status: 0 no errors, 1 errors, 2 unusable arguments or an unreadable file.";
+
+const DOCTOR_EXAMPLES: &str = "\
+Examples:
+  get_tools doctor
+  get_tools doctor --try 'weather={\"place\":\"Oslo\"}'
+
+The commands may be anybody's. Discovery is run; the call command is asked for a
+tool that nobody has, so that nothing has an effect. Commands of a project that is
+not trusted are not run.
+
+Exit status: 0 nothing that can't work, 1 otherwise, 2 unusable arguments.";
+
+const INIT_EXAMPLES: &str = "\
+Shows each change and asks before it makes any:
+  .gemini/settings.json       the two commands
+  .gemini/tools               one tool as an example, where there are none
+  ~/.gemini/policies          a rule by which Gemini CLI 0.61 lets a model call
+                              these tools without a terminal
+  ~/.gemini/trustedFolders.json
+                              the project, where it brings nothing else that runs
+Comments and the order of settings stay. Commands of somebody else's that stood
+there are still there, as a pair in .gemini/tools.
+
+Exit status: 0 done, 1 not, 2 unusable arguments, or nobody to ask.";
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  source <(get_tools completions bash)            in ~/.bashrc
+  source <(get_tools completions zsh)             in ~/.zshrc, after compinit
+  get_tools completions fish | source             in ~/.config/fish/config.fish
+  get_tools completions zsh call_tool > ~/.zfunc/_call_tool";
+
+const TRUST_EXAMPLES: &str = "\
+A project's own tools, servers and commands run as you. They count once you have
+said so here, and until one of the files that were shown changes: then ask again.
+Programs that those files start are not watched. Folders that Gemini CLI trusts
+(~/.gemini/trustedFolders.json) and GEMINI_CLI_TRUST_WORKSPACE=true count as well,
+and without such a condition.
+
+Exit status: 0 done (--status: trusted), 1 not (--status: not trusted),
+2 unusable arguments, or nobody to ask.";
+
+fn flag(id: &'static str, help: &'static str) -> Arg {
+    Arg::new(id).long(id).action(ArgAction::SetTrue).help(help)
+}
+
+/// The command line of `get_tools`.
+pub(crate) fn command() -> Command {
+    let list = |id: &'static str, help: &'static str| {
+        Arg::new(id)
+            .long(id)
+            .value_name("GLOBS")
+            .value_delimiter(',')
+            .action(ArgAction::Append)
+            .help(help)
+    };
+    Command::new("get_tools")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Prints the declarations of all tools as a JSON array")
+        .after_help(EXAMPLES)
+        .arg(flag("pretty", "Indent the JSON"))
+        .arg(flag(
+            "wrap",
+            "Wrap the declarations as a request has them: [{\"functionDeclarations\":[…]}]",
+        ))
+        .arg(
+            Arg::new("format")
+                .long("format")
+                .value_name("FORMAT")
+                .value_parser(FORMATS)
+                .help("How to write the declarations [default: gemini]"),
+        )
+        .arg(flag(
+            "kinds",
+            "Add each tool's kind (read, edit, execute, …), for hosts that decide by it",
+        ))
+        .arg(flag(
+            "mcp",
+            "Add the tools of the MCP servers in the settings (or GEMINI_TOOLS_MCP=1)",
+        ))
+        .arg(flag(
+            "refresh",
+            "The same, with all servers and pairs asked anew, accepting what they declare now",
+        ))
+        .arg(list(
+            "only",
+            "Only tools with such names (globs, separated by commas)",
+        ))
+        .arg(list(
+            "exclude",
+            "No tools with such names (globs, separated by commas)",
+        ))
+        .args_conflicts_with_subcommands(true)
+        .disable_help_subcommand(true)
+        .subcommand(
+            Command::new("config")
+                .about("Prints the settings and policy files in force, and what is left out")
+                .arg(flag("json", "Print JSON")),
+        )
+        .subcommand(lint_command())
+        .subcommand(trust_command())
+        .subcommand(init_command())
+        .subcommand(doctor_command())
+        .subcommand(completions_command())
+}
+
+fn lint_command() -> Command {
+    Command::new("lint")
+        .about("Checks your own tools and those of MCP servers, or declarations in files")
+        .after_help(LINT_EXAMPLES)
+        .arg(
+            Arg::new("FILE")
+                .num_args(0..)
+                .value_parser(clap::value_parser!(PathBuf))
+                .help("JSON with declarations to check instead, - for standard input"),
+        )
+        .arg(
+            Arg::new("dialect")
+                .long("dialect")
+                .value_name("DIALECT")
+                .value_parser(Source::NAMES)
+                .requires("FILE")
+                .help("Whose declarations they are [default: as they look]"),
+        )
+        .arg(
+            Arg::new("format")
+                .long("format")
+                .value_name("FORMAT")
+                .value_parser(["text", "json", "sarif", "junit", "github"])
+                .help("How to print the findings [default: text]"),
+        )
+        .arg(flag("json", "Print each finding as a line of JSON").conflicts_with("format"))
+        .arg(
+            flag(
+                "mcp",
+                "Ask MCP servers of which nothing is kept; without it none is started",
+            )
+            .conflicts_with("FILE"),
+        )
+        .arg(
+            flag(
+                "refresh",
+                "Ask all MCP servers anew, and accept what they declare now",
+            )
+            .conflicts_with("FILE"),
+        )
+        .arg(
+            flag(
+                "print-repaired",
+                "Print the declarations as their API takes them, and the findings as errors",
+            )
+            .requires("FILE")
+            .conflicts_with_all(["json", "format"]),
+        )
+}
+
+fn init_command() -> Command {
+    Command::new("init")
+        .about("Puts the two commands into Gemini CLI's settings")
+        .after_help(INIT_EXAMPLES)
+        .arg(flag("user", "In your own settings, for all projects"))
+        .arg(flag("yes", "Don't ask").short('y'))
+        .arg(flag("undo", "Take back what was done here"))
+        .arg(
+            Arg::new("allow")
+                .long("allow")
+                .value_name("WHICH")
+                .value_parser(["read-only", "all", "none"])
+                .default_value("read-only")
+                .help("Which tools a model may call without a terminal"),
+        )
+        .arg(flag(
+            "no-trust",
+            "Don't add the project to Gemini CLI's trusted folders",
+        ))
+}
+
+fn doctor_command() -> Command {
+    Command::new("doctor")
+        .about("Tries the two commands that the settings name as Gemini CLI would, and says what is wrong")
+        .after_help(DOCTOR_EXAMPLES)
+        .arg(flag("json", "Print JSON"))
+        .arg(
+            Arg::new("try")
+                .long("try")
+                .value_name("NAME[=JSON]")
+                .action(ArgAction::Append)
+                .help("Make this call as well, whatever it does"),
+        )
+}
+
+fn trust_command() -> Command {
+    Command::new("trust")
+        .about("Shows what the project brings that can run, and lets it")
+        .after_help(TRUST_EXAMPLES)
+        .arg(flag("yes", "Don't ask").short('y'))
+        .arg(flag(
+            "status",
+            "Say whether the project is trusted, and why",
+        ))
+        .arg(flag("list", "List the directories that were trusted here"))
+        .arg(
+            Arg::new("remove")
+                .long("remove")
+                .value_name("DIR")
+                .num_args(0..=1)
+                .default_missing_value(".")
+                .value_parser(clap::value_parser!(PathBuf))
+                .help("Take trust back [default: the current directory]"),
+        )
+        .group(clap::ArgGroup::new("what").args(["yes", "status", "list", "remove"]))
+}
+
+fn completions_command() -> Command {
+    Command::new("completions")
+        .about("Prints completions for a shell")
+        .after_help(COMPLETIONS_EXAMPLES)
+        .arg(
+            Arg::new("SHELL")
+                .required(true)
+                .value_parser(["bash", "zsh", "fish"])
+                .help("The shell that reads them"),
+        )
+        .arg(Arg::new("COMMAND").help("For this command only"))
+}

@@ -1,0 +1,53 @@
+//! `get_tools completions`: what shells complete of our command lines.
+//!
+//! The texts are generated from the command lines by a test, which fails where they are not
+//! current (`UPDATE_COMPLETIONS=1 cargo test --test behaviour command_lines` writes them anew), so
+//! that no generator is part of an executable.
+
+use crate::print::{complain, print};
+
+/// The completions of one command.
+struct Completions {
+    command: &'static str,
+    bash: &'static str,
+    zsh: &'static str,
+    fish: &'static str,
+}
+
+macro_rules! completions {
+    ($($command:literal),*) => {
+        [$(Completions {
+            command: $command,
+            bash: include_str!(concat!("../../../completions/", $command, ".bash")),
+            zsh: include_str!(concat!("../../../completions/_", $command)),
+            fish: include_str!(concat!("../../../completions/", $command, ".fish")),
+        }),*]
+    };
+}
+
+/// Those of all commands.
+static ALL: &[Completions] = &completions!("get_tools", "call_tool", "run_agent", "serve_tools");
+
+/// Prints those of a command, or of all.
+pub(crate) fn run(shell: &str, command: Option<&str>) -> u8 {
+    let wanted = |one: &&Completions| command.is_none_or(|name| name == one.command);
+    let text: String = ALL
+        .iter()
+        .filter(wanted)
+        .map(|one| match shell {
+            "bash" => one.bash,
+            "zsh" => one.zsh,
+            _ => one.fish,
+        })
+        .collect();
+    if text.is_empty() {
+        let names: Vec<&str> = ALL.iter().map(|one| one.command).collect();
+        complain(&format!(
+            "get_tools: there is no command {:?} here; it must be one of {}",
+            command.unwrap_or_default(),
+            names.join(", ")
+        ));
+        return 2;
+    }
+    print(text.as_bytes())
+}

@@ -1,0 +1,241 @@
+//! `get_tools --format`: the declarations as other APIs and people want them.
+
+use crate::list::Options;
+use crate::table::{Column, table, width};
+use gemini_tools::builtin;
+use gemini_tools::dialect::{Declared, Dialect};
+use gemini_tools::shown::visible;
+use gemini_tools::tool::Kind;
+use serde_json::Value;
+
+/// The narrowest column that descriptions are shown in, in characters.
+const NARROWEST: usize = 24;
+
+/// How declarations are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    Dialect(Dialect),
+    Markdown,
+    Table,
+    Names,
+}
+
+impl Default for Format {
+    fn default() -> Self {
+        Format::Dialect(Dialect::Gemini)
+    }
+}
+
+impl Format {
+    /// The format of a name that the command line takes.
+    pub(crate) fn from_name(name: &str) -> Self {
+        match name {
+            "markdown" => Format::Markdown,
+            "table" => Format::Table,
+            "names" => Format::Names,
+            dialect => Format::Dialect(Dialect::from_name(dialect).unwrap_or_default()),
+        }
+    }
+
+    pub(crate) fn dialect(self) -> Option<Dialect> {
+        match self {
+            Format::Dialect(dialect) => Some(dialect),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn is_gemini(self) -> bool {
+        self == Format::default()
+    }
+
+    /// Whether there is a place for kinds, or they are there anyway. The other APIs refuse keys
+    /// that they don't know.
+    pub(crate) fn has_kinds(self) -> bool {
+        self.dialect()
+            .is_none_or(|dialect| matches!(dialect, Dialect::Gemini | Dialect::Mcp))
+    }
+
+    /// All declarations, which come as `get_tools` prints them for Gemini.
+    pub(crate) fn write(self, list: &[String], options: &Options) -> String {
+        let declared = || {
+            list.iter().filter_map(|text| {
+                let mut declared: Declared = serde_json::from_str(text).ok()?;
+                declared.title = builtin::display_name(&declared.name).map(str::to_owned);
+                Some(declared)
+            })
+        };
+        match self {
+            Format::Dialect(Dialect::Gemini) => {
+                json(list, "[{\"functionDeclarations\":", "}]", options)
+            }
+            Format::Dialect(dialect) => {
+                let list: Vec<String> = declared()
+                    .map(|d| d.to_json(dialect, options.kinds))
+                    .collect();
+                json(&list, "{\"tools\":", "}", options)
+            }
+            Format::Markdown => markdown(&declared().collect::<Vec<_>>()),
+            Format::Table => for_terminal(&declared().collect::<Vec<_>>()),
+            Format::Names => declared()
+                .map(|d| match kind_of(&d) {
+                    kind if options.kinds => format!("{}\t{kind}\n", d.name),
+                    _ => format!("{}\n", d.name),
+                })
+                .collect(),
+        }
+    }
+}
+
+fn json(list: &[String], before: &str, after: &str, options: &Options) -> String {
+    let mut text = format!("[{}]", list.join(","));
+    if options.wrap {
+        text = format!("{before}{text}{after}");
+    }
+    if options.pretty
+        && let Ok(value) = serde_json::from_str::<Value>(&text)
+    {
+        text = serde_json::to_string_pretty(&value).unwrap_or(text);
+    }
+    text.push('\n');
+    text
+}
+
+fn kind_of(declared: &Declared) -> String {
+    let kind = declared.kind.unwrap_or(Kind::Other);
+    let name = serde_json::to_value(kind).unwrap_or_default();
+    name.as_str().unwrap_or_default().to_owned()
+}
+
+/// A parameter as people want to see it.
+struct Parameter {
+    name: String,
+    is_required: bool,
+    kind: String,
+    description: String,
+}
+
+/// Those of a tool, the required ones first, each in the order of the schema.
+fn parameters(declared: &Declared) -> Vec<Parameter> {
+    let schema = declared.schema();
+    let required = |name: &str| {
+        let list = schema["required"].as_array();
+        list.is_some_and(|list| list.iter().any(|r| r == name))
+    };
+    let properties = schema["properties"].as_object();
+    let mut all: Vec<Parameter> = properties
+        .into_iter()
+        .flatten()
+        .map(|(name, property)| Parameter {
+            name: visible(name).into_owned(),
+            is_required: required(name),
+            kind: type_of(property),
+            description: one_line(property["description"].as_str().unwrap_or_default()),
+        })
+        .collect();
+    all.sort_by_key(|p| !p.is_required);
+    all
+}
+
+fn type_of(schema: &Value) -> String {
+    let mut name = match &schema["type"] {
+        Value::String(name) => name.clone(),
+        Value::Array(names) => {
+            let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
+            names.join(" or ")
+        }
+        _ => "any".to_owned(),
+    };
+    if name == "array" && schema["items"]["type"].is_string() {
+        name = format!("array of {}", type_of(&schema["items"]));
+    }
+    if let Some(values) = schema["enum"].as_array() {
+        let values: Vec<String> = values.iter().map(Value::to_string).collect();
+        name = format!("{name}: {}", values.join(", "));
+    }
+    one_line(&name)
+}
+
+/// A text of somebody else's on one line, as far as it can be seen.
+fn one_line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    visible(&words.join(" ")).into_owned()
+}
+
+fn markdown(list: &[Declared]) -> String {
+    let mut text = String::new();
+    for declared in list {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&format!(
+            "## `{}`\n\n{}\n\nKind: {}\n",
+            declared.name,
+            one_line(&declared.description),
+            kind_of(declared)
+        ));
+        let parameters = parameters(declared);
+        if parameters.is_empty() {
+            continue;
+        }
+        text.push_str("\n| Parameter | Type | | Description |\n|---|---|---|---|\n");
+        for parameter in parameters {
+            let cell = |text: &str| text.replace('|', "\\|");
+            text.push_str(&format!(
+                "| `{}` | {} | {} | {} |\n",
+                cell(&parameter.name),
+                cell(&parameter.kind),
+                if parameter.is_required {
+                    "required"
+                } else {
+                    ""
+                },
+                cell(&parameter.description)
+            ));
+        }
+    }
+    text
+}
+
+fn for_terminal(list: &[Declared]) -> String {
+    let width = width();
+    let names = Column::new("TOOL", list.iter().map(|d| d.name.clone()).collect());
+    let kinds = Column::new("KIND", list.iter().map(kind_of).collect());
+    let shown = |d: &Declared| {
+        let all = parameters(d).into_iter();
+        let all = all.map(|p| {
+            if p.is_required {
+                p.name
+            } else {
+                format!("{}?", p.name)
+            }
+        });
+        all.collect::<Vec<_>>().join(", ")
+    };
+    let parameters = Column::new("PARAMETERS", list.iter().map(shown).collect());
+    let first_sentence = |d: &Declared| {
+        let text = one_line(&d.description);
+        match text.find(". ") {
+            Some(end) => text[..=end].to_owned(),
+            None => text,
+        }
+    };
+    let what = Column::new("WHAT IT DOES", list.iter().map(first_sentence).collect());
+    let left = |columns: &[&Column]| {
+        let taken: usize = columns.iter().map(|c| c.natural() + 2).sum();
+        width.saturating_sub(taken)
+    };
+    let rest = left(&[&names, &kinds]);
+    if rest >= 2 * NARROWEST + 2 {
+        let most = parameters.natural().min(rest * 2 / 5);
+        let what = what.at_most(rest - most - 2);
+        return table(&[names, kinds, parameters.at_most(most), what]);
+    }
+    if rest >= NARROWEST {
+        return table(&[names, kinds, what.at_most(rest)]);
+    }
+    let rest = left(&[&names]);
+    if rest >= NARROWEST {
+        return table(&[names, what.at_most(rest)]);
+    }
+    table(&[names.at_most(width)])
+}

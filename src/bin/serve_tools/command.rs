@@ -1,0 +1,77 @@
+//! What the command line of `serve_tools` looks like; what it means is in `options`.
+
+use clap::{Arg, ArgAction, Command};
+use gemini_tools::serve::DEFAULT_ADDRESS;
+use gemini_tools::tool::ApprovalMode;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  claude mcp add gemini-tools -- serve_tools     for Claude Code
+  serve_tools --approval-mode default            ask the client's user before edits and commands
+  serve_tools --http                             for several clients, on this machine only
+  npx @modelcontextprotocol/inspector serve_tools
+
+The workspace: the client's roots, or the current directory where it has none.
+Settings, policies and trust count as they do for call_tool. Over HTTP a client
+needs the token in GEMINI_TOOLS_SERVE_TOKEN, or the one printed at the start.
+
+Exit status: 0 the client is gone, 1 it can't serve, 2 unusable arguments,
+130 or 143 ended by a signal.";
+
+/// The command line of `serve_tools`.
+pub(crate) fn command() -> Command {
+    let flag = |id: &'static str, help: &'static str| {
+        Arg::new(id).long(id).action(ArgAction::SetTrue).help(help)
+    };
+    let list = |id: &'static str, value: &'static str, help: &'static str| {
+        Arg::new(id)
+            .long(id)
+            .value_name(value)
+            .action(ArgAction::Append)
+            .help(help)
+    };
+    Command::new("serve_tools")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Serves the tools to clients of the Model Context Protocol (MCP)")
+        .after_help(EXAMPLES)
+        .arg(
+            Arg::new("http")
+                .long("http")
+                .value_name("ADDR:PORT")
+                .num_args(0..=1)
+                .default_missing_value(DEFAULT_ADDRESS)
+                .help("Serve over HTTP instead of the standard streams [address: 127.0.0.1:8808]"),
+        )
+        .arg(
+            flag(
+                "allow-remote",
+                "Let --http listen where other machines can reach it",
+            )
+            .requires("http"),
+        )
+        .arg(
+            list("host", "NAME", "A name by which HTTP clients may call this server")
+                .requires("http"),
+        )
+        .arg(
+            list("root", "DIR", "Work in this directory, whatever roots a client has")
+                .value_parser(clap::value_parser!(PathBuf)),
+        )
+        .arg(flag(
+            "mcp",
+            "Serve the tools of the MCP servers in the settings too",
+        ))
+        .arg(
+            Arg::new("approval-mode")
+                .long("approval-mode")
+                .value_name("MODE")
+                .value_parser(ApprovalMode::NAMES)
+                .help("Ask the client's user where the policy wants it [default: the client has asked]"),
+        )
+        .arg(list(
+            "policy",
+            "PATH",
+            "A policy file, or a directory of such, instead of ~/.gemini/policies",
+        ))
+}

@@ -1,0 +1,202 @@
+//! A document taken apart into declarations, each with its place.
+
+use super::{Source, openapi};
+use crate::declaration::Finding;
+use crate::dialect::Dialect;
+use serde_json::{Value, json};
+
+/// A step into a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Step {
+    Key(String),
+    Index(usize),
+}
+
+/// One declaration.
+#[derive(Debug)]
+pub(super) struct Item {
+    /// Where it stands.
+    pub(super) path: Vec<Step>,
+    /// Where its schema stands, if it has one.
+    pub(super) schema_path: Vec<Step>,
+    value: Value,
+    schema_key: Option<&'static str>,
+}
+
+/// All of them.
+#[derive(Debug)]
+pub(super) struct Document {
+    pub(super) source: Source,
+    pub(super) items: Vec<Item>,
+    /// What was noticed while it was taken apart.
+    pub(super) findings: Vec<Finding>,
+}
+
+/// Under which keys schemas stand.
+const SCHEMA_KEYS: [&str; 6] = [
+    "parametersJsonSchema",
+    "parameters",
+    "inputSchema",
+    "input_schema",
+    "parameters_json_schema",
+    "parametersSchema",
+];
+
+impl Item {
+    /// A declaration at a place.
+    pub(super) fn new(path: Vec<Step>, value: Value) -> Self {
+        let schema_key = SCHEMA_KEYS.into_iter().find(|key| !value[*key].is_null());
+        let mut schema_path = path.clone();
+        schema_path.extend(schema_key.map(|key| Step::Key(key.to_owned())));
+        Self {
+            path,
+            schema_path,
+            value,
+            schema_key,
+        }
+    }
+
+    /// The declaration with its name, without the wrapper of its dialect.
+    pub(super) fn value(&self) -> &Value {
+        &self.value
+    }
+
+    pub(super) fn name(&self) -> &str {
+        self.value["name"].as_str().unwrap_or_default()
+    }
+
+    /// The key of its schema.
+    pub(super) fn schema_key(&self) -> Option<&'static str> {
+        self.schema_key
+    }
+
+    /// Its schema, or that of a tool without arguments.
+    pub(super) fn schema(&self) -> Value {
+        match self.schema_key {
+            Some(key) => self.value[key].clone(),
+            None => json!({"type": "object", "properties": {}}),
+        }
+    }
+}
+
+const SHAPES: &str = "It is none of the documents that are known: declarations of Gemini, OpenAI, \
+    Anthropic or MCP, or an OpenAPI 3 description. Say with --dialect which it is meant to be.";
+
+impl Document {
+    /// Takes a document apart.
+    ///
+    /// # Errors
+    ///
+    /// Why it can't be, in a sentence.
+    pub(super) fn read(mut value: Value, chosen: Option<Source>) -> Result<Self, String> {
+        if value.get("swagger").is_some() && value.get("openapi").is_none() {
+            return Err("It is Swagger 2; convert it to OpenAPI 3 first.".to_owned());
+        }
+        let is_openapi = value["openapi"].is_string();
+        if chosen == Some(Source::OpenApi) || (chosen.is_none() && is_openapi) {
+            return openapi::read(&value);
+        }
+        let mut path = Vec::new();
+        let mut is_mcp = false;
+        // The answer of an MCP server, and a request to an API.
+        for key in ["result", "tools"] {
+            if value
+                .get(key)
+                .is_some_and(|v| v.is_array() || v.is_object())
+            {
+                is_mcp |= key == "result";
+                path.push(Step::Key(key.to_owned()));
+                value = value[key].take();
+            }
+        }
+        let mut places: Vec<(Vec<Step>, Value)> = match value {
+            Value::Array(items) => items
+                .into_iter()
+                .enumerate()
+                .map(|(i, item)| ([&path[..], &[Step::Index(i)]].concat(), item))
+                .collect(),
+            Value::Object(_) => vec![(path, value)],
+            _ => return Err(SHAPES.to_owned()),
+        };
+        let found = places.iter().find_map(|(_, item)| dialect_of(item));
+        let found = if is_mcp { Some(Dialect::Mcp) } else { found };
+        let dialect = match (chosen, found) {
+            (Some(chosen), _) => chosen.dialect(),
+            (None, Some(found)) => found,
+            (None, None) if places.is_empty() => Dialect::Gemini,
+            (None, None) => return Err(SHAPES.to_owned()),
+        };
+        let mut document = Self {
+            source: Source::Dialect(dialect),
+            items: Vec::new(),
+            findings: Vec::new(),
+        };
+        for (path, item) in &mut places {
+            document.take(dialect, std::mem::take(path), item.take());
+        }
+        Ok(document)
+    }
+
+    /// Adds the declarations of one item.
+    fn take(&mut self, dialect: Dialect, path: Vec<Step>, mut item: Value) {
+        for key in ["functionDeclarations", "function_declarations"] {
+            if let Some(Value::Array(list)) = item.get_mut(key).map(Value::take) {
+                for (i, declaration) in list.into_iter().enumerate() {
+                    let steps = [Step::Key(key.to_owned()), Step::Index(i)];
+                    let path = [&path[..], &steps].concat();
+                    self.items.push(Item::new(path, declaration));
+                }
+                return;
+            }
+        }
+        if item["function"].is_object() {
+            if !matches!(dialect, Dialect::OpenAi) {
+                self.findings.push(Finding::refusal(
+                    "wrapper",
+                    item["function"]["name"].as_str().unwrap_or_default(),
+                    "function",
+                    "The declaration stands in the wrapper of another API, OpenAI's Chat \
+                     Completions.",
+                ));
+            }
+            let inner = item["function"].take();
+            let path = [&path[..], &[Step::Key("function".to_owned())]].concat();
+            self.items.push(Item::new(path, inner));
+            return;
+        }
+        // Tools that are the API's own have no schema of ours.
+        let kind = item["type"].as_str();
+        if kind.is_some_and(|kind| !matches!(kind, "function" | "custom")) {
+            return;
+        }
+        if dialect == Dialect::OpenAi && kind == Some("function") {
+            self.findings.push(Finding::refusal(
+                "wrapper",
+                item["name"].as_str().unwrap_or_default(),
+                "function",
+                "Chat Completions wants the declaration under \"function\"; without that it is \
+                 one for the Responses API.",
+            ));
+        }
+        self.items.push(Item::new(path, item));
+    }
+}
+
+fn dialect_of(item: &Value) -> Option<Dialect> {
+    let has = |key: &str| item.get(key).is_some();
+    if has("functionDeclarations") || has("function_declarations") {
+        Some(Dialect::Gemini)
+    } else if item["function"].is_object() {
+        Some(Dialect::OpenAi)
+    } else if item["type"] == "function" && has("name") {
+        Some(Dialect::OpenAiResponses)
+    } else if has("input_schema") {
+        Some(Dialect::Anthropic)
+    } else if has("inputSchema") {
+        Some(Dialect::Mcp)
+    } else if has("parametersJsonSchema") || has("parameters") || has("name") && !has("type") {
+        Some(Dialect::Gemini)
+    } else {
+        None
+    }
+}

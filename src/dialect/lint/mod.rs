@@ -1,0 +1,206 @@
+//! Declarations of any dialect, held against what their API really takes.
+//!
+//! Owned here: telling dialects apart, what each API refuses, and in which line it stands. What
+//! is wrong with a schema as such is found by the compiler of declarations.
+
+mod document;
+mod openapi;
+mod position;
+mod rules;
+
+use super::{Declared, Dialect};
+use crate::declaration::{self, Finding, Names, Severity};
+use document::{Document, Item};
+use position::Positions;
+use serde_json::{Value, json};
+
+/// How many tools `OpenAI` takes in a request.
+const MOST_OPENAI_TOOLS: usize = 128;
+
+/// What a document can be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// Declarations in a dialect.
+    Dialect(Dialect),
+    /// An `OpenAPI` 3 description, whose operations are functions for Gemini.
+    OpenApi,
+}
+
+impl Source {
+    /// The names by which one is chosen.
+    pub const NAMES: [&'static str; 6] = [
+        "gemini",
+        "openai",
+        "openai-responses",
+        "anthropic",
+        "mcp",
+        "openapi",
+    ];
+
+    /// The source of a name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "openapi" => Some(Source::OpenApi),
+            name => Dialect::from_name(name).map(Source::Dialect),
+        }
+    }
+
+    /// The API whose limits count.
+    fn dialect(self) -> Dialect {
+        match self {
+            Source::Dialect(dialect) => dialect,
+            Source::OpenApi => Dialect::Gemini,
+        }
+    }
+}
+
+/// What a document holds.
+#[derive(Debug, Default)]
+pub struct Linted {
+    /// What is wrong with it.
+    pub findings: Vec<Finding>,
+    /// How many tools its API would take.
+    pub tools: usize,
+    /// The declarations as their API takes them, as compact JSON; those that can't be repaired
+    /// are left out.
+    pub repaired: Vec<String>,
+}
+
+/// Looks at a document; `chosen` says what it is, where that is known.
+pub fn lint(text: &str, chosen: Option<Source>) -> Linted {
+    let mut linted = Linted::default();
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let value: Value = match serde_json::from_str(text) {
+        Ok(value) => value,
+        Err(e) => {
+            let mut finding = Finding::refusal("json", "", "", format!("It is no JSON: {e}."));
+            finding.line = position::line(e.line());
+            linted.findings.push(finding);
+            return linted;
+        }
+    };
+    let document = match Document::read(value, chosen) {
+        Ok(document) => document,
+        Err(message) => {
+            linted
+                .findings
+                .push(Finding::refusal("dialect", "", "", message));
+            return linted;
+        }
+    };
+    let positions = Positions::of(text);
+    let mut names = Names::new(document.source.dialect().longest_name());
+    for item in &document.items {
+        let mut findings = Vec::new();
+        let repaired = look_at(document.source, item, &mut names, &mut findings);
+        let has_error = findings.iter().any(|f| f.severity == Severity::Error);
+        linted.tools += usize::from(!has_error);
+        linted.repaired.extend(repaired);
+        for mut finding in findings {
+            finding.line = positions.line_of(item, &finding.place);
+            linted.findings.push(finding);
+        }
+    }
+    for mut finding in document.findings {
+        finding.line = finding.line.or(positions.line_of_path(&[]));
+        linted.findings.push(finding);
+    }
+    let is_openai = matches!(
+        document.source.dialect(),
+        Dialect::OpenAi | Dialect::OpenAiResponses
+    );
+    if is_openai && document.items.len() > MOST_OPENAI_TOOLS {
+        let message = format!(
+            "There are {} tools; the API takes {MOST_OPENAI_TOOLS} in a request.",
+            document.items.len()
+        );
+        linted
+            .findings
+            .push(Finding::refusal("too-many-tools", "", "", message));
+    }
+    linted
+}
+
+/// Adds what is wrong with one declaration; gives it back as its API takes it.
+fn look_at(
+    source: Source,
+    item: &Item,
+    names: &mut Names,
+    findings: &mut Vec<Finding>,
+) -> Option<String> {
+    let dialect = source.dialect();
+    if dialect == Dialect::Gemini {
+        return for_gemini(source, item, names, findings);
+    }
+    let schema = item.schema();
+    let mut value = json!({"name": item.value()["name"], "parametersJsonSchema": schema});
+    value["description"] = item.value()["description"].clone();
+    let mut of_compiler = Vec::new();
+    let compiled = declaration::compile(&value, names, &mut of_compiler);
+    of_compiler.extend(compiled.err());
+    of_compiler.retain(|finding| rules::counts_everywhere(&finding.rule));
+    let is_beyond_repair = of_compiler.iter().any(|f| f.severity == Severity::Error);
+    findings.append(&mut of_compiler);
+    rules::check(dialect, item, &schema, findings);
+    if is_beyond_repair {
+        return None;
+    }
+    let declared = Declared {
+        name: item.name().to_owned(),
+        description: value["description"].as_str().unwrap_or_default().to_owned(),
+        parameters_json_schema: serde_json::value::to_raw_value(&schema).ok()?,
+        kind: None,
+        title: None,
+    };
+    Some(declared.to_json(dialect, false))
+}
+
+fn for_gemini(
+    source: Source,
+    item: &Item,
+    names: &mut Names,
+    findings: &mut Vec<Finding>,
+) -> Option<String> {
+    let before = findings.len();
+    let compiled = declaration::compile(item.value(), names, findings);
+    for finding in &mut findings[before..] {
+        // As it stands the API would refuse it. An operation's id is no name for an API yet.
+        if finding.rule == "name" && source != Source::OpenApi {
+            finding.severity = Severity::Error;
+        }
+    }
+    match compiled {
+        Ok(tool) => {
+            rules::check(Dialect::Gemini, item, &tool.schema, findings);
+            Some(tool.to_json())
+        }
+        Err(finding) => {
+            findings.push(finding);
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::position::line;
+    use super::{Source, lint};
+    use crate::declaration::Severity;
+
+    #[test]
+    fn a_finding_has_the_line_in_which_its_key_stands() {
+        let text = "[\n {\"name\": \"a\",\n  \"description\": \"d\",\n  \"parametersJsonSchema\": {\n   \
+                    \"type\": \"object\",\n   \"properties\": {\n    \"x\": {\n     \"type\": \"array\",\n     \
+                    \"items\": {\"description\": \"d\"}}}}}\n]";
+        let linted = lint(text, None);
+        let finding = linted.findings.first().expect("untyped");
+        assert_eq!((&*finding.rule, finding.line), ("untyped", line(9)));
+        assert_eq!(finding.severity, Severity::Error);
+        let linted = lint("{\n\"a\":\n,}", None);
+        let finding = linted.findings.first().expect("no JSON");
+        assert_eq!((&*finding.rule, finding.line), ("json", line(3)));
+        for name in Source::NAMES {
+            assert!(Source::from_name(name).is_some(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! What clap knows of our command lines, against what stands elsewhere: manual pages and completions for shells.
+//!
+//! A new executable adds its `command.rs` here; a test fails until it does.
+
+#[path = "../../src/bin/call_tool/command.rs"]
+mod call_tool;
+#[path = "../../src/bin/get_tools/command.rs"]
+mod get_tools;
+#[path = "../../src/bin/run_agent/command.rs"]
+mod run_agent;
+#[path = "../../src/bin/serve_tools/command.rs"]
+mod serve_tools;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Command;
+use clap_complete::{Shell, generate};
+
+use crate::harness::{Answer, Workspace, executable, skipped};
+
+const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
+
+/// Every command line there is.
+fn all() -> Vec<Command> {
+    vec![
+        get_tools::command(),
+        call_tool::command(),
+        run_agent::command(),
+        serve_tools::command(),
+    ]
+}
+
+fn in_checkout(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+fn read(name: &str) -> String {
+    fs::read_to_string(in_checkout(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+}
+
+#[test]
+fn every_executable_with_a_command_line_is_looked_at() {
+    let known: BTreeSet<String> = all().iter().map(|c| c.get_name().to_owned()).collect();
+    let mut found = BTreeSet::new();
+    for entry in fs::read_dir(in_checkout("src/bin")).expect("the executables") {
+        let path = entry.expect("its entry").path();
+        if ["command.rs", "options.rs"]
+            .iter()
+            .any(|f| path.join(f).exists())
+        {
+            let name = path.file_name().expect("a name").to_string_lossy();
+            found.insert(name.into_owned());
+        }
+    }
+    assert_eq!(known, found);
+}
+
+/// The long options of a command and its subcommands, each with the helps that it has.
+fn options_of(command: &Command) -> BTreeMap<String, Vec<String>> {
+    let mut options: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for argument in command.get_arguments() {
+        if let Some(long) = argument.get_long() {
+            let help = argument.get_help().map(ToString::to_string);
+            options.entry(long.to_owned()).or_default().extend(help);
+        }
+    }
+    for inner in command.get_subcommands() {
+        for (long, helps) in options_of(inner) {
+            options.entry(long).or_default().extend(helps);
+        }
+    }
+    options
+}
+
+/// The long options that have an entry in a manual page, each with what is said of it.
+fn entries_of(page: &str) -> BTreeMap<String, String> {
+    let mut entries: BTreeMap<String, String> = BTreeMap::new();
+    let mut open: Vec<String> = Vec::new();
+    for line in page.lines() {
+        if let Some(heading) = line.strip_prefix(".It Fl ") {
+            let flags = format!("Fl {heading}");
+            let flags = flags.split("Fl ").filter_map(|f| f.strip_prefix('-'));
+            let names = flags.filter_map(|f| f.split(' ').next());
+            open = names.map(str::to_owned).collect();
+            for name in &open {
+                entries.entry(name.clone()).or_default();
+            }
+        } else if line.starts_with(".Sh ") || line.starts_with(".Ss ") {
+            open.clear();
+        } else {
+            for name in &open {
+                let entry = entries.entry(name.clone()).or_default();
+                entry.push_str(line);
+                entry.push('\n');
+            }
+        }
+    }
+    entries
+}
+
+/// The beginnings of the words that carry a text's meaning.
+fn stems(text: &str) -> BTreeSet<String> {
+    const EMPTY: [&str; 8] = [
+        "that", "this", "with", "such", "them", "default", "where", "from",
+    ];
+    text.split(|c: char| !c.is_ascii_alphanumeric())
+        .map(str::to_lowercase)
+        .filter(|word| word.len() >= 4 && !EMPTY.contains(&word.as_str()))
+        .map(|word| word.chars().take(4).collect())
+        .collect()
+}
+
+#[test]
+fn manual_pages_and_help_know_the_same_options_and_say_the_same_of_them() {
+    let mut wrong = Vec::new();
+    for command in all() {
+        let name = command.get_name();
+        let page = read(&format!("man/{name}.1"));
+        let (known, entries) = (options_of(&command), entries_of(&page));
+        for (option, helps) in &known {
+            let Some(entry) = entries.get(option) else {
+                wrong.push(format!("man/{name}.1 has no entry for --{option}"));
+                continue;
+            };
+            let said = stems(entry);
+            for help in helps {
+                let meant = stems(help);
+                let shared = meant.intersection(&said).count();
+                if shared * 2 < meant.len() {
+                    wrong.push(format!(
+                        "man/{name}.1 says something else of --{option} than {help:?}"
+                    ));
+                }
+            }
+        }
+        for option in entries.keys() {
+            if !known.contains_key(option) && !["help", "version"].contains(&option.as_str()) {
+                wrong.push(format!("man/{name}.1 has --{option}, which is no option"));
+            }
+        }
+        for inner in command.get_subcommands() {
+            if !page.contains(&format!(".Cm {}\n", inner.get_name())) {
+                wrong.push(format!("man/{name}.1 does not know {}", inner.get_name()));
+            }
+        }
+        let usage = page.split(".Sh DESCRIPTION").next().unwrap_or_default();
+        for option in known.keys() {
+            let has = usage
+                .split([' ', '\n'])
+                .any(|word| word.strip_prefix('-') == Some(option));
+            if name != "run_agent" && !has {
+                wrong.push(format!("man/{name}.1: --{option} is not in the synopsis"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// The name of the file with a command's completions for a shell.
+fn file_name(shell: Shell, command: &str) -> String {
+    match shell {
+        Shell::Zsh => format!("completions/_{command}"),
+        shell => format!("completions/{command}.{shell}"),
+    }
+}
+
+/// The completions as clap has them, and names of tools for `call_tool`.
+fn generated(shell: Shell, command: &mut Command) -> String {
+    let name = command.get_name().to_owned();
+    let mut bytes = Vec::new();
+    generate(shell, command, name.clone(), &mut bytes);
+    let mut text = String::from_utf8(bytes).expect("completions are text");
+    if name == "call_tool" {
+        text = with_names_of_tools(shell, command, text);
+    }
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    format!("{}\n", lines.join("\n").trim_end())
+}
+
+fn with_names_of_tools(shell: Shell, command: &Command, mut text: String) -> String {
+    match shell {
+        Shell::Zsh => {
+            let from = text.find("::NAME").expect("an argument NAME");
+            let to = from + text[from..].find(":_default").expect("what completes it");
+            text.replace_range(to..to + ":_default".len(), ":_call_tool_names");
+            let end = text.find("if [ \"$funcstack[1]\"").expect("the call");
+            let function = "_call_tool_names() {\n    local -a names\n    \
+                names=(${(f)\"$(get_tools --format names 2>/dev/null)\"})\n    \
+                _describe -t tools tool names\n}\n\n";
+            text.insert_str(end, function);
+        }
+        Shell::Fish => {
+            text.push_str(
+                "complete -c call_tool -n \"__fish_is_first_arg\" -f \
+                 -a \"(get_tools --format names 2>/dev/null)\" -d 'Tool'\n",
+            );
+        }
+        _ => {
+            let mut with_values: Vec<String> = Vec::new();
+            for argument in command.get_arguments().filter(|a| !a.is_positional()) {
+                if argument.get_action().takes_values() {
+                    with_values.extend(argument.get_short().map(|c| format!("-{c}")));
+                    with_values.extend(argument.get_long().map(|l| format!("--{l}")));
+                }
+            }
+            text.push_str(&BASH_NAMES.replace("OPTIONS", &with_values.join("|")));
+        }
+    }
+    text
+}
+
+/// Adds the names of tools where no word before can be one.
+const BASH_NAMES: &str = r#"
+_call_tool_with_names() {
+    local word is_value=false has_name=false
+    _call_tool "$@"
+    for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+        if $is_value; then
+            is_value=false
+            continue
+        fi
+        case $word in
+            OPTIONS) is_value=true ;;
+            -*) ;;
+            *) has_name=true ;;
+        esac
+    done
+    if ! $is_value && ! $has_name; then
+        word=${COMP_WORDS[COMP_CWORD]}
+        COMPREPLY+=($(compgen -W "$(get_tools --format names 2>/dev/null)" -- "$word"))
+    fi
+}
+
+complete -F _call_tool_with_names -o nosort -o bashdefault -o default call_tool
+"#;
+
+#[test]
+fn completions_are_current() {
+    for mut command in all() {
+        let name = command.get_name().to_owned();
+        for shell in SHELLS {
+            let file = file_name(shell, &name);
+            let wanted = generated(shell, &mut command);
+            if std::env::var_os("UPDATE_COMPLETIONS").is_some() {
+                fs::write(in_checkout(&file), &wanted).expect("written");
+            }
+            assert!(
+                read(&file) == wanted,
+                "{file} is not current: UPDATE_COMPLETIONS=1 cargo test --test behaviour \
+                 command_lines writes it anew"
+            );
+        }
+    }
+}
+
+fn completions(ws: &Workspace, args: &[&str]) -> Answer {
+    ws.get_tools(&["completions"]).flags(args).run()
+}
+
+#[test]
+fn get_tools_prints_the_completions_of_one_command_or_of_all() {
+    let ws = Workspace::new();
+    for shell in SHELLS {
+        let mut together = String::new();
+        for command in all() {
+            let file = read(&file_name(shell, command.get_name()));
+            let one = completions(&ws, &[&shell.to_string(), command.get_name()]);
+            assert_eq!((one.status(), one.text()), (0, &*file));
+            together.push_str(&file);
+        }
+        assert_eq!(completions(&ws, &[&shell.to_string()]).text(), together);
+    }
+    for (args, said) in [
+        (&["tcsh"][..], "bash, zsh, fish"),
+        (&[], "SHELL"),
+        (&["bash", "no_such"], "call_tool"),
+    ] {
+        let answer = completions(&ws, args);
+        assert_eq!((answer.status(), answer.stdout.len()), (2, 0), "{args:?}");
+        answer.must_say(&String::from_utf8_lossy(&answer.stderr), &[said]);
+    }
+}
+
+/// What bash offers after these words; the last is the one that is being typed.
+fn offered(ws: &Workspace, words: &[&str]) -> BTreeSet<String> {
+    let script = r#"
+        PATH=$1:$PATH; source <("$1/get_tools" completions bash) || exit 1; shift
+        COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=()
+        function=$(complete -p "$1" | sed 's/.*-F \([^ ]*\).*/\1/')
+        "$function" "$1" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD-1]}"
+        printf '%s\n' "${COMPREPLY[@]}"
+    "#;
+    let bin = executable("get_tools");
+    let bin = bin.parent().expect("a directory").to_string_lossy();
+    let args = [&["-c", script, "bash", &bin][..], words].concat();
+    let answer = ws.program(Path::new("bash"), &args).unwatched().run();
+    assert!(answer.stderr.is_empty(), "{}", answer.shown());
+    answer.text().lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn bash_completes_options_values_and_tools() {
+    let ws = Workspace::new().home(
+        ".gemini/tools/reader.toml",
+        "description = \"d\"\ncommand = [\"true\"]\n",
+    );
+    let set = |words: &[&str]| {
+        words
+            .iter()
+            .map(|w| (*w).to_owned())
+            .collect::<BTreeSet<_>>()
+    };
+    let tools = [
+        "read_background_output",
+        "read_file",
+        "read_many_files",
+        "reader",
+    ];
+    assert_eq!(offered(&ws, &["call_tool", "read"]), set(&tools));
+    assert_eq!(
+        offered(&ws, &["call_tool", "--strict", "--id", "x", "gl"]),
+        set(&["glob"])
+    );
+    assert_eq!(offered(&ws, &["call_tool", "--fr"]), set(&["--from"]));
+    assert_eq!(
+        offered(&ws, &["call_tool", "--from", "an"]),
+        set(&["anthropic"])
+    );
+    assert!(!offered(&ws, &["call_tool", "glob", "read"]).contains("read_file"));
+    assert_eq!(
+        offered(&ws, &["get_tools", "--format", "open"]),
+        set(&["openai", "openai-responses"])
+    );
+    assert_eq!(offered(&ws, &["get_tools", "tr"]), set(&["trust"]));
+    assert_eq!(
+        offered(&ws, &["run_agent", "--sandbox", "re"]),
+        set(&["read-only"])
+    );
+}
+
+#[test]
+fn zsh_and_fish_can_read_theirs() {
+    let ws = Workspace::new();
+    for shell in ["zsh", "fish"] {
+        let version = std::process::Command::new(shell).arg("--version").output();
+        if version.is_err() {
+            skipped(shell);
+            continue;
+        }
+        for command in all() {
+            let text = completions(&ws, &[shell, command.get_name()])
+                .text()
+                .to_owned();
+            let ws = Workspace::new().file("script", text);
+            let answer = ws.program(Path::new(shell), &["-n", "script"]).run();
+            assert_eq!(answer.status(), 0, "{}", answer.shown());
+        }
+    }
+}

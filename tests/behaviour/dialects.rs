@@ -1,0 +1,431 @@
+//! `call_tool --from`: calls as other APIs write them, answered in the same shape.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Answer, Workspace};
+
+/// The smallest files that count as what they are.
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n0000";
+const PDF: &[u8] = b"%PDF-1.4\n%%EOF\n";
+
+fn files() -> Workspace {
+    Workspace::new()
+        .file("a.txt", "one TODO\n")
+        .file("empty.txt", "")
+        .file("i.png", PNG)
+        .file("d.pdf", PDF)
+}
+
+fn send(ws: &Workspace, dialect: &str, input: &(impl ToString + ?Sized)) -> Answer {
+    let call = ws.call_tool(&["--from", dialect]);
+    let answer = call.input(input.to_string()).run();
+    assert!(answer.stderr.is_empty(), "{}", answer.shown());
+    answer
+}
+
+fn tool_call(id: &str, name: &str, arguments: &str) -> Value {
+    json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
+}
+
+fn read(path: &str) -> String {
+    json!({ "absolute_path": path }).to_string()
+}
+
+fn base64(bytes: &[u8]) -> String {
+    use base64::Engine;
+    base64::engine::general_purpose::STANDARD.encode(bytes)
+}
+
+#[test]
+fn an_openai_tool_call_becomes_a_tool_message() {
+    let ws = files();
+    let answer = send(&ws, "openai", &tool_call("c1", "read_file", &read("a.txt")));
+    assert_eq!(
+        (answer.status(), answer.json()),
+        (
+            0,
+            json!({"role": "tool", "tool_call_id": "c1", "content": "one TODO\n"})
+        )
+    );
+    let failed = send(&ws, "openai", &tool_call("c2", "read_file", &read("none")));
+    assert_eq!(failed.status(), 1);
+    let message = failed.json();
+    failed.must_say(
+        message["content"].as_str().expect("a text"),
+        &["Error: ", "none does not exist"],
+    );
+    let image = send(&ws, "openai", &tool_call("c3", "read_file", &read("i.png"))).json();
+    assert_eq!(
+        image["content"],
+        "Binary content of type image/png was processed."
+    );
+}
+
+#[test]
+fn arguments_may_be_empty_or_json_but_not_broken() {
+    let ws = files();
+    for arguments in [json!(""), json!(null), json!({}), json!("{}")] {
+        let call = json!({"id": "c", "function":
+            {"name": "list_background_processes", "arguments": arguments}});
+        assert_eq!(send(&ws, "openai", &call).status(), 0, "{arguments}");
+    }
+    for (arguments, said) in [
+        ("{\"a\":", "\"arguments\" is not valid JSON"),
+        ("[1]", "must be one JSON object"),
+        ("{}", "\"pattern\" is missing"),
+    ] {
+        let answer = send(&ws, "openai", &tool_call("c", "glob", arguments));
+        assert_eq!(answer.status(), 2, "{arguments}");
+        let message = answer.json();
+        assert_eq!(message["tool_call_id"], "c");
+        answer.must_say(message["content"].as_str().expect("a text"), &[said]);
+    }
+}
+
+#[test]
+fn an_assistant_message_is_answered_call_by_call_in_order() {
+    let ws = files();
+    let calls = json!([
+        tool_call(
+            "w",
+            "write_file",
+            r#"{"file_path":"new","content":"fresh"}"#
+        ),
+        tool_call("r", "read_file", &read("new")),
+        tool_call("x", "no_such_tool", "{}"),
+    ]);
+    let message = json!({"role": "assistant", "content": null, "tool_calls": calls});
+    let completion = json!({"object": "chat.completion", "choices": [{"message": message}]});
+    for input in [message, completion, calls] {
+        let call = ws.call_tool(&["--from", "openai"]).input(input.to_string());
+        let answer = call.changing(&["new"]).run();
+        assert_eq!(answer.status(), 1, "one of them failed");
+        let messages = answer.json();
+        let ids = messages.as_array().expect("a list").iter();
+        let ids: Vec<_> = ids.map(|m| m["tool_call_id"].as_str()).collect();
+        assert_eq!(ids, [Some("w"), Some("r"), Some("x")]);
+        assert_eq!(messages[1]["content"], "fresh");
+        answer.must_say(&messages[2].to_string(), &["no_such_tool"]);
+    }
+}
+
+#[test]
+fn items_of_the_responses_api_become_outputs_with_media() {
+    let ws = files();
+    let item = |id: &str, path: &str| {
+        json!({"type": "function_call", "call_id": id, "name": "read_file",
+            "arguments": read(path), "id": "fc_1", "status": "completed"})
+    };
+    let one = send(&ws, "openai", &item("a", "a.txt")).json();
+    assert_eq!(
+        one,
+        json!({"type": "function_call_output", "call_id": "a", "output": "one TODO\n"})
+    );
+    let output = json!([{"type": "reasoning", "summary": []}, item("i", "i.png"),
+        item("d", "d.pdf"), {"type": "message", "content": []}]);
+    let response = json!({"object": "response", "output": output});
+    for input in [output, response] {
+        let items = send(&ws, "openai", &input).json();
+        assert_eq!(items.as_array().map(Vec::len), Some(2));
+        let image = format!("data:image/png;base64,{}", base64(PNG));
+        assert_eq!(
+            items[0]["output"],
+            json!([{"type": "input_image", "image_url": image}])
+        );
+        assert_eq!(items[1]["output"][0]["type"], "input_file");
+        assert_eq!(
+            items[1]["output"][0]["file_data"],
+            format!("data:application/pdf;base64,{}", base64(PDF))
+        );
+    }
+}
+
+#[test]
+fn an_anthropic_block_becomes_a_tool_result() {
+    let ws = files();
+    let block = |id: &str, path: &str| {
+        json!({"type": "tool_use", "id": id, "name": "read_file",
+            "input": {"absolute_path": path}})
+    };
+    assert_eq!(
+        send(&ws, "anthropic", &block("t1", "a.txt")).json(),
+        json!({"type": "tool_result", "tool_use_id": "t1",
+            "content": [{"type": "text", "text": "one TODO\n"}]})
+    );
+    let failed = send(&ws, "anthropic", &block("t2", "none"));
+    let result = failed.json();
+    assert_eq!((failed.status(), &result["is_error"]), (1, &json!(true)));
+    failed.must_say(&result["content"][0].to_string(), &["does not exist"]);
+    for (path, kind, media_type, bytes) in [
+        ("i.png", "image", "image/png", PNG),
+        ("d.pdf", "document", "application/pdf", PDF),
+    ] {
+        let result = send(&ws, "anthropic", &block("m", path)).json();
+        let source = json!({"type": "base64", "media_type": media_type, "data": base64(bytes)});
+        assert_eq!(result["content"], json!([{"type": kind, "source": source}]));
+    }
+    // That API refuses a text that is empty.
+    let message = json!({"role": "assistant", "content": [{"type": "thinking", "thinking": "…"},
+        {"type": "text", "text": "Let me see."}, block("t1", "a.txt"), block("t2", "none")]});
+    let answer = send(&ws, "anthropic", &message);
+    let message = answer.json();
+    assert_eq!((answer.status(), &message["role"]), (1, &json!("user")));
+    let ids = message["content"].as_array().expect("blocks").iter();
+    let ids: Vec<_> = ids.map(|b| b["tool_use_id"].as_str()).collect();
+    assert_eq!(ids, [Some("t1"), Some("t2")]);
+    let list = send(&ws, "anthropic", &json!([block("t", "a.txt")])).json();
+    assert_eq!(list[0]["tool_use_id"], "t");
+}
+
+#[test]
+fn an_empty_text_is_no_block_that_the_api_would_refuse() {
+    let ws = Workspace::new().home(
+        ".gemini/tools/silent.toml",
+        "description = \"Says nothing.\"\ncommand = [\"true\"]\n",
+    );
+    let call = json!({"type": "tool_use", "id": "t", "name": "silent", "input": {}});
+    let call = ws
+        .call_tool(&["--from", "anthropic"])
+        .input(call.to_string());
+    let answer = call.changing_at_home(&[".gemini/tmp"]).run();
+    let text = answer.json()["content"][0]["text"].clone();
+    assert!(text.as_str().is_some_and(|t| !t.is_empty()), "{text}");
+}
+
+#[test]
+fn an_mcp_request_becomes_a_response_and_bare_params_a_result() {
+    let ws = files();
+    let params = json!({"name": "search_file_content", "arguments": {"pattern": "todo"}});
+    let result = send(&ws, "mcp", &params).json();
+    assert_eq!(result["isError"], false);
+    assert_eq!(result["content"][0]["type"], "text");
+    assert_eq!(
+        result["structuredContent"],
+        json!({"matches": 1, "files": 1, "limited": false})
+    );
+    for id in [json!(7), json!("seven")] {
+        let request = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call",
+            "params": params});
+        assert_eq!(
+            send(&ws, "mcp", &request).json(),
+            json!({"jsonrpc": "2.0", "id": id, "result": result})
+        );
+    }
+    let read = |path: &str| json!({"name": "read_file", "arguments": {"absolute_path": path}});
+    let failed = send(&ws, "mcp", &read("none"));
+    assert_eq!(
+        (failed.status(), &failed.json()["isError"]),
+        (1, &json!(true))
+    );
+    assert_eq!(
+        send(&ws, "mcp", &read("i.png")).json()["content"],
+        json!([{"type": "image", "mimeType": "image/png", "data": base64(PNG)}])
+    );
+    let pdf = send(&ws, "mcp", &read("d.pdf")).json();
+    assert_eq!(pdf["content"][0]["resource"]["blob"], base64(PDF));
+    assert!(pdf["content"][0]["resource"]["uri"].is_string());
+}
+
+/// Sends what is no call; gives the error's code, where it has one.
+#[track_caller]
+fn refused(dialect: &str, input: &str, said: &str) -> Value {
+    let ws = files();
+    let answer = send(&ws, dialect, input);
+    assert_eq!(answer.status(), 2, "{input}");
+    let error = answer.json();
+    let message = error["error"]["message"].as_str().unwrap_or_default();
+    answer.must_say(message, &[said]);
+    match dialect {
+        "mcp" => assert_eq!(error["jsonrpc"], "2.0", "{input}"),
+        "anthropic" => assert_eq!(error["type"], "error", "{input}"),
+        _ => assert_eq!(error["error"]["type"], "invalid_request_error", "{input}"),
+    }
+    error["error"]["code"].clone()
+}
+
+#[test]
+fn malformed_calls_are_refused_in_their_own_dialect() {
+    for (dialect, input, said) in [
+        ("openai", "", "no call on standard input"),
+        ("openai", "{", "not valid JSON"),
+        ("openai", "{}", "no call of a tool"),
+        ("openai", "7", "no call of a tool"),
+        ("openai", "[]", "no call of a tool"),
+        ("openai", r#"{"tool_calls":[]}"#, "empty"),
+        (
+            "openai",
+            r#"{"tool_calls":[{"id":"c"}]}"#,
+            "\"function\" is missing",
+        ),
+        ("openai", r#"{"choices":[]}"#, "\"choices\" is empty"),
+        (
+            "openai",
+            r#"{"function":{"name":"glob"}}"#,
+            "\"id\" is missing",
+        ),
+        (
+            "openai",
+            r#"{"id":7,"function":{"name":"glob"}}"#,
+            "\"id\" of the call",
+        ),
+        (
+            "openai",
+            r#"{"id":"c","function":{}}"#,
+            "\"name\" is missing",
+        ),
+        (
+            "openai",
+            r#"{"type":"function_call","name":"glob"}"#,
+            "\"call_id\" is missing",
+        ),
+        ("openai", r#"{"type":"custom","id":"c"}"#, "custom tool"),
+        (
+            "openai",
+            r#"{"output":[{"type":"message"}]}"#,
+            "no call of a tool",
+        ),
+        ("anthropic", "[", "not valid JSON"),
+        (
+            "anthropic",
+            r#"{"type":"tool_use","name":"glob"}"#,
+            "\"id\" is missing",
+        ),
+        (
+            "anthropic",
+            r#"{"role":"assistant","content":"hi"}"#,
+            "only text",
+        ),
+        (
+            "anthropic",
+            r#"{"content":[{"type":"text"}]}"#,
+            "no block \"tool_use\"",
+        ),
+    ] {
+        let _ = refused(dialect, input, said);
+    }
+}
+
+#[test]
+fn malformed_requests_get_the_numbers_of_json_rpc() {
+    let ws = files();
+    let rpc = |more: Value| {
+        let mut request = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call"});
+        let Value::Object(more) = more else {
+            return request.to_string();
+        };
+        request.as_object_mut().expect("an object").extend(more);
+        request.to_string()
+    };
+    for (input, code, said) in [
+        ("nonsense".to_owned(), -32700, "not valid JSON"),
+        ("[]".to_owned(), -32600, "no request"),
+        (rpc(json!({"jsonrpc": "1.0"})), -32600, "2.0"),
+        (rpc(json!({"id": null})), -32600, "\"id\""),
+        (rpc(json!({"method": "tools/list"})), -32601, "tools/list"),
+        (rpc(json!({})), -32602, "\"name\" is missing"),
+        (
+            rpc(json!({"params": {"name": "glob", "arguments": 1}})),
+            -32602,
+            "an object",
+        ),
+        (
+            rpc(json!({"params": {"name": "none"}})),
+            -32602,
+            "no tool named \"none\"",
+        ),
+    ] {
+        assert_eq!(refused("mcp", &input, said), code, "{input}");
+    }
+    let bare = send(&ws, "mcp", &r#"{"arguments":{}}"#);
+    assert_eq!((bare.status(), &bare.json()["isError"]), (2, &json!(true)));
+    let notification = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+    let silent = send(&ws, "mcp", &notification);
+    assert_eq!((silent.status(), silent.stdout.len()), (0, 0));
+}
+
+#[test]
+fn a_name_on_the_command_line_must_agree_with_the_call() {
+    let ws = files();
+    let call = tool_call("c", "discovered_tool_read_file", &read("a.txt")).to_string();
+    let with = |name: &str| {
+        let command = ws.call_tool(&[name, "--from", "openai"]);
+        command.input(call.clone()).run()
+    };
+    assert_eq!(with("read_file").json()["content"], "one TODO\n");
+    let other = with("glob");
+    assert_eq!(other.status(), 2);
+    other.must_say(
+        other.text(),
+        &["discovered_tool_read_file", "glob", "\"c\""],
+    );
+}
+
+#[test]
+fn options_that_say_another_form_are_refused() {
+    let ws = Workspace::new();
+    for args in [
+        &["read_file", "absolute_path=a", "--from", "openai"][..],
+        &["--from", "openai", "--output", "text"],
+        &["--from", "openai", "--id", "x"],
+        &["--from", "openai", "--stream"],
+        &["--from", "openai", "--explain"],
+        &["--from", "gemini"],
+    ] {
+        let answer = ws.call_tool(args).run();
+        let _ = answer.error("invalid_tool_params", 2);
+    }
+}
+
+#[test]
+fn a_batch_takes_lines_of_a_dialect() {
+    let ws = files();
+    let lines = [
+        tool_call("a", "read_file", &read("a.txt")).to_string(),
+        "no json".to_owned(),
+        json!({"role": "assistant", "tool_calls":
+            [tool_call("b", "read_file", &read("a.txt")), tool_call("c", "glob", "{}")]})
+        .to_string(),
+    ];
+    let answer = ws.call_tool(&["--batch", "--from", "openai"]);
+    let answer = answer.input(lines.join("\n")).run();
+    assert_eq!((answer.status(), answer.stderr.len()), (1, 0));
+    let all: Vec<Value> = answer
+        .text()
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    assert_eq!(all.len(), 3);
+    assert!(all.iter().any(|v| v["tool_call_id"] == "a"));
+    assert!(all.iter().any(|v| v["error"]["message"].is_string()));
+    let list = all.iter().find_map(Value::as_array).expect("two messages");
+    assert_eq!((list.len(), &list[1]["tool_call_id"]), (2, &json!("c")));
+    let mcp = [
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}".to_owned(),
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params":
+            {"name": "read_file", "arguments": {"absolute_path": "a.txt"}}})
+        .to_string(),
+    ];
+    let answer = ws.call_tool(&["--batch", "--from", "mcp"]);
+    let answer = answer.input(mcp.join("\n")).run();
+    assert_eq!((answer.status(), &answer.json()["id"]), (0, &json!(1)));
+}
+
+#[test]
+fn what_the_policy_denies_is_denied_to_every_dialect() {
+    let ws = files().home(
+        ".gemini/policies/p.toml",
+        "[[rule]]\ntoolName = \"read_file\"\nargsPattern = \"secret\"\ndecision = \"deny\"\npriority = 100\n",
+    );
+    let answer = send(&ws, "openai", &tool_call("c", "read_file", &read("secret")));
+    assert_eq!(answer.status(), 3);
+    let answer = send(
+        &ws,
+        "anthropic",
+        &json!({"type": "tool_use", "id": "t", "name": "read_file",
+            "input": {"absolute_path": "secret"}}),
+    );
+    assert_eq!(
+        (answer.status(), &answer.json()["is_error"]),
+        (3, &json!(true))
+    );
+}

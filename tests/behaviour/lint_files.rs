@@ -1,0 +1,469 @@
+//! `get_tools lint FILE`: declarations for any API against what that API takes, and the formats of the findings.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Answer, Workspace};
+use crate::sarif::{check_sarif, check_xml};
+
+fn lint(ws: &Workspace, args: &[&str]) -> Answer {
+    ws.get_tools(&["lint"]).flags(args).run()
+}
+
+fn lint_text(text: &str, args: &[&str]) -> Answer {
+    let ws = Workspace::new();
+    let call = ws.get_tools(&["lint", "-"]).flags(args);
+    let answer = call.input(text).run();
+    assert!(answer.stderr.is_empty(), "{}", answer.shown());
+    answer
+}
+
+/// The findings as (severity, rule, place).
+#[track_caller]
+fn findings(document: &Value, args: &[&str]) -> BTreeSet<(String, String, String)> {
+    let answer = lint_text(&document.to_string(), &[&["--json"], args].concat());
+    let lines = answer.text().lines();
+    let all: BTreeSet<_> = lines
+        .map(|line| {
+            let finding: Value = serde_json::from_str(line).expect("JSON");
+            assert!(finding["line"].as_u64() >= Some(1), "{line}");
+            assert!(finding["message"].as_str().is_some_and(|m| m.len() > 10));
+            let text = |key: &str| finding[key].as_str().expect("a text").to_owned();
+            (text("severity"), text("rule"), text("place"))
+        })
+        .collect();
+    let has_errors = all.iter().any(|(severity, _, _)| severity == "error");
+    assert_eq!(answer.status(), i32::from(has_errors), "{all:?}");
+    all
+}
+
+#[track_caller]
+fn errors(document: &Value, args: &[&str]) -> Vec<(String, String)> {
+    let all = findings(document, args).into_iter();
+    let errors = all.filter(|(severity, _, _)| severity == "error");
+    errors.map(|(_, rule, place)| (rule, place)).collect()
+}
+
+fn one(rule: &str, place: &str) -> Vec<(String, String)> {
+    vec![(rule.to_owned(), place.to_owned())]
+}
+
+fn openai(name: &str, parameters: &Value) -> Value {
+    json!([{"type": "function", "function":
+        {"name": name, "description": "d", "parameters": parameters}}])
+}
+
+fn anthropic(name: &str, schema: &Value) -> Value {
+    json!([{"name": name, "description": "d", "input_schema": schema}])
+}
+
+fn mcp(name: &str, more: &Value) -> Value {
+    let mut tool = json!({"name": name, "description": "d", "inputSchema": {"type": "object"}});
+    let map = tool.as_object_mut().expect("an object");
+    map.extend(more.as_object().expect("an object").clone());
+    json!({"jsonrpc": "2.0", "id": 1, "result": {"tools": [tool]}})
+}
+
+#[test]
+fn our_own_declarations_are_sound_in_every_dialect() {
+    let ws = Workspace::new();
+    for dialect in ["gemini", "openai", "openai-responses", "anthropic", "mcp"] {
+        for wrap in [&[][..], &["--wrap"]] {
+            let printed = ws.get_tools(&["--format", dialect]).flags(wrap).run();
+            let answer = lint_text(printed.text(), &[]);
+            assert_eq!(answer.status(), 0, "{dialect}: {}", answer.shown());
+            answer.must_say(
+                answer.text(),
+                &["15 tools in 1 file: 0 errors, 0 warnings, 0 repairs"],
+            );
+        }
+    }
+}
+
+#[test]
+fn gemini_declarations_are_judged_by_the_compiler() {
+    let with = |x: Value| {
+        json!([{"functionDeclarations": [{"name": "t", "description": "d",
+            "parametersJsonSchema": {"type": "object", "properties": {"x": x}}}]}])
+    };
+    assert_eq!(errors(&with(json!({"type": "string"})), &[]), []);
+    assert_eq!(
+        errors(&with(json!({"description": "d"})), &[]),
+        one("untyped", "x")
+    );
+    let loose = json!([{"name": "a b", "description": "d"}]);
+    assert_eq!(errors(&loose, &[]), one("name", "name"));
+    let twice = json!([{"name": "a", "description": "d"}, {"name": "a", "description": "d"}]);
+    assert_eq!(errors(&twice, &[]), one("duplicate-name", "name"));
+    let hidden = json!([{"name": "a", "description": "d\u{200b}x"}]);
+    assert_eq!(errors(&hidden, &[]), one("hidden-text", "description"));
+    let long = json!([{"name": "x".repeat(50), "description": "d"}]);
+    let warned = findings(&long, &[]);
+    assert!(
+        warned
+            .iter()
+            .any(|(s, rule, _)| s == "warning" && rule == "long-name")
+    );
+    let native = json!([{"name": "t", "description": "d", "parameters": {"type": "OBJECT"}}]);
+    let repaired = findings(&native, &[]);
+    let rules: Vec<_> = repaired.iter().map(|(_, rule, _)| rule.as_str()).collect();
+    assert_eq!(rules, ["parameters-key", "type-name"]);
+}
+
+#[test]
+fn what_openai_refuses_is_an_error() {
+    let object = |x: Value| json!({"type": "object", "properties": {"x": x}});
+    for (name, parameters, wanted) in [
+        (
+            "fine",
+            object(json!({"anyOf": [{"type": "string"}, {}]})),
+            vec![],
+        ),
+        (
+            "a.b",
+            object(json!({"type": "string"})),
+            one("name", "name"),
+        ),
+        (&"x".repeat(65), object(json!({})), one("name", "name")),
+        (
+            "t",
+            json!({"type": "object", "anyOf": [{"required": ["a"]}]}),
+            one("top-level", "anyOf"),
+        ),
+        (
+            "t",
+            json!({"type": "object", "not": {}}),
+            one("top-level", "not"),
+        ),
+        ("t", json!({"type": "string"}), one("schema", "type")),
+        (
+            "t",
+            object(json!({"type": "array"})),
+            one("array-items", "x"),
+        ),
+        (
+            "t",
+            object(json!({"$ref": "#/none"})),
+            one("reference", "properties.x"),
+        ),
+    ] {
+        assert_eq!(
+            errors(&openai(name, &parameters), &[]),
+            wanted,
+            "{parameters}"
+        );
+    }
+    let many: Vec<Value> = (0..129)
+        .map(|i| openai(&format!("t{i}"), &json!({"type": "object"}))[0].clone())
+        .collect();
+    let answer = lint_text(&json!({ "tools": many }).to_string(), &[]);
+    answer.must_say(answer.text(), &["error[too-many-tools]", "129 tools"]);
+    let long =
+        json!([{"type": "function", "function": {"name": "t", "description": "d".repeat(1025)}}]);
+    assert!(
+        findings(&long, &[])
+            .iter()
+            .any(|(_, rule, _)| rule == "description-length")
+    );
+}
+
+#[test]
+fn strict_functions_must_be_closed_and_required_and_responses_are_strict_unless_told() {
+    let mut function = openai(
+        "t",
+        &json!({"type": "object", "properties":
+        {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": false}),
+    );
+    function[0]["function"]["strict"] = true.into();
+    assert_eq!(errors(&function, &[]), []);
+    let parameters = &mut function[0]["function"]["parameters"];
+    parameters["required"] = json!([]);
+    let open = parameters.clone();
+    assert_eq!(errors(&function, &[]), one("strict", "schema"));
+    function[0]["function"]["parameters"]["properties"]["a"] =
+        json!({"type": "object", "properties": {}});
+    function[0]["function"]["parameters"]["required"] = json!(["a"]);
+    assert_eq!(errors(&function, &[]), one("strict", "a"));
+    let flat = json!([{"type": "function", "name": "t", "description": "d", "parameters": open}]);
+    let rules = findings(&flat, &[]);
+    assert!(rules.iter().any(|(_, rule, _)| rule == "strict-by-default"));
+    let mut told = flat;
+    told[0]["strict"] = false.into();
+    assert!(findings(&told, &[]).is_empty());
+}
+
+#[test]
+fn what_anthropic_refuses_is_an_error() {
+    let object = |key: &str| json!({"type": "object", "properties": {key: {"type": "string"}}});
+    for (name, schema, wanted) in [
+        (&*"x".repeat(128), object("a.b-c"), vec![]),
+        (&*"x".repeat(129), object("a"), one("name", "name")),
+        ("t", object("$top"), one("property-name", "$top")),
+        (
+            "t",
+            object(&"k".repeat(65)),
+            one("property-name", &"k".repeat(65)),
+        ),
+        (
+            "t",
+            json!({"type": "object", "oneOf": []}),
+            one("top-level", "oneOf"),
+        ),
+    ] {
+        assert_eq!(errors(&anthropic(name, &schema), &[]), wanted, "{schema}");
+    }
+    let wrong = json!([{"name": "t", "description": "d", "parameters": {"type": "object"}}]);
+    assert_eq!(
+        errors(&wrong, &["--dialect", "anthropic"]),
+        one("schema-key", "parameters")
+    );
+    // The API's own tools have no schema.
+    let own = json!([{"type": "bash_20250124", "name": "bash"}, anthropic("t", &object("a"))[0]]);
+    assert_eq!(errors(&own, &[]), []);
+}
+
+#[test]
+fn what_the_protocol_does_not_know_is_told_of_an_mcp_server() {
+    assert_eq!(errors(&mcp("fine", &json!({})), &[]), []);
+    let odd = mcp("t", &json!({"annotations": {"readOnlyHint": "yes"}}));
+    assert_eq!(
+        errors(&odd, &[]),
+        one("annotation", "annotations.readOnlyHint")
+    );
+    let torn = mcp(
+        "t",
+        &json!({"annotations": {"readOnlyHint": true, "destructiveHint": true}}),
+    );
+    assert!(
+        findings(&torn, &[])
+            .iter()
+            .any(|(s, rule, _)| s == "warning" && rule == "annotation")
+    );
+    for name in ["a.b", "a b"] {
+        let rules = findings(&mcp(name, &json!({})), &[]);
+        assert!(
+            rules
+                .iter()
+                .any(|(s, rule, _)| s == "warning" && rule == "name"),
+            "{name}"
+        );
+    }
+    let none = json!({"tools": [{"name": "t", "description": "d"}]});
+    assert_eq!(errors(&none, &["--dialect", "mcp"]), one("schema-key", ""));
+}
+
+fn petstore() -> Value {
+    json!({"openapi": "3.1.0", "info": {"title": "Pets", "version": "1"},
+        "paths": {
+            "/pets/{id}": {
+                "parameters": [{"$ref": "#/components/parameters/id"}],
+                "get": {"operationId": "getPet", "summary": "Gives a pet."},
+                "put": {"operationId": "putPet", "description": "Changes a pet.",
+                    "requestBody": {"required": true, "content": {"application/json":
+                        {"schema": {"$ref": "#/components/schemas/Pet"}}}}},
+                "delete": {"summary": "Nameless."}}},
+        "components": {
+            "parameters": {"id": {"name": "id", "in": "path", "required": true,
+                "description": "Which.", "schema": {"type": "integer"}}},
+            "schemas": {"Pet": {"type": "object", "properties":
+                {"name": {"type": "string"}, "parent": {"$ref": "#/components/schemas/Pet"}}}}}})
+}
+
+#[test]
+fn operations_of_openapi_become_functions() {
+    let rules = findings(&petstore(), &[]);
+    let rules: Vec<_> = rules
+        .iter()
+        .map(|(s, rule, _)| format!("{s} {rule}"))
+        .collect();
+    assert_eq!(
+        rules,
+        [
+            "repair cyclic-reference",
+            "repair reference",
+            "warning operation-id"
+        ]
+    );
+    let ws = Workspace::new().file("api.json", petstore().to_string());
+    let answer = lint(&ws, &["api.json", "--print-repaired"]);
+    let list = answer.json();
+    assert_eq!(list.as_array().map(Vec::len), Some(2));
+    assert_eq!(
+        list[0],
+        json!({"name": "getPet", "description": "Gives a pet.", "parametersJsonSchema":
+            {"type": "object", "required": ["id"], "properties":
+                {"id": {"type": "integer", "description": "Which."}}}})
+    );
+    let body = &list[1]["parametersJsonSchema"]["properties"]["body"];
+    assert_eq!(body["properties"]["parent"]["type"], "object");
+    answer.must_say(
+        &String::from_utf8_lossy(&answer.stderr),
+        &["api.json:1: ", "DELETE /pets/{id}"],
+    );
+    for (text, said) in [
+        (r#"{"openapi":"4.0"}"#, "only OpenAPI 3"),
+        (r#"{"swagger":"2.0"}"#, "Swagger 2"),
+    ] {
+        let answer = lint_text(text, &[]);
+        assert_eq!(answer.status(), 1);
+        answer.must_say(answer.text(), &["error[dialect]", said]);
+    }
+}
+
+#[test]
+fn findings_name_the_line_in_which_the_key_stands() {
+    let ws = Workspace::new().file(
+        "tools/odd name.json",
+        "[\n  {\n    \"name\": \"a.b\",\n    \"description\": \"d\",\n    \"input_schema\": {\n      \
+         \"type\": \"object\",\n      \"properties\": {\n        \"ok\": { \"type\": \"string\" },\n        \
+         \"x y\": { \"type\": \"string\" }\n      }\n    }\n  }\n]\n",
+    );
+    let answer = lint(&ws, &["tools/odd name.json"]);
+    assert_eq!(answer.status(), 1);
+    let text = answer.text();
+    answer.must_say(
+        text,
+        &[
+            "error[name]: tools/odd name.json:3: a.b: name: ",
+            "error[property-name]: tools/odd name.json:9: a.b: x y: ",
+            "0 tools in 1 file: 2 errors, 0 warnings, 0 repairs\n",
+        ],
+    );
+    let github = lint(&ws, &["tools/odd name.json", "--format", "github"]);
+    assert_eq!(github.status(), 1);
+    let lines: Vec<&str> = github.text().lines().collect();
+    assert_eq!(lines.len(), 2);
+    assert!(
+        lines[0].starts_with("::error file=tools/odd name.json,line=3,title=name::a.b: name: "),
+        "{lines:?}"
+    );
+    assert!(
+        lines[1].starts_with("::error file=tools/odd name.json,line=9,"),
+        "{lines:?}"
+    );
+    let sarif = lint(&ws, &["tools/odd name.json", "--format", "sarif"]).json();
+    check_sarif(&sarif);
+    let results = &sarif["runs"][0]["results"];
+    let place = &results[1]["locations"][0]["physicalLocation"];
+    assert_eq!(
+        *place,
+        json!({"artifactLocation": {"uri": "tools/odd%20name.json"}, "region": {"startLine": 9}})
+    );
+    let junit = lint(&ws, &["tools/odd name.json", "--format", "junit"]);
+    check_xml(junit.text());
+    junit.must_say(
+        junit.text(),
+        &["failures=\"2\"", "type=\"property-name\"", "line=\"9\""],
+    );
+}
+
+#[test]
+fn an_annotation_is_one_line_whatever_stands_in_it() {
+    let document =
+        json!([{"name": "a,b:c%\nd", "description": "d", "input_schema": {"type": "object"}}]);
+    let ws = Workspace::new().file("x,y:z.json", document.to_string());
+    let answer = lint(&ws, &["x,y:z.json", "--format", "github"]);
+    assert_eq!(answer.text().lines().count(), 1);
+    answer.must_say(
+        answer.text(),
+        &["file=x%2Cy%3Az.json,line=1", "a,b:c%25\\nd"],
+    );
+}
+
+#[test]
+fn several_files_are_looked_at_together_and_each_is_named() {
+    let good = anthropic("good", &json!({"type": "object"})).to_string();
+    let ws = Workspace::new()
+        .file("a.json", &good)
+        .file("b.json", "{\n\"a\": \n}");
+    let answer = lint(&ws, &["a.json", "b.json"]);
+    assert_eq!(answer.status(), 1);
+    answer.must_say(
+        answer.text(),
+        &[
+            "error[json]: b.json:3: It is no JSON",
+            "1 tool in 2 files: 1 error, ",
+        ],
+    );
+    let json = lint(&ws, &["a.json", "b.json", "--format", "json"]);
+    let same = lint(&ws, &["a.json", "b.json", "--json"]);
+    assert_eq!(json.text(), same.text());
+    let none = lint(&ws, &["a.json", "--format", "github"]);
+    assert_eq!((none.status(), none.stdout.len()), (0, 0));
+    let junit = lint(&ws, &["a.json", "--format", "junit"]);
+    junit.must_say(junit.text(), &["tests=\"1\" failures=\"0\" errors=\"0\""]);
+}
+
+#[test]
+fn repaired_declarations_are_what_the_api_takes() {
+    let schema = json!({"type": "object", "anyOf": [{"properties": {"a b": {"type": "string"}}}]});
+    let ws = Workspace::new().file("t.json", anthropic("a.b", &schema).to_string());
+    let answer = lint(&ws, &["t.json", "--print-repaired"]);
+    assert_eq!(answer.status(), 1, "the file itself is as it was");
+    assert!(!answer.stderr.is_empty());
+    let again = lint_text(answer.text(), &["--dialect", "anthropic"]);
+    assert_eq!(again.status(), 0, "{}", again.shown());
+    let name = answer.json()[0]["name"].clone();
+    assert!(
+        name.as_str().is_some_and(|n| n.starts_with("a_b_")),
+        "{name}"
+    );
+    let hopeless = json!([{"name": "t", "description": "d", "input_schema": []}]);
+    let ws = Workspace::new().file("t.json", hopeless.to_string());
+    assert_eq!(lint(&ws, &["t.json", "--print-repaired"]).json(), json!([]));
+}
+
+#[test]
+fn what_can_not_be_looked_at_is_told_apart_from_what_is_wrong() {
+    let ws = Workspace::new().file("latin.json", b"\"\xe9\"");
+    for (args, said) in [
+        (&["none.json"][..], "none.json: "),
+        (&["latin.json"], "no text in UTF-8"),
+        (&["."], ".: "),
+        (&["--dialect", "openai"], "FILE"),
+        (&["--print-repaired"], "FILE"),
+        (&["latin.json", "--dialect", "cobol"], "openai-responses"),
+        (&["latin.json", "--json", "--format", "text"], "--json"),
+        (&["latin.json", "--format", "xml"], "junit"),
+    ] {
+        let answer = lint(&ws, args);
+        assert_eq!((answer.status(), answer.stdout.len()), (2, 0), "{args:?}");
+        answer.must_say(&String::from_utf8_lossy(&answer.stderr), &[said]);
+    }
+    for text in ["7", "\"x\"", "{}", "[1]", "[{\"odd\":1}]"] {
+        let answer = lint_text(text, &[]);
+        assert_eq!(answer.status(), 1, "{text}");
+        answer.must_say(answer.text(), &["error[dialect]", "--dialect"]);
+    }
+    let empty = lint_text("[]", &[]);
+    assert_eq!(empty.status(), 0);
+    empty.must_say(empty.text(), &["0 tools in 1 file"]);
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    assert_eq!(lint_text(&deep, &[]).status(), 1);
+}
+
+#[test]
+fn without_a_file_it_is_about_the_users_own_tools_in_every_format() {
+    let ws = Workspace::new()
+        .home(".gemini/tools/bad.toml", "description = \"d\"\n")
+        .home(
+            ".gemini/tools/good.toml",
+            "description = \"d\"\ncommand = [\"true\"]\n",
+        );
+    let run = |args: &[&str]| {
+        let call = ws.get_tools(&["lint"]).flags(args);
+        call.changing_at_home(&[".gemini/tmp"]).run()
+    };
+    let text = run(&[]);
+    assert_eq!(text.status(), 1);
+    text.must_say(text.text(), &["bad.toml: ", "1 tool in 2 files: "]);
+    let sarif = run(&["--format", "sarif"]);
+    assert_eq!(sarif.status(), 1);
+    check_sarif(&sarif.json());
+    sarif.must_say(sarif.text(), &["\"uri\":\"file:///", "bad.toml"]);
+    let junit = run(&["--format", "junit"]);
+    check_xml(junit.text());
+    let github = run(&["--format", "github"]);
+    github.must_say(github.text(), &["::error file=/", "bad.toml,title="]);
+}
