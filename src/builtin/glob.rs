@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 /// Files changed within this time are ordered by it; older ones by name.
-const RECENT_SECS: i64 = 24 * 60 * 60;
+pub(super) const RECENT_SECS: i64 = 24 * 60 * 60;
 
 /// Directories that are never searched, as in Gemini CLI.
 pub(super) const NEVER: &[&[u8]] = &[b".git", b"node_modules"];

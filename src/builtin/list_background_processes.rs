@@ -32,10 +32,10 @@ pub(super) const SPEC: Spec = Spec {
 };
 
 /// Jobs that have ended are shown up to this many.
-const MAX_ENDED: usize = 20;
+pub(super) const MAX_ENDED: usize = 20;
 
 /// A command is shown up to so many characters.
-const MAX_COMMAND_CHARS: usize = 200;
+pub(super) const MAX_COMMAND_CHARS: usize = 200;
 
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

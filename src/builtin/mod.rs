@@ -15,6 +15,8 @@ mod list_directory;
 mod memory;
 mod model;
 mod nearest;
+#[cfg(test)]
+mod pages;
 mod read_background_output;
 mod read_file;
 mod read_many_files;

@@ -44,16 +44,16 @@ pub(super) const SPEC: Spec = Spec {
 };
 
 /// How many lines are shown where the call does not say.
-const DEFAULT_LINES: u64 = 100;
+pub(super) const DEFAULT_LINES: u64 = 100;
 
 /// How long a pattern is waited for where the call does not say.
-const DEFAULT_WAIT: Duration = Duration::from_secs(30);
+pub(super) const DEFAULT_WAIT: Duration = Duration::from_secs(30);
 
 /// How often new output is looked for.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// A line is shown up to so many characters.
-const MAX_LINE_CHARS: usize = 2000;
+pub(super) const MAX_LINE_CHARS: usize = 2000;
 
 /// How much is read at once, in bytes.
 const CHUNK: usize = 256 * 1024;

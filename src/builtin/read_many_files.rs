@@ -33,7 +33,7 @@ const DEFAULT_EXCLUDES: &[&str] = &[
 ];
 
 /// Skipped files that an answer names.
-const NAMED_SKIPS: usize = 50;
+pub(super) const NAMED_SKIPS: usize = 50;
 
 pub(super) const DECLARATION: Declaration = Declaration {
     name: "read_many_files",

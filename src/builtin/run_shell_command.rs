@@ -45,10 +45,10 @@ pub(super) const SPEC: Spec = Spec {
 };
 
 /// The time limit where neither the call nor `GEMINI_TOOLS_SHELL_TIMEOUT` says anything.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
+pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The longest time limit.
-const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
+pub(super) const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// How long a command that is to stay in the background is watched first: long enough to see
 /// that it could not even start.
@@ -58,7 +58,7 @@ const BACKGROUND_DELAY: Duration = Duration::from_millis(150);
 const MAX_BACKGROUND_DELAY: Duration = Duration::from_secs(10);
 
 /// The most characters of output where the caller does not limit the answer.
-const UNLIMITED_CHARS: usize = 1_000_000;
+pub(super) const UNLIMITED_CHARS: usize = 1_000_000;
 
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

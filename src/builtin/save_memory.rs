@@ -24,10 +24,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// A longer fact is a text that belongs elsewhere.
-const MAX_FACT_CHARS: usize = 10_000;
+pub(super) const MAX_FACT_CHARS: usize = 10_000;
 
 /// A larger file is no memory: all of it goes into every session.
-const MAX_FILE_BYTES: u64 = 1024 * 1024;
+pub(super) const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
 /// So much of a fact is repeated in the answer.
 const SHOWN_CHARS: usize = 300;

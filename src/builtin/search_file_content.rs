@@ -18,10 +18,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 /// Matching lines that one call gives.
-const MOST_MATCHES: u64 = 20_000;
+pub(super) const MOST_MATCHES: u64 = 20_000;
 
 /// Text that one call gives, in bytes; beyond it the answer is cut as by the limit of matches.
-const MOST_BYTES: usize = 8 * 1024 * 1024;
+pub(super) const MOST_BYTES: usize = 8 * 1024 * 1024;
 
 pub(super) const DECLARATION: Declaration = Declaration {
     name: "search_file_content",

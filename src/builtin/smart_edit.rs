@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// Larger files are not sent to a model.
-const MODEL_CHARS: usize = 400_000;
+pub(super) const MODEL_CHARS: usize = 400_000;
 
 /// Lines that a message lists.
 const LISTED_LINES: usize = 20;

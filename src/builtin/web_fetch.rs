@@ -28,17 +28,17 @@ use std::sync::Arc;
 use url::Url;
 
 /// As many addresses as the API takes.
-const MAX_ADDRESSES: usize = 20;
+pub(super) const MAX_ADDRESSES: usize = 20;
 
 /// Pages that are fetched at the same time.
-const AT_ONCE: usize = 4;
+pub(super) const AT_ONCE: usize = 4;
 
 /// Bytes of pages that are taken, all together: they are held several times while they become
 /// an answer.
-const ALL_BYTES: usize = 12 * 1024 * 1024;
+pub(super) const ALL_BYTES: usize = 12 * 1024 * 1024;
 
 /// Characters of pages that a model gets, all together.
-const MODEL_CHARS: usize = 400_000;
+pub(super) const MODEL_CHARS: usize = 400_000;
 
 /// So much of a prompt is shown in a description.
 const SHOWN_CHARS: usize = 100;

@@ -16,7 +16,7 @@ use std::io::{Read, Write};
 use std::sync::Arc;
 
 /// A present file up to this size is compared with the new content.
-const DIFF_BYTES: u64 = 4 * 1024 * 1024;
+pub(super) const DIFF_BYTES: u64 = 4 * 1024 * 1024;
 
 pub(super) const DECLARATION: Declaration = Declaration {
     name: "write_file",

@@ -10,6 +10,7 @@
 
 pub(crate) mod answer;
 pub(crate) mod name_server;
+pub(crate) mod page;
 pub(crate) mod stand_in;
 pub(crate) mod terminal;
 pub(crate) mod tree;

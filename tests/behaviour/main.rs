@@ -9,6 +9,8 @@ mod answers;
 mod arguments;
 mod background;
 mod batch;
+mod book;
+mod book_in_browser;
 mod call_tool_terminal;
 mod ci_example;
 mod command_lines;

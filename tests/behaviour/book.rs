@@ -1,0 +1,237 @@
+//! The book in `docs/`: its examples are run, its links lead somewhere, and what it says of tests and errors is so. How
+//! it looks is told by `book_in_browser`; the pages of tools are held against the code by `src/builtin/pages.rs`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use gemini_tools::builtin;
+use regex::Regex;
+use serde_json::Value;
+
+use crate::harness::Workspace;
+use crate::harness::page::{Page, in_checkout};
+
+/// Every page, by its path from the checkout.
+pub(crate) fn pages() -> Vec<Page> {
+    let mut names = Vec::new();
+    let mut directories = vec!["docs".to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(in_checkout(&directory)).expect("a directory of the book") {
+            let entry = entry.expect("its entry");
+            let name = format!("{directory}/{}", entry.file_name().to_string_lossy());
+            if entry.path().is_dir() {
+                directories.push(name);
+            } else if name.ends_with(".md") && !name.ends_with("/SUMMARY.md") {
+                names.push(name);
+            }
+        }
+    }
+    names.sort();
+    names.iter().map(|name| Page::read(name)).collect()
+}
+
+/// Where links lead, with the lines in which they stand. Code is no link.
+fn links(page: &Page) -> Vec<(usize, String)> {
+    let code = Regex::new("`[^`]*`").expect("a pattern");
+    let link = Regex::new(r"\]\(([^)\s]+)\)").expect("a pattern");
+    let mut found = Vec::new();
+    for (line, text) in page.prose() {
+        // A link's words may be code.
+        let text = code.replace_all(text, "`");
+        for target in link.captures_iter(&text) {
+            found.push((line, target[1].to_owned()));
+        }
+    }
+    found
+}
+
+/// The anchor of a heading, as mdBook and forges make it.
+fn anchor(heading: &str) -> String {
+    let link = Regex::new(r"\[([^\]]*)\]\([^)]*\)").expect("a pattern");
+    link.replace_all(heading, "$1")
+        .trim()
+        .to_lowercase()
+        .chars()
+        .filter_map(|c| match c {
+            ' ' => Some('-'),
+            c if c.is_alphanumeric() || c == '_' || c == '-' => Some(c),
+            _ => None,
+        })
+        .collect()
+}
+
+fn anchors(page: &Page) -> BTreeSet<String> {
+    let mut anchors = BTreeSet::new();
+    for (line, text) in page.prose() {
+        let heading = text.trim_start_matches('#');
+        if heading.len() < text.len() && heading.starts_with(' ') {
+            let is_new = anchors.insert(anchor(heading));
+            assert!(is_new, "{}:{line}: twice: {heading}", page.name());
+        }
+    }
+    anchors
+}
+
+/// A path without `.` and `..`.
+fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => assert!(normal.pop(), "{}", path.display()),
+            Component::CurDir => {}
+            other => normal.push(other),
+        }
+    }
+    normal
+}
+
+#[test]
+fn examples_print_what_the_book_says() {
+    let mut without = Vec::new();
+    for page in pages() {
+        let examples = page.run_examples();
+        if page.name().starts_with("docs/tools/") && examples == 0 {
+            without.push(page.name().to_owned());
+        }
+    }
+    assert_eq!(without, [""; 0], "every tool has an example");
+}
+
+#[test]
+fn every_page_stands_in_the_summary_once() {
+    let summary = Page::read("docs/SUMMARY.md");
+    let mut listed: Vec<String> = links(&summary)
+        .into_iter()
+        .map(|(_, target)| format!("docs/{target}"))
+        .collect();
+    listed.sort();
+    let there: Vec<String> = pages().iter().map(|p| p.name().to_owned()).collect();
+    assert_eq!(listed, there);
+}
+
+#[test]
+fn every_tool_has_a_page() {
+    let there: BTreeSet<String> = pages().iter().map(|p| p.name().to_owned()).collect();
+    for tool in builtin::declarations(|_, _| true, false) {
+        let tool: Value = serde_json::from_str(&tool).expect("a declaration");
+        let page = format!("docs/tools/{}.md", tool["name"].as_str().expect("a name"));
+        assert!(there.contains(&page), "{page}");
+    }
+}
+
+#[test]
+fn links_lead_to_pages_and_headings_of_the_book() {
+    let pages = pages();
+    let known: BTreeMap<PathBuf, BTreeSet<String>> = pages
+        .iter()
+        .map(|page| (PathBuf::from(page.name()), anchors(page)))
+        .collect();
+    let mut count = 0;
+    for page in &pages {
+        let from = Path::new(page.name());
+        for (line, target) in links(page) {
+            let at = format!("{}:{line}: {target}", page.name());
+            if target.starts_with("https://") {
+                continue;
+            }
+            count += 1;
+            let (file, heading) = target.split_once('#').unwrap_or((&target, ""));
+            let file = if file.is_empty() {
+                from.to_owned()
+            } else {
+                normal(&from.parent().expect("a directory").join(file))
+            };
+            if file.extension().is_some_and(|e| e == "md") {
+                let anchors = known.get(&file);
+                let anchors = anchors.unwrap_or_else(|| panic!("{at}: no page of the book"));
+                assert!(heading.is_empty() || anchors.contains(heading), "{at}");
+            } else {
+                // Only what lies beside the pages is in the book.
+                assert!(file.starts_with("docs"), "{at}");
+                assert!(in_checkout(&file.to_string_lossy()).is_file(), "{at}");
+            }
+        }
+    }
+    assert!(count > 30, "{count} links");
+}
+
+/// An anchor that is not there would leave a hole, and mdBook says nothing.
+#[test]
+fn what_pages_include_is_there() {
+    let include = Regex::new(r"\{\{#include ([^}:]+)(?::([^}]+))?\}\}").expect("a pattern");
+    let mut count = 0;
+    for page in pages() {
+        let directory = Path::new(page.name()).parent().expect("a directory");
+        for found in include.captures_iter(page.text()) {
+            let file = normal(&directory.join(&found[1]));
+            let text = fs::read_to_string(in_checkout(&file.to_string_lossy()))
+                .unwrap_or_else(|e| panic!("{}: {}: {e}", page.name(), file.display()));
+            if let Some(anchor) = found.get(2) {
+                for mark in ["ANCHOR", "ANCHOR_END"] {
+                    let mark = format!("<!-- {mark}: {} -->", anchor.as_str());
+                    assert_eq!(text.matches(&mark).count(), 1, "{}: {mark}", page.name());
+                }
+            }
+            count += 1;
+        }
+    }
+    assert!(count > 3, "{count}");
+}
+
+/// `file::name` in a page is a test.
+#[test]
+fn tests_that_pages_name_are_there() {
+    let named = Regex::new("`([a-z_]+)::([a-z0-9_]+)`").expect("a pattern");
+    let mut count = 0;
+    for page in pages() {
+        for found in named.captures_iter(page.text()) {
+            let (module, name) = (&found[1], &found[2]);
+            let files = [
+                format!("tests/behaviour/{module}.rs"),
+                format!("tests/{module}.rs"),
+            ];
+            let is_there = files.iter().any(|file| {
+                fs::read_to_string(in_checkout(file))
+                    .is_ok_and(|text| text.contains(&format!("fn {name}(")))
+            });
+            assert!(is_there, "{}: no test {module}::{name}", page.name());
+            count += 1;
+        }
+    }
+    assert!(count > 30, "{count}");
+}
+
+#[test]
+fn snippets_of_settings_and_rules_can_be_read() {
+    for page in pages() {
+        for block in page.blocks("json") {
+            let parsed: Result<Value, _> = serde_json::from_str(&block.text);
+            assert!(parsed.is_ok(), "{}:{}: {parsed:?}", page.name(), block.line);
+        }
+        for block in page.blocks("toml") {
+            let parsed: Result<toml::Table, _> = toml::from_str(&block.text);
+            assert!(parsed.is_ok(), "{}:{}: {parsed:?}", page.name(), block.line);
+        }
+    }
+}
+
+/// The errors of the tools' pages.
+#[test]
+fn errors_that_pages_list_come_as_they_say() {
+    let ws = Workspace::new()
+        .file("text.txt", "one\ntwo\ntwo\n")
+        .file(".geminiignore", "closed.txt\n")
+        .file("closed.txt", "closed\n")
+        .sparse("large.bin", 21 * 1024 * 1024)
+        .fifo("fifo")
+        .directory("directory");
+    let cases = fs::read_to_string(in_checkout("tests/errors/cases.jsonl")).expect("the cases");
+    for line in cases.lines() {
+        let case: Value = serde_json::from_str(line).expect("a case");
+        let tool = case["tool"].as_str().expect("a tool");
+        let answer = ws.call(tool, &case["args"]);
+        let response = &answer.json()["functionResponse"]["response"];
+        assert_eq!(response["errorType"], case["type"], "{case}: {response}");
+    }
+}

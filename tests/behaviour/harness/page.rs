@@ -1,0 +1,238 @@
+//! Pages of documentation: their fenced blocks, and their shell examples, run in their order as one person would type
+//! them.
+//!
+//! An example is a block fenced as `console`. A line that begins with `$ ` is a command, `> ` continues it, and what
+//! follows is its output, both streams together. The examples of a page share one project, which the page calls
+//! `/home/you/demo`, and the home directory `/home/you`; each page begins with empty ones.
+
+use std::env;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use super::{Workspace, executable};
+
+/// How pages call the directory of their examples.
+const DIRECTORY: &str = "/home/you/demo";
+
+/// How pages call the home directory.
+const HOME: &str = "/home/you";
+
+/// Stands after the output of a command; nothing that we run prints it.
+const SEPARATOR: char = '\u{1e}';
+
+/// A page, as a file of the checkout.
+pub(crate) struct Page {
+    /// Counted from the checkout.
+    name: String,
+    text: String,
+}
+
+/// A fenced block.
+pub(crate) struct Block {
+    language: String,
+    /// Where it begins, counted from 1.
+    pub(crate) line: usize,
+    pub(crate) text: String,
+}
+
+/// A command of an example and what the page says that it prints.
+struct Step {
+    command: String,
+    expected: String,
+}
+
+/// A file or directory of the checkout.
+pub(crate) fn in_checkout(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+impl Page {
+    #[track_caller]
+    pub(crate) fn read(name: &str) -> Self {
+        let text = fs::read_to_string(in_checkout(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
+        Self {
+            name: name.to_owned(),
+            text,
+        }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The blocks fenced as this language.
+    pub(crate) fn blocks(&self, language: &str) -> Vec<Block> {
+        let mut blocks: Vec<Block> = Vec::new();
+        let mut open = false;
+        for (index, line) in self.text.lines().enumerate() {
+            match line.strip_prefix("```") {
+                Some(_) if open => open = false,
+                Some(language) => {
+                    open = true;
+                    blocks.push(Block {
+                        language: language.to_owned(),
+                        line: index + 1,
+                        text: String::new(),
+                    });
+                }
+                None if open => {
+                    let block = blocks.last_mut().expect("the open block");
+                    block.text.push_str(line);
+                    block.text.push('\n');
+                }
+                None => {}
+            }
+        }
+        assert!(!open, "{}: a block is not closed", self.name);
+        blocks.retain(|block| block.language == language);
+        blocks
+    }
+
+    /// The lines with their numbers, counted from 1, that stand in no block.
+    pub(crate) fn prose(&self) -> impl Iterator<Item = (usize, &str)> {
+        let mut in_block = false;
+        self.text.lines().enumerate().filter_map(move |(i, line)| {
+            let is_fence = line.starts_with("```");
+            in_block ^= is_fence;
+            (!in_block && !is_fence).then_some((i + 1, line))
+        })
+    }
+
+    /// Runs the examples and compares what they print. Gives back how many there are.
+    pub(crate) fn run_examples(&self) -> usize {
+        let ws = Workspace::new();
+        let examples = self.blocks("console");
+        for block in &examples {
+            let needs = |program: &str| match program {
+                "jq" => block.text.contains("jq "),
+                // The last of the README's tools counts those before it.
+                _ => block.text.contains(program) || block.text.contains("get_tools lint"),
+            };
+            let mut programs = ["jq", "node", "python3"].into_iter();
+            if programs.any(|program| needs(program) && !self.has(program, block)) {
+                continue;
+            }
+            self.run_example(&ws, block);
+        }
+        examples.len()
+    }
+
+    fn run_example(&self, ws: &Workspace, block: &Block) {
+        let home = ws.root().join("home");
+        let home = home.to_str().expect("a path in UTF-8");
+        let steps = steps_of(block);
+        let outputs = run(ws, &steps);
+        assert_eq!(outputs.len(), steps.len(), "{}:{}", self.name, block.line);
+        for (step, output) in steps.iter().zip(outputs) {
+            let output = output
+                .replace(ws.path("").trim_end_matches('/'), DIRECTORY)
+                .replace(home, HOME);
+            assert_eq!(
+                without_trailing_space(&output),
+                without_trailing_space(&step.expected),
+                "{}, the example at line {}: {}",
+                self.name,
+                block.line,
+                step.command
+            );
+        }
+    }
+
+    /// Whether a program can be run. Where it can't, says so past the test runner, which shows nothing of a test that
+    /// passes; CI must have it.
+    fn has(&self, program: &str, block: &Block) -> bool {
+        let found = is_installed(program);
+        if !found {
+            assert!(
+                env::var("CI").as_deref() != Ok("true"),
+                "{program} is not installed"
+            );
+            writeln!(
+                std::io::stderr(),
+                "not tested, because {program} is not installed: the examples at {}:{}",
+                self.name,
+                block.line
+            )
+            .expect("standard error");
+        }
+        found
+    }
+}
+
+/// Whether a program is on the `PATH`.
+pub(crate) fn is_installed(program: &str) -> bool {
+    env::split_paths(&env::var_os("PATH").unwrap_or_default())
+        .any(|dir| dir.join(program).is_file())
+}
+
+fn steps_of(block: &Block) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    let mut in_command = false;
+    for line in block.text.lines() {
+        if let Some(command) = line.strip_prefix("$ ") {
+            steps.push(Step {
+                command: command.to_owned(),
+                expected: String::new(),
+            });
+            in_command = true;
+            continue;
+        }
+        let step = steps.last_mut().expect("a block begins with a command");
+        match line.strip_prefix("> ") {
+            Some(more) if in_command => {
+                step.command.push('\n');
+                step.command.push_str(more);
+            }
+            _ => {
+                in_command = false;
+                step.expected.push_str(line);
+                step.expected.push('\n');
+            }
+        }
+    }
+    steps
+}
+
+/// Runs the commands in one shell, so that `$?` and the directory go on from one to the next, and gives back the output
+/// of each.
+fn run(ws: &Workspace, steps: &[Step]) -> Vec<String> {
+    let mut script = "exec 2>&1\n".to_owned();
+    for step in steps {
+        // The status is that of the command again when the next one asks for it.
+        writeln!(
+            script,
+            "{}\nstatus=$?; printf '\\036'; (exit $status)",
+            step.command
+        )
+        .expect("a string takes text");
+    }
+    // Ends well whatever the last command's status was.
+    script.push_str(":\n");
+    let beside = executable("call_tool");
+    let mut path = vec![beside.parent().expect("its directory").to_owned()];
+    path.extend(env::split_paths(
+        &env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into()),
+    ));
+    let path = env::join_paths(path).expect("paths without colons");
+    let answer = ws
+        .program(Path::new("sh"), &["-c", &script])
+        .env("PATH", &path.to_string_lossy())
+        .unwatched()
+        .run();
+    assert_eq!(answer.status(), 0, "{}", answer.text());
+    let mut outputs: Vec<String> = answer.text().split(SEPARATOR).map(str::to_owned).collect();
+    let rest = outputs.pop();
+    assert_eq!(rest.as_deref(), Some(""), "the script came to its end");
+    outputs
+}
+
+fn without_trailing_space(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    lines.join("\n")
+}
