@@ -8,6 +8,7 @@ import path from 'node:path';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 const CLOSE_LIMIT_MS = 5000;
+const NO_BROWSER = 77;
 
 /** The path of a browser, or nothing. */
 export function findBrowser(env = process.env) {
@@ -19,6 +20,31 @@ export function findBrowser(env = process.env) {
     }
   }
   return undefined;
+}
+
+/**
+ * Does some work with a browser, which is gone afterwards whatever happens. Where there is none, the process ends with
+ * status 77; where the time is over or a signal comes, with 1.
+ */
+export async function withBrowser(limitMs, work) {
+  const program = findBrowser();
+  if (!program) process.exit(NO_BROWSER);
+  const browser = new Browser(program);
+  const stop = () => {
+    browser.kill();
+    process.exit(1);
+  };
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, stop);
+  const limit = setTimeout(() => {
+    process.stderr.write('the browser took too long\n');
+    stop();
+  }, limitMs);
+  try {
+    await work(browser);
+  } finally {
+    clearTimeout(limit);
+    await browser.close();
+  }
 }
 
 export class Browser {
@@ -165,6 +191,14 @@ class Page {
     const { errorText } = await this.send('Page.navigate', { url });
     if (errorText) throw new Error(`${url}: ${errorText}`);
     await loaded;
+  }
+
+  /** A picture of it in this directory, where one is wanted. */
+  async shoot(directory, name, whole) {
+    if (!directory) return;
+    fs.mkdirSync(directory, { recursive: true });
+    const { data } = await this.send('Page.captureScreenshot', { format: 'png', captureBeyondViewport: whole });
+    fs.writeFileSync(path.join(directory, `${name}.png`), Buffer.from(data, 'base64'));
   }
 
   close() {

@@ -5,16 +5,14 @@
 //
 // Exit status 77: there is no browser.
 
-import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 
-import { Browser, findBrowser } from './browser.mjs';
+import { withBrowser } from './browser.mjs';
 import { contents, measure, openAll, summary } from './measure.mjs';
 
 const LIMIT_MS = 120_000;
-const NO_BROWSER = 77;
 
 const VIEWS = [
   { name: 'phone', width: 360, height: 800, ratio: 3, mobile: true, scheme: 'light' },
@@ -28,32 +26,14 @@ if (!file) {
   process.stderr.write('Usage: node look.mjs REPORT.html [DIRECTORY FOR SCREENSHOTS]\n');
   process.exit(2);
 }
-const program = findBrowser();
-if (!program) process.exit(NO_BROWSER);
 
-const browser = new Browser(program);
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
-  process.on(signal, () => {
-    browser.kill();
-    process.exit(1);
-  });
-}
-const limit = globalThis.setTimeout(() => {
-  process.stderr.write('look.mjs: the time is over\n');
-  browser.kill();
-  process.exit(1);
-}, LIMIT_MS);
-
-try {
+await withBrowser(LIMIT_MS, async (browser) => {
   const seen = {};
-  for (const view of VIEWS) seen[view.name] = await look(view);
+  for (const view of VIEWS) seen[view.name] = await look(browser, view);
   process.stdout.write(`${JSON.stringify(seen)}\n`);
-} finally {
-  clearTimeout(limit);
-  await browser.close();
-}
+});
 
-async function look(view) {
+async function look(browser, view) {
   const page = await browser.open();
   const url = pathToFileURL(path.resolve(file)).href;
   const requests = [];
@@ -76,11 +56,11 @@ async function look(view) {
   await page.load(url);
 
   const closed = await page.run(measure, view.width);
-  await shoot(page, `${view.name}-closed`);
+  await page.shoot(screenshots, `${view.name}-closed`, true);
   const steps = { pointer: await byPointer(page, view), keys: await byKeys(page) };
   await page.run(openAll);
   const open = await page.run(measure, view.width);
-  await shoot(page, `${view.name}-open`);
+  await page.shoot(screenshots, `${view.name}-open`, true);
   const says = await page.run(contents);
   await page.close();
   return { closed, open, steps, says, requests, complaints, dialogs };
@@ -128,11 +108,4 @@ async function byKeys(page) {
   await press(' ', 32, ' ');
   states.push(await changed(page, last, states.at(-1)));
   return states;
-}
-
-async function shoot(page, name) {
-  if (!screenshots) return;
-  fs.mkdirSync(screenshots, { recursive: true });
-  const { data } = await page.send('Page.captureScreenshot', { format: 'png', captureBeyondViewport: true });
-  fs.writeFileSync(path.join(screenshots, `${name}.png`), Buffer.from(data, 'base64'));
 }

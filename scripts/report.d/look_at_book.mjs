@@ -9,11 +9,10 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
-import { Browser, findBrowser } from './browser.mjs';
+import { withBrowser } from './browser.mjs';
 import { measure } from './measure.mjs';
 
 const LIMIT_MS = 240_000;
-const NO_BROWSER = 77;
 
 const VIEWS = [
   { name: 'phone', width: 360, height: 800, ratio: 2, mobile: true },
@@ -25,22 +24,8 @@ if (!directory) {
   process.stderr.write('Usage: node look_at_book.mjs DIRECTORY [DIRECTORY FOR SCREENSHOTS]\n');
   process.exit(2);
 }
-const program = findBrowser();
-if (!program) process.exit(NO_BROWSER);
 
 const root = fs.realpathSync(directory);
-const browser = new Browser(program);
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
-  process.on(signal, () => {
-    browser.kill();
-    process.exit(1);
-  });
-}
-const limit = setTimeout(() => {
-  process.stderr.write('look_at_book.mjs: the time is over\n');
-  browser.kill();
-  process.exit(1);
-}, LIMIT_MS);
 
 // 404.html is for servers, which say where its own files are; toc.html is a frame for browsers without scripts.
 const files = fs
@@ -48,19 +33,16 @@ const files = fs
   .filter((name) => name.endsWith('.html') && !['404.html', 'toc.html'].includes(name))
   .sort();
 
-try {
+await withBrowser(LIMIT_MS, async (browser) => {
   const seen = {};
   for (const view of VIEWS) {
     seen[view.name] = {};
-    for (const file of files) seen[view.name][file] = await look(view, file);
+    for (const file of files) seen[view.name][file] = await look(browser, view, file);
   }
   process.stdout.write(`${JSON.stringify(seen)}\n`);
-} finally {
-  clearTimeout(limit);
-  await browser.close();
-}
+});
 
-async function look(view, file) {
+async function look(browser, view, file) {
   const page = await browser.open();
   const failed = [];
   const complaints = [];
@@ -75,7 +57,7 @@ async function look(view, file) {
   await page.load(pathToFileURL(path.join(root, file)).href);
   const fits = await page.run(measure, view.width);
   const says = await page.run(contents);
-  await shoot(page, `book-${view.name}-${file.replaceAll('/', '-').replace('.html', '')}`);
+  await page.shoot(screenshots, `book-${view.name}-${file.replaceAll('/', '-').replace('.html', '')}`, false);
   await page.close();
   const links = says.links.filter((link) => link.startsWith('file:')).map(inBook);
   return { fits: { scrollWidth: fits.scrollWidth, innerWidth: fits.innerWidth, lost: fits.lost }, ...says, links, failed, complaints, outside };
@@ -102,11 +84,4 @@ function contents() {
     links: [...main.querySelectorAll('a[href]')].map((a) => a.href),
     ids: [...document.querySelectorAll('[id]')].map((e) => e.id),
   };
-}
-
-async function shoot(page, name) {
-  if (!screenshots) return;
-  fs.mkdirSync(screenshots, { recursive: true });
-  const { data } = await page.send('Page.captureScreenshot', { format: 'png' });
-  fs.writeFileSync(path.join(screenshots, `${name}.png`), Buffer.from(data, 'base64'));
 }

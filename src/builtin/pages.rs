@@ -76,56 +76,24 @@ fn mebibytes(bytes: u64) -> String {
     format!("{} MiB", grouped(bytes / (1024 * 1024)))
 }
 
+fn characters(count: usize) -> String {
+    format!("{} characters", grouped(count as u64))
+}
+
 fn seconds(time: Duration) -> String {
     format!("{} s", grouped(time.as_secs()))
 }
 
-/// What is limited, and to how much. The limit of every answer stands on the page about all tools.
+/// What is limited, and to how much, first of the tools for files. The limit of every answer stands on the page about all tools.
 fn limits(name: &str) -> Vec<(&'static str, String)> {
     let media = ("media", mebibytes(MAX_MEDIA_BYTES));
-    let text = (
-        "the text of an answer",
-        format!("{} characters", grouped(READ_LIMIT_CHARS as u64)),
-    );
-    let line = (
-        "a line that is shown",
-        format!("{} characters", grouped(read_file::LINE_CHARS as u64)),
-    );
+    let text = ("the text of an answer", characters(READ_LIMIT_CHARS));
+    let line = ("a line that is shown", characters(read_file::LINE_CHARS));
     match name {
         "glob" => vec![(
             "files that count as recent, and stand first",
             format!("changed within {} hours", glob::RECENT_SECS / 3600),
         )],
-        "list_background_processes" => vec![
-            (
-                "processes that have ended",
-                format!("the last {}", list_background_processes::MAX_ENDED),
-            ),
-            (
-                "a command line that is shown",
-                format!(
-                    "{} characters",
-                    list_background_processes::MAX_COMMAND_CHARS
-                ),
-            ),
-        ],
-        "read_background_output" => vec![
-            (
-                "lines, where `lines` is missing",
-                read_background_output::DEFAULT_LINES.to_string(),
-            ),
-            (
-                "the wait for `pattern`, where `wait` is missing",
-                seconds(read_background_output::DEFAULT_WAIT),
-            ),
-            (
-                "a line that is shown",
-                format!(
-                    "{} characters",
-                    grouped(read_background_output::MAX_LINE_CHARS as u64)
-                ),
-            ),
-        ],
         "read_file" => vec![
             (
                 "lines, where `limit` is missing",
@@ -149,30 +117,6 @@ fn limits(name: &str) -> Vec<(&'static str, String)> {
                 read_many_files::NAMED_SKIPS.to_string(),
             ),
         ],
-        "run_shell_command" => vec![
-            (
-                "time, where neither `timeout` nor `GEMINI_TOOLS_SHELL_TIMEOUT` says otherwise",
-                seconds(run_shell_command::DEFAULT_TIMEOUT),
-            ),
-            (
-                "the longest `timeout`",
-                seconds(run_shell_command::MAX_TIMEOUT),
-            ),
-            (
-                "output with `--output text`",
-                format!(
-                    "{} characters",
-                    grouped(run_shell_command::UNLIMITED_CHARS as u64)
-                ),
-            ),
-        ],
-        "save_memory" => vec![
-            (
-                "a fact",
-                format!("{} characters", grouped(save_memory::MAX_FACT_CHARS as u64)),
-            ),
-            ("the file", mebibytes(save_memory::MAX_FILE_BYTES)),
-        ],
         "search_file_content" => vec![
             (
                 "matching lines, where `total_max_matches` is missing",
@@ -185,8 +129,61 @@ fn limits(name: &str) -> Vec<(&'static str, String)> {
         ],
         "smart_edit" => vec![(
             "a file that is sent to a model, where the ladder ends",
-            format!("{} characters", grouped(smart_edit::MODEL_CHARS as u64)),
+            characters(smart_edit::MODEL_CHARS),
         )],
+        "write_file" => vec![(
+            "a present file that is compared with the new content",
+            mebibytes(write_file::DIFF_BYTES),
+        )],
+        _ => limits_elsewhere(name),
+    }
+}
+
+/// Those of the tools for commands, memory and the web.
+fn limits_elsewhere(name: &str) -> Vec<(&'static str, String)> {
+    match name {
+        "list_background_processes" => vec![
+            (
+                "processes that have ended",
+                format!("the last {}", list_background_processes::MAX_ENDED),
+            ),
+            (
+                "a command line that is shown",
+                characters(list_background_processes::MAX_COMMAND_CHARS),
+            ),
+        ],
+        "read_background_output" => vec![
+            (
+                "lines, where `lines` is missing",
+                read_background_output::DEFAULT_LINES.to_string(),
+            ),
+            (
+                "the wait for `pattern`, where `wait` is missing",
+                seconds(read_background_output::DEFAULT_WAIT),
+            ),
+            (
+                "a line that is shown",
+                characters(read_background_output::MAX_LINE_CHARS),
+            ),
+        ],
+        "run_shell_command" => vec![
+            (
+                "time, where neither `timeout` nor `GEMINI_TOOLS_SHELL_TIMEOUT` says otherwise",
+                seconds(run_shell_command::DEFAULT_TIMEOUT),
+            ),
+            (
+                "the longest `timeout`",
+                seconds(run_shell_command::MAX_TIMEOUT),
+            ),
+            (
+                "output with `--output text`",
+                characters(run_shell_command::UNLIMITED_CHARS),
+            ),
+        ],
+        "save_memory" => vec![
+            ("a fact", characters(save_memory::MAX_FACT_CHARS)),
+            ("the file", mebibytes(save_memory::MAX_FILE_BYTES)),
+        ],
         "web_fetch" => vec![
             ("addresses", web_fetch::MAX_ADDRESSES.to_string()),
             ("pages at the same time", web_fetch::AT_ONCE.to_string()),
@@ -196,10 +193,6 @@ fn limits(name: &str) -> Vec<(&'static str, String)> {
                 grouped(web_fetch::MODEL_CHARS as u64),
             ),
         ],
-        "write_file" => vec![(
-            "a present file that is compared with the new content",
-            mebibytes(write_file::DIFF_BYTES),
-        )],
         _ => Vec::new(),
     }
 }
@@ -400,7 +393,7 @@ fn tool_pages_are_current() {
         let file = format!("docs/tools/{}.md", spec.declaration.name);
         hold(&file, &page(spec, &cases));
     }
-    hold("docs/tools/README.md", &overview(ALL));
+    hold("docs/tools/index.md", &overview(ALL));
 }
 
 #[test]

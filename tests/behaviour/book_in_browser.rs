@@ -48,12 +48,12 @@ fn look() -> Option<Value> {
     let directory = TempDir::with_prefix("gemini-tools-book-").expect("a temporary directory");
     let mut build = Command::new(in_checkout("scripts/book"));
     build.arg("--installed").arg(directory.path());
-    let built = build.output().expect("a shell");
-    if built.status.code() == Some(NO_MDBOOK) {
+    let made = build.output().expect("a shell");
+    if made.status.code() == Some(NO_MDBOOK) {
         return skip("mdbook");
     }
-    let stderr = String::from_utf8_lossy(&built.stderr);
-    assert!(built.status.success(), "{stderr}");
+    let stderr = String::from_utf8_lossy(&made.stderr);
+    assert!(made.status.success(), "{stderr}");
     let mut look = Command::new("node");
     look.arg(in_checkout("scripts/report.d/look_at_book.mjs"));
     look.arg(directory.path());
