@@ -32,7 +32,20 @@ const SOURCES: [&str; 5] = ["src", "completions", "build.rs", "Cargo.toml", "Car
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rustc-env=GEMINI_TOOLS_VERSION={}", version());
+    check_target();
     link();
+}
+
+/// Ends the build with one sentence instead of some hundred errors of the compiler.
+fn check_target() {
+    println!("cargo::rerun-if-env-changed=GEMINI_TOOLS_ANY_TARGET");
+    let target = env::var("CARGO_CFG_TARGET_OS").unwrap_or_default();
+    if target != "linux" && env::var_os("GEMINI_TOOLS_ANY_TARGET").is_none() {
+        println!(
+            "cargo::error=gemini-tools runs on Linux only, not on {target}; on Windows it can be \
+             used in WSL 2. CONTRIBUTING.md says what a port would need."
+        );
+    }
 }
 
 fn version() -> String {

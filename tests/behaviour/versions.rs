@@ -78,6 +78,7 @@ struct Found {
 fn found(ws: &Workspace, dir: &str, env: &[(&str, &str)]) -> Found {
     let mut command = ws.program(build_script(), &[]).command();
     command.current_dir(ws.dir().join(dir));
+    command.env("CARGO_CFG_TARGET_OS", "linux");
     command
         .env("CARGO_PKG_VERSION", "1.2.3")
         .envs(env.iter().copied());
@@ -253,4 +254,31 @@ fn packagers_say_commit_and_date_themselves() {
         version(&ws, &[own, ("SOURCE_DATE_EPOCH", "soon")]),
         "1.2.3 (deb12)"
     );
+}
+
+#[test]
+fn a_build_for_another_system_is_refused_in_one_sentence() {
+    let ws = Workspace::new();
+    let lines = |env: &[(&str, &str)]| -> Vec<String> {
+        let mut command = ws.program(build_script(), &[]).command();
+        command.envs(env.iter().copied());
+        let run = command.output().expect("it runs");
+        let text = String::from_utf8(run.stdout).expect("UTF-8");
+        let errors = text
+            .lines()
+            .filter(|line| line.starts_with("cargo::error="));
+        errors.map(str::to_owned).collect()
+    };
+    let system = |name| ("CARGO_CFG_TARGET_OS", name);
+    for name in ["macos", "windows", "freebsd"] {
+        let found = lines(&[system(name)]);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(
+            found[0].contains("Linux only") && found[0].contains(name),
+            "{found:?}"
+        );
+        let anyway = lines(&[system(name), ("GEMINI_TOOLS_ANY_TARGET", "1")]);
+        assert!(anyway.is_empty(), "{anyway:?}");
+    }
+    assert!(lines(&[system("linux")]).is_empty());
 }
