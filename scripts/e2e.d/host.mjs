@@ -85,7 +85,7 @@ export function environment(playground, variables) {
     GEMINI_CLI_SYSTEM_SETTINGS_PATH: nowhere,
     GEMINI_CLI_SYSTEM_DEFAULTS_PATH: nowhere,
     // In a folder that nobody has trusted, a headless 0.61.0 ends at once with status 55.
-    GEMINI_CLI_TRUST_WORKSPACE: 'true',
+    ...(playground.trusted && { GEMINI_CLI_TRUST_WORKSPACE: 'true' }),
     // The CLI would start itself once more, only to raise its heap limit.
     GEMINI_CLI_NO_RELAUNCH: 'true',
   };

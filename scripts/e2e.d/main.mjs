@@ -15,6 +15,7 @@ import { Report } from './report.mjs';
 import { sessionPlayer } from './session.mjs';
 
 import { checkCustom, CUSTOM_FILES, CUSTOM_SETTINGS, customScript } from './custom.mjs';
+import { checkInit } from './init.mjs';
 import { checkMcp, installServer } from './mcp.mjs';
 import { checkServed, SERVED_FILES, servedScript, servedSettings } from './served.mjs';
 import { checkNetwork, NETWORK_FILES, NETWORK_TOOLS, networkScript } from './network.mjs';
@@ -147,6 +148,7 @@ async function checkVersion(version, { getTools, callTool, serveTools }, ours) {
   });
   if (hasServer) await checkMcp(report, play, server);
   await checkHandOver(report, play, callTool);
+  await checkInit(report, play, { getTools, hasPolicies });
   if (!hasPolicies) return;
   await checkApprovals(report, play);
   // Before it had policies, the host had other names for tools of servers.

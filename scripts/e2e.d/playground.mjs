@@ -11,10 +11,10 @@ const GIT_LIMIT_MS = 30_000;
 
 /**
  * `files` maps relative paths to bytes; `allowed` becomes `tools.allowed` where it is given, and `mcpServers` stands in
- * the same settings; `variables` are added to the host's environment; `way` is how the host gets to the API. Without any
- * of them the host has its own tools alone.
+ * the same settings; `variables` are added to the host's environment; `way` is how the host gets to the API; `trusted` is
+ * whether the environment says that the workspace is. Without any of them the host has its own tools alone.
  */
-export async function makePlayground(root, { files, getTools, callTool, allowed, mcpServers, variables = {}, way = API_KEY }) {
+export async function makePlayground(root, { files, getTools, callTool, allowed, mcpServers, variables = {}, trusted = true, way = API_KEY }) {
   // The space is there because people have one.
   const playground = {
     workspace: path.join(root, 'work space'),
@@ -23,6 +23,7 @@ export async function makePlayground(root, { files, getTools, callTool, allowed,
     refusedLog: path.join(root, 'refused.log'),
     root,
     variables,
+    trusted,
   };
   for (const directory of [playground.workspace, playground.home, playground.temporary]) fs.mkdirSync(directory, { recursive: true });
 

@@ -24,7 +24,7 @@ export function sessionPlayer(report, { base, host, hasPolicies, commands }) {
     fs.mkdirSync(root, { recursive: true });
     const own = typeof settings === 'function' ? settings(root) : settings;
     const playground = await makePlayground(root, { files, ...commands, ...own });
-    prepare?.(playground);
+    await prepare?.(playground);
 
     const played = script(playground.workspace);
     const api = await startGeminiApi(played);

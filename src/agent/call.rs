@@ -2,7 +2,7 @@
 
 use super::pair::Explanation;
 use crate::genai::Part;
-use crate::tool::{ConfirmationDetails, DiffStat, ErrorKind, Kind};
+use crate::tool::{ConfirmationDetails, DiffStat, ErrorKind, Interruption, Kind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fmt;
@@ -99,6 +99,22 @@ pub struct Failure {
 }
 
 impl Outcome {
+    /// The failure of a call that was ended.
+    pub fn interrupted(request: &CallRequest, why: Interruption) -> Self {
+        match why {
+            Interruption::Cancelled(_) => Self::failure(
+                request,
+                ErrorKind::Cancelled,
+                "The call was cancelled before it was done.",
+            ),
+            Interruption::TimedOut => Self::failure(
+                request,
+                ErrorKind::Timeout,
+                "The call took longer than its time limit and was ended.",
+            ),
+        }
+    }
+
     /// A failure, as the model is told it.
     pub fn failure(request: &CallRequest, kind: ErrorKind, message: impl Into<String>) -> Self {
         let message = message.into();

@@ -5,7 +5,7 @@ use super::pair::{Printed, broken};
 use crate::custom::judge::{self, Verdict, five_lines};
 use crate::genai::{FunctionResponse, Part};
 use crate::process::tree;
-use crate::tool::{Cancellation, ErrorKind, Interruption};
+use crate::tool::{Cancellation, Interruption};
 use serde_json::{Value, json};
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
@@ -56,10 +56,11 @@ impl Foreign {
         let mut command = Command::new(&self.program);
         command.arg(name);
         let input = Value::Object(request.args.clone()).to_string();
-        let cancel = match cancel.deadline() {
-            Some(_) => cancel.clone(),
-            None => cancel.restarted(CALL_TIME),
-        };
+        // The session's end may be nearer.
+        let left = cancel
+            .deadline()
+            .map(|end| end.saturating_duration_since(Instant::now()));
+        let cancel = cancel.restarted(left.map_or(CALL_TIME, |left| left.min(CALL_TIME)));
         match run(command, &self.environment, input.as_bytes(), &cancel) {
             Ok(ended) => judge(request, &ended),
             Err(e) => {
@@ -204,22 +205,8 @@ fn end(child: &mut Child, must_go: bool) -> Option<ExitStatus> {
 
 /// What a call has come to, by Gemini CLI's rules.
 fn judge(request: &CallRequest, ended: &Ended) -> Outcome {
-    match ended.interruption {
-        Some(Interruption::Cancelled(_)) => {
-            return Outcome::failure(
-                request,
-                ErrorKind::Cancelled,
-                "The call was cancelled before it was done.",
-            );
-        }
-        Some(Interruption::TimedOut) => {
-            return Outcome::failure(
-                request,
-                ErrorKind::Timeout,
-                "The call took longer than its time limit and was ended.",
-            );
-        }
-        None => {}
+    if let Some(why) = ended.interruption {
+        return Outcome::interrupted(request, why);
     }
     if ended.is_cut {
         return broken(

@@ -4,9 +4,7 @@ use super::call::{CallRequest, Failure, Outcome};
 use super::pair::{Explanation, broken};
 use crate::answer::Answer;
 use crate::process::tree;
-use crate::tool::{
-    Cancellation, ConfirmationDetails, ErrorKind, Interruption, LlmContent, Location, ToolResult,
-};
+use crate::tool::{Cancellation, ConfirmationDetails, ErrorKind, LlmContent, Location, ToolResult};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -108,7 +106,7 @@ impl Own {
                     let message = "call_tool ended before it had answered; whether the call has \
                                    had an effect is not known.";
                     return match cancel.interruption() {
-                        Some(why) => interrupted(request, why),
+                        Some(why) => Outcome::interrupted(request, why),
                         None => broken(request, message),
                     };
                 }
@@ -125,7 +123,7 @@ impl Own {
                         return outcome(request, said);
                     }
                 }
-                return interrupted(request, why);
+                return Outcome::interrupted(request, why);
             }
         }
     }
@@ -233,7 +231,7 @@ impl Own {
         }
         let _ = child.wait();
         if let Some(why) = cancel.interruption() {
-            return Err(Box::new(interrupted(request, why)));
+            return Err(Box::new(Outcome::interrupted(request, why)));
         }
         let value: Value = serde_json::from_str(&text)
             .map_err(|e| broken(format!("call_tool --explain printed no JSON: {e}.")))?;
@@ -332,20 +330,5 @@ fn outcome(request: &CallRequest, line: Value) -> Outcome {
             .map(str::to_owned),
         diff_stat: line.return_display.get("diffStat").cloned(),
         error: line.error,
-    }
-}
-
-fn interrupted(request: &CallRequest, why: Interruption) -> Outcome {
-    match why {
-        Interruption::Cancelled(_) => Outcome::failure(
-            request,
-            ErrorKind::Cancelled,
-            "The call was cancelled before it was done.",
-        ),
-        Interruption::TimedOut => Outcome::failure(
-            request,
-            ErrorKind::Timeout,
-            "The call took longer than its time limit and was ended.",
-        ),
     }
 }

@@ -9,7 +9,6 @@ use crate::registry::{hint, nearest};
 use crate::tool::{Cancellation, ConfirmationDetails, DiffStat, ErrorKind, Kind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 /// Calls that only read, at the same time.
 const SIDE_BY_SIDE: usize = 8;
@@ -32,8 +31,6 @@ pub struct Scheduler<'a> {
     /// Whether the session's file says of each call that it begins. One that it says nothing of
     /// is not made: it would be made again when the session goes on.
     pub is_recorded: &'a AtomicBool,
-    /// How long one may take; nothing where the call command decides.
-    pub time_limit: Option<Duration>,
 }
 
 impl std::fmt::Debug for Scheduler<'_> {
@@ -60,7 +57,6 @@ impl<'a> Scheduler<'a> {
             notify: self.notify,
             cancel: self.cancel,
             is_recorded: self.is_recorded,
-            time_limit: self.time_limit,
         }
     }
 
@@ -262,7 +258,6 @@ struct Running<'a> {
     notify: &'a Mutex<&'a mut (dyn FnMut(&Event<'_>) + Send)>,
     cancel: &'a Cancellation,
     is_recorded: &'a AtomicBool,
-    time_limit: Option<Duration>,
 }
 
 impl Running<'_> {
@@ -307,11 +302,7 @@ impl Running<'_> {
         }
         let id = call.request.id.clone();
         let live = |text: &str| self.notify(&Event::Live { id: &id, text });
-        let limited = match (self.time_limit, self.cancel.deadline()) {
-            (Some(limit), None) => self.cancel.restarted(limit),
-            _ => self.cancel.clone(),
-        };
-        let mut outcome = self.pair.run(tool, &call.request, &limited, &live);
+        let mut outcome = self.pair.run(tool, &call.request, self.cancel, &live);
         // The tool can't know that not all of it is the model's.
         if let (Some(stat), Some(shares)) = (&mut outcome.diff_stat, &call.shares) {
             *stat = serde_json::json!(shares);

@@ -17,7 +17,7 @@ use crate::genai::{
 use crate::tool::{Cancellation, ErrorKind, Interruption, Kind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// The share of the model's room from which on the history is shortened, as by Gemini CLI.
 const COMPRESSED_FROM: f64 = 0.7;
@@ -53,8 +53,6 @@ pub struct Plan {
     pub max_turns: Option<u32>,
     /// How many tokens the model has room for.
     pub room: u64,
-    /// How long one call may take; the call command decides where nothing is said.
-    pub call_time: Option<Duration>,
 }
 
 /// A session at work.
@@ -409,7 +407,6 @@ impl<'a> Session<'a> {
             record,
             stats,
             cancel,
-            plan,
             ..
         } = self;
         let is_recorded = AtomicBool::new(true);
@@ -434,7 +431,6 @@ impl<'a> Session<'a> {
             notify: &Mutex::new(&mut notify),
             cancel,
             is_recorded: &is_recorded,
-            time_limit: plan.call_time,
         }
         .run(requests)
     }

@@ -6,7 +6,10 @@ use serde::Serialize;
 
 /// `ToolAnnotations` of a tool: hints, which a client believes or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "the protocol has a hint for each"
+)]
 pub struct Hints {
     /// Calls leave the world as it was.
     #[serde(rename = "readOnlyHint")]

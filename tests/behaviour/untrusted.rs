@@ -311,7 +311,7 @@ fn a_tool_named_like_a_built_in_never_takes_its_place() {
 }
 
 #[test]
-fn an_mcp_server_cannot_take_the_name_of_the_users_own_tool() {
+fn a_tool_of_ones_own_and_one_of_a_server_cannot_have_one_name() {
     let ws = project().home(
         ".gemini/tools/evil__echo.toml",
         "description = \"Mine.\"\ncommand = [\"echo\", \"mine\"]\n",
@@ -324,24 +324,13 @@ fn an_mcp_server_cannot_take_the_name_of_the_users_own_tool() {
         .changing(&[TRACE])
         .run()
         .json();
-    let own: Vec<&Value> = declared
-        .as_array()
-        .expect("a list")
-        .iter()
-        .filter(|tool| tool["name"] == "evil__echo")
-        .collect();
-    assert_eq!(own.len(), 1);
-    assert_eq!(own[0]["description"], "Mine.");
-    assert_eq!(ws.call("evil__echo", &json!({})).output(), "mine");
+    let all = declared.as_array().expect("a list").iter();
+    let echoes: Vec<&Value> = all.filter(|tool| tool["name"] == "evil__echo").collect();
+    assert_eq!(echoes.len(), 1);
+    assert_ne!(echoes[0]["description"], "Mine.");
     let lint = ws.get_tools(&["lint"]).run();
-    lint.must_say(
-        lint.text(),
-        &[
-            "error[name-clash]",
-            "The MCP server evil: evil__echo",
-            "the user's",
-        ],
-    );
+    assert_eq!(lint.status(), 1);
+    lint.must_say(lint.text(), &["evil__echo.toml", "__ stands"]);
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn work(options: &Options, signals: &Arc<Signals>) -> Result<(), SessionError> {
         error
     };
     let text = input::prompt(options, cancel).map_err(fail)?;
-    let mut setup = setup::Setup::new(options, cancel).map_err(fail)?;
+    let mut setup = setup::Setup::new(options).map_err(fail)?;
     let pair = setup.pair(options, cancel).map_err(fail)?;
     let parts = setup.message(&text, cancel).map_err(fail)?;
     let mut session = session(&mut setup, options, &pair, signals).map_err(fail)?;

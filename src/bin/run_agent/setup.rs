@@ -42,7 +42,7 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    pub(crate) fn new(options: &Options, _: &Cancellation) -> Result<Self, SessionError> {
+    pub(crate) fn new(options: &Options) -> Result<Self, SessionError> {
         let home = home();
         let root = std::env::current_dir()
             .map_err(|e| bad_input(format!("The current directory is gone: {e}.")))?;
@@ -244,7 +244,6 @@ impl Setup {
             ],
             max_turns: options.max_turns.or(self.settings().max_turns),
             room: ROOM_TOKENS,
-            call_time: None,
         };
         let parts = Parts {
             client,
