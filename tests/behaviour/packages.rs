@@ -319,3 +319,18 @@ fn packaging_says_what_is_missing() {
     }
     assert_eq!(fs::read_dir(dir.path()).expect("the directory").count(), 0);
 }
+
+#[test]
+fn installing_from_a_missing_directory_installs_nothing() {
+    let dir = TempDir::new().expect("a directory");
+    let missing = dir.path().join("missing").display().to_string();
+    for arguments in [&["--from"][..], &["--from", &missing]] {
+        let mut install = Command::new(checkout().join("scripts/install"));
+        install.env("PREFIX", dir.path().join("prefix"));
+        let run = install.args(arguments).output().expect("it runs");
+        let errors = String::from_utf8_lossy(&run.stderr);
+        assert_eq!(run.status.code(), Some(2), "{errors}");
+        assert!(errors.contains("--from needs a directory"), "{errors}");
+    }
+    assert!(!dir.path().join("prefix").exists());
+}
