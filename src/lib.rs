@@ -55,3 +55,7 @@ mod web;
 pub mod workspace;
 
 pub use registry::ToolRegistry;
+
+/// What the executables' `--version` prints after their name: the package's version, then, where
+/// the build knew them, the commit and its day in UTC, as `0.1.0 (abc1234, 2026-11-21)`.
+pub const VERSION: &str = env!("GEMINI_TOOLS_VERSION");

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// Tells what there is, and what of it is at fault.
 pub(super) fn examine(patient: &Patient<'_>, report: &mut Report) {
-    report.fact("get_tools", env!("CARGO_PKG_VERSION"));
+    report.fact("get_tools", crate::VERSION);
     report.fact(
         "project",
         format!("{}: {}", show_path(patient.root), *patient.settings.trust),

@@ -43,7 +43,7 @@ pub(crate) fn command() -> Command {
         Arg::new(id).long(id).action(ArgAction::SetTrue).help(help)
     };
     Command::new("call_tool")
-        .version(env!("CARGO_PKG_VERSION"))
+        .version(gemini_tools::VERSION)
         .about("Runs one call of a tool and prints its answer as JSON")
         .after_help(EXAMPLES)
         .arg(

@@ -107,7 +107,7 @@ pub(crate) fn command() -> Command {
             .help(help)
     };
     Command::new("get_tools")
-        .version(env!("CARGO_PKG_VERSION"))
+        .version(gemini_tools::VERSION)
         .about("Prints the declarations of all tools as a JSON array")
         .after_help(EXAMPLES)
         .arg(flag("pretty", "Indent the JSON"))

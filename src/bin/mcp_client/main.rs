@@ -21,7 +21,7 @@ fn main() -> ExitCode {
         ["-h" | "--help"] => say(&mut std::io::stdout(), USAGE, 0),
         ["-V" | "--version"] => say(
             &mut std::io::stdout(),
-            concat!("mcp_client ", env!("CARGO_PKG_VERSION"), "\n"),
+            &format!("mcp_client {}\n", gemini_tools::VERSION),
             0,
         ),
         _ => say(&mut std::io::stderr(), USAGE, 2),

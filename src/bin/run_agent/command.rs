@@ -52,7 +52,7 @@ fn seconds(text: &str) -> Result<f64, &'static str> {
 /// What to do, by which model, with which tools.
 fn task() -> Command {
     Command::new("run_agent")
-        .version(env!("CARGO_PKG_VERSION"))
+        .version(gemini_tools::VERSION)
         .about("Has a Gemini model do what a prompt says, with the tools of two commands")
         .after_help(EXAMPLES)
         .arg(

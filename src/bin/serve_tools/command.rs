@@ -32,7 +32,7 @@ pub(crate) fn command() -> Command {
             .help(help)
     };
     Command::new("serve_tools")
-        .version(env!("CARGO_PKG_VERSION"))
+        .version(gemini_tools::VERSION)
         .about("Serves the tools to clients of the Model Context Protocol (MCP)")
         .after_help(EXAMPLES)
         .arg(

@@ -1,0 +1,336 @@
+//! What is handed to others: the crate, and what `scripts/package` makes. The executables are those that the other tests
+//! use, or small ones in their place where only names and bytes matter. Without `dpkg-deb` or the pinned cargo-deb the
+//! Debian package is not looked at, but in CI it is.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::harness::{Workspace, executable, skipped};
+
+const NAMES: [&str; 5] = [
+    "get_tools",
+    "call_tool",
+    "run_agent",
+    "serve_tools",
+    "mcp_client",
+];
+
+/// The largest is Cargo.lock.
+const LARGEST_FILE_BYTES: u64 = 200_000;
+
+fn checkout() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// What a command prints; panics where it fails.
+#[track_caller]
+fn output(command: &mut Command) -> String {
+    let run = command.output();
+    let run = run.unwrap_or_else(|e| panic!("{command:?}: {e}"));
+    let errors = String::from_utf8_lossy(&run.stderr);
+    assert!(run.status.success(), "{command:?}: {errors}");
+    String::from_utf8(run.stdout).expect("UTF-8")
+}
+
+fn script() -> Command {
+    let mut script = Command::new(checkout().join("scripts/package"));
+    script.env("SOURCE_DATE_EPOCH", "1700000000");
+    script
+}
+
+/// The files of the crate, by their paths in the checkout.
+fn crate_files() -> BTreeSet<String> {
+    let mut cargo = Command::new(env!("CARGO"));
+    let list = ["package", "--list", "--allow-dirty", "--offline"];
+    cargo.args(list).current_dir(checkout());
+    output(&mut cargo).lines().map(str::to_owned).collect()
+}
+
+/// What the compiler has read for an executable, included files too, by its own account.
+fn compiled_from(executable: &Path) -> BTreeSet<String> {
+    let account = executable.with_extension("d");
+    let text =
+        fs::read_to_string(&account).unwrap_or_else(|e| panic!("{}: {e}", account.display()));
+    let (_, files) = text.split_once(": ").expect("a rule of make");
+    let files = files.replace("\\ ", "\0");
+    files
+        .split_whitespace()
+        .map(|file| PathBuf::from(file.replace('\0', " ")))
+        .filter(|file| file.is_file())
+        .filter_map(|file| Some(file.strip_prefix(checkout()).ok()?.to_str()?.to_owned()))
+        .filter(|file| !file.starts_with(".git/") && !file.starts_with("target/"))
+        .collect()
+}
+
+#[test]
+fn the_crate_has_every_file_that_is_compiled_and_nothing_large() {
+    let files = crate_files();
+    let needed = compiled_from(Path::new(env!("CARGO_BIN_EXE_get_tools")));
+    for known in [
+        "src/lib.rs",
+        "src/builtin/declarations/glob.json",
+        "completions/_get_tools",
+    ] {
+        assert!(needed.contains(known), "{known} is not in {needed:?}");
+    }
+    for name in NAMES {
+        let path = Path::new(env!("CARGO_BIN_EXE_get_tools")).with_file_name(name);
+        let missing: Vec<_> = compiled_from(&path).difference(&files).cloned().collect();
+        assert!(missing.is_empty(), "{name} needs {missing:?}");
+    }
+    for name in [
+        "build.rs",
+        "Cargo.lock",
+        "README.md",
+        "LICENSE-MIT",
+        "LICENSE-APACHE",
+        "man/get_tools.1",
+    ] {
+        assert!(files.contains(name), "{name}");
+    }
+    for name in &files {
+        let top = name.split('/').next().expect("a name");
+        assert!(
+            !["docs", "fuzz", "packaging", "scripts", "target", "tests"].contains(&top),
+            "{name}"
+        );
+        // Some are made for the crate and are not in the checkout.
+        let bytes = fs::metadata(checkout().join(name)).map_or(0, |m| m.len());
+        assert!(bytes <= LARGEST_FILE_BYTES, "{name} has {bytes} bytes");
+    }
+}
+
+/// A directory with a small program under each of our names.
+fn small_ones() -> TempDir {
+    let dir = TempDir::new().expect("a directory");
+    for name in NAMES {
+        fs::copy("/bin/true", dir.path().join(name)).expect("a copy");
+    }
+    dir
+}
+
+/// Makes packages of the executables in a directory, and gives them by name.
+#[track_caller]
+fn packages(from: &Path, arguments: &[&str]) -> (TempDir, BTreeMap<String, PathBuf>) {
+    let out = TempDir::new().expect("a directory");
+    let mut script = script();
+    script.arg("--from").arg(from).arg("--out").arg(out.path());
+    output(script.arg("--fast").args(arguments));
+    let files = fs::read_dir(out.path()).expect("the directory");
+    let files = files.map(|entry| entry.expect("its entry").path());
+    let name = |path: &Path| {
+        path.file_name()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned()
+    };
+    let files = files.map(|path| (name(&path), path)).collect();
+    (out, files)
+}
+
+#[track_caller]
+fn ending<'a>(files: &'a BTreeMap<String, PathBuf>, end: &str) -> &'a Path {
+    let found = files.iter().find(|(name, _)| name.ends_with(end));
+    found.unwrap_or_else(|| panic!("no {end} in {files:?}")).1
+}
+
+#[test]
+fn the_archive_works_below_an_empty_prefix() {
+    let from = small_ones();
+    for name in ["get_tools", "call_tool"] {
+        fs::copy(executable(name), from.path().join(name)).expect("a copy");
+    }
+    let (_out, files) = packages(from.path(), &["--no-deb"]);
+    let prefix = TempDir::new().expect("a directory");
+    let mut tar = Command::new("tar");
+    tar.arg("-xzf").arg(ending(&files, ".tar.gz"));
+    output(tar.arg("--strip-components=1").arg("-C").arg(prefix.path()));
+    for file in [
+        "bin/mcp_client",
+        "share/bash-completion/completions/call_tool",
+        "share/doc/gemini-tools/CHANGELOG.md",
+        "share/doc/gemini-tools/LICENSE-APACHE",
+        "share/fish/vendor_completions.d/run_agent.fish",
+        "share/man/man1/serve_tools.1",
+        "share/zsh/site-functions/_get_tools",
+    ] {
+        assert!(prefix.path().join(file).is_file(), "{file}");
+    }
+    let ws = Workspace::new().file("a.txt", "from the archive\n");
+    let bin = prefix.path().join("bin");
+    let names = ws
+        .program(&bin.join("get_tools"), &["--format", "names"])
+        .run();
+    assert!(
+        names.text().lines().any(|name| name == "read_file"),
+        "{}",
+        names.shown()
+    );
+    let call = ws.program(&bin.join("call_tool"), &["read_file"]);
+    let answer = call
+        .arguments(&json!({"absolute_path": ws.path("a.txt")}))
+        .run();
+    assert_eq!(answer.status(), 0, "{}", answer.shown());
+    assert!(
+        answer.text().contains("from the archive"),
+        "{}",
+        answer.shown()
+    );
+}
+
+#[test]
+fn two_runs_make_the_same_bytes_and_the_checksums_hold() {
+    let from = small_ones();
+    let (out, first) = packages(from.path(), &["--no-deb"]);
+    let (_other, second) = packages(from.path(), &["--no-deb"]);
+    assert_eq!(first.len(), 2, "{first:?}");
+    for (name, path) in &first {
+        let same = fs::read(path).expect("a file") == fs::read(&second[name]).expect("a file");
+        assert!(same, "{name}");
+    }
+    let mut check = Command::new("sha256sum");
+    check
+        .args(["-c", "--strict", "SHA256SUMS"])
+        .current_dir(out.path());
+    assert_eq!(output(&mut check).lines().count(), 1);
+    fs::write(ending(&first, ".tar.gz"), "something else").expect("written");
+    assert!(!check.output().expect("it runs").status.success());
+}
+
+/// Whether a Debian package can be made without installing anything; in CI it must.
+fn can_make_deb() -> bool {
+    let has_dpkg = Command::new("dpkg-deb").arg("--version").output().is_ok();
+    let has_cargo_deb = script()
+        .args(["--cargo-deb", "--installed"])
+        .output()
+        .is_ok_and(|run| run.status.success());
+    for (has, what) in [
+        (has_dpkg, "dpkg-deb"),
+        (has_cargo_deb, "cargo-deb of scripts/package"),
+    ] {
+        if !has {
+            assert_ne!(env::var("CI").as_deref(), Ok("true"), "{what} is missing");
+            skipped(what);
+            return false;
+        }
+    }
+    true
+}
+
+#[test]
+fn the_debian_package_has_everything_in_its_place_and_is_the_same_twice() {
+    if !can_make_deb() {
+        return;
+    }
+    let from = small_ones();
+    let (_out, files) = packages(from.path(), &[]);
+    let deb = ending(&files, ".deb");
+    let (_other, again) = packages(from.path(), &[]);
+    assert!(fs::read(deb).expect("a file") == fs::read(ending(&again, ".deb")).expect("a file"));
+
+    let field = |name: &str| {
+        let mut dpkg = Command::new("dpkg-deb");
+        output(dpkg.arg("-f").arg(deb).arg(name))
+            .trim_end()
+            .to_owned()
+    };
+    assert_eq!(field("Package"), "gemini-tools");
+    assert_eq!(field("Version"), concat!(env!("CARGO_PKG_VERSION"), "-1"));
+    assert_eq!(field("Section"), "devel");
+    assert!(field("Depends").contains("libc6"), "{}", field("Depends"));
+    let description = field("Description");
+    let (first, more) = description.split_once('\n').expect("more lines");
+    assert!(
+        first.ends_with("library") && more.contains("Model Context Protocol"),
+        "{description}"
+    );
+
+    let listed = output(Command::new("dpkg-deb").arg("-c").arg(deb));
+    let mut expected: Vec<String> = NAMES.map(|n| format!("-rwxr-xr-x ./usr/bin/{n}")).into();
+    let doc = "./usr/share/doc/gemini-tools";
+    for file in [
+        "README.md",
+        "changelog.gz",
+        "changelog.Debian.gz",
+        "copyright",
+    ] {
+        expected.push(format!("-rw-r--r-- {doc}/{file}"));
+    }
+    for name in &NAMES[..4] {
+        for file in [
+            format!("man/man1/{name}.1.gz"),
+            format!("bash-completion/completions/{name}"),
+            format!("zsh/vendor-completions/_{name}"),
+            format!("fish/vendor_completions.d/{name}.fish"),
+        ] {
+            expected.push(format!("-rw-r--r-- ./usr/share/{file}"));
+        }
+    }
+    let lines: BTreeSet<String> = listed
+        .lines()
+        .map(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            assert!(["root/root", "0/0"].contains(&words[1]), "{line}");
+            format!("{} {}", words[0], words[5])
+        })
+        .collect();
+    for line in expected {
+        assert!(lines.contains(&line), "{line} is not in {lines:#?}");
+    }
+
+    let root = TempDir::new().expect("a directory");
+    output(Command::new("dpkg-deb").arg("-x").arg(deb).arg(root.path()));
+    let changelog = root
+        .path()
+        .join("usr/share/doc/gemini-tools/changelog.Debian.gz");
+    let changelog = output(Command::new("gzip").arg("-dc").arg(changelog));
+    let version = concat!("gemini-tools (", env!("CARGO_PKG_VERSION"), "-1) ");
+    assert!(
+        changelog.starts_with(version),
+        "packaging/changelog: {changelog}"
+    );
+}
+
+#[test]
+fn packaging_says_what_is_missing() {
+    let dir = TempDir::new().expect("a directory");
+    let cases: [(&[&str], i32, &str); 4] = [
+        (&["--from", "/nowhere"], 1, "--from needs a directory"),
+        (&["--from"], 1, "--from needs a directory"),
+        (&["--form"], 2, "Usage: scripts/package"),
+        (
+            &["--from", ".", "--no-deb", "--out", "."],
+            1,
+            "get_tools is missing",
+        ),
+    ];
+    for (arguments, status, message) in cases {
+        let run = script().args(arguments).current_dir(dir.path()).output();
+        let run = run.expect("it runs");
+        let errors = String::from_utf8_lossy(&run.stderr);
+        assert_eq!(run.status.code(), Some(status), "{arguments:?}: {errors}");
+        assert!(errors.contains(message), "{arguments:?}: {errors}");
+    }
+    assert_eq!(fs::read_dir(dir.path()).expect("the directory").count(), 0);
+}
+
+#[test]
+fn installing_from_a_missing_directory_installs_nothing() {
+    let dir = TempDir::new().expect("a directory");
+    let missing = dir.path().join("missing").display().to_string();
+    for arguments in [&["--from"][..], &["--from", &missing]] {
+        let mut install = Command::new(checkout().join("scripts/install"));
+        install.env("PREFIX", dir.path().join("prefix"));
+        let run = install.args(arguments).output().expect("it runs");
+        let errors = String::from_utf8_lossy(&run.stderr);
+        assert_eq!(run.status.code(), Some(2), "{errors}");
+        assert!(errors.contains("--from needs a directory"), "{errors}");
+    }
+    assert!(!dir.path().join("prefix").exists());
+}
