@@ -31,13 +31,13 @@ pub(super) const DECLARATION: Declaration = Declaration {
     kind: Kind::Search,
     is_idempotent: true,
     is_open_world: true,
+    renamed: &[],
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "GoogleSearch",
     can_update_output: false,
-    renamed: &[],
     undeclared: &[],
     build,
 };

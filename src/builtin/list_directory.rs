@@ -23,13 +23,13 @@ pub(super) const DECLARATION: Declaration = Declaration {
     kind: Kind::Read,
     is_idempotent: true,
     is_open_world: false,
+    renamed: &[("dir_path", "path")],
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "ReadFolder",
     can_update_output: false,
-    renamed: &[("dir_path", "path")],
     undeclared: &[],
     build,
 };

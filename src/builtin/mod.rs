@@ -68,6 +68,8 @@ pub(crate) struct Declaration {
     is_idempotent: bool,
     /// Whether calls reach beyond this machine, or may.
     is_open_world: bool,
+    /// Other names of arguments, and what they are called in the declaration.
+    renamed: &'static [(&'static str, &'static str)],
 }
 
 /// All that is fixed about a built-in tool.
@@ -76,8 +78,6 @@ struct Spec {
     display_name: &'static str,
     /// Whether calls report output while they run.
     can_update_output: bool,
-    /// Other names of arguments, and what they are called in the declaration.
-    renamed: &'static [(&'static str, &'static str)],
     /// Arguments that are understood but not declared.
     undeclared: &'static [&'static str],
     build: Build,
@@ -183,15 +183,17 @@ pub(crate) fn reach(name: &str) -> Option<(bool, bool)> {
     Some((declared.is_idempotent, declared.is_open_world))
 }
 
-/// The built-in tool of this name, or that has it among its others.
+/// The built-in tool of this name, or that has it among its others. Needs none of the code
+/// behind it.
 pub fn known(name: &str) -> Option<Known> {
-    let is = |d: &Declaration| d.name == name || d.aliases.contains(&name);
-    let spec = ALL.iter().find(|spec| is(spec.declaration))?;
+    let declared = DECLARATIONS
+        .iter()
+        .find(|d| d.name == name || d.aliases.contains(&name))?;
     Some(Known {
-        name: spec.declaration.name,
-        aliases: spec.declaration.aliases,
-        kind: spec.declaration.kind,
-        renamed: spec.renamed,
+        name: declared.name,
+        aliases: declared.aliases,
+        kind: declared.kind,
+        renamed: declared.renamed,
     })
 }
 
@@ -256,7 +258,7 @@ impl Tool for Builtin {
 
     fn unknown_arguments(&self, args: &Args) -> Vec<String> {
         let mut args = args.clone();
-        args.rename(self.spec.renamed);
+        args.rename(self.spec.declaration.renamed);
         args.unknown(&self.schema, self.spec.undeclared)
             .into_iter()
             .map(str::to_owned)
@@ -264,7 +266,7 @@ impl Tool for Builtin {
     }
 
     fn build(&self, mut args: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {
-        args.rename(self.spec.renamed);
+        args.rename(self.spec.declaration.renamed);
         (self.spec.build)(args, &self.schema, &self.surroundings)
     }
 }

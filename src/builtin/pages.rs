@@ -290,6 +290,7 @@ fn page(spec: &Spec, cases: &[Value]) -> String {
         page.push_str("\n## Parameters\n\nNone.\n");
     }
     let mut rows: Vec<String> = spec
+        .declaration
         .renamed
         .iter()
         .map(|(other, name)| format!("| `{other}` | The same as `{name}`. |"))

@@ -32,13 +32,13 @@ pub(super) const DECLARATION: Declaration = Declaration {
     kind: Kind::Read,
     is_idempotent: true,
     is_open_world: false,
+    renamed: &[("limit", "lines")],
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "Read Background Output",
     can_update_output: false,
-    renamed: &[("limit", "lines")],
     undeclared: &["delay_ms"],
     build,
 };

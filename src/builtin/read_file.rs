@@ -36,13 +36,13 @@ pub(super) const DECLARATION: Declaration = Declaration {
     kind: Kind::Read,
     is_idempotent: true,
     is_open_world: false,
+    renamed: &[("file_path", "absolute_path"), ("path", "absolute_path")],
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "ReadFile",
     can_update_output: false,
-    renamed: &[("file_path", "absolute_path"), ("path", "absolute_path")],
     undeclared: &["start_line", "end_line", "count_lines"],
     build,
 };

@@ -47,13 +47,13 @@ pub(super) const DECLARATION: Declaration = Declaration {
     kind: Kind::Read,
     is_idempotent: true,
     is_open_world: false,
+    renamed: &[],
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "ReadManyFiles",
     can_update_output: false,
-    renamed: &[],
     undeclared: &[],
     build,
 };

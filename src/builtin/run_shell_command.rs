@@ -33,13 +33,13 @@ pub(super) const DECLARATION: Declaration = Declaration {
     kind: Kind::Execute,
     is_idempotent: false,
     is_open_world: true,
+    renamed: &[("dir_path", "directory")],
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "Shell",
     can_update_output: true,
-    renamed: &[("dir_path", "directory")],
     undeclared: &["delay_ms"],
     build,
 };

@@ -49,13 +49,13 @@ pub(super) const DECLARATION: Declaration = Declaration {
     kind: Kind::Think,
     is_idempotent: true,
     is_open_world: false,
+    renamed: &[],
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "Save Memory",
     can_update_output: false,
-    renamed: &[],
     undeclared: &[],
     build,
 };

@@ -34,13 +34,13 @@ pub(super) const DECLARATION: Declaration = Declaration {
     kind: Kind::Search,
     is_idempotent: true,
     is_open_world: false,
+    renamed: &[("dir_path", "path"), ("include_pattern", "include")],
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "SearchText",
     can_update_output: false,
-    renamed: &[("dir_path", "path"), ("include_pattern", "include")],
     undeclared: &[
         "exclude_pattern",
         "names_only",

@@ -45,13 +45,13 @@ pub(super) const DECLARATION: Declaration = Declaration {
     kind: Kind::Edit,
     is_idempotent: false,
     is_open_world: false,
+    renamed: &[("absolute_path", "file_path"), ("path", "file_path")],
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "Smart Edit",
     can_update_output: false,
-    renamed: &[("absolute_path", "file_path"), ("path", "file_path")],
     undeclared: &[],
     build,
 };

@@ -19,13 +19,13 @@ pub(super) const DECLARATION: Declaration = Declaration {
     kind: Kind::Execute,
     is_idempotent: true,
     is_open_world: false,
+    renamed: &[],
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "Stop Background Process",
     can_update_output: false,
-    renamed: &[],
     undeclared: &[],
     build,
 };

@@ -68,6 +68,7 @@ pub(super) const DECLARATION: Declaration = Declaration {
     kind: Kind::Fetch,
     is_idempotent: true,
     is_open_world: true,
+    renamed: &[("url", "prompt")],
 };
 
 pub(super) const SPEC: Spec = Spec {
@@ -75,7 +76,6 @@ pub(super) const SPEC: Spec = Spec {
     display_name: "WebFetch",
     can_update_output: false,
     // A call by `url` alone is a prompt that only names it.
-    renamed: &[("url", "prompt")],
     undeclared: &[],
     build,
 };

@@ -29,13 +29,13 @@ pub(super) const DECLARATION: Declaration = Declaration {
     kind: Kind::Edit,
     is_idempotent: true,
     is_open_world: false,
+    renamed: &[("absolute_path", "file_path"), ("path", "file_path")],
 };
 
 pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "WriteFile",
     can_update_output: false,
-    renamed: &[("absolute_path", "file_path"), ("path", "file_path")],
     undeclared: &[],
     build,
 };

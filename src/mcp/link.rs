@@ -116,7 +116,11 @@ impl Link {
                     lock(&self.running).take();
                     return Err(Failure::new(
                         Why::Gone,
-                        format!("{PROGRAM} has ended before the server had answered"),
+                        format!(
+                            "{PROGRAM} has ended before the server had answered; it must be of the same build \
+                             as this executable ({})",
+                            crate::VERSION
+                        ),
                     ));
                 }
             }
@@ -186,7 +190,7 @@ impl Link {
     fn start(&self) -> Result<Running, String> {
         let program = program()?;
         let mut child = Command::new(&program)
-            .arg("--connect")
+            .args(["--connect", crate::VERSION])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

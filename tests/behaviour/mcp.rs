@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Call, Workspace, executable, marked_processes};
+use crate::harness::{Answer, Call, Workspace, executable, marked_processes, set_mode};
 
 /// How long the last processes may take to go.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -811,9 +811,8 @@ fn what_is_kept_of_declarations_may_be_damaged_or_impossible_to_keep() {
     s.all_gone();
 }
 
-#[test]
-fn without_its_executable_the_error_says_what_to_do() {
-    let s = Servers::new(&[("one", "plain", none())]);
+/// A directory with the two commands and without the client.
+fn without_client(s: &Servers) -> PathBuf {
     let alone = s.ws.root().join("out/alone");
     fs::create_dir(&alone).expect("made");
     for name in ["call_tool", "get_tools"] {
@@ -822,6 +821,29 @@ fn without_its_executable_the_error_says_what_to_do() {
             fs::copy(&from, alone.join(name)).expect("copied");
         }
     }
+    alone
+}
+
+#[test]
+fn a_client_of_another_build_is_not_talked_to() {
+    let s = Servers::new(&[("one", "plain", none())]);
+    let alone = without_client(&s);
+    let client = executable("call_tool").with_file_name("mcp_client");
+    let client = client.display();
+    let script = format!("#!/bin/sh\nexec '{client}' --connect 0.0.0\n");
+    fs::write(alone.join("mcp_client"), script).expect("written");
+    set_mode(&alone.join("mcp_client"), 0o755);
+    let call =
+        s.ws.program(&alone.join("call_tool"), &["one__echo"])
+            .unwatched();
+    let answer = call.run();
+    answer.must_say(&answer.error("mcp_tool_error", 1), &["of the same build"]);
+}
+
+#[test]
+fn without_its_executable_the_error_says_what_to_do() {
+    let s = Servers::new(&[("one", "plain", none())]);
+    let alone = without_client(&s);
     let call =
         s.ws.program(&alone.join("call_tool"), &["one__echo"])
             .unwatched();

@@ -52,26 +52,47 @@ fn crate_files() -> BTreeSet<String> {
     output(&mut cargo).lines().map(str::to_owned).collect()
 }
 
-/// What the compiler has read for an executable, included files too, by its own account.
-fn compiled_from(executable: &Path) -> BTreeSet<String> {
-    let account = executable.with_extension("d");
-    let text =
-        fs::read_to_string(&account).unwrap_or_else(|e| panic!("{}: {e}", account.display()));
-    let (_, files) = text.split_once(": ").expect("a rule of make");
-    let files = files.replace("\\ ", "\0");
+/// What the compiler has read for an executable and for the library, included files too, by its own newest account.
+fn compiled_from(name: &str) -> BTreeSet<String> {
+    let deps = Path::new(env!("CARGO_BIN_EXE_get_tools")).with_file_name("deps");
+    let mut files = BTreeSet::new();
+    for of in [name, "gemini_tools"] {
+        let entries = fs::read_dir(&deps).expect("what was compiled").flatten();
+        let is_account = |path: &PathBuf| {
+            let file = path.file_name().unwrap_or_default().to_string_lossy();
+            let hash = file
+                .strip_prefix(of)
+                .and_then(|rest| rest.strip_prefix('-'));
+            hash.is_some() && path.extension().is_some_and(|e| e == "d")
+        };
+        let newest = entries
+            .map(|entry| entry.path())
+            .filter(is_account)
+            .max_by_key(|file| fs::metadata(file).and_then(|m| m.modified()).ok());
+        let account = newest.unwrap_or_else(|| panic!("no account of {of}"));
+        let text = fs::read_to_string(&account).expect("an account");
+        let (_, line) = text.split_once(": ").expect("a rule of make");
+        let line = line.lines().next().unwrap_or_default().replace("\\ ", "\0");
+        for file in line.split_whitespace() {
+            let path = checkout().join(file.replace('\0', " "));
+            let Ok(path) = path.canonicalize() else {
+                continue;
+            };
+            if let Ok(inside) = path.strip_prefix(checkout())
+                && !inside.starts_with("target")
+                && !inside.starts_with(".git")
+            {
+                files.insert(inside.to_string_lossy().into_owned());
+            }
+        }
+    }
     files
-        .split_whitespace()
-        .map(|file| PathBuf::from(file.replace('\0', " ")))
-        .filter(|file| file.is_file())
-        .filter_map(|file| Some(file.strip_prefix(checkout()).ok()?.to_str()?.to_owned()))
-        .filter(|file| !file.starts_with(".git/") && !file.starts_with("target/"))
-        .collect()
 }
 
 #[test]
 fn the_crate_has_every_file_that_is_compiled_and_nothing_large() {
     let files = crate_files();
-    let needed = compiled_from(Path::new(env!("CARGO_BIN_EXE_get_tools")));
+    let needed = compiled_from("get_tools");
     for known in [
         "src/lib.rs",
         "src/builtin/declarations/glob.json",
@@ -80,8 +101,7 @@ fn the_crate_has_every_file_that_is_compiled_and_nothing_large() {
         assert!(needed.contains(known), "{known} is not in {needed:?}");
     }
     for name in NAMES {
-        let path = Path::new(env!("CARGO_BIN_EXE_get_tools")).with_file_name(name);
-        let missing: Vec<_> = compiled_from(&path).difference(&files).cloned().collect();
+        let missing: Vec<_> = compiled_from(name).difference(&files).cloned().collect();
         assert!(missing.is_empty(), "{name} needs {missing:?}");
     }
     for name in [

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-Usage: mcp_client --connect
+Usage: mcp_client --connect VERSION
 
 Holds the connections to MCP servers for get_tools and call_tool, which start
 it where a tool of such a server is called: it must stand in their directory.
@@ -17,7 +17,10 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {
-        ["--connect"] => ExitCode::from(gemini_tools::mcp::client::run()),
+        // What they say to each other is another thing in another version.
+        ["--connect", version] if version == gemini_tools::VERSION => {
+            ExitCode::from(gemini_tools::mcp::client::run())
+        }
         ["-h" | "--help"] => say(&mut std::io::stdout(), USAGE, 0),
         ["-V" | "--version"] => say(
             &mut std::io::stdout(),
