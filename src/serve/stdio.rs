@@ -4,19 +4,17 @@
 //! waits for ever; here every line is answered. Threads read and write, because standard
 //! streams may be anything: pipes, sockets, terminals, files.
 
-use super::MAX_MESSAGE_BYTES;
 use super::connection::Connection;
 use super::server::Server;
+use super::{MAX_CALLS, MAX_MESSAGE_BYTES, fault};
 use crate::answer::write_stdout;
 use rmcp::RoleServer;
 use rmcp::model::{
-    ClientNotification, ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+    ClientNotification, ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::service::{RxJsonRpcMessage, ServerInitializeError, ServiceExt, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rustix::io::Errno;
-use serde::Deserialize;
-use serde_json::Value;
 use std::collections::HashSet;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -116,9 +114,9 @@ impl Stdio {
             return None;
         }
         match serde_json::from_slice::<RxJsonRpcMessage<RoleServer>>(line) {
-            Ok(message) => self.admit(message),
+            Ok(message) => self.admit(message).await,
             Err(e) => {
-                let (error, id) = fault(line, &e);
+                let (error, id) = fault::of(line, &e);
                 self.refuse(error, id).await;
                 None
             }
@@ -126,14 +124,22 @@ impl Stdio {
     }
 
     /// Keeps account of what has to be answered.
-    fn admit(
+    async fn admit(
         &mut self,
         message: RxJsonRpcMessage<RoleServer>,
     ) -> Option<RxJsonRpcMessage<RoleServer>> {
         match &message {
             JsonRpcMessage::Request(request) => {
                 self.has_begun = true;
-                self.pending().insert(request.id.clone());
+                // Who listens waits for nothing that could end by itself.
+                let ends = !matches!(
+                    request.request,
+                    ClientRequest::SubscriptionsListenRequest(_)
+                );
+                if ends && let Err((error, id)) = self.begin(&request.id) {
+                    self.refuse(error, id).await;
+                    return None;
+                }
             }
             JsonRpcMessage::Notification(notification) => {
                 if let ClientNotification::CancelledNotification(cancelled) =
@@ -149,6 +155,23 @@ impl Stdio {
         }
         // Before it has begun the SDK would take anything else for the end.
         self.has_begun.then_some(message)
+    }
+
+    /// Takes a request on, or says why not, and whose answer that is.
+    fn begin(&self, id: &RequestId) -> Result<(), (ErrorData, Option<RequestId>)> {
+        let mut pending = self.pending();
+        if pending.contains(id) {
+            let message = format!("The id {id} is that of a request that is not answered yet.");
+            // By the id alone it would be taken for the other one's answer.
+            return Err((ErrorData::invalid_request(message, None), None));
+        }
+        // The answers to all of them may have to be kept until the client reads them.
+        if pending.len() >= MAX_CALLS {
+            let message = format!("{MAX_CALLS} requests are not answered yet; wait for some.");
+            return Err((ErrorData::internal_error(message, None), Some(id.clone())));
+        }
+        pending.insert(id.clone());
+        Ok(())
     }
 
     fn pending(&self) -> std::sync::MutexGuard<'_, HashSet<RequestId>> {
@@ -240,24 +263,6 @@ impl Transport<RoleServer> for Stdio {
     }
 }
 
-/// What is wrong with a line, and whose answer that is.
-fn fault(line: &[u8], error: &serde_json::Error) -> (ErrorData, Option<RequestId>) {
-    let Ok(value) = serde_json::from_slice::<Value>(line) else {
-        let message = format!("That is no JSON: {error}.");
-        return (ErrorData::new(ErrorCode::PARSE_ERROR, message, None), None);
-    };
-    let id = RequestId::deserialize(&value["id"]).ok();
-    let message = match &value {
-        Value::Array(_) => "Messages must come one by one, not as a list.",
-        Value::Object(map) if map.contains_key("method") && id.is_some() => {
-            let message = "The request's parameters can't be used.";
-            return (ErrorData::invalid_params(message, None), id);
-        }
-        _ => "That is no message of JSON-RPC 2.0.",
-    };
-    (ErrorData::invalid_request(message, None), id)
-}
-
 /// Reads lines until there are no more, or nobody takes them.
 fn read(lines: &mpsc::Sender<Incoming>) {
     let stdin = rustix::stdio::stdin();
@@ -315,31 +320,6 @@ fn write(mut messages: mpsc::Receiver<Vec<u8>>) {
     while let Some(message) = messages.blocking_recv() {
         if write_stdout(&message).is_err() {
             return;
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::fault;
-    use serde_json::Value;
-
-    #[test]
-    fn every_fault_has_its_code_and_names_the_request_where_it_can() {
-        for (line, code, id) in [
-            ("{", -32700, None),
-            ("nonsense", -32700, None),
-            ("[]", -32600, None),
-            ("1", -32600, None),
-            (r#"{"id":"a"}"#, -32600, Some("\"a\"")),
-            (r#"{"id":7,"method":"tools/call"}"#, -32602, Some("7")),
-        ] {
-            let error = serde_json::from_str::<u8>("x").expect_err("no number");
-            let (error, found) = fault(line.as_bytes(), &error);
-            assert_eq!(error.code.0, code, "{line}");
-            let found = found.map(|id| serde_json::to_string(&id).expect("JSON"));
-            assert_eq!(found.as_deref(), id, "{line}");
-            assert!(serde_json::to_value(error).is_ok_and(|e: Value| e["message"].is_string()));
         }
     }
 }
