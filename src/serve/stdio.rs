@@ -72,6 +72,8 @@ struct Stdio {
     /// Changes with it.
     answered: watch::Sender<()>,
     has_begun: bool,
+    /// A message that can't be taken is answered with this before the next is looked at.
+    refusal: Option<Vec<u8>>,
     /// When calls are told to end, once the input has.
     deadline: Option<Instant>,
 }
@@ -94,18 +96,18 @@ impl Stdio {
             pending: Arc::default(),
             answered: watch::Sender::default(),
             has_begun: false,
+            refusal: None,
             deadline: None,
         }
     }
 
-    /// What a line says; answered at once where that is nothing.
-    async fn take(&mut self, line: Incoming) -> Option<RxJsonRpcMessage<RoleServer>> {
+    /// What a line says; where that is nothing, there is a refusal.
+    fn take(&mut self, line: Incoming) -> Option<RxJsonRpcMessage<RoleServer>> {
         let line = match line {
             Incoming::Line(line) => line,
             Incoming::TooLong => {
                 let message = format!("A message is longer than {MAX_MESSAGE_BYTES} bytes.");
-                self.refuse(ErrorData::invalid_request(message, None), None)
-                    .await;
+                self.refuse(ErrorData::invalid_request(message, None), None);
                 return None;
             }
         };
@@ -114,17 +116,17 @@ impl Stdio {
             return None;
         }
         match serde_json::from_slice::<RxJsonRpcMessage<RoleServer>>(line) {
-            Ok(message) => self.admit(message).await,
+            Ok(message) => self.admit(message),
             Err(e) => {
                 let (error, id) = fault::of(line, &e);
-                self.refuse(error, id).await;
+                self.refuse(error, id);
                 None
             }
         }
     }
 
     /// Keeps account of what has to be answered.
-    async fn admit(
+    fn admit(
         &mut self,
         message: RxJsonRpcMessage<RoleServer>,
     ) -> Option<RxJsonRpcMessage<RoleServer>> {
@@ -137,7 +139,7 @@ impl Stdio {
                     ClientRequest::SubscriptionsListenRequest(_)
                 );
                 if ends && let Err((error, id)) = self.begin(&request.id) {
-                    self.refuse(error, id).await;
+                    self.refuse(error, id);
                     return None;
                 }
             }
@@ -178,10 +180,8 @@ impl Stdio {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn refuse(&mut self, error: ErrorData, id: Option<RequestId>) {
-        let answer = ServerJsonRpcMessage::error(error, id);
-        // Who does not read answers misses this one.
-        let _ = self.send(answer).await;
+    fn refuse(&mut self, error: ErrorData, id: Option<RequestId>) {
+        self.refusal = line(&ServerJsonRpcMessage::error(error, id)).ok();
     }
 
     /// Lets calls come to their end after the input has, first in their own time.
@@ -222,8 +222,7 @@ impl Transport<RoleServer> for Stdio {
         let (outgoing, pending) = (self.outgoing.clone(), Arc::clone(&self.pending));
         let answered = self.answered.clone();
         async move {
-            let mut line = serde_json::to_vec(&item)?;
-            line.push(b'\n');
+            let line = line(&item)?;
             let outgoing = outgoing.ok_or(io::ErrorKind::NotConnected)?;
             let sent = outgoing.send(line).await;
             if let Some(id) = id {
@@ -238,14 +237,25 @@ impl Transport<RoleServer> for Stdio {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         let outgoing = self.outgoing.clone()?;
+        // The SDK may drop this at any wait, and call it again: nothing may be lost by that.
         loop {
+            if self.refusal.is_some() {
+                // Until the client reads, nothing more is taken from it.
+                let Ok(place) = outgoing.reserve().await else {
+                    break;
+                };
+                if let Some(line) = self.refusal.take() {
+                    place.send(line);
+                }
+                continue;
+            }
             let line = tokio::select! {
                 line = self.incoming.recv() => line,
                 // Nobody reads what is answered.
                 () = outgoing.closed() => None,
             };
             let Some(line) = line else { break };
-            if let Some(message) = self.take(line).await {
+            if let Some(message) = self.take(line) {
                 return Some(message);
             }
         }
@@ -261,6 +271,12 @@ impl Transport<RoleServer> for Stdio {
         }
         Ok(())
     }
+}
+
+fn line(message: &ServerJsonRpcMessage) -> serde_json::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    Ok(line)
 }
 
 /// Reads lines until there are no more, or nobody takes them.
