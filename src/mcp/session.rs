@@ -402,7 +402,9 @@ impl Mcp {
             let is_changed = |at: &usize| changed.contains(&self.servers[*at].name);
             let mut state = self.state();
             state.heard.retain(|at| !is_changed(at));
-            state.changed.extend((0..self.servers.len()).filter(is_changed));
+            state
+                .changed
+                .extend((0..self.servers.len()).filter(is_changed));
         }
     }
 

@@ -90,11 +90,7 @@ pub(super) fn form(message: String, is_alone: bool) -> Option<ElicitRequestParam
 }
 
 /// Asks; `None` where there is no answer.
-pub(super) async fn ask(
-    peer: &Peer<RoleServer>,
-    message: String,
-    is_alone: bool,
-) -> Option<Reply> {
+pub(super) async fn ask(peer: &Peer<RoleServer>, message: String, is_alone: bool) -> Option<Reply> {
     let result = peer.create_elicitation(form(message, is_alone)?).await;
     result.ok().map(|result| reply(&result, is_alone))
 }

@@ -98,7 +98,13 @@ pub(super) async fn follow(
                 None => before.is_some_and(|before| before != now.state),
             };
             known = Some(now);
-            if is_other && subscription.sink().notify_tool_list_changed().await.is_err() {
+            if is_other
+                && subscription
+                    .sink()
+                    .notify_tool_list_changed()
+                    .await
+                    .is_err()
+            {
                 return;
             }
         }

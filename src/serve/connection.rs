@@ -273,10 +273,7 @@ impl ServerHandler for Connection {
         Ok(done.response)
     }
 
-    fn accepted_subscription_filter(
-        &self,
-        _: &SubscriptionFilter,
-    ) -> Option<SubscriptionFilter> {
+    fn accepted_subscription_filter(&self, _: &SubscriptionFilter) -> Option<SubscriptionFilter> {
         self.before.look(&self.server);
         Some(SubscriptionFilter::builder().tools_list_changed().build())
     }

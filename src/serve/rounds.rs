@@ -148,11 +148,9 @@ fn name(call: &ToolCall, message: &str) -> String {
         hash.update(part);
     }
     let digest = hash.finalize();
-    digest
-        .iter()
-        .fold("may-run-".to_owned(), |name, byte| {
-            name + &format!("{byte:02x}")
-        })
+    digest.iter().fold("may-run-".to_owned(), |name, byte| {
+        name + &format!("{byte:02x}")
+    })
 }
 
 #[cfg(test)]

@@ -48,7 +48,8 @@ impl Project {
     /// Whether its tools are known to be those, and no MCP server has said that it has others.
     pub(super) fn is_known_as(&self, fingerprint: u64) -> bool {
         let is_settled = !self.session.servers_have_changed();
-        is_settled && *self.declared.lock().unwrap_or_else(PoisonError::into_inner) == Some(fingerprint)
+        is_settled
+            && *self.declared.lock().unwrap_or_else(PoisonError::into_inner) == Some(fingerprint)
     }
 }
 

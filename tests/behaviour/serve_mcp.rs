@@ -24,7 +24,10 @@ fn text(result: &Value) -> &str {
 
 fn tools(server: &mut Server) -> Vec<Value> {
     let listed = server.ask("tools/list", &json!({}));
-    listed["result"]["tools"].as_array().expect("a list").clone()
+    listed["result"]["tools"]
+        .as_array()
+        .expect("a list")
+        .clone()
 }
 
 fn names(server: &mut Server) -> Vec<String> {
@@ -58,7 +61,10 @@ fn the_tools_of_other_servers_are_served_beside_ours_where_that_is_wanted() {
     assert!(named("read_file").is_some());
 
     let said = server.call("one__echo", &json!({"text": "a \"b\" é\n"}));
-    assert_eq!((text(&said), &said["isError"]), ("a \"b\" é\n", &json!(false)));
+    assert_eq!(
+        (text(&said), &said["isError"]),
+        ("a \"b\" é\n", &json!(false))
+    );
     let blocks = server.call("one__blocks", &json!({}));
     let kinds: Vec<&str> = blocks["content"]
         .as_array()
@@ -78,7 +84,10 @@ fn the_tools_of_other_servers_are_served_beside_ours_where_that_is_wanted() {
         assert_eq!(result["structuredContent"]["errorType"], "mcp_tool_error");
     }
     let none = server.call("one__ehco", &json!({}));
-    assert_eq!(none["structuredContent"]["errorType"], "tool_not_registered");
+    assert_eq!(
+        none["structuredContent"]["errorType"],
+        "tool_not_registered"
+    );
     assert_eq!(s.was_started("one"), 1, "{:?}", s.notes("one"));
     server.hang_up();
     assert_eq!(server.status(), Some(0));
@@ -93,7 +102,8 @@ fn a_server_of_a_project_that_nobody_trusts_is_not_started() {
         &json!({}),
     );
     let notes = s.ws.outside_path("evil.notes");
-    let entry = json!({"command": "python3", "args": [s.ws.outside_path("server.py"), "plain", notes]});
+    let entry =
+        json!({"command": "python3", "args": [s.ws.outside_path("server.py"), "plain", notes]});
     let settings = json!({"mcpServers": {"evil": entry}}).to_string();
     let s = Servers {
         ws: s.ws.file(".gemini/settings.json", settings),
@@ -107,10 +117,14 @@ fn a_server_of_a_project_that_nobody_trusts_is_not_started() {
     // From the next request on, once it is.
     let trusted = json!({s.ws.dir().display().to_string(): "TRUST_FOLDER"});
     let s = Servers {
-        ws: s.ws.home(".gemini/trustedFolders.json", trusted.to_string()),
+        ws: s
+            .ws
+            .home(".gemini/trustedFolders.json", trusted.to_string()),
     };
     let said = server.call("evil__echo", &json!({"text": "x"}));
     assert_eq!(text(&said), "x", "{said}");
+    // Told with this answer, or with the next where the server takes its time.
+    server.call("evil__echo", &json!({"text": "x"}));
     server.told("notifications/tools/list_changed");
     assert!(names(&mut server).contains(&"evil__echo".to_owned()));
     fs::remove_file(s.ws.root().join("home/.gemini/trustedFolders.json")).expect("removed");
@@ -140,18 +154,23 @@ fn servers_of_changed_settings_are_those_of_the_next_request() {
     assert!(names(&mut server).contains(&"one__echo".to_owned()));
     server.call("one__echo", &json!({"text": "x"}));
     let notes = s.ws.outside_path("two.notes");
-    let entry = json!({"command": "python3", "args": [s.ws.outside_path("server.py"), "plain", notes]});
+    let entry =
+        json!({"command": "python3", "args": [s.ws.outside_path("server.py"), "plain", notes]});
     let settings = json!({"mcpServers": {"two": entry}}).to_string();
     let s = Servers {
         ws: s.ws.home(".gemini/settings.json", settings),
     };
     let said = server.call("two__echo", &json!({"text": "y"}));
     assert_eq!(text(&said), "y", "{said}");
+    server.call("two__echo", &json!({"text": "y"}));
     server.told("notifications/tools/list_changed");
     let now = names(&mut server);
     assert!(now.contains(&"two__echo".to_owned()) && !now.contains(&"one__echo".to_owned()));
     let gone = server.call("one__echo", &json!({"text": "x"}));
-    assert_eq!(gone["structuredContent"]["errorType"], "tool_not_registered");
+    assert_eq!(
+        gone["structuredContent"]["errorType"],
+        "tool_not_registered"
+    );
     assert_eq!(s.notes("one").last().map(String::as_str), Some("ended"));
 }
 
@@ -172,7 +191,10 @@ fn cancellation_and_progress_are_handed_through() {
         .iter()
         .map(|message| message["params"]["message"].as_str().expect("a text"))
         .collect();
-    assert!(said.contains("step 1") && said.contains("step 2"), "{told:?}");
+    assert!(
+        said.contains("step 1") && said.contains("step 2"),
+        "{told:?}"
+    );
     assert!(told.iter().all(|m| m["params"]["progressToken"] == 7));
     assert!(told.iter().all(|m| m["id"].is_null()), "{told:?}");
     assert_eq!(s.was_started("one"), 1);
@@ -203,7 +225,11 @@ fn servers_that_say_nothing_cost_only_their_own_tools() {
     let mut server = serving(&s);
     let names = names(&mut server);
     assert!(names.contains(&"good__echo".to_owned()) && names.contains(&"glob".to_owned()));
-    assert!(!names.iter().any(|n| n.starts_with("gone") || n.starts_with("mute")));
+    assert!(
+        !names
+            .iter()
+            .any(|n| n.starts_with("gone") || n.starts_with("mute"))
+    );
     for tool in ["gone__echo", "mute__echo"] {
         let result = server.call(tool, &json!({}));
         assert_eq!(result["isError"], true, "{tool}: {result}");

@@ -248,7 +248,10 @@ fn rounds(ws: &Workspace, mut ask: impl FnMut(&str, &Value) -> Value) {
     assert!(text(&answer).contains("nobody is there"), "{answer}");
 
     for (params, part) in [
-        (json!({"inputResponses": {"roots": 1}}), "inputResponses.roots"),
+        (
+            json!({"inputResponses": {"roots": 1}}),
+            "inputResponses.roots",
+        ),
         (json!({"requestState": "nonsense"}), "requestState"),
     ] {
         let answer = ask("tools/call", &alone(&client, &with(&read(), &params)));
@@ -342,7 +345,10 @@ fn who_listens_is_told_of_other_tools_on_standard_streams_until_it_has_enough() 
     let id = server.request("subscriptions/listen", &listen());
     let told = server.told("notifications/subscriptions/acknowledged");
     // Only what is promised.
-    assert_eq!(told["params"]["notifications"], json!({"toolsListChanged": true}));
+    assert_eq!(
+        told["params"]["notifications"],
+        json!({"toolsListChanged": true})
+    );
     for name in ["own", "other"] {
         add_tool(&ws, name);
         let told = server.told("notifications/tools/list_changed");
@@ -425,7 +431,10 @@ fn a_version_that_is_not_spoken_is_answered_with_those_that_are() {
     params["_meta"]["io.modelcontextprotocol/protocolVersion"] = "2099-01-01".into();
     let answer = server.ask("tools/list", &params);
     assert_eq!(answer["error"]["code"], -32022, "{answer}");
-    assert!(answer["error"]["data"].to_string().contains(NEWEST), "{answer}");
+    assert!(
+        answer["error"]["data"].to_string().contains(NEWEST),
+        "{answer}"
+    );
     let mut server = Server::start(&ws, &["--http", "127.0.0.1:0"]);
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": params});
     let headers = [

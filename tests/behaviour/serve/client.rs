@@ -312,12 +312,7 @@ pub(crate) fn request(
     }
 }
 
-fn send(
-    method: &str,
-    to: SocketAddr,
-    headers: &[(&str, Option<&str>)],
-    body: &str,
-) -> TcpStream {
+fn send(method: &str, to: SocketAddr, headers: &[(&str, Option<&str>)], body: &str) -> TcpStream {
     let bearer = format!("Bearer {TOKEN}");
     let host = to.to_string();
     let mut all = vec![
