@@ -147,7 +147,7 @@ fn calls() -> Vec<(
         (
             "web_fetch",
             json!({"prompt": "no address"}),
-            Err("invalid_tool_params"),
+            Err("web_fetch_no_url_in_prompt"),
         ),
     ]
 }
