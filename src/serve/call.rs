@@ -45,10 +45,29 @@ pub(super) enum Asking {
 }
 
 impl Asking {
-    fn person(&self, asked: mpsc::Sender<Question>, open: &Open, is_alone: bool) -> Option<Person> {
+    /// Where questions go, and where they come from, if there can be any meanwhile.
+    fn channel(
+        &self,
+    ) -> (
+        Option<mpsc::Sender<Question>>,
+        Option<mpsc::Receiver<Question>>,
+    ) {
+        if matches!(self, Self::Meanwhile) {
+            let (asked, questions) = mpsc::channel(1);
+            return (Some(asked), Some(questions));
+        }
+        (None, None)
+    }
+
+    fn person(
+        &self,
+        asked: Option<mpsc::Sender<Question>>,
+        open: &Open,
+        is_alone: bool,
+    ) -> Option<Person> {
         match self {
             Self::Never => None,
-            Self::Meanwhile => Some(Person::new(Box::new(ByClient(asked)))),
+            Self::Meanwhile => Some(Person::new(Box::new(ByClient(asked?)))),
             Self::ByResults(said) => Some(Person::new(Box::new(said.asker(open, is_alone)))),
         }
     }
@@ -82,7 +101,7 @@ pub(super) async fn run(
     let cancel = started.cancel.clone();
     let token = context.meta.get_progress_token();
     let live = Arc::new(Live::default());
-    let (asked, questions) = mpsc::channel(1);
+    let (asked, questions) = call.asking.channel();
     let is_alone = call.is_alone;
     let work = {
         let (server, live) = (
@@ -121,7 +140,7 @@ fn make(
     call: &Call,
     cancel: &Cancellation,
     live: Option<Arc<Live>>,
-    asked: mpsc::Sender<Question>,
+    asked: Option<mpsc::Sender<Question>>,
 ) -> Done {
     let project = match server.project(&call.roots) {
         Ok(project) => project,
@@ -185,7 +204,7 @@ struct Attended<'a> {
     cancel: Cancellation,
     token: Option<ProgressToken>,
     live: Arc<Live>,
-    questions: mpsc::Receiver<Question>,
+    questions: Option<mpsc::Receiver<Question>>,
     is_alone: bool,
     /// The progress that the client knows of.
     told: f64,
@@ -205,7 +224,7 @@ impl Attended<'_> {
                     self.cancel.cancel();
                 }
                 () = live.changed.notified() => self.report().await,
-                Some(question) = self.questions.recv() => self.ask(question).await,
+                Some(question) = next(&mut self.questions) => self.ask(question).await,
             }
         }
     }
@@ -229,6 +248,14 @@ impl Attended<'_> {
         };
         // A call that has ended meanwhile needs none.
         let _ = answer.send(reply);
+    }
+}
+
+/// The next question; none comes where nobody can ask.
+async fn next(questions: &mut Option<mpsc::Receiver<Question>>) -> Option<Question> {
+    match questions {
+        Some(questions) => questions.recv().await,
+        None => std::future::pending().await,
     }
 }
 

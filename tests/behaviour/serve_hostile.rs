@@ -8,6 +8,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::harness::{Workspace, executable};
@@ -249,6 +250,10 @@ fn a_client_that_never_reads_costs_no_memory_without_end() {
         .and_then(|rest| rest.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok())
         .expect("a size");
     assert!(peak < MAX_HELD_KB, "{peak} kB after {last} requests");
+    // Nor is it waited for.
+    kill_process(Pid::from_child(&server.0), Signal::TERM).expect("a child of ours");
+    let status = server.0.wait().expect("a child of ours");
+    assert_eq!(status.code(), Some(143));
     drop(unread);
 }
 
