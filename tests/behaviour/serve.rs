@@ -3,7 +3,7 @@
 //! Clients of others are in `serve_real.rs`.
 
 #[path = "serve/client.rs"]
-mod client;
+pub(crate) mod client;
 
 use std::fs;
 use std::thread;
