@@ -10,6 +10,7 @@ use super::ask;
 use crate::agent::approval::{Asker, Reply};
 use crate::agent::call::ToolCall;
 use crate::agent::pair::Explanation;
+use crate::shown::hex;
 use rmcp::ErrorData;
 use rmcp::model::{
     ElicitRequest, ElicitResult, InputRequest, InputRequests, InputRequiredResult, InputResponses,
@@ -147,10 +148,7 @@ fn name(call: &ToolCall, message: &str) -> String {
         hash.update(part.len().to_le_bytes());
         hash.update(part);
     }
-    let digest = hash.finalize();
-    digest.iter().fold("may-run-".to_owned(), |name, byte| {
-        name + &format!("{byte:02x}")
-    })
+    format!("may-run-{}", hex(&hash.finalize()))
 }
 
 #[cfg(test)]
