@@ -8,6 +8,7 @@ use super::connection::Connection;
 use super::server::Server;
 use super::{MAX_MESSAGE_BYTES, fault};
 use crate::process::command::SERVE_TOKEN;
+use crate::shown::hex;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, ORIGIN, WWW_AUTHENTICATE};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
@@ -125,9 +126,7 @@ impl Http {
 fn made_token() -> io::Result<String> {
     let mut bytes = [0; TOKEN_BYTES];
     std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(bytes
-        .iter()
-        .fold(String::new(), |hex, byte| hex + &format!("{byte:02x}")))
+    Ok(hex(&bytes))
 }
 
 /// Serves clients for ever. Gives the exit status where that is not possible.
