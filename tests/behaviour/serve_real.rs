@@ -55,12 +55,11 @@ fn variables(api: &StandIn) -> [(&'static str, String); 2] {
     ]
 }
 
-/// Calls of every tool, in their order, each with parts of the text of its answer, or with the type of its error.
-fn calls() -> Vec<(
-    &'static str,
-    Value,
-    Result<&'static [&'static str], &'static str>,
-)> {
+/// Parts of the text of an answer, or the type of an error.
+type Expected = Result<&'static [&'static str], &'static str>;
+
+/// Calls of every tool, in their order, each with what its answer must be.
+fn calls() -> Vec<(&'static str, Value, Expected)> {
     vec![
         ("glob", json!({"pattern": "*.txt"}), Ok(&["/ws/a.txt"])),
         (
@@ -214,12 +213,7 @@ fn called() -> BTreeSet<String> {
 
 /// Whether the answer to a call is the one that belongs to it.
 #[track_caller]
-fn check_result(
-    name: &str,
-    args: &Value,
-    expected: Result<&'static [&'static str], &'static str>,
-    result: &Value,
-) {
+fn check_result(name: &str, args: &Value, expected: Expected, result: &Value) {
     let block = &result["content"][0];
     match expected {
         Ok(parts) => {
