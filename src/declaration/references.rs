@@ -197,7 +197,7 @@ fn cut(schema: &Value, root: &Value) -> Value {
 }
 
 /// A fragment of an address as a JSON pointer.
-fn decoded(text: &str) -> String {
+pub(crate) fn decoded(text: &str) -> String {
     if !text.contains('%') {
         return text.to_owned();
     }

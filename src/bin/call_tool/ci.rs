@@ -52,15 +52,26 @@ pub(crate) fn check(options: &Options, result: ToolResult) -> Result<ToolResult,
     Ok(result)
 }
 
+/// Where a search is a check, 1 says that it has found something, as it does of grep's.
+const FOUND: u8 = 1;
+
+/// What a check that could not be made ends with, which must not look like one that has found
+/// something.
+const UNCHECKED: u8 = 2;
+
 /// The exit status, which was `status` until now.
 pub(crate) fn status(options: &Options, answer: &Answer<'_>, status: u8) -> u8 {
+    if !options.fail_on_match {
+        return status;
+    }
     let matches = match &answer.outcome {
-        Ok(result) if options.fail_on_match => result.data.as_ref().map(|data| &data["matches"]),
-        _ => None,
+        Ok(result) => result.data.as_ref().map(|data| &data["matches"]),
+        Err(_) => None,
     };
-    match matches.and_then(Value::as_u64) {
-        Some(1..) if status == 0 => 1,
-        _ => status,
+    match (status, matches.and_then(Value::as_u64)) {
+        (0, Some(1..)) => FOUND,
+        (FOUND, _) => UNCHECKED,
+        (status, _) => status,
     }
 }
 
