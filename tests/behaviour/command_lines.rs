@@ -190,7 +190,9 @@ fn with_values(command: &Command, text: &str) -> String {
     // A last option whose value is still to come is no fault.
     let mut text = text.replace(
         &format!("{parse} $cmd 2>/dev/null\n    or return\n"),
-        &format!("{parse} $cmd 2>/dev/null\n    or {parse} $cmd[1..-2] 2>/dev/null\n    or return\n"),
+        &format!(
+            "{parse} $cmd 2>/dev/null\n    or {parse} $cmd[1..-2] 2>/dev/null\n    or return\n"
+        ),
     );
     for subcommand in command.get_subcommands() {
         for argument in subcommand.get_positionals() {
@@ -198,7 +200,10 @@ fn with_values(command: &Command, text: &str) -> String {
             if values.is_empty() {
                 continue;
             }
-            let values: Vec<&str> = values.iter().map(clap::builder::PossibleValue::get_name).collect();
+            let values: Vec<&str> = values
+                .iter()
+                .map(clap::builder::PossibleValue::get_name)
+                .collect();
             text.push_str(&format!(
                 "complete -c {name} -n \"__fish_{name}_using_subcommand {}\" -f -a \"{}\"\n",
                 subcommand.get_name(),
@@ -317,7 +322,11 @@ fn get_tools_prints_the_completions_of_one_command_or_of_all() {
 fn offered(shell: &str, ws: &Workspace, line: &str) -> Option<BTreeSet<String>> {
     let version = std::process::Command::new(shell).arg("--version").output();
     if version.is_err() {
-        assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "{shell} is missing");
+        assert_ne!(
+            std::env::var("CI").as_deref(),
+            Ok("true"),
+            "{shell} is missing"
+        );
         return None;
     }
     let bash = r#"
@@ -328,7 +337,8 @@ fn offered(shell: &str, ws: &Workspace, line: &str) -> Option<BTreeSet<String>> 
         "$function" "${COMP_WORDS[0]}" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD-1]}"
         printf '%s\n' "${COMPREPLY[@]}"
     "#;
-    let fish = "get_tools completions fish | source; complete -C $argv[1] | string replace -r '\\t.*' ''";
+    let fish =
+        "get_tools completions fish | source; complete -C $argv[1] | string replace -r '\\t.*' ''";
     let zsh = in_checkout("tests/completions/complete.zsh");
     let (zsh, functions) = (zsh.to_string_lossy(), in_checkout("completions"));
     let arguments = match shell {
@@ -336,11 +346,21 @@ fn offered(shell: &str, ws: &Workspace, line: &str) -> Option<BTreeSet<String>> 
         "fish" => vec!["--no-config", "-c", fish, line],
         _ => vec!["-f", &zsh, functions.to_str().expect("UTF-8"), line],
     };
-    let mut path = vec![executable("get_tools").parent().expect("a directory").to_owned()];
-    path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
+    let mut path = vec![
+        executable("get_tools")
+            .parent()
+            .expect("a directory")
+            .to_owned(),
+    ];
+    path.extend(std::env::split_paths(
+        &std::env::var_os("PATH").unwrap_or_default(),
+    ));
     let path = std::env::join_paths(path).expect("paths without colons");
     let program = ws.program(Path::new(shell), &arguments).unwatched();
-    let answer = program.env("PATH", &path.to_string_lossy()).env("TERM", "dumb").run();
+    let answer = program
+        .env("PATH", &path.to_string_lossy())
+        .env("TERM", "dumb")
+        .run();
     assert_eq!(answer.status(), 0, "{}", answer.shown());
     assert!(answer.stderr.is_empty(), "{}", answer.shown());
     let lines = answer.text().lines().filter(|line| !line.is_empty());
@@ -354,7 +374,15 @@ fn completes_options_values_and_tools(shell: &str) {
         "description = \"d\"\ncommand = [\"true\"]\n",
     );
     for (line, wanted) in [
-        ("call_tool read", &["read_background_output", "read_file", "read_many_files", "reader"][..]),
+        (
+            "call_tool read",
+            &[
+                "read_background_output",
+                "read_file",
+                "read_many_files",
+                "reader",
+            ][..],
+        ),
         ("call_tool --fr", &["--from"]),
         ("call_tool --from an", &["anthropic"]),
         ("get_tools --format open", &["openai", "openai-responses"]),

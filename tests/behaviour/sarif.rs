@@ -12,7 +12,9 @@ use crate::harness::{Answer, Workspace, skipped};
 
 /// A file of the formats' own schemas.
 fn schema(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/schemas").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/schemas")
+        .join(name)
 }
 
 /// Has a validator look at a document on its standard input, and panics at what it says. Without the validator nothing is
@@ -21,7 +23,11 @@ fn schema(name: &str) -> PathBuf {
 fn validate(program: &str, arguments: &[&OsStr], has: &[&str], document: &str) {
     let is_there = Command::new(program).args(has).output();
     if !is_there.is_ok_and(|run| run.status.success()) {
-        assert_ne!(env::var("CI").as_deref(), Ok("true"), "{program} {has:?} fails");
+        assert_ne!(
+            env::var("CI").as_deref(),
+            Ok("true"),
+            "{program} {has:?} fails"
+        );
         return skipped(&format!("validator ({program} {has:?})"));
     }
     let mut validator = Command::new(program)
@@ -36,7 +42,8 @@ fn validate(program: &str, arguments: &[&OsStr], has: &[&str], document: &str) {
     let _ = stdin.write_all(document.as_bytes());
     drop(stdin);
     let run = validator.wait_with_output().expect("it ends");
-    let said = String::from_utf8_lossy(&run.stdout).into_owned() + &String::from_utf8_lossy(&run.stderr);
+    let said =
+        String::from_utf8_lossy(&run.stdout).into_owned() + &String::from_utf8_lossy(&run.stderr);
     assert!(run.status.success(), "{said}\n{document}");
 }
 
@@ -56,7 +63,12 @@ sys.exit(bool(errors))
 pub(crate) fn check_sarif(document: &Value) {
     let schema = schema("sarif-2.1.0.json");
     let arguments = ["-c".as_ref(), VALIDATE_JSON.as_ref(), schema.as_os_str()];
-    validate("python3", &arguments, &["-c", "import jsonschema"], &document.to_string());
+    validate(
+        "python3",
+        &arguments,
+        &["-c", "import jsonschema"],
+        &document.to_string(),
+    );
     for run in array(&document["runs"]) {
         let rules = array(&run["tool"]["driver"]["rules"]);
         let mut ids: Vec<String> = rules.iter().map(|rule| rule["id"].to_string()).collect();
@@ -89,7 +101,13 @@ fn array(value: &Value) -> &[Value] {
 #[track_caller]
 pub(crate) fn check_junit(document: &str) {
     let schema = schema("junit-10.xsd");
-    let arguments = ["--noout".as_ref(), "--nonet".as_ref(), "--schema".as_ref(), schema.as_os_str(), "-".as_ref()];
+    let arguments = [
+        "--noout".as_ref(),
+        "--nonet".as_ref(),
+        "--schema".as_ref(),
+        schema.as_os_str(),
+        "-".as_ref(),
+    ];
     validate("xmllint", &arguments, &["--version"], document);
 }
 
@@ -128,6 +146,7 @@ fn a_search_that_goes_wrong_keeps_its_own_status() {
     for (arguments, status) in [
         (["pattern=(", "--fail-on-match"], 2),
         (["path=none", "--fail-on-match"], 2),
+        (["path=none", "--sarif"], 2),
         (["pattern=(", "--sarif"], 2),
         (["pattern=(", "--junit"], 2),
     ] {
@@ -138,7 +157,7 @@ fn a_search_that_goes_wrong_keeps_its_own_status() {
         &ws,
         &["pattern=x", "path=none", "--sarif", "--fail-on-match"],
     );
-    assert_eq!(sarif.status(), 1);
+    assert_eq!(sarif.status(), 2, "1 would say that something was found");
     let document = sarif.json();
     check_sarif(&document);
     let invocation = &document["runs"][0]["invocations"][0];
@@ -213,7 +232,7 @@ fn junit_is_well_formed_whatever_the_files_hold() {
         answer.text(),
         &[
             "tests=\"3\" failures=\"3\"",
-            "line=\"2\"",
+            ":2:12\"",
             "&lt;&amp;&gt;",
             "file=\"src/a b.rs\"",
         ],
@@ -278,7 +297,131 @@ fn the_schemas_refuse_what_is_none_of_theirs() {
         assert!(refuses(check_sarif, wrong));
     }
     if has("xmllint", &["--version"]) {
-        let wrong = json!("<testsuites><testsuite tests=\"1\"><testcase/></testsuite></testsuites>");
-        assert!(refuses(|text| check_junit(text.as_str().expect("a text")), wrong));
+        let wrong =
+            json!("<testsuites><testsuite tests=\"1\"><testcase/></testsuite></testsuites>");
+        assert!(refuses(
+            |text| check_junit(text.as_str().expect("a text")),
+            wrong
+        ));
     }
+}
+
+/// A shell as it runs the lines of a job, where the executables are found.
+fn job(ws: &Workspace, script: &str) -> Answer {
+    let bin = crate::harness::executable("call_tool");
+    let bin = bin.parent().expect("a directory").to_string_lossy();
+    let path = format!("{bin}:{}", env::var("PATH").unwrap_or_default());
+    ws.program(Path::new("sh"), &["-eu", "-c", script])
+        .env("PATH", &path)
+        .unwatched()
+        .run()
+}
+
+const TODO: &str =
+    "call_tool search_file_content pattern='\\b(TODO|FIXME)\\b' include='src/**' --fail-on-match";
+
+const SECRET: &str = "call_tool search_file_content case_sensitive:=true names_only:=true no_ignore:=true --fail-on-match \
+    --output text pattern='AKIA[0-9A-Z]{16}|gh[pousr]_[0-9A-Za-z]{36}|-----BEGIN [A-Z ]*PRIVATE KEY-----'";
+
+#[test]
+fn the_recipes_of_the_book_are_the_lines_that_are_tried_here() {
+    let recipes =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/recipes.md"));
+    let recipes = recipes.expect("the page").replace("\\\n>     ", "");
+    for line in [TODO, SECRET] {
+        assert!(recipes.contains(line), "{line}");
+    }
+}
+
+#[test]
+fn a_job_fails_where_something_is_found_and_where_nobody_could_look() {
+    let ws = project();
+    let clean = Workspace::new().file("src/a b.rs", "fn main() {}\n");
+    let after = |line: &str| format!("{line} > found; echo passed");
+    assert_eq!(job(&clean, &after(TODO)).text(), "passed\n");
+    assert_eq!(job(&ws, &after(TODO)).status(), 1);
+    assert_eq!(
+        job(&ws, &after(&TODO.replace("include", "path=none include"))).status(),
+        2
+    );
+    // As after grep: found, not found, not searched.
+    let told = format!(
+        "set +e; {TODO} > found; case $? in 0) echo none;; 1) echo some;; *) echo unknown;; esac"
+    );
+    assert_eq!(job(&ws, &told).text(), "some\n");
+    assert_eq!(job(&clean, &told).text(), "none\n");
+    let wrong = told.replace("TODO", "(TODO");
+    assert_eq!(job(&ws, &wrong).text(), "unknown\n");
+    // The document is there for the step after, whatever the status.
+    for (format, has) in [("--sarif", "src/a%20b.rs"), ("--junit", "failures=\"2\"")] {
+        let script =
+            format!("{TODO} {format} > report || status=$?; echo ${{status:-0}}; cat report");
+        let answer = job(&ws, &script);
+        assert!(answer.text().starts_with("1\n"), "{}", answer.shown());
+        answer.must_say(answer.text(), &[has]);
+        let (_, report) = answer.text().split_once('\n').expect("a report");
+        match format {
+            "--sarif" => check_sarif(&serde_json::from_str(report).expect("JSON")),
+            _ => check_junit(report),
+        }
+    }
+    // In a pipeline the last command's status is the pipeline's: sh has no pipefail.
+    let piped = job(&ws, &format!("{TODO} --sarif | cat > report; echo $?"));
+    assert_eq!(piped.text(), "0\n");
+}
+
+#[test]
+fn planted_secrets_are_found_and_what_looks_like_one_passes() {
+    let key = "AKIAABCDEFGHIJKLMNOP";
+    let token = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
+    for (name, text) in [
+        ("a b.txt", format!("x = {key}\n")),
+        (".env", format!("K={key}")),
+        (".github/workflows/x.yml", format!("t: {token}\n")),
+        (
+            "keys/id_rsa",
+            "-----BEGIN RSA PRIVATE KEY-----\n".to_owned(),
+        ),
+        ("keys/id", "-----BEGIN PRIVATE KEY-----\n".to_owned()),
+        ("forced.log", format!("{key}\n")),
+        ("data.bin", format!("\0\u{1}{key}\n")),
+        ("long.js", format!("{}{key}", "a".repeat(300_000))),
+        ("crlf.txt", format!("a\r\n{token}\r\n")),
+    ] {
+        let ws = Workspace::new()
+            .git()
+            .file(".gitignore", "*.log\n")
+            .file(name, text);
+        let answer = job(&ws, SECRET);
+        assert_eq!(answer.status(), 1, "{name}: {}", answer.shown());
+        answer.must_say(
+            answer.text(),
+            &[if name == "data.bin" { "binary" } else { name }],
+        );
+    }
+    let ws = Workspace::new().git().file(
+        "fine.txt",
+        "AKIA\nakiaabcdefghijklmnop\nAKIAABC\nghp_short\n-----BEGIN PUBLIC KEY-----\n-----BEGIN CERTIFICATE-----\n",
+    );
+    assert_eq!(job(&ws, SECRET).status(), 0);
+}
+
+#[test]
+fn a_match_in_a_binary_file_is_one_for_ci() {
+    let ws = Workspace::new().file("data.bin", "\0\u{1}TODO\n");
+    let answer = search(&ws, &["pattern=TODO", "--fail-on-match", "--sarif"]);
+    assert_eq!(answer.status(), 1);
+    let document = answer.json();
+    check_sarif(&document);
+    let result = &document["runs"][0]["results"][0];
+    assert_eq!(
+        result["locations"][0]["physicalLocation"],
+        json!({"artifactLocation": {"uri": "data.bin"}})
+    );
+    let structured = search(&ws, &["pattern=TODO", "--output", "result"]).json();
+    assert_eq!(structured["data"]["binaryFiles"], json!(["data.bin"]));
+    assert_eq!(
+        search(&ws, &["pattern=none", "--fail-on-match"]).status(),
+        0
+    );
 }

@@ -64,14 +64,23 @@ pub(crate) fn status(options: &Options, answer: &Answer<'_>, status: u8) -> u8 {
     if !options.fail_on_match {
         return status;
     }
-    let matches = match &answer.outcome {
-        Ok(result) => result.data.as_ref().map(|data| &data["matches"]),
-        Err(_) => None,
+    let data = match &answer.outcome {
+        Ok(ToolResult {
+            data: Some(data),
+            error: None,
+            ..
+        }) if status == 0 => data,
+        _ if status == FOUND => return UNCHECKED,
+        _ => return status,
     };
-    match (status, matches.and_then(Value::as_u64)) {
-        (0, Some(1..)) => FOUND,
-        (FOUND, _) => UNCHECKED,
-        (status, _) => status,
+    let number = |key: &str| data.get(key).and_then(Value::as_u64).unwrap_or_default();
+    if number("matches") > 0 || data.contains_key("binaryFiles") {
+        FOUND
+    } else if number("unreadable") > 0 {
+        // Nobody knows what is in there.
+        UNCHECKED
+    } else {
+        0
     }
 }
 
@@ -101,10 +110,25 @@ pub(crate) fn report(format: Format, answer: &Answer<'_>) -> Vec<u8> {
             column: location["column"].as_u64(),
         };
         report.issues = locations.into_iter().flatten().map(issue).collect();
+        let binary = data.get("binaryFiles").and_then(Value::as_array);
+        let names = binary.into_iter().flatten().filter_map(Value::as_str);
+        report.issues.extend(names.map(|name| Issue {
+            rule: answer.name.to_owned(),
+            level: Level::Error,
+            message: "The file, which is no text, has a match.".to_owned(),
+            file: Some(name.to_owned()),
+            line: None,
+            column: None,
+        }));
+        if let Some(unread) = data.get("unreadable") {
+            report.remarks.push(format!(
+                "Files and directories that could not be read: {unread}."
+            ));
+        }
         if data.get("limited") == Some(&Value::Bool(true)) {
             report.remarks.push(format!(
                 "Only the first {} matches are told; narrow the search to see others.",
-                report.issues.len()
+                data.get("matches").unwrap_or(&Value::Null)
             ));
         }
     }
