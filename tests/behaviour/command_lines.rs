@@ -172,8 +172,14 @@ fn generated(shell: Shell, command: &mut Command) -> String {
     let mut bytes = Vec::new();
     generate(shell, command, name.clone(), &mut bytes);
     let mut text = String::from_utf8(bytes).expect("completions are text");
-    if shell == Shell::Fish {
-        text = with_values(command, &text);
+    match shell {
+        Shell::Fish => text = with_values(command, &text),
+        // Options of a subcommand are not those of the same name before it.
+        Shell::Zsh if command.has_subcommands() => {
+            let arguments = "_arguments \"${_arguments_options[@]}\"";
+            text = text.replacen(arguments, &format!("{arguments} -A \"-*\""), 1);
+        }
+        _ => {}
     }
     if name == "call_tool" {
         text = with_names_of_tools(shell, command, text);
@@ -337,8 +343,7 @@ fn offered(shell: &str, ws: &Workspace, line: &str) -> Option<BTreeSet<String>> 
         "$function" "${COMP_WORDS[0]}" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD-1]}"
         printf '%s\n' "${COMPREPLY[@]}"
     "#;
-    let fish =
-        "get_tools completions fish | source; complete -C $argv[1] | string replace -r '\\t.*' ''";
+    let fish = "get_tools completions fish | source; complete -C $argv[1] | string replace -r '\\t.*' ''; true";
     let zsh = in_checkout("tests/completions/complete.zsh");
     let (zsh, functions) = (zsh.to_string_lossy(), in_checkout("completions"));
     let arguments = match shell {

@@ -457,11 +457,7 @@ fn calls_of_a_message_that_only_read_are_made_at_the_same_time_and_answered_in_o
     let got: Vec<(&str, &str)> = answer_list(&answer);
     assert_eq!(
         got,
-        [
-            ("waits", "met\n"),
-            ("wakes", "woken\n"),
-            ("read_file", "one\n")
-        ],
+        [("waits", "met"), ("wakes", "woken"), ("read_file", "one\n")],
         "{}",
         answer.shown()
     );

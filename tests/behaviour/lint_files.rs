@@ -694,5 +694,8 @@ fn findings_about_a_project_s_own_tools_name_line_and_column() {
     github.must_say(github.text(), &["bad.toml,line=7,col=1,title=manifest::"]);
     let junit = run(&["--format", "junit"]);
     check_junit(junit.text());
-    junit.must_say(junit.text(), &["bad.toml:7:1\"", "bad.toml\" tests=\"3\""]);
+    junit.must_say(
+        junit.text(),
+        &["bad.toml:7:1\"", "bad.toml\" tests=\"4\" failures=\"3\""],
+    );
 }
