@@ -320,7 +320,7 @@ fn get_tools_prints_the_completions_of_one_command_or_of_all() {
     ] {
         let answer = completions(&ws, args);
         assert_eq!((answer.status(), answer.stdout.len()), (2, 0), "{args:?}");
-        answer.must_say(&String::from_utf8_lossy(&answer.stderr), &[said]);
+        answer.must_say(&answer.errors(), &[said]);
     }
 }
 

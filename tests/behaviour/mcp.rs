@@ -117,17 +117,27 @@ impl Servers {
     }
 
     /// What a server has noted.
-    fn notes(&self, name: &str) -> Vec<String> {
+    pub(crate) fn notes(&self, name: &str) -> Vec<String> {
         let path = self.ws.outside_path(&format!("{name}.notes"));
         let text = fs::read_to_string(path).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
 
-    fn was_started(&self, name: &str) -> usize {
+    pub(crate) fn was_started(&self, name: &str) -> usize {
         self.notes(name)
             .iter()
             .filter(|line| *line == "started")
             .count()
+    }
+
+    /// Waits until a server has noted something.
+    #[track_caller]
+    pub(crate) fn wait_for_note(&self, name: &str, note: &str) {
+        let until = Instant::now() + PATIENCE;
+        while !self.notes(name).iter().any(|line| line == note) {
+            assert!(Instant::now() < until, "{note}: {:?}", self.notes(name));
+            thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// Waits until nothing is left of what the test has started.
