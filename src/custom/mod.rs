@@ -20,6 +20,7 @@ mod manifest;
 mod output;
 mod pair;
 mod parameters;
+mod position;
 mod reader;
 mod run;
 mod words;

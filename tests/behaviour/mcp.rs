@@ -313,7 +313,7 @@ fn people_are_told_what_was_left_out_and_programs_are_not() {
     let shown = answer.text();
     for piece in [
         "server odd: untyped: x: There is no type",
-        "server odd: dangling: properties.x: The reference \"#/nowhere\" leads nowhere",
+        "server odd: dangling: x: The reference \"#/nowhere\" leads nowhere",
         "\"hidden\" is held back",
         "U+200B",
         "without a name",
@@ -352,7 +352,7 @@ fn lint_says_what_is_wrong_with_servers_and_starts_them_only_when_told_to() {
     assert_eq!(s.was_started("odd"), 0);
     let found = [
         "error[untyped]: The MCP server odd: untyped: x: ",
-        "error[reference]: The MCP server odd: dangling: properties.x: ",
+        "error[reference]: The MCP server odd: dangling: x: ",
         "error[hidden-text]: The MCP server odd: hidden: ",
         "error[nameless]: The MCP server odd: name: ",
         "repair[cyclic-reference]: The MCP server odd: cyclic: ",
