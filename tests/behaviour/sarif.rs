@@ -97,7 +97,7 @@ fn array(value: &Value) -> &[Value] {
     value.as_array().expect("an array")
 }
 
-/// Against the schema that Jenkins holds JUnit's XML against.
+/// Against the schema that Jenkins holds such documents against.
 #[track_caller]
 pub(crate) fn check_junit(document: &str) {
     let schema = schema("junit-10.xsd");

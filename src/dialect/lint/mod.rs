@@ -248,7 +248,7 @@ mod tests {
         }
         let linted = lint("{\n\"ä\": \"ü\",,}", None);
         let finding = linted.findings.first().expect("no JSON");
-        assert_eq!((&*finding.rule, numbers(finding)), ("json", (2, 9)));
+        assert_eq!((&*finding.rule, numbers(finding)), ("json", (2, 10)));
         for name in Source::NAMES {
             assert!(Source::from_name(name).is_some(), "{name}");
         }

@@ -283,15 +283,12 @@ fn steps_of(root: &Value, pointer: &str) -> Vec<Step> {
     tokens
         .map(|token| {
             let name = token.replace("~1", "/").replace("~0", "~");
-            match (value, name.parse::<usize>()) {
-                (Value::Array(items), Ok(i)) => {
-                    value = items.get(i).unwrap_or(&Value::Null);
-                    Step::Index(i)
-                }
-                _ => {
-                    value = &value[&name];
-                    Step::Key(name)
-                }
+            if let (Value::Array(items), Ok(i)) = (value, name.parse::<usize>()) {
+                value = items.get(i).unwrap_or(&Value::Null);
+                Step::Index(i)
+            } else {
+                value = &value[&name];
+                Step::Key(name)
             }
         })
         .collect()

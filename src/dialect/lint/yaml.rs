@@ -6,7 +6,6 @@
 use crate::declaration::position::{Node, NodeKind, Position};
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, Tag};
 use serde_json::{Map, Number, Value};
-use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// As deep as JSON is read.
@@ -296,28 +295,30 @@ fn merge(map: &mut Map<String, Value>, entries: &mut Vec<(String, Position, Node
 }
 
 /// What a scalar stands for; `None` where JSON has nothing for it.
-fn scalar(text: &Cow<'_, str>, style: ScalarStyle, tag: Option<&Tag>) -> Option<Value> {
+fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Option<Value> {
     let is_core = tag.is_none_or(|tag| tag.is_yaml_core_schema() && tag.suffix != "str");
     if style != ScalarStyle::Plain || !is_core {
-        return Some(text.to_string().into());
+        return Some(text.into());
     }
-    Some(match text.as_ref() {
-        "" | "~" | "null" | "Null" | "NULL" => Value::Null,
-        "true" | "True" | "TRUE" => true.into(),
-        "false" | "False" | "FALSE" => false.into(),
-        text => match number(text) {
-            Some(number) => Value::Number(number?),
-            None => text.into(),
-        },
-    })
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => Some(Value::Null),
+        "true" | "True" | "TRUE" => Some(true.into()),
+        "false" | "False" | "FALSE" => Some(false.into()),
+        ".nan" | ".NaN" | ".NAN" => None,
+        _ if matches!(unsigned, ".inf" | ".Inf" | ".INF") => None,
+        _ => Some(number(text).map_or_else(|| text.into(), Value::Number)),
+    }
 }
 
-/// The number that a text is, if it is one; `Some(None)` is one that JSON can't hold.
-fn number(text: &str) -> Option<Option<Number>> {
+/// The number that a text is, if it is one.
+fn number(text: &str) -> Option<Number> {
     let of_radix = |digits: &str, radix| {
-        let number = u64::from_str_radix(digits, radix).ok();
-        (!digits.is_empty() && digits.chars().all(|c| c.is_digit(radix)))
-            .then(|| number.map(Number::from))
+        let is_number = digits.chars().all(|c| c.is_digit(radix));
+        let number = u64::from_str_radix(digits, radix)
+            .ok()
+            .filter(|_| is_number);
+        number.map(Number::from)
     };
     if let Some(digits) = text.strip_prefix("0o") {
         return of_radix(digits, 8);
@@ -325,26 +326,17 @@ fn number(text: &str) -> Option<Option<Number>> {
     if let Some(digits) = text.strip_prefix("0x") {
         return of_radix(digits, 16);
     }
-    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
-    if matches!(unsigned, ".inf" | ".Inf" | ".INF") || matches!(text, ".nan" | ".NaN" | ".NAN") {
-        return Some(None);
-    }
-    let has_digit_first = unsigned
-        .trim_start_matches('.')
-        .starts_with(|c: char| c.is_ascii_digit());
+    let plain = text.strip_prefix('+').unwrap_or(text);
+    let unsigned = plain.strip_prefix('-').unwrap_or(plain);
+    let begins = |c: char| c.is_ascii_digit();
     let fits = |c: char| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+' | '-');
-    if !has_digit_first || !unsigned.chars().all(fits) {
+    if !unsigned.trim_start_matches('.').starts_with(begins) || !unsigned.chars().all(fits) {
         return None;
     }
-    let plain = text.strip_prefix('+').unwrap_or(text);
-    if let Ok(number) = plain.parse::<i64>() {
-        return Some(Some(number.into()));
-    }
-    if let Ok(number) = plain.parse::<u64>() {
-        return Some(Some(number.into()));
-    }
     // What has two points or signs is a text: a version, a date, an address.
-    plain.parse::<f64>().ok().map(Number::from_f64)
+    let whole = plain.parse::<i64>().map(Number::from);
+    let whole = whole.or_else(|_| plain.parse::<u64>().map(Number::from));
+    whole.ok().or_else(|| Number::from_f64(plain.parse().ok()?))
 }
 
 #[cfg(test)]
@@ -391,14 +383,12 @@ mod tests {
             value("a: &x {b: 1}\nc: *x\nd: {<<: *x, b: 2, e: 3}\nf: {<<: [*x, {g: 4}]}"),
             json!({"a": {"b": 1}, "c": {"b": 1}, "d": {"b": 2, "e": 3}, "f": {"b": 1, "g": 4}})
         );
-        let doubling: String = (1..40)
-            .map(|i| format!("a{i}: &a{i} [*a{}, *a{}]\n", i - 1, i - 1))
-            .collect();
-        let fault = read(&format!("a0: &a0 [x]\n{doubling}")).expect_err("too much");
-        assert!(
-            fault.message.contains("aliases") || fault.message.contains("alias"),
-            "{fault:?}"
-        );
+        let mut doubling = "a0: &a0 [x]\n".to_owned();
+        for i in 1..40 {
+            doubling.push_str(&format!("a{i}: &a{i} [*a{}, *a{}]\n", i - 1, i - 1));
+        }
+        let fault = read(&doubling).expect_err("too much");
+        assert!(fault.message.contains("alias"), "{fault:?}");
     }
 
     #[test]
@@ -415,9 +405,10 @@ mod tests {
         }
         let deep = "[".repeat(200) + &"]".repeat(200);
         assert!(read(&deep).is_err());
-        let deep: String = (0..1000)
-            .map(|i| format!("{}a:\n", " ".repeat(i)))
-            .collect();
+        let mut deep = String::new();
+        for i in 0..1000 {
+            deep.push_str(&format!("{}a:\n", " ".repeat(i)));
+        }
         assert!(read(&deep).is_err());
         assert!(read("").is_err());
         assert!(read("a: *a").is_err());
