@@ -421,12 +421,7 @@ mod tests {
     fn what_is_no_regular_file_can_be_seen_and_does_not_hang() {
         let place = Place::new();
         let fifo = place.root.join(".gemini/tools/pipe");
-        rustix::fs::mkfifoat(
-            rustix::fs::CWD,
-            &fifo,
-            rustix::fs::Mode::from_raw_mode(0o600),
-        )
-        .expect("a pipe");
+        crate::workspace::make_fifo(&fifo);
         symlink("loop", place.root.join(".gemini/tools/loop")).expect("a link");
         symlink("..", place.root.join(".gemini/tools/up")).expect("a link");
         let refused = Seen::look(&place.root).expect_err("a loop of directories");

@@ -1,5 +1,6 @@
 //! The signals that end a session: the first one in order, the second at once.
 
+use crate::process::is_ignored;
 use crate::tool::Cancellation;
 use signal_hook::SigId;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -51,16 +52,6 @@ impl Signals {
         *interrupt = register(&self.cancel, SIGINT);
         value
     }
-}
-
-/// Whether whoever has started this process wants it to ignore a signal.
-fn is_ignored(signal: i32) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let set = status
-        .lines()
-        .find_map(|line| line.strip_prefix("SigIgn:"))
-        .and_then(|set| u64::from_str_radix(set.trim(), 16).ok());
-    set.is_some_and(|set| set & (1 << (signal - 1)) != 0)
 }
 
 /// Without a handler the signal ends the process, which is right as well.

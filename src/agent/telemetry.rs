@@ -566,9 +566,7 @@ mod tests {
     fn a_file_that_cannot_be_written_is_one_warning() {
         let directory = tempfile::tempdir().expect("a directory");
         let fifo = directory.path().join("fifo");
-        let mode = Mode::from_raw_mode(0o600);
-        rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, mode, 0)
-            .expect("made");
+        crate::workspace::make_fifo(&fifo);
         let cases = [directory.path(), Path::new("/dev/full"), fifo.as_path()];
         for path in cases {
             let warnings = record(path, true, &[STARTED, PROMPT, turn(1)]);
@@ -581,9 +579,7 @@ mod tests {
     fn a_pipe_that_is_read_gets_the_lines_and_is_never_waited_for() {
         let directory = tempfile::tempdir().expect("a directory");
         let fifo = directory.path().join("fifo");
-        let mode = Mode::from_raw_mode(0o600);
-        rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, mode, 0)
-            .expect("made");
+        crate::workspace::make_fifo(&fifo);
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let reader = rustix::fs::open(&fifo, flags, Mode::empty()).expect("opened");
         let text = "x".repeat(1000);

@@ -203,7 +203,7 @@ impl Visitor for Finder<'_> {
                 self.paths.extend_from_slice(found.path);
                 self.hits.push(Hit {
                     changed: (seconds > self.recent_after).then(|| {
-                        i128::from(seconds) * 1_000_000_000 + i128::from(stat.st_mtime_nsec as i64)
+                        i128::from(seconds) * 1_000_000_000 + i128::from(stat.st_mtime_nsec)
                     }),
                     from,
                     to: self.paths.len(),

@@ -342,7 +342,7 @@ struct Report<'a> {
 impl Report<'_> {
     /// Lets what still runs go on without us. Whether anything does.
     fn leave(&mut self, watched: &Watched, capture: &mut Capture<'_>, jobs: Option<Jobs>) -> bool {
-        let living = tree::descendants(watched.warden);
+        let living = tree::watched(watched.warden, watched.leader);
         if living.is_empty() {
             return false;
         }
@@ -376,7 +376,7 @@ impl Report<'_> {
                     self.stale_log = Some(files.log);
                 }
                 // Unless they have ended meanwhile, the warden could not do it.
-                if !tree::descendants(watched.warden).is_empty() {
+                if !tree::watched(watched.warden, watched.leader).is_empty() {
                     let e = std::io::Error::from(e);
                     self.error = Some(format!("The background output can't be kept: {e}."));
                 }

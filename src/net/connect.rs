@@ -157,13 +157,12 @@ fn connect_one(
     limit: Duration,
     cancel: &Cancellation,
 ) -> std::io::Result<TcpStream> {
-    use rustix::net::{AddressFamily, SocketFlags, SocketType};
+    use rustix::net::AddressFamily;
     let family = match socket {
         SocketAddr::V4(_) => AddressFamily::INET,
         SocketAddr::V6(_) => AddressFamily::INET6,
     };
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let fd = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+    let fd = stream_socket(family)?;
     match rustix::net::connect(&fd, &socket) {
         Ok(()) => {}
         Err(rustix::io::Errno::INPROGRESS | rustix::io::Errno::INTR) => {
@@ -181,6 +180,25 @@ fn connect_one(
     let stream = TcpStream::from(fd);
     stream.set_nodelay(true)?;
     Ok(stream)
+}
+
+/// A socket that does not block and that no program inherits.
+#[cfg(target_os = "linux")]
+fn stream_socket(family: rustix::net::AddressFamily) -> rustix::io::Result<rustix::fd::OwnedFd> {
+    use rustix::net::{SocketFlags, SocketType};
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    rustix::net::socket_with(family, SocketType::STREAM, flags, None)
+}
+
+/// A socket that does not block, that no program inherits, and that raises no signal when the
+/// other end is closed.
+#[cfg(target_os = "macos")]
+fn stream_socket(family: rustix::net::AddressFamily) -> rustix::io::Result<rustix::fd::OwnedFd> {
+    let socket = rustix::net::socket(family, rustix::net::SocketType::STREAM, None)?;
+    rustix::io::fcntl_setfd(&socket, rustix::io::FdFlags::CLOEXEC)?;
+    rustix::io::ioctl_fionbio(&socket, true)?;
+    rustix::net::sockopt::set_socket_nosigpipe(&socket, true)?;
+    Ok(socket)
 }
 
 /// Waits for a socket; false where the time was up. Ends early where the call ends.

@@ -1,14 +1,14 @@
 //! Running a line of shell, or a program with its arguments: its surroundings, its limits, and the end of all that it started.
 
 use super::capture::Capture;
-use super::raw::{Descriptors, Prepared};
+use super::raw::{self, Descriptors, Prepared};
 use super::sandbox::Sandbox;
 use super::tree;
 use super::warden::{Ending, Event, GRACE, Watched};
 use crate::tool::Cancellation;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{Access, MemfdFlags, Mode, OFlags};
+use rustix::fs::{Access, Mode, OFlags};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr, OsString};
@@ -227,7 +227,7 @@ fn in_memory(bytes: &[u8]) -> io::Result<Option<File>> {
     if bytes.is_empty() {
         return Ok(None);
     }
-    let mut file = File::from(rustix::fs::memfd_create("arguments", MemfdFlags::CLOEXEC)?);
+    let mut file = raw::file_in_memory()?;
     file.write_all(bytes)?;
     file.rewind()?;
     Ok(Some(file))
@@ -489,7 +489,7 @@ impl Supervision<'_> {
         }
         End::Ended {
             why,
-            left: tree::descendants(self.watched.warden).len(),
+            left: tree::watched(self.watched.warden, self.watched.leader).len(),
         }
     }
 

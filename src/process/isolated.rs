@@ -4,6 +4,16 @@
 //! it in a fork with limits of memory and time; the caller gets the result, or the reason why
 //! there is none.
 
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "macos")]
+mod macos;
+
+#[cfg(target_os = "linux")]
+use linux::confine;
+#[cfg(target_os = "macos")]
+use macos::confine;
+
 use super::raw;
 use crate::tool::{Cancellation, ToolError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -51,13 +61,10 @@ pub(crate) fn run(
     cancel: &Cancellation,
     work: impl FnOnce() -> Vec<u8> + Send,
 ) -> Result<Vec<u8>, Ended> {
-    let (reader, writer) =
-        rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(not_started)?;
-    let limit = rustix::process::getrlimit(Resource::As);
+    let (reader, writer) = raw::pipe().map_err(not_started)?;
     let parent = rustix::process::getpid();
     let pid = raw::fork(|| {
-        // Whoever waits for the result must see its end.
-        let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+        confine(parent, bounds.memory_bytes);
         if rustix::process::getppid() != Some(parent) {
             return 1;
         }
@@ -66,13 +73,6 @@ pub(crate) fn run(
             maximum: limit_maximum(Resource::Core),
         };
         let _ = rustix::process::setrlimit(Resource::Core, none);
-        if let Some(size) = address_space() {
-            let own = Rlimit {
-                current: Some(size + bounds.memory_bytes + STACK_BYTES as u64),
-                maximum: limit.maximum,
-            };
-            let _ = rustix::process::setrlimit(Resource::As, own);
-        }
         child(work, writer)
     });
     let pid = Pid::from_raw(pid.map_err(not_started)?).ok_or(Ended::Died)?;
@@ -148,13 +148,6 @@ fn collect(reader: OwnedFd, bounds: Bounds, cancel: &Cancellation) -> Result<Vec
             return Err(Ended::Died);
         }
     }
-}
-
-/// How much address space this process has, in bytes.
-fn address_space() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
-    let pages: u64 = text.split(' ').next()?.parse().ok()?;
-    Some(pages * rustix::param::page_size() as u64)
 }
 
 #[cfg(test)]

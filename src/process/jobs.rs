@@ -259,7 +259,7 @@ impl Job {
         let same_boot = record.boot_id == boot_id;
         let warden = record.warden.filter(|w| same_boot && w.is_alive());
         let living = match warden {
-            Some(warden) => tree::descendants(warden.pid),
+            Some(warden) => tree::watched(warden.pid, record.session),
             None if same_boot => unwatched(&record),
             None => Vec::new(),
         };

@@ -4,7 +4,8 @@
 
 use super::record::RecordError;
 use crate::shown::hex;
-use crate::workspace::stamp::{COARSE_TICK, Stamp};
+use crate::workspace::path_only;
+use crate::workspace::stamp::{COARSE_TICK, Stamp, permissions};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -151,7 +152,7 @@ impl Entry {
             path: path.to_owned(),
             is,
             what,
-            mode: stat.map_or(0, |stat| stat.st_mode & 0o7777),
+            mode: stat.map_or(0, permissions),
             stamp: stat.map(Stamp::of),
         };
         if is_link {
@@ -265,7 +266,7 @@ impl Scan {
 }
 
 fn open_root(root: &Path) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let flags = path_only() | OFlags::DIRECTORY | OFlags::CLOEXEC;
     rustix::fs::openat(CWD, root, flags, Mode::empty())
 }
 

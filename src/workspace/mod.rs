@@ -22,6 +22,13 @@ mod users;
 pub mod walk;
 pub mod write;
 
+/// Makes a named pipe, for tests of what reads files.
+#[cfg(test)]
+pub(crate) fn make_fifo(path: &Path) {
+    let status = std::process::Command::new("mkfifo").arg(path).status();
+    assert!(status.expect("mkfifo").success());
+}
+
 pub use resolve::{Entry, Place};
 pub use rules::Respect;
 
@@ -350,7 +357,9 @@ fn not_opened(error: &std::io::Error) -> ToolError {
     .with_hint("Start the command in an existing directory.")
 }
 
-fn path_only() -> OFlags {
+/// For opening what is not to be read: a directory that others are opened beneath, or a file
+/// that is only looked at.
+pub(crate) fn path_only() -> OFlags {
     #[cfg(target_os = "linux")]
     {
         OFlags::PATH

@@ -336,7 +336,6 @@ fn keep_attributes(file: &File, current: &OpenFile) -> io::Result<()> {
     Ok(())
 }
 
-#[cfg(target_os = "linux")]
 fn copy_extended_attributes(to: &File, from: &File) {
     let mut names = vec![0_u8; 4096];
     let Ok(length @ 1..) = rustix::fs::flistxattr(from, &mut names) else {
@@ -350,9 +349,6 @@ fn copy_extended_attributes(to: &File, from: &File) {
         }
     }
 }
-
-#[cfg(not(target_os = "linux"))]
-fn copy_extended_attributes(_to: &File, _from: &File) {}
 
 #[cfg(target_os = "linux")]
 fn nameless_file(dir: &OwnedFd, replaces: bool) -> Option<Result<File, Errno>> {

@@ -250,7 +250,7 @@ mod tests {
         let gemini = place.root.join(".gemini");
         std::fs::create_dir(&gemini).expect("made");
         symlink("../../outside.md", gemini.join("system.md")).expect("made");
-        rustix::fs::mkfifoat(rustix::fs::CWD, place.home.join("fifo"), 0o600.into()).expect("made");
+        crate::workspace::make_fifo(&place.home.join("fifo"));
         for (read, why) in [
             ("~/none.md", "does not exist"),
             ("~/binary.md", "no text"),
