@@ -44,11 +44,14 @@ pub mod net;
 pub mod policy;
 pub mod process;
 pub mod registry;
+#[cfg(unix)]
 pub mod serve;
 pub mod session;
 pub mod settings;
 pub mod shown;
 pub mod start;
+#[doc(hidden)]
+pub mod sys;
 pub mod tool;
 pub mod trust;
 mod web;

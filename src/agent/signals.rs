@@ -1,9 +1,8 @@
 //! The signals that end a session: the first one in order, the second at once.
 
-use crate::process::is_ignored;
 use crate::tool::Cancellation;
 use signal_hook::SigId;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::low_level::unregister;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,8 +22,12 @@ impl Signals {
     /// Several that tell that the terminal is gone are no impatience: the kernel sends one, and
     /// the shell another. Under `nohup` there are none.
     pub fn ending(cancel: Cancellation) -> Self {
-        if !is_ignored(SIGHUP) {
-            let _ = flag::register_usize(SIGHUP, cancel.signal_cell(), SIGHUP as usize + 1);
+        #[cfg(unix)]
+        {
+            use signal_hook::consts::SIGHUP;
+            if !crate::process::is_ignored(SIGHUP) {
+                let _ = flag::register_usize(SIGHUP, cancel.signal_cell(), SIGHUP as usize + 1);
+            }
         }
         register(&cancel, SIGTERM);
         let interrupt = Mutex::new(register(&cancel, SIGINT));

@@ -33,7 +33,9 @@ fn host(report: &mut Report) {
         report.fact("Gemini CLI", "not on the PATH");
         return;
     };
-    let version = path.canonicalize().ok().and_then(|real| version_of(&real));
+    let version = crate::sys::canonicalize(&path)
+        .ok()
+        .and_then(|real| version_of(&real));
     let shown = version
         .clone()
         .unwrap_or_else(|| "of an unknown version".to_owned());

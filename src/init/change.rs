@@ -1,10 +1,10 @@
 //! One file that is to be changed.
 
+use crate::sys::unix_fs::OpenOptionsExt;
 use crate::workspace::edit::diff_texts;
 use std::fmt;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// A larger file is nobody's settings, in bytes.
@@ -95,7 +95,7 @@ impl Change {
 
 /// Writes a file as a whole, through a link where it is one, with the permissions that it has.
 pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
-    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let real = crate::sys::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let directory = real.parent().ok_or(io::ErrorKind::InvalidInput)?;
     fs::create_dir_all(directory)?;
     let mut name = real.file_name().unwrap_or_default().to_owned();

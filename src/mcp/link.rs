@@ -5,8 +5,8 @@
 
 use super::wire::{Ask, Connect, Request, Said, Wanted, Why};
 use crate::process::without_sigpipe;
+use crate::sys::event::{PollFd, PollFlags, Timespec};
 use crate::tool::Cancellation;
-use rustix::event::{PollFd, PollFlags, Timespec};
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
 use std::io::{BufRead, BufReader, Write};
@@ -283,7 +283,7 @@ fn is_caller_gone(cancel: &Cancellation) -> bool {
     cancel.caller().is_some_and(|caller| {
         let mut fds = [PollFd::new(&caller, PollFlags::IN)];
         matches!(
-            rustix::event::poll(&mut fds, Some(&Timespec::default())),
+            crate::sys::event::poll(&mut fds, Some(&Timespec::default())),
             Ok(1..)
         )
     })

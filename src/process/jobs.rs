@@ -8,12 +8,12 @@
 
 use super::tree::{self, Identity};
 use super::warden::Ending;
-use rustix::fs::{Mode, OFlags};
-use rustix::process::Signal;
+use crate::sys::fs::{Mode, OFlags};
+use crate::sys::process::Signal;
+use crate::sys::unix_fs::{DirBuilderExt, OpenOptionsExt};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -249,7 +249,7 @@ impl Files {
 impl Job {
     fn read(path: &Path, boot_id: &str) -> Option<Self> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+        let file = File::from(crate::sys::fs::open(path, flags, Mode::empty()).ok()?);
         let mut text = String::new();
         (&file)
             .take(MAX_RECORD_BYTES)

@@ -3,10 +3,10 @@
 //! What lies between is given back to the file system as a hole, so that places in the file
 //! stay what they were and a program that prints for days does not fill the disk.
 
-use rustix::fs::{Mode, OFlags};
+use crate::sys::fs::{Mode, OFlags};
+use crate::sys::unix_fs::OpenOptionsExt;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// How much of the beginning is kept, in bytes.
@@ -30,12 +30,24 @@ fn hole_end(at: u64) -> u64 {
     at - at % (1024 * 1024)
 }
 
+/// Where a hole may end that is to end here: there are none.
+#[cfg(windows)]
+fn hole_end(at: u64) -> u64 {
+    at
+}
+
+/// Holes are for files that are declared to have some, which these are not.
+#[cfg(windows)]
+fn punch(_file: &File, _from: u64, _length: u64) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// Gives a part of the file back to the file system.
 #[cfg(target_os = "linux")]
 fn punch(file: &File, from: u64, length: u64) -> io::Result<()> {
-    use rustix::fs::FallocateFlags;
+    use crate::sys::fs::FallocateFlags;
     let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-    Ok(rustix::fs::fallocate(file, flags, from, length)?)
+    Ok(crate::sys::fs::fallocate(file, flags, from, length)?)
 }
 
 /// Gives a part of the file back to the file system.
@@ -86,7 +98,7 @@ impl Log {
     /// What the system says, also where there is no such file.
     pub fn reopen(path: &Path) -> io::Result<Self> {
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+        let file = File::from(crate::sys::fs::open(path, flags, Mode::empty())?);
         let written = file.metadata()?.len();
         Ok(Self::new(file, written))
     }

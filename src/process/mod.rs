@@ -10,27 +10,53 @@ pub mod command;
 pub(crate) mod isolated;
 pub mod jobs;
 pub mod log;
+#[cfg(unix)]
 pub mod piped;
+#[cfg(unix)]
 mod raw;
 pub mod sandbox;
 pub mod terminal;
+#[cfg(unix)]
 pub mod tree;
+#[cfg(unix)]
 pub mod warden;
+#[cfg(windows)]
+mod windows;
 
+#[cfg(unix)]
 pub(crate) use raw::{is_ignored, without_sigpipe};
+#[cfg(windows)]
+pub use windows::{piped, tree, warden};
 
-use rustix::fd::OwnedFd;
+use crate::sys::fd::OwnedFd;
 
 /// A descriptor that becomes readable when whoever has started this process is gone (see
 /// [`crate::tool::Cancellation::with_caller`]). `None` where that is nobody's caller: the first
 /// process of a machine or a container.
+#[cfg(unix)]
 pub fn caller() -> Option<OwnedFd> {
-    use rustix::process::{Pid, getppid};
+    use crate::sys::process::{Pid, getppid};
     let parent = getppid().filter(|parent| *parent != Pid::INIT)?;
     let caller = raw::watch_process(parent).ok()?;
     // It may have gone before it was watched, and another have its id.
     (getppid() == Some(parent)).then_some(caller)
 }
+
+/// A handle that becomes ready when whoever has started this process is gone (see
+/// [`crate::tool::Cancellation::with_caller`]).
+#[cfg(windows)]
+pub fn caller() -> Option<OwnedFd> {
+    windows::parent()
+}
+
+/// Does something during which writing to a pipe that nobody reads is an error: it always is.
+#[cfg(windows)]
+pub(crate) fn without_sigpipe<T>(write: impl FnOnce() -> T) -> T {
+    write()
+}
+
+/// Whether a command can go on when its call is over.
+pub const KEEPS_BACKGROUND: bool = cfg!(unix);
 
 /// `SIGTERM` and so on; a number where the signal has no name.
 pub(crate) fn signal_name(signal: i32) -> String {

@@ -1,11 +1,10 @@
 //! Files of our own in the user's home directory: nobody else reads them, and they are there
 //! whole or not at all.
 
-use rustix::fs::Mode;
+use crate::sys::unix_fs::{DirBuilderExt, OpenOptionsExt};
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -38,8 +37,9 @@ fn write(path: &Path, content: &[u8], flushes: bool) -> io::Result<()> {
     }
     written?;
     if flushes {
-        // The name, too.
-        File::open(directory)?.sync_all()?;
+        // The name, too, which Windows does with the file's.
+        #[cfg(unix)]
+        fs::File::open(directory)?.sync_all()?;
     }
     Ok(())
 }
@@ -60,7 +60,11 @@ fn write_new(path: &Path, content: &[u8], flushes: bool) -> io::Result<()> {
     let mut file = options.open(path)?;
     if flushes {
         // Whatever the umask takes away: later calls must be able to read it.
-        rustix::fs::fchmod(&file, Mode::RUSR | Mode::WUSR)?;
+        #[cfg(unix)]
+        crate::sys::fs::fchmod(
+            &file,
+            crate::sys::fs::Mode::RUSR | crate::sys::fs::Mode::WUSR,
+        )?;
     }
     file.write_all(content)?;
     if flushes {
@@ -72,8 +76,8 @@ fn write_new(path: &Path, content: &[u8], flushes: bool) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::{write_cache, write_record};
+    use crate::sys::unix_fs::PermissionsExt;
     use std::fs;
-    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn a_file_is_whole_its_owners_and_alone() {

@@ -190,8 +190,8 @@ impl Choice {
 mod tests {
     use super::super::tests::Place;
     use super::{ContextError, RULES, build};
+    use crate::sys::ffi::OsStrExt;
     use std::ffi::OsStr;
-    use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::symlink;
 
     fn prompt(place: &Place, read: &str, write: &str, memory: &str) -> Result<String, String> {

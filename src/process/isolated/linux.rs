@@ -11,7 +11,7 @@ pub(super) fn confine(_parent: Pid, memory_bytes: u64) {
     if let Some(size) = address_space() {
         let own = Rlimit {
             current: Some(size + memory_bytes + STACK_BYTES as u64),
-            maximum: super::limit_maximum(Resource::As),
+            maximum: super::fork::limit_maximum(Resource::As),
         };
         let _ = rustix::process::setrlimit(Resource::As, own);
     }

@@ -1,7 +1,7 @@
 //! macOS: a thread that watches over its own process. The kernel neither ends a process with its
 //! parent nor enforces a limit of memory, so that between two looks more may be taken.
 
-use super::raw;
+use crate::process::raw;
 use rustix::process::Pid;
 use std::time::Duration;
 
