@@ -24,7 +24,7 @@ mod windows;
 #[cfg(windows)]
 pub(crate) use windows::paths::check_names;
 #[cfg(windows)]
-pub use windows::{event, fd, ffi, fs, io, process, stdio, unix_fs, unix_process};
+pub use windows::{event, fd, ffi, fs, io, process, stdio, termios, unix_fs, unix_process};
 
 use std::path::{Path, PathBuf};
 

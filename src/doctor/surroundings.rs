@@ -105,6 +105,9 @@ fn kernel(patient: &Patient<'_>, report: &mut Report) {
         writable: Vec::new(),
         network: false,
     };
+    if let Some(weaker) = crate::process::WEAKER {
+        report.fact("system", weaker);
+    }
     let ability = Sandbox::prepare(&probe);
     report.fact(
         "sandbox",

@@ -40,7 +40,8 @@ pub(crate) enum Ended {
 /// What the work may use.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
-    /// Memory besides what the caller has already.
+    /// Memory besides what the caller has already. Windows has no such limit for a thread.
+    #[cfg_attr(windows, expect(dead_code, reason = "see above"))]
     pub(crate) memory_bytes: u64,
     /// Time.
     pub(crate) time: Duration,

@@ -55,6 +55,7 @@ struct EndingLine {
 }
 
 /// A line that says how a process ended.
+#[cfg(unix)]
 pub(super) fn ending_line(pid: i32, ending: Ending, at: SystemTime) -> String {
     let (exit_code, signal) = match ending {
         Ending::Code(code) => (Some(code), None),
@@ -76,6 +77,7 @@ pub fn seconds(time: SystemTime) -> u64 {
 }
 
 /// The ids that a record's first line names.
+#[cfg(unix)]
 pub(super) fn process_ids(record: &mut impl Read) -> Vec<i32> {
     let mut text = String::new();
     // What can't be read names nobody.

@@ -55,6 +55,21 @@ pub(crate) fn without_sigpipe<T>(write: impl FnOnce() -> T) -> T {
     write()
 }
 
+/// What is weaker on this system than on Linux; `None` there.
+pub const WEAKER: Option<&str> = if cfg!(target_os = "linux") {
+    None
+} else if cfg!(windows) {
+    Some(
+        "Windows, where this was never tested on a real machine: no sandbox for commands, no \
+         background processes, no MCP servers, nobody is asked at the terminal",
+    )
+} else {
+    Some(
+        "macOS, where this was never run by its makers: no sandbox for commands; a process that \
+         has left its session and lost its parent outlives its call",
+    )
+};
+
 /// Whether a command can go on when its call is over.
 pub const KEEPS_BACKGROUND: bool = cfg!(unix);
 

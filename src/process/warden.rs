@@ -386,7 +386,7 @@ impl Warden {
     /// Waits for one thing to happen and does what it takes. `Some` where all is done.
     fn wait(&mut self, signals: &OwnedFd) -> Option<i32> {
         let reads_output = self.stays.is_some();
-        let pause = tree::LOOK_FOR_ORPHANS.filter(|_| self.ending.is_some());
+        let pause = tree::LOOK_FOR_ORPHANS;
         let (mut control_ready, mut output_ready) = (false, false);
         {
             let control = self

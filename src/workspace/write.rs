@@ -144,15 +144,16 @@ impl Target {
         place: &Place,
         mut produce: impl FnMut(&mut File) -> io::Result<()>,
     ) -> Result<(), ToolError> {
+        let Self { entry, current } = self;
         let path = place.path();
         let mut made = MadeDirectories::default();
         let result = made
-            .make(&self.entry)
+            .make(&entry)
             .map_err(|e| system_error(e, &path.display().to_string()))
             .and_then(|deepest| {
-                let dir = deepest.as_ref().unwrap_or(&self.entry.dir);
-                let name = self.entry.name.as_deref().unwrap_or_default();
-                publish(dir, name, self.current.as_ref(), path, &mut produce)
+                let dir = deepest.as_ref().unwrap_or(&entry.dir);
+                let name = entry.name.as_deref().unwrap_or_default();
+                publish(dir, name, current, path, &mut produce)
             });
         if result.is_err() {
             made.remove();
@@ -215,10 +216,11 @@ impl MadeDirectories {
 fn publish(
     dir: &OwnedFd,
     name: &OsStr,
-    current: Option<&OpenFile>,
+    replaced: Option<OpenFile>,
     path: &Path,
     produce: &mut dyn FnMut(&mut File) -> io::Result<()>,
 ) -> Result<(), ToolError> {
+    let current = replaced.as_ref();
     let fail = |e: Errno| system_error(e, &path.display().to_string());
     if let Some(file) = nameless_file(dir, current.is_some()) {
         let mut file = file.map_err(fail)?;
@@ -237,16 +239,17 @@ fn publish(
     let fd = crate::sys::fs::openat(dir, &temporary, flags, creation_mode(current.is_some()))
         .map_err(fail)?;
     let mut file = File::from(fd);
+    let is_new = current.is_none();
     let result = fill(&mut file, current, path, produce)
         .and_then(|()| check_unchanged(dir, name, current, path))
-        .and_then(|()| match current {
-            Some(_) => put_over(dir, &temporary, name).map_err(fail),
+        .and_then(|()| match replaced {
+            Some(replaced) => put_over(dir, &temporary, name, replaced).map_err(fail),
             None => match put_new(dir, &temporary, name) {
                 Err(Errno::EXIST) => Err(created_meanwhile(path)),
                 other => other.map_err(fail),
             },
         });
-    if result.is_err() || current.is_none() {
+    if result.is_err() || is_new {
         // Best effort: what is left otherwise is removed by the next write.
         let _ = crate::sys::fs::unlinkat(dir, &temporary, AtFlags::empty());
     }
@@ -255,7 +258,7 @@ fn publish(
 
 /// Puts a finished file in the place of another.
 #[cfg(unix)]
-fn put_over(dir: &OwnedFd, temporary: &str, name: &OsStr) -> Result<(), Errno> {
+fn put_over(dir: &OwnedFd, temporary: &str, name: &OsStr, _: OpenFile) -> Result<(), Errno> {
     crate::sys::fs::renameat(dir, temporary, dir, name)
 }
 
@@ -265,19 +268,27 @@ fn put_new(dir: &OwnedFd, temporary: &str, name: &OsStr) -> Result<(), Errno> {
     crate::sys::fs::linkat(dir, temporary, dir, name, AtFlags::empty())
 }
 
-/// Puts a finished file in the place of another. Whoever looks through new files (virus scanners,
-/// indexers) may have one of them open for a moment.
+/// Puts a finished file in the place of another. Only NTFS replaces a file that is open; elsewhere
+/// it is closed, and its lock given up, just before. Whoever looks through files (virus scanners,
+/// indexers) may have one of the two open for a moment.
 #[cfg(windows)]
-fn put_over(dir: &OwnedFd, temporary: &str, name: &OsStr) -> Result<(), Errno> {
+fn put_over(dir: &OwnedFd, temporary: &str, name: &OsStr, old: OpenFile) -> Result<(), Errno> {
     const ATTEMPTS: u32 = 6;
+    let rename = || crate::sys::fs::rename_in(dir.as_fd(), temporary, name, true);
+    let mut outcome = rename();
+    drop(old);
     for attempt in 0..ATTEMPTS {
-        match crate::sys::fs::rename_in(dir.as_fd(), temporary, name, true) {
-            Err(Errno::BUSY | Errno::ACCESS) => {}
-            other => return other,
+        if !matches!(outcome, Err(Errno::BUSY | Errno::ACCESS)) {
+            break;
         }
-        std::thread::sleep(Duration::from_millis(5 << attempt));
+        std::thread::sleep(Duration::from_millis(if attempt == 0 {
+            0
+        } else {
+            5 << attempt
+        }));
+        outcome = rename();
     }
-    crate::sys::fs::rename_in(dir.as_fd(), temporary, name, true)
+    outcome
 }
 
 /// Gives a finished file its name, which none may have.

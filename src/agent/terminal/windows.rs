@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// A terminal on which a person is asked. There is none.
 #[derive(Debug)]
-pub enum Terminal {}
+pub struct Terminal(());
 
 impl Terminal {
     /// `None`.
@@ -18,7 +18,7 @@ impl Terminal {
         None
     }
 
-    /// Never called, because there is no value of this type.
+    /// Never called, because [`Terminal::open`] gives none.
     #[must_use]
     pub fn with_signals(self, _signals: Arc<Signals>) -> Self {
         self

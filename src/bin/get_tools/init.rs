@@ -151,7 +151,7 @@ fn directory() -> Option<PathBuf> {
     let own = std::env::current_exe().ok()?;
     let found = find_program(OsStr::new("get_tools"))
         .and_then(|path| gemini_tools::sys::canonicalize(path).ok());
-    if found.is_some() && found == gemini_tools::sys::canonicalize(own).ok() {
+    if found.is_some() && found == gemini_tools::sys::canonicalize(&own).ok() {
         return None;
     }
     let directory = own.parent()?;

@@ -12,15 +12,29 @@ use windows_sys::Win32::System::Threading::WaitForSingleObject;
 /// The longest pause between two looks.
 const LONGEST: Duration = Duration::from_millis(8);
 
-/// A time span.
+/// A time span, under POSIX's names.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Timespec(Duration);
+#[expect(missing_docs, reason = "the names are POSIX's")]
+pub struct Timespec {
+    pub tv_sec: i64,
+    pub tv_nsec: i64,
+}
+
+impl Timespec {
+    fn duration(self) -> Duration {
+        let seconds = u64::try_from(self.tv_sec).unwrap_or(0);
+        Duration::new(seconds, u32::try_from(self.tv_nsec).unwrap_or(0))
+    }
+}
 
 impl TryFrom<Duration> for Timespec {
-    type Error = std::convert::Infallible;
+    type Error = std::num::TryFromIntError;
 
     fn try_from(duration: Duration) -> Result<Self, Self::Error> {
-        Ok(Self(duration))
+        Ok(Self {
+            tv_sec: i64::try_from(duration.as_secs())?,
+            tv_nsec: i64::from(duration.subsec_nanos()),
+        })
     }
 }
 
@@ -107,7 +121,7 @@ pub fn poll(fds: &mut [PollFd<'_>], timeout: Option<&Timespec>) -> Result<usize,
     let mut pause = Duration::from_micros(500);
     loop {
         let ready = fds.iter_mut().map(PollFd::look).filter(|is| *is).count();
-        let left = timeout.map(|limit| limit.0.saturating_sub(started.elapsed()));
+        let left = timeout.map(|limit| limit.duration().saturating_sub(started.elapsed()));
         if ready > 0 || left.is_some_and(|left| left.is_zero()) {
             return Ok(ready);
         }

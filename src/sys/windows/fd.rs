@@ -30,6 +30,12 @@ impl AsFd for File {
     }
 }
 
+impl AsFd for std::io::Stderr {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.as_handle()
+    }
+}
+
 impl<T: AsFd> AsFd for &T {
     fn as_fd(&self) -> BorrowedFd<'_> {
         (*self).as_fd()

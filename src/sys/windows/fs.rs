@@ -219,11 +219,12 @@ pub struct Stat {
 /// What is shared with others that have the file open: everything, as on other systems.
 const SHARE: u32 = win::FILE_SHARE_READ | win::FILE_SHARE_WRITE | win::FILE_SHARE_DELETE;
 
+/// Whether a file stands for another name, as links and junctions do. Other files with a tag are
+/// what they seem to be, only that their content is somewhere else.
 fn is_link(attributes: u32, tag: u32) -> bool {
-    /// `IO_REPARSE_TAG_MOUNT_POINT` and `IO_REPARSE_TAG_SYMLINK`: other tags are of files whose
-    /// content is somewhere else.
-    const TAGS: [u32; 2] = [0xA000_0003, 0xA000_000C];
-    attributes & win::FILE_ATTRIBUTE_REPARSE_POINT != 0 && TAGS.contains(&tag)
+    /// `IsReparseTagNameSurrogate`.
+    const STANDS_FOR_A_NAME: u32 = 0x2000_0000;
+    attributes & win::FILE_ATTRIBUTE_REPARSE_POINT != 0 && tag & STANDS_FOR_A_NAME != 0
 }
 
 /// Opens a file.
@@ -242,7 +243,7 @@ pub fn open(path: impl Arg, flags: OFlags, mode: Mode) -> Result<OwnedFd> {
 /// What the system says; `LOOP` for a link where [`OFlags::NOFOLLOW`] is given.
 pub fn openat(base: impl Base, path: impl Arg, flags: OFlags, _mode: Mode) -> Result<OwnedFd> {
     let directory = flags.contains(OFlags::DIRECTORY);
-    let opening = Opening {
+    let mut opening = Opening {
         access: access(flags),
         disposition: match (flags.contains(OFlags::CREATE), flags.contains(OFlags::EXCL)) {
             (true, true) => nt::FILE_CREATE,
@@ -259,13 +260,26 @@ pub fn openat(base: impl Base, path: impl Arg, flags: OFlags, _mode: Mode) -> Re
         follows: !flags.contains(OFlags::NOFOLLOW),
     };
     let fd = opening.open(&base, &path.as_name())?;
-    if !opening.follows {
-        let (attributes, tag) = attributes(fd.as_fd())?;
-        if is_link(attributes, tag) {
-            return Err(Errno::LOOP);
-        }
+    if opening.follows {
+        return Ok(fd);
     }
-    Ok(fd)
+    let (attributes, tag) = attributes(fd.as_fd())?;
+    if is_link(attributes, tag) {
+        return Err(Errno::LOOP);
+    }
+    if attributes & win::FILE_ATTRIBUTE_REPARSE_POINT == 0 {
+        return Ok(fd);
+    }
+    // What was opened is the tag. The content is opened without looking away from the file.
+    opening.follows = true;
+    opening.disposition = nt::FILE_OPEN;
+    let content = opening.open(&base, &path.as_name())?;
+    let (seen, now) = (fstat(&fd)?, fstat(&content)?);
+    if (seen.st_dev, seen.st_ino) == (now.st_dev, now.st_ino) {
+        Ok(content)
+    } else {
+        Err(Errno::LOOP)
+    }
 }
 
 fn access(flags: OFlags) -> u32 {

@@ -17,5 +17,6 @@ mod owner;
 pub(crate) mod paths;
 pub mod process;
 pub mod stdio;
+pub mod termios;
 pub mod unix_fs;
 pub mod unix_process;
