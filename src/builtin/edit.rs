@@ -349,7 +349,8 @@ impl Edit {
             } => {
                 // A second handle on the same open file: the lock stays with the target.
                 let source = target.reopened().map_err(|e| self.fail(&e))?;
-                target.commit(&self.place, |file| replacement.write(&source, file))?;
+                let written = &replacement;
+                target.commit(&self.place, move |file| written.write(&source, file))?;
                 let count = replacement.matches.len();
                 let what = if count == 1 {
                     "occurrence"

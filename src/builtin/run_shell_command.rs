@@ -352,14 +352,14 @@ struct Report<'a> {
 impl Report<'_> {
     /// Lets what still runs go on without us. Whether anything does.
     fn leave(&mut self, watched: &Watched, capture: &mut Capture<'_>, jobs: Option<Jobs>) -> bool {
-        let living = tree::watched(watched.warden, watched.leader);
-        if living.is_empty() {
-            return false;
-        }
         if !KEEPS_BACKGROUND {
             let text =
                 "What the command left running was ended: on Windows nothing outlives its call.";
             self.error = Some(text.to_owned());
+            return false;
+        }
+        let living = tree::watched(watched.warden, watched.leader);
+        if living.is_empty() {
             return false;
         }
         let record = Record {

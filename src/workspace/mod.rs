@@ -504,7 +504,7 @@ fn normalize(path: &Path) -> Option<PathBuf> {
             Component::CurDir | Component::RootDir => {}
         }
     }
-    top.push("/");
+    top.push(std::path::MAIN_SEPARATOR_STR);
     Some(parts.iter().fold(top, |path, part| path.join(part)))
 }
 

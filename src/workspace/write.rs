@@ -142,7 +142,7 @@ impl Target {
     pub fn commit(
         self,
         place: &Place,
-        mut produce: impl FnMut(&mut File) -> io::Result<()>,
+        produce: impl FnMut(&mut File) -> io::Result<()>,
     ) -> Result<(), ToolError> {
         let Self { entry, current } = self;
         let path = place.path();
@@ -153,7 +153,7 @@ impl Target {
             .and_then(|deepest| {
                 let dir = deepest.as_ref().unwrap_or(&entry.dir);
                 let name = entry.name.as_deref().unwrap_or_default();
-                publish(dir, name, current, path, &mut produce)
+                publish(dir, name, current, path, produce)
             });
         if result.is_err() {
             made.remove();
@@ -218,13 +218,13 @@ fn publish(
     name: &OsStr,
     replaced: Option<OpenFile>,
     path: &Path,
-    produce: &mut dyn FnMut(&mut File) -> io::Result<()>,
+    mut produce: impl FnMut(&mut File) -> io::Result<()>,
 ) -> Result<(), ToolError> {
     let current = replaced.as_ref();
     let fail = |e: Errno| system_error(e, &path.display().to_string());
     if let Some(file) = nameless_file(dir, current.is_some()) {
         let mut file = file.map_err(fail)?;
-        fill(&mut file, current, path, produce)?;
+        fill(&mut file, current, path, &mut produce)?;
         check_unchanged(dir, name, current, path)?;
         match link_nameless(&file, dir, name, current.is_some()) {
             Err(Errno::NOENT | Errno::NOTSUP) => {}
@@ -240,15 +240,17 @@ fn publish(
         .map_err(fail)?;
     let mut file = File::from(fd);
     let is_new = current.is_none();
-    let result = fill(&mut file, current, path, produce)
-        .and_then(|()| check_unchanged(dir, name, current, path))
-        .and_then(|()| match replaced {
-            Some(replaced) => put_over(dir, &temporary, name, replaced).map_err(fail),
-            None => match put_new(dir, &temporary, name) {
-                Err(Errno::EXIST) => Err(created_meanwhile(path)),
-                other => other.map_err(fail),
-            },
-        });
+    let filled = fill(&mut file, current, path, &mut produce)
+        .and_then(|()| check_unchanged(dir, name, current, path));
+    // It may hold the old file open, which not every file system replaces then.
+    drop(produce);
+    let result = filled.and_then(|()| match replaced {
+        Some(replaced) => put_over(dir, &temporary, name, replaced).map_err(fail),
+        None => match put_new(dir, &temporary, name) {
+            Err(Errno::EXIST) => Err(created_meanwhile(path)),
+            other => other.map_err(fail),
+        },
+    });
     if result.is_err() || is_new {
         // Best effort: what is left otherwise is removed by the next write.
         let _ = crate::sys::fs::unlinkat(dir, &temporary, AtFlags::empty());
