@@ -22,7 +22,7 @@ pub use std::os::unix::process as unix_process;
 #[cfg(windows)]
 mod windows;
 #[cfg(windows)]
-pub(crate) use windows::paths::check_names;
+pub(crate) use windows::paths::{check_names, check_new_names};
 #[cfg(windows)]
 pub use windows::{event, fd, ffi, fs, io, process, stdio, termios, unix_fs, unix_process};
 

@@ -83,7 +83,7 @@ fn beside(report: &mut Report) {
     };
     let directory: PathBuf = own.parent().map(Path::to_owned).unwrap_or_default();
     for name in ["call_tool", "mcp_client"] {
-        let path = directory.join(name);
+        let path = directory.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
         if !path.is_file() {
             report.error(
                 "incomplete",

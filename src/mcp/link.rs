@@ -230,6 +230,9 @@ impl Drop for Link {
 
 /// The executable beside ours.
 fn program() -> Result<PathBuf, String> {
+    if cfg!(windows) {
+        return Err("MCP servers can't be used on Windows yet".to_owned());
+    }
     let own = std::env::current_exe()
         .map_err(|e| format!("the directory of this executable is not known: {e}"))?;
     let program = own.with_file_name(PROGRAM);

@@ -220,7 +220,7 @@ pub fn walk<V: Visitor>(
 pub(crate) fn processors() -> usize {
     #[cfg(target_os = "linux")]
     {
-        crate::sys::thread::sched_getaffinity(None)
+        rustix::thread::sched_getaffinity(None)
             .map_or(1, |set| set.count() as usize)
             .max(1)
     }

@@ -38,6 +38,8 @@ impl Workspace {
     /// `target_is_directory`, `path_not_in_workspace`, `permission_denied`, or
     /// `file_write_failure` where another process keeps the file locked.
     pub fn target(&self, place: &Place, cancel: &Cancellation) -> Result<Target, ToolError> {
+        #[cfg(windows)]
+        crate::sys::check_new_names(place.rel())?;
         let started = std::time::Instant::now();
         let mut pause = Duration::from_micros(200);
         loop {

@@ -39,9 +39,6 @@ fn why_not(name: &str) -> Option<&'static str> {
     if name.contains(':') {
         return Some("a colon names another stream of a file");
     }
-    if name.contains(['<', '>', '"', '|', '?', '*']) || name.chars().any(|c| c < ' ') {
-        return Some("it holds a character that no name may hold on Windows");
-    }
     if name.ends_with([' ', '.']) {
         return Some("most programs would leave out the space or the full stop at its end");
     }
@@ -59,6 +56,25 @@ fn why_not(name: &str) -> Option<&'static str> {
     let is_device = matches!(&*stem, "CON" | "PRN" | "AUX" | "NUL" | "CONIN$" | "CONOUT$");
     (is_device || is_numbered("COM") || is_numbered("LPT"))
         .then_some("Windows keeps that name for a device")
+}
+
+/// Refuses a path that is to be written to where one of its names can't be a file's. For reading
+/// there is no such file, or it is a pattern.
+///
+/// # Errors
+///
+/// `invalid_tool_params`.
+pub(crate) fn check_new_names(path: &Path) -> Result<(), ToolError> {
+    let path = path.to_string_lossy();
+    let is_bad = |c: char| matches!(c, '<' | '>' | '"' | '|' | '?' | '*') || c < ' ';
+    match path.chars().find(|c| is_bad(*c)) {
+        None => Ok(()),
+        Some(bad) => {
+            let message =
+                format!("The path {path:?} holds {bad:?}, which no name may hold on Windows.");
+            Err(ToolError::invalid(message).with_hint("Choose another name."))
+        }
+    }
 }
 
 /// Refuses a path one of whose names stands for something else on Windows than for a file of
@@ -82,16 +98,18 @@ pub(crate) fn check_names(path: &Path) -> Result<(), ToolError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{check_names, usual_form};
+    use super::{check_names, check_new_names, usual_form};
     use std::path::{Path, PathBuf};
 
     #[test]
     fn names_that_stand_for_something_else_are_refused() {
         for name in [
-            "nul", "NUL.txt", "Com1", "lpt9.log", "a:b", "a.", "a ", "a?", "con .x", "x\ty",
+            "nul", "NUL.txt", "Com1", "lpt9.log", "a:b", "a.", "a ", "con .x",
         ] {
             assert!(check_names(&Path::new("src").join(name)).is_err(), "{name}");
         }
+        assert!(check_new_names(Path::new("a/b?")).is_err());
+        assert!(check_new_names(Path::new("a/b")).is_ok());
         for name in [
             "null",
             "com10",
