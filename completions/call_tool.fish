@@ -16,7 +16,7 @@ complete -c call_tool -l explain -d 'Say what the call would do, without doing i
 complete -c call_tool -l strict -d 'Refuse arguments that the tool does not know'
 complete -c call_tool -l stream -d 'Print JSON lines: output while the tool runs, then the result'
 complete -c call_tool -l batch -d 'Read calls as JSON lines from standard input and answer each with a line'
-complete -c call_tool -l fail-on-match -d 'Exit with 1 where a search finds anything, and with 0 where it does not'
+complete -c call_tool -l fail-on-match -d 'Exit with 1 where a search finds anything, with 0 where not, with 2 where it fails'
 complete -c call_tool -l sarif -d 'Print what a search finds as SARIF 2.1.0, for CI'
 complete -c call_tool -l junit -d 'Print what a search finds as JUnit XML, for CI'
 complete -c call_tool -s h -l help -d 'Print help'

@@ -8,6 +8,7 @@ function __fish_get_tools_needs_command
     set -l cmd (commandline -opc)
     set -e cmd[1]
     argparse -s (__fish_get_tools_global_optspecs) -- $cmd 2>/dev/null
+    or argparse -s (__fish_get_tools_global_optspecs) -- $cmd[1..-2] 2>/dev/null
     or return
     if set -q argv[1]
         # Also print the command, so this can be used to figure out what it is.
@@ -82,3 +83,4 @@ complete -c get_tools -n "__fish_get_tools_using_subcommand doctor" -l try -d 'M
 complete -c get_tools -n "__fish_get_tools_using_subcommand doctor" -l json -d 'Print JSON'
 complete -c get_tools -n "__fish_get_tools_using_subcommand doctor" -s h -l help -d 'Print help'
 complete -c get_tools -n "__fish_get_tools_using_subcommand completions" -s h -l help -d 'Print help'
+complete -c get_tools -n "__fish_get_tools_using_subcommand completions" -f -a "bash zsh fish"

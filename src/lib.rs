@@ -21,6 +21,7 @@
 //! - [`dialect`]: how other hosts and APIs write the same tools.
 //! - [`commands`]: which commands a line of shell runs.
 //! - [`ci`]: what was found, for CI services.
+//! - [`side_by_side`]: which calls of a message are made at the same time.
 //! - [`shown`]: names and paths as text.
 //! - [`genai`]: the Gemini wire.
 //! - `ladder`: finding a text that is slightly wrong.
@@ -49,6 +50,7 @@ pub mod serve;
 pub mod session;
 pub mod settings;
 pub mod shown;
+pub mod side_by_side;
 pub mod start;
 #[doc(hidden)]
 pub mod sys;

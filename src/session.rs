@@ -200,6 +200,12 @@ impl Session {
         tools
     }
 
+    /// Whether an MCP server has said that it has other tools than those last shown.
+    pub fn servers_have_changed(&self) -> bool {
+        let mcp = self.mcp.get().and_then(Option::as_ref);
+        mcp.is_some_and(|mcp| mcp.has_changed())
+    }
+
     /// Whether a tool of ours has this name, and not one of an MCP server.
     pub fn is_ours(&self, name: &str) -> bool {
         self.registry.get(name).is_some()

@@ -23,7 +23,7 @@ import { checkSevenTools, FILES, SEVEN_TOOLS, sevenToolsScript } from './seven_t
 import { checkShell, SHELL_TOOLS, shellScript } from './shell.mjs';
 
 const USAGE = `Usage: scripts/e2e [--cli VERSION]... [--get-tools PATH] [--call-tool PATH]
-                   [--serve-tools PATH] [--keep]
+                   [--serve-tools PATH] [--served] [--keep]
 
 Drives get_tools, call_tool and serve_tools with the real Gemini CLI, headless, against a
 loopback stand-in of the Gemini API, and checks what the model gets to see and
@@ -35,6 +35,7 @@ what happens on disk.
   --call-tool PATH  the call command (default: bin/call_tool)
   --serve-tools PATH
                     the MCP server (default: bin/serve_tools)
+  --served          only what serve_tools serves
   --keep            leave the directories of the runs, with all requests
 
 The versions are kept in \${GEMINI_TOOLS_CACHE:-\${XDG_CACHE_HOME:-~/.cache}/gemini-tools}.
@@ -73,6 +74,7 @@ function readOptions() {
         'get-tools': { type: 'string' },
         'call-tool': { type: 'string' },
         'serve-tools': { type: 'string' },
+        served: { type: 'boolean', default: false },
         keep: { type: 'boolean', default: false },
         help: { type: 'boolean', short: 'h', default: false },
       },
@@ -91,6 +93,7 @@ function readOptions() {
     getTools: path.resolve(values['get-tools'] ?? path.join(checkout, 'bin', 'get_tools')),
     callTool: path.resolve(values['call-tool'] ?? path.join(checkout, 'bin', 'call_tool')),
     serveTools: path.resolve(values['serve-tools'] ?? path.join(checkout, 'bin', 'serve_tools')),
+    servedOnly: values.served,
     keep: values.keep,
   };
 }
@@ -121,7 +124,7 @@ async function tryCommands({ getTools, callTool }) {
   return declares && calls ? ours : undefined;
 }
 
-async function checkVersion(version, { getTools, callTool, serveTools }, ours) {
+async function checkVersion(version, { getTools, callTool, serveTools, servedOnly }, ours) {
   let host;
   const installed = await report.claim('gemini_cli_is_installed', async () => {
     host = await install(version);
@@ -132,6 +135,15 @@ async function checkVersion(version, { getTools, callTool, serveTools }, ours) {
   const hasPolicies = await knowsPolicies(host, await helpPlace(host, getTools, callTool));
   const play = sessionPlayer(report, { base, host, hasPolicies, commands: { getTools, callTool } });
 
+  if (!servedOnly) await checkCommands(report, play, { getTools, callTool, hasPolicies }, ours);
+  if (!hasPolicies) return;
+  // Before it had policies, the host had other names for tools of servers.
+  const served = await play({ name: 'served', files: SERVED_FILES, script: servedScript, settings: servedSettings(serveTools) });
+  await checkServed(report, { ...served, script: servedScript(served.playground.workspace), ours });
+}
+
+/** What the host does with the two commands. */
+async function checkCommands(report, play, { getTools, callTool, hasPolicies }, ours) {
   const played = await play({ name: 'seven_tools', files: FILES, script: sevenToolsScript, approved: true });
   await checkSevenTools(report, { ...played, script: sevenToolsScript(played.playground.workspace), ours });
   const shell = shellScript();
@@ -149,11 +161,7 @@ async function checkVersion(version, { getTools, callTool, serveTools }, ours) {
   if (hasServer) await checkMcp(report, play, server);
   await checkHandOver(report, play, callTool);
   await checkInit(report, play, { getTools, hasPolicies });
-  if (!hasPolicies) return;
-  await checkApprovals(report, play);
-  // Before it had policies, the host had other names for tools of servers.
-  const served = await play({ name: 'served', files: SERVED_FILES, script: servedScript, settings: servedSettings(serveTools) });
-  await checkServed(report, { ...served, script: servedScript(served.playground.workspace), ours });
+  if (hasPolicies) await checkApprovals(report, play);
 }
 
 function helpPlace(host, getTools, callTool) {

@@ -6,7 +6,7 @@ use crate::custom::judge::{self, Verdict, five_lines};
 use crate::genai::{FunctionResponse, Part};
 use crate::process::tree;
 use crate::sys::unix_process::{CommandExt, ExitStatusExt};
-use crate::tool::{Cancellation, Interruption};
+use crate::tool::{Cancellation, Interruption, ResultError};
 use serde_json::{Value, json};
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
@@ -230,19 +230,8 @@ fn judge(request: &CallRequest, ended: &Ended) -> Outcome {
 }
 
 fn unwrapped(request: &CallRequest, answer: FunctionResponse) -> Outcome {
-    let said = |key: &str| answer.response.get(key).and_then(Value::as_str);
-    let error = answer.response.get("error").map(|e| Failure {
-        message: said("error").map_or_else(|| e.to_string(), str::to_owned),
-        kind: answer
-            .response
-            .get("errorType")
-            .and_then(|kind| serde_json::from_value(kind.clone()).ok()),
-    });
-    let text = match (&error, said("output")) {
-        (Some(error), _) => error.message.clone(),
-        (None, Some(output)) => output.to_owned(),
-        (None, None) => answer.response.to_string(),
-    };
+    let (text, error) = judge::told(&answer);
+    let error = error.map(|ResultError { message, kind }| Failure { message, kind });
     let response = match &error {
         Some(error) => json!({ "error": error.message }),
         None => answer.response,

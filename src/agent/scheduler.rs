@@ -6,12 +6,10 @@ use super::call::{CallRequest, CallState, Decision, Outcome, ToolCall, changes};
 use super::event::Event;
 use super::pair::{Declared, Explanation, Pair};
 use crate::registry::{hint, nearest};
+use crate::side_by_side;
 use crate::tool::{Cancellation, ConfirmationDetails, DiffStat, ErrorKind, Kind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
-
-/// Calls that only read, at the same time.
-const SIDE_BY_SIDE: usize = 8;
 
 /// Arguments that a person changes are looked at again so often.
 const MOST_CHANGES: usize = 20;
@@ -78,19 +76,13 @@ impl<'a> Scheduler<'a> {
             }
         }
         let mut is_stopped = false;
-        let mut at = 0;
-        while at < calls.len() {
-            let group = calls[at..]
-                .iter()
-                .take_while(|call| call.kind.is_none_or(Kind::is_read_only))
-                .count()
-                .max(1);
-            let now = &mut calls[at..at + group];
+        let only_reads = |call: &ToolCall| call.kind.is_none_or(Kind::is_read_only);
+        for group in side_by_side::groups(&calls, only_reads) {
+            let now = &mut calls[group];
             for call in now.iter_mut().filter(|call| call.outcome().is_none()) {
                 is_stopped |= self.approve(call, is_stopped);
             }
             self.running().execute(now);
-            at += group;
         }
         Done { calls, is_stopped }
     }
@@ -263,25 +255,9 @@ struct Running<'a> {
 impl Running<'_> {
     /// Runs calls that may run: several only where all of them just read.
     fn execute(&self, calls: &mut [ToolCall]) {
-        let mut waiting: Vec<&mut ToolCall> = calls
-            .iter_mut()
-            .filter(|call| matches!(call.state(), CallState::Scheduled))
-            .collect();
-        if let [one] = waiting.as_mut_slice() {
-            return self.execute_one(one);
-        }
-        let workers = waiting.len().min(SIDE_BY_SIDE);
-        let queue = Mutex::new(waiting.into_iter());
-        std::thread::scope(|scope| {
-            for _ in 0..workers {
-                scope.spawn(|| {
-                    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
-                    while let Some(call) = next() {
-                        self.execute_one(call);
-                    }
-                });
-            }
-        });
+        let waiting = calls.iter_mut();
+        let waiting = waiting.filter(|call| matches!(call.state(), CallState::Scheduled));
+        side_by_side::each(waiting.collect(), |call| self.execute_one(call));
     }
 
     fn execute_one(&self, call: &mut ToolCall) {

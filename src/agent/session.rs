@@ -57,22 +57,8 @@ pub struct Plan {
 
 /// A session at work.
 pub struct Session<'a> {
-    /// The way to the model.
-    pub client: Client,
-    /// The tools.
-    pub pair: &'a Pair,
-    /// Which calls may run.
-    pub approval: Approval,
-    /// Who is asked about the others.
-    pub asker: Box<dyn Asker>,
-    /// Who is told what happens.
-    pub observers: Vec<Box<dyn Observer>>,
-    /// Where it is kept.
-    pub record: Option<Record>,
-    /// What is fixed.
-    pub plan: Plan,
-    /// Ends everything.
-    pub cancel: Cancellation,
+    parts: Parts<'a>,
+    plan: Plan,
     id: String,
     /// What the model is told before, and the tools: the same in every request.
     system: Content,
@@ -148,14 +134,8 @@ impl<'a> Session<'a> {
         Self {
             system: Content::user(plan.system.clone()),
             tools,
-            client: parts.client,
-            pair: parts.pair,
-            approval: parts.approval,
-            asker: parts.asker,
-            observers: parts.observers,
-            record: parts.record,
+            parts,
             plan,
-            cancel: parts.cancel,
             id: own_id,
             history: History::new(resumed.contents),
             open: resumed.open,
@@ -356,16 +336,20 @@ impl<'a> Session<'a> {
             turn,
         });
         let Self {
-            client,
-            observers,
+            parts,
             stats,
             plan,
-            cancel,
             history,
             system,
             tools,
             ..
         } = self;
+        let Parts {
+            client,
+            observers,
+            cancel,
+            ..
+        } = parts;
         let mut contents: Vec<&Content> = plan.context.iter().collect();
         contents.extend(history.curated());
         let request = BorrowedRequest {
@@ -399,16 +383,16 @@ impl<'a> Session<'a> {
     }
 
     fn schedule(&mut self, requests: Vec<CallRequest>) -> Done {
-        let Self {
+        let Self { parts, stats, .. } = self;
+        let Parts {
             pair,
             approval,
             asker,
             observers,
             record,
-            stats,
             cancel,
             ..
-        } = self;
+        } = parts;
         let is_recorded = AtomicBool::new(true);
         let mut notify = |event: &Event<'_>| {
             if let Event::Call(call) = event {
@@ -464,8 +448,9 @@ impl<'a> Session<'a> {
             ..GenerateContentRequest::default()
         };
         let asked = self
+            .parts
             .client
-            .generate(&self.plan.model, &request, &self.cancel);
+            .generate(&self.plan.model, &request, &self.parts.cancel);
         let summary = match asked {
             Ok(response) if !response.text().trim().is_empty() => response.text(),
             Ok(_) => return Ok(()),
@@ -493,8 +478,9 @@ impl<'a> Session<'a> {
             ..GenerateContentRequest::default()
         };
         let Ok(to) = self
+            .parts
             .client
-            .count_tokens(&self.plan.model, &request, &self.cancel)
+            .count_tokens(&self.plan.model, &request, &self.parts.cancel)
         else {
             return Ok(());
         };
@@ -524,13 +510,13 @@ impl<'a> Session<'a> {
     }
 
     fn write(&mut self, line: &Line) {
-        if let Some(record) = &mut self.record {
+        if let Some(record) = &mut self.parts.record {
             record.write(line);
         }
     }
 
     fn tell(&mut self, event: &Event<'_>) {
-        for observer in &mut self.observers {
+        for observer in &mut self.parts.observers {
             observer.take(event);
         }
     }
@@ -538,14 +524,14 @@ impl<'a> Session<'a> {
     /// Whether to go on.
     fn check(&mut self) -> Result<(), SessionError> {
         self.check_record()?;
-        match self.cancel.interruption() {
+        match self.parts.cancel.interruption() {
             None => Ok(()),
             Some(why) => Err(why.into()),
         }
     }
 
     fn check_record(&mut self) -> Result<(), SessionError> {
-        match &mut self.record {
+        match &mut self.parts.record {
             Some(record) => record.check().map_err(|e| failed(e.to_string())),
             None => Ok(()),
         }

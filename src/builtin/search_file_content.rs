@@ -232,7 +232,8 @@ struct Finder<'a> {
     bytes: usize,
     /// Files after this one can't be among those that are shown.
     cutoff: Option<Vec<u8>>,
-    binary: u64,
+    /// Binary files with matches, which are not shown.
+    binary: Vec<Vec<u8>>,
     unreadable: u64,
     cut: bool,
     failed: Option<ToolError>,
@@ -257,7 +258,7 @@ impl<'a> Finder<'a> {
             matches: 0,
             bytes: 0,
             cutoff: None,
-            binary: 0,
+            binary: Vec::new(),
             unreadable: 0,
             cut: false,
             failed: None,
@@ -276,7 +277,10 @@ impl<'a> Finder<'a> {
         };
         match self.searcher.search(&mut file) {
             Ok(None) => {}
-            Ok(Some(hits)) if hits.is_binary => self.binary += 1,
+            Ok(Some(hits)) if hits.is_binary => {
+                let name = name(self);
+                self.binary.push(name);
+            }
             Ok(Some(hits)) => {
                 self.matches += hits.count;
                 self.bytes += hits.text.len();
@@ -425,10 +429,15 @@ impl ToolInvocation for Call {
 
 impl Call {
     fn answer(&self, finders: Vec<Finder<'_>>, reports: &[Report]) -> ToolResult {
-        let binary: u64 = finders.iter().map(|f| f.binary).sum();
+        let mut binary: Vec<Vec<u8>> = Vec::new();
         let unreadable: u64 = finders.iter().map(|f| f.unreadable).sum();
         let mut cut = finders.iter().any(|f| f.cut);
-        let mut files: Vec<Matched> = finders.into_iter().flat_map(|f| f.files).collect();
+        let mut files: Vec<Matched> = Vec::new();
+        for finder in finders {
+            files.extend(finder.files);
+            binary.extend(finder.binary);
+        }
+        binary.sort_unstable();
         files.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         let mut body = String::new();
         let (mut matches, mut shown_files) = (0, 0);
@@ -477,8 +486,8 @@ impl Call {
             let most = self.wanted.most;
             note(format!("At most {most} matches of each file are shown."));
         }
-        if binary > 0 {
-            let files = super::counted(binary as usize, "binary file");
+        if !binary.is_empty() {
+            let files = super::counted(binary.len(), "binary file");
             note(format!("{files} with matches not shown."));
         }
         if unreadable > 0 {
@@ -487,11 +496,20 @@ impl Call {
         }
         super::push_unreadable(&mut text, reports);
         let summary = format!("Found {}", super::counted(matches as usize, "match"));
-        let result = ToolResult::text(text)
+        let mut result = ToolResult::text(text)
             .with_display(summary)
             .with_data("matches", matches)
             .with_data("files", shown_files)
             .with_data("limited", cut);
+        if !binary.is_empty() {
+            let names: Vec<_> = binary.iter().map(|name| show_name(name)).collect();
+            result = result.with_data("binaryFiles", names);
+        }
+        let directories: usize = reports.iter().map(|r| r.unreadable).sum();
+        let unread = unreadable + directories as u64;
+        if unread > 0 {
+            result = result.with_data("unreadable", unread);
+        }
         if self.wanted.columns {
             return result.with_data("locations", locations);
         }

@@ -1,46 +1,92 @@
-//! `JUnit` XML, as CI services read it: a suite with a case for each thing that was looked at.
+//! `JUnit` XML, as CI services read it: a suite for each file, with a case for each thing that was
+//! looked at. It has no more than the schema of Jenkins' xUnit plugin allows, so the line is a part
+//! of a case's name.
 
 use super::{Issue, Level, Report};
 
+/// A suite while it is written.
+#[derive(Default)]
+struct Suite {
+    file: Option<String>,
+    cases: Vec<String>,
+    failures: usize,
+    errors: usize,
+    remarks: String,
+}
+
 /// The document.
 pub fn junit(report: &Report) -> String {
-    let issues = &report.issues;
-    let failures = issues.iter().filter(|i| i.level == Level::Error).count();
-    let mut cases: Vec<String> = issues.iter().map(|i| case_of(report, i)).collect();
-    cases.extend(report.passed.iter().map(|name| {
-        let (suite, name) = (escaped(&report.suite), escaped(name));
-        format!("    <testcase classname=\"{suite}\" name=\"{name}\"/>\n")
-    }));
+    let mut suites: Vec<Suite> = Vec::new();
+    for issue in &report.issues {
+        let known = suites.iter().position(|suite| suite.file == issue.file);
+        let at = known.unwrap_or_else(|| {
+            suites.push(Suite {
+                file: issue.file.clone(),
+                ..Suite::default()
+            });
+            suites.len() - 1
+        });
+        suites[at].failures += usize::from(issue.level == Level::Error);
+        suites[at].cases.push(case_of(report, issue));
+    }
+    suites.extend(of_the_run(report, suites.is_empty()));
+    let sum = |number: fn(&Suite) -> usize| suites.iter().map(number).sum::<usize>();
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{}\" {}>\n{}</testsuites>\n",
+        escaped(&report.suite),
+        counts(
+            sum(|suite| suite.cases.len()),
+            sum(|suite| suite.failures),
+            sum(|suite| suite.errors)
+        ),
+        suites
+            .iter()
+            .map(|suite| xml(report, suite))
+            .collect::<String>()
+    )
+}
+
+/// What is about no issue; nothing where there is nothing to say.
+fn of_the_run(report: &Report, is_alone: bool) -> Option<Suite> {
+    let name = escaped(&report.suite);
+    let passed = |case: &str| format!("    <testcase classname=\"{name}\" name=\"{case}\"/>\n");
+    let mut suite = Suite::default();
+    let names = report.passed.iter();
+    suite.cases.extend(names.map(|name| passed(&escaped(name))));
     if let Some(failure) = &report.failure {
-        let suite = escaped(&report.suite);
-        cases.push(format!(
-            "    <testcase classname=\"{suite}\" name=\"{suite}\">\n      \
+        suite.errors = 1;
+        suite.cases.push(format!(
+            "    <testcase classname=\"{name}\" name=\"{name}\">\n      \
              <error message=\"{}\"/>\n    </testcase>\n",
             escaped(failure)
         ));
-    } else if cases.is_empty() {
-        let suite = escaped(&report.suite);
-        cases.push(format!(
-            "    <testcase classname=\"{suite}\" name=\"nothing found\"/>\n"
-        ));
+    } else if is_alone && suite.cases.is_empty() {
+        suite.cases.push(passed("nothing found"));
     }
-    let counts = format!(
-        "tests=\"{}\" failures=\"{failures}\" errors=\"{}\"",
-        cases.len(),
-        usize::from(report.failure.is_some())
-    );
-    let remarks = match report.remarks.as_slice() {
-        [] => String::new(),
-        all => format!(
+    if !report.remarks.is_empty() {
+        suite.remarks = format!(
             "    <system-out>{}</system-out>\n",
-            escaped(&all.join("\n"))
-        ),
+            escaped(&report.remarks.join("\n"))
+        );
+    }
+    (!suite.cases.is_empty() || !suite.remarks.is_empty()).then_some(suite)
+}
+
+fn counts(tests: usize, failures: usize, errors: usize) -> String {
+    format!("tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\"")
+}
+
+fn xml(report: &Report, suite: &Suite) -> String {
+    let (name, file) = match &suite.file {
+        Some(file) => (file, format!(" file=\"{}\"", escaped(file))),
+        None => (&report.suite, String::new()),
     };
-    let suite = escaped(&report.suite);
     format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{suite}\" {counts}>\n  \
-         <testsuite name=\"{suite}\" {counts}>\n{}{remarks}  </testsuite>\n</testsuites>\n",
-        cases.concat()
+        "  <testsuite name=\"{}\"{file} {}>\n{}{}  </testsuite>\n",
+        escaped(name),
+        counts(suite.cases.len(), suite.failures, suite.errors),
+        suite.cases.concat(),
+        suite.remarks
     )
 }
 
@@ -53,10 +99,6 @@ fn case_of(report: &Report, issue: &Issue) -> String {
         "" => issue.rule.clone(),
         place => format!("{}: {place}", issue.rule),
     };
-    let file = issue.file.as_ref().map_or(String::new(), |file| {
-        let line = issue.line.map(|n| format!(" line=\"{n}\""));
-        format!(" file=\"{}\"{}", escaped(file), line.unwrap_or_default())
-    });
     let message = escaped(&issue.message);
     let inner = if issue.level == Level::Error {
         let rule = escaped(&issue.rule);
@@ -68,7 +110,7 @@ fn case_of(report: &Report, issue: &Issue) -> String {
         format!("<system-out>{message}</system-out>")
     };
     format!(
-        "    <testcase classname=\"{}\" name=\"{}\"{file}>\n      {inner}\n    </testcase>\n",
+        "    <testcase classname=\"{}\" name=\"{}\">\n      {inner}\n    </testcase>\n",
         escaped(&report.suite),
         escaped(&name)
     )

@@ -57,6 +57,20 @@ pub(super) fn find(text: &str) -> Result<Option<String>, String> {
     Ok(block)
 }
 
+/// The first line of the block's text, counted from 1.
+pub(super) fn first_line(text: &str) -> usize {
+    let at = text.lines().position(|line| opening(line).is_some());
+    at.map_or(1, |at| at + 2)
+}
+
+/// How many characters of a line in the block stand before its text.
+pub(super) fn margin(line: &str) -> usize {
+    let sign = COMMENTS.into_iter().find(|sign| line.starts_with(sign));
+    sign.map_or(0, |sign| {
+        sign.len() + usize::from(line[sign.len()..].starts_with(' '))
+    })
+}
+
 /// The comment sign of a line that begins a block.
 fn opening(line: &str) -> Option<&'static str> {
     COMMENTS.into_iter().find(|comment| {

@@ -1,4 +1,4 @@
-//! A custom tool, and a checked call of it.
+//! A custom tool, and a checked call of one that a manifest or a script defines.
 
 use super::catalogue::{Listed, definition};
 use super::files::is_executable;
@@ -6,7 +6,7 @@ use super::manifest::{Action, Definition, Manifest, Output, Stdin};
 use super::output;
 use super::run::{Program, Streams, ending_of, how, interrupted, place};
 use super::words::Filling;
-use super::{Listing, env};
+use super::{Listing, env, pair};
 use crate::builtin::Surroundings;
 use crate::commands::analyse;
 use crate::declaration::Finding;
@@ -32,7 +32,7 @@ const FAILURE_CHARS: usize = 4_000;
 /// 128 KiB for one variable.
 const MAX_VARIABLE_BYTES: usize = 100_000;
 
-/// A tool of a manifest or a script.
+/// A tool of a file: of a manifest, of a script, or of a pair that the file points to.
 #[derive(Debug)]
 pub(super) struct CustomTool {
     pub(super) listing: Listing,
@@ -69,26 +69,36 @@ impl Tool for CustomTool {
     }
 
     fn build(&self, args: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {
-        let manifest = self.manifest()?;
-        let schema = Schema::from_value(manifest.declared.schema.clone());
-        let args = args.filled(&schema)?;
-        let call = Call::new(manifest, args, &self.listing.listed, &self.surroundings)?;
-        Ok(Box::new(call))
+        let listed = &self.listing.listed;
+        match self.definition()? {
+            Definition::Tool(manifest) => {
+                let schema = Schema::from_value(manifest.declared.schema.clone());
+                let args = args.filled(&schema)?;
+                let call = Call::new(*manifest, args, listed, &self.surroundings)?;
+                Ok(Box::new(call))
+            }
+            // As they came: the command is somebody else's, and knows its own defaults.
+            Definition::Pair(pair) => {
+                let args = Value::Object(args.as_map().clone());
+                self.listing.schema().validate(&args)?;
+                pair::call(*pair, args, listed, &self.surroundings)
+            }
+        }
     }
 }
 
 impl CustomTool {
     /// The file as it is now: it may have changed since it was listed.
-    fn manifest(&self) -> Result<Manifest, ToolError> {
+    fn definition(&self) -> Result<Definition, ToolError> {
         let file = &self.listing.listed.file;
         let is_executable = is_executable(file);
         match definition(file, is_executable) {
-            Some(Ok((Definition::Tool(manifest), _))) => Ok(*manifest),
+            Some(Ok((definition, _))) => Ok(definition),
             Some(Err(findings)) => {
                 let texts: Vec<String> = findings.iter().map(Finding::text).collect();
                 Err(ToolError::new(ErrorKind::ExecutionFailed, texts.join("\n")))
             }
-            _ => Err(ToolError::new(
+            None => Err(ToolError::new(
                 ErrorKind::ToolNotRegistered,
                 format!("{} defines no tool any more.", show_path(file)),
             )),

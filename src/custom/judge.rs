@@ -3,6 +3,7 @@
 
 use crate::genai::FunctionResponse;
 use crate::process::signal_name;
+use crate::tool::ResultError;
 use serde_json::Value;
 
 /// What was printed, and how the program ended.
@@ -35,6 +36,20 @@ pub(crate) fn judge(ended: Ended<'_>) -> Verdict {
         _ if is_success => Verdict::Text(stdout.into_owned()),
         _ => Verdict::Failure(five_lines(ended, "")),
     }
+}
+
+/// What an answer tells the model, and what has failed.
+pub(crate) fn told(answer: &FunctionResponse) -> (String, Option<ResultError>) {
+    let response = &answer.response;
+    let said = |key: &str| response.get(key).and_then(Value::as_str).map(str::to_owned);
+    let Some(error) = response.get("error") else {
+        return (said("output").unwrap_or_else(|| response.to_string()), None);
+    };
+    let message = said("error").unwrap_or_else(|| error.to_string());
+    let kind = response
+        .get("errorType")
+        .and_then(|kind| serde_json::from_value(kind.clone()).ok());
+    (message.clone(), Some(ResultError { message, kind }))
 }
 
 fn has_error(answer: &FunctionResponse) -> bool {

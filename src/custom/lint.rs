@@ -2,7 +2,7 @@
 
 use super::catalogue::definition;
 use super::manifest::Definition;
-use super::{Custom, files, pair, untrusted};
+use super::{Custom, files, pair, position, untrusted};
 use crate::builtin::{Surroundings, is_reserved};
 use crate::declaration::{Finding, Severity};
 use crate::sys::ffi::OsStrExt;
@@ -102,6 +102,7 @@ fn look(custom: &Custom) -> (Lint, Vec<PathBuf>) {
                 continue;
             };
             lint.files += 1;
+            let before = lint.findings.len();
             match outcome {
                 Ok((Definition::Tool(tool), findings)) => {
                     lint.findings.extend(findings);
@@ -111,10 +112,11 @@ fn look(custom: &Custom) -> (Lint, Vec<PathBuf>) {
                 }
                 Ok((Definition::Pair(_), findings)) => {
                     lint.findings.extend(findings);
-                    pairs.push(path);
+                    pairs.push(path.clone());
                 }
                 Err(findings) => lint.findings.extend(findings),
             }
+            position::put(&path, &mut lint.findings[before..]);
         }
     }
     if let Some(dir) = custom.left_out() {
@@ -126,6 +128,7 @@ fn look(custom: &Custom) -> (Lint, Vec<PathBuf>) {
 
 impl Lint {
     fn take(&mut self, file: &Path, discovered: pair::Discovered) {
+        let before = self.findings.len();
         if let Some(failure) = discovered.failure {
             let shown = format!("{}: ", crate::shown::show_path(file));
             let message = failure.strip_prefix(&shown).unwrap_or(&failure);
@@ -137,6 +140,8 @@ impl Lint {
             let owner = format!("the pair of {}", file.display());
             self.claim(&tool.name, owner, |finding| finding.in_file(file));
         }
+        // What a command prints has no lines of anybody's file.
+        position::put_all(file, "discovery_command", &mut self.findings[before..]);
     }
 
     /// Takes a tool of an MCP server, which counts less than all that were taken before.

@@ -1,5 +1,6 @@
 //! What a tool's file says: the keys of a manifest, or of the block in a script.
 
+use super::position::Source;
 use super::reader::{Reader, kind_of};
 use super::words::Template;
 use super::{block, parameters};
@@ -165,11 +166,11 @@ pub(super) fn read(name: &str, file: &Path, text: &str, is_executable: bool) -> 
     let map = match toml::from_str::<Map<String, Value>>(&toml) {
         Ok(map) => map,
         Err(e) => {
-            let line = e
-                .span()
-                .map_or(0, |span| toml[..span.start].matches('\n').count());
             let message = e.message().trim().replace('\n', "; ");
-            reader.fault("", format!("It is no TOML: line {}: {message}.", line + 1));
+            reader.fault("", format!("It is no TOML: {message}."));
+            if let (Some(finding), Some(span)) = (reader.findings.last_mut(), e.span()) {
+                finding.put_at(Source::of(text, is_manifest).position(&toml, span.start));
+            }
             return Some(Err(reader.findings));
         }
     };

@@ -20,6 +20,7 @@ mod manifest;
 mod output;
 mod pair;
 mod parameters;
+mod position;
 mod reader;
 mod run;
 mod words;
@@ -284,30 +285,27 @@ impl Custom {
 /// Where a registry finds these tools once it has none of its own: those with files first, and
 /// only then those of pairs, whose commands may have to be asked.
 pub fn sources(surroundings: &Surroundings) -> [Source; 2] {
-    let (here, there) = (surroundings.clone(), surroundings.clone());
-    let singles = Source::new(move || {
-        let (tools, _) = Custom::of(&here).singles(false, &mut Vec::new());
-        let tools = tools.into_iter().map(|listed| {
+    let tools = |listed: Vec<Listed>, surroundings: &Surroundings| {
+        let tools = listed.into_iter().map(|listed| {
             Arc::new(call::CustomTool {
                 listing: Listing::new(listed),
-                surroundings: here.clone(),
+                surroundings: surroundings.clone(),
             }) as Arc<dyn Tool>
         });
         tools.collect()
+    };
+    let (here, there) = (surroundings.clone(), surroundings.clone());
+    let singles = Source::new(move || {
+        let (listed, _) = Custom::of(&here).singles(false, &mut Vec::new());
+        tools(listed, &here)
     });
     let of_pairs = Source::new(move || {
         let custom = Custom::of(&there);
-        let (tools, files) = custom.singles(false, &mut Vec::new());
-        let taken = tools.into_iter().map(|tool| tool.name).collect();
+        let (singles, files) = custom.singles(false, &mut Vec::new());
+        let taken = singles.into_iter().map(|tool| tool.name).collect();
         let here = || Ok(there.clone());
-        let tools = custom.of_pairs(&files, &taken, false, &here, &mut Vec::new());
-        let tools = tools.into_iter().map(|listed| {
-            Arc::new(pair::PairTool {
-                listing: Listing::new(listed),
-                surroundings: there.clone(),
-            }) as Arc<dyn Tool>
-        });
-        tools.collect()
+        let listed = custom.of_pairs(&files, &taken, false, &here, &mut Vec::new());
+        tools(listed, &there)
     });
     [singles, of_pairs]
 }

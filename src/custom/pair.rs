@@ -7,11 +7,11 @@
 //! declarations depend on is not known; `get_tools --refresh` asks anew.
 
 use super::catalogue::{Listed, definition};
+use super::env;
 use super::files::{self, escaped, unescaped, unescaped_text};
 use super::judge::{self, Verdict, five_lines};
 use super::manifest::{Definition, Pair};
 use super::run::{MAX_WHOLE_BYTES, Program, Streams, ending_of, how, interrupted, place};
-use super::{Listing, env};
 use crate::builtin::Surroundings;
 use crate::declaration::{self, Finding, Names, Severity};
 use crate::genai::FunctionResponse;
@@ -20,12 +20,12 @@ use crate::process::warden::Ending;
 use crate::shown::hex;
 use crate::sys::ffi::{OsStrExt, OsStringExt};
 use crate::tool::{
-    Args, Cancellation, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, LlmContent,
-    Location, PartOrText, ResultError, Schema, Tool, ToolError, ToolInvocation, ToolResult,
+    Cancellation, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, LlmContent,
+    Location, PartOrText, ResultError, ToolError, ToolInvocation, ToolResult,
 };
 use crate::workspace::stamp::Stamp;
 use crate::workspace::{Place, private, show_path};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -304,66 +304,28 @@ fn run(
     Ok((streams, end))
 }
 
-/// A tool of a pair.
-#[derive(Debug)]
-pub(super) struct PairTool {
-    pub(super) listing: Listing,
-    pub(super) surroundings: Surroundings,
-}
-
 struct Call {
     listed: Listed,
     pair: Pair,
-    args: Map<String, Value>,
+    args: Value,
     place: Place,
     surroundings: Surroundings,
 }
 
-impl Tool for PairTool {
-    fn name(&self) -> &str {
-        &self.listing.listed.name
-    }
-
-    fn display_name(&self) -> &str {
-        &self.listing.listed.display_name
-    }
-
-    fn description(&self) -> &str {
-        self.listing.description()
-    }
-
-    fn kind(&self) -> Kind {
-        self.listing.listed.kind
-    }
-
-    fn parameters(&self) -> &Schema {
-        self.listing.schema()
-    }
-
-    fn is_read_only(&self) -> bool {
-        self.listing.listed.read_only
-    }
-
-    fn build(&self, args: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {
-        let listed = self.listing.listed.clone();
-        let Some(Ok((Definition::Pair(pair), _))) = definition(&listed.file, false) else {
-            return Err(ToolError::new(
-                ErrorKind::ToolNotRegistered,
-                format!("{} points to no pair any more.", show_path(&listed.file)),
-            ));
-        };
-        // As they came: the command is somebody else's, and knows its own defaults.
-        self.listing
-            .schema()
-            .validate(&Value::Object(args.as_map().clone()))?;
-        Ok(Box::new(Call {
-            place: place(&pair.running, &self.surroundings)?,
-            listed,
-            pair: *pair,
-            args: args.as_map().clone(),
-            surroundings: self.surroundings.clone(),
-        }))
-    }
+/// A call of a tool of a pair.
+pub(super) fn call(
+    pair: Pair,
+    args: Value,
+    listed: &Listed,
+    surroundings: &Surroundings,
+) -> Result<Box<dyn ToolInvocation>, ToolError> {
+    Ok(Box::new(Call {
+        place: place(&pair.running, surroundings)?,
+        listed: listed.clone(),
+        pair,
+        args,
+        surroundings: surroundings.clone(),
+    }))
 }
 
 impl Call {
@@ -374,7 +336,7 @@ impl Call {
             .map(|word| show_path(Path::new(word)).into_owned())
             .chain([self.listed.original.clone()])
             .collect();
-        let input = Value::Object(self.args.clone()).to_string();
+        let input = self.args.to_string();
         let quoted = shlex::try_join(words.iter().map(String::as_str)).unwrap_or_default();
         let input = shlex::try_quote(&input).unwrap_or_default().into_owned();
         format!("{quoted} <<< {input}")
@@ -409,7 +371,7 @@ impl ToolInvocation for Call {
 
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
         let name = self.listed.original.as_str();
-        let input = Value::Object(self.args.clone()).to_string();
+        let input = self.args.to_string();
         let ended = run(
             &self.listed.file,
             &self.pair.call,
@@ -477,24 +439,12 @@ fn broken(message: String) -> ToolResult {
 
 /// The answer of a command that speaks as ours do.
 fn unwrapped(answer: FunctionResponse) -> ToolResult {
-    let said = |key: &str| answer.response.get(key).and_then(Value::as_str);
-    let error = answer.response.get("error").map(|e| ResultError {
-        message: said("error").map_or_else(|| e.to_string(), str::to_owned),
-        kind: Some(
-            answer
-                .response
-                .get("errorType")
-                .and_then(|kind| serde_json::from_value(kind.clone()).ok())
-                .unwrap_or(ErrorKind::DiscoveredToolExecutionError),
-        ),
-    });
-    let text = match (&error, said("output")) {
-        (Some(error), _) => error.message.clone(),
-        (None, Some(output)) => output.to_owned(),
-        (None, None) => answer.response.to_string(),
-    };
+    let (text, error) = judge::told(&answer);
     let mut result = ToolResult::text(text.as_str()).with_display(text.clone());
-    result.error = error;
+    result.error = error.map(|error| ResultError {
+        kind: error.kind.or(Some(ErrorKind::DiscoveredToolExecutionError)),
+        ..error
+    });
     if !answer.parts.is_empty() {
         let parts = answer
             .parts

@@ -53,6 +53,9 @@ pub struct Finding {
     /// The line in the file, from 1, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<NonZeroU32>,
+    /// The column in that line, from 1, in characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<NonZeroU32>,
     /// The tool, as whoever declared it calls it; empty where it has no name.
     pub tool: String,
     /// The key in the file or the declaration; empty where it is about the whole.
@@ -74,6 +77,7 @@ impl Finding {
             rule: rule.into(),
             origin: None,
             line: None,
+            column: None,
             tool: tool.to_owned(),
             place: place.to_owned(),
             message: message.into(),
@@ -126,8 +130,10 @@ impl Finding {
             Some(Origin::Server(name)) => format!("The MCP server {name}").into(),
             None => "".into(),
         };
-        if let (Some(line), Some(_)) = (self.line, self.file()) {
-            origin = format!("{origin}:{line}").into();
+        if self.file().is_some() {
+            for number in [self.line, self.column].into_iter().flatten() {
+                origin = format!("{origin}:{number}").into();
+            }
         }
         let parts = [&*origin, &self.about()];
         let parts: Vec<&str> = parts.into_iter().filter(|p| !p.is_empty()).collect();

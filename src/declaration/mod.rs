@@ -8,6 +8,7 @@
 mod finding;
 mod hidden;
 mod names;
+pub(crate) mod position;
 mod references;
 mod schema;
 
@@ -15,6 +16,7 @@ pub use finding::{Finding, Origin, Severity};
 pub use hidden::hidden_character;
 pub use names::Names;
 pub(crate) use names::{HASH_CHARS, hashed};
+pub(crate) use references::decoded;
 pub use schema::{repair_schema, untyped};
 
 use crate::tool::Kind;

@@ -32,7 +32,7 @@ pub(super) fn resolve(
         open: Vec::new(),
         told: false,
     };
-    resolver.walk(schema, "", 0)
+    resolver.walk(schema, "", 0, false)
 }
 
 fn has_reference(value: &Value) -> bool {
@@ -56,7 +56,14 @@ struct Resolver<'a> {
 }
 
 impl Resolver<'_> {
-    fn walk(&mut self, value: &mut Value, place: &str, depth: usize) -> Result<(), Finding> {
+    /// `has_names` says that the keys of the value are names of properties.
+    fn walk(
+        &mut self,
+        value: &mut Value,
+        place: &str,
+        depth: usize,
+        has_names: bool,
+    ) -> Result<(), Finding> {
         self.nodes += 1;
         if self.nodes > MAX_NODES || depth > MAX_DEPTH {
             return Err(self.refusal(
@@ -73,24 +80,33 @@ impl Resolver<'_> {
         }
         match value {
             Value::Array(items) => {
-                for item in items {
-                    self.walk(item, place, depth + 1)?;
+                for (i, item) in items.iter_mut().enumerate() {
+                    self.walk(item, &format!("{place}[{i}]"), depth + 1, false)?;
                 }
             }
             Value::Object(map) => {
-                if let Some(Value::String(target)) = map.get("$ref") {
+                if let Some(Value::String(target)) = map.get("$ref")
+                    && !has_names
+                {
                     let target = target.clone();
                     return self.follow(value, &target, place, depth);
                 }
                 for (key, item) in map.iter_mut() {
                     // Data, not schema.
-                    if matches!(
+                    let is_data = matches!(
                         &**key,
                         "default" | "enum" | "const" | "examples" | "example"
-                    ) {
+                    );
+                    if is_data && !has_names {
                         continue;
                     }
-                    self.walk(item, &format!("{place}.{key}"), depth + 1)?;
+                    let is_names = key == "properties" && !has_names;
+                    let within = if is_names {
+                        place.to_owned()
+                    } else {
+                        format!("{place}.{key}")
+                    };
+                    self.walk(item, &within, depth + 1, is_names)?;
                 }
             }
             _ => {}
@@ -142,7 +158,7 @@ impl Resolver<'_> {
                 map.remove("definitions");
             }
             self.open.push(target.to_owned());
-            let result = self.walk(value, place, depth + 1);
+            let result = self.walk(value, place, depth + 1, false);
             self.open.pop();
             result?;
             if !self.told {
@@ -197,7 +213,7 @@ fn cut(schema: &Value, root: &Value) -> Value {
 }
 
 /// A fragment of an address as a JSON pointer.
-fn decoded(text: &str) -> String {
+pub(crate) fn decoded(text: &str) -> String {
     if !text.contains('%') {
         return text.to_owned();
     }

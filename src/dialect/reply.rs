@@ -19,9 +19,24 @@ fn failure(answer: &Answer<'_>) -> Option<String> {
         .map(|(message, _)| format!("Error: {message}"))
 }
 
-/// All as text; media are named.
+/// What takes only texts in the results of tools.
+const TEXTS: &str = "a tool message of this API holds text only";
+
+/// What takes some media.
+const SOME_MEDIA: &str = "a result in this API holds text, PDF and images as PNG, JPEG, GIF or WebP \
+    only";
+
+/// All as text; of media it is said that they are left out.
 pub(super) fn text(answer: &Answer<'_>) -> String {
-    failure(answer).unwrap_or_else(|| answer.text())
+    if let Some(failure) = failure(answer) {
+        return failure;
+    }
+    let contents = answer.contents();
+    if contents.iter().all(|part| part.inline_data.is_none()) {
+        return answer.text();
+    }
+    let texts: Vec<String> = contents.iter().map(|part| said(part, TEXTS)).collect();
+    texts.join("\n")
 }
 
 /// A text, or a list of content where there are media.
@@ -36,7 +51,7 @@ pub(super) fn for_responses(answer: &Answer<'_>) -> Value {
         }
         Some(Blob { mime_type, data }) if mime_type == PDF => json!({"type": "input_file",
             "filename": "document.pdf", "file_data": format!("data:{mime_type};base64,{data}")}),
-        _ => json!({"type": "input_text", "text": said(part)}),
+        _ => json!({"type": "input_text", "text": said(part, SOME_MEDIA)}),
     });
     items.collect()
 }
@@ -56,7 +71,7 @@ pub(super) fn tool_result(id: &str, answer: &Answer<'_>) -> Value {
         Some(blob) if blob.mime_type == PDF => {
             json!({"type": "document", "source": source(blob)})
         }
-        _ => json!({"type": "text", "text": said(part)}),
+        _ => json!({"type": "text", "text": said(part, SOME_MEDIA)}),
     };
     let contents = answer.contents();
     let mut blocks: Vec<Value> = contents.iter().map(block).collect();
@@ -80,7 +95,7 @@ pub(super) fn call_result(answer: &Answer<'_>) -> Value {
                 "uri": format!("urn:gemini-tools:content:{at}"),
                 "mimeType": mime_type, "blob": data}}),
         },
-        None => json!({"type": "text", "text": said(part)}),
+        None => json!({"type": "text", "text": part.text.as_deref().unwrap_or(NOTHING)}),
     };
     let contents = answer.contents();
     let blocks: Vec<Value> = contents.iter().enumerate().map(block).collect();
@@ -93,11 +108,13 @@ pub(super) fn call_result(answer: &Answer<'_>) -> Value {
     result
 }
 
-/// The text of a part, or what is said of one that has no place.
-fn said(part: &Part) -> String {
+/// The text of a part, or what is said of one that has no place, and why it has none.
+fn said(part: &Part, why: &str) -> String {
     match (&part.text, &part.inline_data) {
         (Some(text), _) => text.clone(),
-        (None, Some(blob)) => format!("Binary content of type {} is left out.", blob.mime_type),
+        (None, Some(Blob { mime_type, .. })) => {
+            format!("Content of the type {mime_type} is left out: {why}.")
+        }
         (None, None) => NOTHING.to_owned(),
     }
 }

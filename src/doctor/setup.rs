@@ -1,7 +1,7 @@
 //! What the settings say of the two commands.
 
 use super::{Commands, Patient, Report, said};
-use crate::settings::Scope;
+use crate::settings::{Scope, jsonc};
 use crate::shown::show_path;
 use serde_json::Value;
 
@@ -168,6 +168,5 @@ fn note(
 
 fn read(path: &std::path::Path) -> Option<Value> {
     let text = crate::settings::read_regular(path).ok()??;
-    let text = text.trim_start_matches('\u{feff}');
-    jsonc_parser::parse_to_serde_value(text, &jsonc_parser::ParseOptions::default()).ok()
+    jsonc(text.trim_start_matches('\u{feff}')).ok()
 }

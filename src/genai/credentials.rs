@@ -345,8 +345,7 @@ fn unexpired_token(text: &str) -> Option<String> {
 }
 
 fn selected_type(text: &str) -> Option<String> {
-    let value: Value =
-        jsonc_parser::parse_to_serde_value(text, &jsonc_parser::ParseOptions::default()).ok()?;
+    let value = crate::settings::jsonc(text).ok()?;
     let new = &value["security"]["auth"]["selectedType"];
     let old = &value["selectedAuthType"];
     new.as_str().or_else(|| old.as_str()).map(str::to_owned)

@@ -1,10 +1,10 @@
 //! One file that is to be changed.
 
-use crate::sys::unix_fs::OpenOptionsExt;
 use crate::workspace::edit::diff_texts;
+use crate::workspace::private;
 use std::fmt;
-use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// A larger file is nobody's settings, in bytes.
@@ -96,31 +96,7 @@ impl Change {
 /// Writes a file as a whole, through a link where it is one, with the permissions that it has.
 pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
     let real = crate::sys::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let directory = real.parent().ok_or(io::ErrorKind::InvalidInput)?;
-    fs::create_dir_all(directory)?;
-    let mut name = real.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.tmp", std::process::id()));
-    let temporary = directory.join(name);
-    let written = write_new(
-        &temporary,
-        text,
-        fs::metadata(&real).ok().map(|m| m.permissions()),
-    )
-    .and_then(|()| fs::rename(&temporary, &real));
-    if written.is_err() {
-        // Nothing half-written stays; it may not even have been made.
-        let _ = fs::remove_file(&temporary);
-    }
-    written
-}
-
-fn write_new(path: &Path, text: &str, permissions: Option<Permissions>) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true).mode(0o644);
-    let mut file: File = options.open(path)?;
-    if let Some(permissions) = permissions {
-        file.set_permissions(permissions)?;
-    }
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
+    fs::create_dir_all(real.parent().ok_or(io::ErrorKind::InvalidInput)?)?;
+    let permissions = fs::metadata(&real).ok().map(|m| m.permissions());
+    private::put(&real, text.as_bytes(), 0o644, permissions, true)
 }

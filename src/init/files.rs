@@ -1,6 +1,7 @@
 //! The files that are added.
 
 use super::Allow;
+use crate::settings::jsonc;
 use crate::tool::Kind;
 use serde_json::Value;
 
@@ -59,9 +60,7 @@ pub(super) fn quoted(command: &str) -> String {
 
 /// The two commands that settings name, where they name both.
 pub(super) fn commands_in(settings: &str) -> Option<(String, String)> {
-    let text = settings.trim_start_matches('\u{feff}');
-    let value: Value =
-        jsonc_parser::parse_to_serde_value(text, &jsonc_parser::ParseOptions::default()).ok()?;
+    let value = jsonc(settings.trim_start_matches('\u{feff}')).ok()?;
     let said = |key: &str| value["tools"][key].as_str().map(str::to_owned);
     Some((said("discoveryCommand")?, said("callCommand")?))
 }

@@ -1,5 +1,6 @@
 //! Values in a file of JSON with comments, put in and taken back without touching anything else.
 
+use crate::settings::jsonc;
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstObjectProp, CstRootNode};
 use serde::{Deserialize, Serialize};
@@ -121,9 +122,10 @@ fn parse(text: &str) -> Result<CstRootNode, String> {
 }
 
 fn value_of(text: &str) -> Result<Value, String> {
-    let parsed: Option<Value> = jsonc_parser::parse_to_serde_value(text, &ParseOptions::default())
-        .map_err(|e| e.to_string())?;
-    Ok(parsed.unwrap_or_else(|| Value::Object(serde_json::Map::new())))
+    Ok(match jsonc(text)? {
+        Value::Null => Value::Object(serde_json::Map::new()),
+        value => value,
+    })
 }
 
 /// Nothing is written that does not mean what it should.

@@ -2,6 +2,7 @@
 
 use super::change::{InitError, read, write};
 use super::json::Set;
+use crate::shown::hex;
 use crate::sys::ffi::OsStrExt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -68,9 +69,7 @@ pub(super) fn name(root: &Path) -> String {
 }
 
 fn hash(bytes: &[u8]) -> String {
-    let hash = Sha256::digest(bytes);
-    hash.iter()
-        .fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
+    hex(&Sha256::digest(bytes))
 }
 
 impl Record {

@@ -36,6 +36,8 @@ struct State {
     known: BTreeMap<usize, Arc<Known>>,
     /// The servers that have said so to this very process.
     heard: BTreeSet<usize>,
+    /// The servers that have said since that they have others.
+    changed: BTreeSet<usize>,
     notes: Vec<String>,
 }
 
@@ -141,7 +143,9 @@ impl Mcp {
     /// Asks all servers at once of which nothing is known, or with `refresh` all there are;
     /// gives those that did not answer, and why.
     pub(super) fn ask_all(&self, refresh: bool, cancel: &Cancellation) -> Vec<(usize, String)> {
-        let unknown = (0..self.servers.len()).filter(|&at| refresh || self.cached(at).is_none());
+        self.hear_of_changes();
+        let is_old = |at: usize| self.state().changed.contains(&at) || self.cached(at).is_none();
+        let unknown = (0..self.servers.len()).filter(|&at| refresh || is_old(at));
         let unknown: Vec<usize> = unknown.collect();
         std::thread::scope(|scope| {
             let asked = unknown.into_iter().map(|at| {
@@ -188,6 +192,8 @@ impl Mcp {
         cancel: &Cancellation,
     ) -> Result<Arc<Known>, Failure> {
         let server = &self.servers[at];
+        // What changes while it is asked is asked for again.
+        self.state().changed.remove(&at);
         let question = Question {
             server: &server.name,
             connect: &server.connect,
@@ -393,9 +399,19 @@ impl Mcp {
     fn hear_of_changes(&self) {
         let changed = self.link.take_changed();
         if !changed.is_empty() {
-            let is_same = |at: &usize| !changed.contains(&self.servers[*at].name);
-            self.state().heard.retain(is_same);
+            let is_changed = |at: &usize| changed.contains(&self.servers[*at].name);
+            let mut state = self.state();
+            state.heard.retain(|at| !is_changed(at));
+            state
+                .changed
+                .extend((0..self.servers.len()).filter(is_changed));
         }
+    }
+
+    /// Whether a server has said that it has other tools than those that are known.
+    pub fn has_changed(&self) -> bool {
+        self.hear_of_changes();
+        !self.state().changed.is_empty()
     }
 
     /// Asks a server within the time that a call has.

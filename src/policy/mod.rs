@@ -22,6 +22,7 @@ pub use crate::tool::ApprovalMode as Mode;
 pub use rule::Rule;
 pub use sources::{Extra, hosts_mode};
 
+use crate::shown::show_path;
 use crate::tool::{ErrorKind, Kind, ToolError};
 use crate::trust::ProjectTrust;
 use rule::Unit;
@@ -176,7 +177,7 @@ impl Verdict {
     pub fn to_error(&self) -> ToolError {
         let error = ToolError::new(ErrorKind::PolicyViolation, self.reason.clone());
         match &self.rule.file {
-            Some(file) => error.with_hint(format!("See {} in {}.", self.rule.rule, file.display())),
+            Some(file) => error.with_hint(format!("See {}.", show_path(file))),
             None => error,
         }
     }

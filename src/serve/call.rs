@@ -2,13 +2,14 @@
 
 use super::ask::{self, ByClient, Question};
 use super::content;
+use super::rounds::{Open, Said};
 use super::server::{Project, Server};
 use crate::answer::Answer;
 use crate::session::{Manner, Person, with_time_limit};
 use crate::shown::visible;
 use crate::tool::{Cancellation, Context, ErrorKind, LiveOutput, ToolError};
 use rmcp::RoleServer;
-use rmcp::model::{CallToolResult, ProgressNotificationParam, ProgressToken};
+use rmcp::model::{CallToolResponse, CallToolResult, ProgressNotificationParam, ProgressToken};
 use rmcp::service::RequestContext;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -24,11 +25,71 @@ pub(super) struct Call {
     pub(super) args: Value,
     /// The workspace's roots.
     pub(super) roots: Arc<Vec<PathBuf>>,
-    /// Whether the client's user is asked where rules want it.
-    pub(super) can_ask: bool,
+    /// How the client's user is asked where rules want it.
+    pub(super) asking: Asking,
+    /// Whether no other client works in the same project.
+    pub(super) is_alone: bool,
+    /// Whether the client gets structured content.
+    pub(super) structures: bool,
+    /// What the tools of which it was last told are told apart by.
+    pub(super) told: Option<u64>,
 }
 
-/// Makes a call. Gives the project too, where it could be opened.
+/// How a client's user is asked.
+pub(super) enum Asking {
+    Never,
+    /// The client answers while the call waits.
+    Meanwhile,
+    /// The client has been asked by results, and has said this.
+    ByResults(Said),
+}
+
+impl Asking {
+    /// Where questions go, and where they come from, if there can be any meanwhile.
+    fn channel(
+        &self,
+    ) -> (
+        Option<mpsc::Sender<Question>>,
+        Option<mpsc::Receiver<Question>>,
+    ) {
+        if matches!(self, Self::Meanwhile) {
+            let (asked, questions) = mpsc::channel(1);
+            return (Some(asked), Some(questions));
+        }
+        (None, None)
+    }
+
+    fn person(
+        &self,
+        asked: Option<mpsc::Sender<Question>>,
+        open: &Open,
+        is_alone: bool,
+    ) -> Option<Person> {
+        match self {
+            Self::Never => None,
+            Self::Meanwhile => Some(Person::new(Box::new(ByClient(asked?)))),
+            Self::ByResults(said) => Some(Person::new(Box::new(said.asker(open, is_alone)))),
+        }
+    }
+}
+
+/// What has come of a call.
+pub(super) struct Done {
+    pub(super) response: CallToolResponse,
+    /// The project, where the client may have to be told of other tools.
+    pub(super) changed: Option<Arc<Project>>,
+}
+
+impl From<CallToolResult> for Done {
+    fn from(result: CallToolResult) -> Self {
+        Self {
+            response: result.into(),
+            changed: None,
+        }
+    }
+}
+
+/// Makes a call.
 pub(super) async fn run(
     server: &Arc<Server>,
     call: Call,
@@ -40,15 +101,15 @@ pub(super) async fn run(
     let cancel = started.cancel.clone();
     let token = context.meta.get_progress_token();
     let live = Arc::new(Live::default());
-    let (asked, questions) = mpsc::channel(1);
-    let person = call.can_ask.then(|| Person::new(Box::new(ByClient(asked))));
+    let (asked, questions) = call.asking.channel();
+    let is_alone = call.is_alone;
     let work = {
         let (server, live) = (
             Arc::clone(server),
             token.is_some().then(|| Arc::clone(&live)),
         );
         tokio::task::spawn_blocking(move || {
-            let done = make(&server, &call, &started.cancel, live, person.as_ref());
+            let done = make(&server, &call, &started.cancel, live, asked);
             drop(started);
             done
         })
@@ -59,6 +120,7 @@ pub(super) async fn run(
         token,
         live,
         questions,
+        is_alone,
         told: 0.0,
     };
     let done = attended.until(work).await;
@@ -68,11 +130,9 @@ pub(super) async fn run(
             ErrorKind::UnhandledException,
             format!("The call has failed in an unforeseen way: {e}."),
         );
-        (content::refused(&error), None)
+        content::refused(&error).into()
     })
 }
-
-type Done = (CallToolResult, Option<Arc<Project>>);
 
 /// The call itself, which takes as long as it takes.
 fn make(
@@ -80,12 +140,14 @@ fn make(
     call: &Call,
     cancel: &Cancellation,
     live: Option<Arc<Live>>,
-    person: Option<&Person>,
+    asked: Option<mpsc::Sender<Question>>,
 ) -> Done {
     let project = match server.project(&call.roots) {
         Ok(project) => project,
-        Err(e) => return (content::refused(&e), None),
+        Err(e) => return content::refused(&e).into(),
     };
+    let open = Open::default();
+    let person = call.asking.person(asked, &open, call.is_alone);
     let session = &project.session;
     let limit = session.surroundings().settings.limit_chars();
     let mut cx = Context::new(with_time_limit(cancel), false);
@@ -94,7 +156,7 @@ fn make(
         cx = cx.with_live_output(move |output| live.add(output));
     }
     let manner = Manner {
-        person,
+        person: person.as_ref(),
         ..Manner::default()
     };
     let mut answer = Answer {
@@ -105,9 +167,26 @@ fn make(
     for note in session.take_notes() {
         (server.options.tell)(&visible(&note));
     }
+    if let Asking::ByResults(said) = &call.asking
+        && let Some(question) = said.question(&open, call.is_alone)
+    {
+        return Done {
+            response: question.into(),
+            changed: None,
+        };
+    }
     answer.limit(limit, Some(&session.surroundings().workspace));
-    let result = content::result(&answer, !session.is_ours(&call.name));
-    (result, Some(project))
+    let mut result = content::result(&answer, !session.is_ours(&call.name));
+    if !call.structures {
+        result.structured_content = None;
+    }
+    Done {
+        response: result.into(),
+        changed: call
+            .told
+            .is_some_and(|told| !project.is_known_as(told))
+            .then_some(project),
+    }
 }
 
 /// Ends a call when it is dropped.
@@ -125,7 +204,8 @@ struct Attended<'a> {
     cancel: Cancellation,
     token: Option<ProgressToken>,
     live: Arc<Live>,
-    questions: mpsc::Receiver<Question>,
+    questions: Option<mpsc::Receiver<Question>>,
+    is_alone: bool,
     /// The progress that the client knows of.
     told: f64,
 }
@@ -144,7 +224,7 @@ impl Attended<'_> {
                     self.cancel.cancel();
                 }
                 () = live.changed.notified() => self.report().await,
-                Some(question) = self.questions.recv() => self.ask(question).await,
+                Some(question) = next(&mut self.questions) => self.ask(question).await,
             }
         }
     }
@@ -163,11 +243,19 @@ impl Attended<'_> {
 
     async fn ask(&self, Question { message, answer }: Question) {
         let reply = tokio::select! {
-            reply = ask::ask(&self.context.peer, message) => reply,
+            reply = ask::ask(&self.context.peer, message, self.is_alone) => reply,
             () = self.context.ct.cancelled() => None,
         };
         // A call that has ended meanwhile needs none.
         let _ = answer.send(reply);
+    }
+}
+
+/// The next question; none comes where nobody can ask.
+async fn next(questions: &mut Option<mpsc::Receiver<Question>>) -> Option<Question> {
+    match questions {
+        Some(questions) => questions.recv().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -1,8 +1,10 @@
 //! What one client sees.
 
-use super::call::{self, Call};
+use super::call::{self, Asking, Call};
+use super::changes::{Before, Told};
+use super::rounds::{self, Said};
 use super::server::{Project, Server};
-use super::{ask, content, declare, resources, roots};
+use super::{ask, changes, content, declare, resources, roots};
 use crate::session::with_time_limit;
 use crate::shown::visible;
 use crate::tool::{Context, ToolError};
@@ -10,13 +12,13 @@ use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode,
     Implementation, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
     PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
-    ServerConfig,
+    ServerConfig, SubscriptionFilter,
 };
-use rmcp::service::{NotificationContext, Peer, RequestContext};
+use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -34,24 +36,26 @@ to get the rest.";
 /// A client's connection.
 pub(super) struct Connection {
     server: Arc<Server>,
-    /// Whether the client can be asked at any time: over HTTP it hears us only while it waits.
-    is_open: bool,
+    /// Whether this is the only client, which can be asked at any time: over HTTP there may be
+    /// others, and one hears us only while it waits.
+    is_alone: bool,
     /// The client's roots, once it has said them.
     roots: tokio::sync::Mutex<Option<Roots>>,
-    /// Tells apart the tools of which the client was last told.
-    told: Mutex<Option<u64>>,
+    told: Told,
+    before: Before,
 }
 
 /// The roots, or why they can't be worked in.
 type Roots = Result<Arc<Vec<PathBuf>>, ToolError>;
 
 impl Connection {
-    pub(super) fn new(server: Arc<Server>, is_open: bool) -> Self {
+    pub(super) fn new(server: Arc<Server>, is_alone: bool) -> Self {
         Self {
             server,
-            is_open,
+            is_alone,
             roots: tokio::sync::Mutex::default(),
-            told: Mutex::default(),
+            told: Told::default(),
+            before: Before::default(),
         }
     }
 
@@ -87,17 +91,53 @@ impl Connection {
         roots::directories(uris).map(Arc::new)
     }
 
-    fn can_ask(&self, peer: &Peer<RoleServer>) -> bool {
-        self.server.options.rules.approval.is_some() && ask::is_possible(peer)
+    /// The roots of a list. Since 2026-07-28 lists are the same for all clients.
+    async fn roots_of_list(&self, context: &RequestContext<RoleServer>) -> Roots {
+        if asks_by_results(context) {
+            return Ok(Arc::default());
+        }
+        self.roots(&context.peer).await
+    }
+
+    /// The roots of a call, or `None` where the client has to be asked first.
+    async fn roots_of_call(
+        &self,
+        context: &RequestContext<RoleServer>,
+        said: &Said,
+    ) -> Option<Roots> {
+        if !asks_by_results(context) {
+            return Some(self.roots(&context.peer).await);
+        }
+        let client = context.client_capabilities();
+        let has_roots = client.is_some_and(|client| client.roots.is_some());
+        if !has_roots || !self.server.follows_roots() {
+            return Some(Ok(Arc::default()));
+        }
+        let uris = said.roots.as_ref()?.iter().map(String::as_str);
+        Some(roots::directories(uris).map(Arc::new))
+    }
+
+    fn can_ask(&self, context: &RequestContext<RoleServer>) -> bool {
+        self.server.options.rules.approval.is_some()
+            && ask::is_possible(context.client_capabilities().as_ref())
+    }
+
+    fn asking(&self, context: &RequestContext<RoleServer>, said: Said) -> Asking {
+        match (self.can_ask(context), asks_by_results(context)) {
+            (false, _) => Asking::Never,
+            (true, false) => Asking::Meanwhile,
+            (true, true) => Asking::ByResults(said),
+        }
     }
 
     /// Runs what looks at the disk on a thread of its own.
     async fn with_project<T: Send + 'static>(
         &self,
+        roots: Roots,
         context: &RequestContext<RoleServer>,
         work: impl FnOnce(&Project, &Context) -> Result<T, ErrorData> + Send + 'static,
     ) -> Result<T, ErrorData> {
-        let roots = self.roots(&context.peer).await.map_err(|e| internal(&e))?;
+        let roots = roots.map_err(|e| internal(&e))?;
         let server = Arc::clone(&self.server);
         let started = server.start();
         let cancel = started.cancel.clone();
@@ -118,30 +158,11 @@ impl Connection {
             }
         }
     }
+}
 
-    /// Tells a client that knows other tools that they have changed.
-    async fn tell_of_changes(&self, project: Arc<Project>, peer: &Peer<RoleServer>) {
-        let told = *self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(told) = told.filter(|told| !project.is_known_as(*told)) else {
-            return;
-        };
-        let can_ask = self.can_ask(peer);
-        let cancel = with_time_limit(&self.server.start().cancel);
-        let now = tokio::task::spawn_blocking(move || {
-            let now = declare::fingerprint(&declare::declared(&project, can_ask, &cancel));
-            project.know_as(now);
-            now
-        });
-        let Ok(now) = now.await else { return };
-        if now != told {
-            self.know(now);
-            let _ = peer.notify_tool_list_changed().await;
-        }
-    }
-
-    fn know(&self, fingerprint: u64) {
-        *self.told.lock().unwrap_or_else(PoisonError::into_inner) = Some(fingerprint);
-    }
+/// Whether a client has to be asked by results.
+fn asks_by_results(context: &RequestContext<RoleServer>) -> bool {
+    rounds::are_needed(context.protocol_version().as_ref())
 }
 
 fn internal(error: &ToolError) -> ErrorData {
@@ -187,7 +208,7 @@ impl ServerHandler for Connection {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        if self.is_open {
+        if self.is_alone {
             // So that the first call need not wait for it; an error is that call's.
             let _ = self.roots(&context.peer).await;
         }
@@ -195,7 +216,7 @@ impl ServerHandler for Connection {
 
     async fn on_roots_list_changed(&self, context: NotificationContext<RoleServer>) {
         self.roots.lock().await.take();
-        if self.is_open {
+        if self.is_alone {
             let _ = self.roots(&context.peer).await;
         }
     }
@@ -205,15 +226,18 @@ impl ServerHandler for Connection {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let can_ask = self.can_ask(&context.peer);
+        let can_ask = self.can_ask(&context);
         let list = move |project: &Project, cx: &Context| {
             let tools = declare::declared(project, can_ask, &cx.cancel);
             let fingerprint = declare::fingerprint(&tools);
             project.know_as(fingerprint);
             Ok((tools, fingerprint))
         };
-        let (tools, fingerprint) = self.with_project(&context, list).await?;
-        self.know(fingerprint);
+        let roots = self.roots_of_list(&context).await;
+        let (tools, fingerprint) = self.with_project(roots, &context, list).await?;
+        if !asks_by_results(&context) {
+            self.told.know(fingerprint);
+        }
         Ok(ListToolsResult::with_all_items(tools))
     }
 
@@ -222,25 +246,42 @@ impl ServerHandler for Connection {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let roots = match self.roots(&context.peer).await {
-            Ok(roots) => roots,
-            Err(e) => return Ok(content::refused(&e).into()),
+        let said = Said::parse(request.input_responses, request.request_state.as_deref())?;
+        let roots = match self.roots_of_call(&context, &said).await {
+            None => return Ok(rounds::roots_wanted().into()),
+            Some(Ok(roots)) => roots,
+            Some(Err(e)) => return Ok(content::refused(&e).into()),
         };
+        let client = context.client_info();
         let call = Call {
             name: request.name.into_owned(),
             args: Value::Object(request.arguments.unwrap_or_default()),
             roots,
-            can_ask: self.can_ask(&context.peer),
+            asking: self.asking(&context, said),
+            is_alone: self.is_alone,
+            structures: content::structures(client.as_ref().map(|client| client.name.as_str())),
+            told: self.told.known(),
         };
-        let (mut result, project) = call::run(&self.server, call, &context).await;
-        let client = context.client_info();
-        if !content::structures(client.as_ref().map(|client| client.name.as_str())) {
-            result.structured_content = None;
+        let done = call::run(&self.server, call, &context).await;
+        if let Some(project) = done.changed {
+            let can_ask = self.can_ask(&context);
+            let cancel = with_time_limit(&self.server.start().cancel);
+            self.told
+                .tell(project, can_ask, cancel, &context.peer)
+                .await;
         }
-        if let Some(project) = project {
-            self.tell_of_changes(project, &context.peer).await;
-        }
-        Ok(result.into())
+        Ok(done.response)
+    }
+
+    fn accepted_subscription_filter(&self, _: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        self.before.look(&self.server);
+        Some(SubscriptionFilter::builder().tools_list_changed().build())
+    }
+
+    async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
+        let can_ask = self.can_ask(subscription.request_context());
+        changes::follow(&self.server, can_ask, &self.before, &subscription).await;
+        Ok(())
     }
 
     async fn list_resources(
@@ -249,7 +290,8 @@ impl ServerHandler for Connection {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
-        self.with_project(&context, move |project, cx| {
+        let roots = self.roots_of_list(&context).await;
+        self.with_project(roots, &context, move |project, cx| {
             resources::list(project, cursor.as_deref(), cx)
         })
         .await
@@ -268,7 +310,11 @@ impl ServerHandler for Connection {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        self.with_project(&context, move |project, cx| {
+        let said = Said::parse(request.input_responses, request.request_state.as_deref())?;
+        let Some(roots) = self.roots_of_call(&context, &said).await else {
+            return Ok(rounds::roots_wanted().into());
+        };
+        self.with_project(roots, &context, move |project, cx| {
             resources::read(project, &request.uri, cx)
         })
         .await

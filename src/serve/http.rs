@@ -4,18 +4,20 @@
 //! server by a name that nobody else can give it (`Host`), must not come from a page (`Origin`),
 //! and must carry a token.
 
-use super::MAX_MESSAGE_BYTES;
 use super::connection::Connection;
 use super::server::Server;
+use super::{MAX_MESSAGE_BYTES, fault};
 use crate::process::command::SERVE_TOKEN;
-use http::header::{AUTHORIZATION, HOST, HeaderMap, ORIGIN, WWW_AUTHENTICATE};
-use http::{HeaderValue, Request, Response, StatusCode};
+use crate::shown::hex;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, ORIGIN, WWW_AUTHENTICATE};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use sha2::{Digest, Sha256};
@@ -27,6 +29,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 use url::Host;
 
 /// Where it listens unless told otherwise.
@@ -45,7 +48,10 @@ const TOKEN_BYTES: usize = 32;
 const MAX_CONNECTIONS: usize = 256;
 
 /// How long a request's head may take.
-const HEAD_LIMIT: Duration = Duration::from_secs(30);
+const HEAD_LIMIT: Duration = Duration::from_secs(10);
+
+/// How long a request's body may take: the largest one, over a network.
+const BODY_LIMIT: Duration = Duration::from_secs(60);
 
 /// How long a session lives of which nothing is heard.
 const SESSION_LIMIT: Duration = Duration::from_secs(30 * 60);
@@ -120,9 +126,7 @@ impl Http {
 fn made_token() -> io::Result<String> {
     let mut bytes = [0; TOKEN_BYTES];
     std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(bytes
-        .iter()
-        .fold(String::new(), |hex, byte| hex + &format!("{byte:02x}")))
+    Ok(hex(&bytes))
 }
 
 /// Serves clients for ever. Gives the exit status where that is not possible.
@@ -191,7 +195,7 @@ async fn attend(stream: TcpStream, guard: &Arc<Guard>, service: &Service) {
         async move {
             let answer = match guard.refusal(request.headers(), request.uri().path()) {
                 Some(refusal) => refusal,
-                None => service.handle(request).await,
+                None => pass_on(request, &service).await,
             };
             Ok::<_, Infallible>(answer)
         }
@@ -202,6 +206,53 @@ async fn attend(stream: TcpStream, guard: &Arc<Guard>, service: &Service) {
         .header_read_timeout(HEAD_LIMIT)
         .serve_connection(TokioIo::new(stream), service_fn(answer))
         .await;
+}
+
+/// Hands a request of somebody who may ask to the SDK, once it is all there.
+async fn pass_on(request: Request<Incoming>, service: &Service) -> Answer {
+    let (head, body) = request.into_parts();
+    let whole = Limited::new(body, MAX_MESSAGE_BYTES).collect();
+    let bytes = match timeout(BODY_LIMIT, whole).await {
+        Ok(Ok(body)) => body.to_bytes(),
+        Ok(Err(e)) if e.is::<LengthLimitError>() => {
+            let message = format!("A message may have {MAX_MESSAGE_BYTES} bytes.");
+            return refused(StatusCode::PAYLOAD_TOO_LARGE, message);
+        }
+        Ok(Err(_)) => {
+            return refused(StatusCode::BAD_REQUEST, "The request has broken off.");
+        }
+        Err(_) => return refused(StatusCode::REQUEST_TIMEOUT, "The request took too long."),
+    };
+    let is_json = head.method == Method::POST && is_json(&head.headers);
+    let request = Request::from_parts(head, Full::new(bytes.clone()));
+    let answer = service.handle(request).await;
+    // The SDK says so of a body that it can't read, too, and gives no error of JSON-RPC.
+    if is_json
+        && answer.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE
+        && let Err(e) = serde_json::from_slice::<ClientJsonRpcMessage>(&bytes)
+    {
+        return unread(&bytes, &e);
+    }
+    answer
+}
+
+/// Whether the body is said to be JSON.
+fn is_json(headers: &HeaderMap) -> bool {
+    let essence = headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.split(';').next());
+    essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json"))
+}
+
+/// The answer to a body that is no message.
+fn unread(bytes: &[u8], error: &serde_json::Error) -> Answer {
+    let (error, id) = fault::of(bytes, error);
+    let text = serde_json::to_vec(&ServerJsonRpcMessage::error(error, id)).unwrap_or_default();
+    let mut answer = refused(StatusCode::BAD_REQUEST, text);
+    let json = HeaderValue::from_static("application/json");
+    answer.headers_mut().insert(CONTENT_TYPE, json);
+    answer
 }
 
 /// Who may ask.
@@ -286,8 +337,8 @@ impl Guard {
     }
 }
 
-fn refused(status: StatusCode, message: &'static str) -> Answer {
-    let mut answer = Response::new(Full::new(Bytes::from_static(message.as_bytes())).boxed());
+fn refused(status: StatusCode, message: impl Into<Bytes>) -> Answer {
+    let mut answer = Response::new(Full::new(message.into()).boxed());
     *answer.status_mut() = status;
     answer
 }

@@ -2,18 +2,22 @@
 //!
 //! `stdio` and `http` are the two ways in, `connection` is what one client sees, `server` what
 //! all of them share. A call runs on a thread of its own (`call`), so that calls run side by
-//! side; `ask` lets a client's user decide about it. `declare`, `content` and `resources` turn
+//! side; `ask` lets a client's user decide about it, by `rounds` where the protocol has no requests
+//! to clients. `changes` tells clients of other tools. `declare`, `content` and `resources` turn
 //! tools, results and files into what the protocol calls by these names. `watch` tells when
 //! settings, rules or tools have changed on disk.
 
 mod ask;
 mod call;
+mod changes;
 mod connection;
 mod content;
 mod declare;
+mod fault;
 mod http;
 mod resources;
 mod roots;
+mod rounds;
 mod server;
 mod signals;
 mod stdio;
@@ -30,7 +34,7 @@ use std::time::Duration;
 /// A longer message is refused, in bytes: a file that is written is one message.
 const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
 
-/// More calls than this wait for others to end.
+/// More calls than this wait for others to end, or are refused.
 const MAX_CALLS: usize = 256;
 
 /// How long calls may take to end once they have been told to.

@@ -35,14 +35,21 @@ pub(super) struct Project {
 }
 
 impl Project {
+    /// Tells apart what was found on disk when it was opened.
+    pub(super) fn state(&self) -> u64 {
+        self.state
+    }
+
     /// Keeps what its tools are told apart by.
     pub(super) fn know_as(&self, fingerprint: u64) {
         *self.declared.lock().unwrap_or_else(PoisonError::into_inner) = Some(fingerprint);
     }
 
-    /// Whether its tools are known to be those.
+    /// Whether its tools are known to be those, and no MCP server has said that it has others.
     pub(super) fn is_known_as(&self, fingerprint: u64) -> bool {
-        *self.declared.lock().unwrap_or_else(PoisonError::into_inner) == Some(fingerprint)
+        let is_settled = !self.session.servers_have_changed();
+        is_settled
+            && *self.declared.lock().unwrap_or_else(PoisonError::into_inner) == Some(fingerprint)
     }
 }
 
@@ -98,10 +105,15 @@ impl Server {
         }
         let new = Arc::new(self.open(roots)?);
         let mut projects = self.projects();
+        let mut closed = Vec::new();
         if projects.len() >= MAX_PROJECTS {
-            projects.retain(|_, project| Arc::strong_count(project) > 1);
+            let idle = |_: &_, project: &mut Arc<_>| Arc::strong_count(project) == 1;
+            closed.extend(projects.extract_if(idle).map(|(_, project)| project));
         }
-        projects.insert(roots.to_vec(), Arc::clone(&new));
+        closed.extend(projects.insert(roots.to_vec(), Arc::clone(&new)));
+        // Their MCP servers take a moment to end, in which other calls are not to wait.
+        drop(projects);
+        drop(closed);
         Ok(new)
     }
 

@@ -4,19 +4,17 @@
 //! waits for ever; here every line is answered. Threads read and write, because standard
 //! streams may be anything: pipes, sockets, terminals, files.
 
-use super::MAX_MESSAGE_BYTES;
 use super::connection::Connection;
 use super::server::Server;
+use super::{MAX_CALLS, MAX_MESSAGE_BYTES, fault};
 use crate::answer::write_stdout;
 use rmcp::RoleServer;
 use rmcp::model::{
-    ClientNotification, ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+    ClientNotification, ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::service::{RxJsonRpcMessage, ServerInitializeError, ServiceExt, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rustix::io::Errno;
-use serde::Deserialize;
-use serde_json::Value;
 use std::collections::HashSet;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -74,6 +72,8 @@ struct Stdio {
     /// Changes with it.
     answered: watch::Sender<()>,
     has_begun: bool,
+    /// A message that can't be taken is answered with this before the next is looked at.
+    refusal: Option<Vec<u8>>,
     /// When calls are told to end, once the input has.
     deadline: Option<Instant>,
 }
@@ -96,18 +96,18 @@ impl Stdio {
             pending: Arc::default(),
             answered: watch::Sender::default(),
             has_begun: false,
+            refusal: None,
             deadline: None,
         }
     }
 
-    /// What a line says; answered at once where that is nothing.
-    async fn take(&mut self, line: Incoming) -> Option<RxJsonRpcMessage<RoleServer>> {
+    /// What a line says; where that is nothing, there is a refusal.
+    fn take(&mut self, line: Incoming) -> Option<RxJsonRpcMessage<RoleServer>> {
         let line = match line {
             Incoming::Line(line) => line,
             Incoming::TooLong => {
                 let message = format!("A message is longer than {MAX_MESSAGE_BYTES} bytes.");
-                self.refuse(ErrorData::invalid_request(message, None), None)
-                    .await;
+                self.refuse(ErrorData::invalid_request(message, None), None);
                 return None;
             }
         };
@@ -118,8 +118,8 @@ impl Stdio {
         match serde_json::from_slice::<RxJsonRpcMessage<RoleServer>>(line) {
             Ok(message) => self.admit(message),
             Err(e) => {
-                let (error, id) = fault(line, &e);
-                self.refuse(error, id).await;
+                let (error, id) = fault::of(line, &e);
+                self.refuse(error, id);
                 None
             }
         }
@@ -133,7 +133,15 @@ impl Stdio {
         match &message {
             JsonRpcMessage::Request(request) => {
                 self.has_begun = true;
-                self.pending().insert(request.id.clone());
+                // Who listens waits for nothing that could end by itself.
+                let ends = !matches!(
+                    request.request,
+                    ClientRequest::SubscriptionsListenRequest(_)
+                );
+                if ends && let Err((error, id)) = self.begin(&request.id) {
+                    self.refuse(error, id);
+                    return None;
+                }
             }
             JsonRpcMessage::Notification(notification) => {
                 if let ClientNotification::CancelledNotification(cancelled) =
@@ -151,14 +159,29 @@ impl Stdio {
         self.has_begun.then_some(message)
     }
 
+    /// Takes a request on, or says why not, and whose answer that is.
+    fn begin(&self, id: &RequestId) -> Result<(), (ErrorData, Option<RequestId>)> {
+        let mut pending = self.pending();
+        if pending.contains(id) {
+            let message = format!("The id {id} is that of a request that is not answered yet.");
+            // By the id alone it would be taken for the other one's answer.
+            return Err((ErrorData::invalid_request(message, None), None));
+        }
+        // The answers to all of them may have to be kept until the client reads them.
+        if pending.len() >= MAX_CALLS {
+            let message = format!("{MAX_CALLS} requests are not answered yet; wait for some.");
+            return Err((ErrorData::internal_error(message, None), Some(id.clone())));
+        }
+        pending.insert(id.clone());
+        Ok(())
+    }
+
     fn pending(&self) -> std::sync::MutexGuard<'_, HashSet<RequestId>> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn refuse(&mut self, error: ErrorData, id: Option<RequestId>) {
-        let answer = ServerJsonRpcMessage::error(error, id);
-        // Who does not read answers misses this one.
-        let _ = self.send(answer).await;
+    fn refuse(&mut self, error: ErrorData, id: Option<RequestId>) {
+        self.refusal = line(&ServerJsonRpcMessage::error(error, id)).ok();
     }
 
     /// Lets calls come to their end after the input has, first in their own time.
@@ -199,8 +222,7 @@ impl Transport<RoleServer> for Stdio {
         let (outgoing, pending) = (self.outgoing.clone(), Arc::clone(&self.pending));
         let answered = self.answered.clone();
         async move {
-            let mut line = serde_json::to_vec(&item)?;
-            line.push(b'\n');
+            let line = line(&item)?;
             let outgoing = outgoing.ok_or(io::ErrorKind::NotConnected)?;
             let sent = outgoing.send(line).await;
             if let Some(id) = id {
@@ -215,14 +237,25 @@ impl Transport<RoleServer> for Stdio {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         let outgoing = self.outgoing.clone()?;
+        // The SDK may drop this at any wait, and call it again: nothing may be lost by that.
         loop {
+            if self.refusal.is_some() {
+                // Until the client reads, nothing more is taken from it.
+                let Ok(place) = outgoing.reserve().await else {
+                    break;
+                };
+                if let Some(line) = self.refusal.take() {
+                    place.send(line);
+                }
+                continue;
+            }
             let line = tokio::select! {
                 line = self.incoming.recv() => line,
                 // Nobody reads what is answered.
                 () = outgoing.closed() => None,
             };
             let Some(line) = line else { break };
-            if let Some(message) = self.take(line).await {
+            if let Some(message) = self.take(line) {
                 return Some(message);
             }
         }
@@ -240,22 +273,10 @@ impl Transport<RoleServer> for Stdio {
     }
 }
 
-/// What is wrong with a line, and whose answer that is.
-fn fault(line: &[u8], error: &serde_json::Error) -> (ErrorData, Option<RequestId>) {
-    let Ok(value) = serde_json::from_slice::<Value>(line) else {
-        let message = format!("That is no JSON: {error}.");
-        return (ErrorData::new(ErrorCode::PARSE_ERROR, message, None), None);
-    };
-    let id = RequestId::deserialize(&value["id"]).ok();
-    let message = match &value {
-        Value::Array(_) => "Messages must come one by one, not as a list.",
-        Value::Object(map) if map.contains_key("method") && id.is_some() => {
-            let message = "The request's parameters can't be used.";
-            return (ErrorData::invalid_params(message, None), id);
-        }
-        _ => "That is no message of JSON-RPC 2.0.",
-    };
-    (ErrorData::invalid_request(message, None), id)
+fn line(message: &ServerJsonRpcMessage) -> serde_json::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    Ok(line)
 }
 
 /// Reads lines until there are no more, or nobody takes them.
@@ -315,31 +336,6 @@ fn write(mut messages: mpsc::Receiver<Vec<u8>>) {
     while let Some(message) = messages.blocking_recv() {
         if write_stdout(&message).is_err() {
             return;
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::fault;
-    use serde_json::Value;
-
-    #[test]
-    fn every_fault_has_its_code_and_names_the_request_where_it_can() {
-        for (line, code, id) in [
-            ("{", -32700, None),
-            ("nonsense", -32700, None),
-            ("[]", -32600, None),
-            ("1", -32600, None),
-            (r#"{"id":"a"}"#, -32600, Some("\"a\"")),
-            (r#"{"id":7,"method":"tools/call"}"#, -32602, Some("7")),
-        ] {
-            let error = serde_json::from_str::<u8>("x").expect_err("no number");
-            let (error, found) = fault(line.as_bytes(), &error);
-            assert_eq!(error.code.0, code, "{line}");
-            let found = found.map(|id| serde_json::to_string(&id).expect("JSON"));
-            assert_eq!(found.as_deref(), id, "{line}");
-            assert!(serde_json::to_value(error).is_ok_and(|e: Value| e["message"].is_string()));
         }
     }
 }

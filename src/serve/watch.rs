@@ -85,25 +85,31 @@ fn entries(directory: Option<&Path>) -> Vec<PathBuf> {
 }
 
 fn look_into(directory: &Path, hasher: &mut DefaultHasher) {
-    look_at(directory, hasher);
+    // Most are not there, and this is done for each call.
+    if !look_at(directory, hasher) {
+        return;
+    }
     for path in entries(Some(directory)) {
         path.hash(hasher);
         look_at(&path, hasher);
     }
 }
 
-fn look_at(path: &Path, hasher: &mut DefaultHasher) {
-    match std::fs::metadata(path) {
-        Ok(meta) => (
-            meta.dev(),
-            meta.ino(),
-            meta.size(),
-            (meta.mtime(), meta.mtime_nsec()),
-            (meta.ctime(), meta.ctime_nsec()),
-        )
-            .hash(hasher),
-        Err(_) => false.hash(hasher),
-    }
+/// Whether it is a directory.
+fn look_at(path: &Path, hasher: &mut DefaultHasher) -> bool {
+    let Ok(meta) = std::fs::metadata(path) else {
+        false.hash(hasher);
+        return false;
+    };
+    (
+        meta.dev(),
+        meta.ino(),
+        meta.size(),
+        (meta.mtime(), meta.mtime_nsec()),
+        (meta.ctime(), meta.ctime_nsec()),
+    )
+        .hash(hasher);
+    meta.is_dir()
 }
 
 #[cfg(test)]

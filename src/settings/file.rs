@@ -83,8 +83,7 @@ pub(super) fn parse(path: &Path, scope: Scope) -> Result<Option<Parsed>, String>
         check_system_file(path, &opened.metadata)?;
     }
     let text = text_of(opened).map_err(|e| e.to_string())?;
-    let options = jsonc_parser::ParseOptions::default();
-    match jsonc_parser::parse_to_serde_value(&text, &options) {
+    match jsonc(&text) {
         // Nothing, or comments only.
         Ok(Value::Null) => Ok(None),
         Ok(value @ Value::Object(_)) => Ok(Some(Parsed {
@@ -93,8 +92,18 @@ pub(super) fn parse(path: &Path, scope: Scope) -> Result<Option<Parsed>, String>
             id,
         })),
         Ok(_) => Err("an object is expected".to_owned()),
-        Err(e) => Err(e.to_string()),
+        Err(e) => Err(e),
     }
+}
+
+/// Reads JSON with comments and trailing commas; null where nothing else is there.
+///
+/// # Errors
+///
+/// What is wrong, and at which line.
+pub(crate) fn jsonc(text: &str) -> Result<Value, String> {
+    jsonc_parser::parse_to_serde_value(text, &jsonc_parser::ParseOptions::default())
+        .map_err(|e| e.to_string())
 }
 
 /// Gemini CLI 0.61 skips a system file that others than root can write. One of the user's own,

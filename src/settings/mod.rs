@@ -21,7 +21,7 @@ mod source;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use file::{Opened, expanded, open_regular, read_regular};
+pub(crate) use file::{Opened, expanded, jsonc, open_regular, read_regular};
 pub use lines::Lines;
 pub use mcp::{McpServer, McpSettings};
 pub use sandbox::SandboxSettings;

@@ -1,6 +1,6 @@
 //! Gemini CLI's `trustedFolders.json`: read, never written.
 
-use crate::settings::read_regular;
+use crate::settings::{jsonc, read_regular};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -45,9 +45,7 @@ impl Folders {
             Ok(None) => return Ok(Self::default()),
             Err(e) => return Err(wrong(&e.to_string())),
         };
-        let options = jsonc_parser::ParseOptions::default();
-        let value: Value = jsonc_parser::parse_to_serde_value(&text, &options)
-            .map_err(|e| wrong(&e.to_string()))?;
+        let value = jsonc(&text).map_err(|e| wrong(&e))?;
         let Value::Object(map) = value else {
             return Err(wrong("an object is expected"));
         };

@@ -1,9 +1,9 @@
-//! Files of our own in the user's home directory: nobody else reads them, and they are there
-//! whole or not at all.
+//! Files that are there whole or not at all: our own in the user's home directory, which nobody
+//! else reads, and settings that are changed for the user.
 
 use crate::sys::unix_fs::{DirBuilderExt, OpenOptionsExt};
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,24 +24,65 @@ pub(crate) fn write_record(path: &Path, content: &[u8]) -> io::Result<()> {
 }
 
 fn write(path: &Path, content: &[u8], flushes: bool) -> io::Result<()> {
-    let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(io::ErrorKind::InvalidInput.into());
-    };
+    let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
     let mut builder = DirBuilder::new();
     builder.recursive(true).mode(0o700).create(directory)?;
-    let new = directory.join(unfinished(name));
-    let written = write_new(&new, content, flushes).and_then(|()| fs::rename(&new, path));
-    if written.is_err() {
-        // It may not even have been made, and nothing else can be done about what is left.
-        let _ = fs::remove_file(&new);
-    }
-    written?;
+    // Whatever the umask takes away: later calls must be able to read it.
+    let exactly = if flushes { owners_only() } else { None };
+    put(path, content, 0o600, exactly, flushes)?;
     if flushes {
         // The name, too, which Windows does with the file's.
         #[cfg(unix)]
         fs::File::open(directory)?.sync_all()?;
     }
     Ok(())
+}
+
+#[cfg(unix)]
+#[expect(clippy::unnecessary_wraps, reason = "there are none on Windows")]
+fn owners_only() -> Option<Permissions> {
+    use crate::sys::unix_fs::PermissionsExt;
+    Some(Permissions::from_mode(0o600))
+}
+
+/// What a new file inherits from the user's directory is right.
+#[cfg(windows)]
+fn owners_only() -> Option<Permissions> {
+    None
+}
+
+/// Puts a file where it is to be in one step. It is made with `mode`, of which the umask takes
+/// away, and has the permissions `exactly` where they are given.
+///
+/// # Errors
+///
+/// What the system says; nothing half-written is left then.
+pub(crate) fn put(
+    path: &Path,
+    content: &[u8],
+    mode: u32,
+    exactly: Option<Permissions>,
+    flushes: bool,
+) -> io::Result<()> {
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let new = path.with_file_name(unfinished(name));
+    let fill = || {
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).mode(mode);
+        let mut file = options.open(&new)?;
+        if let Some(permissions) = exactly {
+            file.set_permissions(permissions)?;
+        }
+        file.write_all(content)?;
+        if flushes {
+            file.sync_all()?;
+        }
+        fs::rename(&new, path)
+    };
+    fill().inspect_err(|_| {
+        // It may not even have been made, and nothing else can be done about what is left.
+        let _ = fs::remove_file(&new);
+    })
 }
 
 /// A name that no other writer has.
@@ -52,25 +93,6 @@ fn unfinished(name: &std::ffi::OsStr) -> OsString {
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     own.push(format!(".{}.{number}", std::process::id()));
     own
-}
-
-fn write_new(path: &Path, content: &[u8], flushes: bool) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true).mode(0o600);
-    let mut file = options.open(path)?;
-    if flushes {
-        // Whatever the umask takes away: later calls must be able to read it.
-        #[cfg(unix)]
-        crate::sys::fs::fchmod(
-            &file,
-            crate::sys::fs::Mode::RUSR | crate::sys::fs::Mode::WUSR,
-        )?;
-    }
-    file.write_all(content)?;
-    if flushes {
-        file.sync_all()?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -445,19 +445,7 @@ fn link_nameless(file: &File, dir: &OwnedFd, name: &OsStr, replaces: bool) -> Re
             AtFlags::SYMLINK_FOLLOW,
         );
     }
-    match super::shielded::link_and_rename(&source, dir.as_fd(), &temporary_name(), name) {
-        // Whoever started us has children reaped unasked: what the disk says decides.
-        Err(Errno::CHILD) => {
-            let ours = crate::sys::fs::fstat(file)?;
-            let now = crate::sys::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
-            if (now.st_ino, now.st_dev) == (ours.st_ino, ours.st_dev) {
-                Ok(())
-            } else {
-                Err(Errno::IO)
-            }
-        }
-        result => result,
-    }
+    super::shielded::link_and_rename(&source, dir.as_fd(), &temporary_name(), name)
 }
 
 #[cfg(not(target_os = "linux"))]

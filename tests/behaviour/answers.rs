@@ -211,7 +211,7 @@ fn output_text_is_for_people() {
         .arguments(&json!({"absolute_path": ws.path("none.txt")}))
         .run();
     assert_eq!((failed.text(), failed.status()), ("", 1));
-    let message = String::from_utf8_lossy(&failed.stderr).into_owned();
+    let message = failed.errors();
     failed.must_say(&message, &["none.txt"]);
 }
 

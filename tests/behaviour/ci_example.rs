@@ -101,7 +101,7 @@ fn failed(answer: &Answer, status: i32, said: &[&str]) {
 
 #[track_caller]
 fn stderr_has(answer: &Answer, said: &[&str]) {
-    let stderr = String::from_utf8_lossy(&answer.stderr);
+    let stderr = answer.errors();
     assert_eq!(stderr.is_empty(), said.is_empty(), "{}", answer.shown());
     for piece in said {
         assert!(stderr.contains(piece), "{piece:?}: {}", answer.shown());

@@ -172,11 +172,52 @@ fn generated(shell: Shell, command: &mut Command) -> String {
     let mut bytes = Vec::new();
     generate(shell, command, name.clone(), &mut bytes);
     let mut text = String::from_utf8(bytes).expect("completions are text");
+    match shell {
+        Shell::Fish => text = with_values(command, &text),
+        // Options of a subcommand are not those of the same name before it.
+        Shell::Zsh if command.has_subcommands() => {
+            let arguments = "_arguments \"${_arguments_options[@]}\"";
+            text = text.replacen(arguments, &format!("{arguments} -A \"-*\""), 1);
+        }
+        _ => {}
+    }
     if name == "call_tool" {
         text = with_names_of_tools(shell, command, text);
     }
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     format!("{}\n", lines.join("\n").trim_end())
+}
+
+/// What the generator leaves out for fish: the value of an option before any subcommand, and values of arguments that
+/// are no options.
+fn with_values(command: &Command, text: &str) -> String {
+    let name = command.get_name();
+    let parse = format!("argparse -s (__fish_{name}_global_optspecs) --");
+    // A last option whose value is still to come is no fault.
+    let mut text = text.replace(
+        &format!("{parse} $cmd 2>/dev/null\n    or return\n"),
+        &format!(
+            "{parse} $cmd 2>/dev/null\n    or {parse} $cmd[1..-2] 2>/dev/null\n    or return\n"
+        ),
+    );
+    for subcommand in command.get_subcommands() {
+        for argument in subcommand.get_positionals() {
+            let values = argument.get_possible_values();
+            if values.is_empty() {
+                continue;
+            }
+            let values: Vec<&str> = values
+                .iter()
+                .map(clap::builder::PossibleValue::get_name)
+                .collect();
+            text.push_str(&format!(
+                "complete -c {name} -n \"__fish_{name}_using_subcommand {}\" -f -a \"{}\"\n",
+                subcommand.get_name(),
+                values.join(" ")
+            ));
+        }
+    }
+    text
 }
 
 fn with_names_of_tools(shell: Shell, command: &Command, mut text: String) -> String {
@@ -279,65 +320,109 @@ fn get_tools_prints_the_completions_of_one_command_or_of_all() {
     ] {
         let answer = completions(&ws, args);
         assert_eq!((answer.status(), answer.stdout.len()), (2, 0), "{args:?}");
-        answer.must_say(&String::from_utf8_lossy(&answer.stderr), &[said]);
+        answer.must_say(&answer.errors(), &[said]);
     }
 }
 
-/// What bash offers after these words; the last is the one that is being typed.
-fn offered(ws: &Workspace, words: &[&str]) -> BTreeSet<String> {
-    let script = r#"
-        PATH=$1:$PATH; source <("$1/get_tools" completions bash) || exit 1; shift
-        COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=()
-        function=$(complete -p "$1" | sed 's/.*-F \([^ ]*\).*/\1/')
-        "$function" "$1" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD-1]}"
+/// What a shell offers for a line that is being typed; none where there is no such shell.
+fn offered(shell: &str, ws: &Workspace, line: &str) -> Option<BTreeSet<String>> {
+    let version = std::process::Command::new(shell).arg("--version").output();
+    if version.is_err() {
+        assert_ne!(
+            std::env::var("CI").as_deref(),
+            Ok("true"),
+            "{shell} is missing"
+        );
+        return None;
+    }
+    let bash = r#"
+        source <(get_tools completions bash) || exit 1
+        read -ra COMP_WORDS <<< "$1"; [[ $1 != *' ' ]] || COMP_WORDS+=('')
+        COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); COMPREPLY=()
+        function=$(complete -p "${COMP_WORDS[0]}" | sed 's/.*-F \([^ ]*\).*/\1/')
+        "$function" "${COMP_WORDS[0]}" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD-1]}"
         printf '%s\n' "${COMPREPLY[@]}"
     "#;
-    let bin = executable("get_tools");
-    let bin = bin.parent().expect("a directory").to_string_lossy();
-    let args = [&["-c", script, "bash", &bin][..], words].concat();
-    let answer = ws.program(Path::new("bash"), &args).unwatched().run();
+    let fish = "get_tools completions fish | source; complete -C $argv[1] | string replace -r '\\t.*' ''; true";
+    let zsh = in_checkout("tests/completions/complete.zsh");
+    let (zsh, functions) = (zsh.to_string_lossy(), in_checkout("completions"));
+    let arguments = match shell {
+        "bash" => vec!["-c", bash, "bash", line],
+        "fish" => vec!["--no-config", "-c", fish, line],
+        _ => vec!["-f", &zsh, functions.to_str().expect("UTF-8"), line],
+    };
+    let mut path = vec![
+        executable("get_tools")
+            .parent()
+            .expect("a directory")
+            .to_owned(),
+    ];
+    path.extend(std::env::split_paths(
+        &std::env::var_os("PATH").unwrap_or_default(),
+    ));
+    let path = std::env::join_paths(path).expect("paths without colons");
+    let program = ws.program(Path::new(shell), &arguments).unwatched();
+    let answer = program
+        .env("PATH", &path.to_string_lossy())
+        .env("TERM", "dumb")
+        .run();
+    assert_eq!(answer.status(), 0, "{}", answer.shown());
     assert!(answer.stderr.is_empty(), "{}", answer.shown());
-    answer.text().lines().map(str::to_owned).collect()
+    let lines = answer.text().lines().filter(|line| !line.is_empty());
+    Some(lines.map(str::to_owned).collect())
 }
 
-#[test]
-fn bash_completes_options_values_and_tools() {
+#[track_caller]
+fn completes_options_values_and_tools(shell: &str) {
     let ws = Workspace::new().home(
         ".gemini/tools/reader.toml",
         "description = \"d\"\ncommand = [\"true\"]\n",
     );
-    let set = |words: &[&str]| {
-        words
-            .iter()
-            .map(|w| (*w).to_owned())
-            .collect::<BTreeSet<_>>()
-    };
-    let tools = [
-        "read_background_output",
-        "read_file",
-        "read_many_files",
-        "reader",
-    ];
-    assert_eq!(offered(&ws, &["call_tool", "read"]), set(&tools));
-    assert_eq!(
-        offered(&ws, &["call_tool", "--strict", "--id", "x", "gl"]),
-        set(&["glob"])
-    );
-    assert_eq!(offered(&ws, &["call_tool", "--fr"]), set(&["--from"]));
-    assert_eq!(
-        offered(&ws, &["call_tool", "--from", "an"]),
-        set(&["anthropic"])
-    );
-    assert!(!offered(&ws, &["call_tool", "glob", "read"]).contains("read_file"));
-    assert_eq!(
-        offered(&ws, &["get_tools", "--format", "open"]),
-        set(&["openai", "openai-responses"])
-    );
-    assert_eq!(offered(&ws, &["get_tools", "tr"]), set(&["trust"]));
-    assert_eq!(
-        offered(&ws, &["run_agent", "--sandbox", "re"]),
-        set(&["read-only"])
-    );
+    for (line, wanted) in [
+        (
+            "call_tool read",
+            &[
+                "read_background_output",
+                "read_file",
+                "read_many_files",
+                "reader",
+            ][..],
+        ),
+        ("call_tool --fr", &["--from"]),
+        ("call_tool --from an", &["anthropic"]),
+        ("get_tools --format open", &["openai", "openai-responses"]),
+        ("get_tools tr", &["trust"]),
+        ("get_tools completions z", &["zsh"]),
+        ("get_tools lint --format sa", &["sarif"]),
+        ("run_agent --sandbox re", &["read-only"]),
+        ("serve_tools --allow", &["--allow-remote"]),
+    ] {
+        let Some(offered) = offered(shell, &ws, line) else {
+            return skipped(shell);
+        };
+        let wanted: BTreeSet<String> = wanted.iter().map(|w| (*w).to_owned()).collect();
+        assert_eq!(offered, wanted, "{shell}: {line}");
+    }
+    let second = offered(shell, &ws, "call_tool glob read").unwrap_or_default();
+    assert!(!second.contains("read_file"), "{shell}: {second:?}");
+}
+
+#[test]
+fn bash_completes_options_values_and_names_of_tools() {
+    completes_options_values_and_tools("bash");
+    let ws = Workspace::new();
+    let after_options = offered("bash", &ws, "call_tool --strict --id x gl");
+    assert!(after_options.is_none_or(|names| names.contains("glob")));
+}
+
+#[test]
+fn zsh_completes_options_values_and_names_of_tools() {
+    completes_options_values_and_tools("zsh");
+}
+
+#[test]
+fn fish_completes_options_values_and_names_of_tools() {
+    completes_options_values_and_tools("fish");
 }
 
 #[test]

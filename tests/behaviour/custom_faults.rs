@@ -206,7 +206,11 @@ fn parameters_that_can_not_be_right() {
 
 #[test]
 fn files_that_are_no_tools_though_they_should_be() {
-    fault("x.toml", "description = ", &["It is no TOML: line 1"]);
+    fault(
+        "x.toml",
+        "description = ",
+        &["x.toml:1:15: x: It is no TOML: "],
+    );
     fault(
         "x.toml",
         "command = [\"true\"]\n",

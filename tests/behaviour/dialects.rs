@@ -1,8 +1,10 @@
 //! `call_tool --from`: calls as other APIs write them, answered in the same shape.
 
+use std::process::Command;
+
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Workspace};
+use crate::harness::{Answer, Workspace, skipped};
 
 /// The smallest files that count as what they are.
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n0000";
@@ -57,7 +59,7 @@ fn an_openai_tool_call_becomes_a_tool_message() {
     let image = send(&ws, "openai", &tool_call("c3", "read_file", &read("i.png"))).json();
     assert_eq!(
         image["content"],
-        "Binary content of type image/png was processed."
+        "Content of the type image/png is left out: a tool message of this API holds text only."
     );
 }
 
@@ -428,4 +430,174 @@ fn what_the_policy_denies_is_denied_to_every_dialect() {
         (answer.status(), &answer.json()["is_error"]),
         (3, &json!(true))
     );
+}
+
+#[test]
+fn calls_of_a_message_that_only_read_are_made_at_the_same_time_and_answered_in_order() {
+    let ws = Workspace::new()
+        .fifo("pipe")
+        .file("a.txt", "one\n")
+        .home(
+            ".gemini/tools/waits.toml",
+            "description = \"d\"\nread_only = true\ntimeout = 60\nscript = \"cat pipe\"\n",
+        )
+        .home(
+            ".gemini/tools/wakes.toml",
+            "description = \"d\"\nread_only = true\ntimeout = 60\nscript = \"echo met > pipe; echo woken\"\n",
+        );
+
+    let names = ["waits", "wakes", "read_file"];
+    let openai: Vec<Value> = names
+        .iter()
+        .map(|name| tool_call(name, name, &read("a.txt")))
+        .collect();
+    let call = ws.call_tool(&["--from", "openai"]);
+    let call = call.input(json!({"role": "assistant", "tool_calls": openai}).to_string());
+    let answer = call.changing_at_home(&[".gemini/tmp"]).run();
+    let got: Vec<(&str, &str)> = answer_list(&answer);
+    assert_eq!(
+        got,
+        [("waits", "met"), ("wakes", "woken"), ("read_file", "one\n")],
+        "{}",
+        answer.shown()
+    );
+}
+
+/// Ids and texts of tool messages.
+fn answer_list(answer: &Answer) -> Vec<(&'static str, &'static str)> {
+    let list: &'static Value = Box::leak(Box::new(answer.json()));
+    let list = list.as_array().expect("a list").iter();
+    let text = |message: &'static Value, key: &str| message[key].as_str().expect("a text");
+    list.map(|m| (text(m, "tool_call_id"), text(m, "content")))
+        .collect()
+}
+
+#[test]
+fn a_call_that_changes_something_is_made_alone_and_in_its_place() {
+    let ws = Workspace::new().file("a.txt", "one\n");
+    let edit = |from: &str, to: &str| {
+        json!({"file_path": "a.txt", "old_string": from, "new_string": to}).to_string()
+    };
+    let message = json!([
+        tool_call("1", "read_file", &read("a.txt")),
+        tool_call("2", "replace", &edit("one", "two")),
+        tool_call("3", "read_file", &read("a.txt")),
+        tool_call("4", "replace", &edit("two", "three")),
+        tool_call("5", "replace", &edit("three", "four")),
+        tool_call("6", "read_file", &read("a.txt")),
+        tool_call("7", "no_such_tool", "{}"),
+    ]);
+    let call = ws
+        .call_tool(&["--from", "openai"])
+        .input(message.to_string());
+    let answer = call.changing(&["a.txt"]).run();
+    assert_eq!(answer.status(), 1, "one has failed");
+    let list = answer.json();
+    let texts: Vec<&str> = [0, 2, 5]
+        .iter()
+        .map(|i| list[*i]["content"].as_str().expect("a text"))
+        .collect();
+    assert_eq!(texts, ["one\n", "two\n", "four\n"]);
+    let ids: Vec<&str> = list
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|m| m["tool_call_id"].as_str().expect("an id"))
+        .collect();
+    assert_eq!(ids, ["1", "2", "3", "4", "5", "6", "7"]);
+}
+
+/// The packages of scripts/sdks, with the compiler that knows their types.
+fn sdks() -> Option<std::path::PathBuf> {
+    let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/sdks");
+    let found = Command::new(script).arg("--installed").output().ok()?;
+    let has_node = Command::new("node").arg("--version").output().is_ok();
+    if has_node && found.status.success() {
+        return Some(String::from_utf8(found.stdout).ok()?.trim().into());
+    }
+    assert_ne!(
+        std::env::var("CI").as_deref(),
+        Ok("true"),
+        "scripts/sdks has not been run"
+    );
+    skipped("node, or none of the packages that scripts/sdks installs");
+    None
+}
+
+#[test]
+fn answers_are_of_the_types_of_the_official_sdks() {
+    let Some(packages) = sdks() else {
+        return;
+    };
+    let wav = [&b"RIFF\x24\0\0\0WAVEfmt "[..], &[0; 28]].concat();
+    let ws = files()
+        .file("s.wav", wav)
+        .file("b.bmp", b"BM0000000000000000");
+    let mut code = "import type { ChatCompletionToolMessageParam as Chat } from 'openai/resources/chat/completions';\n\
+                    import type { ResponseInputItem } from 'openai/resources/responses/responses';\n\
+                    import type { MessageParam, ToolResultBlockParam } from '@anthropic-ai/sdk/resources/messages';\n\
+                    type Output = ResponseInputItem.FunctionCallOutput;\n\
+                    // @ts-expect-error: an image has no place there.\n\
+                    export const w0: Chat = {role: 'tool', tool_call_id: 'x', content: [{type: 'image_url', image_url: {url: ''}}]};\n\
+                    // @ts-expect-error: there is no such key.\n\
+                    export const w1: ToolResultBlockParam = {type: 'tool_result', tool_use_id: 'x', isError: true};\n"
+        .to_owned();
+    let paths = [
+        "a.txt",
+        "empty.txt",
+        "i.png",
+        "d.pdf",
+        "s.wav",
+        "b.bmp",
+        "none",
+    ];
+    let input = |path: &str| json!({ "absolute_path": path });
+    let chat = paths.map(|path| tool_call(path, "read_file", &input(path).to_string()));
+    let items = paths.map(|path| {
+        json!({"type": "function_call", "call_id": path, "name": "read_file", "arguments": input(path).to_string()})
+    });
+    let blocks = paths.map(
+        |path| json!({"type": "tool_use", "id": path, "name": "read_file", "input": input(path)}),
+    );
+    let message = json!({"role": "assistant", "content": blocks});
+    for (name, kind, dialect, input) in [
+        ("chat", "Chat[]", "openai", json!({ "tool_calls": chat })),
+        ("one", "Chat", "openai", chat[0].clone()),
+        ("items", "Output[]", "openai", json!({ "output": items })),
+        (
+            "blocks",
+            "ToolResultBlockParam[]",
+            "anthropic",
+            json!(blocks),
+        ),
+        ("message", "MessageParam", "anthropic", message),
+    ] {
+        let answer = send(&ws, dialect, &input).json();
+        code.push_str(&format!("export const {name}: {kind} = {answer};\n"));
+    }
+    let directory = tempfile::TempDir::new().expect("a directory");
+    std::os::unix::fs::symlink(&packages, directory.path().join("node_modules")).expect("a link");
+    std::fs::write(
+        directory.path().join("package.json"),
+        "{\"type\":\"module\"}",
+    )
+    .expect("written");
+    std::fs::write(directory.path().join("check.ts"), &code).expect("written");
+    let run = Command::new("node")
+        .arg(packages.join("typescript/bin/tsc"))
+        .args([
+            "--noEmit",
+            "--strict",
+            "--skipLibCheck",
+            "--target",
+            "es2022",
+            "--module",
+            "nodenext",
+        ])
+        .arg("check.ts")
+        .current_dir(directory.path())
+        .output()
+        .expect("node runs");
+    let said = String::from_utf8_lossy(&run.stdout);
+    assert!(run.status.success(), "{said}\n{code}");
 }

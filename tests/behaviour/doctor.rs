@@ -414,7 +414,7 @@ fn a_call_to_try_must_be_a_name_and_an_object() {
     ] {
         let answer = doctor(&ws, &["--try", text]);
         assert_eq!(answer.status(), 2);
-        let said = String::from_utf8_lossy(&answer.stderr).into_owned();
+        let said = answer.errors();
         answer.must_say(&said, &[reason]);
     }
 }

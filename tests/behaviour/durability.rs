@@ -169,7 +169,7 @@ fn full_disk_is_an_error_and_the_old_file_stays() {
     let call_tool = call_tool.to_str().expect("a UTF-8 path");
     let args = ["--mount", user, "bash", "-c", script, "bash", call_tool];
     let run = ws.program(Path::new("unshare"), &args).unwatched().run();
-    if run.status() == 99 || String::from_utf8_lossy(&run.stderr).contains("unshare failed") {
+    if run.status() == 99 || run.errors().contains("unshare failed") {
         // No right to mount anything here: the file size limit above has to do.
         return;
     }

@@ -201,7 +201,7 @@ fn flags_without_meaning_are_refused_and_say_so() {
     ] {
         let answer = ws.get_tools(&["--format"]).flags(&args).run();
         assert_eq!((answer.status(), answer.stdout.len()), (2, 0), "{args:?}");
-        answer.must_say(&String::from_utf8_lossy(&answer.stderr), &[said]);
+        answer.must_say(&answer.errors(), &[said]);
     }
 }
 

@@ -244,11 +244,7 @@ fn settings_may_have_keys_that_are_none_of_our_business() {
 fn broken_settings_are_said_to_be() {
     let ws = with_settings("", "{\"tools\": ");
     let answer = ws.get_tools(&[]).run();
-    let said = format!(
-        "{}{}",
-        answer.text(),
-        String::from_utf8_lossy(&answer.stderr)
-    );
+    let said = format!("{}{}", answer.text(), answer.errors());
     assert!(
         answer.status() == 0 || said.contains("settings.json"),
         "{said}"

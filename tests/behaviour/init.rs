@@ -263,7 +263,7 @@ fn without_being_asked_nothing_is_changed() {
     let ws = Workspace::new();
     let answer = ws.get_tools(&["init"]).run();
     assert_eq!(answer.status(), 2);
-    let said = String::from_utf8_lossy(&answer.stderr).into_owned();
+    let said = answer.errors();
     answer.must_say(&said, &["no terminal to ask on", "--yes"]);
     answer.must_say(answer.text(), &["settings.json (new)"]);
     let model = ws
@@ -295,7 +295,7 @@ fn settings_that_cannot_be_edited_are_named_and_left_alone() {
         let ws = Workspace::new().file(SETTINGS, text);
         let answer = ws.get_tools(&["init", "--yes"]).run();
         assert_eq!(answer.status(), 1, "{text}");
-        let stderr = String::from_utf8_lossy(&answer.stderr).into_owned();
+        let stderr = answer.errors();
         answer.must_say(&stderr, &[said]);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::harness::{Answer, Workspace};
-use crate::sarif::{check_sarif, check_xml};
+use crate::sarif::{check_junit, check_sarif};
 
 fn lint(ws: &Workspace, args: &[&str]) -> Answer {
     ws.get_tools(&["lint"]).flags(args).run()
@@ -28,6 +28,7 @@ fn findings(document: &Value, args: &[&str]) -> BTreeSet<(String, String, String
         .map(|line| {
             let finding: Value = serde_json::from_str(line).expect("JSON");
             assert!(finding["line"].as_u64() >= Some(1), "{line}");
+            assert!(finding["column"].as_u64() >= Some(1), "{line}");
             assert!(finding["message"].as_str().is_some_and(|m| m.len() > 10));
             let text = |key: &str| finding[key].as_str().expect("a text").to_owned();
             (text("severity"), text("rule"), text("place"))
@@ -145,7 +146,7 @@ fn what_openai_refuses_is_an_error() {
         (
             "t",
             object(json!({"$ref": "#/none"})),
-            one("reference", "properties.x"),
+            one("reference", "x"),
         ),
     ] {
         assert_eq!(
@@ -297,10 +298,7 @@ fn operations_of_openapi_become_functions() {
     );
     let body = &list[1]["parametersJsonSchema"]["properties"]["body"];
     assert_eq!(body["properties"]["parent"]["type"], "object");
-    answer.must_say(
-        &String::from_utf8_lossy(&answer.stderr),
-        &["api.json:1: ", "DELETE /pets/{id}"],
-    );
+    answer.must_say(&answer.errors(), &["api.json:1:", "DELETE /pets/{id}"]);
     for (text, said) in [
         (r#"{"openapi":"4.0"}"#, "only OpenAPI 3"),
         (r#"{"swagger":"2.0"}"#, "Swagger 2"),
@@ -312,7 +310,7 @@ fn operations_of_openapi_become_functions() {
 }
 
 #[test]
-fn findings_name_the_line_in_which_the_key_stands() {
+fn findings_name_the_line_and_column_in_which_the_key_stands() {
     let ws = Workspace::new().file(
         "tools/odd name.json",
         "[\n  {\n    \"name\": \"a.b\",\n    \"description\": \"d\",\n    \"input_schema\": {\n      \
@@ -325,8 +323,8 @@ fn findings_name_the_line_in_which_the_key_stands() {
     answer.must_say(
         text,
         &[
-            "error[name]: tools/odd name.json:3: a.b: name: ",
-            "error[property-name]: tools/odd name.json:9: a.b: x y: ",
+            "error[name]: tools/odd name.json:3:5: a.b: name: ",
+            "error[property-name]: tools/odd name.json:9:9: a.b: x y: ",
             "0 tools in 1 file: 2 errors, 0 warnings, 0 repairs\n",
         ],
     );
@@ -335,11 +333,12 @@ fn findings_name_the_line_in_which_the_key_stands() {
     let lines: Vec<&str> = github.text().lines().collect();
     assert_eq!(lines.len(), 2);
     assert!(
-        lines[0].starts_with("::error file=tools/odd name.json,line=3,title=name::a.b: name: "),
+        lines[0]
+            .starts_with("::error file=tools/odd name.json,line=3,col=5,title=name::a.b: name: "),
         "{lines:?}"
     );
     assert!(
-        lines[1].starts_with("::error file=tools/odd name.json,line=9,"),
+        lines[1].starts_with("::error file=tools/odd name.json,line=9,col=9,"),
         "{lines:?}"
     );
     let sarif = lint(&ws, &["tools/odd name.json", "--format", "sarif"]).json();
@@ -348,13 +347,18 @@ fn findings_name_the_line_in_which_the_key_stands() {
     let place = &results[1]["locations"][0]["physicalLocation"];
     assert_eq!(
         *place,
-        json!({"artifactLocation": {"uri": "tools/odd%20name.json"}, "region": {"startLine": 9}})
+        json!({"artifactLocation": {"uri": "tools/odd%20name.json"}, "region": {"startLine": 9, "startColumn": 9}})
     );
     let junit = lint(&ws, &["tools/odd name.json", "--format", "junit"]);
-    check_xml(junit.text());
+    check_junit(junit.text());
     junit.must_say(
         junit.text(),
-        &["failures=\"2\"", "type=\"property-name\"", "line=\"9\""],
+        &[
+            "failures=\"2\"",
+            "type=\"property-name\"",
+            "file=\"tools/odd name.json\" tests=\"2\"",
+            ":9:9\"",
+        ],
     );
 }
 
@@ -367,7 +371,7 @@ fn an_annotation_is_one_line_whatever_stands_in_it() {
     assert_eq!(answer.text().lines().count(), 1);
     answer.must_say(
         answer.text(),
-        &["file=x%2Cy%3Az.json,line=1", "a,b:c%25\\nd"],
+        &["file=x%2Cy%3Az.json,line=1,col=", "a,b:c%25\\nd"],
     );
 }
 
@@ -382,7 +386,7 @@ fn several_files_are_looked_at_together_and_each_is_named() {
     answer.must_say(
         answer.text(),
         &[
-            "error[json]: b.json:3: It is no JSON",
+            "error[json]: b.json:3:1: It is no JSON: ",
             "1 tool in 2 files: 1 error, ",
         ],
     );
@@ -429,7 +433,7 @@ fn what_can_not_be_looked_at_is_told_apart_from_what_is_wrong() {
     ] {
         let answer = lint(&ws, args);
         assert_eq!((answer.status(), answer.stdout.len()), (2, 0), "{args:?}");
-        answer.must_say(&String::from_utf8_lossy(&answer.stderr), &[said]);
+        answer.must_say(&answer.errors(), &[said]);
     }
     for text in ["7", "\"x\"", "{}", "[1]", "[{\"odd\":1}]"] {
         let answer = lint_text(text, &[]);
@@ -457,13 +461,238 @@ fn without_a_file_it_is_about_the_users_own_tools_in_every_format() {
     };
     let text = run(&[]);
     assert_eq!(text.status(), 1);
-    text.must_say(text.text(), &["bad.toml: ", "1 tool in 2 files: "]);
+    text.must_say(text.text(), &["bad.toml:1:1: ", "1 tool in 2 files: "]);
     let sarif = run(&["--format", "sarif"]);
     assert_eq!(sarif.status(), 1);
     check_sarif(&sarif.json());
     sarif.must_say(sarif.text(), &["\"uri\":\"file:///", "bad.toml"]);
     let junit = run(&["--format", "junit"]);
-    check_xml(junit.text());
+    check_junit(junit.text());
     let github = run(&["--format", "github"]);
-    github.must_say(github.text(), &["::error file=/", "bad.toml,title="]);
+    github.must_say(
+        github.text(),
+        &["::error file=/", "bad.toml,line=1,col=1,title="],
+    );
+}
+
+const PETS: &str = "\
+# Pets
+openapi: 3.1.0
+info: {title: Pets, version: '1'}
+paths:
+  /pets/{id}:
+    parameters:
+      - $ref: '#/components/parameters/id'
+      - {name: verbose, in: query, schema: {type: string}}
+    get:
+      operationId: getPet
+      summary: Gives a pet.
+      parameters:
+        - {name: verbose, in: query, schema: {type: boolean}}
+    put:
+      operationId: putPet
+      description: Changes a pet.
+      requestBody: {$ref: '#/components/requestBodies/pet'}
+    delete:
+      summary: Nameless.
+components:
+  parameters:
+    id: {name: id, in: path, required: true, description: Which., schema: {type: integer}}
+  requestBodies:
+    pet:
+      required: true
+      description: The whole pet.
+      content:
+        application/merge-patch+json:
+          schema:
+            allOf:
+              - $ref: '#/components/schemas/Pet'
+              - {type: object, properties: {tag: {type: string}}}
+  schemas:
+    Pet: &pet
+      type: object
+      properties:
+        name: {type: string}
+        parent: {$ref: '#/components/schemas/Pet'}
+    Same: {<<: *pet}
+    Unused: {type: object}
+";
+
+#[test]
+fn a_description_in_yaml_is_read_like_one_in_json() {
+    let ws = Workspace::new().file("api.yaml", PETS);
+    let answer = lint(&ws, &["api.yaml", "--print-repaired"]);
+    assert_eq!(answer.status(), 0, "{}", answer.shown());
+    let list = answer.json();
+    assert_eq!(
+        list[0]["parametersJsonSchema"],
+        json!({"type": "object", "required": ["id"], "properties": {
+            "id": {"type": "integer", "description": "Which."}, "verbose": {"type": "boolean"}}})
+    );
+    let schema = &list[1]["parametersJsonSchema"];
+    assert_eq!(schema["required"], json!(["id", "body"]));
+    let body = &schema["properties"]["body"];
+    assert_eq!(body["description"], "The whole pet.");
+    assert_eq!(
+        body["allOf"][0]["properties"]["name"],
+        json!({"type": "string"})
+    );
+    assert_eq!(
+        body["allOf"][1]["properties"]["tag"],
+        json!({"type": "string"})
+    );
+    let said = String::from_utf8_lossy(&answer.stderr).into_owned();
+    answer.must_say(
+        &said,
+        &[
+            "warning[operation-id]: api.yaml:18:5: DELETE /pets/{id}: ",
+            "\"deletePetsById\" would do",
+            "repair[cyclic-reference]: api.yaml:38:9: putPet: ",
+        ],
+    );
+    // The same as JSON, the places apart.
+    let value = answer_of_python(PETS);
+    let json = lint(
+        &ws.file("api.json", value),
+        &["api.json", "--print-repaired"],
+    );
+    assert_eq!(json.stdout, answer.stdout);
+}
+
+/// YAML as JSON, by somebody else's parser; the text itself where there is none.
+fn answer_of_python(yaml: &str) -> String {
+    let script = "import json, sys, yaml; print(json.dumps(yaml.safe_load(sys.argv[1])))";
+    let run = std::process::Command::new("python3")
+        .args(["-c", script, yaml])
+        .output();
+    match run {
+        Ok(run) if run.status.success() => String::from_utf8(run.stdout).expect("JSON"),
+        _ => {
+            crate::harness::skipped("python3 with yaml");
+            yaml.to_owned()
+        }
+    }
+}
+
+#[test]
+fn what_an_operation_can_not_be_called_with_is_told() {
+    let operation = |more: &str| {
+        format!(
+            "openapi: 3.0.3\npaths:\n  /a:\n    get:\n      operationId: a\n      summary: s\n{more}"
+        )
+    };
+    for (more, said) in [
+        (
+            "      parameters: [{$ref: 'other.yaml#/p'}]\n",
+            "error[reference]: line 7, column 20: a: parameters: The reference \"other.yaml#/p\" leads to another file",
+        ),
+        (
+            "      parameters: [{$ref: '#/none'}]\n",
+            "error[reference]: line 7, column 20: a: parameters: The reference \"#/none\" leads nowhere.",
+        ),
+        (
+            "      parameters: [{in: query, schema: {type: string}}]\n",
+            "warning[parameter]: line 7, column 20: a: parameters: A parameter has no \"name\"",
+        ),
+        (
+            "      parameters:\n      - {name: x, in: path, schema: {type: string}}\n      - {name: x, in: query, schema: {type: string}}\n",
+            "warning[parameter-clash]: line 9, column 9: a: x: There is another parameter of this name",
+        ),
+        (
+            "      requestBody: {content: {text/plain: {schema: {type: string}}}}\n",
+            "warning[request-body]: line 7, column 7: a: requestBody: None of the types of its request",
+        ),
+        (
+            "      requestBody: {content: {application/json: {schema: {properties: {b: {}}}}}}\n",
+            "error[untyped]: line 7, column 72: a: body.b: ",
+        ),
+    ] {
+        let answer = lint_text(&operation(more), &[]);
+        assert_eq!(
+            answer.status(),
+            i32::from(said.starts_with("error")),
+            "{}",
+            answer.shown()
+        );
+        answer.must_say(answer.text(), &[said]);
+    }
+    let taken = "      parameters: [{name: body, in: query, schema: {type: string}}]\n      \
+                 requestBody: {content: {application/json: {schema: {type: object}}}}\n";
+    let answer = lint_text(&operation(taken), &["--print-repaired"]);
+    let properties = &answer.json()[0]["parametersJsonSchema"]["properties"];
+    assert_eq!(properties["request_body"]["type"], "object");
+}
+
+#[test]
+fn yaml_that_can_not_be_read_says_where() {
+    for (text, said) in [
+        ("openapi: 3.1.0\npaths: [\n", "error[yaml]: line "),
+        (
+            "openapi: 3.1.0\nopenapi: 3.1.0\n",
+            "error[yaml]: line 2, column 1: It is no YAML: The key \"openapi\" stands here a second time.",
+        ),
+        (
+            "openapi: 3.1\n",
+            "\"openapi\" is the number 3.1, but must be a text; write \"3.1.0\"",
+        ),
+        ("just words", "error[dialect]: line 1, column 1: "),
+        (
+            "{\"a\": 1,}",
+            "error[json]: line 1, column 9: It is no JSON: ",
+        ),
+        ("", "error[json]: line 1, column 1: It is no JSON: "),
+    ] {
+        let answer = lint_text(text, &[]);
+        assert_eq!(answer.status(), 1, "{text}");
+        answer.must_say(answer.text(), &[said]);
+    }
+}
+
+#[test]
+fn findings_about_a_project_s_own_tools_name_line_and_column() {
+    let ws = Workspace::new()
+        .home(
+            ".gemini/tools/bad.toml",
+            "description = \"d\"\n\ncommand = [\n  \"echo\",\n  \"{nme}\",\n]\ntimeot = 3\n[params.name]\ntype = \"strng\"\n",
+        )
+        .home(".gemini/tools/broken.toml", "description = \"d\"\ncommand = [\"a\" \"b\"]\n")
+        .home(
+            ".gemini/tools/script.py",
+            "#!/usr/bin/env python3\n# about it\n# /// tool\n# description = \"d\"\n# params.x = { type = \"nope\" }\n# ///\n",
+        )
+        .home(".gemini/tools/torn.sh", "#!/bin/sh\n# /// tool\n# description = = \"d\"\n# ///\n");
+    let run = |args: &[&str]| {
+        let call = ws.get_tools(&["lint"]).flags(args);
+        call.changing_at_home(&[".gemini/tmp"]).run()
+    };
+    let text = run(&[]);
+    text.must_say(
+        text.text(),
+        &[
+            "bad.toml:5:3: bad: command[1]: ",
+            "bad.toml:7:1: bad: timeot: ",
+            "bad.toml:9:1: bad: params.name.type: ",
+            "broken.toml:2:",
+            "script.py:5:16: script: params.x.type: ",
+            "torn.sh:3:",
+            "It is no TOML: ",
+        ],
+    );
+    let sarif = run(&["--format", "sarif"]).json();
+    check_sarif(&sarif);
+    for result in sarif["runs"][0]["results"].as_array().expect("results") {
+        let region = &result["locations"][0]["physicalLocation"]["region"];
+        assert!(
+            region["startLine"].is_u64() && region["startColumn"].is_u64(),
+            "{result}"
+        );
+    }
+    let github = run(&["--format", "github"]);
+    github.must_say(github.text(), &["bad.toml,line=7,col=1,title=manifest::"]);
+    let junit = run(&["--format", "junit"]);
+    check_junit(junit.text());
+    junit.must_say(
+        junit.text(),
+        &["bad.toml:7:1\"", "bad.toml\" tests=\"4\" failures=\"3\""],
+    );
 }

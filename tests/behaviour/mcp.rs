@@ -117,17 +117,27 @@ impl Servers {
     }
 
     /// What a server has noted.
-    fn notes(&self, name: &str) -> Vec<String> {
+    pub(crate) fn notes(&self, name: &str) -> Vec<String> {
         let path = self.ws.outside_path(&format!("{name}.notes"));
         let text = fs::read_to_string(path).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
 
-    fn was_started(&self, name: &str) -> usize {
+    pub(crate) fn was_started(&self, name: &str) -> usize {
         self.notes(name)
             .iter()
             .filter(|line| *line == "started")
             .count()
+    }
+
+    /// Waits until a server has noted something.
+    #[track_caller]
+    pub(crate) fn wait_for_note(&self, name: &str, note: &str) {
+        let until = Instant::now() + PATIENCE;
+        while !self.notes(name).iter().any(|line| line == note) {
+            assert!(Instant::now() < until, "{note}: {:?}", self.notes(name));
+            thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// Waits until nothing is left of what the test has started.
@@ -303,7 +313,7 @@ fn people_are_told_what_was_left_out_and_programs_are_not() {
     let shown = answer.text();
     for piece in [
         "server odd: untyped: x: There is no type",
-        "server odd: dangling: properties.x: The reference \"#/nowhere\" leads nowhere",
+        "server odd: dangling: x: The reference \"#/nowhere\" leads nowhere",
         "\"hidden\" is held back",
         "U+200B",
         "without a name",
@@ -342,7 +352,7 @@ fn lint_says_what_is_wrong_with_servers_and_starts_them_only_when_told_to() {
     assert_eq!(s.was_started("odd"), 0);
     let found = [
         "error[untyped]: The MCP server odd: untyped: x: ",
-        "error[reference]: The MCP server odd: dangling: properties.x: ",
+        "error[reference]: The MCP server odd: dangling: x: ",
         "error[hidden-text]: The MCP server odd: hidden: ",
         "error[nameless]: The MCP server odd: name: ",
         "repair[cyclic-reference]: The MCP server odd: cyclic: ",

@@ -317,6 +317,108 @@ fn the_debian_package_has_everything_in_its_place_and_is_the_same_twice() {
     );
 }
 
+/// Everything below a directory, without what dpkg itself keeps there.
+fn below(root: &Path) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut open = vec![root.to_owned()];
+    while let Some(directory) = open.pop() {
+        for entry in fs::read_dir(&directory).expect("a directory") {
+            let path = entry.expect("its entry").path();
+            let name = path
+                .strip_prefix(root)
+                .expect("below it")
+                .to_string_lossy()
+                .into_owned();
+            if name == "var" {
+                continue;
+            }
+            if path.is_dir() {
+                open.push(path);
+            }
+            found.insert(name);
+        }
+    }
+    found
+}
+
+#[test]
+fn the_debian_package_is_installed_and_removed_without_a_trace() {
+    if !rustix::process::geteuid().is_root() {
+        return skipped("root, who installs packages");
+    }
+    if !can_make_deb() {
+        return;
+    }
+    let from = small_ones();
+    for name in ["get_tools", "call_tool"] {
+        fs::copy(executable(name), from.path().join(name)).expect("a copy");
+    }
+    let (_out, files) = packages(from.path(), &[]);
+    // A system of its own, of which the machine's knows nothing.
+    let root = TempDir::new().expect("a directory");
+    fs::create_dir_all(root.path().join("var/lib/dpkg/info")).expect("a directory");
+    fs::create_dir_all(root.path().join("var/lib/dpkg/updates")).expect("a directory");
+    fs::write(root.path().join("var/lib/dpkg/status"), "").expect("a file");
+    let dpkg = |arguments: &[&str]| {
+        let mut dpkg = Command::new("dpkg");
+        dpkg.arg(format!("--root={}", root.path().display()));
+        // What it depends on is not in there.
+        dpkg.args(["--force-depends", "--log=/dev/null"])
+            .args(arguments);
+        output(&mut dpkg)
+    };
+    dpkg(&["--install", &ending(&files, ".deb").to_string_lossy()]);
+    let ws = Workspace::new();
+    let bin = root.path().join("usr/bin");
+    let version = ws.program(&bin.join("call_tool"), &["--version"]).run();
+    assert!(
+        version.text().starts_with("call_tool "),
+        "{}",
+        version.shown()
+    );
+    let names = ws
+        .program(&bin.join("get_tools"), &["--format", "names"])
+        .run();
+    assert!(names.text().contains("read_file"), "{}", names.shown());
+    let there = below(root.path());
+    for file in [
+        "usr/bin/serve_tools",
+        "usr/share/man/man1/get_tools.1.gz",
+        "usr/share/bash-completion/completions/run_agent",
+        "usr/share/zsh/vendor-completions/_call_tool",
+        "usr/share/fish/vendor_completions.d/get_tools.fish",
+    ] {
+        assert!(there.contains(file), "{file} is not in {there:#?}");
+    }
+    dpkg(&["--remove", "gemini-tools"]);
+    let left = below(root.path());
+    assert!(left.is_empty(), "{left:?}");
+    let status = dpkg(&["--list"]);
+    assert!(!status.contains("\nii  gemini-tools"), "{status}");
+}
+
+#[test]
+fn what_is_installed_below_a_prefix_is_that_of_the_archive() {
+    let from = small_ones();
+    let prefix = TempDir::new().expect("a directory");
+    let mut install = Command::new(checkout().join("scripts/install"));
+    install.arg("--from").arg(from.path());
+    let said = output(install.env("PREFIX", prefix.path()));
+    assert_eq!(said.lines().count(), NAMES.len(), "{said}");
+    let (_out, files) = packages(from.path(), &["--no-deb"]);
+    let unpacked = TempDir::new().expect("a directory");
+    let mut tar = Command::new("tar");
+    tar.arg("-xzf").arg(ending(&files, ".tar.gz"));
+    output(
+        tar.arg("--strip-components=1")
+            .arg("-C")
+            .arg(unpacked.path()),
+    );
+    let mut of_archive = below(unpacked.path());
+    of_archive.retain(|name| !name.starts_with("share/doc"));
+    assert_eq!(below(prefix.path()), of_archive);
+}
+
 #[test]
 fn packaging_says_what_is_missing() {
     let dir = TempDir::new().expect("a directory");
@@ -341,16 +443,23 @@ fn packaging_says_what_is_missing() {
 }
 
 #[test]
-fn installing_from_a_missing_directory_installs_nothing() {
+fn an_installation_that_is_not_understood_installs_nothing() {
     let dir = TempDir::new().expect("a directory");
     let missing = dir.path().join("missing").display().to_string();
-    for arguments in [&["--from"][..], &["--from", &missing]] {
+    let here = dir.path().display().to_string();
+    for (arguments, said) in [
+        (&["--from"][..], "--from needs a directory"),
+        (&["--from", &missing], "--from needs a directory"),
+        (&["--from", &here, "more"], "it has no argument more"),
+        (&["more"], "it has no argument more"),
+        (&["--from", &here, "--frm"], "it has no argument --frm"),
+    ] {
         let mut install = Command::new(checkout().join("scripts/install"));
         install.env("PREFIX", dir.path().join("prefix"));
         let run = install.args(arguments).output().expect("it runs");
         let errors = String::from_utf8_lossy(&run.stderr);
         assert_eq!(run.status.code(), Some(2), "{errors}");
-        assert!(errors.contains("--from needs a directory"), "{errors}");
+        assert!(errors.contains(said), "{errors}");
     }
     assert!(!dir.path().join("prefix").exists());
 }

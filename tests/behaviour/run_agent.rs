@@ -29,7 +29,7 @@ pub(crate) fn said(answer: &Answer) -> String {
 #[track_caller]
 pub(crate) fn ended(answer: &Answer, code: i32, pieces: &[&str]) {
     assert_eq!(answer.status(), code, "{}", answer.shown());
-    let stderr = String::from_utf8_lossy(&answer.stderr);
+    let stderr = answer.errors();
     for piece in pieces {
         assert!(stderr.contains(piece), "{piece:?}: {}", answer.shown());
     }

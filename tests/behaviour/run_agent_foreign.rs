@@ -128,7 +128,7 @@ fn their_answers_are_unwrapped_or_taken_as_they_are_and_judged_by_the_hosts_rule
         declared[6]["parametersJsonSchema"]["required"],
         json!(["x"])
     );
-    let stderr = String::from_utf8_lossy(&answer.stderr);
+    let stderr = answer.errors();
     for piece in ["untyped", "parametersJsonSchema"] {
         assert!(stderr.contains(piece), "{piece}: {stderr}");
     }

@@ -1,44 +1,80 @@
 //! What CI services read: `--fail-on-match`, `--sarif` and `--junit` of `call_tool`, and the checks of those formats.
 
+use std::env;
+use std::ffi::OsStr;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Workspace};
+use crate::harness::{Answer, Workspace, skipped};
 
-/// The essentials of the schema of SARIF 2.1.0: what it requires, and that nothing else is there.
+/// A file of the formats' own schemas.
+fn schema(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/schemas")
+        .join(name)
+}
+
+/// Has a validator look at a document on its standard input, and panics at what it says. Without the validator nothing is
+/// looked at, but in CI it is.
+#[track_caller]
+fn validate(program: &str, arguments: &[&OsStr], has: &[&str], document: &str) {
+    let is_there = Command::new(program).args(has).output();
+    if !is_there.is_ok_and(|run| run.status.success()) {
+        assert_ne!(
+            env::var("CI").as_deref(),
+            Ok("true"),
+            "{program} {has:?} fails"
+        );
+        return skipped(&format!("validator ({program} {has:?})"));
+    }
+    let mut validator = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut stdin = validator.stdin.take().expect("a pipe");
+    // What it says of a document that it did not read to its end counts all the same.
+    let _ = stdin.write_all(document.as_bytes());
+    drop(stdin);
+    let run = validator.wait_with_output().expect("it ends");
+    let said =
+        String::from_utf8_lossy(&run.stdout).into_owned() + &String::from_utf8_lossy(&run.stderr);
+    assert!(run.status.success(), "{said}\n{document}");
+}
+
+const VALIDATE_JSON: &str = "\
+import json, sys, jsonschema
+schema = json.load(open(sys.argv[1]))
+kind = jsonschema.validators.validator_for(schema)
+kind.check_schema(schema)
+errors = list(kind(schema, format_checker=kind.FORMAT_CHECKER).iter_errors(json.load(sys.stdin)))
+for e in errors:
+    print('/'.join(map(str, e.absolute_path)), e.message)
+sys.exit(bool(errors))
+";
+
+/// Against the whole schema of SARIF 2.1.0, and what it has no words for: an index leads to the rule of that name.
 #[track_caller]
 pub(crate) fn check_sarif(document: &Value) {
-    only(document, &["$schema", "version", "runs"]);
-    assert_eq!(document["version"], "2.1.0");
-    let schema = document["$schema"].as_str().expect("a URI");
-    assert!(schema.starts_with("https://") && schema.ends_with("sarif-2.1.0.json"));
+    let schema = schema("sarif-2.1.0.json");
+    let arguments = ["-c".as_ref(), VALIDATE_JSON.as_ref(), schema.as_os_str()];
+    validate(
+        "python3",
+        &arguments,
+        &["-c", "import jsonschema"],
+        &document.to_string(),
+    );
     for run in array(&document["runs"]) {
-        only(run, &["tool", "columnKind", "invocations", "results"]);
-        only(&run["tool"], &["driver"]);
-        let driver = &run["tool"]["driver"];
-        only(driver, &["name", "version", "rules"]);
-        assert!(text(&driver["name"]) && text(&driver["version"]));
-        let rules = array(&driver["rules"]);
-        assert!(rules.iter().all(|rule| text(&rule["id"])), "{rules:?}");
+        let rules = array(&run["tool"]["driver"]["rules"]);
         let mut ids: Vec<String> = rules.iter().map(|rule| rule["id"].to_string()).collect();
         ids.sort();
         ids.dedup();
         assert_eq!(ids.len(), rules.len(), "rules are unique");
-        assert!(matches!(
-            run["columnKind"].as_str(),
-            Some("utf16CodeUnits" | "unicodeCodePoints")
-        ));
-        for invocation in array(&run["invocations"]) {
-            only(
-                invocation,
-                &["executionSuccessful", "toolExecutionNotifications"],
-            );
-            assert!(invocation["executionSuccessful"].is_boolean());
-            for note in array(&invocation["toolExecutionNotifications"]) {
-                only(note, &["level", "message"]);
-                check_level(&note["level"]);
-                assert!(text(&note["message"]["text"]));
-            }
-        }
         for result in array(&run["results"]) {
             check_result(result, rules);
         }
@@ -47,40 +83,12 @@ pub(crate) fn check_sarif(document: &Value) {
 
 #[track_caller]
 fn check_result(result: &Value, rules: &[Value]) {
-    only(
-        result,
-        &["ruleId", "ruleIndex", "level", "message", "locations"],
-    );
-    check_level(&result["level"]);
-    assert!(text(&result["message"]["text"]), "{result}");
     let index = result["ruleIndex"].as_u64().expect("an index") as usize;
     assert_eq!(rules[index]["id"], result["ruleId"]);
     for location in result["locations"].as_array().into_iter().flatten() {
-        only(location, &["physicalLocation"]);
-        let place = &location["physicalLocation"];
-        only(place, &["artifactLocation", "region"]);
-        let uri = place["artifactLocation"]["uri"].as_str().expect("a URI");
+        let uri = location["physicalLocation"]["artifactLocation"]["uri"].as_str();
         let fits = |b: u8| b.is_ascii_alphanumeric() || b"-._~:/%".contains(&b);
-        assert!(uri.bytes().all(fits), "{uri}");
-        if let Some(region) = place.get("region") {
-            only(region, &["startLine", "startColumn"]);
-            assert!(region["startLine"].as_u64() >= Some(1), "{region}");
-            let column = region.get("startColumn");
-            assert!(column.is_none_or(|c| c.as_u64() >= Some(1)), "{region}");
-        }
-    }
-}
-
-#[track_caller]
-fn check_level(level: &Value) {
-    let known = ["none", "note", "warning", "error"];
-    assert!(known.iter().any(|name| level == name), "{level}");
-}
-
-#[track_caller]
-fn only(value: &Value, keys: &[&str]) {
-    for key in value.as_object().expect("an object").keys() {
-        assert!(keys.contains(&key.as_str()), "{key}: {value}");
+        assert!(uri.expect("a URI").bytes().all(fits), "{uri:?}");
     }
 }
 
@@ -89,45 +97,18 @@ fn array(value: &Value) -> &[Value] {
     value.as_array().expect("an array")
 }
 
-fn text(value: &Value) -> bool {
-    value.as_str().is_some_and(|text| !text.is_empty())
-}
-
-/// That an XML document is well formed as far as ours can go wrong: tags are balanced, and nothing
-/// stands in an attribute or a text that must not.
+/// Against the schema that Jenkins holds such documents against.
 #[track_caller]
-pub(crate) fn check_xml(document: &str) {
-    let rest = document.strip_prefix("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    let mut rest = rest.expect("a declaration");
-    let mut open: Vec<&str> = Vec::new();
-    while let Some(at) = rest.find('<') {
-        let (before, tag) = rest.split_at(at);
-        check_text(before);
-        let end = tag.find('>').expect("a tag ends");
-        let inner = &tag[1..end];
-        rest = &tag[end + 1..];
-        if let Some(name) = inner.strip_prefix('/') {
-            assert_eq!(open.pop(), Some(name), "{document}");
-            continue;
-        }
-        let name = inner.split([' ', '/']).next().expect("a name");
-        assert_eq!(inner.matches('"').count() % 2, 0, "{inner}");
-        check_text(inner);
-        if !inner.ends_with('/') {
-            open.push(name);
-        }
-    }
-    assert!(open.is_empty() && rest.trim().is_empty(), "{document}");
-}
-
-#[track_caller]
-fn check_text(text: &str) {
-    let is_fine = |c: char| c >= ' ' || c == '\n';
-    assert!(text.chars().all(is_fine), "{text:?}");
-    for (at, _) in text.match_indices('&') {
-        let known = ["&amp;", "&lt;", "&gt;", "&quot;", "&#"];
-        assert!(known.iter().any(|e| text[at..].starts_with(e)), "{text:?}");
-    }
+pub(crate) fn check_junit(document: &str) {
+    let schema = schema("junit-10.xsd");
+    let arguments = [
+        "--noout".as_ref(),
+        "--nonet".as_ref(),
+        "--schema".as_ref(),
+        schema.as_os_str(),
+        "-".as_ref(),
+    ];
+    validate("xmllint", &arguments, &["--version"], document);
 }
 
 fn project() -> Workspace {
@@ -165,6 +146,7 @@ fn a_search_that_goes_wrong_keeps_its_own_status() {
     for (arguments, status) in [
         (["pattern=(", "--fail-on-match"], 2),
         (["path=none", "--fail-on-match"], 2),
+        (["path=none", "--sarif"], 2),
         (["pattern=(", "--sarif"], 2),
         (["pattern=(", "--junit"], 2),
     ] {
@@ -175,13 +157,13 @@ fn a_search_that_goes_wrong_keeps_its_own_status() {
         &ws,
         &["pattern=x", "path=none", "--sarif", "--fail-on-match"],
     );
-    assert_eq!(sarif.status(), 1);
+    assert_eq!(sarif.status(), 2, "1 would say that something was found");
     let document = sarif.json();
     check_sarif(&document);
     let invocation = &document["runs"][0]["invocations"][0];
     assert_eq!(invocation["executionSuccessful"], false);
     let junit = search(&ws, &["pattern=x", "path=none", "--junit"]);
-    check_xml(junit.text());
+    check_junit(junit.text());
     junit.must_say(junit.text(), &["errors=\"1\"", "<error message="]);
 }
 
@@ -245,19 +227,19 @@ fn junit_is_well_formed_whatever_the_files_hold() {
     let ws = project().file("odd", "TODO \u{1}\u{1b}[2J ]]> &amp; '\"\n");
     let answer = search(&ws, &["pattern=TODO", "--junit", "--fail-on-match"]);
     assert_eq!(answer.status(), 1);
-    check_xml(answer.text());
+    check_junit(answer.text());
     answer.must_say(
         answer.text(),
         &[
             "tests=\"3\" failures=\"3\"",
-            "line=\"2\"",
+            ":2:12\"",
             "&lt;&amp;&gt;",
             "file=\"src/a b.rs\"",
         ],
     );
     let none = search(&ws, &["pattern=FIXME", "--junit", "--fail-on-match"]);
     assert_eq!(none.status(), 0);
-    check_xml(none.text());
+    check_junit(none.text());
     none.must_say(none.text(), &["tests=\"1\" failures=\"0\""]);
 }
 
@@ -297,4 +279,149 @@ fn tools_that_find_nothing_are_refused_and_do_nothing() {
         let answer = search(&ws, &[&["pattern=x"][..], &flags].concat());
         assert_eq!(answer.status(), 2, "{flags:?}");
     }
+}
+
+#[test]
+fn the_schemas_refuse_what_is_none_of_theirs() {
+    let refuses = |check: fn(&Value), document: Value| {
+        let run = std::panic::catch_unwind(|| check(&document));
+        run.is_err()
+    };
+    let has = |program: &str, arguments: &[&str]| {
+        let run = Command::new(program).args(arguments).output();
+        run.is_ok_and(|run| run.status.success())
+    };
+    if has("python3", &["-c", "import jsonschema"]) {
+        let wrong = json!({"version": "2.1.0", "runs": [{"tool": {"driver": {"name": "x", "rules": []}},
+            "results": [], "columnKind": "bytes"}]});
+        assert!(refuses(check_sarif, wrong));
+    }
+    if has("xmllint", &["--version"]) {
+        let wrong =
+            json!("<testsuites><testsuite tests=\"1\"><testcase/></testsuite></testsuites>");
+        assert!(refuses(
+            |text| check_junit(text.as_str().expect("a text")),
+            wrong
+        ));
+    }
+}
+
+/// A shell as it runs the lines of a job, where the executables are found.
+fn job(ws: &Workspace, script: &str) -> Answer {
+    let bin = crate::harness::executable("call_tool");
+    let bin = bin.parent().expect("a directory").to_string_lossy();
+    let path = format!("{bin}:{}", env::var("PATH").unwrap_or_default());
+    ws.program(Path::new("sh"), &["-eu", "-c", script])
+        .env("PATH", &path)
+        .unwatched()
+        .run()
+}
+
+const TODO: &str =
+    "call_tool search_file_content pattern='\\b(TODO|FIXME)\\b' include='src/**' --fail-on-match";
+
+const SECRET: &str = "call_tool search_file_content case_sensitive:=true names_only:=true no_ignore:=true --fail-on-match \
+    --output text pattern='AKIA[0-9A-Z]{16}|gh[pousr]_[0-9A-Za-z]{36}|-----BEGIN [A-Z ]*PRIVATE KEY-----'";
+
+#[test]
+fn the_recipes_of_the_book_are_the_lines_that_are_tried_here() {
+    let recipes =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/recipes.md"));
+    let recipes = recipes.expect("the page").replace("\\\n>     ", "");
+    for line in [TODO, SECRET] {
+        assert!(recipes.contains(line), "{line}");
+    }
+}
+
+#[test]
+fn a_job_fails_where_something_is_found_and_where_nobody_could_look() {
+    let ws = project();
+    let clean = Workspace::new().file("src/a b.rs", "fn main() {}\n");
+    let after = |line: &str| format!("{line} > found; echo passed");
+    assert_eq!(job(&clean, &after(TODO)).text(), "passed\n");
+    assert_eq!(job(&ws, &after(TODO)).status(), 1);
+    assert_eq!(
+        job(&ws, &after(&TODO.replace("include", "path=none include"))).status(),
+        2
+    );
+    // As after grep: found, not found, not searched.
+    let told = format!(
+        "set +e; {TODO} > found; case $? in 0) echo none;; 1) echo some;; *) echo unknown;; esac"
+    );
+    assert_eq!(job(&ws, &told).text(), "some\n");
+    assert_eq!(job(&clean, &told).text(), "none\n");
+    let wrong = told.replace("TODO", "(TODO");
+    assert_eq!(job(&ws, &wrong).text(), "unknown\n");
+    // The document is there for the step after, whatever the status.
+    for (format, has) in [("--sarif", "src/a%20b.rs"), ("--junit", "failures=\"2\"")] {
+        let script =
+            format!("{TODO} {format} > report || status=$?; echo ${{status:-0}}; cat report");
+        let answer = job(&ws, &script);
+        assert!(answer.text().starts_with("1\n"), "{}", answer.shown());
+        answer.must_say(answer.text(), &[has]);
+        let (_, report) = answer.text().split_once('\n').expect("a report");
+        match format {
+            "--sarif" => check_sarif(&serde_json::from_str(report).expect("JSON")),
+            _ => check_junit(report),
+        }
+    }
+    // In a pipeline the last command's status is the pipeline's: sh has no pipefail.
+    let piped = job(&ws, &format!("{TODO} --sarif | cat > report; echo $?"));
+    assert_eq!(piped.text(), "0\n");
+}
+
+#[test]
+fn planted_secrets_are_found_and_what_looks_like_one_passes() {
+    let key = "AKIAABCDEFGHIJKLMNOP";
+    let token = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
+    for (name, text) in [
+        ("a b.txt", format!("x = {key}\n")),
+        (".env", format!("K={key}")),
+        (".github/workflows/x.yml", format!("t: {token}\n")),
+        (
+            "keys/id_rsa",
+            "-----BEGIN RSA PRIVATE KEY-----\n".to_owned(),
+        ),
+        ("keys/id", "-----BEGIN PRIVATE KEY-----\n".to_owned()),
+        ("forced.log", format!("{key}\n")),
+        ("data.bin", format!("\0\u{1}{key}\n")),
+        ("long.js", format!("{}{key}", "a".repeat(300_000))),
+        ("crlf.txt", format!("a\r\n{token}\r\n")),
+    ] {
+        let ws = Workspace::new()
+            .git()
+            .file(".gitignore", "*.log\n")
+            .file(name, text);
+        let answer = job(&ws, SECRET);
+        assert_eq!(answer.status(), 1, "{name}: {}", answer.shown());
+        answer.must_say(
+            answer.text(),
+            &[if name == "data.bin" { "binary" } else { name }],
+        );
+    }
+    let ws = Workspace::new().git().file(
+        "fine.txt",
+        "AKIA\nakiaabcdefghijklmnop\nAKIAABC\nghp_short\n-----BEGIN PUBLIC KEY-----\n-----BEGIN CERTIFICATE-----\n",
+    );
+    assert_eq!(job(&ws, SECRET).status(), 0);
+}
+
+#[test]
+fn a_match_in_a_binary_file_is_one_for_ci() {
+    let ws = Workspace::new().file("data.bin", "\0\u{1}TODO\n");
+    let answer = search(&ws, &["pattern=TODO", "--fail-on-match", "--sarif"]);
+    assert_eq!(answer.status(), 1);
+    let document = answer.json();
+    check_sarif(&document);
+    let result = &document["runs"][0]["results"][0];
+    assert_eq!(
+        result["locations"][0]["physicalLocation"],
+        json!({"artifactLocation": {"uri": "data.bin"}})
+    );
+    let structured = search(&ws, &["pattern=TODO", "--output", "result"]).json();
+    assert_eq!(structured["data"]["binaryFiles"], json!(["data.bin"]));
+    assert_eq!(
+        search(&ws, &["pattern=none", "--fail-on-match"]).status(),
+        0
+    );
 }

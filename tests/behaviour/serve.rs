@@ -3,7 +3,7 @@
 //! Clients of others are in `serve_real.rs`.
 
 #[path = "serve/client.rs"]
-mod client;
+pub(crate) mod client;
 
 use std::fs;
 use std::thread;
@@ -611,7 +611,7 @@ fn unusable_arguments_are_refused() {
     ] {
         let answer = ws.program(&executable("serve_tools"), args).run();
         assert_eq!(answer.status(), 2, "{args:?}");
-        let said = String::from_utf8_lossy(&answer.stderr).into_owned();
+        let said = answer.errors();
         assert!(said.contains(message), "{args:?}: {said}");
         assert!(answer.stdout.is_empty());
     }

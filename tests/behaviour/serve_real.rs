@@ -8,8 +8,11 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
+use crate::harness::stand_in::StandIn;
 use crate::harness::{Workspace, executable, skipped};
 use crate::mcp::Helper;
 
@@ -29,67 +32,145 @@ fn packages() -> Option<PathBuf> {
 }
 
 fn workspace() -> Workspace {
-    Workspace::new()
-        .file("a.txt", "one\n")
-        .file("p.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
+    Workspace::new().file("a.txt", "one\n").file("p.png", PNG)
 }
 
-/// A call of every tool, with what its answer has in it, or the type of its error.
-fn calls() -> Vec<(&'static str, Value, Result<&'static str, &'static str>)> {
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
+
+/// What stands for the process that the last command has left in the background.
+const PID: &str = "$PID";
+
+/// The API for the tools that ask a model.
+fn api() -> Option<StandIn> {
+    StandIn::playing(&json!({
+        "search": [{"text": "Herons are birds.", "times": "always"}],
+        "fetch": [{"text": "A page on herons.", "times": "always"}],
+    }))
+}
+
+fn variables(api: &StandIn) -> [(&'static str, String); 2] {
+    [
+        ("GEMINI_API_KEY", "k".to_owned()),
+        ("GOOGLE_GEMINI_BASE_URL", api.url().to_owned()),
+    ]
+}
+
+/// Parts of the text of an answer, or the type of an error.
+type Expected = Result<&'static [&'static str], &'static str>;
+
+/// Calls of every tool, in their order, each with what its answer must be.
+fn calls() -> Vec<(&'static str, Value, Expected)> {
     vec![
-        ("glob", json!({"pattern": "*.txt"}), Ok("a.txt")),
+        ("glob", json!({"pattern": "*.txt"}), Ok(&["/ws/a.txt"])),
         (
-            "google_web_search",
-            json!({"query": "x"}),
-            Err("web_search_failed"),
+            "list_directory",
+            json!({"path": "."}),
+            Ok(&["a.txt", "p.png"]),
         ),
-        ("list_background_processes", json!({}), Ok("")),
-        ("list_directory", json!({"path": "."}), Ok("a.txt")),
-        ("read_background_output", json!({"pid": 1}), Err("")),
-        ("read_file", json!({"absolute_path": "a.txt"}), Ok("one")),
         (
             "read_file",
-            json!({"absolute_path": "p.png"}),
-            Ok("image/png"),
+            json!({"absolute_path": "a.txt"}),
+            Ok(&["one\n"]),
         ),
-        ("read_many_files", json!({"paths": ["a.txt"]}), Ok("one")),
+        ("read_file", json!({"absolute_path": "p.png"}), Ok(&[])),
+        (
+            "read_file",
+            json!({"absolute_path": "none.txt"}),
+            Err("file_not_found"),
+        ),
+        (
+            "read_many_files",
+            json!({"paths": ["a.txt"]}),
+            Ok(&["--- ", "a.txt", "one\n"]),
+        ),
         (
             "replace",
             json!({"file_path": "a.txt", "old_string": "one", "new_string": "two three"}),
-            Ok("Replaced"),
-        ),
-        (
-            "run_shell_command",
-            json!({"command": "echo first; sleep 1.2; echo last"}),
-            Ok("last"),
-        ),
-        (
-            "save_memory",
-            json!({"fact": "tests pass"}),
-            Ok("tests pass"),
+            Ok(&["Replaced 1 occurrence", "a.txt"]),
         ),
         (
             "search_file_content",
             json!({"pattern": "two"}),
-            Ok("L1: two"),
+            Ok(&["File: a.txt", "L1: two three"]),
         ),
         (
             "smart_edit",
             json!({"file_path": "a.txt", "instruction": "i", "old_string": "two three", "new_string": "four"}),
-            Ok("a.txt"),
+            Ok(&["a.txt"]),
         ),
-        ("stop_background_process", json!({"pid": 1}), Err("")),
-        ("web_fetch", json!({"prompt": "no address"}), Err("")),
         (
             "write_file",
             json!({"file_path": "b.txt", "content": "x\n"}),
-            Ok("Created"),
+            Ok(&["Created", "b.txt (2 bytes)"]),
+        ),
+        (
+            "run_shell_command",
+            json!({"command": "cat a.txt; sleep 1.2; echo last; exit 3"}),
+            Ok(&["Output: four\nlast\n", "Exit Code: 3"]),
+        ),
+        (
+            "run_shell_command",
+            json!({"command": "echo it is ready; sleep 60.5", "is_background": true}),
+            Ok(&["Background PIDs: "]),
+        ),
+        (
+            "read_background_output",
+            json!({"pid": PID, "pattern": "is ready"}),
+            Ok(&["it is ready", "matches \"is ready\""]),
+        ),
+        (
+            "list_background_processes",
+            json!({}),
+            Ok(&["running: echo it is ready; sleep 60.5"]),
+        ),
+        (
+            "stop_background_process",
+            json!({"pid": PID}),
+            Ok(&["was ended"]),
+        ),
+        (
+            "save_memory",
+            json!({"fact": "tests pass"}),
+            Ok(&["tests pass"]),
+        ),
+        (
+            "google_web_search",
+            json!({"query": "herons"}),
+            Ok(&["Herons are birds."]),
+        ),
+        (
+            "web_fetch",
+            json!({"prompt": "Read https://herons.example/"}),
+            Ok(&["A page on herons."]),
+        ),
+        (
+            "web_fetch",
+            json!({"prompt": "no address"}),
+            Err("web_fetch_no_url_in_prompt"),
         ),
     ]
 }
 
+/// The tools that must not run unless the user agrees, in the order of their calls.
+const ASKED_ABOUT: [&str; 8] = [
+    "replace",
+    "smart_edit",
+    "write_file",
+    "run_shell_command",
+    "run_shell_command",
+    "stop_background_process",
+    "save_memory",
+    "web_fetch",
+];
+
 /// The real client over one of the two ways; `roots` are the client's.
-fn with_client(ws: &Workspace, packages: &Path, way: &[&str], roots: &Value) -> Value {
+fn with_client(
+    ws: &Workspace,
+    packages: &Path,
+    way: &[&str],
+    roots: &Value,
+    api: &StandIn,
+) -> Value {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/behaviour/serve/client.mjs");
     let calls: Vec<Value> = calls()
         .into_iter()
@@ -100,7 +181,11 @@ fn with_client(ws: &Workspace, packages: &Path, way: &[&str], roots: &Value) -> 
         packages.to_str().expect("UTF-8"),
     ];
     args.extend(way);
-    let mut command = ws.program(Path::new("node"), &args).command();
+    let call = ws.program(Path::new("node"), &args);
+    let call = variables(api)
+        .iter()
+        .fold(call, |call, (name, value)| call.env(name, value));
+    let mut command = call.command();
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().expect("node is installed");
     let wanted = json!({"calls": calls, "roots": roots}).to_string();
@@ -112,36 +197,73 @@ fn with_client(ws: &Workspace, packages: &Path, way: &[&str], roots: &Value) -> 
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-fn check(found: &Value) {
-    assert_eq!(found["version"]["name"], "gemini-tools");
-    let listed: BTreeSet<&str> = found["tools"]
-        .as_array()
-        .expect("a list")
+fn names_in(tools: &Value) -> BTreeSet<String> {
+    let tools = tools.as_array().expect("a list").iter();
+    tools
+        .filter_map(|tool| tool["name"].as_str().map(str::to_owned))
+        .collect()
+}
+
+fn called() -> BTreeSet<String> {
+    calls()
         .iter()
-        .filter_map(|tool| tool["name"].as_str())
-        .collect();
-    let called: BTreeSet<&str> = calls().iter().map(|(name, ..)| *name).collect();
-    assert_eq!(listed, called, "every tool is called");
-    let results = found["results"].as_array().expect("a list");
-    for ((name, _, expected), result) in calls().iter().zip(results) {
-        match expected {
-            Ok(part) => {
-                assert_ne!(result["isError"], true, "{name}: {result}");
-                assert!(result.to_string().contains(part), "{name}: {result}");
+        .map(|(name, ..)| (*name).to_owned())
+        .collect()
+}
+
+/// Whether the answer to a call is the one that belongs to it.
+#[track_caller]
+fn check_result(name: &str, args: &Value, expected: Expected, result: &Value) {
+    let block = &result["content"][0];
+    match expected {
+        Ok(parts) => {
+            assert_eq!(result["isError"], false, "{name}: {result}");
+            if args["absolute_path"] == "p.png" {
+                assert_eq!(block["type"], "image", "{result}");
+                assert_eq!(block["mimeType"], "image/png");
+                assert_eq!(block["data"], STANDARD.encode(PNG));
+                return;
             }
-            Err(kind) => {
-                assert_eq!(result["isError"], true, "{name}: {result}");
-                let found = result["structuredContent"]["errorType"].as_str();
-                assert!(
-                    found.is_some_and(|f| kind.is_empty() || f == *kind),
-                    "{result}"
-                );
+            assert_eq!(block["type"], "text", "{name}: {result}");
+            let text = block["text"].as_str().expect("a text");
+            for part in parts {
+                assert!(text.contains(part), "{name}: {part:?} is not in {text}");
+            }
+            if let Some(data) = result["structuredContent"].as_object() {
+                assert_eq!(data["output"], block["text"], "{name}");
             }
         }
+        Err(kind) => {
+            assert_eq!(result["isError"], true, "{name}: {result}");
+            assert_eq!(result["structuredContent"]["errorType"], kind, "{result}");
+            assert_eq!(result["structuredContent"]["error"], block["text"]);
+        }
+    }
+}
+
+/// What the calls must have done.
+fn check_files(ws: &Workspace) {
+    let read = |path: String| std::fs::read_to_string(path).expect("a file");
+    assert_eq!(read(ws.path("a.txt")), "four\n");
+    assert_eq!(read(ws.path("b.txt")), "x\n");
+}
+
+fn check_memory(ws: &Workspace) {
+    let memory = std::fs::read_to_string(ws.root().join("home/.gemini/GEMINI.md"));
+    assert!(memory.expect("a file").contains("- tests pass\n"));
+}
+
+fn check(found: &Value) {
+    assert_eq!(found["version"]["name"], "gemini-tools");
+    assert_eq!(names_in(&found["tools"]), called(), "every tool is called");
+    let results = found["results"].as_array().expect("a list");
+    assert_eq!(results.len(), calls().len());
+    for ((name, args, expected), result) in calls().into_iter().zip(results) {
+        check_result(name, &args, expected, result);
     }
     let progress = found["progress"].to_string();
     assert!(
-        progress.contains("run_shell_command") && progress.contains("first"),
+        progress.contains("run_shell_command") && progress.contains("four"),
         "{progress}"
     );
     assert_eq!(found["cancelled"], true);
@@ -152,22 +274,34 @@ fn check(found: &Value) {
 
 #[test]
 fn the_official_client_lists_and_calls_every_tool_on_standard_streams() {
-    let Some(packages) = packages() else { return };
+    let (Some(packages), Some(api)) = (packages(), api()) else {
+        return;
+    };
     let ws = workspace();
     let program = executable("serve_tools");
     let way = ["stdio", program.to_str().expect("UTF-8")];
-    check(&with_client(&ws, &packages, &way, &Value::Null));
+    let found = with_client(&ws, &packages, &way, &Value::Null, &api);
+    check(&found);
+    check_files(&ws);
+    check_memory(&ws);
+    // The client is taken to have asked.
+    assert_eq!(found["asked"], json!([]));
 }
 
 #[test]
 fn the_official_client_lists_and_calls_every_tool_by_http_and_its_roots_are_followed() {
-    let Some(packages) = packages() else { return };
+    let (Some(packages), Some(api)) = (packages(), api()) else {
+        return;
+    };
     let ws = workspace();
     let elsewhere = Workspace::new();
     let args = ["--http", "127.0.0.1:0", "--approval-mode", "default"];
     let call = elsewhere
         .program(&executable("serve_tools"), &args)
         .env("GEMINI_TOOLS_SERVE_TOKEN", TOKEN);
+    let call = variables(&api)
+        .iter()
+        .fold(call, |call, (name, value)| call.env(name, value));
     let mut command = call.command();
     command.stdin(Stdio::null()).stderr(Stdio::piped());
     let mut server = Helper(command.spawn().expect("the server starts"));
@@ -178,27 +312,40 @@ fn the_official_client_lists_and_calls_every_tool_by_http_and_its_roots_are_foll
         .expect("its address");
     let address = line.trim().rsplit(' ').next().expect("an address");
     let roots = json!([{"uri": format!("file://{}", ws.dir().display())}]);
-    check(&with_client(
-        &ws,
-        &packages,
-        &["http", address, TOKEN],
-        &roots,
-    ));
+    let way = ["http", address, TOKEN];
+    let found = with_client(&ws, &packages, &way, &roots, &api);
+    check(&found);
+    check_files(&ws);
+    check_memory(&elsewhere);
+    let asked = found["asked"].as_array().expect("questions");
+    let asked: Vec<&str> = asked
+        .iter()
+        .filter_map(|message| message.as_str()?.strip_prefix("May ")?.split(' ').next())
+        .collect();
+    // The last one is cancelled.
+    assert_eq!(asked[..asked.len() - 1], ASKED_ABOUT, "{found}");
+    assert_eq!(asked.last(), Some(&"run_shell_command"));
 }
 
 #[test]
 fn the_inspector_lists_and_calls_every_tool() {
-    let Some(packages) = packages() else { return };
+    let (Some(packages), Some(api)) = (packages(), api()) else {
+        return;
+    };
     let ws = workspace();
     let inspector = packages.join("inspector/clients/launcher/build/index.js");
     let inspect = |more: &[&str]| {
         let program = executable("serve_tools");
-        let mut args = vec![
-            inspector.to_str().expect("UTF-8"),
-            "--cli",
-            program.to_str().expect("UTF-8"),
+        let mut args: Vec<String> = vec![
+            inspector.display().to_string(),
+            "--cli".to_owned(),
+            program.display().to_string(),
         ];
-        args.extend(more);
+        for (name, value) in variables(&api) {
+            args.extend(["-e".to_owned(), format!("{name}={value}")]);
+        }
+        args.extend(more.iter().map(|&word| word.to_owned()));
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
         let output = ws.program(Path::new("node"), &args).command().output();
         let output = output.expect("node is installed");
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -207,24 +354,15 @@ fn the_inspector_lists_and_calls_every_tool() {
             .unwrap_or_else(|e| panic!("{more:?}: {e}: {text}{said}"))
     };
     let listed = inspect(&["--method", "tools/list"]);
-    let listed: BTreeSet<String> = listed["tools"]
-        .as_array()
-        .expect("a list")
-        .iter()
-        .filter_map(|tool| tool["name"].as_str().map(str::to_owned))
-        .collect();
-    let called: BTreeSet<String> = calls()
-        .iter()
-        .map(|(name, ..)| (*name).to_owned())
-        .collect();
-    assert_eq!(listed, called);
+    assert_eq!(names_in(&listed["tools"]), called());
+    let mut pid = String::new();
     for (name, args, expected) in calls() {
         let pairs: Vec<String> = args
             .as_object()
             .expect("an object")
             .iter()
             .map(|(key, value)| match value {
-                Value::String(text) => format!("{key}={text}"),
+                Value::String(text) => format!("{key}={}", text.replace(PID, &pid)),
                 other => format!("{key}={other}"),
             })
             .collect();
@@ -233,13 +371,12 @@ fn the_inspector_lists_and_calls_every_tool() {
             words.extend(["--tool-arg", pair]);
         }
         let result = inspect(&words);
-        assert_eq!(
-            result["isError"] == true,
-            expected.is_err(),
-            "{name}: {result}"
-        );
-        if let Ok(part) = expected {
-            assert!(result.to_string().contains(part), "{name}: {result}");
+        check_result(name, &args, expected, &result);
+        let text = result["content"][0]["text"].as_str().unwrap_or_default();
+        if let Some((_, rest)) = text.split_once("Background PIDs: ") {
+            pid = rest.chars().take_while(char::is_ascii_digit).collect();
         }
     }
+    check_files(&ws);
+    check_memory(&ws);
 }

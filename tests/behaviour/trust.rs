@@ -86,7 +86,7 @@ fn asks_and_takes_nothing_but_yes_for_an_answer() {
     let ws = project();
     let answer = trust(&ws, &[]);
     assert_eq!(answer.status(), 2, "{}", answer.shown());
-    answer.must_say(&String::from_utf8_lossy(&answer.stderr), &["--yes"]);
+    answer.must_say(&answer.errors(), &["--yes"]);
     assert!(!ws.root().join("home/.gemini").exists());
     let on_terminal = |said: &str| {
         let script = format!(

@@ -12,6 +12,7 @@ use crate::{as_value, call, explanation, live_line, open_session, person, status
 use gemini_tools::answer::{Answer, Form, to_line};
 use gemini_tools::dialect;
 use gemini_tools::session::{Person, Session, with_time_limit};
+use gemini_tools::side_by_side::MOST;
 use gemini_tools::sys::event::{PollFd, PollFlags, Timespec};
 use gemini_tools::sys::io::Errno;
 use gemini_tools::tool::{Cancellation, Context, ToolError};
@@ -28,9 +29,6 @@ const CHUNK: usize = 64 * 1024;
 
 /// More calls than this don't wait in memory: reading goes on when some have been answered.
 const MAX_WAITING: usize = 1024;
-
-/// At most so many calls run side by side.
-const MAX_WORKERS: usize = 8;
 
 /// One line of input.
 enum Request {
@@ -90,7 +88,7 @@ pub(crate) fn run(options: &Options, cancel: &Cancellation) -> u8 {
         let mut started = 0;
         batch.read(|| {
             // None is started before there is work for it.
-            if started < workers.min(MAX_WORKERS) {
+            if started < workers.min(MOST) {
                 started += 1;
                 scope.spawn(|| batch.work());
             }
@@ -286,7 +284,7 @@ impl Batch<'_> {
             (_, 1) => self.work.notify_one(),
             _ => self.work.notify_all(),
         }
-        for _ in idle..waiting.min(MAX_WORKERS) {
+        for _ in idle..waiting.min(MOST) {
             hire();
         }
     }

@@ -52,15 +52,35 @@ pub(crate) fn check(options: &Options, result: ToolResult) -> Result<ToolResult,
     Ok(result)
 }
 
+/// Where a search is a check, 1 says that it has found something, as it does of grep's.
+const FOUND: u8 = 1;
+
+/// What a check that could not be made ends with, which must not look like one that has found
+/// something.
+const UNCHECKED: u8 = 2;
+
 /// The exit status, which was `status` until now.
 pub(crate) fn status(options: &Options, answer: &Answer<'_>, status: u8) -> u8 {
-    let matches = match &answer.outcome {
-        Ok(result) if options.fail_on_match => result.data.as_ref().map(|data| &data["matches"]),
-        _ => None,
+    if !options.fail_on_match {
+        return status;
+    }
+    let data = match &answer.outcome {
+        Ok(ToolResult {
+            data: Some(data),
+            error: None,
+            ..
+        }) if status == 0 => data,
+        _ if status == FOUND => return UNCHECKED,
+        _ => return status,
     };
-    match matches.and_then(Value::as_u64) {
-        Some(1..) if status == 0 => 1,
-        _ => status,
+    let number = |key: &str| data.get(key).and_then(Value::as_u64).unwrap_or_default();
+    if number("matches") > 0 || data.contains_key("binaryFiles") {
+        FOUND
+    } else if number("unreadable") > 0 {
+        // Nobody knows what is in there.
+        UNCHECKED
+    } else {
+        0
     }
 }
 
@@ -90,10 +110,25 @@ pub(crate) fn report(format: Format, answer: &Answer<'_>) -> Vec<u8> {
             column: location["column"].as_u64(),
         };
         report.issues = locations.into_iter().flatten().map(issue).collect();
+        let binary = data.get("binaryFiles").and_then(Value::as_array);
+        let names = binary.into_iter().flatten().filter_map(Value::as_str);
+        report.issues.extend(names.map(|name| Issue {
+            rule: answer.name.to_owned(),
+            level: Level::Error,
+            message: "The file, which is no text, has a match.".to_owned(),
+            file: Some(name.to_owned()),
+            line: None,
+            column: None,
+        }));
+        if let Some(unread) = data.get("unreadable") {
+            report.remarks.push(format!(
+                "Files and directories that could not be read: {unread}."
+            ));
+        }
         if data.get("limited") == Some(&Value::Bool(true)) {
             report.remarks.push(format!(
                 "Only the first {} matches are told; narrow the search to see others.",
-                report.issues.len()
+                data.get("matches").unwrap_or(&Value::Null)
             ));
         }
     }

@@ -24,8 +24,10 @@ Examples:
 Your own tools stand in ~/.gemini/tools and, in a trusted project, in
 .gemini/tools; get_tools lint checks them.
 
-Exit status: 0 done, 1 the tool failed or --fail-on-match has found something,
-2 unknown tool, unusable arguments or call, 3 refused by policy, 124 out of time, 130 and 143 interrupted.
+Exit status: 0 done, 1 the tool failed, 2 unknown tool, unusable arguments or
+call, 3 refused by policy, 124 out of time, 130 and 143 interrupted. With
+--fail-on-match, as a check: 0 nothing found, 1 something found, 2 and above
+not searched.
 
 Environment: GEMINI_TOOLS_OUTPUT (as --output), GEMINI_TOOLS_ROOTS (more
 directories to work in, separated by colons), GEMINI_TOOLS_TIMEOUT (seconds),
@@ -121,7 +123,7 @@ pub(crate) fn command() -> Command {
         .arg(
             flag(
                 "fail-on-match",
-                "Exit with 1 where a search finds anything, and with 0 where it does not",
+                "Exit with 1 where a search finds anything, with 0 where not, with 2 where it fails",
             )
             .conflicts_with_all(["batch", "from", "explain"]),
         )

@@ -4,9 +4,10 @@ use crate::options::Options;
 use crate::print::print;
 use crate::{call, open_session, person, status};
 use gemini_tools::answer::{Answer, to_line};
-use gemini_tools::dialect::{Dialect, Refusal, Request};
+use gemini_tools::dialect::{Call, Dialect, Refusal, Request};
 use gemini_tools::session::{Person, Session, with_time_limit};
-use gemini_tools::tool::{Cancellation, Context, ToolError};
+use gemini_tools::side_by_side;
+use gemini_tools::tool::{Cancellation, Context, ToolError, ToolResult};
 use serde_json::{Value, json};
 
 /// Answers what came on standard input. Gives the exit status: that of the call, or 1 where one
@@ -52,20 +53,33 @@ pub(crate) struct Opened<'a> {
     pub(crate) person: Option<&'a Person>,
 }
 
-/// Makes the calls one after the other; gives the answer to all, and the exit status.
+/// Makes the calls, those that only read at the same time; gives the answer to all, and the exit
+/// status.
 pub(crate) fn answer(
     opened: Opened<'_>,
     request: &mut Request,
     cancel: &Cancellation,
 ) -> (Value, u8) {
-    let mut outcomes = Vec::new();
-    for call in &mut request.calls {
-        let args = std::mem::replace(&mut call.args, Ok(json!({})));
-        outcomes.push(one(opened, &call.name, args, cancel));
+    let only_reads = |call: &Call| {
+        let session = opened.session.as_ref();
+        session.is_ok_and(|session| session.only_reads(&call.name))
+    };
+    let mut outcomes: Vec<Option<Outcome>> = Vec::new();
+    outcomes.resize_with(request.calls.len(), || None);
+    for group in side_by_side::groups(&request.calls, only_reads) {
+        let calls = request.calls[group.clone()].iter_mut();
+        let group = calls.zip(&mut outcomes[group]).collect();
+        side_by_side::each(
+            group,
+            |(call, outcome): (&mut Call, &mut Option<Outcome>)| {
+                let args = std::mem::replace(&mut call.args, Ok(json!({})));
+                *outcome = Some(one(opened, &call.name, args, cancel));
+            },
+        );
     }
     let mut answers = Vec::new();
     let mut statuses = Vec::new();
-    for (call, (outcome, cancel)) in request.calls.iter().zip(outcomes) {
+    for (call, (outcome, cancel)) in request.calls.iter().zip(outcomes.into_iter().flatten()) {
         let mut answer = Answer {
             name: &call.name,
             id: None,
@@ -87,15 +101,15 @@ pub(crate) fn answer(
     (request.answer(&answers), status)
 }
 
+/// What a call has come to, and what could have ended it early.
+type Outcome = (Result<ToolResult, ToolError>, Cancellation);
+
 fn one(
     opened: Opened<'_>,
     name: &str,
     args: Result<Value, ToolError>,
     cancel: &Cancellation,
-) -> (
-    Result<gemini_tools::tool::ToolResult, ToolError>,
-    Cancellation,
-) {
+) -> Outcome {
     let mut cx = Context::new(with_time_limit(cancel), false);
     let outcome = args.and_then(|args| {
         let session = opened.session.as_ref().map_err(ToolError::again)?;

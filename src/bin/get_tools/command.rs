@@ -45,7 +45,8 @@ const LINT_EXAMPLES: &str = "\
 Examples:
   get_tools lint                                  your own tools
   get_tools lint tools.json                       declarations of Gemini, OpenAI,
-                                                  Anthropic or MCP, or OpenAPI 3
+                                                  Anthropic or MCP, or OpenAPI 3,
+                                                  as JSON or YAML
   get_tools --format openai | get_tools lint -
   get_tools lint --format github tools/*.json     annotations in GitHub Actions
 
@@ -164,7 +165,7 @@ fn lint_command() -> Command {
             Arg::new("FILE")
                 .num_args(0..)
                 .value_parser(clap::value_parser!(PathBuf))
-                .help("JSON with declarations to check instead, - for standard input"),
+                .help("JSON or YAML with declarations to check instead, - for standard input"),
         )
         .arg(
             Arg::new("dialect")

@@ -152,7 +152,9 @@ fn as_text(lint: &Lint) -> String {
     let lines = lint.findings.iter().map(|finding| {
         let mut shown = finding.to_string();
         if let (Some(line), None) = (finding.line, finding.file()) {
-            shown = shown.replacen("]: ", &format!("]: line {line}: "), 1);
+            let column = finding.column;
+            let column = column.map_or(String::new(), |column| format!(", column {column}"));
+            shown = shown.replacen("]: ", &format!("]: line {line}{column}: "), 1);
         }
         format!("{}\n", visible(&shown))
     });
@@ -170,7 +172,7 @@ fn report(lint: &Lint) -> Report {
         message: visible(&finding.about()).into_owned(),
         file: finding.file().map(|path| show_path(path).into_owned()),
         line: finding.line.map(|line| u64::from(line.get())),
-        column: None,
+        column: finding.column.map(|column| u64::from(column.get())),
     };
     Report {
         suite: "get_tools lint".to_owned(),

@@ -2,15 +2,9 @@
 
 use super::{Source, openapi};
 use crate::declaration::Finding;
+use crate::declaration::position::{Found, Node, Position, Search, Step};
 use crate::dialect::Dialect;
 use serde_json::{Value, json};
-
-/// A step into a document.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Step {
-    Key(String),
-    Index(usize),
-}
 
 /// One declaration.
 #[derive(Debug)]
@@ -19,6 +13,8 @@ pub(super) struct Item {
     pub(super) path: Vec<Step>,
     /// Where its schema stands, if it has one.
     pub(super) schema_path: Vec<Step>,
+    /// Where arguments stand that are not under `properties` there, by name.
+    pub(super) arguments: Vec<(String, Vec<Step>)>,
     value: Value,
     schema_key: Option<&'static str>,
 }
@@ -28,8 +24,8 @@ pub(super) struct Item {
 pub(super) struct Document {
     pub(super) source: Source,
     pub(super) items: Vec<Item>,
-    /// What was noticed while it was taken apart.
-    pub(super) findings: Vec<Finding>,
+    /// What was noticed while it was taken apart, and where.
+    pub(super) findings: Vec<(Vec<Step>, Finding)>,
 }
 
 /// Under which keys schemas stand.
@@ -51,9 +47,51 @@ impl Item {
         Self {
             path,
             schema_path,
+            arguments: Vec::new(),
             value,
             schema_key,
         }
+    }
+
+    /// The place of what a finding names; of the nearest that is there, where it is itself not.
+    pub(super) fn position(&self, top: &Node, place: &str) -> Option<Position> {
+        let (own, declaration) = top.find(&self.path)?;
+        let schema = top.find(&self.schema_path);
+        if place == "schema" {
+            return Some(schema.map_or(own, |(at, _)| at));
+        }
+        let search = Search {
+            roots: schema
+                .map(|(_, node)| node)
+                .into_iter()
+                .chain([top])
+                .collect(),
+        };
+        let nodes = [Some(declaration), schema.map(|(_, node)| node)];
+        let nodes = nodes.into_iter().flatten();
+        let found = nodes.filter_map(|node| search.deepest(node, place));
+        let argument = self.argument(top, &search, place);
+        // Nothing is found as well as the declaration itself by what leads nowhere in it.
+        let best = found.chain(argument).min_by_key(|found| found.rest);
+        Some(best.map_or(own, |found| found.at))
+    }
+
+    /// The place of an argument that stands elsewhere, or of what is in it.
+    fn argument(&self, top: &Node, search: &Search<'_>, place: &str) -> Option<Found> {
+        let fits = self.arguments.iter().filter_map(|(name, path)| {
+            let rest = place.strip_prefix(name.as_str())?;
+            (rest.is_empty() || rest.starts_with(['.', '['])).then_some((path, rest))
+        });
+        let (path, rest) = fits.min_by_key(|(_, rest)| rest.len())?;
+        let (at, node) = top.find(path)?;
+        let own = Found {
+            rest: rest.len(),
+            at,
+        };
+        let schema = node.find(&[Step::Key("schema".to_owned())]);
+        let nodes = schema.map(|(_, node)| node).into_iter().chain([node]);
+        let inner = nodes.filter_map(|node| search.deepest(node, rest));
+        Some(inner.min_by_key(|found| found.rest).unwrap_or(own))
     }
 
     /// The declaration with its name, without the wrapper of its dialect.
@@ -92,7 +130,7 @@ impl Document {
         if value.get("swagger").is_some() && value.get("openapi").is_none() {
             return Err("It is Swagger 2; convert it to OpenAPI 3 first.".to_owned());
         }
-        let is_openapi = value["openapi"].is_string();
+        let is_openapi = value.get("openapi").is_some();
         if chosen == Some(Source::OpenApi) || (chosen.is_none() && is_openapi) {
             return openapi::read(&value);
         }
@@ -151,13 +189,15 @@ impl Document {
         }
         if item["function"].is_object() {
             if !matches!(dialect, Dialect::OpenAi) {
-                self.findings.push(Finding::refusal(
+                let finding = Finding::refusal(
                     "wrapper",
                     item["function"]["name"].as_str().unwrap_or_default(),
                     "function",
                     "The declaration stands in the wrapper of another API, OpenAI's Chat \
                      Completions.",
-                ));
+                );
+                let place = [&path[..], &[Step::Key("function".to_owned())]].concat();
+                self.findings.push((place, finding));
             }
             let inner = item["function"].take();
             let path = [&path[..], &[Step::Key("function".to_owned())]].concat();
@@ -170,13 +210,14 @@ impl Document {
             return;
         }
         if dialect == Dialect::OpenAi && kind == Some("function") {
-            self.findings.push(Finding::refusal(
+            let finding = Finding::refusal(
                 "wrapper",
                 item["name"].as_str().unwrap_or_default(),
                 "function",
                 "Chat Completions wants the declaration under \"function\"; without that it is \
                  one for the Responses API.",
-            ));
+            );
+            self.findings.push((path.clone(), finding));
         }
         self.items.push(Item::new(path, item));
     }

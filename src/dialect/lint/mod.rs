@@ -1,17 +1,18 @@
-//! Declarations of any dialect, held against what their API really takes.
+//! Declarations of any dialect, as JSON or YAML, held against what their API really takes.
 //!
-//! Owned here: telling dialects apart, what each API refuses, and in which line it stands. What
-//! is wrong with a schema as such is found by the compiler of declarations.
+//! Owned here: telling languages and dialects apart, what each API refuses, and where it stands.
+//! What is wrong with a schema as such is found by the compiler of declarations.
 
 mod document;
+mod json;
 mod openapi;
-mod position;
 mod rules;
+mod yaml;
 
 use super::{Declared, Dialect};
+use crate::declaration::position::{Node, Position};
 use crate::declaration::{self, Finding, Names, Severity};
 use document::{Document, Item};
-use position::Positions;
 use serde_json::{Value, json};
 
 /// How many tools `OpenAI` takes in a request.
@@ -70,11 +71,9 @@ pub struct Linted {
 pub fn lint(text: &str, chosen: Option<Source>) -> Linted {
     let mut linted = Linted::default();
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let value: Value = match serde_json::from_str(text) {
-        Ok(value) => value,
-        Err(e) => {
-            let mut finding = Finding::refusal("json", "", "", format!("It is no JSON: {e}."));
-            finding.line = position::line(e.line());
+    let (value, top) = match read(text) {
+        Ok(read) => read,
+        Err(finding) => {
             linted.findings.push(finding);
             return linted;
         }
@@ -82,13 +81,12 @@ pub fn lint(text: &str, chosen: Option<Source>) -> Linted {
     let document = match Document::read(value, chosen) {
         Ok(document) => document,
         Err(message) => {
-            linted
-                .findings
-                .push(Finding::refusal("dialect", "", "", message));
+            let mut finding = Finding::refusal("dialect", "", "", message);
+            finding.put_at(top.at);
+            linted.findings.push(finding);
             return linted;
         }
     };
-    let positions = Positions::of(text);
     let mut names = Names::new(document.source.dialect().longest_name());
     for item in &document.items {
         let mut findings = Vec::new();
@@ -97,12 +95,12 @@ pub fn lint(text: &str, chosen: Option<Source>) -> Linted {
         linted.tools += usize::from(!has_error);
         linted.repaired.extend(repaired);
         for mut finding in findings {
-            finding.line = positions.line_of(item, &finding.place);
+            finding.put_at(item.position(&top, &finding.place).unwrap_or(top.at));
             linted.findings.push(finding);
         }
     }
-    for mut finding in document.findings {
-        finding.line = finding.line.or(positions.line_of_path(&[]));
+    for (path, mut finding) in document.findings {
+        finding.put_at(top.find(&path).map_or(top.at, |(at, _)| at));
         linted.findings.push(finding);
     }
     let is_openai = matches!(
@@ -114,11 +112,54 @@ pub fn lint(text: &str, chosen: Option<Source>) -> Linted {
             "There are {} tools; the API takes {MOST_OPENAI_TOOLS} in a request.",
             document.items.len()
         );
-        linted
-            .findings
-            .push(Finding::refusal("too-many-tools", "", "", message));
+        let mut finding = Finding::refusal("too-many-tools", "", "", message);
+        finding.put_at(top.at);
+        linted.findings.push(finding);
     }
     linted
+        .findings
+        .sort_by_key(|finding| (finding.line, finding.column));
+    linted
+}
+
+/// Reads JSON or YAML, whichever it is, with the places of its values.
+fn read(text: &str) -> Result<(Value, Node), Finding> {
+    let error = match serde_json::from_str(text) {
+        Ok(value) => return Ok((value, json::places(text))),
+        Err(e) => e,
+    };
+    if !is_yaml(text) {
+        let message = error.to_string();
+        let message = message.split(" at line ").next().unwrap_or(&message);
+        return Err(unreadable(
+            "json",
+            format!("It is no JSON: {message}."),
+            json::position(text, &error),
+        ));
+    }
+    yaml::read(text).map_err(|fault| {
+        unreadable(
+            "yaml",
+            format!("It is no YAML: {}", fault.message),
+            fault.at,
+        )
+    })
+}
+
+fn unreadable(rule: &'static str, message: String, at: Position) -> Finding {
+    let mut finding = Finding::refusal(rule, "", "", message);
+    finding.put_at(at);
+    finding
+}
+
+/// Whether a text that is no JSON is meant to be YAML. That has braces and brackets too, but
+/// whoever writes JSON puts names in double quotes; a fault in it is told in terms of JSON.
+fn is_yaml(text: &str) -> bool {
+    let text = text.trim_start();
+    let inner = text.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '[' | '{'));
+    let is_in_brackets = inner.len() < text.len();
+    let begins_name = |c: char| c.is_alphabetic() || matches!(c, '\'' | '_' | '#');
+    !text.is_empty() && (!is_in_brackets || inner.starts_with(begins_name))
 }
 
 /// Adds what is wrong with one declaration; gives it back as its API takes it.
@@ -183,24 +224,60 @@ fn for_gemini(
 
 #[cfg(test)]
 mod tests {
-    use super::position::line;
-    use super::{Source, lint};
+    use super::{Source, is_yaml, lint};
     use crate::declaration::Severity;
+    use std::num::NonZeroU32;
+
+    fn numbers(finding: &crate::declaration::Finding) -> (u32, u32) {
+        let number = |n: Option<NonZeroU32>| n.map_or(0, NonZeroU32::get);
+        (number(finding.line), number(finding.column))
+    }
 
     #[test]
-    fn a_finding_has_the_line_in_which_its_key_stands() {
+    fn a_finding_has_the_place_where_its_key_stands() {
         let text = "[\n {\"name\": \"a\",\n  \"description\": \"d\",\n  \"parametersJsonSchema\": {\n   \
                     \"type\": \"object\",\n   \"properties\": {\n    \"x\": {\n     \"type\": \"array\",\n     \
                     \"items\": {\"description\": \"d\"}}}}}\n]";
-        let linted = lint(text, None);
-        let finding = linted.findings.first().expect("untyped");
-        assert_eq!((&*finding.rule, finding.line), ("untyped", line(9)));
-        assert_eq!(finding.severity, Severity::Error);
-        let linted = lint("{\n\"a\":\n,}", None);
+        let yaml = "- name: a\n  description: d\n  parametersJsonSchema:\n    type: object\n    \
+                    properties:\n      x:\n        type: array\n        items: {description: d}\n";
+        for (text, place) in [(text, (9, 6)), (yaml, (8, 9))] {
+            let linted = lint(text, None);
+            let finding = linted.findings.first().expect("untyped");
+            assert_eq!((&*finding.rule, numbers(finding)), ("untyped", place));
+            assert_eq!(finding.severity, Severity::Error);
+        }
+        let linted = lint("{\n\"ä\": \"ü\",,}", None);
         let finding = linted.findings.first().expect("no JSON");
-        assert_eq!((&*finding.rule, finding.line), ("json", line(3)));
+        assert_eq!((&*finding.rule, numbers(finding)), ("json", (2, 10)));
         for name in Source::NAMES {
             assert!(Source::from_name(name).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn json_and_yaml_are_told_apart_by_what_stands_there() {
+        for json in [
+            "",
+            " \n",
+            "{\"a\": }",
+            "[{\"a\": 1,}]",
+            "{,}",
+            "[1,]",
+            "[ ",
+            "{ // c\n}",
+        ] {
+            assert!(!is_yaml(json), "{json}");
+        }
+        for yaml in [
+            "a: b",
+            "- a",
+            "# c\na: b",
+            "{openapi: 3.1.0}",
+            "[{name: a}]",
+            "--- {}",
+            "{'a': 1}",
+        ] {
+            assert!(is_yaml(yaml), "{yaml}");
         }
     }
 }

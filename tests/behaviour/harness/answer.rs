@@ -176,6 +176,11 @@ impl Answer {
         panic!("{why}\n{}", self.shown());
     }
 
+    /// What stands on standard error.
+    pub(crate) fn errors(&self) -> String {
+        String::from_utf8_lossy(&self.stderr).into_owned()
+    }
+
     /// Everything that is known about the call.
     pub(crate) fn shown(&self) -> String {
         format!(

@@ -184,7 +184,12 @@ fn steps_of(block: &Block) -> Vec<Step> {
             continue;
         }
         let step = steps.last_mut().expect("a block begins with a command");
-        match line.strip_prefix("> ") {
+        let more = if line == ">" {
+            Some("")
+        } else {
+            line.strip_prefix("> ")
+        };
+        match more {
             Some(more) if in_command => {
                 step.command.push('\n');
                 step.command.push_str(more);

@@ -1,5 +1,6 @@
 // The official client: lists every tool and makes the calls that standard input names, over the way that the
-// arguments say: `stdio PROGRAM` or `http ADDRESS TOKEN`. Prints one JSON document.
+// arguments say: `stdio PROGRAM` or `http ADDRESS TOKEN`. For "$PID" the process stands that the last command has left in
+// the background. Prints one JSON document.
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -15,7 +16,11 @@ const { ElicitRequestSchema, ListRootsRequestSchema, ToolListChangedNotification
 const { calls, roots } = JSON.parse(fs.readFileSync(0, 'utf8'));
 const capabilities = { elicitation: {}, ...(roots && { roots: { listChanged: true } }) };
 const client = new Client({ name: 'tests', version: '1' }, { capabilities });
-client.setRequestHandler(ElicitRequestSchema, () => ({ action: 'accept', content: { decision: 'allow once' } }));
+const asked = [];
+client.setRequestHandler(ElicitRequestSchema, ({ params }) => {
+  asked.push(params.message);
+  return { action: 'accept', content: { decision: 'allow once' } };
+});
 if (roots) client.setRequestHandler(ListRootsRequestSchema, () => ({ roots }));
 let changes = 0;
 client.setNotificationHandler(ToolListChangedNotificationSchema, () => {
@@ -31,9 +36,13 @@ const { tools } = await client.listTools();
 const { resources } = await client.listResources();
 const results = [];
 const progress = [];
+let pid;
 for (const { name, arguments: args } of calls) {
   const onprogress = (told) => progress.push({ name, ...told });
-  results.push(await client.callTool({ name, arguments: args }, undefined, { onprogress }));
+  if (args.pid === '$PID') args.pid = pid;
+  const result = await client.callTool({ name, arguments: args }, undefined, { onprogress });
+  results.push(result);
+  pid = Number(/Background PIDs: (\d+)/.exec(result.content[0].text)?.[1] ?? pid);
 }
 const controller = new AbortController();
 const given = client.callTool({ name: 'run_shell_command', arguments: { command: 'sleep 30.5' } }, undefined, { signal: controller.signal });
@@ -43,6 +52,6 @@ const cancelled = await given.then(
   () => true,
 );
 const read = resources.length > 0 ? await client.readResource({ uri: resources[0].uri }) : null;
-const found = { version: client.getServerVersion(), instructions: client.getInstructions(), tools, resources, read, results, progress, cancelled, changes };
+const found = { version: client.getServerVersion(), instructions: client.getInstructions(), tools, resources, read, results, progress, cancelled, changes, asked };
 await client.close();
 process.stdout.write(JSON.stringify(found));

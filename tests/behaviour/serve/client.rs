@@ -19,21 +19,21 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const MARK: &str = "SERVE_TEST_MARK";
 
 /// The token of a server over HTTP.
-pub(super) const TOKEN: &str = "a-token-of-the-tests";
+pub(crate) const TOKEN: &str = "a-token-of-the-tests";
 
 /// A server, and what it says.
-pub(super) struct Server {
+pub(crate) struct Server {
     child: Child,
     input: Option<ChildStdin>,
     lines: Receiver<String>,
     /// What came while something else was waited for.
-    pub(super) aside: Vec<Value>,
+    pub(crate) aside: Vec<Value>,
     mark: String,
     next: u64,
 }
 
 impl Server {
-    pub(super) fn start(ws: &Workspace, args: &[&str]) -> Self {
+    pub(crate) fn start(ws: &Workspace, args: &[&str]) -> Self {
         let mark = ws.root().display().to_string();
         let call = ws
             .program(&executable("serve_tools"), args)
@@ -65,31 +65,59 @@ impl Server {
     }
 
     /// One that has been greeted by a client with these capabilities.
-    pub(super) fn greeted(ws: &Workspace, args: &[&str], capabilities: &Value) -> Self {
+    pub(crate) fn greeted(ws: &Workspace, args: &[&str], capabilities: &Value) -> Self {
         let mut server = Self::start(ws, args);
         server.greet("2025-11-25", capabilities);
         server
     }
 
-    pub(super) fn greet(&mut self, version: &str, capabilities: &Value) -> Value {
+    pub(crate) fn greet(&mut self, version: &str, capabilities: &Value) -> Value {
         let greeting = self.ask("initialize", &greeting(version, capabilities));
         self.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string());
         greeting
     }
 
     /// Sends a line.
-    pub(super) fn say(&mut self, line: &str) {
-        let input = self.input.as_mut().expect("still open");
-        // One that has ended is seen at its answers.
-        let _ = writeln!(input, "{line}").and_then(|()| input.flush());
+    pub(crate) fn say(&mut self, line: &str) {
+        self.say_bytes(line.as_bytes());
     }
 
-    pub(super) fn hang_up(&mut self) {
+    /// Sends a line that may be no text.
+    pub(crate) fn say_bytes(&mut self, line: &[u8]) {
+        let input = self.input.as_mut().expect("still open");
+        let sent = input
+            .write_all(line)
+            .and_then(|()| input.write_all(b"\n"))
+            .and_then(|()| input.flush());
+        // One that has ended is seen at its answers.
+        drop(sent);
+    }
+
+    /// Sends a notification.
+    pub(crate) fn notify(&mut self, method: &str, params: &Value) {
+        self.say(&json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string());
+    }
+
+    /// The next message of the server's own of this kind; what comes before it is kept aside.
+    pub(crate) fn told(&mut self, method: &str) -> Value {
+        if let Some(at) = self.aside.iter().position(|m| m["method"] == method) {
+            return self.aside.remove(at);
+        }
+        loop {
+            let message = self.message();
+            if message["method"] == method {
+                return message;
+            }
+            self.aside.push(message);
+        }
+    }
+
+    pub(crate) fn hang_up(&mut self) {
         self.input = None;
     }
 
     /// Sends a request; gives its id.
-    pub(super) fn request(&mut self, method: &str, params: &Value) -> u64 {
+    pub(crate) fn request(&mut self, method: &str, params: &Value) -> u64 {
         let id = self.next;
         self.next += 1;
         let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
@@ -98,7 +126,7 @@ impl Server {
     }
 
     /// The next line, or `None` where it has ended.
-    pub(super) fn line(&mut self) -> Option<String> {
+    pub(crate) fn line(&mut self) -> Option<String> {
         match self.lines.recv_timeout(PATIENCE) {
             Ok(line) => Some(line),
             Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => None,
@@ -107,13 +135,13 @@ impl Server {
     }
 
     /// The next message.
-    pub(super) fn message(&mut self) -> Value {
+    pub(crate) fn message(&mut self) -> Value {
         let line = self.line().expect("the server has ended");
         serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line}"))
     }
 
     /// The answer to a request; what comes before it is kept aside.
-    pub(super) fn answer(&mut self, id: u64) -> Value {
+    pub(crate) fn answer(&mut self, id: u64) -> Value {
         if let Some(at) = self.aside.iter().position(|m| is_answer(m, id)) {
             return self.aside.remove(at);
         }
@@ -126,43 +154,33 @@ impl Server {
         }
     }
 
-    pub(super) fn ask(&mut self, method: &str, params: &Value) -> Value {
+    pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Value {
         let id = self.request(method, params);
         self.answer(id)
     }
 
     /// The result of a call.
-    pub(super) fn call(&mut self, tool: &str, args: &Value) -> Value {
+    pub(crate) fn call(&mut self, tool: &str, args: &Value) -> Value {
         let answer = self.ask("tools/call", &json!({"name": tool, "arguments": args}));
         assert!(answer["error"].is_null(), "{answer}");
         answer["result"].clone()
     }
 
     /// The next request of the server's own, which is answered.
-    pub(super) fn answer_request(&mut self, method: &str, result: &Value) -> Value {
-        let at = self.aside.iter().position(|m| m["method"] == method);
-        let request = match at {
-            Some(at) => self.aside.remove(at),
-            None => loop {
-                let message = self.message();
-                if message["method"] == method {
-                    break message;
-                }
-                self.aside.push(message);
-            },
-        };
+    pub(crate) fn answer_request(&mut self, method: &str, result: &Value) -> Value {
+        let request = self.told(method);
         let answer = json!({"jsonrpc": "2.0", "id": request["id"], "result": result});
         self.say(&answer.to_string());
         request
     }
 
-    pub(super) fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, signal).expect("a child of ours");
     }
 
     /// Waits for its end; gives the exit status.
-    pub(super) fn status(&mut self) -> Option<i32> {
+    pub(crate) fn status(&mut self) -> Option<i32> {
         for _ in 0..PATIENCE.as_millis() / 10 {
             if let Some(status) = self.child.try_wait().expect("a child of ours") {
                 return status.code();
@@ -173,7 +191,7 @@ impl Server {
     }
 
     /// Waits until a process with this in its command line runs.
-    pub(super) fn wait_for_process(&self, line: &str) {
+    pub(crate) fn wait_for_process(&self, line: &str) {
         for _ in 0..PATIENCE.as_millis() / 10 {
             if marked_processes(MARK, &self.mark)
                 .iter()
@@ -187,7 +205,7 @@ impl Server {
     }
 
     /// Waits until nothing with this in its command line runs.
-    pub(super) fn wait_until_gone(&self, line: &str) {
+    pub(crate) fn wait_until_gone(&self, line: &str) {
         let mut left = Vec::new();
         for _ in 0..PATIENCE.as_millis() / 10 {
             left = marked_processes(MARK, &self.mark);
@@ -201,7 +219,7 @@ impl Server {
     }
 
     /// The address of one over HTTP.
-    pub(super) fn address(&mut self) -> SocketAddr {
+    pub(crate) fn address(&mut self) -> SocketAddr {
         let line = self.line().expect("it listens");
         let address = line
             .split_once("http://")
@@ -219,7 +237,7 @@ impl Drop for Server {
     }
 }
 
-pub(super) fn greeting(version: &str, capabilities: &Value) -> Value {
+pub(crate) fn greeting(version: &str, capabilities: &Value) -> Value {
     json!({"protocolVersion": version, "capabilities": capabilities,
         "clientInfo": {"name": "tests", "version": "1"}})
 }
@@ -242,14 +260,14 @@ fn lines_of(from: impl Read + Send + 'static) -> Receiver<String> {
 
 /// An answer by HTTP.
 #[derive(Debug)]
-pub(super) struct Reply {
-    pub(super) status: u16,
-    pub(super) head: String,
-    pub(super) body: String,
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
 }
 
 impl Reply {
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.head.lines().find_map(|line| {
             let (key, value) = line.split_once(':')?;
             key.eq_ignore_ascii_case(name).then(|| value.trim())
@@ -257,7 +275,7 @@ impl Reply {
     }
 
     /// The message with this id, of a stream of events.
-    pub(super) fn answer(&self, id: u64) -> Value {
+    pub(crate) fn answer(&self, id: u64) -> Value {
         let data = self
             .body
             .lines()
@@ -270,7 +288,31 @@ impl Reply {
 }
 
 /// A request by HTTP with these headers besides the usual ones, of which `None` leaves one out.
-pub(super) fn post(to: SocketAddr, headers: &[(&str, Option<&str>)], body: &str) -> Reply {
+pub(crate) fn post(to: SocketAddr, headers: &[(&str, Option<&str>)], body: &str) -> Reply {
+    request("POST", to, headers, body)
+}
+
+/// The same by another method.
+pub(crate) fn request(
+    method: &str,
+    to: SocketAddr,
+    headers: &[(&str, Option<&str>)],
+    body: &str,
+) -> Reply {
+    let mut stream = send(method, to, headers, body);
+    let mut bytes = Vec::new();
+    let _ = stream.read_to_end(&mut bytes);
+    let answer = String::from_utf8_lossy(&bytes).into_owned();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    let status = head.split(' ').nth(1).and_then(|s| s.parse().ok());
+    Reply {
+        status: status.unwrap_or_else(|| panic!("no answer: {answer:?}")),
+        head: head.to_owned(),
+        body: body.to_owned(),
+    }
+}
+
+fn send(method: &str, to: SocketAddr, headers: &[(&str, Option<&str>)], body: &str) -> TcpStream {
     let bearer = format!("Bearer {TOKEN}");
     let host = to.to_string();
     let mut all = vec![
@@ -286,7 +328,7 @@ pub(super) fn post(to: SocketAddr, headers: &[(&str, Option<&str>)], body: &str)
             .any(|(own, _)| own.eq_ignore_ascii_case(name))
     });
     all.extend(headers);
-    let mut text = String::from("POST /mcp HTTP/1.1\r\n");
+    let mut text = format!("{method} /mcp HTTP/1.1\r\n");
     for (name, value) in all {
         if let Some(value) = value {
             text.push_str(&format!("{name}: {value}\r\n"));
@@ -298,14 +340,73 @@ pub(super) fn post(to: SocketAddr, headers: &[(&str, Option<&str>)], body: &str)
     stream.write_all(text.as_bytes()).expect("sent");
     // One that is refused may not be read to its end.
     let _ = stream.write_all(body.as_bytes());
-    let mut bytes = Vec::new();
-    let _ = stream.read_to_end(&mut bytes);
-    let answer = String::from_utf8_lossy(&bytes).into_owned();
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
-    let status = head.split(' ').nth(1).and_then(|s| s.parse().ok());
-    Reply {
-        status: status.unwrap_or_else(|| panic!("no answer: {answer:?}")),
-        head: head.to_owned(),
-        body: body.to_owned(),
+    stream
+}
+
+/// A request by HTTP whose answer is read event by event.
+pub(crate) struct Exchange(BufReader<TcpStream>);
+
+impl Exchange {
+    pub(crate) fn post(to: SocketAddr, headers: &[(&str, Option<&str>)], body: &str) -> Self {
+        Self(BufReader::new(send("POST", to, headers, body)))
+    }
+
+    /// The next message of the stream.
+    pub(crate) fn message(&mut self) -> Value {
+        loop {
+            let mut line = String::new();
+            let count = self.0.read_line(&mut line).expect("the stream goes on");
+            assert!(count > 0, "the stream has ended");
+            let data = line.strip_prefix("data:").map(str::trim);
+            if let Some(message) = data.and_then(|data| serde_json::from_str(data).ok()) {
+                return message;
+            }
+        }
+    }
+}
+
+/// A session over HTTP, as it was before 2026-07-28.
+pub(crate) struct Session {
+    to: SocketAddr,
+    id: String,
+    version: String,
+}
+
+impl Session {
+    pub(crate) fn begin(to: SocketAddr, version: &str, capabilities: &Value) -> Self {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize",
+            "params": greeting(version, capabilities)});
+        let reply = post(to, &[], &body.to_string());
+        assert_eq!(reply.status, 200, "{reply:?}");
+        assert_eq!(reply.answer(1)["result"]["protocolVersion"], version);
+        let id = reply.header("mcp-session-id").expect("a session");
+        let session = Self {
+            to,
+            id: id.to_owned(),
+            version: version.to_owned(),
+        };
+        let begun = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        let reply = post(to, &session.headers(), &begun.to_string());
+        assert_eq!(reply.status, 202, "{reply:?}");
+        session
+    }
+
+    /// Clients have named the version in a header since 2025-06-18.
+    pub(crate) fn headers(&self) -> Vec<(&str, Option<&str>)> {
+        let mut headers = vec![("Mcp-Session-Id", Some(self.id.as_str()))];
+        if self.version.as_str() >= "2025-06-18" {
+            headers.push(("MCP-Protocol-Version", Some(&self.version)));
+        }
+        headers
+    }
+
+    pub(crate) fn send(&self, message: &Value) -> Exchange {
+        Exchange::post(self.to, &self.headers(), &message.to_string())
+    }
+
+    /// Sends what is no request.
+    pub(crate) fn tell(&self, message: &Value) {
+        let reply = post(self.to, &self.headers(), &message.to_string());
+        assert_eq!(reply.status, 202, "{reply:?}");
     }
 }

@@ -1,0 +1,229 @@
+//! Where in a document something stands.
+//!
+//! Owned here: a tree of the places of a document's values, whatever language it is written in,
+//! and the way from the place that a finding names to one in the text. Who reads a language
+//! builds the tree.
+
+use super::Finding;
+use std::num::NonZeroU32;
+
+/// References within a document are followed so often.
+const MOST_HOPS: usize = 16;
+
+/// A place in a text: line and column, both from 1, the column in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Position {
+    pub(crate) line: NonZeroU32,
+    pub(crate) column: NonZeroU32,
+}
+
+impl Position {
+    /// The first of a text.
+    pub(crate) const START: Self = Self {
+        line: NonZeroU32::MIN,
+        column: NonZeroU32::MIN,
+    };
+
+    /// A place by its numbers, both from 1.
+    pub(crate) fn new(line: usize, column: usize) -> Self {
+        let number = |n: usize| u32::try_from(n).ok().and_then(NonZeroU32::new);
+        Self {
+            line: number(line).unwrap_or(NonZeroU32::MIN),
+            column: number(column).unwrap_or(NonZeroU32::MIN),
+        }
+    }
+}
+
+/// A text by its lines.
+#[derive(Debug)]
+pub(crate) struct Lines<'a> {
+    text: &'a str,
+    /// Where each begins, in bytes.
+    starts: Vec<usize>,
+}
+
+impl<'a> Lines<'a> {
+    pub(crate) fn of(text: &'a str) -> Self {
+        let ends = text.bytes().enumerate().filter(|(_, b)| *b == b'\n');
+        Self {
+            text,
+            starts: std::iter::once(0)
+                .chain(ends.map(|(at, _)| at + 1))
+                .collect(),
+        }
+    }
+
+    /// The place of a byte.
+    pub(crate) fn position(&self, at: usize) -> Position {
+        let line = self.starts.partition_point(|start| *start <= at);
+        let start = self.starts[line.saturating_sub(1)];
+        let before = self.text.get(start..at).unwrap_or_default();
+        Position::new(line, before.chars().count() + 1)
+    }
+}
+
+/// A value and where it begins.
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    pub(crate) at: Position,
+    pub(crate) kind: NodeKind,
+}
+
+/// What is in a value.
+#[derive(Debug, Clone)]
+pub(crate) enum NodeKind {
+    /// Names, where they begin, and their values.
+    Map(Vec<(String, Position, Node)>),
+    List(Vec<Node>),
+    /// What a `$ref` leads to.
+    Target(String),
+    Other,
+}
+
+/// A step into a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Step {
+    Key(String),
+    Index(usize),
+}
+
+impl Node {
+    /// Where what stands at the end of a path begins, with its name, and the value.
+    pub(crate) fn find(&self, path: &[Step]) -> Option<(Position, &Node)> {
+        path.iter()
+            .try_fold((self.at, self), |(_, node), step| match step {
+                Step::Key(name) => node.get(name),
+                Step::Index(i) => node.element(*i),
+            })
+    }
+
+    /// The value of a name; of several the last, which is the one that counts.
+    fn get(&self, name: &str) -> Option<(Position, &Node)> {
+        let NodeKind::Map(entries) = &self.kind else {
+            return None;
+        };
+        let mut entries = entries.iter().rev();
+        let (_, at, node) = entries.find(|(own, _, _)| own == name)?;
+        Some((*at, node))
+    }
+
+    fn element(&self, index: usize) -> Option<(Position, &Node)> {
+        let NodeKind::List(items) = &self.kind else {
+            return None;
+        };
+        items.get(index).map(|node| (node.at, node))
+    }
+
+    /// What a JSON pointer leads to.
+    fn pointer(&self, pointer: &str) -> Option<&Node> {
+        let mut tokens = pointer.split('/');
+        if tokens.next() != Some("") {
+            return None;
+        }
+        tokens.try_fold(self, |node, token| {
+            let name = token.replace("~1", "/").replace("~0", "~");
+            let index = || node.element(name.parse().ok()?);
+            node.get(&name).or_else(index).map(|(_, node)| node)
+        })
+    }
+}
+
+/// How far a place could be followed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Found {
+    /// How much of its text is left, in bytes.
+    pub(crate) rest: usize,
+    /// Where what was found begins.
+    pub(crate) at: Position,
+}
+
+/// Finds places such as `a.items.anyOf[1]` of findings.
+#[derive(Debug)]
+pub(crate) struct Search<'a> {
+    /// What pointers lead into.
+    pub(crate) roots: Vec<&'a Node>,
+}
+
+impl Search<'_> {
+    /// Follows a place as far as it goes. Names of properties of a schema stand without
+    /// `properties`, and may hold dots themselves: the longest that fits is taken.
+    pub(crate) fn deepest(&self, node: &Node, place: &str) -> Option<Found> {
+        self.follow(node, place, MOST_HOPS)
+    }
+
+    fn follow(&self, node: &Node, place: &str, hops: usize) -> Option<Found> {
+        let place = place.strip_prefix('.').unwrap_or(place);
+        if place.is_empty() {
+            return None;
+        }
+        match &node.kind {
+            NodeKind::Map(entries) => {
+                let rest_after = |name: &str| {
+                    let rest = place.strip_prefix(name)?;
+                    (rest.is_empty() || rest.starts_with(['.', '['])).then_some(rest)
+                };
+                let fits = entries.iter().rev();
+                let fits = fits.filter_map(|(name, at, node)| Some((at, node, rest_after(name)?)));
+                let direct = fits.min_by_key(|(_, _, rest)| rest.len());
+                let direct = direct.map(|(at, node, rest)| {
+                    let own = Found {
+                        rest: rest.len(),
+                        at: *at,
+                    };
+                    self.follow(node, rest, hops).unwrap_or(own)
+                });
+                let inner = node.get("properties");
+                let inner = inner.and_then(|(_, node)| self.follow(node, place, hops));
+                let target = hops.checked_sub(1).and_then(|hops| {
+                    let target = self.target(node)?;
+                    self.follow(target, place, hops)
+                });
+                let all = direct.into_iter().chain(inner).chain(target);
+                all.min_by_key(|found| found.rest)
+            }
+            NodeKind::List(_) => {
+                let (index, rest) = place.strip_prefix('[')?.split_once(']')?;
+                let (at, element) = node.element(index.parse().ok()?)?;
+                let own = Found {
+                    rest: rest.len(),
+                    at,
+                };
+                Some(self.follow(element, rest, hops).unwrap_or(own))
+            }
+            NodeKind::Target(_) | NodeKind::Other => None,
+        }
+    }
+
+    /// What the reference in a value leads to.
+    pub(crate) fn target<'n>(&'n self, node: &Node) -> Option<&'n Node> {
+        let NodeKind::Target(target) = &node.get("$ref")?.1.kind else {
+            return None;
+        };
+        let pointer = target.strip_prefix('#')?;
+        self.roots.iter().find_map(|root| root.pointer(pointer))
+    }
+}
+
+impl Finding {
+    /// Says where in its file it is.
+    pub(crate) fn put_at(&mut self, position: Position) {
+        self.line = Some(position.line);
+        self.column = Some(position.column);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Lines, Position};
+
+    #[test]
+    fn columns_are_counted_in_characters() {
+        let text = "ab\nüx\n";
+        let lines = Lines::of(text);
+        let x = text.find('x').expect("there");
+        assert_eq!(lines.position(x), Position::new(2, 2));
+        assert_eq!(lines.position(0), Position::START);
+        assert_eq!(lines.position(text.len()), Position::new(3, 1));
+        assert_eq!(lines.position(usize::MAX), Position::new(3, 1));
+    }
+}

@@ -1,0 +1,222 @@
+//! Questions to a client of 2026-07-28 or later. It can't be asked while a request waits: the
+//! result says what is wanted, and the client makes the same request again with the answers.
+//!
+//! Nothing is kept here between rounds. What a client has said of its roots it is given to send
+//! again, as it has said it; so it is believed no more and no less than an answer is, and needs no
+//! seal. A question about a call has a name that is made of all that the call would do: an answer
+//! to it counts for nothing else.
+
+use super::ask;
+use crate::agent::approval::{Asker, Reply};
+use crate::agent::call::ToolCall;
+use crate::agent::pair::Explanation;
+use crate::shown::hex;
+use rmcp::ErrorData;
+use rmcp::model::{
+    ElicitRequest, ElicitResult, InputRequest, InputRequests, InputRequiredResult, InputResponses,
+    ProtocolVersion,
+};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The name of the question for the roots.
+const ROOTS: &str = "roots";
+
+/// Whether a client that speaks this version is asked by results.
+pub(super) fn are_needed(version: Option<&ProtocolVersion>) -> bool {
+    version.is_some_and(|version| !version.has_initialize())
+}
+
+/// What a client has said, in this round and before.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    /// The addresses of its roots.
+    pub(super) roots: Option<Vec<String>>,
+    replies: InputResponses,
+}
+
+/// What a client sends again in the next round.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    roots: Vec<String>,
+}
+
+impl Said {
+    /// Reads what a request brings.
+    ///
+    /// # Errors
+    ///
+    /// Where that is no answer to a question of ours.
+    #[expect(deprecated, reason = "clients have roots as long as they have them")]
+    pub(super) fn parse(
+        responses: Option<InputResponses>,
+        state: Option<&str>,
+    ) -> Result<Self, ErrorData> {
+        let mut replies = responses.unwrap_or_default();
+        let roots = match (replies.remove(ROOTS), state) {
+            (Some(answer), _) => {
+                let listed: rmcp::model::ListRootsResult = serde_json::from_value(answer)
+                    .map_err(|e| unusable(format!("inputResponses.{ROOTS} is no list: {e}.")))?;
+                Some(listed.roots.into_iter().map(|root| root.uri).collect())
+            }
+            (None, Some(state)) => {
+                let kept: Kept = serde_json::from_str(state)
+                    .map_err(|_| unusable("requestState is none of this server.".to_owned()))?;
+                Some(kept.roots)
+            }
+            (None, None) => None,
+        };
+        Ok(Self { roots, replies })
+    }
+
+    fn state(&self) -> Option<String> {
+        let roots = self.roots.clone()?;
+        serde_json::to_string(&Kept { roots }).ok()
+    }
+
+    /// Who answers the questions of a call with what has been said.
+    pub(super) fn asker(&self, open: &Open, is_alone: bool) -> BySaid {
+        BySaid {
+            replies: self.replies.clone(),
+            open: open.clone(),
+            is_alone,
+        }
+    }
+
+    /// The result that asks what is still open.
+    pub(super) fn question(&self, open: &Open, is_alone: bool) -> Option<InputRequiredResult> {
+        let (name, message) = open.take()?;
+        let form = ask::form(message, is_alone)?;
+        let request = InputRequest::Elicitation(ElicitRequest::new(form));
+        let requests = InputRequests::from([(name, request)]);
+        Some(InputRequiredResult::new(Some(requests), self.state()))
+    }
+}
+
+/// The result that asks for the roots.
+#[expect(deprecated, reason = "clients have roots as long as they have them")]
+pub(super) fn roots_wanted() -> InputRequiredResult {
+    let request = InputRequest::ListRoots(rmcp::model::ListRootsRequest::default());
+    let requests = InputRequests::from([(ROOTS.to_owned(), request)]);
+    InputRequiredResult::from_input_requests(requests)
+}
+
+fn unusable(message: String) -> ErrorData {
+    ErrorData::invalid_params(message, None)
+}
+
+/// The question that a call has come to without an answer: its name, and its words.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Open(Arc<Mutex<Option<(String, String)>>>);
+
+impl Open {
+    fn take(&self) -> Option<(String, String)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn put(&self, name: String, message: String) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((name, message));
+    }
+}
+
+/// Answers by what a client has said.
+pub(super) struct BySaid {
+    replies: InputResponses,
+    open: Open,
+    is_alone: bool,
+}
+
+impl Asker for BySaid {
+    fn ask(&mut self, call: &ToolCall, explanation: &Explanation) -> Option<Reply> {
+        let message = ask::whole_message(call, explanation);
+        let name = name(call, &message);
+        if let Some(reply) = self.replies.get(&name) {
+            // What is no answer is no yes.
+            let result: ElicitResult = serde_json::from_value(reply.clone()).ok()?;
+            return Some(ask::reply(&result, self.is_alone));
+        }
+        self.open.put(name, ask::shown(message));
+        None
+    }
+}
+
+fn name(call: &ToolCall, message: &str) -> String {
+    let args = serde_json::to_string(&call.request.args).unwrap_or_default();
+    let mut hash = Sha256::new();
+    for part in [call.request.name.as_str(), &args, message] {
+        hash.update(part.len().to_le_bytes());
+        hash.update(part);
+    }
+    format!("may-run-{}", hex(&hash.finalize()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BySaid, Open, Said, are_needed};
+    use crate::agent::approval::{Asker, Reply};
+    use crate::agent::call::{CallRequest, ToolCall};
+    use crate::agent::pair::Explanation;
+    use rmcp::model::ProtocolVersion;
+    use serde_json::{Map, Value, json};
+
+    #[test]
+    fn only_the_newest_version_is_asked_by_results() {
+        assert!(!are_needed(None));
+        assert!(!are_needed(Some(&ProtocolVersion::V_2025_11_25)));
+        assert!(are_needed(Some(&ProtocolVersion::V_2026_07_28)));
+    }
+
+    #[test]
+    fn roots_are_those_of_the_answer_or_those_that_were_said_before() {
+        let answer = |value: Value| Some([("roots".to_owned(), value)].into());
+        let listed = json!({"roots": [{"uri": "file:///a"}]});
+        let said = Said::parse(answer(listed), None).expect("an answer");
+        assert_eq!(said.roots.as_deref(), Some(&["file:///a".to_owned()][..]));
+        let again = Said::parse(None, said.state().as_deref()).expect("a state");
+        assert_eq!(again.roots, said.roots);
+        assert_eq!(Said::parse(None, None).expect("nothing").roots, None);
+        for (responses, state) in [
+            (answer(json!({"roots": 1})), None),
+            (answer(json!("none")), None),
+            (None, Some("nonsense")),
+            (None, Some("{}")),
+        ] {
+            let error = Said::parse(responses, state).expect_err("no answer");
+            assert_eq!(error.code.0, -32602);
+        }
+    }
+
+    #[test]
+    fn an_answer_counts_for_the_very_call_that_was_asked_about() {
+        let ask = |asker: &mut BySaid, content: &str, description: &str| {
+            let args = Map::from_iter([("content".to_owned(), json!(content))]);
+            let request = CallRequest {
+                id: String::new(),
+                name: "write_file".to_owned(),
+                args,
+            };
+            let explanation = Explanation {
+                description: description.to_owned(),
+                locations: Vec::new(),
+                confirmation: None,
+            };
+            asker.ask(&ToolCall::new(request, None), &explanation)
+        };
+        let open = Open::default();
+        let mut nothing = Said::default().asker(&open, true);
+        assert_eq!(ask(&mut nothing, "x", "write x"), None);
+        let (name, message) = open.take().expect("a question");
+        assert!(message.contains("write x"), "{message}");
+
+        let yes = json!({"action": "accept", "content": {"decision": "allow once"}});
+        let said = Said::parse(Some([(name, yes)].into()), None).expect("an answer");
+        let mut asker = said.asker(&open, true);
+        assert_eq!(ask(&mut asker, "x", "write x"), Some(Reply::Once));
+        assert!(open.take().is_none());
+        for (content, description) in [("y", "write x"), ("x", "write x over y")] {
+            assert_eq!(ask(&mut asker, content, description), None);
+            assert!(open.take().is_some());
+        }
+    }
+}

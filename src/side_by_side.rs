@@ -1,0 +1,72 @@
+//! Which calls of a message are made at the same time: those that only read, as far as nothing
+//! that may change something stands between them. All others are made alone, in their order.
+//!
+//! Nothing here knows what a call is.
+
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+/// At most so many calls are made at the same time.
+pub const MOST: usize = 8;
+
+/// The calls of a message in groups, in their order: the calls of a group may be made at the same
+/// time, each group after the one before it.
+pub fn groups<T>(calls: &[T], only_reads: impl Fn(&T) -> bool) -> Vec<Range<usize>> {
+    let mut groups: Vec<Range<usize>> = Vec::new();
+    let mut is_open = false;
+    for (at, call) in calls.iter().enumerate() {
+        let reads = only_reads(call);
+        match groups.last_mut() {
+            Some(group) if is_open && reads => group.end = at + 1,
+            _ => groups.push(at..at + 1),
+        }
+        is_open = reads;
+    }
+    groups
+}
+
+/// Does something with each of a group, at most [`MOST`] at the same time. One alone is done on
+/// this thread.
+pub fn each<T: Send>(mut group: Vec<T>, act: impl Fn(T) + Sync) {
+    if group.len() <= 1 {
+        return group.pop().map_or((), act);
+    }
+    let workers = group.len().min(MOST);
+    let queue = Mutex::new(group.into_iter());
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+                while let Some(one) = next() {
+                    act(one);
+                }
+            });
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{each, groups};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn what_may_change_something_stands_alone() {
+        let of = |text: &str| groups(text.as_bytes(), |call| *call == b'r');
+        assert!(of("").is_empty());
+        assert_eq!(of("rrw"), [0..2, 2..3]);
+        assert_eq!(of("rrwwr"), [0..2, 2..3, 3..4, 4..5]);
+        assert_eq!(of("wrr"), [0..1, 1..3]);
+    }
+
+    #[test]
+    fn each_is_done_once() {
+        for count in [0, 1, 2, 100] {
+            let sum = AtomicUsize::new(0);
+            each((1..=count).collect(), |n| {
+                sum.fetch_add(n, Ordering::Relaxed);
+            });
+            assert_eq!(sum.into_inner(), count * (count + 1) / 2);
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! What clients of `serve_tools` should not do: each such thing is answered or ended, and costs nobody else anything.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::Stdio;
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::harness::{Workspace, executable};
+use crate::mcp::Helper;
+use crate::serve::client::{Server, Session, TOKEN, greeting, post};
+
+/// What a server may hold for a client that does not read, in kB, with all that the executable is.
+const MAX_HELD_KB: u64 = 600_000;
+
+fn greeted(ws: &Workspace) -> Server {
+    Server::greeted(ws, &[], &json!({}))
+}
+
+fn read(file: &str) -> Value {
+    json!({"name": "read_file", "arguments": {"absolute_path": file}})
+}
+
+fn text(result: &Value) -> &str {
+    result["content"][0]["text"].as_str().unwrap_or_default()
+}
+
+#[test]
+fn lines_that_are_no_text_or_far_too_long_are_answered() {
+    let ws = Workspace::new().file("a.txt", "one");
+    let mut server = greeted(&ws);
+    for (line, code) in [
+        (&b"\xff\xfe\xfd"[..], -32700),
+        (
+            b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}",
+            -32700,
+        ),
+        (
+            b"{\"jsonrpc\":\"1.0\",\"id\":1,\"method\":\"ping\"}",
+            -32602,
+        ),
+        (
+            b"{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"ping\"}",
+            -32600,
+        ),
+        (
+            b"{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"ping\"}",
+            -32600,
+        ),
+        (b"null", -32600),
+        (b"\"ping\"", -32600),
+    ] {
+        server.say_bytes(line);
+        let answer = server.message();
+        let shown = String::from_utf8_lossy(line);
+        assert_eq!(answer["error"]["code"], code, "{shown}: {answer}");
+    }
+    // Deeper than anybody reads.
+    server.say(&format!("{}{}", "[".repeat(100_000), "]".repeat(100_000)));
+    assert_eq!(server.message()["error"]["code"], -32700);
+    server.say_bytes(&vec![b'x'; 100 << 20]);
+    let answer = server.message();
+    assert_eq!(answer["error"]["code"], -32600, "{answer}");
+    assert_eq!(
+        text(&server.call("read_file", &json!({"absolute_path": "a.txt"}))),
+        "one"
+    );
+}
+
+#[test]
+fn arguments_of_the_wrong_kind_are_refused_by_name() {
+    let ws = Workspace::new();
+    let mut server = greeted(&ws);
+    for params in [
+        json!({"name": "read_file", "arguments": []}),
+        json!({"name": "read_file", "arguments": "a.txt"}),
+        json!({"name": ["read_file"], "arguments": {}}),
+        json!({"name": null}),
+        json!([]),
+    ] {
+        let answer = server.ask("tools/call", &params);
+        assert_eq!(answer["error"]["code"], -32602, "{params}: {answer}");
+    }
+    for arguments in [
+        json!({"absolute_path": 7}),
+        json!({"absolute_path": null}),
+        json!({"absolute_path": "a.txt", "limit": "many"}),
+    ] {
+        let result = server.call("read_file", &arguments);
+        assert_eq!(
+            result["structuredContent"]["errorType"], "invalid_tool_params",
+            "{arguments}: {result}"
+        );
+    }
+}
+
+#[test]
+fn a_batch_is_refused_with_what_to_do_instead() {
+    let ws = Workspace::new();
+    let batch = json!([{"jsonrpc": "2.0", "id": 7, "method": "ping"}]).to_string();
+    let must_say = |error: &Value| {
+        assert_eq!(error["error"]["code"], -32600, "{error}");
+        assert_eq!(error["jsonrpc"], "2.0");
+        let message = error["error"]["message"].as_str().expect("a message");
+        assert!(
+            message.contains("each of its messages by itself"),
+            "{message}"
+        );
+    };
+    for version in ["2025-03-26", "2025-11-25"] {
+        let mut server = Server::start(&ws, &[]);
+        server.greet(version, &json!({}));
+        server.say(&batch);
+        must_say(&server.message());
+        assert!(server.ask("ping", &json!({}))["result"].is_object());
+        let mut server = Server::start(&ws, &["--http", "127.0.0.1:0"]);
+        let to = server.address();
+        let session = Session::begin(to, version, &json!({}));
+        let reply = post(to, &session.headers(), &batch);
+        assert_eq!(reply.status, 400, "{reply:?}");
+        assert_eq!(reply.header("content-type"), Some("application/json"));
+        must_say(&serde_json::from_str(&reply.body).expect("JSON"));
+    }
+}
+
+#[test]
+fn by_http_what_is_no_message_is_answered_as_one() {
+    let ws = Workspace::new();
+    let mut server = Server::start(&ws, &["--http", "127.0.0.1:0"]);
+    let to = server.address();
+    for (body, code) in [
+        ("garbage", -32700),
+        ("", -32700),
+        ("{}", -32600),
+        (
+            "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":7}",
+            -32602,
+        ),
+    ] {
+        let reply = post(to, &[], body);
+        assert!((400..500).contains(&reply.status), "{body}: {reply:?}");
+        let error: Value = serde_json::from_str(&reply.body).expect("JSON");
+        assert_eq!(error["error"]["code"], code, "{body}: {error}");
+    }
+    Session::begin(to, "2025-11-25", &json!({}));
+}
+
+#[test]
+fn an_id_that_is_in_use_is_not_taken_twice() {
+    let ws = Workspace::new();
+    let mut server = greeted(&ws);
+    let sleep = |seconds: &str| json!({"name": "run_shell_command", "arguments": {"command": format!("sleep {seconds}")}});
+    let id = server.request("tools/call", &sleep("31.25"));
+    server.wait_for_process("sleep 31.25");
+    let again =
+        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": sleep("31.5")});
+    server.say(&again.to_string());
+    let refused = server.message();
+    assert_eq!(refused["error"]["code"], -32600, "{refused}");
+    assert!(refused["id"].is_null(), "{refused}");
+    // The first is still the one that the id stands for.
+    server.notify("notifications/cancelled", &json!({"requestId": id}));
+    server.wait_until_gone("sleep 31.25");
+    server.wait_until_gone("sleep 31.5");
+    server.say(&json!({"jsonrpc": "2.0", "id": id, "method": "ping"}).to_string());
+    assert!(server.answer(id)["result"].is_object());
+}
+
+#[test]
+fn fifty_calls_at_once_are_all_answered() {
+    let mut ws = Workspace::new();
+    for n in 0..50 {
+        ws = ws.file(format!("{n}.txt"), format!("file {n}"));
+    }
+    let mut server = greeted(&ws);
+    let ids: Vec<u64> = (0..50)
+        .map(|n| server.request("tools/call", &read(&format!("{n}.txt"))))
+        .collect();
+    for (n, id) in ids.into_iter().enumerate().rev() {
+        assert_eq!(text(&server.answer(id)["result"]), format!("file {n}"));
+    }
+}
+
+#[test]
+fn more_requests_than_are_kept_are_refused() {
+    let ws = Workspace::new();
+    // Nobody answers the questions, so that none of the calls comes to its end.
+    let args = ["--approval-mode", "default"];
+    let mut server = Server::greeted(&ws, &args, &json!({"elicitation": {}}));
+    let write = |n: u32| json!({"name": "write_file", "arguments": {"file_path": format!("{n}.txt"), "content": "x"}});
+    let ids: Vec<u64> = (0..256)
+        .map(|n| server.request("tools/call", &write(n)))
+        .collect();
+    let refused = server.ask("ping", &json!({}));
+    let message = refused["error"]["message"].as_str().expect("a refusal");
+    assert!(message.contains("256 requests"), "{message}");
+    // Each of them can still be cancelled, and makes place for another.
+    for id in &ids {
+        server.notify("notifications/cancelled", &json!({"requestId": id}));
+    }
+    assert!(server.ask("ping", &json!({}))["result"].is_object());
+    assert!(
+        server
+            .aside
+            .iter()
+            .all(|m| m["id"].is_null() || m["method"].is_string())
+    );
+    assert!(!ws.dir().join("0.txt").exists());
+}
+
+#[test]
+fn a_client_that_never_reads_costs_no_memory_without_end() {
+    // As much again with each of thousands of calls would be gigabytes.
+    let ws = Workspace::new().file("large.txt", "a line of a large file\n".repeat(20_000));
+    let call = ws.program(&executable("serve_tools"), &[]);
+    let mut command = call.command();
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut server = Helper(command.stderr(Stdio::null()).spawn().expect("it starts"));
+    let unread = server.0.stdout.take().expect("piped");
+    let mut input = server.0.stdin.take().expect("piped");
+    let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize",
+        "params": greeting("2025-11-25", &json!({}))});
+    let begun = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    writeln!(input, "{hello}\n{begun}").expect("sent");
+    let uri = format!("file://{}", ws.path("large.txt"));
+    let (sent, taken) = channel();
+    thread::spawn(move || {
+        for id in 1..20_000 {
+            let read = json!({"jsonrpc": "2.0", "id": id, "method": "resources/read", "params": {"uri": uri}});
+            if writeln!(input, "{read}").is_err() || sent.send(id).is_err() {
+                return;
+            }
+        }
+    });
+    let mut last = 0;
+    // Until it takes no more.
+    while let Ok(id) = taken.recv_timeout(Duration::from_secs(3)) {
+        last = id;
+    }
+    assert!(last < 19_999, "everything was taken");
+    let status = fs::read_to_string(format!("/proc/{}/status", server.0.id())).expect("it lives");
+    let peak = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .and_then(|rest| rest.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok())
+        .expect("a size");
+    assert!(peak < MAX_HELD_KB, "{peak} kB after {last} requests");
+    // Nor is it waited for.
+    kill_process(Pid::from_child(&server.0), Signal::TERM).expect("a child of ours");
+    let status = server.0.wait().expect("a child of ours");
+    assert_eq!(status.code(), Some(143));
+    drop(unread);
+}
+
+/// A connection on which a request has begun, and goes on no more.
+fn begun(to: std::net::SocketAddr, head: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(to).expect("it listens");
+    stream.write_all(head.as_bytes()).expect("sent");
+    stream
+}
+
+#[test]
+fn requests_that_never_come_to_their_end_are_not_waited_for() {
+    let ws = Workspace::new();
+    let mut server = Server::start(&ws, &["--http", "127.0.0.1:0"]);
+    let to = server.address();
+    let mut slow: Vec<TcpStream> = (0..40)
+        .map(|_| begun(to, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Slow: "))
+        .collect();
+    let stalled: Vec<TcpStream> = (0..10)
+        .map(|_| {
+            begun(
+                to,
+                &format!(
+                    "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\
+                     Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
+                     Content-Length: 1000\r\n\r\n{{"
+                ),
+            )
+        })
+        .collect();
+    // One without the token need not even send its body.
+    let mut stranger = begun(
+        to,
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{",
+    );
+    let mut answer = [0; 12];
+    stranger.read_exact(&mut answer).expect("an answer");
+    assert_eq!(&answer, b"HTTP/1.1 401");
+    let session = Session::begin(to, "2025-11-25", &json!({}));
+    let ping = json!({"jsonrpc": "2.0", "id": 2, "method": "ping"}).to_string();
+    assert_eq!(post(to, &session.headers(), &ping).status, 200);
+    for stream in &mut slow {
+        stream
+            .set_read_timeout(Some(Duration::from_secs(30)))
+            .expect("a limit");
+        let mut rest = Vec::new();
+        stream.read_to_end(&mut rest).expect("it is closed");
+    }
+    drop(stalled);
+}
+
+#[test]
+fn the_server_goes_on_when_clients_break_off() {
+    let ws = Workspace::new().file("a.txt", "one");
+    let mut server = Server::start(&ws, &["--http", "127.0.0.1:0"]);
+    let to = server.address();
+    let session = Session::begin(to, "2025-11-25", &json!({}));
+    for garbage in [
+        "\r\n\r\n",
+        "\u{16}\u{3}\u{1}",
+        "GET\r\n\r\n",
+        "PRI * HTTP/2.0\r\n\r\n",
+    ] {
+        drop(begun(to, garbage));
+    }
+    for _ in 0..20 {
+        let call =
+            json!({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": read("a.txt")});
+        drop(session.send(&call));
+    }
+    let call = json!({"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": read("a.txt")});
+    assert_eq!(text(&session.send(&call).message()["result"]), "one");
+}
