@@ -66,6 +66,7 @@ fn slashed(rel: PathBuf) -> PathBuf {
 /// A relative path as the names that are matched against rules are written: with slashes, which
 /// Windows takes as well.
 #[cfg(windows)]
+#[expect(clippy::needless_pass_by_value, reason = "it is given back elsewhere")]
 fn slashed(rel: PathBuf) -> PathBuf {
     let bytes = rel.as_os_str().as_bytes();
     let slashed = bytes.iter().map(|b| if *b == b'\\' { b'/' } else { *b });

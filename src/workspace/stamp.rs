@@ -83,7 +83,7 @@ impl Stamp {
 
 /// Who may do what with a file: twelve bits of its mode.
 #[cfg_attr(
-    target_os = "linux",
+    any(target_os = "linux", windows),
     expect(
         clippy::useless_conversion,
         reason = "the types differ between systems"

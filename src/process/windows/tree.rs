@@ -53,8 +53,7 @@ impl Identity {
             return;
         };
         if signal.ends() && start_time(&process) == Some(self.start_time) {
-            // SAFETY: the handle is open. It may have ended in between, which is as good.
-            unsafe { TerminateProcess(process.as_raw_handle(), 1) };
+            terminate(&process);
         }
     }
 
@@ -62,6 +61,11 @@ impl Identity {
     pub fn command_line(self) -> Option<String> {
         None
     }
+}
+
+fn terminate(process: &OwnedFd) {
+    // SAFETY: the handle is open. It may have ended in between, which is as good.
+    unsafe { TerminateProcess(process.as_raw_handle(), 1) };
 }
 
 fn is_running(process: &OwnedFd) -> bool {

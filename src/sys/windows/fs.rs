@@ -1,5 +1,10 @@
 //! Files, opened relative to open directories.
 
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "the functions take what those of rustix take"
+)]
+
 use super::fd::{AsFd, BorrowedFd, FromRaw, OwnedFd, raw};
 use super::ffi::OsStrExt as _;
 use super::io::{Errno, Result};
@@ -293,9 +298,10 @@ fn access(flags: OFlags) -> u32 {
         return common | directory;
     }
     let append = win::FILE_APPEND_DATA | win::FILE_WRITE_ATTRIBUTES;
-    let write = match flags.contains(OFlags::APPEND) {
-        true => append,
-        false => win::FILE_GENERIC_WRITE | win::DELETE | win::WRITE_DAC,
+    let write = if flags.contains(OFlags::APPEND) {
+        append
+    } else {
+        win::FILE_GENERIC_WRITE | win::DELETE | win::WRITE_DAC
     };
     common
         | match (flags.contains(OFlags::WRONLY), flags.contains(OFlags::RDWR)) {
@@ -554,9 +560,10 @@ pub fn mkdirat(base: impl Base, path: impl Arg, _mode: Mode) -> Result<()> {
 /// What the system says.
 pub fn unlinkat(base: impl Base, path: impl Arg, flags: AtFlags) -> Result<()> {
     let mut opening = Opening::looking(win::DELETE);
-    opening.options = match flags.contains(AtFlags::REMOVEDIR) {
-        true => nt::FILE_DIRECTORY_FILE,
-        false => nt::FILE_NON_DIRECTORY_FILE,
+    opening.options = if flags.contains(AtFlags::REMOVEDIR) {
+        nt::FILE_DIRECTORY_FILE
+    } else {
+        nt::FILE_NON_DIRECTORY_FILE
     };
     let fd = opening.open(&base, &path.as_name())?;
     let wanted = win::FILE_DISPOSITION_INFO { DeleteFile: true };
@@ -812,10 +819,11 @@ impl Dir {
     /// What the system says.
     pub fn read_from(directory: &OwnedFd) -> Result<Self> {
         let mut entries = Vec::new();
-        let mut buffer = vec![0_u64; 8 * 1024];
+        // The last entry may be shorter than the structure as which it is read.
+        let mut buffer = vec![0_u64; 8 * 1024 + 2];
         let mut class = win::FileFullDirectoryRestartInfo;
         loop {
-            let room = (buffer.len() * 8) as u32;
+            let room = ((buffer.len() - 2) * 8) as u32;
             let at = buffer.as_mut_ptr().cast::<c_void>();
             // SAFETY: the buffer has so many bytes.
             let done = unsafe {
@@ -843,14 +851,18 @@ fn collect(buffer: &[u64], entries: &mut Vec<Result<DirEntry>>) {
     loop {
         let start = buffer.as_ptr().cast::<u8>();
         // SAFETY: the system has written entries one after the other, each with its length and
-        // the distance to the next, all within the buffer and on boundaries of words.
+        // the distance to the next, all within the buffer.
         let (info, name) = unsafe {
             let entry = start.add(at);
-            let info = entry.cast::<win::FILE_FULL_DIR_INFO>().read_unaligned();
-            let length = info.FileNameLength as usize / 2;
-            let name = std::slice::from_raw_parts(entry.add(NAME_AT).cast::<u16>(), length);
-            (info, String::from_utf16_lossy(name))
+            let info = (&raw const *entry).cast::<c_void>();
+            let info = info.cast::<win::FILE_FULL_DIR_INFO>().read_unaligned();
+            let length = info.FileNameLength as usize;
+            (info, std::slice::from_raw_parts(entry.add(NAME_AT), length))
         };
+        let units = name
+            .chunks_exact(2)
+            .map(|pair| u16::from_ne_bytes([pair[0], pair[1]]));
+        let name = String::from_utf16_lossy(&units.collect::<Vec<u16>>());
         // Of a link the extended attributes' size is its tag.
         let file_type = match info.FileAttributes {
             a if is_link(a, info.EaSize) => FileType::Symlink,

@@ -128,9 +128,9 @@ fn errno(error: &std::io::Error) -> Errno {
 /// # Errors
 ///
 /// What the system says.
-pub fn read(fd: impl AsFd, buffer: &mut [u8]) -> Result<usize> {
+pub fn read(fd: impl AsFd, mut buffer: impl AsMut<[u8]>) -> Result<usize> {
     let file = as_file(fd.as_fd());
-    (&*file).read(buffer).map_err(|e| errno(&e))
+    (&*file).read(buffer.as_mut()).map_err(|e| errno(&e))
 }
 
 /// Writes what can be written.
@@ -149,9 +149,9 @@ pub fn write(fd: impl AsFd, bytes: &[u8]) -> Result<usize> {
 /// # Errors
 ///
 /// What the system says.
-pub fn pread(fd: impl AsFd, buffer: &mut [u8], offset: u64) -> Result<usize> {
+pub fn pread(fd: impl AsFd, mut buffer: impl AsMut<[u8]>, offset: u64) -> Result<usize> {
     let file = as_file(fd.as_fd());
-    match file.seek_read(buffer, offset) {
+    match file.seek_read(buffer.as_mut(), offset) {
         Err(e) if e.raw_os_error() == Some(code::ERROR_HANDLE_EOF as i32) => Ok(0),
         other => other.map_err(|e| errno(&e)),
     }
