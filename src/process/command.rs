@@ -284,7 +284,7 @@ pub(crate) fn is_program(file: &Path) -> bool {
 /// Whether a name's ending is that of a program.
 #[cfg(windows)]
 pub(crate) fn has_program_ending(file: &Path) -> bool {
-    const ENDINGS: [&str; 5] = ["exe", "com", "bat", "cmd", "ps1"];
+    const ENDINGS: [&str; 4] = ["exe", "com", "bat", "cmd"];
     let ending = file.extension().unwrap_or_default();
     ENDINGS
         .iter()

@@ -4,8 +4,10 @@
 use super::fd::{AsFd, BorrowedFd, raw};
 use super::io::Errno;
 use std::time::{Duration, Instant};
-use windows_sys::Win32::Foundation::WAIT_OBJECT_0;
-use windows_sys::Win32::Storage::FileSystem::{FILE_TYPE_DISK, FILE_TYPE_PIPE, GetFileType};
+use windows_sys::Win32::Foundation::WAIT_TIMEOUT;
+use windows_sys::Win32::Storage::FileSystem::{
+    FILE_TYPE_CHAR, FILE_TYPE_DISK, FILE_TYPE_PIPE, GetFileType,
+};
 use windows_sys::Win32::System::Pipes::PeekNamedPipe;
 use windows_sys::Win32::System::Threading::WaitForSingleObject;
 
@@ -105,8 +107,11 @@ fn is_readable(fd: BorrowedFd<'_>) -> bool {
                 // The end has come where it fails.
                 done == 0 || available > 0
             }
-            // A console with input, or a process that has ended.
-            _ => WaitForSingleObject(raw(fd), 0) == WAIT_OBJECT_0,
+            // Another device, such as the null device, never lets anybody wait.
+            FILE_TYPE_CHAR if !super::termios::isatty(fd) => true,
+            // A console with input, a process that has ended, or no handle at all, which whoever
+            // reads is told of.
+            _ => WaitForSingleObject(raw(fd), 0) != WAIT_TIMEOUT,
         }
     }
 }
