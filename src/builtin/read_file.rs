@@ -336,7 +336,7 @@ pub(super) fn read_content(open: &OpenFile, place: &Place) -> Result<FileContent
         .unwrap_or(SAMPLE_BYTES)
         .min(SAMPLE_BYTES);
     let mut sample = vec![0; length];
-    let n = rustix::io::pread(&open.file, &mut sample, 0).map_err(|e| fail(e.into()))?;
+    let n = crate::sys::io::pread(&open.file, &mut sample, 0).map_err(|e| fail(e.into()))?;
     sample.truncate(n);
     if sample.is_empty() {
         return Ok(FileContent::Empty);

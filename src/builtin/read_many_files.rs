@@ -6,6 +6,8 @@ use super::read_file::{
     DEFAULT_LINES, FileContent, LINE_CHARS, range_note, read_content, read_decoded,
 };
 use super::{Declaration, READ_LIMIT_CHARS, Spec, Surroundings, counted};
+use crate::sys::ffi::OsStrExt;
+use crate::sys::fs::FileType;
 use crate::tool::{
     Args, Confirmation, Context, Kind, LlmContent, Location, PartOrText, Schema, ToolError,
     ToolInvocation, ToolResult,
@@ -15,11 +17,9 @@ use crate::workspace::media::is_media_name;
 use crate::workspace::pattern::PatternSet;
 use crate::workspace::walk::{Found, Options, Visitor, walk};
 use crate::workspace::{Place, Respect, Workspace, show_path};
-use rustix::fs::FileType;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 

@@ -86,6 +86,11 @@ pub fn analyse(line: &str) -> Analysis {
     analysis.commands.sort_by_key(|c| c.at);
     let mut seen = BTreeSet::new();
     analysis.unresolved.retain(|text| seen.insert(text.clone()));
+    if cfg!(windows) {
+        // The shell is PowerShell there, and what is read here is bash: nothing is known of it.
+        analysis.is_broken = true;
+        analysis.unresolved = vec![line.to_owned()];
+    }
     analysis
 }
 

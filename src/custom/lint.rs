@@ -5,10 +5,10 @@ use super::manifest::Definition;
 use super::{Custom, files, pair, position, untrusted};
 use crate::builtin::{Surroundings, is_reserved};
 use crate::declaration::{Finding, Severity};
+use crate::sys::ffi::OsStrExt;
 use crate::tool::ToolError;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// What was looked at, and what was found.

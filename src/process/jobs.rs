@@ -8,12 +8,12 @@
 
 use super::tree::{self, Identity};
 use super::warden::Ending;
-use rustix::fs::{Mode, OFlags};
-use rustix::process::Signal;
+use crate::sys::fs::{Mode, OFlags};
+use crate::sys::process::Signal;
+use crate::sys::unix_fs::{DirBuilderExt, OpenOptionsExt};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -55,6 +55,7 @@ struct EndingLine {
 }
 
 /// A line that says how a process ended.
+#[cfg(unix)]
 pub(super) fn ending_line(pid: i32, ending: Ending, at: SystemTime) -> String {
     let (exit_code, signal) = match ending {
         Ending::Code(code) => (Some(code), None),
@@ -76,6 +77,7 @@ pub fn seconds(time: SystemTime) -> u64 {
 }
 
 /// The ids that a record's first line names.
+#[cfg(unix)]
 pub(super) fn process_ids(record: &mut impl Read) -> Vec<i32> {
     let mut text = String::new();
     // What can't be read names nobody.
@@ -249,7 +251,7 @@ impl Files {
 impl Job {
     fn read(path: &Path, boot_id: &str) -> Option<Self> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+        let file = File::from(crate::sys::fs::open(path, flags, Mode::empty()).ok()?);
         let mut text = String::new();
         (&file)
             .take(MAX_RECORD_BYTES)
@@ -259,7 +261,7 @@ impl Job {
         let same_boot = record.boot_id == boot_id;
         let warden = record.warden.filter(|w| same_boot && w.is_alive());
         let living = match warden {
-            Some(warden) => tree::descendants(warden.pid),
+            Some(warden) => tree::watched(warden.pid, record.session),
             None if same_boot => unwatched(&record),
             None => Vec::new(),
         };

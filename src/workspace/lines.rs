@@ -2,9 +2,9 @@
 
 use super::OpenFile;
 use super::text::{Decoder, Encoding};
+use crate::sys::fd::AsFd;
 use crate::tool::{Cancellation, ToolError};
 use std::io;
-use std::os::fd::AsFd;
 use std::path::Path;
 
 /// Large enough that the system's copying dominates, small enough for the second-level cache.
@@ -147,8 +147,8 @@ pub fn beginning(open: &OpenFile, limit: usize) -> io::Result<Vec<u8>> {
 
 fn read_at(file: impl AsFd, buffer: &mut [u8], position: u64) -> io::Result<usize> {
     loop {
-        match rustix::io::pread(&file, &mut *buffer, position) {
-            Err(rustix::io::Errno::INTR) => {}
+        match crate::sys::io::pread(&file, &mut *buffer, position) {
+            Err(crate::sys::io::Errno::INTR) => {}
             other => return Ok(other?),
         }
     }

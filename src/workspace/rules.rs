@@ -3,11 +3,11 @@
 use super::Workspace;
 use super::ignore::{Ignored, RuleFile, Rules};
 use super::resolve::Place;
-use rustix::fd::{AsFd, BorrowedFd};
-use rustix::fs::{AtFlags, Mode, OFlags};
+use crate::sys::fd::{AsFd, BorrowedFd};
+use crate::sys::ffi::OsStrExt;
+use crate::sys::fs::{AtFlags, Mode, OFlags};
 use std::ffi::CStr;
 use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// More than this of an ignore file is not read.
@@ -186,6 +186,10 @@ fn above_the_root(root: &Path) -> Scope {
             .as_os_str()
             .as_bytes()
             .to_vec();
+        #[cfg(windows)]
+        rest.iter_mut()
+            .filter(|b| **b == b'\\')
+            .for_each(|b| *b = b'/');
         rest.push(b'/');
         rest
     };
@@ -207,13 +211,13 @@ fn above_the_root(root: &Path) -> Scope {
 }
 
 fn has(dir: BorrowedFd<'_>, name: &CStr) -> bool {
-    rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+    crate::sys::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
 }
 
 fn read_at(dir: BorrowedFd<'_>, name: &CStr) -> Option<RuleFile> {
     let flags =
         OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let fd = rustix::fs::openat(dir, name, flags, Mode::empty()).ok()?;
+    let fd = crate::sys::fs::openat(dir, name, flags, Mode::empty()).ok()?;
     read_rules(fd.into())
 }
 

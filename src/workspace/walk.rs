@@ -10,12 +10,12 @@ use super::ignore::Ignored;
 use super::resolve::Place;
 use super::rules::{Respect, Scope, Seen};
 use super::{Workspace, system_error};
+use crate::sys::fd::{AsFd, BorrowedFd, OwnedFd};
+use crate::sys::ffi::OsStrExt;
+use crate::sys::fs::{AtFlags, FileType, Mode, OFlags};
+use crate::sys::io::Errno;
 use crate::tool::{Cancellation, ToolError};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
-use rustix::io::Errno;
 use std::ffi::CStr;
-use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
@@ -557,7 +557,7 @@ fn name_from(names: &[u8], at: usize) -> &CStr {
 }
 
 fn type_of(dir: &OwnedFd, name: &CStr) -> FileType {
-    rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).map_or(FileType::Unknown, |stat| {
+    crate::sys::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).map_or(FileType::Unknown, |stat| {
         FileType::from_raw_mode(stat.st_mode)
     })
 }
@@ -597,10 +597,10 @@ fn open_piece(dir: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     #[cfg(target_os = "linux")]
     {
-        use rustix::fs::ResolveFlags;
+        use crate::sys::fs::ResolveFlags;
         let strict =
             ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        match rustix::fs::openat2(dir, path, flags, Mode::empty(), strict) {
+        match crate::sys::fs::openat2(dir, path, flags, Mode::empty(), strict) {
             Err(Errno::NOSYS | Errno::PERM | Errno::AGAIN) => {}
             answer => return answer,
         }
@@ -608,7 +608,7 @@ fn open_piece(dir: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
     let mut here: Option<OwnedFd> = None;
     for name in path.split(|b| *b == b'/') {
         let from = here.as_ref().map_or(dir, AsFd::as_fd);
-        here = Some(rustix::fs::openat(from, name, flags, Mode::empty())?);
+        here = Some(crate::sys::fs::openat(from, name, flags, Mode::empty())?);
     }
     here.ok_or(Errno::NOENT)
 }
@@ -622,7 +622,7 @@ pub(super) fn list(
     #[cfg(target_os = "linux")]
     {
         buffer.clear();
-        let mut entries = rustix::fs::RawDir::new(dir, buffer.spare_capacity_mut());
+        let mut entries = crate::sys::fs::RawDir::new(dir, buffer.spare_capacity_mut());
         while let Some(entry) = entries.next() {
             let entry = entry?;
             f(entry.file_name(), entry.file_type());
@@ -631,7 +631,7 @@ pub(super) fn list(
     #[cfg(not(target_os = "linux"))]
     {
         let _ = buffer;
-        for entry in rustix::fs::Dir::read_from(dir)? {
+        for entry in crate::sys::fs::Dir::read_from(dir)? {
             let entry = entry?;
             f(entry.file_name(), entry.file_type());
         }
@@ -752,7 +752,7 @@ fn real_path(dir: &OwnedFd) -> Option<std::path::PathBuf> {
     }
     #[cfg(not(target_os = "linux"))]
     {
-        rustix::fs::getpath(dir)
+        crate::sys::fs::getpath(dir)
             .ok()
             .map(|path| std::path::PathBuf::from(std::ffi::OsStr::from_bytes(path.to_bytes())))
     }

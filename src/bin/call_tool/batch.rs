@@ -13,9 +13,9 @@ use gemini_tools::answer::{Answer, Form, to_line};
 use gemini_tools::dialect;
 use gemini_tools::session::{Person, Session, with_time_limit};
 use gemini_tools::side_by_side::MOST;
+use gemini_tools::sys::event::{PollFd, PollFlags, Timespec};
+use gemini_tools::sys::io::Errno;
 use gemini_tools::tool::{Cancellation, Context, ToolError, parse_json};
-use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::io::Errno;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -167,12 +167,12 @@ impl Batch<'_> {
     /// Takes lines from standard input. `hire` is called for each call that may run beside
     /// others.
     fn read(&self, mut hire: impl FnMut()) {
-        let stdin = rustix::stdio::stdin();
+        let stdin = gemini_tools::sys::stdio::stdin();
         let mut buffer = vec![0; CHUNK];
         let mut line = Vec::new();
         let mut is_too_long = false;
         while self.is_wanted() {
-            match rustix::io::read(stdin, &mut buffer) {
+            match gemini_tools::sys::io::read(stdin, &mut buffer) {
                 Ok(0) => break,
                 Ok(n) => {
                     for piece in buffer[..n].split_inclusive(|b| *b == b'\n') {
@@ -206,7 +206,7 @@ impl Batch<'_> {
 
     /// Waits for input. Whether to read on.
     fn is_wanted(&self) -> bool {
-        let stdin = rustix::stdio::stdin();
+        let stdin = gemini_tools::sys::stdio::stdin();
         let tick = Timespec {
             tv_sec: 0,
             tv_nsec: TICK_NANOS,
@@ -218,7 +218,10 @@ impl Batch<'_> {
             let caller = self.cancel.caller();
             let mut fds = vec![PollFd::new(&stdin, PollFlags::IN)];
             fds.extend(caller.as_ref().map(|fd| PollFd::new(fd, PollFlags::IN)));
-            if !matches!(rustix::event::poll(&mut fds, Some(&tick)), Ok(1..)) {
+            if !matches!(
+                gemini_tools::sys::event::poll(&mut fds, Some(&tick)),
+                Ok(1..)
+            ) {
                 continue;
             }
             if fds[0].revents().is_empty() {
