@@ -258,7 +258,7 @@ fn settings_that_the_host_refuses_are_no_good_ones_and_the_line_is_told() {
 
 #[test]
 fn a_foreign_command_of_our_name_is_called_for_nothing() {
-    let called = "#!/bin/sh\nread -r line\ncat >/dev/null\necho \"$1\" >> called\nexit 1\n";
+    let called = "#!/bin/sh\ncat >/dev/null\necho \"$1\" >> called\nexit 1\n";
     let declares = "#!/bin/sh\necho '[{\"name\": \"greet\", \"description\": \"Greets.\"}]'\n";
     let ws = Workspace::new()
         .file("bin/get_tools", declares)
@@ -269,12 +269,10 @@ fn a_foreign_command_of_our_name_is_called_for_nothing() {
     }
     let answer = doctor(&ws, &["--json"]);
     let calls = std::fs::read_to_string(ws.dir().join("called")).expect("called");
-    assert_eq!(
-        calls,
-        "gemini_tools_doctor_asks_for_no_tool\n",
-        "{}",
-        answer.shown()
-    );
+    for call in calls.lines() {
+        let nobody = "gemini_tools_doctor_asks_for_no_tool";
+        assert_eq!(call, nobody, "{}", answer.shown());
+    }
 }
 
 #[test]
