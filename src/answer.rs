@@ -399,6 +399,12 @@ pub fn to_line(value: &Value) -> Vec<u8> {
     line
 }
 
+/// The exit status of having written to a standard stream: 1 where that was not possible. A
+/// reader that has gone away is none of our business.
+pub fn printed(written: io::Result<()>) -> u8 {
+    u8::from(matches!(written, Err(e) if e.kind() != io::ErrorKind::BrokenPipe))
+}
+
 /// Writes all of a text to standard output, at once and without a buffer in between.
 ///
 /// # Errors

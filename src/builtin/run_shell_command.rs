@@ -12,7 +12,7 @@ use crate::process::{KEEPS_BACKGROUND, signal_name};
 use crate::sys::fd::AsFd;
 use crate::tool::{
     Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, LiveOutput, Location,
-    ResultError, Schema, ToolError, ToolInvocation, ToolResult,
+    ResultError, Schema, ToolError, ToolInvocation, ToolResult, seconds_of,
 };
 use crate::workspace::{Place, show_path};
 use serde::Deserialize;
@@ -137,25 +137,6 @@ fn build(
             background_after: is_background.then_some(delay),
         },
     }))
-}
-
-/// A number of seconds in an environment variable.
-fn seconds_of(variable: &str) -> Result<Option<Duration>, ToolError> {
-    let Some(text) = std::env::var_os(variable).filter(|v| !v.is_empty()) else {
-        return Ok(None);
-    };
-    let text = text.to_string_lossy();
-    text.trim()
-        .parse::<f64>()
-        .ok()
-        .and_then(|secs| Duration::try_from_secs_f64(secs).ok())
-        .map(Some)
-        .ok_or_else(|| {
-            ToolError::invalid(format!(
-                "{variable} is {text:?}, which is no number of seconds."
-            ))
-            .with_hint("Unset it, or give a number such as 300.")
-        })
 }
 
 impl ToolInvocation for Call {

@@ -153,7 +153,10 @@ fn own_tools(patient: &Patient<'_>, report: &mut Report) {
             None => ".gemini/tools".to_owned(),
         };
         let why = "The tool is left out, or not what it was meant to be.";
-        let mend = "Mend the file; get_tools lint says when all is well.";
+        let mend = match finding.rule.as_ref() {
+            "untrusted" => "Look at what the project brings, then: get_tools trust",
+            _ => "Mend the file; get_tools lint says when all is well.",
+        };
         let what = [&*finding.tool, &finding.place, &finding.message];
         let what: Vec<&str> = what.into_iter().filter(|part| !part.is_empty()).collect();
         match finding.severity {
@@ -170,8 +173,9 @@ fn servers(patient: &Patient<'_>, report: &mut Report) {
         let Some(command) = &server.command else {
             continue;
         };
+        let cwd = server.cwd.as_deref().unwrap_or(Path::new(""));
         let is_there = if command.contains('/') {
-            patient.root.join(command).is_file()
+            patient.root.join(cwd).join(command).is_file()
         } else {
             find_program(OsStr::new(command)).is_some()
         };

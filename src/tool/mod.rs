@@ -15,6 +15,7 @@ mod schema;
 
 pub use args::Args;
 pub use confirmation::{ApprovalMode, Confirmation, ConfirmationDetails, ConfirmationOutcome};
+pub(crate) use context::seconds_of;
 pub use context::{Cancellation, Context, Interruption, LiveOutput};
 pub use error::{ErrorKind, ToolError};
 pub(crate) use execute::catch;

@@ -1,4 +1,4 @@
-//! Gemini CLI's `trustedFolders.json`: read, never written.
+//! Gemini CLI's `trustedFolders.json`, as it is read; `get_tools init` alone writes to it.
 
 use crate::settings::{jsonc, read_regular};
 use serde_json::Value;
