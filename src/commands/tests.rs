@@ -102,7 +102,7 @@ stdbuf -o L -eL rm x
 chroot --userspec=a:b / rm x
 unshare -rUw /x rm x
 unshare --mount rm x
-nsenter -mt 1 rm x
+nsenter -t 1 -m rm x
 setsid -fw rm x
 systemd-run -qp A=1 rm x
 systemd-run --user --scope -u a rm x
@@ -142,12 +142,15 @@ fd -e txt -X env -iu A rm
 #[test]
 fn a_program_is_found_behind_options_however_they_are_written() {
     let deny = ["rm".to_owned()];
+    let mut hidden = Vec::new();
     for line in HIDDEN.lines().filter(|line| !line.is_empty()) {
         let analysis = analyse(line);
-        let roots = analysis.root_commands();
-        assert!(roots.iter().any(|r| r == "rm"), "{line}: {analysis:?}");
-        assert!(analysis.permitted(None, &deny).is_err(), "{line}");
+        let is_named = analysis.root_commands().iter().any(|r| r == "rm");
+        if !is_named || analysis.permitted(None, &deny).is_ok() {
+            hidden.push(format!("{line}: {analysis:?}"));
+        }
     }
+    assert!(hidden.is_empty(), "{}", hidden.join("\n"));
 }
 
 #[test]
@@ -208,12 +211,13 @@ fn what_may_be_an_option_makes_a_line_unresolved() {
 
 #[test]
 fn ordinary_lines_stay_resolved() {
+    let mut wrong = Vec::new();
     for (line, roots) in [
         ("xargs -n1 -P4 grep -l foo", vec!["xargs", "grep"]),
         ("xargs -0 -I{} cp {} \"$dir\"", vec!["xargs", "cp"]),
         (
             "xargs -P \"$(nproc)\" -n 1 grep x",
-            vec!["xargs", "nproc", "grep"],
+            vec!["xargs", "grep", "nproc"],
         ),
         ("env FOO=1 make -j4", vec!["env", "make"]),
         ("env FOO=\"$BAR\" make", vec!["env", "make"]),
@@ -251,7 +255,9 @@ fn ordinary_lines_stay_resolved() {
         ("parallel -j4 gzip ::: a b", vec!["parallel", "gzip"]),
     ] {
         let analysis = analyse(line);
-        assert_eq!(analysis.root_commands(), roots, "{line}");
-        assert_eq!(analysis.unresolved, Vec::<String>::new(), "{line}");
+        if analysis.root_commands() != roots || !analysis.unresolved.is_empty() {
+            wrong.push(format!("{line}: {analysis:?}"));
+        }
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -1,7 +1,7 @@
 //! Commands that run other commands: where in their words those stand.
 
 use super::options::{Grammar, Parsed, parse};
-use super::words::{Word, is_expanded, is_single};
+use super::words::{Word, is_expanded};
 use super::{Input, Walk, base};
 
 /// Variables whose value is a command that other programs run.
