@@ -161,7 +161,7 @@ pub(super) fn is_single(word: &Word) -> bool {
                 let rest = chars.as_str();
                 let is_plain = !rest.starts_with(['(', '{']) && c == '$';
                 let is_last = rest.find(['"', '\'', '\\']) == Some(rest.len() - 1);
-                if rest.starts_with('@') || rest.contains("@") || !(is_plain || is_last) {
+                if rest.contains('@') || !(is_plain || is_last) {
                     return false;
                 }
             }

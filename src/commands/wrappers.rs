@@ -822,8 +822,7 @@ fn run_wrapped(
         }
         ("sudo" | "doas", []) if parsed.has(&["s", "i", "shell", "login"]) => walk.unresolved(text),
         // These run a shell of their own.
-        ("unshare" | "nsenter" | "chroot" | "fakeroot" | "firejail" | "proot", [])
-        | ("linux64", [])
+        ("unshare" | "nsenter" | "chroot" | "fakeroot" | "firejail" | "proot" | "linux64", [])
             if !parsed.has(&["help", "version", "h", "V", "list"]) =>
         {
             walk.unresolved(text);
@@ -866,14 +865,6 @@ fn run_first(walk: &mut Walk<'_>, words: &[Word], at: usize, is_ours: bool) {
         Some((_, Some(script))) if is_ours => walk.inner(script, at),
         Some((_, Some(script))) => walk.elsewhere(script, at),
         Some((word, None)) => walk.unresolved(&word.text),
-    }
-}
-
-/// A word's value without what stands before it, as a script.
-fn run_value(walk: &mut Walk<'_>, word: &Word, before: &str, at: usize) {
-    match word.value.as_deref().and_then(|v| v.strip_prefix(before)) {
-        Some(script) => walk.inner(script, at),
-        None => walk.unresolved(&word.text),
     }
 }
 
