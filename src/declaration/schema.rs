@@ -235,23 +235,24 @@ struct Known {
 }
 
 impl Known {
-    fn of(schema: &Value) -> Self {
+    /// `keys` are those under which a schema of the same value stands, besides the combiners.
+    fn of(schema: &Value, keys: &[&str]) -> Self {
         let mut known = Self::default();
-        known.take(schema);
+        known.take(schema, keys);
         known
     }
 
-    fn take(&mut self, schema: &Value) {
+    fn take(&mut self, schema: &Value, keys: &[&str]) {
         self.is_open |= schema.get("$ref").is_some() || schema.get("$dynamicRef").is_some();
         let properties = schema.get("properties").and_then(Value::as_object);
         let names = properties.into_iter().flat_map(Map::keys);
         self.names.extend(names.cloned());
-        for inner in SAME_VALUE.iter().filter_map(|key| schema.get(*key)) {
-            self.take(inner);
+        for inner in keys.iter().filter_map(|key| schema.get(*key)) {
+            self.take(inner, keys);
         }
         for inner in COMBINERS.iter().filter_map(|key| schema.get(*key)) {
             for branch in inner.as_array().into_iter().flatten() {
-                self.take(branch);
+                self.take(branch, keys);
             }
         }
     }
@@ -260,9 +261,6 @@ impl Known {
         self.is_open || self.names.contains(key)
     }
 }
-
-/// Under which keys a schema of the same value stands, besides the combiners.
-const SAME_VALUE: [&str; 4] = ["not", "if", "then", "else"];
 
 struct Mender<'a> {
     tool: &'a str,
@@ -310,7 +308,9 @@ impl Mender<'_> {
         around: Option<&Known>,
     ) -> Result<(), Finding> {
         self.check_depth(place, depth)?;
-        let own = around.is_none().then(|| Known::of(schema));
+        let own = around
+            .is_none()
+            .then(|| Known::of(schema, &["not", "if", "then", "else"]));
         let Some(known) = around.or(own.as_ref()) else {
             return Ok(());
         };
@@ -408,7 +408,7 @@ impl Mender<'_> {
         around: Option<&Known>,
     ) -> Result<(), Finding> {
         self.check_depth(place, depth)?;
-        let own = around.is_none().then(|| Known::of(schema));
+        let own = around.is_none().then(|| Known::of(schema, &[]));
         let Some(known) = around.or(own.as_ref()) else {
             return Ok(());
         };

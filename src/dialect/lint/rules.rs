@@ -76,8 +76,8 @@ impl Rules<'_> {
             let mut keys = required.into_iter().flatten().filter_map(Value::as_str);
             if let Some(key) = keys.find(|key| !is_there(key)) {
                 let message = format!(
-                    "Under \"parameters\" Gemini refuses {key:?} here, which is no property of \
-                     this alternative itself; under \"parametersJsonSchema\" it may stand."
+                    "Under \"parameters\" Gemini refuses {key:?} in \"required\" without such a \
+                     property beside it; under \"parametersJsonSchema\" it may stand."
                 );
                 self.error("required", &place, message);
             }
