@@ -1,11 +1,12 @@
 //! The files of a directory of tools: what is known of them without reading, and their
 //! beginnings.
 
+use crate::shown::show_path;
 use crate::sys::fs::{AtFlags, FileType, OFlags};
 use crate::workspace::stamp::Stamp;
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 #[cfg(unix)]
 fn may_be_executed(stat: &crate::sys::fs::Stat, _name: &[u8]) -> bool {
@@ -60,6 +61,62 @@ pub(super) fn list(directory: &Path) -> Vec<(Vec<u8>, Stamp, bool)> {
     }
     files.sort_unstable_by(|a, b| a.0.cmp(&b.0));
     files
+}
+
+/// What [`list`] leaves out though it looks as if it were to be a tool, sorted by name, each with
+/// what it is: links that lead nowhere, and what is no file but called like a manifest.
+pub(super) fn oddities(directory: &Path) -> Vec<(PathBuf, String)> {
+    let Ok(entries) = std::fs::read_dir(directory) else {
+        return Vec::new();
+    };
+    let paths = entries.flatten().map(|entry| entry.path());
+    let mut all: Vec<_> = paths
+        .filter(|path| {
+            let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+            !name.starts_with(b".") && !name.ends_with(b"~")
+        })
+        .filter_map(|path| Some((what_is_odd(&path)?, path)))
+        .map(|(what, path)| (path, what))
+        .collect();
+    all.sort_unstable();
+    all
+}
+
+fn what_is_odd(path: &Path) -> Option<String> {
+    let own = std::fs::symlink_metadata(path).ok()?.file_type();
+    let is_manifest = path.extension().is_some_and(|e| e == "toml");
+    let found = match std::fs::metadata(path) {
+        Ok(found) if !found.is_file() && is_manifest => found.file_type(),
+        Err(e) if own.is_symlink() => {
+            let target = std::fs::read_link(path).unwrap_or_default();
+            let target = show_path(&target);
+            return Some(if e.kind() == std::io::ErrorKind::NotFound {
+                format!("It is a link to {target}, which is not there")
+            } else {
+                format!("It is a link to {target}, which can't be followed: {e}")
+            });
+        }
+        _ => return None,
+    };
+    let link = if own.is_symlink() { "a link to " } else { "" };
+    Some(format!("It is {link}{}, and no file", kind_of(found)))
+}
+
+fn kind_of(file_type: std::fs::FileType) -> &'static str {
+    if file_type.is_dir() {
+        return "a directory";
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        if file_type.is_fifo() {
+            return "a FIFO";
+        }
+        if file_type.is_socket() {
+            return "a socket";
+        }
+    }
+    "a device"
 }
 
 /// At most `limit` bytes of a regular file's beginning; nothing else is opened, or waited for.

@@ -118,6 +118,12 @@ fn look(custom: &Custom) -> (Lint, Vec<PathBuf>) {
             }
             position::put(&path, &mut lint.findings[before..]);
         }
+        let odd = files::oddities(directory).into_iter();
+        lint.findings.extend(odd.map(|(path, what)| {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy();
+            let message = format!("{what}: it is no tool. Mend or remove it.");
+            Finding::warning("no-file", &name, "", message).in_file(&path)
+        }));
     }
     if let Some(dir) = custom.left_out() {
         lint.findings
