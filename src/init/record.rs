@@ -11,7 +11,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Record {
@@ -40,7 +40,36 @@ pub(super) struct Kept {
     /// The hash of what was written last.
     after: String,
     /// What was put into a file of JSON, and what stood there.
+    #[serde(with = "old_values")]
     pub(super) keys: Vec<(Set, Option<Value>)>,
+}
+
+/// A value that was there stands in a list, because null may have been one.
+mod old_values {
+    use super::Set;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde_json::Value;
+
+    pub(super) fn serialize<S: Serializer>(
+        keys: &[(Set, Option<Value>)],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let pair = |(set, old): &(Set, Option<Value>)| (set.clone(), Vec::from_iter(old.clone()));
+        keys.iter()
+            .map(pair)
+            .collect::<Vec<_>>()
+            .serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<(Set, Option<Value>)>, D::Error> {
+        let keys = Vec::<(Set, Vec<Value>)>::deserialize(deserializer)?;
+        Ok(keys
+            .into_iter()
+            .map(|(set, mut old)| (set, old.pop()))
+            .collect())
+    }
 }
 
 impl Kept {
