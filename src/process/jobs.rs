@@ -308,20 +308,26 @@ impl Job {
         Some((line.1, line.2))
     }
 
+    /// Whether a process of it, or, where its id stands for the job, anything is still alive.
+    pub fn is_alive(&self, pid: i32) -> bool {
+        if self.is_whole(pid) {
+            self.is_running()
+        } else {
+            self.living.iter().any(|p| p.pid == pid)
+        }
+    }
+
+    /// Whether an id stands for all of the job: as long as the shell itself lives, all is its.
+    fn is_whole(&self, pid: i32) -> bool {
+        pid == self.record.session || (pid == self.pid() && self.record.processes.len() == 1)
+    }
+
     /// Ends the job, or, where it was started as several processes, that of this id with all
     /// below it. Gives back what could not be ended.
     pub fn stop(&self, pid: i32, grace: Duration) -> Vec<Identity> {
-        // As long as the shell itself lives, all is its job.
-        let is_whole =
-            pid == self.record.session || (pid == self.pid() && self.record.processes.len() == 1);
-        let chosen: Vec<_> = self
-            .living
-            .iter()
-            .filter(|p| p.pid == pid)
-            .copied()
-            .collect();
-        if !is_whole && !chosen.is_empty() {
-            return tree::end(&chosen, grace);
+        if !self.is_whole(pid) {
+            let chosen = self.living.iter().filter(|p| p.pid == pid);
+            return tree::end(&chosen.copied().collect::<Vec<_>>(), grace);
         }
         match self.record.warden.filter(|_| self.is_watched) {
             Some(warden) => {

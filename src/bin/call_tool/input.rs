@@ -1,7 +1,7 @@
 //! What comes on standard input, and the arguments of a call.
 
 use crate::options::Options;
-use gemini_tools::tool::{Cancellation, ErrorKind, ToolError};
+use gemini_tools::tool::{Cancellation, ErrorKind, ToolError, parse_json};
 use rustix::event::{PollFd, PollFlags};
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ pub(crate) fn arguments(
     if text.trim_ascii().is_empty() {
         return Ok(json!({}));
     }
-    serde_json::from_slice(text).map_err(|e| {
+    parse_json(text).map_err(|e| {
         ToolError::invalid(format!(
             "The arguments on standard input are not valid JSON: {e}."
         ))
