@@ -12,6 +12,8 @@ mod seen;
 pub use record::{Record, RecordError, list, remove, save};
 pub use seen::{Seen, WATCHED};
 
+pub(crate) use folders::path as folders_path;
+
 use folders::{Folders, Rule};
 use std::fmt;
 use std::ops::Deref;
@@ -120,6 +122,34 @@ fn said_by_environment() -> Option<Trust> {
         return Some(Trust::Trusted(TrustedBy::Environment));
     }
     (said == "false").then_some(Trust::Untrusted(Untrusted::Environment(trust)))
+}
+
+/// Whether Gemini CLI trusts `root`, an absolute path, where nothing but the environment and the
+/// user's own files says so. Our own record is nothing to it, and neither is that a directory is
+/// the user's home.
+pub fn gemini_cli_trusts(home: &Path, root: &Path) -> bool {
+    let says = |name: &str, what: &str| std::env::var_os(name).is_some_and(|v| v == what);
+    let trust = "GEMINI_CLI_TRUST_WORKSPACE";
+    if says("GEMINI_RESTRICTED_MODE", "true") || says(trust, "false") {
+        return false;
+    }
+    if says(trust, "true") || is_folder_trust_off(home) {
+        return true;
+    }
+    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    let rule = Folders::load(Some(home)).map(|folders| folders.rule_for(&root));
+    matches!(rule, Ok(Some(Rule::Trusted(_))))
+}
+
+fn is_folder_trust_off(home: &Path) -> bool {
+    let text = crate::settings::read_regular(&home.join(".gemini/settings.json"));
+    let value = text
+        .ok()
+        .flatten()
+        .map(|text| crate::settings::jsonc(&text));
+    value.is_some_and(|value| {
+        value.is_ok_and(|value| value["security"]["folderTrust"]["enabled"] == false)
+    })
 }
 
 fn is_home(home: Option<&Path>, root: &Path) -> bool {

@@ -42,7 +42,16 @@ pub struct Change {
 pub(super) fn read(path: &Path) -> Result<Option<String>, InitError> {
     let fail = |e: &dyn fmt::Display| InitError::new(path, e);
     match fs::metadata(path) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            // Written to it would become a file, and what it leads to would be left out.
+            return match fs::read_link(path) {
+                Ok(target) => Err(fail(&format!(
+                    "it is a link to {}, which is not there: make that file, or remove the link",
+                    crate::shown::show_path(&target)
+                ))),
+                Err(_) => Ok(None),
+            };
+        }
         Err(e) => return Err(fail(&e)),
         Ok(metadata) if !metadata.is_file() => return Err(fail(&"it is no regular file")),
         Ok(metadata) if metadata.len() > MAX_BYTES => return Err(fail(&"it is too large")),

@@ -1,7 +1,7 @@
 //! The files that are added.
 
 use super::Allow;
-use crate::settings::jsonc;
+use crate::settings::{expanded, jsonc};
 use crate::tool::Kind;
 use serde_json::Value;
 
@@ -58,28 +58,93 @@ pub(super) fn quoted(command: &str) -> String {
     shlex::try_quote(command).map_or_else(|_| command.to_owned(), std::borrow::Cow::into_owned)
 }
 
-/// The two commands that settings name, where they name both.
-pub(super) fn commands_in(settings: &str) -> Option<(String, String)> {
-    let value = jsonc(settings.trim_start_matches('\u{feff}')).ok()?;
-    let said = |key: &str| value["tools"][key].as_str().map(str::to_owned);
-    Some((said("discoveryCommand")?, said("callCommand")?))
+/// A command for the discovery of tools and one for calls.
+pub(super) type Pair = (String, String);
+
+/// The keys of the two commands, and those of old, which Gemini CLI 0.8.2 prefers.
+pub(super) const DISCOVERY: [&str; 2] = ["tools", "discoveryCommand"];
+pub(super) const CALL: [&str; 2] = ["tools", "callCommand"];
+pub(super) const OLD_DISCOVERY: &str = "toolDiscoveryCommand";
+pub(super) const OLD_CALL: &str = "toolCallCommand";
+
+/// The commands that settings name.
+#[derive(Debug, Default)]
+pub(super) struct Named {
+    discovery: Option<String>,
+    call: Option<String>,
+    old_discovery: Option<String>,
+    old_call: Option<String>,
+    /// Which keys of old are there, whatever they say.
+    pub(super) old_keys: Vec<&'static str>,
 }
 
-/// A pointer to a pair that is to be called from now on through us; `None` for our own.
-pub(super) fn earlier_pair((discovery, call): (String, String)) -> Option<String> {
-    let program = shlex::split(&discovery)?.into_iter().next()?;
-    if program == "get_tools" || program.ends_with("/get_tools") {
-        return None;
+impl Named {
+    pub(super) fn of(settings: &str) -> Self {
+        let Ok(value) = jsonc(settings) else {
+            return Self::default();
+        };
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let mut old_keys = vec![OLD_DISCOVERY, OLD_CALL];
+        old_keys.retain(|key| value.get(key).is_some());
+        Self {
+            discovery: text(&value[DISCOVERY[0]][DISCOVERY[1]]),
+            call: text(&value[CALL[0]][CALL[1]]),
+            old_discovery: text(&value[OLD_DISCOVERY]),
+            old_call: text(&value[OLD_CALL]),
+            old_keys,
+        }
     }
-    Some(format!(
+
+    /// The discovery command that counts.
+    pub(super) fn discovery(&self) -> Option<&str> {
+        self.discovery.as_deref().or(self.old_discovery.as_deref())
+    }
+
+    /// The call command that counts.
+    pub(super) fn call(&self) -> Option<&str> {
+        self.call.as_deref().or(self.old_call.as_deref())
+    }
+
+    /// All pairs that are complete: the one of now, and the one that the old keys make of it.
+    pub(super) fn pairs(&self) -> Vec<Pair> {
+        let both = |discovery: Option<&String>, call: Option<&String>| {
+            Some((discovery?.clone(), call?.clone()))
+        };
+        let (now, call) = (self.discovery.as_ref(), self.call.as_ref());
+        let (old, old_call) = (self.old_discovery.as_ref(), self.old_call.as_ref());
+        let mut pairs: Vec<Pair> = both(now, call).into_iter().collect();
+        let old = both(old.or(now), old_call.or(call));
+        pairs.extend(old.filter(|old| !pairs.contains(old)));
+        pairs
+    }
+}
+
+/// The first word of a command, and what follows it as it is written.
+pub(super) fn parted(command: &str) -> Option<(String, &str)> {
+    let command = command.trim_start();
+    let ends = command.char_indices().filter(|(_, c)| c.is_whitespace());
+    let ends = ends.map(|(at, _)| at).chain([command.len()]);
+    for end in ends {
+        // Inside of quotes there is no word yet.
+        if let Some([word]) = shlex::split(&command[..end]).as_deref() {
+            return Some((word.clone(), &command[end..]));
+        }
+    }
+    None
+}
+
+/// A pointer to a pair that is to be called from now on through us, with the values of variables
+/// that settings may name.
+pub(super) fn pair_file((discovery, call): &Pair) -> String {
+    format!(
         "\
 # The commands that stood in settings.json before `get_tools init`.
 discovery_command = {}
 call_command = {}
 ",
-        toml_string(&discovery),
-        toml_string(&quoted(&call)),
-    ))
+        toml_string(&expanded(discovery)),
+        toml_string(&quoted(&expanded(call))),
+    )
 }
 
 /// JSON's strings are TOML's too, but for two characters.

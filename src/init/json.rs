@@ -13,16 +13,89 @@ const MARK: &str = "\u{feff}";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Set {
     pub(super) at: Vec<String>,
-    pub(super) value: String,
+    /// `None` where there is to be none.
+    pub(super) value: Option<String>,
 }
 
 impl Set {
     pub(super) fn new(at: &[&str], value: String) -> Self {
         Self {
             at: at.iter().map(|&key| key.to_owned()).collect(),
-            value,
+            value: Some(value),
         }
     }
+
+    /// Takes a key out.
+    pub(super) fn remove(at: &[&str]) -> Self {
+        Self {
+            value: None,
+            ..Self::new(at, String::new())
+        }
+    }
+
+    /// Whether this is what was put there.
+    pub(super) fn is_done(&self, now: Option<&Value>) -> bool {
+        match &self.value {
+            Some(value) => now.and_then(Value::as_str) == Some(value),
+            None => now.is_none(),
+        }
+    }
+}
+
+/// Whether Gemini CLI can read a text: JSON with comments, nothing else. Nothing at all is no
+/// fault here, because something will be put in.
+pub(super) fn check_strict(text: &str) -> Result<(), String> {
+    if text.starts_with(MARK) {
+        return Err(
+            "line 1 begins with a byte order mark (BOM), with which Gemini CLI can't read it: save the file as UTF-8 without one"
+                .to_owned(),
+        );
+    }
+    let bare = without_comments(text);
+    if bare.trim().is_empty() {
+        return Ok(());
+    }
+    match serde_json::from_str::<serde::de::IgnoredAny>(&bare) {
+        Ok(_) => Ok(()),
+        Err(e) => Err(format!(
+            "Gemini CLI can't read it: {e}. It takes JSON with comments, but no commas after the last value, no single quotes and no keys without quotes: mend that line, then run get_tools init again"
+        )),
+    }
+}
+
+/// Spaces in the place of comments, so that lines and columns stay.
+fn without_comments(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let length = if first == '"' {
+            let mut is_escaped = false;
+            let end = rest[1..].find(|c| {
+                let is_end = c == '"' && !is_escaped;
+                is_escaped = c == '\\' && !is_escaped;
+                is_end
+            });
+            end.map_or(rest.len(), |end| end + 2)
+        } else if rest.starts_with("//") {
+            rest.find('\n').unwrap_or(rest.len())
+        } else if let Some(comment) = rest.strip_prefix("/*") {
+            comment.find("*/").map_or(rest.len(), |end| end + 4)
+        } else {
+            first.len_utf8()
+        };
+        let (piece, after) = rest.split_at(length);
+        if piece.starts_with("//") || piece.starts_with("/*") {
+            out.extend(
+                piece
+                    .chars()
+                    .map(|c| if c.is_whitespace() { c } else { ' ' }),
+            );
+        } else {
+            out.push_str(piece);
+        }
+        rest = after;
+    }
+    out
 }
 
 /// Puts values in. Gives the text, `None` where it has them already, and what stood there before.
@@ -39,22 +112,14 @@ pub(super) fn set(
     let mut is_changed = false;
     let mut old = Vec::new();
     for set in sets {
-        let (key, above) = set.at.split_last().ok_or("there is no key")?;
-        let mut object = top.clone();
-        for (depth, name) in above.iter().enumerate() {
-            object = object
-                .object_value_or_create(name)
-                .ok_or_else(|| format!("{} must be an object", set.at[..=depth].join(".")))?;
-        }
         let before = get(&expected, &set.at).cloned();
-        if before.as_ref().and_then(Value::as_str) != Some(&set.value) {
+        if !set.is_done(before.as_ref()) {
             is_changed = true;
-            let value = CstInputValue::String(set.value.clone());
-            match object.get(key) {
-                Some(property) => property.set_value(value),
-                None => drop(object.append(key, value)),
+            match &set.value {
+                Some(value) => put_text(&top, &set.at, CstInputValue::String(value.clone()))?,
+                None => drop(property(&top, &set.at).map(CstObjectProp::remove)),
             }
-            put(&mut expected, &set.at, &set.value);
+            put(&mut expected, &set.at, set.value.as_deref());
         }
         old.push(before);
     }
@@ -83,15 +148,16 @@ pub(super) fn take_back(
     };
     let mut is_changed = false;
     for (set, old) in keys {
-        let is_ours = get(&now, &set.at).and_then(Value::as_str) == Some(&set.value);
-        let Some(property) = property(&top, &set.at).filter(|_| is_ours) else {
+        let there = get(&now, &set.at);
+        if !set.is_done(there) || there == old.as_ref() {
             continue;
-        };
-        is_changed = true;
-        match old {
-            Some(Value::String(old)) => property.set_value(CstInputValue::String(old.clone())),
-            _ => property.remove(),
         }
+        match (old, property(&top, &set.at)) {
+            (Some(old), _) => put_text(&top, &set.at, input(old))?,
+            (None, Some(property)) => property.remove(),
+            (None, None) => continue,
+        }
+        is_changed = true;
     }
     // An object that was made for them.
     for (set, _) in keys {
@@ -143,12 +209,48 @@ fn get<'v>(value: &'v Value, at: &[String]) -> Option<&'v Value> {
     at.iter().try_fold(value, |value, key| value.get(key))
 }
 
-fn put(value: &mut Value, at: &[String], text: &str) {
+fn put(value: &mut Value, at: &[String], text: Option<&str>) {
+    let Some((key, above)) = at.split_last() else {
+        return;
+    };
     let mut here = value;
-    for key in at {
-        here = &mut here[key.as_str()];
+    for name in above {
+        here = &mut here[name.as_str()];
     }
-    *here = Value::from(text);
+    match (text, here.as_object_mut()) {
+        (None, Some(map)) => drop(map.remove(key)),
+        _ => here[key.as_str()] = Value::from(text),
+    }
+}
+
+/// Puts a value into the text, and makes the objects above it.
+fn put_text(top: &CstObject, at: &[String], value: CstInputValue) -> Result<(), String> {
+    let (key, above) = at.split_last().ok_or("there is no key")?;
+    let mut object = top.clone();
+    for (depth, name) in above.iter().enumerate() {
+        object = object
+            .object_value_or_create(name)
+            .ok_or_else(|| format!("{} must be an object", at[..=depth].join(".")))?;
+    }
+    match object.get(key) {
+        Some(property) => property.set_value(value),
+        None => drop(object.append(key, value)),
+    }
+    Ok(())
+}
+
+fn input(value: &Value) -> CstInputValue {
+    match value {
+        Value::Null => CstInputValue::Null,
+        Value::Bool(is) => CstInputValue::Bool(*is),
+        Value::Number(number) => CstInputValue::Number(number.to_string()),
+        Value::String(text) => CstInputValue::String(text.clone()),
+        Value::Array(list) => CstInputValue::Array(list.iter().map(input).collect()),
+        Value::Object(map) => {
+            let pairs = map.iter().map(|(key, value)| (key.clone(), input(value)));
+            CstInputValue::Object(pairs.collect())
+        }
+    }
 }
 
 fn property(top: &CstObject, at: &[String]) -> Option<CstObjectProp> {
@@ -162,7 +264,7 @@ fn property(top: &CstObject, at: &[String]) -> Option<CstObjectProp> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Set, set, take_back};
+    use super::{Set, check_strict, set, take_back};
 
     fn sets() -> [Set; 2] {
         [
@@ -199,6 +301,41 @@ mod tests {
             for comment in ["// mine", "/* y */", "// last"] {
                 assert_eq!(back.contains(comment), before.contains(comment), "{back}");
             }
+        }
+    }
+
+    #[test]
+    fn old_values_of_any_kind_come_back() {
+        let before =
+            "{\n  \"old\": [1.5, {\"a\": true}],\n  \"tools\": {\"callCommand\": null}\n}\n";
+        let sets = [sets()[1].clone(), Set::remove(&["old"])];
+        let (after, old) = set(before, &sets).expect("JSON");
+        let after = after.expect("changed");
+        assert!(!after.contains("old"), "{after}");
+        let keys: Vec<_> = sets.into_iter().zip(old).collect();
+        let back = take_back(&after, &keys).expect("JSON").expect("changed");
+        let value = |text: &str| super::value_of(text).expect("JSON");
+        assert_eq!(value(&back), value(before), "{back}");
+    }
+
+    #[test]
+    fn only_what_gemini_cli_reads_is_strict() {
+        for good in [
+            "",
+            " // nothing\n",
+            "{} // end",
+            "/* a\n*/ {\"//\": \"/*\", \"\\\\\": \"\\\"//\"} /* open",
+        ] {
+            assert_eq!(check_strict(good), Ok(()), "{good}");
+        }
+        for (bad, line) in [
+            ("\u{feff}{}", "line 1"),
+            ("{\n\"a\": 1, // last\n}", "line 3"),
+            ("{\n'a': 1}", "line 2"),
+            ("{/*\n*/ a: 1}", "line 2"),
+        ] {
+            let error = check_strict(bad).expect_err("refused");
+            assert!(error.contains(line), "{error}");
         }
     }
 

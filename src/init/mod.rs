@@ -5,19 +5,31 @@
 //! can look at it. What was there before is kept in a record beside the user's settings; with it
 //! [`undo`] makes the way back, also where files have been edited since.
 
+mod brings;
 mod change;
 mod files;
 mod json;
+mod lock;
 mod record;
 
+pub use brings::brings;
 pub use change::{Change, InitError};
+pub use lock::Lock;
 
+use crate::own_program::is_ours;
+use crate::process::command::find_program;
+use crate::settings::expanded;
+use crate::shown::show_path;
 use crate::tool::Kind;
-use files::{commands_in, earlier_pair, example, policy, quoted};
+use files::{CALL, DISCOVERY, Named, Pair, example, pair_file, parted, policy, quoted};
 use json::Set;
 use record::{Kept, Record};
 use serde_json::Value;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+
+/// More pairs than this nobody keeps.
+const MAX_PAIRS: usize = 100;
 
 /// Where the commands are to count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,30 +103,11 @@ pub fn plan(wanted: &Wanted<'_>) -> Result<Plan, InitError> {
         Reach::User => home,
     };
     let gemini = base.join(".gemini");
-    let discovery = command(wanted.directory, "get_tools");
-    // The host takes the whole of it for a path, so nothing is quoted.
-    let call = command(wanted.directory, "call_tool");
-    let settings = gemini.join("settings.json");
-    let before = change::read(&settings)?;
-    let earlier = commands_in(before.as_deref().unwrap_or_default());
-    plan.set(
-        &settings,
-        before,
-        &[
-            Set::new(&["tools", "discoveryCommand"], quoted(&discovery)),
-            Set::new(&["tools", "callCommand"], call),
-        ],
-    )?;
+    let pairs = plan.set_commands(wanted, &gemini.join("settings.json"))?;
+    plan.note_hidden(wanted);
     let tools = gemini.join("tools");
     let mut names = wanted.tools.to_vec();
-    if let Some(pair) = earlier.and_then(earlier_pair) {
-        let path = tools.join("earlier_pair.toml");
-        plan.add(path.clone(), &pair)?;
-        plan.notes.push(format!(
-            "The tools of the commands that stood there before are still there, by {}.",
-            crate::shown::show_path(&path)
-        ));
-    } else if !tools.exists() || plan.record.holds(&tools.join(files::EXAMPLE)) {
+    if pairs.is_empty() && (!tools.exists() || plan.record.holds(&tools.join(files::EXAMPLE))) {
         plan.add(tools.join(files::EXAMPLE), example())?;
         let name = files::EXAMPLE.trim_end_matches(".toml").to_owned();
         if !names.iter().any(|(known, _)| *known == name) {
@@ -122,28 +115,12 @@ pub fn plan(wanted: &Wanted<'_>) -> Result<Plan, InitError> {
             names.sort_by(|a, b| a.0.cmp(&b.0));
         }
     }
-    if wanted.allow != Allow::Nothing {
-        let file = match reach {
-            Reach::User => "gemini-tools.toml".to_owned(),
-            Reach::Project => format!("gemini-tools-{}.toml", record::name(root)),
-        };
-        let text = policy(&names, wanted.allow);
-        plan.add(home.join(".gemini/policies").join(file), &text)?;
+    for pair in &pairs {
+        plan.add_pair(&tools, &pair_file(pair))?;
     }
+    plan.set_rules(wanted, &names)?;
     if wanted.trusts_folder {
-        let folders = home.join(".gemini/trustedFolders.json");
-        let before = change::read(&folders)?;
-        let Some(root) = root.to_str() else {
-            return Err(InitError::new(
-                root,
-                "its name is no UTF-8, which the list of trusted folders can't hold",
-            ));
-        };
-        plan.set(
-            &folders,
-            before,
-            &[Set::new(&[root], "TRUST_FOLDER".into())],
-        )?;
+        plan.trust(home, root)?;
     }
     Ok(plan)
 }
@@ -175,11 +152,155 @@ impl Plan {
         self.record.files.is_empty()
     }
 
+    /// Puts the two commands into the settings. Gives the pairs of somebody else's that stood
+    /// there.
+    fn set_commands(
+        &mut self,
+        wanted: &Wanted<'_>,
+        settings: &Path,
+    ) -> Result<Vec<Pair>, InitError> {
+        let (discovery, call) = own_commands(wanted.directory)?;
+        let before = change::read(settings)?;
+        let named = Named::of(before.as_deref().unwrap_or_default());
+        let put = |at: &[&str]| self.record.put(settings, at);
+        let program = |command: &str| Some(parted(command)?.0);
+        // What an earlier run has put there from another place is ours too.
+        let was_put = |command: &str| {
+            let put = put(&DISCOVERY).and_then(program);
+            put.is_some() && put == program(command)
+        };
+        let is_own = |command: &str| was_put(command) || is_own_discovery(command, wanted.root);
+        let is_own_call =
+            |call: &str| put(&CALL) == Some(call) || is_ours(&expanded(call), wanted.root);
+        let new_discovery = match named.discovery() {
+            Some(there) if works(&first_word(there), wanted.root) => there.to_owned(),
+            Some(there) if is_own(there) => {
+                let rest = parted(there).map_or("", |(_, rest)| rest);
+                format!("{}{rest}", quoted(&discovery))
+            }
+            _ => quoted(&discovery),
+        };
+        let new_call = match named.call() {
+            Some(there) if works(&expanded(there), wanted.root) => there.to_owned(),
+            _ => call,
+        };
+        let mut pairs = named.pairs();
+        pairs.retain(|(discovery, call)| !is_own(discovery) && !is_own_call(call));
+        let mut sets = vec![
+            Set::new(&DISCOVERY, new_discovery),
+            Set::new(&CALL, new_call),
+        ];
+        // Gemini CLI 0.8.2 would put what they say in the place of ours.
+        sets.extend(named.old_keys.iter().map(|key| Set::remove(&[key])));
+        self.set(settings, before, &sets)?;
+        Ok(pairs)
+    }
+
+    /// Says that commands of the user's own settings count no longer in the project.
+    fn note_hidden(&mut self, wanted: &Wanted<'_>) {
+        let settings = wanted.home.join(".gemini/settings.json");
+        if wanted.reach == Reach::User {
+            return;
+        }
+        // Whatever is wrong with that file is said by others.
+        let text = change::read(&settings).ok().flatten().unwrap_or_default();
+        let pairs = Named::of(&text).pairs();
+        let is_foreign = |pair: &&Pair| !is_own_discovery(&pair.0, wanted.root);
+        if let Some((discovery, _)) = pairs.iter().find(is_foreign) {
+            self.notes.push(format!(
+                "In this project the commands of {} ({discovery}) count no longer; get_tools init --user keeps their tools, there and here.",
+                show_path(&settings)
+            ));
+        }
+    }
+
+    /// Keeps a pair of somebody else's, in a file of its own.
+    fn add_pair(&mut self, tools: &Path, text: &str) -> Result<(), InitError> {
+        for number in 1..=MAX_PAIRS {
+            let name = match number {
+                1 => "earlier_pair.toml".to_owned(),
+                number => format!("earlier_pair_{number}.toml"),
+            };
+            let path = tools.join(name);
+            let is_planned = self.changes.iter().any(|change| change.path == path);
+            let there = change::read(&path)?;
+            if is_planned || there.as_deref().is_some_and(|there| there != text) {
+                continue;
+            }
+            self.notes.push(format!(
+                "The tools of the commands that stood there before are still there, by {}.",
+                show_path(&path)
+            ));
+            if there.is_none() {
+                self.change(path, None, Some(text.to_owned()), Vec::new());
+            }
+            return Ok(());
+        }
+        Err(InitError::new(
+            tools,
+            "there are too many files earlier_pair*.toml; remove those that nobody needs",
+        ))
+    }
+
+    /// Writes the rules, or takes back those of an earlier run.
+    fn set_rules(
+        &mut self,
+        wanted: &Wanted<'_>,
+        names: &[(String, Kind)],
+    ) -> Result<(), InitError> {
+        let file = match wanted.reach {
+            Reach::User => "gemini-tools.toml".to_owned(),
+            Reach::Project => format!("gemini-tools-{}.toml", record::name(wanted.root)),
+        };
+        let path = wanted.home.join(".gemini/policies").join(file);
+        if wanted.allow != Allow::Nothing {
+            return self.add(path, &policy(names, wanted.allow));
+        }
+        let Some(there) = change::read(&path)? else {
+            return Ok(());
+        };
+        let kept = self.record.of(&path);
+        match kept.filter(|kept| kept.is_as_written(&there)) {
+            Some(kept) => {
+                let before = kept.before.clone();
+                self.change(path, Some(there), before, Vec::new());
+            }
+            None => self.notes.push(format!(
+                "{} still allows what it says: it was not written here, or was edited since. Remove it yourself.",
+                show_path(&path)
+            )),
+        }
+        Ok(())
+    }
+
+    /// Adds the project to Gemini CLI's trusted folders.
+    fn trust(&mut self, home: &Path, root: &Path) -> Result<(), InitError> {
+        let folders = crate::trust::folders_path(Some(home));
+        let Some(folders) = folders.map_err(|e| InitError::new(root, e))? else {
+            return Ok(());
+        };
+        let before = change::read(&folders)?;
+        let Some(root) = root.to_str() else {
+            return Err(InitError::new(
+                root,
+                "its name is no UTF-8, which the list of trusted folders can't hold",
+            ));
+        };
+        self.set(
+            &folders,
+            before,
+            &[Set::new(&[root], "TRUST_FOLDER".into())],
+        )
+    }
+
     /// Puts values into a file of JSON.
     fn set(&mut self, path: &Path, before: Option<String>, sets: &[Set]) -> Result<(), InitError> {
+        let fail = |e: String| InitError::new(path, e);
         let text = before.clone().unwrap_or_default();
-        let (after, old) = json::set(&text, sets).map_err(|e| InitError::new(path, &e))?;
+        json::check_strict(&text).map_err(fail)?;
+        let (after, old) = json::set(&text, sets).map_err(fail)?;
         if let Some(after) = after {
+            json::check_strict(&after).map_err(fail)?;
             let keys = sets.iter().cloned().zip(old).collect();
             self.change(path.to_owned(), before, Some(after), keys);
         }
@@ -192,7 +313,7 @@ impl Plan {
             Some(there) if there == text => {}
             Some(there) if !self.record.wrote(&path, &there) => self.notes.push(format!(
                 "{} is left as it is: it was there already, or was edited.",
-                crate::shown::show_path(&path)
+                show_path(&path)
             )),
             before => self.change(path, before, Some(text.to_owned()), Vec::new()),
         }
@@ -237,10 +358,8 @@ impl Plan {
             return Ok(());
         }
         if kept.keys.is_empty() {
-            self.notes.push(format!(
-                "{} stays: it was edited since.",
-                crate::shown::show_path(path)
-            ));
+            self.notes
+                .push(format!("{} stays: it was edited since.", show_path(path)));
             return Ok(());
         }
         let after = json::take_back(&now, &kept.keys).map_err(|e| InitError::new(path, &e))?;
@@ -251,36 +370,65 @@ impl Plan {
     }
 
     /// Makes the changes: each file whole or not at all, and none that is not as it was when
-    /// this was planned. First of all the record is written, so that each state on the way can
+    /// this was planned, which is why nobody else may change them meanwhile. First of all the record is written, so that each state on the way can
     /// be undone.
     ///
     /// # Errors
     ///
     /// A file that has changed meanwhile, or what the system says.
-    pub fn apply(&self) -> Result<(), InitError> {
+    pub fn apply(&self, lock: &mut Lock) -> Result<(), InitError> {
         for change in &self.changes {
             change.check()?;
         }
         if !self.is_undo && !self.changes.is_empty() {
-            self.record.save(&self.record_path)?;
+            let mut record = self.record.clone();
+            record.add_made(&lock.made);
+            record.save(&self.record_path)?;
         }
         for change in &self.changes {
             change.make()?;
         }
         if self.is_undo {
-            for directory in self.record.made.iter().rev() {
-                // Where something else is in it by now, it stays.
-                let _ = std::fs::remove_dir(directory);
-            }
             record::remove(&self.record_path)?;
+            lock.emptied.clone_from(&self.record.made);
         }
         Ok(())
     }
 }
 
+/// The two commands that are put in.
+fn own_commands(directory: Option<&Path>) -> Result<Pair, InitError> {
+    if let Some(directory) = directory.filter(|path| path.to_string_lossy().contains('$')) {
+        return Err(InitError::new(
+            directory,
+            "Gemini CLI would take the $ in this name for a variable; install the executables in another directory",
+        ));
+    }
+    // The host takes the whole of the call command for a path, so nothing is quoted.
+    Ok((
+        command(directory, "get_tools"),
+        command(directory, "call_tool"),
+    ))
+}
+
+/// The program of a discovery command, with the values of variables.
+fn first_word(command: &str) -> String {
+    parted(&expanded(command)).map_or_else(String::new, |(word, _)| word)
+}
+
+fn is_own_discovery(command: &str, root: &Path) -> bool {
+    is_ours(&first_word(command), root)
+}
+
+/// Whether a program is ours and is found, so that it need not be replaced.
+fn works(program: &str, root: &Path) -> bool {
+    let is_bare = Path::new(program).parent() == Some(Path::new(""));
+    is_ours(program, root) && (!is_bare || find_program(OsStr::new(program)).is_some())
+}
+
 fn command(directory: Option<&Path>, name: &str) -> String {
     directory.map_or_else(
         || name.to_owned(),
-        |directory| crate::shown::show_path(&directory.join(name)).into_owned(),
+        |directory| show_path(&directory.join(name)).into_owned(),
     )
 }

@@ -1,7 +1,7 @@
 //! What was there before, so that it can be put back.
 
 use super::change::{InitError, read, write};
-use super::json::Set;
+use super::json::{self, Set};
 use crate::shown::hex;
 use crate::sys::ffi::OsStrExt;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Record {
@@ -40,7 +40,36 @@ pub(super) struct Kept {
     /// The hash of what was written last.
     after: String,
     /// What was put into a file of JSON, and what stood there.
+    #[serde(with = "old_values")]
     pub(super) keys: Vec<(Set, Option<Value>)>,
+}
+
+/// A value that was there stands in a list, because null may have been one.
+mod old_values {
+    use super::Set;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde_json::Value;
+
+    pub(super) fn serialize<S: Serializer>(
+        keys: &[(Set, Option<Value>)],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let pair = |(set, old): &(Set, Option<Value>)| (set.clone(), Vec::from_iter(old.clone()));
+        keys.iter()
+            .map(pair)
+            .collect::<Vec<_>>()
+            .serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<(Set, Option<Value>)>, D::Error> {
+        let keys = Vec::<(Set, Vec<Value>)>::deserialize(deserializer)?;
+        Ok(keys
+            .into_iter()
+            .map(|(set, mut old)| (set, old.pop()))
+            .collect())
+    }
 }
 
 impl Kept {
@@ -92,7 +121,8 @@ impl Record {
         write(path, &(text + "\n")).map_err(|e| InitError::new(path, e))
     }
 
-    fn of(&self, path: &Path) -> Option<&Kept> {
+    /// What is known of a file.
+    pub(super) fn of(&self, path: &Path) -> Option<&Kept> {
         self.files.iter().find(|kept| kept.path == path)
     }
 
@@ -104,6 +134,26 @@ impl Record {
     /// Whether a text is what an earlier run has written there.
     pub(super) fn wrote(&self, path: &Path, text: &str) -> bool {
         self.of(path).is_some_and(|kept| kept.is_as_written(text))
+    }
+
+    /// Whether a text is what an earlier run has written where there was no file.
+    pub(super) fn made(&self, path: &Path, text: &str) -> bool {
+        self.wrote(path, text) && self.of(path).is_some_and(|kept| kept.before.is_none())
+    }
+
+    /// The text that an earlier run has put at a key.
+    pub(super) fn put(&self, path: &Path, at: &[&str]) -> Option<&str> {
+        let keys = &self.of(path)?.keys;
+        let (set, _) = keys.iter().find(|(set, _)| set.at == at)?;
+        set.value.as_deref()
+    }
+
+    /// Takes directories down that were made.
+    pub(super) fn add_made(&mut self, directories: &[PathBuf]) {
+        let is_new = |directory: &&PathBuf| !self.made.contains(directory);
+        let mut made: Vec<_> = directories.iter().filter(is_new).cloned().collect();
+        made.append(&mut self.made);
+        self.made = made;
     }
 
     /// Takes a change down. What stood there before the first of several runs is what counts.
@@ -126,11 +176,21 @@ impl Record {
             Some(kept) => {
                 let is_ours = before.is_some_and(|text| kept.is_as_written(text));
                 if !is_ours {
-                    kept.before = before.map(str::to_owned);
+                    // What an earlier run has put in was not there before.
+                    let without = before.map(|text| json::take_back(text, &kept.keys));
+                    kept.before = match without {
+                        Some(Ok(Some(without))) => Some(without),
+                        _ => before.map(str::to_owned),
+                    };
                 }
                 for (set, old) in keys {
                     match kept.keys.iter_mut().find(|(known, _)| known.at == set.at) {
-                        Some(known) => known.0 = set,
+                        Some(known) => {
+                            if !known.0.is_done(old.as_ref()) {
+                                known.1 = old;
+                            }
+                            known.0 = set;
+                        }
                         None => kept.keys.push((set, old)),
                     }
                 }
@@ -149,10 +209,6 @@ impl Record {
 pub(super) fn remove(path: &Path) -> Result<(), InitError> {
     match fs::remove_file(path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(InitError::new(path, e)),
-        _ => {
-            // Where others are in it, it stays.
-            let _ = path.parent().map(fs::remove_dir);
-            Ok(())
-        }
+        _ => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! Gemini CLI's `trustedFolders.json`, as it is read; `get_tools init` alone writes to it.
+//! Gemini CLI's `trustedFolders.json`: read here; `get_tools init` adds to it.
 
 use crate::settings::{jsonc, read_regular};
 use serde_json::Value;
@@ -21,21 +21,30 @@ pub(super) enum Rule {
     Untrusted(PathBuf),
 }
 
+/// Where the file is; `None` where there is no home directory.
+///
+/// # Errors
+///
+/// A path that is not absolute in `GEMINI_CLI_TRUSTED_FOLDERS_PATH`.
+pub(crate) fn path(home: Option<&Path>) -> Result<Option<PathBuf>, String> {
+    let chosen = std::env::var_os("GEMINI_CLI_TRUSTED_FOLDERS_PATH")
+        .filter(|path| !path.is_empty())
+        .map(PathBuf::from);
+    if let Some(path) = chosen.as_ref().filter(|path| !path.is_absolute()) {
+        // It would lie somewhere in the project.
+        return Err(format!(
+            "GEMINI_CLI_TRUSTED_FOLDERS_PATH is {}, which is not absolute",
+            path.display()
+        ));
+    }
+    Ok(chosen.or_else(|| Some(home?.join(".gemini/trustedFolders.json"))))
+}
+
 impl Folders {
     /// Reads the file. As in Gemini CLI a file with anything wrong in it says nothing at all:
     /// what can't be understood may have been a refusal.
     pub(super) fn load(home: Option<&Path>) -> Result<Self, String> {
-        let chosen = std::env::var_os("GEMINI_CLI_TRUSTED_FOLDERS_PATH")
-            .filter(|path| !path.is_empty())
-            .map(PathBuf::from);
-        if let Some(path) = chosen.as_ref().filter(|path| !path.is_absolute()) {
-            // It would lie somewhere in the project.
-            return Err(format!(
-                "GEMINI_CLI_TRUSTED_FOLDERS_PATH is {}, which is not absolute",
-                path.display()
-            ));
-        }
-        let path = chosen.or_else(|| Some(home?.join(".gemini/trustedFolders.json")));
+        let path = path(home)?;
         let Some(path) = path else {
             return Ok(Self::default());
         };

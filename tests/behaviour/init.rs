@@ -1,7 +1,7 @@
 //! `get_tools init`: what it changes, what it leaves alone, and the way back.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -135,7 +135,8 @@ fn a_second_time_changes_nothing() {
 
 #[test]
 fn undo_leaves_everything_as_it_was() {
-    let mine = "{\r\n  // mine\r\n  \"theme\": \"x\",\r\n  \"tools\": { \"core\": [\"a\"], }, // last\r\n}";
+    let mine =
+        "{\r\n  // mine\r\n  \"theme\": \"x\",\r\n  \"tools\": { \"core\": [\"a\"] } // last\r\n}";
     for args in [
         &["--yes"][..],
         &["--yes", "--user"],
@@ -168,7 +169,8 @@ fn undo_leaves_everything_as_it_was() {
                 .copied()
                 .collect::<Vec<_>>(),
         );
-        let undo: Vec<&str> = ["--undo"].into_iter().chain(args.iter().copied()).collect();
+        let args = args.iter().filter(|arg| !["--allow", "all"].contains(arg));
+        let undo: Vec<&str> = ["--undo"].into_iter().chain(args.copied()).collect();
         done(&ws, &undo);
         unchanged(&before, &ws);
         assert_eq!(done(&ws, &undo), "There is nothing to undo here.\n");
@@ -332,4 +334,463 @@ fn executables_on_the_path_stand_there_by_their_names() {
         settings(&ws)["tools"],
         json!({"discoveryCommand": "get_tools", "callCommand": "call_tool"})
     );
+}
+
+/// Copies of the two executables, in a directory below the workspace's root.
+fn installed(ws: &Workspace, name: &str) -> PathBuf {
+    let directory = ws.root().join(name);
+    fs::create_dir_all(&directory).expect("a directory");
+    for program in ["get_tools", "call_tool"] {
+        fs::copy(executable(program), directory.join(program)).expect("a copy");
+    }
+    directory
+}
+
+/// `init` by the executable in a directory.
+fn init_from(ws: &Workspace, directory: &Path, args: &[&str]) -> Answer {
+    let call = ws.program(&directory.join("get_tools"), &["init"]);
+    call.flags(args).unwatched().run()
+}
+
+const FOREIGN: &str = "#!/bin/sh\necho '[]'\n";
+
+/// A project with a pair of somebody else's that is called as ours is.
+fn with_foreign_pair(settings: &str) -> Workspace {
+    let ws = Workspace::new()
+        .file("bin/get_tools", FOREIGN)
+        .file("bin/call_tool", FOREIGN)
+        .file(SETTINGS, settings);
+    for name in ["bin/get_tools", "bin/call_tool"] {
+        crate::harness::set_mode(&ws.dir().join(name), 0o755);
+    }
+    ws
+}
+
+#[test]
+fn what_gemini_cli_obeys_in_a_trusted_directory_keeps_it_untrusted() {
+    for name in [
+        ".env",
+        ".gemini/.env",
+        ".gemini/commands/a.toml",
+        ".gemini/agents/a.md",
+        ".gemini/skills/a/SKILL.md",
+        ".gemini/extensions/a/gemini-extension.json",
+        ".gemini/hooks/a.sh",
+        ".gemini/sandbox.Dockerfile",
+        ".gemini/sandbox-macos-custom.sb",
+        ".gemini/system.md",
+        ".gemini/of-a-later-version",
+        ".gemini/settings.json",
+        ".agents/skills/a/SKILL.md",
+    ] {
+        let text = if name.ends_with("json") {
+            "{}"
+        } else {
+            "A=b\n"
+        };
+        let ws = Workspace::new().file(name, text);
+        let said = done(&ws, &["--yes"]);
+        assert!(
+            said.contains("This project is not trusted"),
+            "{name}: {said}"
+        );
+        assert!(
+            said.contains(&format!("what it brings: {name}")),
+            "{name}: {said}"
+        );
+        assert!(
+            said.contains("GEMINI_CLI_TRUST_WORKSPACE=true. Then try:"),
+            "{said}"
+        );
+        assert!(
+            !ws.root().join("home/.gemini/trustedFolders.json").exists(),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn an_env_file_above_the_project_keeps_it_untrusted_but_the_users_own_does_not() {
+    let below = |ws: &Workspace, name: &str| {
+        let directory = ws.root().join(name);
+        fs::create_dir_all(&directory).expect("a directory");
+        let script = format!("cd '{}' && exec \"$@\"", directory.display());
+        let call = ws.get_tools(&["init", "--yes"]).in_bash(&script);
+        let answer = call.unwatched().run();
+        assert_eq!(answer.status(), 0, "{}", answer.shown());
+        answer.text().to_owned()
+    };
+    for name in [".env", ".gemini/.env"] {
+        let ws = Workspace::new().file(name, "A=b\n").directory(".git");
+        let said = below(&ws, "ws/deep/project");
+        let named = format!("what it brings: {}.", ws.path(name));
+        assert!(said.contains(&named), "{said}");
+        let ws = Workspace::new().home(name, "A=b\n");
+        let said = below(&ws, "home/project");
+        assert!(said.contains("From now on Gemini CLI"), "{said}");
+    }
+}
+
+#[test]
+fn texts_for_the_model_and_what_init_wrote_do_not_keep_a_project_untrusted() {
+    let ws = Workspace::new()
+        .file("GEMINI.md", "Be kind.\n")
+        .file(".gemini/GEMINI.md", "Be kind.\n");
+    let said = done(&ws, &["--yes", "--no-trust"]);
+    assert!(said.contains("This project is not trusted"), "{said}");
+    let said = done(&ws, &["--yes"]);
+    assert!(said.contains("From now on Gemini CLI"), "{said}");
+    assert!(said.contains("Done. Try: gemini"), "{said}");
+}
+
+#[test]
+fn commands_of_others_are_not_harmless_because_init_edited_the_file() {
+    let ws = Workspace::new().file(
+        SETTINGS,
+        "{\"mcpServers\": {\"a\": {\"command\": \"evil\"}}}\n",
+    );
+    done(&ws, &["--yes", "--no-trust"]);
+    let said = done(&ws, &["--yes", "--allow", "all"]);
+    assert!(
+        said.contains("what it brings: .gemini/settings.json"),
+        "{said}"
+    );
+    assert!(!ws.root().join("home/.gemini/trustedFolders.json").exists());
+}
+
+#[test]
+fn a_foreign_pair_with_our_names_is_kept() {
+    for (discovery, call) in [
+        ("bin/get_tools", "bin/call_tool"),
+        ("./bin/get_tools --all", "./bin/call_tool"),
+        ("/elsewhere/get_tools", "/elsewhere/call_tool"),
+    ] {
+        let old = json!({"tools": {"discoveryCommand": discovery, "callCommand": call}});
+        let ws = with_foreign_pair(&old.to_string());
+        done(&ws, &["--yes"]);
+        let pair = read(ws.dir().join(".gemini/tools/earlier_pair.toml"));
+        assert!(pair.contains(&format!("\"{discovery}\"")), "{pair}");
+        assert_eq!(
+            settings(&ws)["tools"]["discoveryCommand"],
+            command("get_tools")
+        );
+    }
+    // By their names on the PATH.
+    let ws = with_foreign_pair(
+        "{\"tools\": {\"discoveryCommand\": \"get_tools\", \"callCommand\": \"call_tool\"}}",
+    );
+    let path = format!("{}:/usr/bin:/bin", ws.path("bin"));
+    let call = ws.get_tools(&["init", "--yes"]).env("PATH", &path);
+    assert_eq!(call.unwatched().run().status(), 0);
+    let pair = read(ws.dir().join(".gemini/tools/earlier_pair.toml"));
+    assert!(pair.contains("discovery_command = \"get_tools\""), "{pair}");
+}
+
+#[test]
+fn options_of_our_own_discovery_command_stay() {
+    let own = command("get_tools");
+    for (before, after) in [
+        (
+            "get_tools --exclude 'run_shell_command'",
+            format!("{own} --exclude 'run_shell_command'"),
+        ),
+        (
+            &*format!("{own} --only  read_file"),
+            format!("{own} --only  read_file"),
+        ),
+    ] {
+        let old = json!({"tools": {"discoveryCommand": before, "callCommand": "call_tool"}});
+        let ws = Workspace::new().file(SETTINGS, old.to_string());
+        let call = ws
+            .get_tools(&["init", "--yes"])
+            .env("PATH", "/usr/bin:/bin");
+        assert_eq!(call.unwatched().run().status(), 0);
+        assert_eq!(
+            settings(&ws)["tools"],
+            json!({"discoveryCommand": after, "callCommand": command("call_tool")})
+        );
+        assert!(!ws.dir().join(".gemini/tools/earlier_pair.toml").exists());
+    }
+}
+
+#[test]
+fn allowing_none_takes_the_rules_away() {
+    let ws = Workspace::new();
+    let before = Tree::of(ws.root());
+    done(&ws, &["--yes", "--allow", "all"]);
+    let policies = ws.root().join("home/.gemini/policies");
+    let rules = fs::read_dir(&policies)
+        .expect("rules")
+        .flatten()
+        .next()
+        .expect("a file")
+        .path();
+    let said = done(&ws, &["--yes", "--allow", "none"]);
+    assert!(said.contains("(removed)") && !rules.exists(), "{said}");
+    assert_eq!(
+        done(&ws, &["--yes", "--allow", "none"]),
+        "All is in place already.\n"
+    );
+    done(&ws, &["--yes", "--allow", "all"]);
+    fs::write(&rules, read(&rules).replace("100", "101")).expect("written");
+    let said = done(&ws, &["--yes", "--allow", "none", "--no-trust"]);
+    assert!(
+        said.contains("All is in place") || said.contains("was edited since"),
+        "{said}"
+    );
+    assert!(rules.exists());
+    fs::remove_file(&rules).expect("removed");
+    done(&ws, &["--undo", "--yes"]);
+    unchanged(&before, &ws);
+}
+
+#[test]
+fn keys_of_old_go_and_their_pair_is_kept() {
+    let old = "{\n  \"toolDiscoveryCommand\": \"./old list\",\n  \"toolCallCommand\": \"./old-call\",\n  \"theme\": \"x\"\n}\n";
+    let ws = Workspace::new().file(SETTINGS, old);
+    let before = Tree::of(ws.root());
+    done(&ws, &["--yes"]);
+    assert_eq!(
+        settings(&ws),
+        json!({"theme": "x", "tools": {"discoveryCommand": command("get_tools"), "callCommand": command("call_tool")}})
+    );
+    let pair = read(ws.dir().join(".gemini/tools/earlier_pair.toml"));
+    assert!(
+        pair.contains("\"./old list\"") && pair.contains("\"./old-call\""),
+        "{pair}"
+    );
+    done(&ws, &["--undo", "--yes"]);
+    unchanged(&before, &ws);
+    // Also where the file is another one by then.
+    done(&ws, &["--yes"]);
+    let path = ws.dir().join(SETTINGS);
+    fs::write(&path, read(&path).replace("\"x\"", "\"y\"")).expect("written");
+    done(&ws, &["--undo", "--yes"]);
+    assert_eq!(
+        settings(&ws),
+        json!({"theme": "y", "toolDiscoveryCommand": "./old list", "toolCallCommand": "./old-call"})
+    );
+}
+
+#[test]
+fn settings_that_gemini_cli_refuses_are_named_with_the_line() {
+    for (text, said) in [
+        ("\u{feff}{}\n", "byte order mark"),
+        ("{\n  \"theme\": \"x\", // last\n}\n", "line 3"),
+        ("{\n  'theme': \"x\"\n}\n", "line 2"),
+        ("{\n\n  theme: \"x\"\n}\n", "line 3"),
+    ] {
+        let ws = Workspace::new().file(SETTINGS, text);
+        let answer = ws.get_tools(&["init", "--yes"]).run();
+        assert_eq!(answer.status(), 1, "{text}");
+        let stderr = answer.errors();
+        answer.must_say(
+            &stderr,
+            &["settings.json: ", "Gemini CLI can't read it", said],
+        );
+    }
+}
+
+#[test]
+fn what_gemini_cli_does_not_trust_is_said_at_the_end() {
+    let ws = Workspace::new();
+    let said = done(&ws, &["--yes", "--user"]);
+    assert!(said.contains("does not trust this directory yet"), "{said}");
+    assert!(said.contains("GEMINI_CLI_TRUST_WORKSPACE=true"), "{said}");
+    // Our own record is nothing to Gemini CLI.
+    let ws = Workspace::new().file(
+        ".gemini/tools/own.toml",
+        "description = \"d\"\ncommand = [\"true\"]\n",
+    );
+    assert_eq!(
+        ws.get_tools(&["trust", "--yes"]).unwatched().run().status(),
+        0
+    );
+    let said = done(&ws, &["--yes"]);
+    assert!(said.contains("does not trust this directory yet"), "{said}");
+    let ws = Workspace::new().home(
+        ".gemini/settings.json",
+        "{\"security\": {\"folderTrust\": {\"enabled\": false}}}",
+    );
+    let said = done(&ws, &["--yes", "--user"]);
+    assert!(said.contains("Done. Try:"), "{said}");
+}
+
+#[test]
+fn undo_takes_the_commands_of_an_earlier_place_back_too() {
+    let ws = Workspace::new();
+    let (first, second) = (installed(&ws, "out/first"), installed(&ws, "out/second"));
+    assert_eq!(init_from(&ws, &first, &["--yes"]).status(), 0);
+    let path = ws.dir().join(SETTINGS);
+    fs::write(
+        &path,
+        read(&path).replacen('{', "{\n  \"theme\": \"x\",", 1),
+    )
+    .expect("written");
+    let answer = init_from(&ws, &second, &["--yes"]);
+    assert_eq!(answer.status(), 0, "{}", answer.shown());
+    let now = settings(&ws);
+    assert_eq!(
+        now["tools"]["callCommand"],
+        second.join("call_tool").display().to_string()
+    );
+    assert!(!ws.dir().join(".gemini/tools/earlier_pair.toml").exists());
+    assert_eq!(init_from(&ws, &second, &["--yes", "--undo"]).status(), 0);
+    assert_eq!(settings(&ws), json!({"theme": "x"}));
+}
+
+#[test]
+fn a_kept_pair_gets_the_values_of_variables() {
+    let ws = Workspace::new().file(
+        SETTINGS,
+        "{\"tools\": {\"discoveryCommand\": \"$HOME/bin/list --in ${HOME}\", \"callCommand\": \"${HOME}/bin/call\"}}",
+    );
+    done(&ws, &["--yes"]);
+    let pair = read(ws.dir().join(".gemini/tools/earlier_pair.toml"));
+    let home = ws.root().join("home").display().to_string();
+    assert!(
+        pair.contains(&format!(
+            "discovery_command = \"{home}/bin/list --in {home}\""
+        )),
+        "{pair}"
+    );
+    assert!(
+        pair.contains(&format!("call_command = \"{home}/bin/call\"")),
+        "{pair}"
+    );
+}
+
+#[test]
+fn a_pair_is_kept_beside_another_one() {
+    let other = "discovery_command = \"a\"\ncall_command = \"b\"\n";
+    let ws = Workspace::new()
+        .file(".gemini/tools/earlier_pair.toml", other)
+        .file(
+            SETTINGS,
+            "{\"tools\": {\"discoveryCommand\": \"./list\", \"callCommand\": \"./call\"}}",
+        );
+    let said = done(&ws, &["--yes"]);
+    assert!(said.contains("earlier_pair_2.toml."), "{said}");
+    let tools = ws.dir().join(".gemini/tools");
+    assert_eq!(read(tools.join("earlier_pair.toml")), other);
+    assert!(read(tools.join("earlier_pair_2.toml")).contains("\"./list\""));
+}
+
+#[test]
+fn the_chosen_file_of_trusted_folders_is_the_one_that_is_changed() {
+    let ws = Workspace::new();
+    let chosen = ws.outside_path("folders.json");
+    let init = |args: &[&str]| {
+        let call = ws.get_tools(&["init", "--yes"]).flags(args);
+        let call = call.env("GEMINI_CLI_TRUSTED_FOLDERS_PATH", &chosen);
+        let answer = call.unwatched().run();
+        assert_eq!(answer.status(), 0, "{}", answer.shown());
+    };
+    init(&[]);
+    assert!(read(&chosen).contains("TRUST_FOLDER"));
+    assert!(!ws.root().join("home/.gemini/trustedFolders.json").exists());
+    init(&["--undo"]);
+    assert!(!Path::new(&chosen).exists());
+}
+
+#[test]
+fn projects_that_are_set_up_at_once_are_all_trusted() {
+    const COUNT: usize = 12;
+    let ws = Workspace::new();
+    let start = |number: usize| {
+        let project = ws.root().join(format!("out/{number}"));
+        fs::create_dir_all(&project).expect("a directory");
+        std::process::Command::new(executable("get_tools"))
+            .args(["init", "--yes"])
+            .current_dir(project)
+            .env_clear()
+            .env("HOME", ws.root().join("home"))
+            .env("PATH", "/usr/bin:/bin")
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .expect("started")
+    };
+    let started: Vec<_> = (0..COUNT).map(start).collect();
+    for mut child in started {
+        assert!(child.wait().expect("an end").success());
+    }
+    let folders = read(ws.root().join("home/.gemini/trustedFolders.json"));
+    let folders: Value = serde_json::from_str(&folders).expect("JSON");
+    assert_eq!(folders.as_object().expect("an object").len(), COUNT);
+    let records = fs::read_dir(ws.root().join("home/.gemini/tools_init")).expect("records");
+    assert_eq!(records.count(), COUNT, "no lock is left");
+}
+
+#[test]
+fn a_link_to_settings_that_are_not_there_is_refused() {
+    let ws = Workspace::new().link(SETTINGS, "../dotfiles/settings.json");
+    let answer = ws.get_tools(&["init", "--yes"]).run();
+    assert_eq!(answer.status(), 1);
+    let stderr = answer.errors();
+    answer.must_say(
+        &stderr,
+        &["it is a link to ../dotfiles/settings.json, which is not there"],
+    );
+}
+
+#[test]
+fn undo_after_an_edit_restores_values_that_are_no_texts() {
+    let ws = Workspace::new().file(
+        SETTINGS,
+        "{\"tools\": {\"discoveryCommand\": null, \"callCommand\": [\"a\", 1]}}",
+    );
+    done(&ws, &["--yes"]);
+    let path = ws.dir().join(SETTINGS);
+    fs::write(&path, read(&path).replacen('{', "{\"theme\": \"x\",", 1)).expect("written");
+    done(&ws, &["--undo", "--yes"]);
+    assert_eq!(
+        settings(&ws),
+        json!({"theme": "x", "tools": {"discoveryCommand": null, "callCommand": ["a", 1]}})
+    );
+}
+
+#[test]
+fn undo_takes_no_choice_of_tools() {
+    let ws = Workspace::new();
+    let answer = ws.get_tools(&["init", "--undo", "--allow", "all"]).run();
+    assert_eq!(answer.status(), 2);
+    let stderr = answer.errors();
+    answer.must_say(&stderr, &["--allow", "cannot be used with"]);
+}
+
+#[test]
+fn a_removed_current_directory_is_named() {
+    let ws = Workspace::new().directory("gone");
+    let call = ws.get_tools(&["init", "--yes"]);
+    let answer = call
+        .in_bash("cd gone && rmdir ../gone && exec \"$@\"")
+        .unwatched()
+        .run();
+    assert_eq!(answer.status(), 1);
+    let stderr = answer.errors();
+    answer.must_say(
+        &stderr,
+        &["the current directory can't be found", "removed"],
+    );
+}
+
+#[test]
+fn executables_below_a_name_with_a_dollar_are_refused() {
+    let ws = Workspace::new();
+    let directory = installed(&ws, "out/a$b");
+    let answer = init_from(&ws, &directory, &["--yes"]);
+    assert_eq!(answer.status(), 1);
+    let stderr = answer.errors();
+    answer.must_say(&stderr, &["a$b", "take the $ in this name for a variable"]);
+    assert!(!ws.dir().join(SETTINGS).exists());
+}
+
+#[test]
+fn a_project_that_hides_the_users_own_pair_says_so() {
+    let ws = Workspace::new().home(
+        ".gemini/settings.json",
+        "{\"tools\": {\"discoveryCommand\": \"./mine list\", \"callCommand\": \"./mine\"}}",
+    );
+    let said = done(&ws, &["--yes"]);
+    assert!(said.contains("(./mine list) count no longer"), "{said}");
 }

@@ -220,6 +220,7 @@ fn init_command() -> Command {
                 .value_name("WHICH")
                 .value_parser(["read-only", "all", "none"])
                 .default_value("read-only")
+                .conflicts_with("undo")
                 .help("Which tools a model may call without a terminal"),
         )
         .arg(flag(

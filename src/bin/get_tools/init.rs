@@ -4,7 +4,7 @@ use crate::agree::agree;
 use crate::print::{complain, print};
 use gemini_tools::builtin::{self, declarations};
 use gemini_tools::custom::Custom;
-use gemini_tools::init::{self, Allow, Plan, Reach, Wanted};
+use gemini_tools::init::{self, Allow, Lock, Plan, Reach, Wanted};
 use gemini_tools::process::command::find_program;
 use gemini_tools::settings::{Settings, home};
 use gemini_tools::shown::{show_path, visible};
@@ -49,27 +49,23 @@ impl<E: std::error::Error> From<E> for Stop {
 
 fn try_run(task: &InitTask) -> Result<u8, Stop> {
     let home = home().ok_or_else(|| Stop::Reason("HOME is not set".to_owned()))?;
-    let root = std::env::current_dir()?;
+    let root = std::env::current_dir().map_err(|e| {
+        Stop::Reason(format!(
+            "the current directory can't be found ({e}); it may have been removed: change to another one"
+        ))
+    })?;
     // Whose home is the project, their settings are the project's.
     let reach = match Trust::of(Some(&home), &root) {
         Trust::Trusted(TrustedBy::Home) => Reach::User,
         _ => task.reach,
     };
-    let before = Before::look(&home, &root, reach);
-    let mut plan = if task.undoes {
-        init::undo(&home, &root, reach)?
-    } else {
-        let directory = directory();
-        init::plan(&Wanted {
-            home: &home,
-            root: &root,
-            reach,
-            allow: task.allow,
-            directory: directory.as_deref(),
-            tools: &tools(&home, &root),
-            trusts_folder: task.trusts && before.may_be_trusted(),
-        })?
-    };
+    // Nobody else waits while a person thinks; what has changed then is found by apply.
+    let mut lock = None;
+    if !task.asks {
+        lock = Some(locked(&home)?);
+    }
+    let before = Before::look(&home, &root, reach)?;
+    let mut plan = planned(task, reach, &home, &root, &before)?;
     if plan.changes.is_empty() {
         let text = match (task.undoes, plan.knows_nothing()) {
             (true, true) => "There is nothing to undo here.\n",
@@ -77,7 +73,7 @@ fn try_run(task: &InitTask) -> Result<u8, Stop> {
             (false, _) => "All is in place already.\n",
         };
         if task.undoes {
-            plan.apply()?;
+            plan.apply(&mut lock.map_or_else(|| locked(&home), Ok)?)?;
         }
         return Ok(print(text.as_bytes()));
     }
@@ -94,45 +90,81 @@ fn try_run(task: &InitTask) -> Result<u8, Stop> {
         task.asks,
     )
     .map_err(Stop::Status)?;
-    plan.apply()?;
+    let mut lock = lock.map_or_else(|| locked(&home), Ok)?;
+    plan.apply(&mut lock)?;
     before.trust_again(&home, &root)?;
-    Ok(print(done(task, reach).as_bytes()))
+    Ok(print(done(task, reach, &home, &root).as_bytes()))
+}
+
+fn locked(home: &Path) -> Result<Lock, Stop> {
+    let waits = || complain("get_tools: waiting for another get_tools init to end");
+    Ok(Lock::take(home, waits)?)
+}
+
+fn planned(
+    task: &InitTask,
+    reach: Reach,
+    home: &Path,
+    root: &Path,
+    before: &Before,
+) -> Result<Plan, Stop> {
+    if task.undoes {
+        return Ok(init::undo(home, root, reach)?);
+    }
+    let directory = directory();
+    Ok(init::plan(&Wanted {
+        home,
+        root,
+        reach,
+        allow: task.allow,
+        directory: directory.as_deref(),
+        tools: &tools(home, root),
+        trusts_folder: task.trusts && before.may_be_trusted(),
+    })?)
 }
 
 /// What the project was before.
 struct Before {
     reach: Reach,
     trust: Trust,
-    /// Whether it brings something that can run.
-    brings: bool,
+    /// What it brings that Gemini CLI would obey.
+    brings: Vec<String>,
 }
 
 impl Before {
-    fn look(home: &Path, root: &Path, reach: Reach) -> Self {
-        Self {
+    fn look(home: &Path, root: &Path, reach: Reach) -> Result<Self, Stop> {
+        Ok(Self {
             reach,
             trust: Trust::of(Some(home), root),
-            brings: Seen::look(root).map_or(true, |seen| !seen.is_empty()),
-        }
+            brings: init::brings(home, root)?,
+        })
     }
 
-    /// Whether nothing of the project can run but what is put there now.
+    fn is_unknown(&self) -> bool {
+        matches!(self.trust, Trust::Untrusted(Untrusted::Unknown))
+    }
+
+    /// Whether nothing of the project counts but what is put there now.
     fn may_be_trusted(&self) -> bool {
-        let is_unknown = matches!(self.trust, Trust::Untrusted(Untrusted::Unknown));
-        self.reach == Reach::Project && is_unknown && !self.brings
+        self.reach == Reach::Project && self.is_unknown() && self.brings.is_empty()
     }
 
     fn note(&self, plan: &mut Plan, may_trust: bool) {
+        let how = "then trust it, with get_tools trust and in Gemini CLI (/permissions; without a terminal GEMINI_CLI_TRUST_WORKSPACE=true).";
         let note = match (&self.trust, self.reach) {
             (Trust::Trusted(_), _) | (_, Reach::User) => return,
             _ if may_trust && self.may_be_trusted() => {
-                "From now on Gemini CLI and get_tools trust this directory with all that comes into it; --no-trust leaves that to you."
+                "From now on Gemini CLI and get_tools trust this directory with all that comes into it; --no-trust leaves that to you.".to_owned()
             }
-            _ => {
-                "This project is not trusted, so nothing of this counts here yet: look at what it brings, then trust it, with get_tools trust and in Gemini CLI (/permissions; without a terminal GEMINI_CLI_TRUST_WORKSPACE=true)."
-            }
+            _ if self.brings.is_empty() => format!(
+                "This project is not trusted, so nothing of this counts here yet: look at what it brings, {how}"
+            ),
+            _ => format!(
+                "This project is not trusted, so nothing of this counts here yet. Gemini CLI would obey what it brings: {}. Look at that, {how}",
+                self.brings.join(", ")
+            ),
         };
-        plan.notes.push(note.to_owned());
+        plan.notes.push(note);
     }
 
     /// What was trusted as it was is so as it is now: the change is the user's own.
@@ -216,7 +248,7 @@ fn shown(plan: &Plan) -> String {
     text
 }
 
-fn done(task: &InitTask, reach: Reach) -> String {
+fn done(task: &InitTask, reach: Reach, home: &Path, root: &Path) -> String {
     if task.undoes {
         return "Undone.\n".to_owned();
     }
@@ -224,8 +256,13 @@ fn done(task: &InitTask, reach: Reach) -> String {
         Reach::User => " --user",
         Reach::Project => "",
     };
+    let first = if trust::gemini_cli_trusts(home, root) {
+        "Done. Try:"
+    } else {
+        "Done. Gemini CLI does not trust this directory yet: start gemini here once and trust the folder, or, without a terminal, set GEMINI_CLI_TRUST_WORKSPACE=true. Then try:"
+    };
     format!(
-        "Done. Try: gemini -p 'Use read_file to say what README.md is about.'\n\
+        "{first} gemini -p 'Use read_file to say what README.md is about.'\n\
          get_tools init{option} --undo takes it back.\n"
     )
 }
