@@ -47,7 +47,7 @@ pub(super) const SPEC: Spec = Spec {
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Params {
-    /// The glob pattern: *, ?, [a-z], [!a], {a,b}, {1..3}, @(a|b), !(a), and ** for any directories.
+    /// The glob pattern: *, ?, [a-z], [!a], {a,b}, {1..3}, !(a), and ** for any directories.
     pattern: String,
     /// The directory to search in. Default: the project's root.
     path: Option<String>,
