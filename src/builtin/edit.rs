@@ -115,8 +115,11 @@ impl Edit {
         found: Found,
         (old, new): (&str, &str),
     ) -> Result<Plan, ToolError> {
-        let replacement = Replacement::new(found.matches, old, new, encoding)
+        let mut replacement = Replacement::new(found.matches, old, new, encoding)
             .map_err(|c| self.unwritable(encoding, c))?;
+        replacement
+            .keep_line_ends(current, old, new)
+            .map_err(|e| self.fail(&e))?;
         let mut notes = Vec::new();
         if found.by_line_ending {
             notes.push("Line feeds in old_string stood for the file's CRLF line ends.".to_owned());

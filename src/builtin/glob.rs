@@ -7,7 +7,7 @@ use crate::tool::{
     Args, Confirmation, Context, Kind, Location, Schema, ToolError, ToolInvocation, ToolResult,
 };
 use crate::workspace::ignore::Ignored;
-use crate::workspace::pattern::PatternSet;
+use crate::workspace::pattern::{PatternSet, expand_braces};
 use crate::workspace::walk::{Found, Options, Report, Visitor, walk};
 use crate::workspace::{Place, Respect, Workspace, show_name, show_path};
 use serde::Deserialize;
@@ -47,7 +47,7 @@ pub(super) const SPEC: Spec = Spec {
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Params {
-    /// The glob pattern: *, ?, [a-z], [!a], {a,b}, {1..3}, and ** for any directories.
+    /// The glob pattern: *, ?, [a-z], [!a], {a,b}, {1..3}, !(a), and ** for any directories.
     pattern: String,
     /// The directory to search in. Default: the project's root.
     path: Option<String>,
@@ -102,16 +102,9 @@ fn build(
         places = vec![places.swap_remove(start)];
         pattern = below(pattern, &places[0]).unwrap_or(pattern);
     }
-    if pattern.split('/').any(|part| part == "..") {
-        return Err(ToolError::new(
-            crate::tool::ErrorKind::PathNotInWorkspace,
-            format!("The pattern {pattern:?} climbs out of the directory to search in."),
-        )
-        .with_hint("Patterns go downwards only; use 'path' for another directory."));
-    }
     let ignore_case = !params.case_sensitive.unwrap_or(false);
     Ok(Box::new(Call {
-        set: PatternSet::for_paths(pattern, ignore_case).map_err(ToolError::invalid)?,
+        set: compile(pattern, ignore_case)?,
         pattern: pattern.to_owned(),
         workspace: Arc::clone(workspace),
         places,
@@ -120,6 +113,40 @@ fn build(
             gemini: params.respect_gemini_ignore.unwrap_or(true),
         },
     }))
+}
+
+/// The patterns that braces stand for, without `.`, `..` and empty components.
+fn compile(pattern: &str, ignore_case: bool) -> Result<PatternSet, ToolError> {
+    let mut set = PatternSet::default();
+    for alternative in expand_braces(pattern).map_err(ToolError::invalid)? {
+        let Some(plain) = without_detours(&alternative) else {
+            return Err(ToolError::new(
+                crate::tool::ErrorKind::PathNotInWorkspace,
+                format!("The pattern {pattern:?} climbs out of the directory to search in."),
+            )
+            .with_hint("Patterns go downwards only; use 'path' for another directory."));
+        };
+        set.extend(PatternSet::for_paths(&plain, ignore_case).map_err(ToolError::invalid)?);
+    }
+    Ok(set)
+}
+
+/// The pattern's way down; `None` where it climbs higher than it began, or where `**` does not
+/// say from where.
+fn without_detours(pattern: &str) -> Option<String> {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in pattern.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop().filter(|above| *above != "**")?;
+            }
+            part => parts.push(part),
+        }
+    }
+    // A slash at the end asks for directories.
+    let end = if pattern.ends_with('/') { "/" } else { "" };
+    Some(parts.join("/") + end)
 }
 
 /// What remains of an absolute pattern below a directory.
@@ -278,7 +305,7 @@ impl ToolInvocation for Call {
 impl Call {
     /// A name with brackets or braces that exists is meant as it is.
     fn prefer_literal_name(&mut self) {
-        if !self.pattern.contains(['[', '{', '?', '*']) {
+        if !self.pattern.contains(['[', '{', '?', '*', '(']) {
             return;
         }
         let exists = |place: &Place| {
@@ -289,12 +316,12 @@ impl Call {
         if self.places.iter().any(exists) {
             let mut escaped = String::new();
             for c in self.pattern.chars() {
-                if "[]{}?*\\!,".contains(c) {
+                if "[]{}()?*\\!,".contains(c) {
                     escaped.push('\\');
                 }
                 escaped.push(c);
             }
-            if let Ok(set) = PatternSet::for_paths(&escaped, false) {
+            if let Ok(set) = compile(&escaped, false) {
                 self.set = set;
             }
         }

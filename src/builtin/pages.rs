@@ -46,7 +46,7 @@ const UNDECLARED: &[(&str, &str)] = &[
     ("end_line", "The last line, counted from 1, inclusive."),
     (
         "exclude_pattern",
-        "Glob patterns of files to leave out, separated by commas.",
+        "A regular expression; a line that matches it as well is left out, as in Gemini CLI 0.61.",
     ),
     ("fixed_strings", "Takes the pattern literally."),
     ("instruction", "Ignored; Gemini CLI 0.61 sends one."),

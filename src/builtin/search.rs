@@ -15,6 +15,7 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::Read;
+use std::sync::OnceLock;
 
 /// The buffer, and the size from which on a file is searched in pieces.
 const BUFFER_BYTES: usize = 1024 * 1024;
@@ -38,9 +39,11 @@ const BACKTRACK_LIMIT: usize = 1_000_000;
 /// What to look for.
 #[derive(Debug)]
 pub(super) struct Query {
+    /// The argument that it comes from.
+    pub(super) name: &'static str,
     engine: Engine,
-    /// The end of a line may be `\r\n`.
-    crlf: bool,
+    /// The end of a line may be `\r\n`: the expression asks for ends of lines.
+    line_ends: Option<LineEnds>,
     /// The expression can match characters beyond ASCII, so a file in an older encoding must
     /// be decoded before it is searched.
     beyond_ascii: bool,
@@ -56,13 +59,42 @@ enum Engine {
     Backtracking(Box<fancy_regex::Regex>),
 }
 
+/// An expression that asks for ends of lines takes a lone carriage return for one as well; so
+/// lines that hold such are looked at once more, without their ends, by one that doesn't.
+#[derive(Debug)]
+struct LineEnds {
+    pattern: String,
+    ignore_case: bool,
+    /// Compiled when the first such line comes.
+    strict: OnceLock<Option<RegexMatcher>>,
+}
+
+impl LineEnds {
+    fn strict(&self) -> Option<&RegexMatcher> {
+        let build = || {
+            RegexMatcherBuilder::new()
+                .case_insensitive(self.ignore_case)
+                .multi_line(true)
+                .line_terminator(Some(b'\n'))
+                .build(&self.pattern)
+                .ok()
+        };
+        self.strict.get_or_init(build).as_ref()
+    }
+}
+
 impl Query {
     /// Compiles a pattern.
     ///
     /// # Errors
     ///
     /// `invalid_tool_params`, with what is wrong and where.
-    pub(super) fn new(pattern: &str, ignore_case: bool, fixed: bool) -> Result<Self, ToolError> {
+    pub(super) fn new(
+        name: &'static str,
+        pattern: &str,
+        ignore_case: bool,
+        fixed: bool,
+    ) -> Result<Self, ToolError> {
         let beyond_ascii = if fixed {
             !pattern.is_ascii()
         } else {
@@ -83,14 +115,25 @@ impl Query {
             }
             builder.build(pattern)
         };
-        let query = |engine, note| Self {
+        let query = |engine, pattern: &str, note| Self {
+            name,
             engine,
-            crlf,
+            line_ends: crlf.then(|| LineEnds {
+                pattern: pattern.to_owned(),
+                ignore_case,
+                strict: OnceLock::new(),
+            }),
             beyond_ascii,
             note,
         };
+        if pattern.contains('\n') {
+            return Err(spans_lines(name, pattern));
+        }
         let error = match linear(pattern) {
-            Ok(matcher) => return Ok(query(Engine::Linear(Box::new(matcher)), None)),
+            Ok(matcher) => return Ok(query(Engine::Linear(Box::new(matcher)), pattern, None)),
+            Err(e) if matches!(e.kind(), grep_regex::ErrorKind::NotAllowed(_)) => {
+                return Err(spans_lines(name, pattern));
+            }
             Err(e) => e,
         };
         let reason = regex_syntax::ast::parse::Parser::new().parse(pattern).err();
@@ -100,8 +143,8 @@ impl Query {
                     .case_insensitive(ignore_case)
                     .backtrack_limit(BACKTRACK_LIMIT)
                     .build()
-                    .map_err(|e| invalid(pattern, &e.to_string()))?;
-                Ok(query(Engine::Backtracking(Box::new(regex)), None))
+                    .map_err(|e| invalid(name, pattern, &e.to_string()))?;
+                Ok(query(Engine::Backtracking(Box::new(regex)), pattern, None))
             }
             // JavaScript and grep take a brace that counts nothing for itself.
             Some(
@@ -113,24 +156,36 @@ impl Query {
             ) if escape_braces(pattern) != pattern => match linear(&escape_braces(pattern)) {
                 Ok(matcher) => Ok(query(
                     Engine::Linear(Box::new(matcher)),
+                    &escape_braces(pattern),
                     Some("braces that count nothing were taken literally".to_owned()),
                 )),
-                Err(_) => Err(invalid(pattern, &error.to_string())),
+                Err(_) => Err(invalid(name, pattern, &error.to_string())),
             },
-            _ => Err(invalid(pattern, &error.to_string())),
+            _ => Err(invalid(name, pattern, &error.to_string())),
         }
     }
 }
 
-fn invalid(pattern: &str, reason: &str) -> ToolError {
+fn spans_lines(name: &str, pattern: &str) -> ToolError {
     ToolError::invalid(format!(
-        "\"pattern\" {pattern:?} is no valid regular expression: {}.",
+        "\"{name}\" {pattern:?} asks for a line feed, but lines are searched one by one."
+    ))
+    .with_hint("Search for what stands on one of the lines; 'context' shows those around it.")
+}
+
+fn invalid(name: &str, pattern: &str, reason: &str) -> ToolError {
+    let hint = if name == "pattern" {
+        "Escape special characters with a backslash, or set fixed_strings to true to look for \
+         the text as it is."
+    } else {
+        "Escape special characters with a backslash. It takes lines away; to leave files out, \
+         put '!' before a glob pattern in 'include'."
+    };
+    ToolError::invalid(format!(
+        "\"{name}\" {pattern:?} is no valid regular expression: {}.",
         reason.trim().trim_end_matches('.')
     ))
-    .with_hint(
-        "Escape special characters with a backslash, or set fixed_strings to true to look for \
-         the text as it is.",
-    )
+    .with_hint(hint)
 }
 
 /// Puts a backslash before each brace that does not count a repetition.
@@ -247,6 +302,8 @@ pub(super) struct Wanted {
 /// Searches file after file with one buffer.
 pub(super) struct Searcher<'a> {
     query: &'a Query,
+    /// Lines that this matches don't count.
+    except: Option<&'a Query>,
     wanted: Wanted,
     buffer: Vec<u8>,
 }
@@ -277,9 +334,10 @@ impl Failure {
 }
 
 impl<'a> Searcher<'a> {
-    pub(super) fn new(query: &'a Query, wanted: Wanted) -> Self {
+    pub(super) fn new(query: &'a Query, except: Option<&'a Query>, wanted: Wanted) -> Self {
         Self {
             query,
+            except,
             wanted,
             buffer: vec![0; BUFFER_BYTES],
         }
@@ -352,7 +410,8 @@ impl<'a> Searcher<'a> {
                 ..Hits::default()
             }));
         }
-        Ok(Some(found.finish(text, sample)))
+        let is_left_out = |line: &[u8]| self.is_excepted(line).unwrap_or_default();
+        Ok(Some(found.finish(text, sample, &is_left_out)))
     }
 
     /// Calls `f` with the bounds of every matching line, its line feed left out, and with
@@ -368,6 +427,10 @@ impl<'a> Searcher<'a> {
             let Some((start, end)) = self.next_line(text, from)? else {
                 return Ok(());
             };
+            if self.is_excepted(&text[start..end])? {
+                from = end + 1;
+                continue;
+            }
             let at = if self.wanted.columns || end - start > LINE_CHARS {
                 let line = &text[start..end];
                 let found = self.find_within(line, 0).map(|(at, _)| at);
@@ -403,19 +466,20 @@ impl<'a> Searcher<'a> {
                     }
                     let (start, end) = line_around(text, at);
                     let line = self.without_ending(&text[start..end]);
-                    if is_sure || matcher.is_match(line).unwrap_or_default() {
+                    let is_match = if self.strict_for(line).is_some() || !is_sure {
+                        self.find_within(line, 0).is_some()
+                    } else {
+                        true
+                    };
+                    if is_match {
                         return Ok(Some((start, end)));
                     }
                     (start, end)
                 }
                 Engine::Backtracking(regex) => {
                     let (start, end) = line_around(text, from);
-                    let line = String::from_utf8_lossy(&text[start..end]);
-                    let line = line.strip_suffix('\r').unwrap_or(&line);
-                    match regex.is_match(line) {
-                        Ok(true) => return Ok(Some((start, end))),
-                        Ok(false) => {}
-                        Err(e) => return Err(Failure::Backtracking(e.to_string())),
+                    if matches_back(regex, &text[start..end])? {
+                        return Ok(Some((start, end)));
                     }
                     (start, end)
                 }
@@ -477,7 +541,7 @@ impl<'a> Searcher<'a> {
             has_zero |= has_zero_byte(text);
             let newline = memchr::memchr(b'\n', text);
             let keep_from = if inside > 0 || (newline.is_none() && !ended) {
-                match self.long_line(text, newline, ended, inside, &mut found) {
+                match self.long_line(text, newline, ended, inside, &mut found)? {
                     LongLine::Over(next) => {
                         inside = 0;
                         found.number += 1;
@@ -505,7 +569,9 @@ impl<'a> Searcher<'a> {
                     found.add(piece, start, end, at);
                     !found.is_full()
                 })?;
-                found.keep_lines(piece, &sample);
+                found.keep_lines(piece, &sample, &|line| {
+                    self.is_excepted(line).unwrap_or_default()
+                });
                 found.number += count_newlines(&piece[found.counted_to..]);
                 found.counted_to = 0;
                 end
@@ -535,7 +601,7 @@ impl<'a> Searcher<'a> {
         ended: bool,
         inside: usize,
         found: &mut Accumulator,
-    ) -> LongLine {
+    ) -> Result<LongLine, Failure> {
         let end = newline.unwrap_or(text.len());
         let is_complete = newline.is_some() || ended;
         let over = LongLine::Over((end + 1).min(text.len()));
@@ -544,26 +610,59 @@ impl<'a> Searcher<'a> {
         } else {
             &text[..end]
         };
-        match self.find_within(line, inside) {
+        Ok(match self.find_within(line, inside) {
             // A match that touches the edge may go on, or be none, in the light of more.
             Some((at, to)) if to == end && !is_complete && at > 2 * LOOK_BACK_BYTES => {
                 LongLine::GoesOn(at - LOOK_BACK_BYTES)
             }
             Some((at, _)) => {
-                found.add_piece(&text[..end], at);
+                // Of a line as long as that, what is there decides.
+                if !self.is_excepted(&text[..end])? {
+                    found.add_piece(&text[..end], at);
+                }
                 if is_complete { over } else { LongLine::Skip }
             }
             None if is_complete => over,
             None => LongLine::GoesOn(text.len().saturating_sub(OVERLAP_BYTES)),
-        }
+        })
     }
 
     /// A line without the first half of `\r\n`, where that ends a line: after a carriage return
     /// at the end of a text the expression would see the beginning of another line.
     fn without_ending<'b>(&self, line: &'b [u8]) -> &'b [u8] {
         match line.strip_suffix(b"\r") {
-            Some(rest) if self.query.crlf => rest,
+            Some(rest) if self.query.line_ends.is_some() => rest,
             _ => line,
+        }
+    }
+
+    /// What a line without its end must be looked at by, where a lone carriage return in it
+    /// would be taken for one.
+    fn strict_for(&self, line: &[u8]) -> Option<&RegexMatcher> {
+        let ends = self.query.line_ends.as_ref()?;
+        memchr::memchr(b'\r', line)?;
+        ends.strict()
+    }
+
+    /// Whether a line that matches does not count.
+    fn is_excepted(&self, line: &[u8]) -> Result<bool, Failure> {
+        let Some(except) = self.except else {
+            return Ok(false);
+        };
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        match &except.engine {
+            Engine::Linear(matcher) => {
+                let strict = except.line_ends.as_ref().and_then(LineEnds::strict);
+                let matcher = strict.unwrap_or(matcher);
+                let is_foreign = except.beyond_ascii && std::str::from_utf8(line).is_err();
+                let line = if is_foreign {
+                    decode(line, line)
+                } else {
+                    return Ok(matcher.is_match(line).unwrap_or_default());
+                };
+                Ok(matcher.is_match(line.as_bytes()).unwrap_or_default())
+            }
+            Engine::Backtracking(regex) => matches_back(regex, line),
         }
     }
 
@@ -581,6 +680,7 @@ impl<'a> Searcher<'a> {
     fn find_within(&self, text: &[u8], from: usize) -> Option<(usize, usize)> {
         match &self.query.engine {
             Engine::Linear(matcher) => {
+                let matcher = self.strict_for(text).unwrap_or(matcher);
                 let found = matcher.find_at(text, from).unwrap_or_default()?;
                 Some((found.start(), found.end()))
             }
@@ -588,6 +688,13 @@ impl<'a> Searcher<'a> {
             Engine::Backtracking(_) => None,
         }
     }
+}
+
+fn matches_back(regex: &fancy_regex::Regex, line: &[u8]) -> Result<bool, Failure> {
+    let line = String::from_utf8_lossy(line);
+    let line = line.strip_suffix('\r').unwrap_or(&line);
+    let is_match = regex.is_match(line);
+    is_match.map_err(|e| Failure::Backtracking(e.to_string()))
 }
 
 /// How it goes on after a piece of a long line.
@@ -693,14 +800,14 @@ impl Accumulator {
         });
     }
 
-    fn finish(mut self, text: &[u8], sample: &[u8]) -> Hits {
+    fn finish(mut self, text: &[u8], sample: &[u8], is_left_out: &dyn Fn(&[u8]) -> bool) -> Hits {
         self.hits.is_cut = self.is_full();
-        self.keep_lines(text, sample);
+        self.keep_lines(text, sample, is_left_out);
         self.hits
     }
 
-    /// Keeps the pending lines with their context.
-    fn keep_lines(&mut self, text: &[u8], sample: &[u8]) {
+    /// Keeps the pending lines with their context, but for lines of that which are left out.
+    fn keep_lines(&mut self, text: &[u8], sample: &[u8], is_left_out: &dyn Fn(&[u8]) -> bool) {
         let pending = std::mem::take(&mut self.pending);
         let Wanted { before, after, .. } = self.wanted;
         let mut shown_to = 0;
@@ -716,8 +823,11 @@ impl Accumulator {
                 from = line_start;
             }
             for (k, (line_start, line_end)) in earlier.iter().enumerate().rev() {
-                let line = decode(&text[*line_start..*line_end], sample);
-                self.push(number - 1 - k as u64, None, false, &cut(&line, 0));
+                let line = &text[*line_start..*line_end];
+                if !is_left_out(line) {
+                    let line = decode(line, sample);
+                    self.push(number - 1 - k as u64, None, false, &cut(&line, 0));
+                }
             }
             let line = decode(&text[start..end], sample);
             let column = self.wanted.columns.then(|| {
@@ -732,8 +842,11 @@ impl Accumulator {
                     break;
                 }
                 let (line_start, line_end) = line_around(text, shown_to);
-                let line = decode(&text[line_start..line_end], sample);
-                self.push(number + 1 + k, None, false, &cut(&line, 0));
+                let line = &text[line_start..line_end];
+                if !is_left_out(line) {
+                    let line = decode(line, sample);
+                    self.push(number + 1 + k, None, false, &cut(&line, 0));
+                }
                 shown_to = line_end + 1;
             }
         }
@@ -788,7 +901,7 @@ mod tests {
     use std::io::{Seek, Write};
 
     fn search(pattern: &str, text: &[u8], context: u64) -> Option<Hits> {
-        let query = Query::new(pattern, true, false).expect("valid");
+        let query = Query::new("pattern", pattern, true, false).expect("valid");
         let wanted = Wanted {
             before: context,
             after: context,
@@ -799,7 +912,7 @@ mod tests {
         let mut file = tempfile::tempfile().expect("a file");
         file.write_all(text).expect("written");
         file.rewind().expect("rewound");
-        Searcher::new(&query, wanted)
+        Searcher::new(&query, None, wanted)
             .search(&mut file)
             .expect("searched")
     }
@@ -916,7 +1029,7 @@ mod tests {
         }
         let hits = search("interface{}", b"var x interface{}\n", 0).expect("found");
         assert_eq!(hits.count, 1);
-        assert!(Query::new("foo(", true, false).is_err());
+        assert!(Query::new("pattern", "foo(", true, false).is_err());
     }
 
     #[test]

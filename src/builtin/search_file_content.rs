@@ -27,8 +27,8 @@ pub(super) const DECLARATION: Declaration = Declaration {
     name: "search_file_content",
     description: "Searches the contents of the project's files for a regular expression, line by \
         line, without regard to case. Gives the matching lines with their numbers, grouped by \
-        file. 'include' takes glob patterns such as '*.ts' or 'src/**/*.{c,h}'. Hidden files are \
-        searched; binary and ignored ones are not.",
+        file. 'include' takes glob patterns such as '*.ts' or 'src/**/*.{c,h}'; '!dist' leaves out \
+        a file or directory. Hidden files are searched; binary and ignored ones are not.",
     schema: include_str!("declarations/search_file_content.json"),
     aliases: &["grep_search", "GrepTool", "RipGrepTool"],
     kind: Kind::Search,
@@ -98,6 +98,25 @@ enum Form {
     Counts,
 }
 
+/// What an exclamation mark before a pattern leaves out, with all that is below it.
+#[derive(Default)]
+struct Excluded {
+    any: PatternSet,
+    /// Patterns that end in a slash.
+    directories: PatternSet,
+}
+
+impl Excluded {
+    fn file(&self, path: &[u8], name_at: usize) -> bool {
+        self.any.matches(path, name_at)
+    }
+
+    fn directory(&self, path: &[u8]) -> bool {
+        let name_at = path.iter().rposition(|b| *b == b'/').map_or(0, |i| i + 1);
+        self.any.matches(path, name_at) || self.directories.matches(path, name_at)
+    }
+}
+
 struct Call {
     workspace: Arc<Workspace>,
     places: Vec<Place>,
@@ -105,8 +124,10 @@ struct Call {
     single: bool,
     pattern: String,
     query: Query,
+    /// Lines that this matches are left out.
+    except: Option<Query>,
     include: PatternSet,
-    exclude: PatternSet,
+    exclude: Excluded,
     filter: Option<String>,
     form: Form,
     wanted: Wanted,
@@ -125,7 +146,7 @@ fn build(
     }
     let fixed = params.fixed_strings.unwrap_or(false);
     let ignore_case = !params.case_sensitive.unwrap_or(false);
-    let query = Query::new(&params.pattern, ignore_case, fixed)?;
+    let query = Query::new("pattern", &params.pattern, ignore_case, fixed)?;
     let mut single = false;
     let places = match &params.path {
         None => workspace.root_places(),
@@ -140,9 +161,11 @@ fn build(
             vec![place]
         }
     };
-    let (mut include, negative) = patterns(params.include.as_deref())?;
-    let (mut exclude, _) = patterns(params.exclude_pattern.as_deref())?;
-    exclude.extend(negative);
+    let except = match params.exclude_pattern.as_deref() {
+        None | Some("") => None,
+        Some(pattern) => Some(Query::new("exclude_pattern", pattern, ignore_case, false)?),
+    };
+    let (mut include, exclude) = patterns(params.include.as_deref())?;
     if single {
         include = PatternSet::default();
     }
@@ -178,6 +201,7 @@ fn build(
         single,
         pattern: params.pattern,
         query,
+        except,
         include,
         exclude,
         filter: params.include,
@@ -191,12 +215,15 @@ fn build(
     }))
 }
 
-/// The patterns of a list, and those that begin with an exclamation mark.
-fn patterns(list: Option<&str>) -> Result<(PatternSet, PatternSet), ToolError> {
-    let (mut positive, mut negative) = (PatternSet::default(), PatternSet::default());
+/// The patterns of a list, and what those that begin with an exclamation mark leave out.
+fn patterns(list: Option<&str>) -> Result<(PatternSet, Excluded), ToolError> {
+    let (mut positive, mut negative) = (PatternSet::default(), Excluded::default());
     for pattern in split_list(list.unwrap_or_default()) {
         let (set, pattern) = match pattern.strip_prefix('!') {
-            Some(rest) => (&mut negative, rest),
+            Some(rest) => match rest.strip_suffix('/') {
+                Some(directory) => (&mut negative.directories, directory),
+                None => (&mut negative.any, rest),
+            },
             None => (&mut positive, pattern),
         };
         let more = PatternSet::for_names_or_paths(pattern, false).map_err(ToolError::invalid)?;
@@ -253,7 +280,7 @@ impl<'a> Finder<'a> {
         Self {
             call,
             prefix,
-            searcher: Searcher::new(&call.query, call.wanted),
+            searcher: Searcher::new(&call.query, call.except.as_ref(), call.wanted),
             files: Vec::new(),
             matches: 0,
             bytes: 0,
@@ -324,7 +351,7 @@ impl Visitor for Finder<'_> {
     fn wants(&self, path: &[u8], name_at: usize) -> bool {
         let call = self.call;
         (call.include.is_empty() || call.include.matches(path, name_at))
-            && !call.exclude.matches(path, name_at)
+            && !call.exclude.file(path, name_at)
     }
 
     fn visit(&mut self, found: &Found<'_>) {
@@ -405,12 +432,13 @@ impl ToolInvocation for Call {
             finder.search(Ok(open.file), |_| name);
             finders.push(finder);
         } else {
+            let enter = |path: &[u8]| !self.exclude.directory(path);
             for place in &self.places {
                 let options = Options {
                     respect: self.respect,
                     never: NEVER,
                     visit_ignored: false,
-                    enter: None,
+                    enter: Some(&enter),
                     recursive: true,
                 };
                 let (found, report) = walk(&self.workspace, place, options, &cx.cancel, || {
@@ -479,8 +507,13 @@ impl Call {
         }
         text.push_str(body.trim_end_matches('\n'));
         let mut note = |note: String| text.push_str(&format!("\n({note})"));
-        if let Some(reading) = &self.query.note {
-            note(format!("In the pattern {reading}."));
+        for query in [Some(&self.query), self.except.as_ref()]
+            .into_iter()
+            .flatten()
+        {
+            if let Some(reading) = &query.note {
+                note(format!("In the {} {reading}.", query.name));
+            }
         }
         if per_file_cut {
             let most = self.wanted.most;

@@ -49,10 +49,9 @@ pub(super) fn check(schema: &Value, tool: &str) -> Result<(), Finding> {
         tool: &str,
     ) -> Result<(), Finding> {
         let Value::Object(map) = value else {
-            let items = value.as_array().into_iter().flatten().enumerate();
+            let mut items = value.as_array().into_iter().flatten().enumerate();
             return items
-                .map(|(i, item)| walk(root, item, &format!("{place}[{i}]"), false, tool))
-                .collect();
+                .try_for_each(|(i, item)| walk(root, item, &format!("{place}[{i}]"), false, tool));
         };
         if let Some(Value::String(target)) = map.get("$ref").filter(|_| !names) {
             let anchor = target

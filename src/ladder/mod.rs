@@ -18,6 +18,7 @@ mod mapped;
 mod normal;
 
 use crate::tool::{Cancellation, ToolError};
+use crate::workspace::line_ends::with_own_ends;
 
 /// How far a text was from what stands in the file. From strict to lenient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -153,6 +154,10 @@ fn outcome(text: &str, rung: Rung, found: Found) -> Option<Result<Hit, Miss>> {
         Found::Nothing => None,
         Found::One(mut hit) => {
             hit.rung = rung;
+            let (place, behind) = text[hit.start..].split_at(hit.end - hit.start);
+            if let Some(own) = with_own_ends(place, behind, &hit.replacement) {
+                hit.replacement = own;
+            }
             Some(Ok(hit))
         }
         Found::Several(starts) => Some(Err(Miss::Several(rung, starts.iter().map(line).collect()))),
@@ -198,6 +203,13 @@ mod tests {
             "\n\na\nx\n\n",
             "a\nx",
         );
+        gives(
+            Rung::LineEnds,
+            "a \nb\r\nc\nd",
+            "a\nb\nc",
+            "a\nb\nx\nC",
+            "a \nb\r\nx\r\nC\nd",
+        );
         gives(Rung::LineEnds, "a \nb\nc\n", "a\nb\n", "", "c\n");
         gives(
             Rung::LineEnds,
@@ -224,6 +236,17 @@ mod tests {
             "    if (x) {\n        y();\n    }",
             "    if (x) {\n        if (z) {\n            y();\n        }\n    }",
             "\tif (x) {\n\t\tif (z) {\n\t\t\ty();\n\t\t}\n\t}\n",
+        );
+    }
+
+    #[test]
+    fn lines_that_stay_keep_their_ends_where_those_differ() {
+        gives(
+            Rung::Indentation,
+            "    if (x) {\n        y();\r\n        z();\n    }\n",
+            "if (x) {\n    y();\n    z();\n}",
+            "if (x) {\n    y();\n    w();\n}",
+            "    if (x) {\n        y();\r\n        w();\n    }\n",
         );
     }
 

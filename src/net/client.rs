@@ -1,16 +1,17 @@
 //! One request, one answer.
 
+use super::coding;
 use super::connect::Dial;
 use super::{NetError, Reach};
 use crate::tool::Cancellation;
 use std::io::Read;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
+use ureq::Agent;
 use ureq::config::Config;
 use ureq::http;
 use ureq::tls::{Certificate, RootCerts, TlsConfig, TlsProvider};
 use ureq::unversioned::transport::{Connector, RustlsConnector};
-use ureq::{Agent, BodyReader};
 use url::Url;
 
 /// What a request says it comes from.
@@ -137,14 +138,20 @@ impl Client {
             Method::Post => self.agent.run(builder.body(request.body).map_err(unfit)?),
         };
         let (parts, body) = sent.map_err(|e| explained(e, &host))?.into_parts();
+        // The library decodes what is named `gzip` or `br`, and then takes the header away.
+        let codings = parts.headers.get_all(http::header::CONTENT_ENCODING);
+        let codings = codings
+            .iter()
+            .map(|v| String::from_utf8_lossy(v.as_bytes()));
+        let raw = body.into_with_config().limit(u64::MAX).reader();
         Ok(Response {
             status: parts.status.as_u16(),
-            headers: parts.headers,
             body: Body {
-                reader: body.into_with_config().limit(u64::MAX).reader(),
+                reader: coding::decoded(raw, codings),
                 host,
                 _client: std::marker::PhantomData,
             },
+            headers: parts.headers,
         })
     }
 }
@@ -168,7 +175,8 @@ impl Response<'_> {
 
 /// The content of an answer, decompressed as it comes.
 pub struct Body<'c> {
-    reader: BodyReader<'static>,
+    /// Or why there is none.
+    reader: Result<Box<dyn Read>, String>,
     host: String,
     /// The client sends nothing else as long as this is read.
     _client: std::marker::PhantomData<&'c mut Client>,
@@ -189,7 +197,11 @@ impl Body<'_> {
     ///
     /// What went wrong on the way; also where the answer ends before its end.
     pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize, NetError> {
-        self.reader
+        let reader = self.reader.as_mut().map_err(|coding| NetError::Coding {
+            host: self.host.clone(),
+            coding: coding.clone(),
+        })?;
+        reader
             .read(buffer)
             .map_err(|e| explained(ureq::Error::from(e), &self.host))
     }

@@ -84,6 +84,14 @@ pub enum NetError {
         /// Why not.
         why: String,
     },
+    /// The content is encoded in a way that is not understood.
+    #[error("the answer of {host} has the content encoding {coding}")]
+    Coding {
+        /// Host.
+        host: String,
+        /// Its name and what would be understood.
+        coding: String,
+    },
     /// The request can't be sent at all.
     #[error("{0}")]
     BadRequest(String),

@@ -11,6 +11,7 @@
 
 mod address;
 mod client;
+mod coding;
 mod connect;
 mod error;
 mod names;

@@ -112,10 +112,13 @@ fn effective_type(page: &Page) -> String {
     }
     let start = String::from_utf8_lossy(&page.bytes[..page.bytes.len().min(512)]).to_lowercase();
     let start = start.trim_start_matches(['\u{feff}', ' ', '\n', '\r', '\t']);
+    let is_text = page.charset.is_some() || matches!(detect(&page.bytes, true), Kind::Text(_));
     if start.starts_with("<!doctype html") || start.starts_with("<html") {
         "text/html".to_owned()
-    } else {
+    } else if is_text {
         "text/plain".to_owned()
+    } else {
+        "application/octet-stream".to_owned()
     }
 }
 

@@ -14,6 +14,13 @@ const UNSEEN: &str = "script, style, template, svg, iframe, object, embed, canva
 const AROUND: &str = "nav, header, footer, aside, form, dialog, [role=\"navigation\"], \
     [role=\"banner\"], [role=\"contentinfo\"], [role=\"search\"]";
 
+/// Blocks that the conversion to markdown would let run together.
+const BLOCKS: &str = "dl, dt, dd, details, summary, address, fieldset, legend, label, figure, \
+    figcaption, hgroup, center, optgroup, option";
+
+/// The same, where they belong to the main content.
+const SECTIONS: &str = "nav, header, footer, aside, form, dialog, search";
+
 /// The main content must hold at least this share of a page's text to be all that matters; of
 /// lists, tables and references it often finds one piece only.
 const LEAST_SHARE: f64 = 0.4;
@@ -35,6 +42,7 @@ pub(super) fn to_markdown(source: &str, url: &Url) -> Text {
     let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
     document.select(UNSEEN).remove();
     make_absolute(&document, url);
+    part_blocks(&document);
     let html = document.html();
 
     // Pages say themselves what matters.
@@ -45,6 +53,7 @@ pub(super) fn to_markdown(source: &str, url: &Url) -> Text {
         document.select(AROUND).remove();
         document.select("body").first()
     };
+    document.select(SECTIONS).rename("div");
     let whole = match rest.nodes().first() {
         Some(node) => tidy(&node.md(None)),
         None => String::new(),
@@ -97,6 +106,18 @@ fn article(html: &str, url: &Url) -> Option<String> {
     let mut readability = Readability::new(html, Some(url.as_str()), Some(config)).ok()?;
     let article = readability.parse().ok()?;
     Some(tidy(&article.text_content)).filter(|text| !text.is_empty())
+}
+
+/// Makes paragraphs of what browsers show as blocks: a table's caption before the table.
+fn part_blocks(document: &Document) {
+    for caption in document.select("table > caption").nodes() {
+        if let Some(table) = caption.parent() {
+            caption.remove_from_parent();
+            table.insert_before(caption);
+            caption.rename("p");
+        }
+    }
+    document.select(BLOCKS).rename("div");
 }
 
 /// Makes addresses in links whole, so that they can be followed from the text.

@@ -5,10 +5,12 @@
 //! nothing, a line feed in it also stands for the file's `\r\n`.
 
 use super::OpenFile;
+use super::line_ends::with_own_ends;
 use super::text::{Encoding, LineEnding, to_crlf};
 use crate::tool::{Cancellation, DiffStat, ToolError};
 use memchr::memmem::Finder;
 use similar::{ChangeTag, TextDiff};
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -25,6 +27,9 @@ const CONTEXT_LINES: usize = 3;
 
 /// No further than this is looked for the lines around a change.
 const CONTEXT_BYTES: u64 = 32 * 1024;
+
+/// No further than this is looked for a line end beside a place.
+const FAR: usize = 4096;
 
 /// Changes that a diff shows.
 const DIFF_PLACES: usize = 200;
@@ -290,7 +295,6 @@ impl Needle {
     /// How lines end around `from..to`: the first line end inside, else the next, else the
     /// one before, as far as is worth looking.
     fn ending(&self, text: &[u8], from: usize, to: usize) -> LineEnding {
-        const FAR: usize = 4096;
         let first = |from: usize, to: usize| self.newline_in(text, from, to, false);
         let near = first(from, to)
             .or_else(|| first(to, text.len().min(to + FAR)))
@@ -453,6 +457,8 @@ pub struct Replacement {
     pub matches: Vec<Match>,
     lf: Vec<u8>,
     crlf: Vec<u8>,
+    /// By first byte: for places whose lines end in different ways.
+    mixed: HashMap<u64, Vec<u8>>,
     encoding: Encoding,
 }
 
@@ -485,8 +491,34 @@ impl Replacement {
             matches,
             lf,
             crlf,
+            mixed: HashMap::new(),
             encoding,
         })
+    }
+
+    /// Has lines that both texts have keep their own ends where the lines of a place end in
+    /// different ways.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn keep_line_ends(&mut self, source: &OpenFile, old: &str, new: &str) -> io::Result<()> {
+        if is_literal(old, new) || !old.contains('\n') {
+            return Ok(());
+        }
+        for found in &self.matches {
+            let length = usize::try_from(found.end - found.start).unwrap_or(0);
+            let mut bytes = vec![0; length + FAR];
+            let n = read_full(&source.file, &mut bytes, found.start)?;
+            let (place, behind) = bytes[..n].split_at(length.min(n));
+            let text = |bytes: &[u8]| self.encoding.decode(bytes).into_owned();
+            if let Some(own) = with_own_ends(&text(place), &text(behind), new)
+                && let Ok(own) = self.encoding.encode(&own)
+            {
+                self.mixed.insert(found.start, own.into_owned());
+            }
+        }
+        Ok(())
     }
 
     /// A replacement of one range of bytes, at a line (from 1), by a text whose line ends are
@@ -511,11 +543,15 @@ impl Replacement {
             }],
             lf: bytes.clone(),
             crlf: bytes,
+            mixed: HashMap::new(),
             encoding,
         })
     }
 
     fn text_for(&self, found: &Match) -> &[u8] {
+        if let Some(own) = self.mixed.get(&found.start) {
+            return own;
+        }
         match found.ending {
             LineEnding::Lf => &self.lf,
             LineEnding::Crlf => &self.crlf,

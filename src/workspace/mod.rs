@@ -6,6 +6,7 @@
 
 pub mod edit;
 pub mod ignore;
+pub(crate) mod line_ends;
 pub mod lines;
 pub mod media;
 pub mod pattern;

@@ -3,10 +3,13 @@
 //! `*` and `?` stay within a name, `**` as a whole component spans any number of them,
 //! classes are `[a-z]`, `[!a]`, `[^a]`, `[[:digit:]]`; a backslash takes the next character
 //! literally. A leading dot needs no special mention. Braces are expanded beforehand by
-//! [`expand_braces`].
+//! [`expand_braces`]. The tools' patterns for paths may also have groups: `@(a|b)`, `?(a)`,
+//! `*(a)`, `+(a)`, `!(a)`.
 //!
 //! Ours rather than `globset`'s, because ignore files with a hundred patterns stand before
 //! every first answer: compiling those to automata costs more than searching a small folder.
+
+use std::collections::{BTreeSet, HashMap};
 
 /// One element of a compiled pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +26,34 @@ enum Token {
         negated: bool,
         ranges: Vec<(u32, u32)>,
     },
+    Group {
+        kind: Group,
+        choices: Vec<Vec<Token>>,
+    },
+}
+
+/// How often one of a group's choices stands there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Group {
+    Once,
+    AtMostOnce,
+    Often,
+    AtLeastOnce,
+    /// Anything else does.
+    Not,
+}
+
+impl Group {
+    fn of(sign: char) -> Option<Self> {
+        Some(match sign {
+            '@' => Group::Once,
+            '?' => Group::AtMostOnce,
+            '*' => Group::Often,
+            '+' => Group::AtLeastOnce,
+            '!' => Group::Not,
+            _ => return None,
+        })
+    }
 }
 
 /// The part of a pattern that most patterns consist of, for a quick answer.
@@ -45,41 +76,46 @@ pub struct Pattern {
     /// Only the last component is looked at: the pattern has no inner slash, or is `**/name`.
     basename_only: bool,
     ignore_case: bool,
+    has_groups: bool,
 }
 
 impl Pattern {
     /// Compiles a pattern for whole relative paths: `*.c` matches at the top only.
     pub fn for_path(pattern: &str, ignore_case: bool) -> Self {
-        Self::for_whole_path(pattern.strip_prefix("./").unwrap_or(pattern), ignore_case)
+        let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
+        Self::for_whole_path(pattern, ignore_case, false)
     }
 
-    fn for_whole_path(pattern: &str, ignore_case: bool) -> Self {
+    fn for_whole_path(pattern: &str, ignore_case: bool, with_groups: bool) -> Self {
         match pattern.strip_prefix("**/") {
             Some(name) if !name.contains('/') && name != "**" => {
-                Self::compile(name, true, ignore_case)
+                Self::compile(name, true, ignore_case, with_groups)
             }
-            _ => Self::compile(pattern, false, ignore_case),
+            _ => Self::compile(pattern, false, ignore_case, with_groups),
         }
     }
 
     /// Compiles a pattern for names: it is compared with the last component of a path.
     pub fn for_name(pattern: &str, ignore_case: bool) -> Self {
-        Self::compile(pattern, true, ignore_case)
+        Self::compile(pattern, true, ignore_case, false)
     }
 
     /// Compiles the pattern of an ignore file, with leading and trailing slash taken off.
     pub(super) fn for_ignore_rule(pattern: &str, anchored: bool) -> Self {
         if anchored {
-            Self::for_whole_path(pattern, false)
+            Self::for_whole_path(pattern, false, false)
         } else {
             Self::for_name(pattern, false)
         }
     }
 
-    fn compile(pattern: &str, basename_only: bool, ignore_case: bool) -> Self {
-        let tokens = tokenize(pattern, ignore_case);
+    fn compile(pattern: &str, basename_only: bool, ignore_case: bool, with_groups: bool) -> Self {
+        let chars: Vec<char> = pattern.chars().collect();
+        let tokens = tokenize(&chars, ignore_case, with_groups);
         let shape = shape_of(&tokens, ignore_case);
+        let is_group = |token: &Token| matches!(token, Token::Group { .. });
         Self {
+            has_groups: tokens.iter().any(is_group),
             tokens,
             shape,
             basename_only,
@@ -107,7 +143,16 @@ impl Pattern {
                     && self.same(&text[..literal.len()], literal)
                     && (self.basename_only || !text[literal.len()..].contains(&b'/'))
             }
-            Shape::General => matches_tokens(&self.tokens, text, self.ignore_case),
+            Shape::General => self.fits(&self.tokens, text),
+        }
+    }
+
+    /// Whether some of the pattern's tokens match a text.
+    fn fits(&self, tokens: &[Token], text: &[u8]) -> bool {
+        if self.has_groups {
+            GroupMatcher::new(text, self.ignore_case).matches(tokens)
+        } else {
+            matches_tokens(tokens, text, self.ignore_case)
         }
     }
 
@@ -135,7 +180,7 @@ impl Pattern {
             }
             match components.next() {
                 None => return true,
-                Some(name) if matches_tokens(segment, name, self.ignore_case) => {}
+                Some(name) if self.fits(segment, name) => {}
                 Some(_) => return false,
             }
         }
@@ -185,14 +230,24 @@ fn fold(c: u32, ignore_case: bool) -> u32 {
     }
 }
 
-fn tokenize(pattern: &str, ignore_case: bool) -> Vec<Token> {
-    let chars: Vec<char> = pattern.chars().collect();
+fn tokenize(chars: &[char], ignore_case: bool, with_groups: bool) -> Vec<Token> {
     let mut tokens = Vec::with_capacity(chars.len());
     let mut i = 0;
     while i < chars.len() {
+        if with_groups && let Some((kind, choices, end)) = group(chars, i) {
+            let compile = |choice: &[char]| tokenize(choice, ignore_case, true);
+            let choices = choices.into_iter().map(compile).collect();
+            tokens.push(Token::Group { kind, choices });
+            i = end;
+            continue;
+        }
         match chars[i] {
             '*' => {
-                let end = i + chars[i..].iter().take_while(|c| **c == '*').count();
+                let mut end = i + chars[i..].iter().take_while(|c| **c == '*').count();
+                // The last one belongs to a group.
+                if with_groups && end - i > 1 && group(chars, end - 1).is_some() {
+                    end -= 1;
+                }
                 let whole = end - i >= 2
                     && (i == 0 || chars[i - 1] == '/')
                     && (end == chars.len() || chars[end] == '/');
@@ -212,7 +267,7 @@ fn tokenize(pattern: &str, ignore_case: bool) -> Vec<Token> {
             '?' => tokens.push(Token::AnyChar),
             '/' => tokens.push(Token::Separator),
             '[' => {
-                if let Some((token, end)) = class(&chars, i, ignore_case) {
+                if let Some((token, end)) = class(chars, i, ignore_case) {
                     tokens.push(token);
                     i = end;
                     continue;
@@ -228,6 +283,43 @@ fn tokenize(pattern: &str, ignore_case: bool) -> Vec<Token> {
         i += 1;
     }
     tokens
+}
+
+/// The group that begins at `start`: its choices, and where the text after it begins. A group
+/// that holds a slash is none, as in Gemini CLI.
+fn group(chars: &[char], start: usize) -> Option<(Group, Vec<&[char]>, usize)> {
+    let kind = Group::of(*chars.get(start)?)?;
+    if chars.get(start + 1) != Some(&'(') {
+        return None;
+    }
+    let mut choices = Vec::new();
+    let (mut depth, mut from, mut i) = (1, start + 2, start + 2);
+    loop {
+        match chars.get(i)? {
+            '/' => return None,
+            '\\' => i += 1,
+            '[' => {
+                if let Some((_, end)) = class(chars, i, false) {
+                    i = end;
+                    continue;
+                }
+            }
+            '(' => depth += 1,
+            '|' if depth == 1 => {
+                choices.push(&chars[from..i]);
+                from = i + 1;
+            }
+            ')' => {
+                depth -= 1;
+                if depth == 0 {
+                    choices.push(&chars[from..i]);
+                    return Some((kind, choices, i + 1));
+                }
+            }
+            _ => {}
+        }
+        i += 1;
+    }
 }
 
 /// The class that begins at `start`, and where the text after it begins.
@@ -343,6 +435,146 @@ fn char_at(text: &[u8], at: usize) -> (u32, usize) {
     }
 }
 
+/// Whether a token that stands for one character stands for this one.
+#[inline]
+fn fits_char(token: &Token, c: u32, ignore_case: bool) -> bool {
+    c != u32::from('/')
+        && match token {
+            Token::Char(wanted) => fold(c, ignore_case) == *wanted,
+            Token::Class { negated, ranges } => {
+                let folded = fold(c, ignore_case);
+                ranges
+                    .iter()
+                    .any(|(from, to)| (*from..=*to).contains(&c) || (*from..=*to).contains(&folded))
+                    != *negated
+            }
+            _ => true,
+        }
+}
+
+/// Matches patterns with groups by following all places at once at which a token may begin.
+/// What a group matches from a place is found out once only, so time is bounded by a power of
+/// both lengths that does not depend on how groups are nested.
+struct GroupMatcher<'a> {
+    text: &'a [u8],
+    ignore_case: bool,
+    /// By the group's address and the place where it begins.
+    known: HashMap<(*const Token, usize), BTreeSet<usize>>,
+}
+
+impl<'a> GroupMatcher<'a> {
+    fn new(text: &'a [u8], ignore_case: bool) -> Self {
+        Self {
+            text,
+            ignore_case,
+            known: HashMap::new(),
+        }
+    }
+
+    fn matches(mut self, tokens: &[Token]) -> bool {
+        self.follow(tokens, 0).contains(&self.text.len())
+    }
+
+    /// Where the tokens may end that begin at `from`.
+    fn follow(&mut self, tokens: &[Token], from: usize) -> BTreeSet<usize> {
+        let mut places = BTreeSet::from([from]);
+        for (i, token) in tokens.iter().enumerate() {
+            let mut next = BTreeSet::new();
+            for place in places {
+                self.step(token, &tokens[i + 1..], place, &mut next);
+            }
+            places = next;
+        }
+        places
+    }
+
+    /// Adds where one token may end.
+    fn step(&mut self, token: &Token, rest: &[Token], from: usize, next: &mut BTreeSet<usize>) {
+        let text = self.text;
+        match token {
+            Token::Group { kind, choices } => {
+                let key = (std::ptr::from_ref(token), from);
+                if !self.known.contains_key(&key) {
+                    let ends = self.group(*kind, choices, rest, from);
+                    self.known.insert(key, ends);
+                }
+                next.extend(&self.known[&key]);
+            }
+            Token::Star => next.extend(self.within_name(from)),
+            Token::AnyDirs => {
+                next.insert(from);
+                let slashes = (from..text.len()).filter(|i| text[*i] == b'/');
+                next.extend(slashes.map(|i| i + 1));
+            }
+            Token::Rest => next.extend((from < text.len()).then_some(text.len())),
+            _ if from == text.len() => {}
+            Token::Separator => next.extend((text[from] == b'/').then_some(from + 1)),
+            one => {
+                let (c, length) = char_at(text, from);
+                next.extend(fits_char(one, c, self.ignore_case).then_some(from + length));
+            }
+        }
+    }
+
+    /// The beginnings of all characters of a name from `from` on, and its end.
+    fn within_name(&self, from: usize) -> Vec<usize> {
+        let mut places = vec![from];
+        let mut at = from;
+        while at < self.text.len() && self.text[at] != b'/' {
+            at += char_at(self.text, at).1;
+            places.push(at);
+        }
+        places
+    }
+
+    fn group(
+        &mut self,
+        kind: Group,
+        choices: &[Vec<Token>],
+        rest: &[Token],
+        from: usize,
+    ) -> BTreeSet<usize> {
+        let once = self.any(choices, from);
+        match kind {
+            Group::Once => once,
+            Group::AtMostOnce => &once | &BTreeSet::from([from]),
+            Group::Often => &self.repeated(choices, once) | &BTreeSet::from([from]),
+            Group::AtLeastOnce => self.repeated(choices, once),
+            Group::Not => {
+                // None of the choices, each with what follows, may be all of the name.
+                let name = self.within_name(from);
+                let end = name.last().copied().unwrap_or(from);
+                let here = rest.split(|t| *t == Token::Separator).next();
+                let here = here.unwrap_or_default();
+                let is_one = |at: usize| self.follow(here, at).contains(&end);
+                if once.into_iter().any(is_one) {
+                    BTreeSet::new()
+                } else {
+                    name.into_iter().collect()
+                }
+            }
+        }
+    }
+
+    fn any(&mut self, choices: &[Vec<Token>], from: usize) -> BTreeSet<usize> {
+        let ends = choices.iter().flat_map(|choice| self.follow(choice, from));
+        ends.collect()
+    }
+
+    fn repeated(&mut self, choices: &[Vec<Token>], once: BTreeSet<usize>) -> BTreeSet<usize> {
+        let mut ends = once.clone();
+        let mut pending: Vec<usize> = once.into_iter().collect();
+        while let Some(from) = pending.pop() {
+            for end in self.any(choices, from) {
+                if ends.insert(end) {
+                    pending.push(end);
+                }
+            }
+        }
+        ends
+    }
+}
+
 /// Matches by going back to the last `*` and the last `**/` only. That is enough: what an
 /// earlier one could take in addition, the later one can take as well. Time is bounded by
 /// the product of both lengths.
@@ -368,18 +600,7 @@ fn matches_tokens(tokens: &[Token], text: &[u8], ignore_case: bool) -> bool {
             Some(Token::Separator) => (text[at] == b'/').then_some(at + 1),
             Some(one) => {
                 let (c, length) = char_at(text, at);
-                let fits = c != u32::from('/')
-                    && match one {
-                        Token::Char(wanted) => fold(c, ignore_case) == *wanted,
-                        Token::Class { negated, ranges } => {
-                            let folded = fold(c, ignore_case);
-                            ranges.iter().any(|(from, to)| {
-                                (*from..=*to).contains(&c) || (*from..=*to).contains(&folded)
-                            }) != *negated
-                        }
-                        _ => true,
-                    };
-                fits.then_some(at + length)
+                fits_char(one, c, ignore_case).then_some(at + length)
             }
         };
         if let Some(next) = advanced {
@@ -499,6 +720,11 @@ fn group_end(bytes: &[u8], start: usize) -> Option<(usize, Vec<usize>)> {
 
 fn range(inner: &str) -> Option<Vec<String>> {
     let (from, to) = inner.split_once("..")?;
+    let (to, step) = match to.split_once("..") {
+        Some((to, step)) => (to, step.parse::<i64>().ok()?.unsigned_abs().max(1)),
+        None => (to, 1),
+    };
+    let step = usize::try_from(step).ok()?;
     if let (Ok(a), Ok(b)) = (from.parse::<i64>(), to.parse::<i64>()) {
         let width = if from.starts_with('0') || to.starts_with('0') {
             from.len().max(to.len())
@@ -506,12 +732,13 @@ fn range(inner: &str) -> Option<Vec<String>> {
             0
         };
         let count = a.abs_diff(b);
-        if count > MAX_ALTERNATIVES as u64 {
+        if count / step as u64 > MAX_ALTERNATIVES as u64 {
             return None;
         }
         let count = i64::try_from(count).ok()?;
         return Some(
             (0..=count)
+                .step_by(step)
                 .map(|i| format!("{:0width$}", if a <= b { a + i } else { a - i }))
                 .collect(),
         );
@@ -519,11 +746,17 @@ fn range(inner: &str) -> Option<Vec<String>> {
     let (mut a, mut b) = (from.chars(), to.chars());
     match (a.next(), a.next(), b.next(), b.next()) {
         (Some(x), None, Some(y), None) if x.is_ascii_alphabetic() && y.is_ascii_alphabetic() => {
-            Some(if x <= y {
+            let mut letters: Vec<String> = if x <= y {
                 (x..=y).map(String::from).collect()
             } else {
                 (y..=x).rev().map(String::from).collect()
-            })
+            };
+            let mut at = 0;
+            letters.retain(|_| {
+                at += 1;
+                (at - 1) % step == 0
+            });
+            Some(letters)
         }
         _ => None,
     }
@@ -534,18 +767,18 @@ fn range(inner: &str) -> Option<Vec<String>> {
 pub struct PatternSet(Vec<Pattern>);
 
 impl PatternSet {
-    /// Expands braces in `pattern` and compiles each alternative for whole paths.
+    /// Expands braces in `pattern` and compiles each alternative for whole paths, with groups
+    /// such as `@(a|b)` and `!(a)`.
     ///
     /// # Errors
     ///
     /// As [`expand_braces`].
     pub fn for_paths(pattern: &str, ignore_case: bool) -> Result<Self, String> {
-        Ok(Self(
-            expand_braces(pattern)?
-                .iter()
-                .map(|p| Pattern::for_path(p, ignore_case))
-                .collect(),
-        ))
+        let compile = |p: &String| {
+            let p = p.strip_prefix("./").unwrap_or(p);
+            Pattern::for_whole_path(p, ignore_case, true)
+        };
+        Ok(Self(expand_braces(pattern)?.iter().map(compile).collect()))
     }
 
     /// The same, but an alternative without a slash is compared with names in every
@@ -666,6 +899,53 @@ mod tests {
     }
 
     #[test]
+    fn groups_match_as_in_minimatch() {
+        let long = "a".repeat(60);
+        let cases = [
+            ("@(a|b).txt", "a.txt", true),
+            ("@(a|b).txt", "c.txt", false),
+            ("!(a).txt", "a.txt", false),
+            ("!(a).txt", "ab.txt", true),
+            ("!(a|b*).txt", "bc.txt", false),
+            ("!(a)*", "abc", false),
+            ("!(*.test).ts", "x.test.ts", false),
+            ("!(*.test).ts", "x.ts", true),
+            ("+(ab).c", "abab.c", true),
+            ("+(ab).c", ".c", false),
+            ("*(ab).c", ".c", true),
+            ("?(x)y", "y", true),
+            ("?(x)y", "xxy", false),
+            ("**/@(a|b)/*.c", "d/b/x.c", true),
+            ("**/@(a|b)/*.c", "d/c/x.c", false),
+            ("**/!(d)/*.c", "d/x.c", false),
+            ("@(a|+(b|c))d", "bcbd", true),
+            ("@(a/b)", "a/b", false),
+            ("@([)]|x)", ")", true),
+            (r"\@(a)", "@(a)", true),
+            ("(a)", "(a)", true),
+            ("@(a", "@(a", true),
+            ("**(a)", "xa", true),
+            ("*(*(*(*(a))))!(b)!(c)!(d)!(e)x", long.as_str(), false),
+        ];
+        for (pattern, path, expected) in cases {
+            let set = PatternSet::for_paths(pattern, false).expect("few");
+            assert_eq!(
+                set.matches(path.as_bytes(), name_at(path)),
+                expected,
+                "{pattern} {path}"
+            );
+        }
+        let set = PatternSet::for_paths("@(a|b)/!(c)/*.t", false).expect("few");
+        for (dir, expected) in [("a", true), ("c", false), ("b/d", true), ("b/c", false)] {
+            assert_eq!(set.can_match_below(dir.as_bytes()), expected, "{dir}");
+        }
+        assert!(
+            !Pattern::for_path("@(a)", false).matches(b"a", 0),
+            "no ignore file has them"
+        );
+    }
+
+    #[test]
     fn case_can_be_ignored_also_beyond_ascii() {
         for (pattern, path) in [
             ("**/readme*", "x/README.md"),
@@ -696,12 +976,15 @@ mod tests {
 
     #[test]
     fn braces_expand_with_nesting_ranges_and_escapes() {
-        let cases: [(&str, &[&str]); 8] = [
+        let cases: [(&str, &[&str]); 11] = [
             ("a{b,c}d", &["abd", "acd"]),
             ("{a,b{1,2}}x", &["ax", "b1x", "b2x"]),
             ("p{1..3}", &["p1", "p2", "p3"]),
             ("p{08..10}", &["p08", "p09", "p10"]),
             ("{c..a}", &["c", "b", "a"]),
+            ("{1..10..3}", &["1", "4", "7", "10"]),
+            ("{3..1..-2}", &["3", "1"]),
+            ("{a..e..2}", &["a", "c", "e"]),
             ("{x}", &["{x}"]),
             (r"\{a,b}", &[r"\{a,b}"]),
             ("{a,b", &["{a,b"]),

@@ -33,7 +33,7 @@ fn in_order(ws: &Workspace, answer: &Answer) -> Vec<String> {
 #[test]
 fn patterns_mean_what_they_mean_everywhere() {
     let ws = tree();
-    let cases: [(&str, &[&str]); 10] = [
+    let cases: [(&str, &[&str]); 23] = [
         ("*.ts", &["index.ts"]),
         (
             "**/*.ts",
@@ -55,6 +55,22 @@ fn patterns_mean_what_they_mean_everywhere() {
         ("p{1..2}.txt", &["p1.txt", "p2.txt"]),
         ("**/i?.ts", &["src/util/io.ts"]),
         ("./src/app.ts", &["src/app.ts"]),
+        ("src/./app.ts", &["src/app.ts"]),
+        ("src//app.ts", &["src/app.ts"]),
+        ("src/../index.ts", &["index.ts"]),
+        (
+            "src/util/{..,.}/*.ts",
+            &["src/app.ts", "src/util/io.test.ts", "src/util/io.ts"],
+        ),
+        ("@(p1|p3).txt", &["p1.txt"]),
+        ("!(p1).txt", &["p2.txt"]),
+        ("src/**/!(*.test).ts", &["src/app.ts", "src/util/io.ts"]),
+        ("+(p|1).txt", &["p1.txt"]),
+        ("*(x)index.ts", &["index.ts"]),
+        ("?(in)dex.ts", &[]),
+        ("src/@(util|x)/io.ts", &["src/util/io.ts"]),
+        ("p{1..4..2}.txt", &["p1.txt"]),
+        ("[--a]*.yml", &[]),
     ];
     for (pattern, paths) in cases {
         assert_eq!(found(&ws, &json!({"pattern": pattern})), paths, "{pattern}");
@@ -216,4 +232,32 @@ fn the_git_file_of_a_linked_worktree_is_left_out() {
         .file(".git", "gitdir: /nowhere\n")
         .file("a", "x");
     assert_eq!(found(&ws, &json!({ "pattern": "**/*" })), ["a"]);
+}
+
+#[test]
+fn a_class_may_begin_with_a_hyphen() {
+    let ws = Workspace::new().file("-x", "").file("a", "").file("b", "");
+    assert_eq!(found(&ws, &json!({"pattern": "[--a]*"})), ["-x", "a"]);
+}
+
+#[test]
+fn a_pattern_is_judged_by_where_it_leads() {
+    let ws = tree();
+    for pattern in ["src/../../x", "../x", "{src,..}/x", "src/**/../x", "./../x"] {
+        let answer = ws.call("glob", &json!({"pattern": pattern}));
+        answer.error("path_not_in_workspace", 1);
+    }
+}
+
+#[test]
+fn a_name_with_parentheses_that_exists_is_meant_as_it_is() {
+    let ws = Workspace::new()
+        .file("app/@(a)/p.ts", "")
+        .file("app/(b)/p.ts", "");
+    for (pattern, path) in [
+        ("app/@(a)/p.ts", "app/@(a)/p.ts"),
+        ("app/(b)/*.ts", "app/(b)/p.ts"),
+    ] {
+        assert_eq!(found(&ws, &json!({"pattern": pattern})), [path]);
+    }
 }

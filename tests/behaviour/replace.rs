@@ -99,6 +99,15 @@ fn mixed_line_endings_stay_outside_the_match() {
 }
 
 #[test]
+fn lines_that_are_only_quoted_keep_their_ends_in_a_file_of_both() {
+    becomes("a\nb\r\nc\n", "a\nb\nc", "a\nb\nC", "a\nb\r\nC\n");
+    becomes("a\r\nb\nc\r\n", "a\nb\nc", "a\nb\nx\nc", "a\r\nb\nx\nc\r\n");
+    becomes("a\r\nb\nc\n", "a\nb", "a\nb\nx", "a\r\nb\nx\nc\n");
+    becomes("a\nb\r\nc\n", "a\nb", "a\nb\nx", "a\nb\r\nx\r\nc\n");
+    becomes("a\nb\r\nc\n", "a\nb\nc\n", "x\nb\ny\n", "x\nb\r\ny\n");
+}
+
+#[test]
 fn lf_file_gets_what_was_given() {
     becomes("a\nb\n", "b", "x\r\ny", "a\nx\r\ny\n");
 }

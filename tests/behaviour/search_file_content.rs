@@ -95,12 +95,133 @@ fn include_and_exclude_choose_files() {
     ] {
         assert_eq!(sorted(&search(&ws, &arguments)), files, "{arguments}");
     }
-    // An expression over paths in current Gemini CLI; one that is a plain name means the same as a glob.
-    let answer = search(
-        &ws,
-        &json!({"pattern": "loaduser", "exclude_pattern": "LOADUSER"}),
+}
+
+#[test]
+fn an_exclamation_mark_leaves_out_a_directory_with_all_below_it() {
+    let ws = tree().file("lib/src/deep/c.ts", "loaduser");
+    let all = [
+        "doc/read.md:1",
+        "lib/src/deep/c.ts:1",
+        "src/a.ts:2",
+        "src/b.js:1",
+        "src/b.js:2",
+    ];
+    let doc = &all[..1];
+    let cases: [(&str, &[&str]); 11] = [
+        ("!src", doc),
+        ("!src/", doc),
+        ("!**/src", doc),
+        ("!/src", &all[..2]),
+        ("!lib/src", &[all[0], all[2], all[3], all[4]]),
+        ("!lib/src/", &[all[0], all[2], all[3], all[4]]),
+        ("!src/deep", &all),
+        ("!read.md/", &all),
+        ("!{src,doc}", &[]),
+        ("*.ts,!lib", &[all[2]]),
+        ("!src/**", &all[..2]),
+    ];
+    for (include, files) in cases {
+        let arguments = json!({"pattern": "loaduser", "include": include});
+        assert_eq!(sorted(&search(&ws, &arguments)), files, "{include}");
+    }
+}
+
+#[test]
+fn an_expression_excludes_the_lines_that_it_matches() {
+    let ws = tree();
+    let with = |more: Value| {
+        let mut arguments = json!({"pattern": "loaduser"});
+        let more = more.as_object().expect("an object").clone();
+        arguments.as_object_mut().expect("an object").extend(more);
+        search(&ws, &arguments)
+    };
+    for (more, files) in [
+        (
+            json!({"exclude_pattern": "const|quickly"}),
+            vec!["src/a.ts:2", "src/b.js:2"],
+        ),
+        (
+            json!({"exclude_pattern": "^LOG"}),
+            vec!["doc/read.md:1", "src/a.ts:2", "src/b.js:1"],
+        ),
+        (
+            json!({"exclude_pattern": "^LOG", "case_sensitive": true, "pattern": "LOADUSER"}),
+            vec!["src/b.js:1", "src/b.js:2"],
+        ),
+        (
+            json!({"exclude_pattern": ";$"}),
+            vec!["doc/read.md:1", "src/a.ts:2"],
+        ),
+        (
+            json!({"exclude_pattern": "(?<!function )loaduser"}),
+            vec!["src/a.ts:2"],
+        ),
+        (json!({"exclude_pattern": "loaduser"}), vec![]),
+        (
+            json!({"exclude_pattern": "src"}),
+            vec!["doc/read.md:1", "src/a.ts:2", "src/b.js:1", "src/b.js:2"],
+        ),
+        (
+            json!({"exclude_pattern": "const", "max_matches_per_file": 1}),
+            vec!["doc/read.md:1", "src/a.ts:2", "src/b.js:2"],
+        ),
+    ] {
+        assert_eq!(sorted(&with(more.clone())), files, "{more}");
+    }
+    let names = with(json!({"exclude_pattern": "log|const", "names_only": true})).output();
+    assert!(
+        names.contains("src/a.ts") && !names.contains("src/b.js"),
+        "{names}"
     );
-    answer.function_response();
+    let counts = with(json!({"exclude_pattern": "const", "count": true})).output();
+    assert!(counts.contains("src/b.js: 1"), "{counts}");
+    let around = with(json!({"exclude_pattern": "const|return", "context": 2})).output();
+    assert!(
+        around.contains("log(LOADUSER)") && around.contains("import fs"),
+        "{around}"
+    );
+    assert!(
+        !around.contains("const") && !around.contains("return"),
+        "{around}"
+    );
+    let answer = with(json!({"exclude_pattern": "("}));
+    let message = answer.error("invalid_tool_params", 2);
+    answer.must_say(&message, &["exclude_pattern", "("]);
+    let call = ws.tool("search_file_content").flags(&["--fail-on-match"]);
+    let arguments = json!({"pattern": "loaduser", "exclude_pattern": "loaduser"});
+    assert_eq!(call.arguments(&arguments).run().status(), 0);
+}
+
+#[test]
+fn a_lone_carriage_return_ends_no_line() {
+    let ws = Workspace::new().file("a.txt", "foo\rbar\rbaz\nbar\r\nfoo\rbar\r\n");
+    for (pattern, found) in [
+        ("^bar$", vec!["a.txt:2"]),
+        ("bar$", vec!["a.txt:2", "a.txt:3"]),
+        ("foo$", vec![]),
+        ("^foo", vec!["a.txt:1", "a.txt:3"]),
+    ] {
+        assert_eq!(
+            matches(&search(&ws, &json!({"pattern": pattern}))),
+            found,
+            "{pattern}"
+        );
+    }
+}
+
+#[test]
+fn a_pattern_of_two_lines_is_told_that_lines_are_searched_one_by_one() {
+    for arguments in [
+        json!({"pattern": "foo\nbar", "fixed_strings": true}),
+        json!({"pattern": "foo\nbar"}),
+        json!({"pattern": "foo\\nbar"}),
+        json!({"pattern": "foo\\nbar$"}),
+    ] {
+        let answer = search(&tree(), &arguments);
+        let message = answer.error("invalid_tool_params", 2);
+        answer.must_say(&message, &["one by one", "context"]);
+    }
 }
 
 #[test]

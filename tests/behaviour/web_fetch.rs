@@ -4,10 +4,15 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::read::{DeflateEncoder, GzEncoder, ZlibEncoder};
 use serde_json::json;
+use std::io::Read;
 
 use crate::harness::name_server::{Found, NameServer};
-use crate::harness::web_server::{WebServer, answer, chunked, endless_head, gzipped, page, status};
+use crate::harness::web_server::{
+    WebServer, answer, chunked, coded, endless_head, gzipped, page, status,
+};
 use crate::harness::{Answer, Workspace};
 use crate::web_fetch_addresses::{ALLOW, DNS};
 
@@ -333,6 +338,104 @@ fn all_ways_to_send_a_body_give_the_same() {
             output.len()
         );
     }
+}
+
+fn all(mut reader: impl Read) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    reader
+        .read_to_end(&mut bytes)
+        .expect("memory has no faults");
+    bytes
+}
+
+#[test]
+fn content_codings_are_undone_however_they_are_written() {
+    let body = "A heron stands in the water.\n".repeat(100);
+    let fast = Compression::fast();
+    let zlib = all(ZlibEncoder::new(body.as_bytes(), fast));
+    let bare = all(DeflateEncoder::new(body.as_bytes(), fast));
+    let gzip = all(GzEncoder::new(body.as_bytes(), fast));
+    let twice = all(GzEncoder::new(&gzip[..], fast));
+    let both = all(GzEncoder::new(&zlib[..], fast));
+    for (coding, bytes) in [
+        ("deflate", &zlib),
+        ("deflate", &bare),
+        ("x-gzip", &gzip),
+        ("GZIP", &gzip),
+        ("gzip, gzip", &twice),
+        ("deflate,gzip", &both),
+        ("identity", &body.clone().into_bytes()),
+    ] {
+        let server = WebServer::always(coded(coding, "text/plain", bytes));
+        assert!(text(&server, "/").ends_with(body.trim_end()), "{coding}");
+    }
+}
+
+#[test]
+fn a_content_coding_that_is_not_known_is_named() {
+    for coding in ["zstd", "foo", "gzip, zstd", "gzip,gzip,gzip,gzip,gzip"] {
+        let server = WebServer::always(coded(coding, "text/plain", b"\x28\xb5\x2f\xfd...."));
+        let answer = read(&server, "/");
+        let message = answer.error("web_fetch_fallback_failed", 1);
+        let name = coding.rsplit(' ').next().unwrap_or_default();
+        let named = if name.contains(',') { "5 layers" } else { name };
+        answer.must_say(&message, &["content encoding", named, &server.url("/")]);
+    }
+    for coding in ["deflate", "x-gzip", "BR"] {
+        let server = WebServer::always(coded(coding, "text/plain", b"no such thing as that"));
+        read(&server, "/").error("web_fetch_fallback_failed", 1);
+    }
+}
+
+#[test]
+fn binary_content_without_a_type_is_no_text() {
+    for media_type in ["application/octet-stream", "binary/octet-stream", ""] {
+        let bytes = b"\x01\x02\0\0data\0\0\xff\xfe";
+        let server = WebServer::always(answer(200, &[("Content-Type", media_type)], bytes));
+        let answer = read(&server, "/");
+        let message = answer.error("web_fetch_fallback_failed", 1);
+        answer.must_say(&message, &["application/octet-stream", "no text"]);
+        let plain = answer_of_text(media_type);
+        assert!(text(&WebServer::always(plain), "/").contains("just text"));
+    }
+}
+
+fn answer_of_text(media_type: &str) -> Vec<u8> {
+    answer(200, &[("Content-Type", media_type)], b"just text")
+}
+
+#[test]
+fn blocks_of_a_page_are_apart_and_captions_stay() {
+    let html = "<html><body><main><dl><dt>Term</dt><dd>Definition</dd><dt>Other</dt><dd>More</dd></dl>\
+        <details><summary>Sum</summary>Body</details><address>Street</address>\
+        <fieldset><legend>Legend</legend><label>Label</label></fieldset>\
+        <figure><figcaption>Figure</figcaption></figure><header>Head</header><aside>Aside</aside>\
+        <table><caption>Caption <b>one</b></caption><tr><th>A</th></tr><tr><td>1</td></tr></table>\
+        </main></body></html>";
+    let server = WebServer::always(page("text/html", html));
+    let found = text(&server, "/");
+    let lines: Vec<&str> = found
+        .lines()
+        .map(str::trim)
+        .filter(|l| !l.is_empty())
+        .collect();
+    let blocks = [
+        "Term",
+        "Definition",
+        "Other",
+        "More",
+        "Sum",
+        "Body",
+        "Street",
+        "Legend",
+        "Label",
+        "Figure",
+        "Head",
+        "Aside",
+        "Caption **one**",
+    ];
+    assert_eq!(lines.get(..blocks.len()), Some(&blocks[..]), "{found}");
+    assert!(found.contains('1'), "{found}");
 }
 
 #[test]

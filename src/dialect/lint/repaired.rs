@@ -66,7 +66,7 @@ pub(super) fn list(document: &Document, mut items: Vec<Option<String>>, top: &No
             Holds::Itself(i) if dialect == Dialect::OpenAi => all
                 .extend(take(*i).map(|text| format!(r#"{{"type":"function","function":{text}}}"#))),
             Holds::Function(i) if dialect == Dialect::OpenAi => {
-                all.extend(take(*i).map(|text| around(entry, Some(("function", &text)), top)))
+                all.extend(take(*i).map(|text| around(entry, Some(("function", &text)), top)));
             }
             Holds::Itself(i) | Holds::Function(i) => all.extend(take(*i)),
             Holds::List(key, range) => {

@@ -311,6 +311,12 @@ pub(crate) fn gzipped(media_type: &str, body: &[u8]) -> Vec<u8> {
     packed(media_type, &encoder.finish().expect("memory takes all"))
 }
 
+/// A whole answer with that content coding, as it is named.
+pub(crate) fn coded(coding: &str, media_type: &str, bytes: &[u8]) -> Vec<u8> {
+    let headers = [("Content-Type", media_type), ("Content-Encoding", coding)];
+    answer(200, &headers, bytes)
+}
+
 /// A compressed answer of that many MiB, all alike. A block that stands for itself is repeated, because to compress all
 /// of it would take longer than any test; the checksum at the end is none.
 pub(crate) fn gzip_bomb(media_type: &str, mib: usize) -> Vec<u8> {
@@ -323,6 +329,5 @@ pub(crate) fn gzip_bomb(media_type: &str, mib: usize) -> Vec<u8> {
 }
 
 fn packed(media_type: &str, bytes: &[u8]) -> Vec<u8> {
-    let headers = [("Content-Type", media_type), ("Content-Encoding", "gzip")];
-    answer(200, &headers, bytes)
+    coded("gzip", media_type, bytes)
 }
