@@ -124,7 +124,7 @@ bwrap --bind / / --dev /dev --setenv A B rm x
 proot -b /x -r / rm x
 pkexec --user root rm x
 valgrind -q --tool=none rm x
-perf stat -re 5 rm x
+perf stat -vr 5 rm x
 perf stat -r 5 -e cycles rm x
 perf record -go out rm x
 perf trace -s rm x
