@@ -47,12 +47,15 @@ pub mod own_program;
 pub mod policy;
 pub mod process;
 pub mod registry;
+#[cfg(unix)]
 pub mod serve;
 pub mod session;
 pub mod settings;
 pub mod shown;
 pub mod side_by_side;
 pub mod start;
+#[doc(hidden)]
+pub mod sys;
 pub mod tool;
 pub mod trust;
 mod web;

@@ -342,6 +342,8 @@ impl Session {
         });
         let line = to_line(&explanation);
         let mut result = ToolResult::text(String::from_utf8_lossy(&line));
+        // A document of JSON can't be cut.
+        result.is_limited = true;
         if is_denied {
             result.error = Some(ResultError {
                 kind: Some(ErrorKind::PolicyViolation),

@@ -3,7 +3,7 @@
 use crate::process::piped::Program;
 use crate::process::warden::Ending;
 use crate::process::without_sigpipe;
-use rustix::fd::OwnedFd;
+use crate::sys::fd::OwnedFd;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};

@@ -33,7 +33,9 @@ fn host(report: &mut Report) {
         report.fact("Gemini CLI", "not on the PATH");
         return;
     };
-    let version = path.canonicalize().ok().and_then(|real| version_of(&real));
+    let version = crate::sys::canonicalize(&path)
+        .ok()
+        .and_then(|real| version_of(&real));
     let shown = version
         .clone()
         .unwrap_or_else(|| "of an unknown version".to_owned());
@@ -81,7 +83,7 @@ fn beside(report: &mut Report) {
     };
     let directory: PathBuf = own.parent().map(Path::to_owned).unwrap_or_default();
     for name in ["call_tool", "mcp_client"] {
-        let path = directory.join(name);
+        let path = directory.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
         if !path.is_file() {
             report.error(
                 "incomplete",
@@ -103,6 +105,9 @@ fn kernel(patient: &Patient<'_>, report: &mut Report) {
         writable: Vec::new(),
         network: false,
     };
+    if let Some(weaker) = crate::process::WEAKER {
+        report.fact("system", weaker);
+    }
     let ability = Sandbox::prepare(&probe);
     report.fact(
         "sandbox",

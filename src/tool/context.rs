@@ -1,7 +1,7 @@
 //! What a running call may ask of its caller.
 
 use super::{ErrorKind, ToolError};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use crate::sys::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

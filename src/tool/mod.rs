@@ -8,6 +8,7 @@ mod confirmation;
 mod context;
 mod error;
 mod execute;
+mod json;
 mod kind;
 mod result;
 mod schema;
@@ -19,6 +20,7 @@ pub use context::{Cancellation, Context, Interruption, LiveOutput};
 pub use error::{ErrorKind, ToolError};
 pub(crate) use execute::catch;
 pub use execute::{build_and_execute, validate_build_execute};
+pub use json::parse_json;
 pub use kind::Kind;
 pub use result::{
     AnsiToken, DiffStat, Display, FileDiff, LlmContent, PartOrText, ResultError, SubagentActivity,

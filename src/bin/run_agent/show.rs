@@ -103,7 +103,7 @@ fn is_styled() -> bool {
 }
 
 fn columns() -> usize {
-    rustix::termios::tcgetwinsize(stderr())
+    gemini_tools::sys::termios::tcgetwinsize(stderr())
         .map(|size| usize::from(size.ws_col))
         .ok()
         .filter(|columns| *columns > 0)
