@@ -517,7 +517,7 @@ fn what_cannot_be_written_is_told_and_no_success() {
     let Some(api) = StandIn::playing(&json!({"closing": "Hello."})) else {
         return;
     };
-    let ws = Workspace::new();
+    let ws = Workspace::new().file("taken", "");
     for format in ["text", "json", "stream-json"] {
         let answer = agent(&ws, &api, &["-p", "go", "--output-format", format])
             .in_bash("exec \"$@\" >/dev/full")
@@ -534,9 +534,9 @@ fn what_cannot_be_written_is_told_and_no_success() {
             .run();
         assert!(gone.stderr.is_empty(), "{}", gone.shown());
     }
-    let report = ["-p", "go", "--report", "nowhere/report.html"];
+    let report = ["-p", "go", "--report", "taken/report.html"];
     let answer = agent(&ws, &api, &report).run();
-    ended(&answer, 1, &["nowhere/report.html"]);
+    ended(&answer, 1, &["taken/report.html"]);
     assert_eq!(answer.text(), "Hello.\n");
 }
 
