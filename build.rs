@@ -36,14 +36,17 @@ fn main() {
     link();
 }
 
+/// The systems that there are code paths for.
+const SYSTEMS: [&str; 3] = ["linux", "macos", "windows"];
+
 /// Ends the build with one sentence instead of some hundred errors of the compiler.
 fn check_target() {
     println!("cargo::rerun-if-env-changed=GEMINI_TOOLS_ANY_TARGET");
     let target = env::var("CARGO_CFG_TARGET_OS").unwrap_or_default();
-    if target != "linux" && env::var_os("GEMINI_TOOLS_ANY_TARGET").is_none() {
+    if !SYSTEMS.contains(&&*target) && env::var_os("GEMINI_TOOLS_ANY_TARGET").is_none() {
         println!(
-            "cargo::error=gemini-tools runs on Linux only, not on {target}; on Windows it can be \
-             used in WSL 2. CONTRIBUTING.md says what a port would need."
+            "cargo::error=gemini-tools is written for Linux, macOS and Windows, not for {target}. \
+             CONTRIBUTING.md says what a port would need."
         );
     }
 }

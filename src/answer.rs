@@ -5,9 +5,9 @@
 //! is missing and where the whole is.
 
 use crate::genai::{Content, FunctionResponse, Part};
+use crate::sys::event::{PollFd, PollFlags};
 use crate::tool::{Display, ErrorKind, LlmContent, PartOrText, ToolError, ToolResult};
 use crate::workspace::Workspace;
-use rustix::event::{PollFd, PollFlags};
 use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter};
 use serde_json::{Value, json};
@@ -399,6 +399,12 @@ pub fn to_line(value: &Value) -> Vec<u8> {
     line
 }
 
+/// The exit status of having written to a standard stream: 1 where that was not possible. A
+/// reader that has gone away is none of our business.
+pub fn printed(written: io::Result<()>) -> u8 {
+    u8::from(matches!(written, Err(e) if e.kind() != io::ErrorKind::BrokenPipe))
+}
+
 /// Writes all of a text to standard output, at once and without a buffer in between.
 ///
 /// # Errors
@@ -407,15 +413,15 @@ pub fn to_line(value: &Value) -> Vec<u8> {
 pub fn write_stdout(text: &[u8]) -> io::Result<()> {
     let mut rest = text;
     while !rest.is_empty() {
-        match rustix::io::write(rustix::stdio::stdout(), rest) {
+        match crate::sys::io::write(crate::sys::stdio::stdout(), rest) {
             Ok(n) => rest = &rest[n..],
-            Err(rustix::io::Errno::INTR) => {}
+            Err(crate::sys::io::Errno::INTR) => {}
             // The reader has made the pipe non-blocking, and it is full.
-            Err(rustix::io::Errno::AGAIN) => {
-                let stdout = rustix::stdio::stdout();
+            Err(crate::sys::io::Errno::AGAIN) => {
+                let stdout = crate::sys::stdio::stdout();
                 let mut ready = [PollFd::new(&stdout, PollFlags::OUT)];
                 // An interruption makes it try again, which is right.
-                let _ = rustix::event::poll(&mut ready, None);
+                let _ = crate::sys::event::poll(&mut ready, None);
             }
             Err(e) => return Err(e.into()),
         }

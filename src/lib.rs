@@ -22,6 +22,7 @@
 //! - [`commands`]: which commands a line of shell runs.
 //! - [`ci`]: what was found, for CI services.
 //! - [`side_by_side`]: which calls of a message are made at the same time.
+//! - [`own_program`]: whether settings name these executables.
 //! - [`shown`]: names and paths as text.
 //! - [`genai`]: the Gemini wire.
 //! - `ladder`: finding a text that is slightly wrong.
@@ -42,15 +43,19 @@ pub mod init;
 mod ladder;
 pub mod mcp;
 pub mod net;
+pub mod own_program;
 pub mod policy;
 pub mod process;
 pub mod registry;
+#[cfg(unix)]
 pub mod serve;
 pub mod session;
 pub mod settings;
 pub mod shown;
 pub mod side_by_side;
 pub mod start;
+#[doc(hidden)]
+pub mod sys;
 pub mod tool;
 pub mod trust;
 mod web;

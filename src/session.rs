@@ -13,7 +13,7 @@ use crate::policy::{Call, Decision, ServerTool};
 use crate::settings::{Settings, home};
 use crate::tool::{
     ApprovalMode, Args, Cancellation, Confirmation, Context, ErrorKind, Kind, ResultError, Tool,
-    ToolError, ToolResult,
+    ToolError, ToolResult, seconds_of,
 };
 use crate::workspace::Workspace;
 use judge::Judge;
@@ -23,6 +23,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
+
+/// Seconds until a call ends by itself.
+const TIMEOUT: &str = "GEMINI_TOOLS_TIMEOUT";
 
 /// The time limit of a call where `GEMINI_TOOLS_TIMEOUT` says nothing.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
@@ -66,12 +69,9 @@ impl fmt::Debug for Manner<'_> {
 /// The same signals, and the time that one call may take from now on.
 #[must_use]
 pub fn with_time_limit(cancel: &Cancellation) -> Cancellation {
-    let chosen = std::env::var("GEMINI_TOOLS_TIMEOUT")
-        .ok()
-        .and_then(|text| text.trim().parse::<f64>().ok())
-        .and_then(|secs| Duration::try_from_secs_f64(secs).ok())
-        .filter(|limit| !limit.is_zero());
-    match chosen {
+    // What is no number is refused where a session is opened.
+    let chosen = seconds_of(TIMEOUT).ok().flatten();
+    match chosen.filter(|limit| !limit.is_zero()) {
         Some(limit) => cancel.restarted(limit),
         None => cancel.restarted_by_default(DEFAULT_TIMEOUT),
     }
@@ -100,8 +100,10 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// `execution_failed` where `root` can't be opened.
+    /// `execution_failed` where `root` can't be opened, `invalid_tool_params` where
+    /// `GEMINI_TOOLS_TIMEOUT` is no number of seconds.
     pub fn open(root: &Path, more: &[PathBuf], rules: &Rules) -> Result<Self, ToolError> {
+        seconds_of(TIMEOUT)?;
         let home = home();
         let settings = Arc::new(Settings::load(home.as_deref(), root));
         let judge = Judge::new(rules, &settings, home.as_deref(), root);
@@ -340,6 +342,8 @@ impl Session {
         });
         let line = to_line(&explanation);
         let mut result = ToolResult::text(String::from_utf8_lossy(&line));
+        // A document of JSON can't be cut.
+        result.is_limited = true;
         if is_denied {
             result.error = Some(ResultError {
                 kind: Some(ErrorKind::PolicyViolation),

@@ -1,8 +1,8 @@
 //! Names and paths as text, and back.
 
+use crate::sys::ffi::{OsStrExt, OsStringExt};
 use std::borrow::Cow;
 use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 /// Names that are no UTF-8 are shown to callers with `\x{ff}` for each odd byte; see
@@ -129,7 +129,7 @@ pub(crate) fn without_controls(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{path_from_argument, show_name, visible};
-    use std::os::unix::ffi::OsStrExt;
+    use crate::sys::ffi::OsStrExt;
 
     #[test]
     fn a_name_that_is_no_utf8_survives_being_shown() {

@@ -6,9 +6,12 @@
 //! into a file. `SIGPIPE` keeps its default action, so a reader that goes away ends the
 //! process quietly, as is usual for Unix tools.
 
-use rustix::fd::BorrowedFd;
-use rustix::fs::{Mode, OFlags};
-use rustix::io::Errno;
+#[cfg(unix)]
+use crate::sys::fd::BorrowedFd;
+#[cfg(unix)]
+use crate::sys::fs::{Mode, OFlags};
+#[cfg(unix)]
+use crate::sys::io::Errno;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The exit status of a failure that no code foresaw (`EX_SOFTWARE` of `sysexits.h`).
@@ -38,9 +41,16 @@ macro_rules! main {
     };
 }
 
-/// Runs `main` and gives the exit status.
+/// Runs `main` and gives the exit status. Windows gives no file the handle of a missing stream.
+#[cfg(windows)]
 pub fn run(main: fn() -> u8) -> u8 {
-    use rustix::stdio::{stderr, stdin, stdout};
+    catch_unwind(AssertUnwindSafe(main)).unwrap_or(UNFORESEEN)
+}
+
+/// Runs `main` and gives the exit status.
+#[cfg(unix)]
+pub fn run(main: fn() -> u8) -> u8 {
+    use crate::sys::stdio::{stderr, stdin, stdout};
     for stream in [stdin(), stdout(), stderr()] {
         if is_closed(stream) && !open_null() {
             return UNFORESEEN;
@@ -49,13 +59,15 @@ pub fn run(main: fn() -> u8) -> u8 {
     catch_unwind(AssertUnwindSafe(main)).unwrap_or(UNFORESEEN)
 }
 
+#[cfg(unix)]
 fn is_closed(stream: BorrowedFd<'_>) -> bool {
-    rustix::io::fcntl_getfd(stream) == Err(Errno::BADF)
+    crate::sys::io::fcntl_getfd(stream) == Err(Errno::BADF)
 }
 
 /// Opens the null device under the lowest free number and leaves it open.
+#[cfg(unix)]
 fn open_null() -> bool {
-    rustix::fs::open("/dev/null", OFlags::RDWR, Mode::empty())
+    crate::sys::fs::open("/dev/null", OFlags::RDWR, Mode::empty())
         .map(std::mem::forget)
         .is_ok()
 }

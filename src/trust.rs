@@ -68,9 +68,9 @@ impl Trust {
         }
         // The kernel's own answer, without the links of the way here.
         let root = match if root.is_absolute() {
-            root.canonicalize()
+            crate::sys::canonicalize(root)
         } else {
-            std::env::current_dir().and_then(|dir| dir.join(root).canonicalize())
+            std::env::current_dir().and_then(|dir| crate::sys::canonicalize(dir.join(root)))
         } {
             Ok(root) => root,
             Err(e) => {
@@ -124,7 +124,7 @@ fn said_by_environment() -> Option<Trust> {
 
 fn is_home(home: Option<&Path>, root: &Path) -> bool {
     home.is_some_and(|home| {
-        home == root || home.canonicalize().is_ok_and(|canonical| canonical == root)
+        home == root || crate::sys::canonicalize(home).is_ok_and(|canonical| canonical == root)
     })
 }
 
@@ -208,8 +208,8 @@ impl Deref for ProjectTrust {
 #[cfg(test)]
 mod tests {
     use super::{ProjectTrust, Record, Seen, Trust, TrustedBy, Untrusted, remove, save};
+    use crate::sys::unix_fs::{PermissionsExt, symlink};
     use std::fs;
-    use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::PathBuf;
 
     struct Place {
@@ -421,12 +421,7 @@ mod tests {
     fn what_is_no_regular_file_can_be_seen_and_does_not_hang() {
         let place = Place::new();
         let fifo = place.root.join(".gemini/tools/pipe");
-        rustix::fs::mkfifoat(
-            rustix::fs::CWD,
-            &fifo,
-            rustix::fs::Mode::from_raw_mode(0o600),
-        )
-        .expect("a pipe");
+        crate::workspace::make_fifo(&fifo);
         symlink("loop", place.root.join(".gemini/tools/loop")).expect("a link");
         symlink("..", place.root.join(".gemini/tools/up")).expect("a link");
         let refused = Seen::look(&place.root).expect_err("a loop of directories");

@@ -4,12 +4,12 @@ use super::call::{CallRequest, Failure, Outcome};
 use super::pair::{Explanation, broken};
 use crate::answer::Answer;
 use crate::process::tree;
+use crate::sys::unix_process::CommandExt;
 use crate::tool::{Cancellation, ConfirmationDetails, ErrorKind, LlmContent, Location, ToolResult};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -182,7 +182,7 @@ impl Own {
         };
         let id = i32::try_from(running.child.id()).unwrap_or_default();
         if let Some(identity) = tree::Identity::of(id) {
-            identity.signal(rustix::process::Signal::TERM);
+            identity.signal(crate::sys::process::Signal::TERM);
         }
         let until = Instant::now() + GRACE;
         while matches!(running.child.try_wait(), Ok(None)) {

@@ -7,8 +7,8 @@
 
 use super::call::{CallRequest, Outcome};
 use crate::genai::Content;
-use rustix::fs::{FlockOperation, Mode, OFlags, flock};
-use rustix::io::Errno;
+use crate::sys::fs::{FlockOperation, Mode, OFlags, flock};
+use crate::sys::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
@@ -259,7 +259,7 @@ impl Record {
 fn open(path: &Path, flags: OFlags) -> Result<File, RecordError> {
     // A FIFO without a reader would let the session wait.
     let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = rustix::fs::open(path, flags, Mode::from_raw_mode(0o600))
+    let file = crate::sys::fs::open(path, flags, Mode::from_raw_mode(0o600))
         .map(File::from)
         .map_err(|e| fail(path, e.into()))?;
     if !file.metadata().is_ok_and(|meta| meta.is_file()) {

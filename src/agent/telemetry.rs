@@ -7,9 +7,9 @@ use super::call::{CallState, Decision, ToolCall};
 use super::clock::{Clock, iso, millis};
 use super::event::{Event, Observer};
 use crate::genai::{ApiError, GenerateContentResponse};
+use crate::sys::fs::{Mode, OFlags};
+use crate::sys::io::Errno;
 use crate::tool::{ConfirmationDetails, ErrorKind};
-use rustix::fs::{Mode, OFlags};
-use rustix::io::Errno;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -190,7 +190,7 @@ fn open(path: &Path) -> io::Result<File> {
         | OFlags::NONBLOCK
         | OFlags::NOCTTY
         | OFlags::CLOEXEC;
-    let file = rustix::fs::open(path, flags, Mode::from_raw_mode(0o600))?;
+    let file = crate::sys::fs::open(path, flags, Mode::from_raw_mode(0o600))?;
     Ok(File::from(file))
 }
 
@@ -373,8 +373,8 @@ mod tests {
     };
     use crate::agent::pair::Explanation;
     use crate::genai::ApiError;
+    use crate::sys::fs::{Mode, OFlags};
     use crate::tool::ConfirmationDetails;
-    use rustix::fs::{Mode, OFlags};
     use serde_json::{Value, json};
     use std::collections::HashMap;
     use std::ffi::OsString;
@@ -566,9 +566,7 @@ mod tests {
     fn a_file_that_cannot_be_written_is_one_warning() {
         let directory = tempfile::tempdir().expect("a directory");
         let fifo = directory.path().join("fifo");
-        let mode = Mode::from_raw_mode(0o600);
-        rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, mode, 0)
-            .expect("made");
+        crate::workspace::make_fifo(&fifo);
         let cases = [directory.path(), Path::new("/dev/full"), fifo.as_path()];
         for path in cases {
             let warnings = record(path, true, &[STARTED, PROMPT, turn(1)]);
@@ -581,11 +579,9 @@ mod tests {
     fn a_pipe_that_is_read_gets_the_lines_and_is_never_waited_for() {
         let directory = tempfile::tempdir().expect("a directory");
         let fifo = directory.path().join("fifo");
-        let mode = Mode::from_raw_mode(0o600);
-        rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, mode, 0)
-            .expect("made");
+        crate::workspace::make_fifo(&fifo);
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let reader = rustix::fs::open(&fifo, flags, Mode::empty()).expect("opened");
+        let reader = crate::sys::fs::open(&fifo, flags, Mode::empty()).expect("opened");
         let text = "x".repeat(1000);
         let prompts: Vec<Event<'_>> = (0..200)
             .map(|_| Event::Prompt {

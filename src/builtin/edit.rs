@@ -219,7 +219,7 @@ impl Edit {
             current.size() <= NEAREST_BYTES && !self.workspace.is_gemini_ignored(&self.place);
         let candidates = if is_shown {
             let mut bytes = vec![0; usize::try_from(current.size()).unwrap_or(0)];
-            rustix::io::retry_on_intr(|| rustix::io::pread(&current.file, &mut *bytes, 0))
+            crate::sys::io::retry_on_intr(|| crate::sys::io::pread(&current.file, &mut *bytes, 0))
                 .map(|n| nearest(&encoding.decode(&bytes[..n]), &self.old))
                 .unwrap_or_default()
         } else {
@@ -265,7 +265,7 @@ impl Edit {
             };
             if current.size() <= WHOLE_BYTES {
                 let mut bytes = vec![0; usize::try_from(current.size()).unwrap_or(0)];
-                let n = rustix::io::pread(&current.file, &mut bytes, 0)
+                let n = crate::sys::io::pread(&current.file, &mut bytes, 0)
                     .map_err(|e| self.fail(&e.into()))?;
                 bytes.truncate(n);
                 diff.original_content = Some(encoding.decode(&bytes).into_owned());
@@ -352,7 +352,8 @@ impl Edit {
             } => {
                 // A second handle on the same open file: the lock stays with the target.
                 let source = target.reopened().map_err(|e| self.fail(&e))?;
-                target.commit(&self.place, |file| replacement.write(&source, file))?;
+                let written = &replacement;
+                target.commit(&self.place, move |file| written.write(&source, file))?;
                 let count = replacement.matches.len();
                 let what = if count == 1 {
                     "occurrence"

@@ -1,6 +1,8 @@
 //! `glob`: files by pattern, the newest first.
 
 use super::{Declaration, Spec, Surroundings, ignored_note};
+use crate::sys::ffi::OsStrExt;
+use crate::sys::fs::{AtFlags, FileType, Stat};
 use crate::tool::{
     Args, Confirmation, Context, Kind, Location, Schema, ToolError, ToolInvocation, ToolResult,
 };
@@ -8,10 +10,8 @@ use crate::workspace::ignore::Ignored;
 use crate::workspace::pattern::{PatternSet, expand_braces};
 use crate::workspace::walk::{Found, Options, Report, Visitor, walk};
 use crate::workspace::{Place, Respect, Workspace, show_name, show_path};
-use rustix::fs::{AtFlags, FileType, Stat};
 use serde::Deserialize;
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -197,7 +197,7 @@ impl Finder<'_> {
     fn stat(&self, found: &Found<'_>) -> Option<Stat> {
         match found.file_type {
             FileType::RegularFile => {
-                rustix::fs::statat(found.dir, found.name, AtFlags::SYMLINK_NOFOLLOW).ok()
+                crate::sys::fs::statat(found.dir, found.name, AtFlags::SYMLINK_NOFOLLOW).ok()
             }
             // A link counts where it leads to a file of the workspace.
             FileType::Symlink => {
@@ -230,7 +230,7 @@ impl Visitor for Finder<'_> {
                 self.paths.extend_from_slice(found.path);
                 self.hits.push(Hit {
                     changed: (seconds > self.recent_after).then(|| {
-                        i128::from(seconds) * 1_000_000_000 + i128::from(stat.st_mtime_nsec as i64)
+                        i128::from(seconds) * 1_000_000_000 + i128::from(stat.st_mtime_nsec)
                     }),
                     from,
                     to: self.paths.len(),

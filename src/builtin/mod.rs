@@ -277,6 +277,7 @@ fn counted(n: usize, noun: &str) -> String {
         "match" => "matches",
         "entry" => "entries",
         "directory" => "directories",
+        "process" => "processes",
         _ => "",
     };
     match (n, plural) {

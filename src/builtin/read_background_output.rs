@@ -5,15 +5,15 @@ use super::stop_background_process::find;
 use super::{Declaration, Spec, Surroundings};
 use crate::process::jobs::{Job, Jobs};
 use crate::process::terminal::{Decoder, Terminal};
+use crate::sys::event::{PollFd, PollFlags, Timespec};
+use crate::sys::fs::{Mode, OFlags};
+use crate::sys::io::Errno;
 use crate::tool::{
     Args, Cancellation, Confirmation, Context, ErrorKind, Kind, Location, Schema, ToolError,
     ToolInvocation, ToolResult,
 };
 use grep_matcher::Matcher;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
-use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::fs::{Mode, OFlags, SeekFrom};
-use rustix::io::Errno;
 use serde::Deserialize;
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -166,7 +166,7 @@ fn pause(duration: Duration, cancel: &Cancellation) -> Result<(), ToolError> {
         .collect();
     let duration = Timespec::try_from(duration).unwrap_or_default();
     // An interruption is a signal, which is looked at below.
-    if let Ok(1..) = rustix::event::poll(&mut fds, Some(&duration)) {
+    if let Ok(1..) = crate::sys::event::poll(&mut fds, Some(&duration)) {
         cancel.cancel();
     }
     match cancel.signal() {
@@ -283,7 +283,7 @@ impl<'a> Window<'a> {
                 cancel.check()?;
             }
             self.skip_hole();
-            match rustix::io::pread(&self.file, &mut buffer, self.position) {
+            match crate::sys::io::pread(&self.file, &mut buffer, self.position) {
                 Ok(0) => break,
                 Ok(n) => {
                     self.position += n as u64;
@@ -301,8 +301,14 @@ impl<'a> Window<'a> {
         Ok(())
     }
 
+    #[cfg(windows)]
+    #[expect(clippy::unused_self, reason = "logs have no holes there")]
+    fn skip_hole(&mut self) {}
+
+    #[cfg(unix)]
     fn skip_hole(&mut self) {
-        if let Ok(data) = rustix::fs::seek(&self.file, SeekFrom::Data(self.position))
+        use crate::sys::fs::SeekFrom;
+        if let Ok(data) = crate::sys::fs::seek(&self.file, SeekFrom::Data(self.position))
             && data > self.position
         {
             self.lost += data - self.position;
@@ -383,7 +389,7 @@ fn shortened(line: String) -> String {
 
 fn open(path: &Path) -> Result<File, ToolError> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    rustix::fs::open(path, flags, Mode::empty())
+    crate::sys::fs::open(path, flags, Mode::empty())
         .map(File::from)
         .map_err(|e| crate::workspace::system_error(e, &path.display().to_string()))
 }

@@ -3,16 +3,17 @@
 use super::{Declaration, READ_LIMIT_CHARS, Spec, Surroundings};
 use crate::genai::Part;
 use crate::tool::{
-    Args, Confirmation, Context, ErrorKind, Kind, LlmContent, Location, Schema, ToolError,
-    ToolInvocation, ToolResult,
+    Args, Cancellation, Confirmation, Context, ErrorKind, Kind, LlmContent, Location, Schema,
+    ToolError, ToolInvocation, ToolResult,
 };
-use crate::workspace::lines::{Request, Window, read_window};
+use crate::workspace::lines::{Request, Window, beginning, read_window};
 use crate::workspace::media::{MAX_MEDIA_BYTES, mime_type};
 use crate::workspace::text::{Content, Encoding, SAMPLE_BYTES, detect};
 use crate::workspace::{OpenFile, Place, Workspace, show_path};
 use base64::Engine;
 use serde::Deserialize;
 use std::io::Read;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Lines that are shown where no limit is given.
@@ -23,6 +24,12 @@ pub(super) const LINE_CHARS: usize = 2_000;
 
 /// Up to this size all lines of a file are counted without being asked.
 pub(super) const COUNT_BYTES: u64 = 64 * 1024 * 1024;
+
+/// So much of a large file is looked through for its first character beyond ASCII.
+const MAX_DETECTED_BYTES: usize = 32 * 1024 * 1024;
+
+/// What stands before it, which helps to recognise its encoding.
+const CONTEXT_BYTES: usize = 1024;
 
 pub(super) const DECLARATION: Declaration = Declaration {
     name: "read_file",
@@ -171,8 +178,7 @@ impl ToolInvocation for Call {
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
         let open = self.workspace.open_file(&self.place)?;
         match read_content(&open, &self.place)? {
-            FileContent::Empty => Ok(ToolResult::text("[The file is empty.]")
-                .with_display("The file is empty".to_owned())),
+            FileContent::Empty => Ok(empty()),
             FileContent::Media(part) => {
                 let shown = format!("Read {}", self.place.name().to_string_lossy());
                 Ok(ToolResult {
@@ -208,7 +214,11 @@ impl Call {
             total_chars: READ_LIMIT_CHARS,
             count: self.count_lines.unwrap_or(open.size() <= COUNT_BYTES),
         };
-        let window = read_window(open, self.place.path(), encoding, request, &cx.cancel)?;
+        let (window, encoding) =
+            read_decoded(open, self.place.path(), encoding, request, &cx.cancel)?;
+        if open.size() == encoding.mark().len() as u64 {
+            return Ok(empty());
+        }
         if window.lines == 0 {
             let total = window.total.unwrap_or(0);
             return Err(ToolError::invalid(format!(
@@ -275,6 +285,40 @@ pub(super) fn range_note(offset: u64, window: &Window, size: u64) -> String {
     note
 }
 
+fn empty() -> ToolResult {
+    ToolResult::text("[The file is empty.]").with_display("The file is empty".to_owned())
+}
+
+/// Reads a window of lines. Where a file that begins with ASCII turns out to be no UTF-8 further
+/// on, its encoding is recognised by what stands there; gives the encoding that counted.
+pub(super) fn read_decoded(
+    open: &OpenFile,
+    path: &Path,
+    encoding: Encoding,
+    request: Request,
+    cancel: &Cancellation,
+) -> Result<(Window, Encoding), ToolError> {
+    let window = read_window(open, path, encoding, request, cancel)?;
+    let is_whole = open.size() <= SAMPLE_BYTES as u64;
+    if is_whole || encoding != (Encoding::Utf8 { bom: false }) || !window.text.contains('\u{fffd}')
+    {
+        return Ok((window, encoding));
+    }
+    let bytes =
+        beginning(open, MAX_DETECTED_BYTES).map_err(|e| crate::workspace::io_error(&e, path))?;
+    let from = bytes.iter().position(|b| !b.is_ascii()).unwrap_or(0);
+    let from = from.saturating_sub(CONTEXT_BYTES);
+    let to = bytes.len().min(from + SAMPLE_BYTES);
+    match detect(&bytes[from..to], to as u64 == open.size()) {
+        Content::Text(Encoding::Legacy(legacy)) => {
+            let encoding = Encoding::Legacy(legacy);
+            let window = read_window(open, path, encoding, request, cancel)?;
+            Ok((window, encoding))
+        }
+        _ => Ok((window, encoding)),
+    }
+}
+
 /// What a file holds.
 pub(super) enum FileContent {
     Empty,
@@ -292,7 +336,7 @@ pub(super) fn read_content(open: &OpenFile, place: &Place) -> Result<FileContent
         .unwrap_or(SAMPLE_BYTES)
         .min(SAMPLE_BYTES);
     let mut sample = vec![0; length];
-    let n = rustix::io::pread(&open.file, &mut sample, 0).map_err(|e| fail(e.into()))?;
+    let n = crate::sys::io::pread(&open.file, &mut sample, 0).map_err(|e| fail(e.into()))?;
     sample.truncate(n);
     if sample.is_empty() {
         return Ok(FileContent::Empty);

@@ -2,22 +2,24 @@
 
 use super::glob::NEVER;
 use super::list_directory::FilteringOptions;
-use super::read_file::{DEFAULT_LINES, FileContent, LINE_CHARS, range_note, read_content};
+use super::read_file::{
+    DEFAULT_LINES, FileContent, LINE_CHARS, range_note, read_content, read_decoded,
+};
 use super::{Declaration, READ_LIMIT_CHARS, Spec, Surroundings, counted};
+use crate::sys::ffi::OsStrExt;
+use crate::sys::fs::FileType;
 use crate::tool::{
     Args, Confirmation, Context, Kind, LlmContent, Location, PartOrText, Schema, ToolError,
     ToolInvocation, ToolResult,
 };
-use crate::workspace::lines::{Request, read_window};
+use crate::workspace::lines::Request;
 use crate::workspace::media::is_media_name;
 use crate::workspace::pattern::PatternSet;
 use crate::workspace::walk::{Found, Options, Visitor, walk};
 use crate::workspace::{Place, Respect, Workspace, show_path};
-use rustix::fs::FileType;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -341,7 +343,8 @@ impl Call {
                     total_chars: room,
                     count: open.size() <= 64 * 1024 * 1024,
                 };
-                let window = read_window(&open, place.path(), encoding, request, &cx.cancel)?;
+                let (window, encoding) =
+                    read_decoded(&open, place.path(), encoding, request, &cx.cancel)?;
                 let mut note = range_note(0, &window, open.size());
                 if !encoding.is_utf8() {
                     note.insert_str(0, &format!("[Decoded from {}.]\n", encoding.name()));

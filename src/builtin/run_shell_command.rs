@@ -6,15 +6,15 @@ use crate::commands::analyse;
 use crate::process::capture::{Capture, Captured};
 use crate::process::command::{End, Limits, ShellCommand, Why, supervise};
 use crate::process::jobs::{Files, Jobs, Record, seconds};
-use crate::process::signal_name;
 use crate::process::tree::{self, Identity};
 use crate::process::warden::{Ending, Watched};
+use crate::process::{KEEPS_BACKGROUND, signal_name};
+use crate::sys::fd::AsFd;
 use crate::tool::{
     Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, LiveOutput, Location,
-    ResultError, Schema, ToolError, ToolInvocation, ToolResult,
+    ResultError, Schema, ToolError, ToolInvocation, ToolResult, seconds_of,
 };
 use crate::workspace::{Place, show_path};
-use rustix::fd::AsFd;
 use serde::Deserialize;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -139,25 +139,6 @@ fn build(
     }))
 }
 
-/// A number of seconds in an environment variable.
-fn seconds_of(variable: &str) -> Result<Option<Duration>, ToolError> {
-    let Some(text) = std::env::var_os(variable).filter(|v| !v.is_empty()) else {
-        return Ok(None);
-    };
-    let text = text.to_string_lossy();
-    text.trim()
-        .parse::<f64>()
-        .ok()
-        .and_then(|secs| Duration::try_from_secs_f64(secs).ok())
-        .map(Some)
-        .ok_or_else(|| {
-            ToolError::invalid(format!(
-                "{variable} is {text:?}, which is no number of seconds."
-            ))
-            .with_hint("Unset it, or give a number such as 300.")
-        })
-}
-
 impl ToolInvocation for Call {
     fn describe(&self) -> String {
         let mut text = format!("`{}`", self.command.trim());
@@ -202,6 +183,13 @@ impl ToolInvocation for Call {
                 "There is no home directory to keep a background process's output in.",
             )
             .with_hint("Set HOME, or run the command without is_background."));
+        }
+        if self.limits.background_after.is_some() && !KEEPS_BACKGROUND {
+            return Err(ToolError::new(
+                ErrorKind::ShellExecuteError,
+                "On Windows no command can stay in the background: nothing outlives its call.",
+            )
+            .with_hint("Run it without is_background, with a timeout that is large enough."));
         }
         let sandbox = sandbox(&self.surroundings, None)?;
         let directory = workspace.open_dir(&self.place)?;
@@ -266,8 +254,11 @@ impl Call {
     fn not_started(&self, e: &std::io::Error) -> ToolError {
         let error = |message: String| ToolError::new(ErrorKind::ShellExecuteError, message);
         match e.kind() {
-            std::io::ErrorKind::NotFound => error("There is no bash on this machine.".to_owned())
-                .with_hint("Install bash, or put it on PATH."),
+            std::io::ErrorKind::NotFound => {
+                let shell = if cfg!(windows) { "PowerShell" } else { "bash" };
+                error(format!("There is no {shell} on this machine."))
+                    .with_hint(format!("Install {shell}, or put it on PATH."))
+            }
             std::io::ErrorKind::ArgumentListTooLong => error(format!(
                 "The command is longer than the system allows ({} bytes).",
                 self.command.len()
@@ -342,7 +333,13 @@ struct Report<'a> {
 impl Report<'_> {
     /// Lets what still runs go on without us. Whether anything does.
     fn leave(&mut self, watched: &Watched, capture: &mut Capture<'_>, jobs: Option<Jobs>) -> bool {
-        let living = tree::descendants(watched.warden);
+        if !KEEPS_BACKGROUND {
+            let text =
+                "What the command left running was ended: on Windows nothing outlives its call.";
+            self.error = Some(text.to_owned());
+            return false;
+        }
+        let living = tree::watched(watched.warden, watched.leader);
         if living.is_empty() {
             return false;
         }
@@ -376,7 +373,7 @@ impl Report<'_> {
                     self.stale_log = Some(files.log);
                 }
                 // Unless they have ended meanwhile, the warden could not do it.
-                if !tree::descendants(watched.warden).is_empty() {
+                if !tree::watched(watched.warden, watched.leader).is_empty() {
                     let e = std::io::Error::from(e);
                     self.error = Some(format!("The background output can't be kept: {e}."));
                 }

@@ -3,6 +3,8 @@
 use super::glob::{NEVER, require_directory};
 use super::search::{Failure, Hits, Query, Searcher, Wanted};
 use super::{Declaration, Spec, Surroundings};
+use crate::sys::ffi::OsStrExt;
+use crate::sys::fs::{FileType, Mode, OFlags};
 use crate::tool::{
     Args, Confirmation, Context, ErrorKind, Kind, Location, Schema, ToolError, ToolInvocation,
     ToolResult,
@@ -10,11 +12,9 @@ use crate::tool::{
 use crate::workspace::pattern::{PatternSet, split_list};
 use crate::workspace::walk::{Found, Options, Report, Visitor, walk};
 use crate::workspace::{Place, Respect, Workspace, show_name, show_path};
-use rustix::fs::{FileType, Mode, OFlags};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fs::File;
-use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 /// Matching lines that one call gives.
@@ -367,7 +367,7 @@ impl Visitor for Finder<'_> {
         }
         let flags =
             OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(found.dir, found.name, flags, Mode::empty());
+        let file = crate::sys::fs::openat(found.dir, found.name, flags, Mode::empty());
         self.search(file.map(File::from).map_err(Into::into), |this| {
             [&this.prefix, found.path].concat()
         });

@@ -185,8 +185,9 @@ impl Call {
             return Ok(None);
         }
         let mut bytes = vec![0; usize::try_from(current.size()).unwrap_or(0)];
-        let n = rustix::io::retry_on_intr(|| rustix::io::pread(&current.file, &mut *bytes, 0))
-            .map_err(|e| self.edit.fail(&e.into()))?;
+        let n =
+            crate::sys::io::retry_on_intr(|| crate::sys::io::pread(&current.file, &mut *bytes, 0))
+                .map_err(|e| self.edit.fail(&e.into()))?;
         Ok(encoding.decode_fully(&bytes[..n]))
     }
 
@@ -246,8 +247,8 @@ impl Call {
         // With the byte before, which must be a line end.
         let wanted = usize::from(from > 0);
         let mut before = vec![0; indent.len() + wanted];
-        let n = rustix::io::retry_on_intr(|| {
-            rustix::io::pread(&current.file, &mut *before, from - wanted as u64)
+        let n = crate::sys::io::retry_on_intr(|| {
+            crate::sys::io::pread(&current.file, &mut *before, from - wanted as u64)
         })
         .map_err(|e| self.edit.fail(&e.into()))?;
         let is_doubled = n == before.len()

@@ -96,7 +96,7 @@ impl ToolInvocation for Call {
 
     fn run(self: Box<Self>, _: &Context) -> Result<ToolResult, ToolError> {
         let job = find(self.jobs.as_ref(), self.pid)?;
-        if !job.is_running() {
+        if !job.is_alive(self.pid) {
             return Ok(ToolResult::text(format!(
                 "Process {} was not running any more: {}.",
                 self.pid,

@@ -6,8 +6,12 @@
 //! Where the parser and bash may read a text differently, the reading counts in which more
 //! commands run.
 
+mod options;
 mod words;
 mod wrappers;
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -86,6 +90,11 @@ pub fn analyse(line: &str) -> Analysis {
     analysis.commands.sort_by_key(|c| c.at);
     let mut seen = BTreeSet::new();
     analysis.unresolved.retain(|text| seen.insert(text.clone()));
+    if cfg!(windows) {
+        // The shell is PowerShell there, and what is read here is bash: nothing is known of it.
+        analysis.is_broken = true;
+        analysis.unresolved = vec![line.to_owned()];
+    }
     analysis
 }
 
@@ -462,6 +471,8 @@ impl Walk<'_> {
     fn assignment(&mut self, node: Node<'_>) {
         let name = node.child_by_field_name("name");
         let name = name.map(|n| text_of(n, self.source)).unwrap_or_default();
+        // The first element of a list is its variable too.
+        let name = name.split('[').next().unwrap_or_default();
         let value = node.child_by_field_name("value");
         let at = node.start_byte();
         if wrappers::HOLDS_COMMAND.contains(&name) {
@@ -470,9 +481,31 @@ impl Walk<'_> {
                 Some(None) => self.unresolved(text_of(node, self.source)),
                 None => {}
             }
-        } else if wrappers::CHANGES_COMMANDS.contains(&name) || name.starts_with("BASH_FUNC_") {
+        } else if wrappers::CHANGES_COMMANDS.contains(&name)
+            || name.starts_with("BASH_FUNC_")
+            || self.names_changing_variable(node)
+        {
             self.unresolved(text_of(node, self.source));
         }
+    }
+
+    /// Whether an assignment makes a name stand for a variable by which other programs run.
+    fn names_changing_variable(&self, node: Node<'_>) -> bool {
+        let declaration = node.parent().filter(|p| p.kind() == "declaration_command");
+        let is_reference = |p: Node<'_>| {
+            let mut words = text_of(p, self.source).split_whitespace().skip(1);
+            words.any(|w| w.starts_with('-') && w.contains('n'))
+        };
+        let value = node.child_by_field_name("value");
+        let value = value.map(|v| literal(v, self.source));
+        declaration.is_some_and(is_reference)
+            && value.is_some_and(|value| {
+                value.is_none_or(|value| {
+                    let name = value.split('[').next().unwrap_or_default();
+                    wrappers::HOLDS_COMMAND.contains(&name)
+                        || wrappers::CHANGES_COMMANDS.contains(&name)
+                })
+            })
     }
 
     fn command(&mut self, node: Node<'_>) {

@@ -111,6 +111,66 @@ fn has_pattern(text: &str) -> bool {
     false
 }
 
+/// Whether bash makes other words of an argument: by a pattern or by a list in braces that is
+/// not quoted.
+pub(super) fn is_expanded(text: &str) -> bool {
+    let mut quote = None;
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (None | Some('"'), '\\') => {
+                chars.next();
+            }
+            (None, '\'' | '"') => quote = Some(c),
+            (Some(q), c) if q == c => quote = None,
+            (None, '*' | '?') => return true,
+            (None, '[') if text.len() > 1 => return true,
+            (None, '{') => {
+                let rest = chars.as_str();
+                if rest.contains(',') || rest.contains("..") {
+                    return true;
+                }
+            }
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Whether bash makes exactly one word of an argument, whatever its expansions yield.
+pub(super) fn is_single(word: &Word) -> bool {
+    if is_expanded(&word.text) {
+        return false;
+    }
+    if word.value.is_some() {
+        return true;
+    }
+    let text = &word.text;
+    let mut quote = None;
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (None | Some('"'), '\\') => {
+                chars.next();
+            }
+            (None, '\'' | '"') => quote = Some(c),
+            (Some(q), c) if q == c => quote = None,
+            (None, '$' | '`' | '<' | '>' | '~') => return false,
+            // Quotes of its own within a substitution would be mistaken for those around it.
+            (Some('"'), '$' | '`') => {
+                let rest = chars.as_str();
+                let is_plain = !rest.starts_with(['(', '{']) && c == '$';
+                let is_last = rest.find(['"', '\'', '\\']) == Some(rest.len() - 1);
+                if rest.contains('@') || !(is_plain || is_last) {
+                    return false;
+                }
+            }
+            _ => {}
+        }
+    }
+    quote.is_none()
+}
+
 /// The escapes of `$'…'`.
 fn ansi_c(text: &str) -> Option<String> {
     let mut out: Vec<u8> = Vec::with_capacity(text.len());

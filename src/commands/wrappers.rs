@@ -1,6 +1,7 @@
 //! Commands that run other commands: where in their words those stand.
 
-use super::words::Word;
+use super::options::{Grammar, Parsed, parse};
+use super::words::{Word, is_expanded};
 use super::{Input, Walk, base};
 
 /// Variables whose value is a command that other programs run.
@@ -27,7 +28,9 @@ pub(super) const HOLDS_COMMAND: [&str; 19] = [
 ];
 
 /// Variables by which a name means another program, or a program does other things.
-pub(super) const CHANGES_COMMANDS: [&str; 24] = [
+pub(super) const CHANGES_COMMANDS: [&str; 26] = [
+    "BASH_ALIASES",
+    "BASH_CMDS",
     "BASH_ENV",
     "BASHOPTS",
     "CDPATH",
@@ -54,172 +57,307 @@ pub(super) const CHANGES_COMMANDS: [&str; 24] = [
     "SHELLOPTS",
 ];
 
-/// How a command that runs its arguments takes them.
+/// A command that runs its arguments, and how it takes them.
 struct Wrapper {
     name: &'static str,
-    /// Options whose value is the next word.
-    with_value: &'static [&'static str],
-    /// Words before the command that are no options.
-    operands: usize,
-    /// Whether assignments may stand before the command.
-    assignments: bool,
+    grammar: Grammar,
 }
 
-const fn wrapper(name: &'static str, with_value: &'static [&'static str]) -> Wrapper {
-    Wrapper {
-        name,
-        with_value,
-        operands: 0,
-        assignments: false,
+const fn wrapper(name: &'static str, short: &'static str, long: &'static str) -> Wrapper {
+    let grammar = Grammar::leading(short, long);
+    Wrapper { name, grammar }
+}
+
+impl Wrapper {
+    const fn with_operands(mut self, operands: usize) -> Self {
+        self.grammar.operands = operands;
+        self
+    }
+
+    const fn with_assignments(mut self) -> Self {
+        self.grammar.assignments = true;
+        self
     }
 }
 
-const WRAPPERS: [Wrapper; 29] = [
-    Wrapper {
-        assignments: true,
-        ..wrapper("env", &["-u", "--unset", "-C", "--chdir", "-a", "--argv0"])
-    },
-    Wrapper {
-        assignments: true,
-        ..wrapper(
-            "sudo",
-            &[
-                "-u",
-                "-g",
-                "-h",
-                "-p",
-                "-C",
-                "-T",
-                "-R",
-                "-D",
-                "-r",
-                "-t",
-                "-U",
-                "--user",
-                "--group",
-                "--host",
-                "--prompt",
-                "--chdir",
-                "--chroot",
-                "--role",
-                "--type",
-                "--close-from",
-                "--command-timeout",
-                "--other-user",
-            ],
-        )
-    },
-    Wrapper {
-        assignments: true,
-        ..wrapper("doas", &["-u", "-C"])
-    },
-    wrapper("nohup", &[]),
-    wrapper("setsid", &[]),
-    wrapper("nice", &["-n", "--adjustment"]),
+/// Where versions differ, all of their options: what one does not know, it refuses.
+const WRAPPERS: [Wrapper; 44] = [
+    wrapper(
+        "env",
+        "-iu:C:S:v0a:",
+        "ignore-environment null unset= chdir= split-string= block-signal=? default-signal=? \
+         ignore-signal=? list-signal-handling debug argv0=",
+    )
+    .with_assignments(),
+    wrapper(
+        "sudo",
+        "Aa:BbC:c:D:Eeg:Hh:iKklNnPp:R:r:SsT:t:U:u:Vv",
+        "askpass auth-type= background bell close-from= login-class= chdir= preserve-env=? \
+         edit group= set-home host= login remove-timestamp reset-timestamp list no-update \
+         non-interactive preserve-groups prompt= chroot= role= stdin shell type= \
+         command-timeout= other-user= user= validate",
+    )
+    .with_assignments(),
+    wrapper("doas", "a:C:Lnsu:", "").with_assignments(),
+    wrapper("nohup", "", ""),
+    wrapper("setsid", "Vhcfw", "ctty fork wait"),
+    wrapper("nice", "#n:", "adjustment="),
     wrapper(
         "ionice",
-        &[
-            "-c",
-            "-n",
-            "-p",
-            "-P",
-            "-u",
-            "--class",
-            "--classdata",
-            "--pid",
-        ],
+        "c:n:p:P:u:tVh",
+        "class= classdata= pid= pgid= uid= ignore",
     ),
-    wrapper("time", &["-f", "-o", "--format", "--output"]),
-    Wrapper {
-        operands: 1,
-        ..wrapper("timeout", &["-k", "-s", "--kill-after", "--signal"])
-    },
     wrapper(
-        "stdbuf",
-        &["-i", "-o", "-e", "--input", "--output", "--error"],
+        "time",
+        "af:o:pqvVhl",
+        "append format= output= portability quiet verbose",
     ),
-    Wrapper {
-        operands: 1,
-        ..wrapper("chroot", &[])
-    },
-    Wrapper {
-        operands: 1,
-        ..wrapper("taskset", &["-p"])
-    },
-    Wrapper {
-        operands: 1,
-        ..wrapper("chrt", &["-p", "-T", "-P", "-D"])
-    },
+    wrapper(
+        "timeout",
+        "fk:ps:v",
+        "foreground kill-after= preserve-status signal= verbose",
+    )
+    .with_operands(1),
+    wrapper("stdbuf", "i:o:e:", "input= output= error="),
+    wrapper("chroot", "G:g:nu:", "groups= userspec= skip-chdir").with_operands(1),
+    wrapper("taskset", "achpV", "all-tasks cpu-list pid").with_operands(1),
+    wrapper(
+        "chrt",
+        "abdD:efhimoP:prRT:vV",
+        "all-tasks batch deadline ext fifo idle max other pid reset-on-fork rr sched-runtime= \
+         sched-period= sched-deadline= verbose",
+    )
+    .with_operands(1),
+    wrapper(
+        "uclampset",
+        "m:M:ap:sRvVh",
+        "all-tasks pid= system reset-on-fork verbose",
+    ),
+    wrapper("choom", "n:p:hV", "adjust= pid="),
     wrapper(
         "xargs",
-        &[
-            "-I",
-            "-n",
-            "-P",
-            "-L",
-            "-d",
-            "-E",
-            "-s",
-            "-a",
-            "--arg-file",
-            "--delimiter",
-            "--max-args",
-            "--max-chars",
-            "--max-lines",
-            "--max-procs",
-            "--replace",
-            "--process-slot-var",
-        ],
+        "0a:d:E:e::I:i::J:L:l::n:oP:pR:rS:s:tx",
+        "null arg-file= delimiter= eof=? replace=? max-lines=? max-args= open-tty \
+         no-run-if-empty max-chars= verbose show-limits exit max-procs= interactive \
+         process-slot-var=",
     ),
-    wrapper(
-        "parallel",
-        &["-j", "--jobs", "-I", "-n", "-N", "-L", "-a", "--arg-file"],
-    ),
-    wrapper("command", &[]),
-    wrapper("builtin", &[]),
-    wrapper("exec", &["-a"]),
-    wrapper("busybox", &[]),
-    wrapper("toybox", &[]),
+    wrapper("command", "pvV", ""),
+    wrapper("builtin", "", ""),
+    wrapper("exec", "cla:", ""),
+    wrapper("busybox", "", "list list-full install"),
+    wrapper("toybox", "", "long"),
     wrapper(
         "strace",
-        &[
-            "-o", "-e", "-p", "-s", "-u", "-E", "-P", "-a", "-b", "-I", "-O", "-S", "-U", "-X",
-        ],
+        "a:Ab:cCdDe:E:fFhiI:knNo:O:p:P:qrs:S:tTu:U:vVwxX:yYzZ",
+        "absolute-timestamps=? relative-timestamps=? syscall-times=? abbrev= verbose= raw= \
+         trace= trace-fds= signal= status= trace-path= attach= columns= const-print-style= \
+         daemonize=? debug decode-fds=? decode-pids= detach-on= env= failed-only fault= \
+         follow-forks inject= instruction-pointer interruptible= kvm= no-abbrev output= \
+         output-append-mode output-separately quiet=? silent=? read= write= seccomp-bpf \
+         stack-traces=? string-limit= strings-in-hex=? successful-only summary \
+         summary-columns= summary-only summary-sort-by= summary-syscall-overhead= \
+         summary-wall-clock syscall-number tips=? user=",
     ),
     wrapper(
         "ltrace",
-        &[
-            "-o", "-e", "-p", "-s", "-u", "-l", "-n", "-a", "-A", "-D", "-F", "-w", "-x",
-        ],
+        "a:A:bcCD:e:F:fhil:Ln:o:p:rs:StTu:Vw:x:",
+        "align= config= debug= demangle indent= library= output= no-signals where=",
     ),
     wrapper(
         "unshare",
-        &[
-            "-S", "-G", "-R", "-w", "--root", "--wd", "--setuid", "--setgid",
-        ],
+        "cCfG:himnprR:S:TuUVw:",
+        "mount=? uts=? ipc=? net=? pid=? user=? cgroup=? time=? fork map-user= map-group= \
+         map-root-user map-current-user map-auto map-users= map-groups= map-subids \
+         kill-child=? mount-proc=? mount-binfmt=? propagation= setgroups= keep-caps root= wd= \
+         setuid= setgid= monotonic= boottime= owner= load-interp= forward-signals",
     ),
     wrapper(
         "nsenter",
-        &["-t", "-S", "-G", "--target", "--setuid", "--setgid"],
+        "aC::eFG:hi::m::n::p::r::S:t:T::u::U::Vw::W:Z",
+        "all target= mount=? uts=? ipc=? net=? pid=? cgroup=? user=? time=? setuid= setgid= \
+         preserve-credentials keep-caps root=? wd=? wdns= env no-fork join-cgroup user-parent \
+         net-socket= follow-context",
+    ),
+    wrapper(
+        "setpriv",
+        "dhV",
+        "dump nnp no-new-privs ambient-caps= inh-caps= bounding-set= ruid= euid= rgid= egid= \
+         reuid= regid= clear-groups keep-groups init-groups groups= securebits= pdeathsig= \
+         ptracer= selinux-label= apparmor-profile= landlock-access= landlock-rule= \
+         seccomp-filter= reset-env list-caps",
     ),
     wrapper(
         "systemd-run",
-        &[
-            "-p",
-            "-u",
-            "-E",
-            "-M",
-            "-H",
-            "--property",
-            "--unit",
-            "--setenv",
-        ],
+        "C:dE:GH:hM:Pp:qrStu:v",
+        "no-ask-password user system host= machine= capsule= scope unit= property= \
+         description= slice= slice-inherit no-block remain-after-exit wait send-sighup \
+         service-type= uid= gid= nice= working-directory= same-dir setenv= pty pty-late pipe \
+         quiet collect shell job-mode= ignore-failure background= expand-environment= \
+         root-directory= same-root-dir area= verbose json= path-property= socket-property= \
+         timer-property= on-active= on-boot= on-startup= on-unit-active= on-unit-inactive= \
+         on-calendar= on-timezone-change on-clock-change",
     ),
-    wrapper("xvfb-run", &["-n", "-e", "-f", "-p", "-s", "-w"]),
-    wrapper("catchsegv", &[]),
-    wrapper("dbus-run-session", &["--config-file", "--dbus-daemon"]),
-    wrapper("prlimit", &["-p", "--pid"]),
+    wrapper(
+        "systemd-inhibit",
+        "h",
+        "what= who= why= mode= list no-pager no-legend no-ask-password",
+    ),
+    wrapper(
+        "xvfb-run",
+        "ae:f:hln:p:s:w:",
+        "auto-servernum error-file= auth-file= listen-tcp server-num= xauth-protocol= \
+         server-args= wait=",
+    ),
+    wrapper("catchsegv", "", ""),
+    wrapper(
+        "ld.so",
+        "",
+        "argv0= glibc-hwcaps-mask= glibc-hwcaps-prepend= inhibit-cache inhibit-rpath= library-path= \
+         list list-diagnostics list-tunables verify",
+    ),
+    wrapper(
+        "linux64",
+        "BFILRSTXZ3hvV",
+        "32bit fdpic-funcptrs short-inode addr-compat-layout addr-no-randomize whole-seconds \
+         sticky-timeouts read-implies-exec mmap-page-zero 3gb 4gb uname-2.6 verbose list show=?",
+    ),
+    wrapper("dbus-run-session", "h", "config-file= dbus-daemon="),
+    wrapper(
+        "fakeroot",
+        "b:f:hi:l:s:uv",
+        "fd-base= faked= load= lib= save-file= unknown-is-real",
+    ),
+    wrapper(
+        "prlimit",
+        "c::d::e::f::i::l::m::n::o:p:q::r::s::t::u::v::x::y::hV",
+        "core=? data=? nice=? fsize=? sigpending=? memlock=? rss=? nofile=? msgqueue=? \
+         rtprio=? stack=? cpu=? nproc=? as=? locks=? rttime=? pid= output= noheadings raw \
+         verbose",
+    ),
+    wrapper(
+        "numactl",
+        "abC:c:D:df:Hhi:I:L:lM:m:N:o:P:p:S:stTw:",
+        "all balancing physcpubind= cpubind= cpunodebind= file= hardware interleave= \
+         weighted-interleave= length= localalloc shmmode= membind= offset= preferred= \
+         preferred-many= shm= shmid= show strict touch huge dump",
+    ),
+    wrapper("firejail", "chv", "*"),
+    wrapper("valgrind", "dhqv", "*"),
+    wrapper(
+        "bwrap",
+        "",
+        "args= argv0= bind== bind-try== dev-bind== dev-bind-try== ro-bind== ro-bind-try== \
+         bind-data== ro-bind-data== bind-fd== ro-bind-fd== remount-ro= proc= dev= tmpfs= \
+         mqueue= dir= file== symlink== setenv== unsetenv= clearenv chdir= uid= gid= hostname= \
+         exec-label= file-label= seccomp= add-seccomp-fd= block-fd= userns-block-fd= userns= \
+         userns2= pidns= info-fd= json-status-fd= sync-fd= lock-file= cap-add= cap-drop= \
+         perms= size= chmod== overlay-src= overlay=== tmp-overlay= ro-overlay= unshare-all \
+         unshare-user unshare-user-try unshare-ipc unshare-pid unshare-net unshare-uts \
+         unshare-cgroup unshare-cgroup-try share-net new-session die-with-parent as-pid-1 \
+         disable-userns assert-userns-disabled level-prefix",
+    ),
+    wrapper(
+        "proot",
+        "0b:hi:k:m:p:R:r:S:Vv:w:",
+        "rootfs= bind= pwd= cwd= kernel-release= root-id change-id= verbose= kill-on-exit \
+         link2symlink",
+    ),
+    wrapper("pkexec", "", "user= disable-internal-agent keep-cwd"),
+    wrapper("eatmydata", "", ""),
+    wrapper("unbuffer", "p", ""),
+    wrapper("caffeinate", "dimst:uw:", ""),
 ];
+
+/// Names under which `setarch` takes no architecture.
+const ARCHITECTURES: [&str; 24] = [
+    "alpha", "arm64", "armh", "armv7l", "armv8l", "athlon", "i386", "i486", "i586", "i686", "ia64",
+    "linux32", "linux64", "mips", "mips32", "mips64", "ppc", "ppc32", "ppc64", "s390", "s390x",
+    "sparc", "uname26", "x86_64",
+];
+
+const WATCH: Grammar = Grammar::leading(
+    "bcCd::efghn:pq:rs:tvwx",
+    "beep color no-color differences=? errexit follow chgexit equexit= exec interval= no-linewrap \
+     no-rerun no-wrap no-title precise shotsdir=",
+);
+
+const FLOCK: Grammar = Grammar {
+    operands: 1,
+    ..Grammar::leading(
+        "c:E:eFhnosuVw:x",
+        "close command= conflict-exit-code= exclusive fcntl nb no-fork nonblock nonblocking shared \
+         timeout= unlock verbose wait=",
+    )
+};
+
+const SCRIPT: Grammar = Grammar::permuted(
+    "aB:c:dE:eFfhI:km:o:O:pqrT:t::V",
+    "append command= echo= flush force log-in= log-io= log-out= log-timing= logging-format= \
+     output-limit= quiet return timing=?",
+);
+
+const SU: Grammar = Grammar::permuted(
+    "c:fg:G:hlmpPs:Tu:Vw:",
+    "command= fast group= login no-pty preserve-environment pty session-command= shell= \
+     supp-group= user= whitelist-environment=",
+);
+
+const FISH: Grammar = Grammar::leading(
+    "c:C:d:D:f:hilnNo:p:Pv",
+    "command= debug= debug-output= debug-stack-frames= features= init-command= interactive login \
+     no-config no-execute print-debug-categories print-rusage-self private profile= \
+     profile-startup=",
+);
+
+const FD: Grammar = Grammar::permuted(
+    "0ac:C:d:e:E:FghHiIj:lLo:pqsS:t:uVx:X:1",
+    "absolute-path base-directory= batch-size= case-sensitive changed-before= changed-within= \
+     color= exact-depth= exclude= exec= exec-batch= extension= fixed-strings follow format= \
+     full-path glob hidden ignore-case ignore-file= list-details max-depth= max-results= \
+     min-depth= newer= no-ignore no-ignore-vcs older= one-file-system owner= path-separator= \
+     print0 prune quiet regex search-path= show-errors size= strip-cwd-prefix=? threads= type= \
+     unrestricted",
+);
+
+const PARALLEL: Grammar = Grammar::leading(
+    "0a:C:d:E:e::hI:i::J:j:kL:l::mN:n:P:pqrs:tuU:vXx",
+    "arg-file= arg-sep= bar block= cat colsep= delay= delimiter= dry-run dryrun eta fifo group \
+     halt= halt-on-error= jobs= joblog= keep-order lb line-buffer linebuffer load= max-args= \
+     max-chars= max-procs= memfree= nice= no-notice no-run-if-empty null pipe progress quote \
+     recend= recstart= results= resume resume-failed retries= shuf silent tag tagstring= \
+     timeout= tmpdir= ungroup use-cpus-instead-of-cores verbose will-cite workdir= xargs",
+);
+
+const PERF_STAT: Grammar = Grammar::leading(
+    "aABbC:D:de:G:I:iM:no:p:r:St:Tvx:",
+    "all-cpus append big-num cpu= delay= detailed event= field-separator= filter= \
+     interval-print= json-output metric-only metrics= no-aggr no-big-num no-inherit null output= \
+     per-core per-die per-node per-socket per-thread pid= pre= post= quiet repeat= scale \
+     no-scale table tid= timeout= topdown transaction verbose",
+);
+
+const PERF_RECORD: Grammar = Grammar::leading(
+    "abBc:C:dD:e:F:gG:iI::j:k:m:nNo:p:PqRr:sS::t:Tu:vWz::",
+    "all-cpus all-kernel all-user branch-any branch-filter= call-graph= cgroup= clockid= count= \
+     cpu= data delay= event= exclude-perf filter= freq= mmap-pages= namespaces no-buffering \
+     no-buildid no-buildid-cache no-inherit no-samples output= overwrite per-thread period pid= \
+     quiet raw-samples realtime= stat strict-freq switch-events tid= timestamp uid= verbose",
+);
+
+const PERF_TRACE: Grammar = Grammar::leading(
+    "aC:D:e:F::fG:i:m:o:p:sSt:TuvP",
+    "all-cpus call-graph= cgroup= comm cpu= delay= duration= errno-summary event= expr= failure \
+     filter= filter-pids= force input= max-events= max-stack= min-stack= mmap-pages= no-comm \
+     no-inherit output= pf=? pid= sched summary syscalls tid= time uid= verbose with-summary",
+);
+
+const SSH: Grammar = Grammar {
+    operands: 1,
+    ..Grammar::leading(
+        "1246AaB:b:CD:E:e:F:fGgI:i:J:KkL:l:Mm:NnO:o:P:p:Q:qR:S:sTtVvW:w:XxYy",
+        "",
+    )
+};
 
 /// Options of many programs whose value is a command.
 const RUN_BY_OPTION: [&str; 8] = [
@@ -233,9 +371,13 @@ const RUN_BY_OPTION: [&str; 8] = [
     "--use-compress-program",
 ];
 
-const SHELLS: [&str; 9] = [
-    "bash", "sh", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish",
+const SHELLS: [&str; 17] = [
+    "bash", "sh", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish", "hush", "lksh", "oksh",
+    "posh", "yash", "csh", "tcsh", "ksh93",
 ];
+
+/// What stands for words that a command gets from its input.
+const INPUT: &str = "<input>";
 
 /// Adds a command and what it runs. `words` begin with its name.
 pub(super) fn resolve(walk: &mut Walk<'_>, words: &[Word], text: &str, input: &Input, at: usize) {
@@ -253,7 +395,8 @@ fn resolve_command(
 ) {
     let Some(first) = words.first() else { return };
     let values: Vec<Option<String>> = words.iter().map(|w| w.value.clone()).collect();
-    let Some(name) = first.value.as_deref() else {
+    let is_known = depth == 0 || !is_expanded(&first.text);
+    let Some(name) = first.value.as_deref().filter(|_| is_known) else {
         walk.unresolved(&first.text);
         walk.push(values, &first.text, at, is_direct);
         return;
@@ -266,27 +409,8 @@ fn resolve_command(
     if first.text == "}" {
         return;
     }
-    // Words of the grammar that the parser takes for commands.
-    if !first.is_quoted && matches!(name, "time" | "coproc" | "!") && words.len() > 1 {
-        let rest = match name {
-            "time" => words[1..].iter().position(|w| !w.text.starts_with('-')),
-            _ => words[1..]
-                .iter()
-                .position(|w| w.text == "{")
-                .map(|brace| brace + 1)
-                .or(Some(0)),
-        };
-        if let Some(rest) = rest {
-            resolve_command(
-                walk,
-                &words[1 + rest..],
-                text,
-                input,
-                at,
-                is_direct,
-                depth + 1,
-            );
-        }
+    if let Some(command) = behind_keyword(name, words).filter(|_| !is_direct && !first.is_quoted) {
+        resolve_command(walk, command, text, input, at, is_direct, depth + 1);
         return;
     }
     walk.push(values, text, at, is_direct);
@@ -299,22 +423,38 @@ fn resolve_command(
         let text = joined(rest);
         resolve_command(walk, rest, &text, input, at, is_direct, depth + 1);
     };
-    match base(name) {
-        shell if SHELLS.contains(&shell) => run_shell(walk, rest, text, input, at),
-        "eval" => run_text(walk, rest, at),
+    match program(name) {
+        shell if SHELLS.contains(&shell) => run_shell(walk, shell, rest, text, input, at),
+        "eval" => run_text(walk, rest, at, true),
         "trap" => run_first(walk, rest, at, true),
         "source" | "." => walk.unresolved(text),
-        "alias" if walk.source.contains("expand_aliases") => walk.unresolved(text),
+        "alias" if expands_aliases(walk) && rest.iter().any(|w| w.text.contains(['=', '$'])) => {
+            walk.unresolved(text);
+        }
         "watch" => {
-            let rest = after_options(rest, &["-n", "--interval"], 0, false);
-            run_text(walk, rest.words, at);
+            let parsed = take_apart(walk, rest, &WATCH, text);
+            if parsed.has(&["x", "exec"]) {
+                wrapped(walk, parsed.rest, true);
+            } else {
+                run_text(walk, parsed.rest, at, false);
+            }
         }
-        holder @ ("su" | "runuser" | "script" | "flock") => {
-            run_flag(walk, holder, rest, at, &mut wrapped);
+        "su" | "runuser" => run_as_user(walk, rest, text, input, at, &mut wrapped),
+        "script" => run_recorded(walk, rest, text, at, &mut wrapped),
+        "flock" => run_locked(walk, rest, text, at, &mut wrapped),
+        "perf" => run_measured(walk, rest, text, &mut wrapped),
+        "gdb" => run_debugged(walk, rest, text, &mut wrapped),
+        "capsh" => {
+            let ends = |w: &Word| matches!(w.value.as_deref(), Some("--" | "-+" | "==" | "=+"));
+            if let Some(end) = rest.iter().position(ends) {
+                run_shell(walk, "bash", &rest[end + 1..], text, input, at);
+            }
         }
-        "find" | "fd" | "fdfind" => run_found(walk, rest, &mut wrapped),
+        "find" => run_found(walk, rest, &mut wrapped),
+        "fd" | "fdfind" => run_found_by_fd(walk, rest, text, &mut wrapped),
+        "parallel" => run_parallel(walk, rest, text, at),
         "git" => git(walk, rest, text, at, &mut wrapped),
-        "ssh" if is_remote_or_proxied(rest) => walk.unresolved(text),
+        "ssh" if is_remote_or_proxied(rest, input) => walk.unresolved(text),
         "mapfile" | "readarray" | "compgen" | "complete" => {
             let flag = rest
                 .iter()
@@ -330,38 +470,219 @@ fn resolve_command(
         {
             walk.unresolved(text);
         }
-        "env" if rest.iter().any(is_split_string) => split_string(walk, rest, at),
-        "command"
-            if rest
-                .first()
-                .is_some_and(|w| matches!(w.text.as_str(), "-v" | "-V")) => {}
+        "setarch" => {
+            let is_architecture = |w: &Word| !w.text.starts_with('-');
+            let rest = match rest.split_first() {
+                Some((first, behind)) if is_architecture(first) => {
+                    if first.value.is_none() {
+                        walk.unresolved(text);
+                    }
+                    behind
+                }
+                _ => rest,
+            };
+            run_wrapped(walk, wrapper_named("linux64"), rest, text, at, &mut wrapped);
+        }
         name => {
-            if let Some(wrapper) = WRAPPERS.iter().find(|w| w.name == name) {
-                run_wrapped(walk, wrapper, rest, text, &mut wrapped);
-            }
+            run_wrapped(walk, wrapper_named(name), rest, text, at, &mut wrapped);
         }
     }
 }
 
-/// Commands whose `-c` has a script.
-fn run_flag(
+fn wrapper_named(name: &str) -> Option<&'static Wrapper> {
+    WRAPPERS.iter().find(|w| w.name == name)
+}
+
+/// The name by which a program is known here.
+fn program(name: &str) -> &str {
+    let name = base(name);
+    match name {
+        // The GNU programs where the system has others.
+        "genv" | "gnice" | "gnohup" | "gtimeout" | "gstdbuf" | "gchroot" | "gxargs" | "gfind"
+        | "gtime" => &name[1..],
+        loader if loader.starts_with("ld-linux") || loader.starts_with("ld-musl-") => "ld.so",
+        architecture if ARCHITECTURES.contains(&architecture) => "linux64",
+        name => name,
+    }
+}
+
+/// The command behind a word of the grammar that the parser takes for a command.
+fn behind_keyword<'w>(name: &str, words: &'w [Word]) -> Option<&'w [Word]> {
+    let rest = words.get(1..).filter(|rest| !rest.is_empty())?;
+    match name {
+        "time" => {
+            let is_flag = |w: &&Word| matches!(w.text.as_str(), "-p" | "--");
+            let rest = &rest[rest.iter().take_while(is_flag).count()..];
+            // With other options it is the program.
+            let first = rest.first()?;
+            (!first.text.starts_with('-')).then_some(rest)
+        }
+        "coproc" | "!" => {
+            let brace = rest.iter().position(|w| w.text == "{");
+            Some(&rest[brace.map_or(0, |brace| brace + 1)..])
+        }
+        _ => None,
+    }
+}
+
+/// Whether names may stand for others by `alias`.
+fn expands_aliases(walk: &Walk<'_>) -> bool {
+    // Shells other than bash do so in scripts too.
+    walk.place.is_elsewhere
+        || ["expand_aliases", "posix"]
+            .iter()
+            .any(|s| walk.source.contains(s))
+}
+
+/// Takes words apart, and says where that is not sure.
+fn take_apart<'w>(
     walk: &mut Walk<'_>,
-    holder: &str,
+    rest: &'w [Word],
+    grammar: &Grammar,
+    text: &str,
+) -> Parsed<'w> {
+    let parsed = parse(rest, grammar);
+    if parsed.is_unsure {
+        walk.unresolved(text);
+    }
+    parsed
+}
+
+/// What an option's values are: scripts for another shell.
+fn run_scripts(walk: &mut Walk<'_>, parsed: &Parsed<'_>, names: &[&str], at: usize) {
+    for script in parsed.values(names) {
+        run_first(walk, std::slice::from_ref(script), at, false);
+    }
+}
+
+/// `su` and `runuser`: a script, a shell of the caller's choice, or arguments for a shell.
+fn run_as_user(
+    walk: &mut Walk<'_>,
     rest: &[Word],
+    text: &str,
+    input: &Input,
     at: usize,
     wrapped: &mut impl FnMut(&mut Walk<'_>, &[Word], bool),
 ) {
-    let is_flag = |w: &Word| matches!(w.value.as_deref(), None | Some("-c" | "--command"));
-    if let Some(flag) = rest.iter().position(is_flag) {
-        return run_first(walk, &rest[flag + 1..], at, false);
+    let parsed = take_apart(walk, rest, &SU, text);
+    let scripts = ["c", "command", "session-command"];
+    run_scripts(walk, &parsed, &scripts, at);
+    for shell in parsed.values(&["s", "shell"]) {
+        let is_shell = |value: &str| SHELLS.contains(&base(value));
+        if !shell.value.as_deref().is_some_and(is_shell) {
+            wrapped(walk, std::slice::from_ref(shell), true);
+        }
     }
-    if holder == "flock" {
-        let values = ["-w", "-E", "--wait", "--timeout", "--conflict-exit-code"];
-        return wrapped(walk, after_options(rest, &values, 1, false).words, true);
+    if parsed.has(&["u", "user"]) {
+        if let Some(first) = parsed.operands.first() {
+            wrapped(walk, &rest[*first..], true);
+        }
+        return;
     }
-    if let Some(word) = rest.iter().find(|w| w.text.starts_with("--command=")) {
-        run_value(walk, word, "--command=", at);
+    if parsed.has(&scripts) {
+        return;
     }
+    let words = parsed.operands.iter().map(|i| &rest[*i]);
+    let is_login = |w: &&Word| w.value.as_deref() == Some("-");
+    let arguments: Vec<Word> = words.skip_while(is_login).skip(1).cloned().collect();
+    run_shell(walk, "sh", &arguments, text, input, at);
+}
+
+/// `script`: by `-c` on Linux, by the words behind the file elsewhere, by those behind `--` in
+/// newer versions.
+fn run_recorded(
+    walk: &mut Walk<'_>,
+    rest: &[Word],
+    text: &str,
+    at: usize,
+    wrapped: &mut impl FnMut(&mut Walk<'_>, &[Word], bool),
+) {
+    let parsed = take_apart(walk, rest, &SCRIPT, text);
+    run_scripts(walk, &parsed, &["c", "command"], at);
+    if let Some(second) = parsed.operands.get(1) {
+        // Elsewhere `-t` takes the next word.
+        if parsed.has(&["t"]) {
+            walk.unresolved(text);
+        }
+        wrapped(walk, &rest[*second..], true);
+    }
+    if let Some(after) = parsed
+        .after_dashes
+        .filter(|after| parsed.operands.first() == Some(after))
+    {
+        wrapped(walk, &rest[after..], true);
+    }
+}
+
+fn run_locked(
+    walk: &mut Walk<'_>,
+    rest: &[Word],
+    text: &str,
+    at: usize,
+    wrapped: &mut impl FnMut(&mut Walk<'_>, &[Word], bool),
+) {
+    let parsed = take_apart(walk, rest, &FLOCK, text);
+    run_scripts(walk, &parsed, &["c", "command"], at);
+    match parsed.rest {
+        [flag, script @ ..] if matches!(flag.value.as_deref(), Some("-c" | "--command")) => {
+            run_first(walk, script, at, false);
+        }
+        words => wrapped(walk, words, true),
+    }
+}
+
+/// `perf stat`, `perf record` and `perf trace`, also behind another word of `perf`.
+fn run_measured(
+    walk: &mut Walk<'_>,
+    rest: &[Word],
+    text: &str,
+    wrapped: &mut impl FnMut(&mut Walk<'_>, &[Word], bool),
+) {
+    let grammar = |word: &Word| match word.value.as_deref() {
+        Some("stat") => Some(&PERF_STAT),
+        Some("record") => Some(&PERF_RECORD),
+        Some("trace") => Some(&PERF_TRACE),
+        _ => None,
+    };
+    let Some(first) = rest.iter().position(|w| grammar(w).is_some()) else {
+        return;
+    };
+    let mut words = &rest[first..];
+    while let Some((word, behind)) = words.split_first() {
+        let Some(grammar) = grammar(word) else {
+            return wrapped(walk, words, true);
+        };
+        words = take_apart(walk, behind, grammar, text).rest;
+    }
+}
+
+fn run_debugged(
+    walk: &mut Walk<'_>,
+    rest: &[Word],
+    text: &str,
+    wrapped: &mut impl FnMut(&mut Walk<'_>, &[Word], bool),
+) {
+    let is_args = |w: &Word| matches!(w.value.as_deref(), Some("--args" | "-args"));
+    if let Some(flag) = rest.iter().position(is_args) {
+        let behind = &rest[flag + 1..];
+        let options = behind
+            .iter()
+            .take_while(|w| w.text.starts_with('-'))
+            .count();
+        if options > 0 {
+            walk.unresolved(text);
+        }
+        wrapped(walk, &behind[options..], true);
+    }
+}
+
+/// A name in the place of which the files stand that were found.
+fn with_files(words: &[Word]) -> Vec<Word> {
+    let with_file = |word: &Word| Word {
+        value: word.value.clone().filter(|value| value != "{}"),
+        ..word.clone()
+    };
+    words.iter().map(with_file).collect()
 }
 
 /// What `find` runs for the files that it finds.
@@ -370,162 +691,168 @@ fn run_found(
     rest: &[Word],
     wrapped: &mut impl FnMut(&mut Walk<'_>, &[Word], bool),
 ) {
-    let starts = [
-        "-exec",
-        "-execdir",
-        "-ok",
-        "-okdir",
-        "-x",
-        "-X",
-        "--exec",
-        "--exec-batch",
-    ];
-    for (i, word) in rest.iter().enumerate() {
-        if word.value.as_deref().is_some_and(|v| starts.contains(&v)) {
-            let command = &rest[i + 1..];
-            let ends = |w: &Word| matches!(w.value.as_deref(), Some(";" | "+"));
-            let end = command.iter().position(ends).unwrap_or(command.len());
-            wrapped(walk, &command[..end], true);
+    let is = |i: usize, value: &str| {
+        rest.get(i)
+            .is_some_and(|w| w.value.as_deref() == Some(value))
+    };
+    for i in 0..rest.len() {
+        if ["-exec", "-execdir", "-ok", "-okdir"]
+            .iter()
+            .any(|name| is(i, name))
+        {
+            // A plus elsewhere is an argument like others.
+            let ends = |end: &usize| is(*end, ";") || (is(*end, "+") && is(end - 1, "{}"));
+            let end = (i + 1..rest.len()).find(ends).unwrap_or(rest.len());
+            wrapped(walk, &with_files(&rest[i + 1..end]), true);
         }
     }
 }
 
+fn run_found_by_fd(
+    walk: &mut Walk<'_>,
+    rest: &[Word],
+    text: &str,
+    wrapped: &mut impl FnMut(&mut Walk<'_>, &[Word], bool),
+) {
+    let mut rest = rest;
+    loop {
+        let parsed = parse(rest, &FD);
+        let is_start = |name: &str| matches!(name, "x" | "X" | "exec" | "exec-batch");
+        let Some(start) = parsed.options.iter().find(|o| is_start(o.name)) else {
+            if parsed.is_unsure {
+                walk.unresolved(text);
+            }
+            return;
+        };
+        let mut command: Vec<Word> = start.value.iter().cloned().collect();
+        let behind = rest.get(start.next..).unwrap_or_default();
+        let ends = |w: &Word| w.value.as_deref() == Some(";");
+        let end = behind.iter().position(ends).unwrap_or(behind.len());
+        command.extend_from_slice(&behind[..end]);
+        wrapped(walk, &with_files(&command), true);
+        rest = &behind[end..];
+    }
+}
+
+/// `parallel`: its words make a line for a shell, with words of the input.
+fn run_parallel(walk: &mut Walk<'_>, rest: &[Word], text: &str, at: usize) {
+    let parsed = take_apart(walk, rest, &PARALLEL, text);
+    let is_source = |w: &Word| w.text.starts_with(":::");
+    let end = parsed.rest.iter().position(is_source);
+    let command = &parsed.rest[..end.unwrap_or(parsed.rest.len())];
+    let values: Option<Vec<&str>> = command.iter().map(|w| w.value.as_deref()).collect();
+    match values.map(|values| values.join(" ")) {
+        // Another string than braces may stand for words of the input.
+        Some(line) if !line.is_empty() && !parsed.has(&["I", "i"]) => {
+            let input = if line.contains('{') { "" } else { " \"$1\"" };
+            walk.elsewhere(&format!("{line}{input}"), at);
+        }
+        _ => walk.unresolved(text),
+    }
+}
+
 /// Whether `ssh` runs a command there, or one here to get there.
-fn is_remote_or_proxied(rest: &[Word]) -> bool {
-    let with_value = [
-        "-b", "-c", "-D", "-E", "-e", "-F", "-I", "-i", "-J", "-L", "-l", "-m", "-O", "-o", "-p",
-        "-Q", "-R", "-S", "-W", "-w",
-    ];
-    !after_options(rest, &with_value, 1, false).words.is_empty()
-        || rest
-            .iter()
-            .any(|w| w.text.to_lowercase().contains("proxycommand"))
+fn is_remote_or_proxied(rest: &[Word], input: &Input) -> bool {
+    let parsed = parse(rest, &SSH);
+    let here = ["proxycommand", "localcommand", "knownhostscommand"];
+    let runs_here = |w: &Word| here.iter().any(|name| w.text.to_lowercase().contains(name));
+    !parsed.rest.is_empty()
+        || parsed.is_unsure
+        || input.text.is_some()
+        || rest.iter().any(runs_here)
+}
+
+/// A command with the words that `xargs` takes from its input.
+fn with_input(parsed: &Parsed<'_>) -> Vec<Word> {
+    let mut words = parsed.rest.to_vec();
+    let marks = ["I", "i", "J", "replace"];
+    if parsed.has(&marks) {
+        let mark = parsed.values(&marks).last();
+        let mark = mark.and_then(|w| w.value.as_deref()).unwrap_or("{}");
+        for (i, word) in words.iter_mut().enumerate() {
+            let is_input = |v: &String| v == mark || (i == 0 && v.contains(mark));
+            word.value = word.value.take().filter(|value| !is_input(value));
+        }
+    } else if !words.is_empty() {
+        words.push(Word {
+            value: None,
+            text: INPUT.to_owned(),
+            is_quoted: false,
+        });
+    }
+    words
 }
 
 fn run_wrapped(
     walk: &mut Walk<'_>,
-    wrapper: &Wrapper,
+    wrapper: Option<&Wrapper>,
     rest: &[Word],
     text: &str,
+    at: usize,
     run: &mut impl FnMut(&mut Walk<'_>, &[Word], bool),
 ) {
-    let after = after_options(
-        rest,
-        wrapper.with_value,
-        wrapper.operands,
-        wrapper.assignments,
-    );
-    for assignment in after.assignments {
+    let Some(wrapper) = wrapper else { return };
+    let parsed = take_apart(walk, rest, &wrapper.grammar, text);
+    for assignment in &parsed.assignments {
         let name = assignment.text.split('=').next().unwrap_or_default();
         if HOLDS_COMMAND.contains(&name) || CHANGES_COMMANDS.contains(&name) {
             walk.unresolved(&assignment.text);
         }
     }
-    if after.is_unsure {
-        walk.unresolved(text);
-    }
-    let has_shell = |w: &Word| matches!(w.text.as_str(), "-s" | "-i" | "--shell" | "--login");
-    match after.words {
-        [] if matches!(wrapper.name, "sudo" | "doas") && rest.iter().any(has_shell) => {
+    let writes_to_program = |w: &Word| {
+        w.value
+            .as_deref()
+            .is_some_and(|v| v.starts_with(['|', '!']))
+    };
+    match (wrapper.name, parsed.rest) {
+        ("env", _) if parsed.has(&["S", "split-string"]) => split_string(walk, rest, &parsed, at),
+        ("xargs", _) => run(walk, &with_input(&parsed), true),
+        // These only say where a command is, or change processes that run already.
+        ("command", _) if parsed.has(&["v", "V"]) => {}
+        ("taskset" | "chrt", _) if parsed.has(&["p", "pid"]) => {}
+        // Newer versions do without a priority.
+        ("chrt", words) => {
+            let priority = parsed.operands.first().map(|i| &rest[*i]);
+            let is_number = |w: &Word| w.text.starts_with(|c: char| c.is_ascii_digit());
+            let start = parsed
+                .operands
+                .first()
+                .filter(|_| !priority.is_some_and(is_number));
+            run(walk, start.map_or(words, |start| &rest[*start..]), true);
+        }
+        ("sudo" | "doas", []) if parsed.has(&["s", "i", "shell", "login"]) => walk.unresolved(text),
+        // These run a shell of their own.
+        ("unshare" | "nsenter" | "chroot" | "fakeroot" | "firejail" | "proot" | "linux64", [])
+            if !parsed.has(&["help", "version", "h", "V", "list"]) =>
+        {
             walk.unresolved(text);
         }
-        // These run a shell of their own.
-        [] if matches!(wrapper.name, "unshare" | "nsenter" | "chroot") => walk.unresolved(text),
-        [] if wrapper.name == "parallel" => walk.unresolved(text),
-        [first, ..] if first.text.starts_with(":::") => walk.unresolved(text),
-        [] => {}
-        words => run(walk, words, true),
-    }
-}
-
-/// What stands behind a command's options.
-struct After<'w> {
-    words: &'w [Word],
-    assignments: Vec<&'w Word>,
-    /// Whether an option may have taken one of the words.
-    is_unsure: bool,
-}
-
-fn after_options<'w>(
-    rest: &'w [Word],
-    with_value: &[&str],
-    operands: usize,
-    assignments: bool,
-) -> After<'w> {
-    let mut after = After {
-        words: rest,
-        assignments: Vec::new(),
-        is_unsure: false,
-    };
-    let mut operands = operands;
-    let mut has_options = true;
-    while let Some(word) = after.words.first() {
-        let value = word.value.as_deref();
-        let is_assignment = || {
-            word.text.split_once('=').is_some_and(|(name, _)| {
-                !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-            })
-        };
-        let mut skip = 1;
-        match value {
-            Some("--") if has_options => has_options = false,
-            Some(option) if has_options && option.starts_with('-') => {
-                if with_value.contains(&option) {
-                    skip = 2;
-                } else if option.starts_with("--") && !option.contains('=') && option.len() > 2 {
-                    // Not known: it may take the next word.
-                    after.is_unsure |= !KNOWN_FLAGS.contains(&option);
-                }
+        ("strace", words) => {
+            if parsed.values(&["o", "output"]).any(writes_to_program) {
+                walk.unresolved(text);
             }
-            _ if assignments && is_assignment() => {
-                after.assignments.push(word);
-            }
-            _ if operands > 0 => operands -= 1,
-            _ => break,
+            run(walk, words, true);
         }
-        after.words = after.words.get(skip..).unwrap_or_default();
+        (_, []) => {}
+        (_, words) => run(walk, words, true),
     }
-    after
 }
-
-/// Long options that take no value.
-const KNOWN_FLAGS: [&str; 24] = [
-    "--append",
-    "--background",
-    "--exit",
-    "--foreground",
-    "--fork",
-    "--ignore-environment",
-    "--interactive",
-    "--login",
-    "--map-root-user",
-    "--no-run-if-empty",
-    "--non-interactive",
-    "--null",
-    "--open-tty",
-    "--portability",
-    "--preserve-env",
-    "--preserve-status",
-    "--quiet",
-    "--reset-timestamp",
-    "--set-home",
-    "--shell",
-    "--stdin",
-    "--user",
-    "--verbose",
-    "--wait",
-];
 
 fn joined(words: &[Word]) -> String {
-    let texts: Vec<_> = words.iter().map(|w| w.text.as_str()).collect();
+    let texts: Vec<_> = words
+        .iter()
+        .map(|w| w.text.as_str())
+        .filter(|text| *text != INPUT)
+        .collect();
     texts.join(" ")
 }
 
-/// The words as one script, as `eval` joins them.
-fn run_text(walk: &mut Walk<'_>, words: &[Word], at: usize) {
+/// The words as one script, as `eval` joins them, for this shell or for another.
+fn run_text(walk: &mut Walk<'_>, words: &[Word], at: usize, is_ours: bool) {
     let values: Option<Vec<&str>> = words.iter().map(|w| w.value.as_deref()).collect();
-    match values {
-        Some(values) => walk.inner(&values.join(" "), at),
+    match values.map(|values| values.join(" ")) {
+        Some(script) if is_ours => walk.inner(&script, at),
+        Some(script) => walk.elsewhere(&script, at),
         None => walk.unresolved(&joined(words)),
     }
 }
@@ -541,57 +868,121 @@ fn run_first(walk: &mut Walk<'_>, words: &[Word], at: usize, is_ours: bool) {
     }
 }
 
-/// A word's value without what stands before it, as a script.
-fn run_value(walk: &mut Walk<'_>, word: &Word, before: &str, at: usize) {
-    match word.value.as_deref().and_then(|v| v.strip_prefix(before)) {
-        Some(script) => walk.inner(script, at),
-        None => walk.unresolved(&word.text),
+/// Long options of bash, which may have one dash.
+const OF_BASH: [&str; 16] = [
+    "debug",
+    "debugger",
+    "dump-po-strings",
+    "dump-strings",
+    "help",
+    "init-file",
+    "login",
+    "noediting",
+    "noprofile",
+    "norc",
+    "posix",
+    "pretty-print",
+    "protected",
+    "rcfile",
+    "restricted",
+    "verbose",
+];
+
+fn run_shell(
+    walk: &mut Walk<'_>,
+    shell: &str,
+    rest: &[Word],
+    text: &str,
+    input: &Input,
+    at: usize,
+) {
+    if shell == "fish" {
+        let parsed = take_apart(walk, rest, &FISH, text);
+        let scripts = ["c", "command", "C", "init-command"];
+        run_scripts(walk, &parsed, &scripts, at);
+        if !parsed.has(&scripts[..2]) {
+            run_script_or_input(walk, parsed.rest, text, input, at);
+        }
+        return;
+    }
+    run_arguments(walk, rest, text, input, at, false);
+    let has_setting = |w: &Word| w.text.starts_with(['-', '+']) && w.text.contains(['o', 'O']);
+    if rest.iter().any(has_setting) {
+        run_arguments(walk, rest, text, input, at, true);
     }
 }
 
-fn run_shell(walk: &mut Walk<'_>, rest: &[Word], text: &str, input: &Input, at: usize) {
+/// What a shell does with its arguments. The name of a setting is `attached` to its letter in
+/// some shells, in others it is the next word.
+fn run_arguments(
+    walk: &mut Walk<'_>,
+    rest: &[Word],
+    text: &str,
+    input: &Input,
+    at: usize,
+    attached: bool,
+) {
     let mut words = rest;
     let mut takes_line = false;
     let mut reads_input = false;
+    let mut has_letters = false;
     while let Some(word) = words.first() {
         let Some(value) = word.value.as_deref() else {
             break;
         };
-        words = &words[1..];
-        match value {
-            "-" | "--" => break,
-            // These have a value of their own.
-            "-o" | "+o" | "-O" | "+O" => words = words.get(1..).unwrap_or_default(),
-            "--rcfile" | "--init-file" => {
-                walk.unresolved(text);
-                words = words.get(1..).unwrap_or_default();
-            }
-            long if long.starts_with("--") => {}
-            flags if flags.starts_with(['-', '+']) => {
-                takes_line |= flags.starts_with('-') && flags.contains('c');
-                reads_input |= flags.contains('s');
-                if flags.ends_with('o') || flags.ends_with('O') {
-                    words = words.get(1..).unwrap_or_default();
-                }
-            }
-            _ => {
-                words = &rest[rest.len() - words.len() - 1..];
-                break;
-            }
-        }
-    }
-    if takes_line {
-        return match words.first() {
-            None => {}
-            Some(_) => run_first(walk, words, at, false),
-        };
-    }
-    if let Some(word) = words.first().filter(|_| !reads_input) {
-        // A script by a name that can't be known, or one that is made on the way.
-        if word.value.is_none() {
+        // A list in braces may hold the script too.
+        if word.text.starts_with('{') && is_expanded(&word.text) {
             walk.unresolved(text);
         }
-        return;
+        let is_long = value.starts_with("--")
+            || (!has_letters && OF_BASH.contains(&value.trim_start_matches('-')));
+        words = match value {
+            "-" | "--" => {
+                words = &words[1..];
+                break;
+            }
+            long if is_long && long.starts_with('-') => {
+                let takes_file = long.ends_with("rcfile") || long.ends_with("init-file");
+                if takes_file {
+                    walk.unresolved(text);
+                }
+                let taken = usize::from(takes_file || long == "--emulate");
+                words.get(1 + taken..).unwrap_or_default()
+            }
+            flags if flags.starts_with(['-', '+']) => {
+                has_letters = true;
+                let letters = &flags[1..];
+                let (own, name) = match letters.split_once(['o', 'O']) {
+                    Some((own, name)) if attached => (own, Some(name)),
+                    _ => (letters, None),
+                };
+                takes_line |= flags.starts_with('-') && own.contains('c');
+                reads_input |= own.contains('s');
+                let taken = match name {
+                    Some(name) => usize::from(name.is_empty()),
+                    None => letters.matches(['o', 'O']).count(),
+                };
+                words.get(1 + taken..).unwrap_or_default()
+            }
+            _ => break,
+        };
+    }
+    if takes_line {
+        run_first(walk, words, at, false);
+    } else if reads_input {
+        run_script_or_input(walk, &[], text, input, at);
+    } else {
+        run_script_or_input(walk, words, text, input, at);
+    }
+}
+
+/// A shell's script: a file, or what it reads.
+fn run_script_or_input(walk: &mut Walk<'_>, words: &[Word], text: &str, input: &Input, at: usize) {
+    match words.first().map(|w| w.value.as_deref()) {
+        None | Some(Some("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")) => {}
+        Some(Some(file)) if !file.starts_with("/dev/") && !file.starts_with("/proc/") => return,
+        // A script by a name that can't be known, or one that is made on the way.
+        Some(_) => return walk.unresolved(text),
     }
     match &input.text {
         Some(script) => walk.elsewhere(script, at),
@@ -600,40 +991,65 @@ fn run_shell(walk: &mut Walk<'_>, rest: &[Word], text: &str, input: &Input, at: 
     }
 }
 
-fn is_split_string(word: &Word) -> bool {
-    let text = word.value.as_deref().unwrap_or(&word.text);
-    text.starts_with("--split-string")
-        || (text.starts_with('-') && !text.starts_with("--") && text.contains('S'))
-}
-
 /// `env -S`: the value is split into words and goes on with the rest.
-fn split_string(walk: &mut Walk<'_>, rest: &[Word], at: usize) {
-    let Some(i) = rest.iter().position(is_split_string) else {
+fn split_string(walk: &mut Walk<'_>, rest: &[Word], parsed: &Parsed<'_>, at: usize) {
+    let is_split = |name: &str| matches!(name, "S" | "split-string");
+    let Some(split) = parsed.options.iter().find(|o| is_split(o.name)) else {
         return;
     };
-    let text = rest[i].value.clone();
-    let inner = text.as_deref().and_then(|text| {
-        if let Some(long) = text.strip_prefix("--split-string") {
-            return long
-                .strip_prefix('=')
-                .map(str::to_owned)
-                .or(Some(String::new()));
-        }
-        text.split_once('S').map(|(_, inner)| inner.to_owned())
-    });
-    let Some(mut script) = inner else {
-        return walk.unresolved(&rest[i].text);
+    let value = split.value.as_ref().and_then(|w| w.value.as_deref());
+    // Its escapes are others than a shell's.
+    let Some(value) = value.filter(|value| !value.contains('\\')) else {
+        return walk.unresolved(&joined(rest));
     };
-    for word in &rest[i + 1..] {
+    let mut script = format!("env {value}");
+    for word in rest.get(split.next..).unwrap_or_default() {
         match &word.value {
             Some(value) => {
-                script.push(' ');
-                script.push_str(value);
+                script.push_str(" '");
+                script.push_str(&value.replace('\'', r"'\''"));
+                script.push('\'');
             }
-            None => return walk.unresolved(&joined(rest)),
+            None => script.push_str(" $1"),
         }
     }
-    walk.elsewhere(&format!("env {script}"), at);
+    walk.elsewhere(&script, at);
+}
+
+/// The command that follows `-x` or `--exec` of `git rebase`, however they are written.
+fn exec_of_rebase(walk: &mut Walk<'_>, rest: &[Word], at: usize) {
+    const FLAGS: &str = "fiknpqrv";
+    for (i, word) in rest.iter().enumerate() {
+        let Some(value) = word.value.as_deref().filter(|v| v.starts_with('-')) else {
+            continue;
+        };
+        let attached = match value.strip_prefix("--") {
+            Some(long) => {
+                let (name, attached) = match long.split_once('=') {
+                    Some((name, script)) => (name, Some(script)),
+                    None => (long, None),
+                };
+                (name.len() > 1 && "exec".starts_with(name)).then_some(attached)
+            }
+            None => value[1..].split_once('x').and_then(|(flags, script)| {
+                let is_flag = |c: char| FLAGS.contains(c);
+                let script = Some(script).filter(|s| !s.is_empty());
+                flags.chars().all(is_flag).then_some(script)
+            }),
+        };
+        match attached {
+            Some(Some(script)) => walk.elsewhere(script, at),
+            Some(None) => run_first(walk, &rest[i + 1..], at, false),
+            None => {}
+        }
+    }
+}
+
+/// Whether a word of `git grep` is `-O`, also behind other letters.
+fn opens_pager(word: &Word) -> bool {
+    let is_flag = |c: char| "aEFGHILPWchilnopqrvwz".contains(c);
+    let letters = word.text.strip_prefix('-').and_then(|t| t.split_once('O'));
+    word.text.starts_with("--open") || letters.is_some_and(|(flags, _)| flags.chars().all(is_flag))
 }
 
 fn git(
@@ -645,7 +1061,10 @@ fn git(
 ) {
     let mut i = 0;
     while let Some(word) = rest.get(i) {
-        let value = word.value.as_deref().unwrap_or_default();
+        let Some(value) = word.value.as_deref() else {
+            walk.unresolved(text);
+            break;
+        };
         match value {
             "-c" | "--config-env" => {
                 match rest.get(i + 1).and_then(|w| w.value.as_deref()) {
@@ -654,7 +1073,8 @@ fn git(
                 }
                 i += 1;
             }
-            "-C" | "--git-dir" | "--work-tree" | "--namespace" => i += 1,
+            "-C" | "--git-dir" | "--work-tree" | "--namespace" | "--super-prefix"
+            | "--attr-source" => i += 1,
             _ if value.starts_with("--exec-path=") || value.starts_with("--config-env=") => {
                 walk.unresolved(text);
             }
@@ -670,28 +1090,18 @@ fn git(
             .unwrap_or_default()
     };
     match (word(0), word(1)) {
-        ("submodule", "foreach") => {
-            let rest = after_options(&rest[2..], &[], 0, false);
-            run_text(walk, rest.words, at);
-        }
-        ("bisect", "run") => wrapped(walk, &rest[2..], true),
-        ("rebase", _) => {
-            for (i, word) in rest.iter().enumerate() {
-                match word.value.as_deref() {
-                    Some("-x" | "--exec") => run_first(walk, &rest[i + 1..], at, false),
-                    Some(value) if value.starts_with("--exec=") => {
-                        run_value(walk, word, "--exec=", at);
-                    }
-                    _ => {}
-                }
+        ("submodule", _) => {
+            let is_foreach = |w: &Word| w.value.as_deref() == Some("foreach");
+            if let Some(i) = rest.iter().position(is_foreach) {
+                let grammar = Grammar::leading("q", "recursive quiet");
+                let parsed = take_apart(walk, &rest[i + 1..], &grammar, text);
+                run_text(walk, parsed.rest, at, false);
             }
         }
+        ("bisect", "run") => wrapped(walk, &rest[2..], true),
+        ("rebase", _) => exec_of_rebase(walk, &rest[1..], at),
         ("filter-branch", _) => walk.unresolved(text),
-        ("grep", _)
-            if rest
-                .iter()
-                .any(|w| w.text.starts_with("-O") || w.text.starts_with("--open")) =>
-        {
+        ("grep", _) if rest.iter().any(opens_pager) => {
             walk.unresolved(text);
         }
         _ => {}

@@ -1,6 +1,7 @@
 //! A custom tool, and a checked call of one that a manifest or a script defines.
 
 use super::catalogue::{Listed, definition};
+use super::files::is_executable;
 use super::manifest::{Action, Definition, Manifest, Output, Stdin};
 use super::output;
 use super::run::{Program, Streams, ending_of, how, interrupted, place};
@@ -19,7 +20,6 @@ use crate::tool::{
 use crate::workspace::{Place, show_path};
 use serde_json::{Map, Value};
 use std::ffi::OsString;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// The most characters of output where the caller does not limit the answer.
@@ -91,9 +91,7 @@ impl CustomTool {
     /// The file as it is now: it may have changed since it was listed.
     fn definition(&self) -> Result<Definition, ToolError> {
         let file = &self.listing.listed.file;
-        let is_executable = file
-            .metadata()
-            .is_ok_and(|m| m.permissions().mode() & 0o111 != 0);
+        let is_executable = is_executable(file);
         match definition(file, is_executable) {
             Some(Ok((definition, _))) => Ok(definition),
             Some(Err(findings)) => {

@@ -10,11 +10,11 @@ use super::files::{self, escaped, unescaped, unescaped_text};
 use super::manifest::{self, Definition, Manifest};
 use super::{MAX_BLOCK_BYTES, MAX_MANIFEST_BYTES};
 use crate::declaration::{Finding, Severity};
+use crate::sys::ffi::{OsStrExt, OsStringExt};
 use crate::tool::Kind;
 use crate::workspace::private;
 use crate::workspace::stamp::Stamp;
 use std::ffi::OsStr;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 

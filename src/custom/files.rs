@@ -1,20 +1,45 @@
 //! The files of a directory of tools: what is known of them without reading, and their
 //! beginnings.
 
+use crate::shown::show_path;
+use crate::sys::fs::{AtFlags, FileType, OFlags};
 use crate::workspace::stamp::Stamp;
-use rustix::fs::{AtFlags, FileType, OFlags};
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+#[cfg(unix)]
+fn may_be_executed(stat: &crate::sys::fs::Stat, _name: &[u8]) -> bool {
+    stat.st_mode & 0o111 != 0
+}
+
+#[cfg(windows)]
+fn may_be_executed(_stat: &crate::sys::fs::Stat, name: &[u8]) -> bool {
+    crate::process::command::has_program_ending(Path::new(&*crate::shown::show_name(name)))
+}
+
+/// Whether anybody may execute a file.
+#[cfg(unix)]
+pub(super) fn is_executable(file: &Path) -> bool {
+    use crate::sys::unix_fs::PermissionsExt;
+    file.metadata()
+        .is_ok_and(|m| m.permissions().mode() & 0o111 != 0)
+}
+
+/// Whether a file's ending is that of a program.
+#[cfg(windows)]
+pub(super) fn is_executable(file: &Path) -> bool {
+    crate::process::command::is_program(file)
+}
 
 /// The regular files of a directory that may be tools, sorted by name, each with its stamp and
 /// whether it may be executed. Links are followed.
 pub(super) fn list(directory: &Path) -> Vec<(Vec<u8>, Stamp, bool)> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let Ok(dir) = rustix::fs::open(directory, flags, rustix::fs::Mode::empty()) else {
+    let Ok(dir) = crate::sys::fs::open(directory, flags, crate::sys::fs::Mode::empty()) else {
         return Vec::new();
     };
-    let Ok(entries) = rustix::fs::Dir::read_from(&dir) else {
+    let Ok(entries) = crate::sys::fs::Dir::read_from(&dir) else {
         return Vec::new();
     };
     let mut files = Vec::new();
@@ -26,11 +51,11 @@ pub(super) fn list(directory: &Path) -> Vec<(Vec<u8>, Stamp, bool)> {
         {
             continue;
         }
-        let Ok(stat) = rustix::fs::statat(&dir, entry.file_name(), AtFlags::empty()) else {
+        let Ok(stat) = crate::sys::fs::statat(&dir, entry.file_name(), AtFlags::empty()) else {
             continue;
         };
         if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
-            let is_executable = stat.st_mode & 0o111 != 0;
+            let is_executable = may_be_executed(&stat, name);
             files.push((name.to_owned(), Stamp::of(&stat), is_executable));
         }
     }
@@ -38,10 +63,66 @@ pub(super) fn list(directory: &Path) -> Vec<(Vec<u8>, Stamp, bool)> {
     files
 }
 
+/// What [`list`] leaves out though it looks as if it were to be a tool, sorted by name, each with
+/// what it is: links that lead nowhere, and what is no file but called like a manifest.
+pub(super) fn oddities(directory: &Path) -> Vec<(PathBuf, String)> {
+    let Ok(entries) = std::fs::read_dir(directory) else {
+        return Vec::new();
+    };
+    let paths = entries.flatten().map(|entry| entry.path());
+    let mut all: Vec<_> = paths
+        .filter(|path| {
+            let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+            !name.starts_with(b".") && !name.ends_with(b"~")
+        })
+        .filter_map(|path| Some((what_is_odd(&path)?, path)))
+        .map(|(what, path)| (path, what))
+        .collect();
+    all.sort_unstable();
+    all
+}
+
+fn what_is_odd(path: &Path) -> Option<String> {
+    let own = std::fs::symlink_metadata(path).ok()?.file_type();
+    let is_manifest = path.extension().is_some_and(|e| e == "toml");
+    let found = match std::fs::metadata(path) {
+        Ok(found) if !found.is_file() && is_manifest => found.file_type(),
+        Err(e) if own.is_symlink() => {
+            let target = std::fs::read_link(path).unwrap_or_default();
+            let target = show_path(&target);
+            return Some(if e.kind() == std::io::ErrorKind::NotFound {
+                format!("It is a link to {target}, which is not there")
+            } else {
+                format!("It is a link to {target}, which can't be followed: {e}")
+            });
+        }
+        _ => return None,
+    };
+    let link = if own.is_symlink() { "a link to " } else { "" };
+    Some(format!("It is {link}{}, and no file", kind_of(found)))
+}
+
+fn kind_of(file_type: std::fs::FileType) -> &'static str {
+    if file_type.is_dir() {
+        return "a directory";
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        if file_type.is_fifo() {
+            return "a FIFO";
+        }
+        if file_type.is_socket() {
+            return "a socket";
+        }
+    }
+    "a device"
+}
+
 /// At most `limit` bytes of a regular file's beginning; nothing else is opened, or waited for.
 pub(super) fn beginning(path: &Path, limit: u64) -> Option<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::open(path, flags, rustix::fs::Mode::empty()).ok()?);
+    let file = File::from(crate::sys::fs::open(path, flags, crate::sys::fs::Mode::empty()).ok()?);
     if !file.metadata().ok()?.is_file() {
         return None;
     }

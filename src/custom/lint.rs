@@ -5,10 +5,10 @@ use super::manifest::Definition;
 use super::{Custom, files, pair, position, untrusted};
 use crate::builtin::{Surroundings, is_reserved};
 use crate::declaration::{Finding, Severity};
+use crate::sys::ffi::OsStrExt;
 use crate::tool::ToolError;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// What was looked at, and what was found.
@@ -118,6 +118,12 @@ fn look(custom: &Custom) -> (Lint, Vec<PathBuf>) {
             }
             position::put(&path, &mut lint.findings[before..]);
         }
+        let odd = files::oddities(directory).into_iter();
+        lint.findings.extend(odd.map(|(path, what)| {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy();
+            let message = format!("{what}: it is no tool. Mend or remove it.");
+            Finding::warning("no-file", &name, "", message).in_file(&path)
+        }));
     }
     if let Some(dir) = custom.left_out() {
         lint.findings

@@ -18,6 +18,7 @@ use crate::genai::FunctionResponse;
 use crate::process::command::End;
 use crate::process::warden::Ending;
 use crate::shown::hex;
+use crate::sys::ffi::{OsStrExt, OsStringExt};
 use crate::tool::{
     Cancellation, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, LlmContent,
     Location, PartOrText, ResultError, ToolError, ToolInvocation, ToolResult,
@@ -27,7 +28,6 @@ use crate::workspace::{Place, private, show_path};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 

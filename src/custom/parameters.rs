@@ -157,7 +157,8 @@ fn parameter(
         reader.warn(
             "required-default",
             place,
-            "It is required and has a default, which is never used then.",
+            "It is required and has a default: a model is told to give it, and where it does not, \
+             the default is used. Say one of the two.",
         );
     }
     Some((Value::Object(schema), is_required))

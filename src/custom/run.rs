@@ -8,9 +8,9 @@ use crate::process::command::{End, Intake, Limits, ProgramCommand, Why, supervis
 use crate::process::sandbox::Sandbox;
 use crate::process::signal_name;
 use crate::process::warden::{Ending, GRACE};
+use crate::sys::fd::AsFd;
 use crate::tool::{Cancellation, ErrorKind, ToolError};
 use crate::workspace::{Place, show_path};
-use rustix::fd::AsFd;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 

@@ -17,6 +17,7 @@ pub use hidden::hidden_character;
 pub use names::Names;
 pub(crate) use names::{HASH_CHARS, hashed};
 pub(crate) use references::decoded;
+pub(crate) use schema::{Tuples, repair_plain};
 pub use schema::{repair_schema, untyped};
 
 use crate::tool::Kind;
@@ -118,14 +119,7 @@ pub fn compile(
     names: &mut Names,
     findings: &mut Vec<Finding>,
 ) -> Result<Compiled, Finding> {
-    let Some(original) = declaration["name"].as_str().filter(|n| !n.is_empty()) else {
-        return Err(Finding::refusal(
-            "nameless",
-            "",
-            "name",
-            "A declaration has no name; the tool is left out.",
-        ));
-    };
+    let original = name_of(declaration)?;
     if let Some(hidden) = hidden_text(declaration, original) {
         return Err(hidden);
     }
@@ -136,7 +130,7 @@ pub fn compile(
     judge(original, description, &mut schema, &mut repairs)?;
     let name = names
         .take(original, findings)
-        .map_err(|what| Finding::refusal("duplicate-name", original, "name", what))?;
+        .map_err(|what| duplicate(original, what))?;
     findings.append(&mut repairs);
     Ok(Compiled {
         name,
@@ -145,6 +139,28 @@ pub fn compile(
         schema,
         kind: Kind::deserialize(&declaration["kind"]).ok(),
     })
+}
+
+/// The name of a declaration.
+///
+/// # Errors
+///
+/// That it has none.
+pub(crate) fn name_of(declaration: &Value) -> Result<&str, Finding> {
+    let name = declaration["name"].as_str().filter(|n| !n.is_empty());
+    name.ok_or_else(|| {
+        Finding::refusal(
+            "nameless",
+            "",
+            "name",
+            "A declaration has no name; the tool is left out.",
+        )
+    })
+}
+
+/// That a name is another tool's.
+pub(crate) fn duplicate(original: &str, what: String) -> Finding {
+    Finding::refusal("duplicate-name", original, "name", what)
 }
 
 /// Judges what a model is told of a tool besides its name, whoever declares it: repairs the
@@ -160,6 +176,12 @@ pub fn judge(
     findings: &mut Vec<Finding>,
 ) -> Result<(), Finding> {
     repair_schema(schema, original, findings)?;
+    judge_description(original, description, findings);
+    Ok(())
+}
+
+/// Tells of a description that is of no use, or too long.
+pub(crate) fn judge_description(original: &str, description: &str, findings: &mut Vec<Finding>) {
     if description.trim().is_empty() {
         findings.push(Finding::warning(
             "no-description",
@@ -179,7 +201,6 @@ pub fn judge(
             ),
         ));
     }
-    Ok(())
 }
 
 /// Why a tool is held back in whose declaration something is hidden from people; `None` where

@@ -35,6 +35,85 @@ pub(super) fn resolve(
     resolver.walk(schema, "", 0, false)
 }
 
+/// Looks whether every `$ref` leads to something.
+///
+/// # Errors
+///
+/// Where one leads nowhere or out of the declaration.
+pub(super) fn check(schema: &Value, tool: &str) -> Result<(), Finding> {
+    fn walk(
+        root: &Value,
+        value: &Value,
+        place: &str,
+        names: bool,
+        tool: &str,
+    ) -> Result<(), Finding> {
+        let Value::Object(map) = value else {
+            let items = value.as_array().into_iter().flatten().enumerate();
+            return items
+                .map(|(i, item)| walk(root, item, &format!("{place}[{i}]"), false, tool))
+                .collect();
+        };
+        if let Some(Value::String(target)) = map.get("$ref").filter(|_| !names) {
+            let anchor = target
+                .strip_prefix('#')
+                .filter(|name| !name.starts_with('/'));
+            if !anchor.is_some_and(|anchor| has_anchor(root, anchor)) {
+                found(root, target, tool, place)?;
+            }
+        }
+        for (key, item) in map {
+            if is_data(key) && !names {
+                continue;
+            }
+            let has_names = key == "properties" && !names;
+            let at = if has_names {
+                place.to_owned()
+            } else {
+                format!("{place}.{key}")
+            };
+            walk(root, item, &at, has_names, tool)?;
+        }
+        Ok(())
+    }
+    walk(schema, schema, "", false, tool)
+}
+
+/// Whether a schema in a schema is called so.
+fn has_anchor(value: &Value, anchor: &str) -> bool {
+    match value {
+        Value::Object(map) => {
+            ["$anchor", "$dynamicAnchor"]
+                .iter()
+                .any(|key| map.get(*key).is_some_and(|v| v == anchor))
+                || map.values().any(|inner| has_anchor(inner, anchor))
+        }
+        Value::Array(items) => items.iter().any(|inner| has_anchor(inner, anchor)),
+        _ => false,
+    }
+}
+
+/// What a reference leads to.
+fn found<'a>(root: &'a Value, target: &str, tool: &str, place: &str) -> Result<&'a Value, Finding> {
+    let found = target
+        .strip_prefix('#')
+        .and_then(|pointer| root.pointer(&decoded(pointer)));
+    found.ok_or_else(|| {
+        let why = if target.starts_with('#') {
+            "leads nowhere"
+        } else {
+            "leads out of the declaration"
+        };
+        let message = format!("The reference {target:?} {why}; the tool is left out.");
+        Finding::refusal("reference", tool, place.trim_start_matches('.'), message)
+    })
+}
+
+/// Whether data stands under a key of a schema, and no schema.
+fn is_data(key: &str) -> bool {
+    matches!(key, "default" | "enum" | "const" | "examples" | "example")
+}
+
 fn has_reference(value: &Value) -> bool {
     match value {
         Value::Object(map) => {
@@ -92,12 +171,7 @@ impl Resolver<'_> {
                     return self.follow(value, &target, place, depth);
                 }
                 for (key, item) in map.iter_mut() {
-                    // Data, not schema.
-                    let is_data = matches!(
-                        &**key,
-                        "default" | "enum" | "const" | "examples" | "example"
-                    );
-                    if is_data && !has_names {
+                    if is_data(key) && !has_names {
                         continue;
                     }
                     let is_names = key == "properties" && !has_names;
@@ -121,21 +195,7 @@ impl Resolver<'_> {
         place: &str,
         depth: usize,
     ) -> Result<(), Finding> {
-        let found = target
-            .strip_prefix('#')
-            .and_then(|pointer| self.root.pointer(&decoded(pointer)));
-        let Some(found) = found else {
-            let why = if target.starts_with('#') {
-                "leads nowhere"
-            } else {
-                "leads out of the declaration"
-            };
-            return Err(self.refusal(
-                "reference",
-                place,
-                format!("The reference {target:?} {why}; the tool is left out."),
-            ));
-        };
+        let found = found(self.root, target, self.tool, place)?;
         let beside = match value {
             Value::Object(map) => std::mem::take(map),
             _ => Map::new(),

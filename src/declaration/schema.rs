@@ -5,6 +5,7 @@
 
 use super::{Finding, empty_object, references};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 
 /// The deepest schema that is looked at.
 const MAX_DEPTH: usize = 64;
@@ -93,8 +94,12 @@ pub fn repair_schema(
     if schema.as_object().is_some_and(Map::is_empty) {
         *schema = Value::Object(empty_object());
     }
-    let mut mender = Mender { tool, repairs };
-    mender.mend(schema, "", 0)?;
+    let mut mender = Mender {
+        tool,
+        repairs,
+        plain: None,
+    };
+    mender.mend(schema, "", 0, None)?;
     let is_object = |v: &Value| v["type"] == "object";
     if let Some(root) = schema.as_object_mut() {
         if !root.contains_key("type") {
@@ -162,9 +167,106 @@ pub fn untyped(schema: &Value) -> Option<String> {
     find(schema, "")
 }
 
+/// What an API takes where a list has a schema for each place, the `items` of older drafts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tuples {
+    /// Any draft.
+    AsTheyAre,
+    /// Draft 2020-12, where they are `prefixItems`.
+    Prefixed,
+    /// One schema for all places only.
+    Joined,
+}
+
+/// Makes a schema a sound JSON Schema for an object, whoever's API it is for. What no API takes
+/// as it was is added to `findings` as an error.
+///
+/// # Errors
+///
+/// Why it can't be repaired.
+pub(crate) fn repair_plain(
+    schema: &mut Value,
+    tool: &str,
+    tuples: Tuples,
+    findings: &mut Vec<Finding>,
+) -> Result<(), Finding> {
+    if !schema.is_object() {
+        return Err(Finding::refusal(
+            "schema",
+            tool,
+            "schema",
+            "The schema of the arguments is no object.",
+        ));
+    }
+    references::check(schema, tool)?;
+    let mut mender = Mender {
+        tool,
+        repairs: findings,
+        plain: Some(tuples),
+    };
+    mender.mend_plain(schema, "", 0, None)?;
+    match schema.get("type") {
+        Some(name) if name == "object" => Ok(()),
+        Some(_) => Err(Finding::refusal(
+            "schema",
+            tool,
+            "type",
+            "The arguments must be an object.",
+        )),
+        None => {
+            mender.refused(
+                "type",
+                "schema",
+                "\"type\" is missing at the top; it must be \"object\" there.",
+            );
+            schema["type"] = "object".into();
+            Ok(())
+        }
+    }
+}
+
+/// The properties that all schemas of one value name together. What is required in an
+/// alternative may be described beside it.
+#[derive(Debug, Default)]
+struct Known {
+    names: BTreeSet<String>,
+    /// Whether there may be others, in what a reference leads to.
+    is_open: bool,
+}
+
+impl Known {
+    /// `keys` are those under which a schema of the same value stands, besides the combiners.
+    fn of(schema: &Value, keys: &[&str]) -> Self {
+        let mut known = Self::default();
+        known.take(schema, keys);
+        known
+    }
+
+    fn take(&mut self, schema: &Value, keys: &[&str]) {
+        self.is_open |= schema.get("$ref").is_some() || schema.get("$dynamicRef").is_some();
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let names = properties.into_iter().flat_map(Map::keys);
+        self.names.extend(names.cloned());
+        for inner in keys.iter().filter_map(|key| schema.get(*key)) {
+            self.take(inner, keys);
+        }
+        for inner in COMBINERS.iter().filter_map(|key| schema.get(*key)) {
+            for branch in inner.as_array().into_iter().flatten() {
+                self.take(branch, keys);
+            }
+        }
+    }
+
+    fn has(&self, key: &str) -> bool {
+        self.is_open || self.names.contains(key)
+    }
+}
+
 struct Mender<'a> {
     tool: &'a str,
     repairs: &'a mut Vec<Finding>,
+    /// For what is to stay JSON Schema: what becomes of tuples.
+    plain: Option<Tuples>,
 }
 
 impl Mender<'_> {
@@ -174,15 +276,142 @@ impl Mender<'_> {
             .push(Finding::repair(rule, self.tool, place, message));
     }
 
-    fn mend(&mut self, schema: &mut Value, place: &str, depth: usize) -> Result<(), Finding> {
-        if depth > MAX_DEPTH {
-            return Err(Finding::refusal(
-                "large-schema",
-                self.tool,
-                place,
-                "The schema is deeper than any model follows; the tool is left out.",
-            ));
+    /// What no API takes as it was: an error where the schema is looked at for one that does not
+    /// repair it.
+    fn refused(&mut self, rule: &'static str, place: &str, message: impl Into<String>) {
+        if self.plain.is_some() {
+            self.repairs
+                .push(Finding::refusal(rule, self.tool, place, message));
+        } else {
+            self.said(rule, place, message);
         }
+    }
+
+    fn check_depth(&self, place: &str, depth: usize) -> Result<(), Finding> {
+        if depth <= MAX_DEPTH {
+            return Ok(());
+        }
+        Err(Finding::refusal(
+            "large-schema",
+            self.tool,
+            place,
+            "The schema is deeper than any model follows; the tool is left out.",
+        ))
+    }
+
+    /// Mends what is no JSON Schema, and leaves all else.
+    fn mend_plain(
+        &mut self,
+        schema: &mut Value,
+        place: &str,
+        depth: usize,
+        around: Option<&Known>,
+    ) -> Result<(), Finding> {
+        self.check_depth(place, depth)?;
+        let own = around
+            .is_none()
+            .then(|| Known::of(schema, &["not", "if", "then", "else"]));
+        let Some(known) = around.or(own.as_ref()) else {
+            return Ok(());
+        };
+        let Some(map) = schema.as_object_mut() else {
+            return Ok(());
+        };
+        self.mend_type(map, place);
+        self.mend_enum(map, place);
+        self.mend_bounds(map, place);
+        self.mend_tuple(map, place);
+        self.mend_required(map, place, known);
+        // A definition may be of any value.
+        let anything = Known {
+            is_open: true,
+            ..Known::default()
+        };
+        for (key, inner) in map.iter_mut() {
+            let at = within(place, key);
+            let (about, has_names) = match key.as_str() {
+                "not" | "if" | "then" | "else" | "allOf" | "anyOf" | "oneOf" => {
+                    (Some(known), false)
+                }
+                "dependentSchemas" => (Some(known), true),
+                "$defs" | "definitions" => (Some(&anything), true),
+                "properties" | "patternProperties" => (None, true),
+                "items"
+                | "prefixItems"
+                | "additionalItems"
+                | "unevaluatedItems"
+                | "contains"
+                | "additionalProperties"
+                | "unevaluatedProperties"
+                | "propertyNames" => (None, false),
+                _ => continue,
+            };
+            match inner {
+                Value::Array(list) => {
+                    for (i, inner) in list.iter_mut().enumerate() {
+                        self.mend_plain(inner, &format!("{at}[{i}]"), depth + 1, about)?;
+                    }
+                }
+                Value::Object(map) if has_names => {
+                    // Names of properties stand alone in a place.
+                    let at = if key == "properties" { place } else { &at };
+                    for (name, inner) in map {
+                        self.mend_plain(inner, &within(at, name), depth + 1, about)?;
+                    }
+                }
+                inner => self.mend_plain(inner, &at, depth + 1, about)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// A schema for each place of a list, where that is not what the API calls `items`.
+    fn mend_tuple(&mut self, map: &mut Map<String, Value>, place: &str) {
+        if !map.get("items").is_some_and(Value::is_array) {
+            return;
+        }
+        match self.plain {
+            Some(Tuples::Prefixed) => {
+                let rest = map.remove("additionalItems");
+                let tuple = map.remove("items").unwrap_or_default();
+                map.entry("prefixItems").or_insert(tuple);
+                if let Some(rest) = rest {
+                    map.insert("items".to_owned(), rest);
+                }
+                self.refused(
+                    "tuple",
+                    place,
+                    "\"items\" is one schema for all places of a list; a list of schemas, one for \
+                     each place, is \"prefixItems\".",
+                );
+            }
+            Some(Tuples::Joined) => {
+                map.remove("additionalItems");
+                if let Some(Value::Array(tuple)) = map.remove("items") {
+                    join(map, tuple);
+                }
+                self.refused(
+                    "tuple",
+                    place,
+                    "\"items\" must be one schema for all places of a list; use \"anyOf\" in it.",
+                );
+            }
+            Some(Tuples::AsTheyAre) | None => {}
+        }
+    }
+
+    fn mend(
+        &mut self,
+        schema: &mut Value,
+        place: &str,
+        depth: usize,
+        around: Option<&Known>,
+    ) -> Result<(), Finding> {
+        self.check_depth(place, depth)?;
+        let own = around.is_none().then(|| Known::of(schema, &[]));
+        let Some(known) = around.or(own.as_ref()) else {
+            return Ok(());
+        };
         let Some(map) = schema.as_object_mut() else {
             // `true` and the like: the gate says so.
             return Ok(());
@@ -191,22 +420,18 @@ impl Mender<'_> {
         self.mend_constants(map, place);
         self.mend_bounds(map, place);
         self.mend_items(map, place);
-        self.mend_required(map, place);
+        self.mend_required(map, place, known);
         self.add_type(map, place);
         self.mend_nullable(map, place);
         self.strip(map, place);
-        let within = |key: &str| match place {
-            "" => key.to_owned(),
-            place => format!("{place}.{key}"),
-        };
         if let Some(Value::Object(properties)) = map.get_mut("properties") {
             for (key, property) in properties {
-                self.mend(property, &within(key), depth + 1)?;
+                self.mend(property, &within(place, key), depth + 1, None)?;
             }
         }
         for key in ["items", "additionalProperties"] {
             if let Some(inner) = map.get_mut(key).filter(|v| v.is_object()) {
-                self.mend(inner, &within(key), depth + 1)?;
+                self.mend(inner, &within(place, key), depth + 1, None)?;
             }
         }
         // `additionalProperties: {}` is `true`, and the API wants types.
@@ -219,7 +444,8 @@ impl Mender<'_> {
         for key in COMBINERS {
             if let Some(Value::Array(branches)) = map.get_mut(key) {
                 for (i, branch) in branches.iter_mut().enumerate() {
-                    self.mend(branch, &within(&format!("{key}[{i}]")), depth + 1)?;
+                    let at = within(place, &format!("{key}[{i}]"));
+                    self.mend(branch, &at, depth + 1, Some(known))?;
                 }
             }
         }
@@ -229,11 +455,19 @@ impl Mender<'_> {
 
     /// Types of other dialects: Gemini's own in capitals, those of programming languages.
     fn mend_type(&mut self, map: &mut Map<String, Value>, place: &str) {
+        let is_plain = self.plain.is_some();
+        let instead = |name: &str, right: &str| {
+            if is_plain {
+                format!("{name:?} is no type of JSON Schema; it would be {right:?}.")
+            } else {
+                format!("{name:?} was taken for {right:?}.")
+            }
+        };
         let mut changed = None;
         match map.get_mut("type") {
             Some(Value::String(name)) => {
                 if let Some(right) = right_type(name) {
-                    changed = Some(format!("{name:?} was taken for {right:?}."));
+                    changed = Some(instead(name, right));
                     right.clone_into(name);
                 } else if name.eq_ignore_ascii_case("TYPE_UNSPECIFIED") {
                     changed = Some(format!("{name:?} says nothing and was taken out."));
@@ -242,8 +476,11 @@ impl Mender<'_> {
             }
             Some(Value::Array(list)) => {
                 for item in list {
-                    if let Some(right) = item.as_str().and_then(right_type) {
-                        changed = Some(format!("{item} was taken for {right:?}."));
+                    if let Some((name, right)) = item
+                        .as_str()
+                        .and_then(|name| Some((name, right_type(name)?)))
+                    {
+                        changed = Some(instead(name, right));
                         *item = right.into();
                     }
                 }
@@ -251,7 +488,19 @@ impl Mender<'_> {
             _ => {}
         }
         if let Some(message) = changed {
-            self.said("type-name", place, message);
+            self.refused("type-name", place, message);
+        }
+        // At the top nothing but an object helps.
+        if is_plain
+            && !place.is_empty()
+            && let Some(unknown) = map.get("type").filter(|name| !is_type(name)).cloned()
+        {
+            map.remove("type");
+            let message = format!(
+                "{unknown} is no type of JSON Schema; the types are {}.",
+                TYPES.join(", ")
+            );
+            self.refused("type-name", place, message);
         }
     }
 
@@ -259,6 +508,20 @@ impl Mender<'_> {
         if let Some(value) = map.remove("const") {
             self.said("const", place, "\"const\" became an \"enum\" of one.");
             map.entry("enum").or_insert_with(|| json!([value]));
+        }
+        self.mend_enum(map, place);
+    }
+
+    fn mend_enum(&mut self, map: &mut Map<String, Value>, place: &str) {
+        if let Some(other) = map.get_mut("enum").filter(|values| !values.is_array()) {
+            let message = format!("\"enum\" is a list of values, and not {}.", short(other));
+            let value = other.take();
+            if value.is_object() || value.is_null() {
+                map.remove("enum");
+            } else {
+                *other = json!([value]);
+            }
+            self.refused("enum", place, message);
         }
         if map
             .get("enum")
@@ -300,7 +563,7 @@ impl Mender<'_> {
             if is_exclusive && let Some(value) = map.remove(bound) {
                 map.insert(key.to_owned(), value);
             }
-            self.said(
+            self.refused(
                 "bounds",
                 place,
                 format!("{key:?} is a number, not a boolean."),
@@ -318,7 +581,7 @@ impl Mender<'_> {
             let number = map.get(key).and_then(Value::as_str).map(str::parse::<u64>);
             if let Some(Ok(number)) = number {
                 map.insert(key.to_owned(), number.into());
-                self.said(
+                self.refused(
                     "bounds",
                     place,
                     format!("{key:?} is a number, not a string."),
@@ -344,17 +607,7 @@ impl Mender<'_> {
             }
         };
         map.entry("type").or_insert_with(|| "array".into());
-        let mut kinds: Vec<Value> = Vec::new();
-        for item in tuple {
-            if !kinds.contains(&item) {
-                kinds.push(item);
-            }
-        }
-        match kinds.len() {
-            0 => drop(map.remove("items")),
-            1 => drop(map.insert("items".to_owned(), kinds.remove(0))),
-            _ => drop(map.insert("items".to_owned(), json!({ "anyOf": kinds }))),
-        }
+        join(map, tuple);
         self.said(
             "tuple",
             place,
@@ -362,8 +615,44 @@ impl Mender<'_> {
         );
     }
 
-    fn mend_required(&mut self, map: &mut Map<String, Value>, place: &str) {
-        // Draft 3 has it at the property.
+    fn mend_required(&mut self, map: &mut Map<String, Value>, place: &str, known: &Known) {
+        if let Some(other) = map.get_mut("required").filter(|names| !names.is_array()) {
+            let message = format!("\"required\" is a list of names, and not {}.", short(other));
+            match other.take() {
+                Value::String(name) if known.has(&name) => *other = json!([name]),
+                _ => drop(map.remove("required")),
+            }
+            self.refused("required", place, message);
+        }
+        self.gather_required(map, place);
+        let Some(Value::Array(list)) = map.get_mut("required") else {
+            return;
+        };
+        let is_known = |key: &Value| key.as_str().is_some_and(|key| known.has(key));
+        let unknown: Vec<String> = list
+            .iter()
+            .filter(|key| !is_known(key))
+            .map(Value::to_string)
+            .collect();
+        if unknown.is_empty() {
+            return;
+        }
+        list.retain(is_known);
+        if list.is_empty() {
+            map.remove("required");
+        }
+        self.said(
+            "required",
+            place,
+            format!(
+                "{} can't be required: there is no such property.",
+                unknown.join(", ")
+            ),
+        );
+    }
+
+    /// Draft 3 has it at the property.
+    fn gather_required(&mut self, map: &mut Map<String, Value>, place: &str) {
         let mut required: Vec<String> = Vec::new();
         if let Some(Value::Object(properties)) = map.get_mut("properties") {
             for (key, property) in properties {
@@ -375,58 +664,19 @@ impl Mender<'_> {
                         required.push(key.clone());
                     }
                     let message = "\"required\" is a list beside \"properties\".";
-                    self.said(
-                        "required",
-                        format!("{place}.{key}").trim_start_matches('.'),
-                        message,
-                    );
+                    self.refused("required", &within(place, key), message);
                 }
             }
         }
-        if !required.is_empty() {
-            let list = map.entry("required").or_insert_with(|| json!([]));
-            if let Value::Array(list) = list {
-                list.extend(required.into_iter().map(Value::from));
-            }
-        }
-        let has = |key: &str| map.get("properties").is_some_and(|p| p.get(key).is_some());
-        let unknown: Vec<String> = map
-            .get("required")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter(|key| !key.as_str().is_some_and(has))
-            .map(Value::to_string)
-            .collect();
-        if unknown.is_empty() {
-            if map.get("required").is_some_and(|r| !r.is_array()) {
-                map.remove("required");
-                self.said(
-                    "required",
-                    place,
-                    "\"required\" is a list of names; it was taken out.",
-                );
-            }
+        if required.is_empty() {
             return;
         }
-        let properties = map.get("properties").cloned().unwrap_or_default();
-        if let Some(Value::Array(list)) = map.get_mut("required") {
-            list.retain(|key| {
-                key.as_str()
-                    .is_some_and(|key| properties.get(key).is_some())
-            });
-            if list.is_empty() {
-                map.remove("required");
-            }
+        let list = map.entry("required").or_insert_with(|| json!([]));
+        if let Value::Array(list) = list {
+            let new = required.into_iter().map(Value::from);
+            let new: Vec<Value> = new.filter(|name| !list.contains(name)).collect();
+            list.extend(new);
         }
-        self.said(
-            "required",
-            place,
-            format!(
-                "{} can't be required: there is no such property.",
-                unknown.join(", ")
-            ),
-        );
     }
 
     /// Adds the type where it is certain.
@@ -547,6 +797,37 @@ impl Mender<'_> {
     }
 }
 
+/// A value for a message.
+fn short(value: &Value) -> String {
+    match value {
+        Value::Object(_) => "an object".to_owned(),
+        value => value.to_string().chars().take(40).collect(),
+    }
+}
+
+/// A place in a place.
+fn within(place: &str, key: &str) -> String {
+    match place {
+        "" => key.to_owned(),
+        place => format!("{place}.{key}"),
+    }
+}
+
+/// Makes of schemas for each place of a list one that any of its elements may fit.
+fn join(map: &mut Map<String, Value>, tuple: Vec<Value>) {
+    let mut kinds: Vec<Value> = Vec::new();
+    for item in tuple {
+        if !kinds.contains(&item) {
+            kinds.push(item);
+        }
+    }
+    match kinds.len() {
+        0 => drop(map.remove("items")),
+        1 => drop(map.insert("items".to_owned(), kinds.remove(0))),
+        _ => drop(map.insert("items".to_owned(), json!({ "anyOf": kinds }))),
+    }
+}
+
 /// What a type of another dialect is called in JSON Schema; `None` where it is right.
 fn right_type(name: &str) -> Option<&'static str> {
     let right = match name.to_ascii_lowercase().as_str() {
@@ -560,6 +841,19 @@ fn right_type(name: &str) -> Option<&'static str> {
         _ => return None,
     };
     (right != name).then_some(right)
+}
+
+/// The types of JSON Schema.
+const TYPES: [&str; 7] = [
+    "string", "integer", "number", "boolean", "array", "object", "null",
+];
+
+fn is_type(value: &Value) -> bool {
+    let is_name = |value: &Value| value.as_str().is_some_and(|name| TYPES.contains(&name));
+    match value {
+        Value::Array(list) => !list.is_empty() && list.iter().all(is_name),
+        one => is_name(one),
+    }
 }
 
 fn type_of_all(values: &[Value]) -> Option<&'static str> {

@@ -4,7 +4,7 @@ use super::Dialect;
 use super::reply;
 use crate::answer::Answer;
 use crate::registry::bare_name;
-use crate::tool::{ErrorKind, ToolError};
+use crate::tool::{ErrorKind, ToolError, parse_json};
 use serde_json::{Value, json};
 
 /// One call of a message.
@@ -107,8 +107,8 @@ impl Request {
                 "There is no call on standard input; give one as JSON.".to_owned(),
             ));
         }
-        let value: Value = serde_json::from_slice(text)
-            .map_err(|e| refuse(format!("The call is not valid JSON: {e}.")))?;
+        let value =
+            parse_json(text).map_err(|e| refuse(format!("The call is not valid JSON: {e}.")))?;
         let wrong = |message: String| Refusal::new(dialect, message);
         match dialect {
             Dialect::Anthropic => anthropic(value).map(Some).map_err(wrong),
@@ -189,7 +189,7 @@ fn openai_args(value: &Value) -> Result<Value, ToolError> {
     match value {
         Value::Null => Ok(json!({})),
         Value::String(text) if text.trim().is_empty() => Ok(json!({})),
-        Value::String(text) => serde_json::from_str(text).map_err(|e| {
+        Value::String(text) => parse_json(text.as_bytes()).map_err(|e| {
             ToolError::invalid(format!("\"arguments\" is not valid JSON: {e}."))
                 .with_hint(r#"Give a text that holds one object, such as "{\"path\":\"src\"}"."#)
         }),

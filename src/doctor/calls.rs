@@ -2,7 +2,7 @@
 
 use super::discovery::excerpt;
 use super::program;
-use super::replay::{Patience, Seen, run};
+use super::replay::{Input, Patience, Seen, run};
 use super::{Commands, Patient, Report, Try, said};
 use crate::process::warden::Ending;
 use serde_json::{Map, Value, json};
@@ -25,6 +25,13 @@ const LINGER: Duration = Duration::from_secs(1);
 
 /// A start that is felt, with each call.
 const SLOW: Duration = Duration::from_millis(500);
+
+/// One that takes longer is not made again: all together must stay bearable.
+const AGAIN: Duration = Duration::from_secs(2);
+
+/// Gemini CLI 0.61 adds this to the arguments of every tool that it shows to a model, and hands
+/// it over with them where the model sets it.
+const WAIT: &str = "wait_for_previous";
 
 /// An answer that floods a model, in bytes.
 const FLOOD: usize = 200_000;
@@ -67,14 +74,21 @@ pub(super) fn examine(
             limit,
             linger: LINGER,
         };
-        run(&path, &[name.to_owned()], patient.root, input, patience)
+        run(
+            &path,
+            &[name.to_owned()],
+            patient.root,
+            Input::Bytes(input),
+            patience,
+        )
     };
     let input = json!({ "probe": "x".repeat(LARGE_INPUT) }).to_string();
-    match start(NOBODY, input.as_bytes(), LIMIT) {
+    let has_ended = match start(NOBODY, input.as_bytes(), LIMIT) {
         Ok(mut seen) => {
             // A machine may be busy for once.
             for _ in 0..2 {
                 if seen.took > SLOW
+                    && seen.took < AGAIN
                     && seen.ending.is_some()
                     && let Ok(again) = start(NOBODY, input.as_bytes(), LIMIT)
                 {
@@ -82,6 +96,7 @@ pub(super) fn examine(
                 }
             }
             unknown_tool(&seen, about, report);
+            seen.ending.is_some()
         }
         Err(e) => {
             let why = "No call can be made.";
@@ -93,17 +108,51 @@ pub(super) fn examine(
             );
             return;
         }
-    }
+    };
     for Try { name, args } in tries {
-        let input = Value::Object(args.clone()).to_string();
-        if let Ok(seen) = start(name, input.as_bytes(), TRY_LIMIT) {
-            report.fact("tried", format!("{name}: {}", in_short(&seen)));
-            real_call(&seen, name, report);
+        let make = |args: &Map<String, Value>| {
+            let input = Value::Object(args.clone()).to_string();
+            start(name, input.as_bytes(), TRY_LIMIT).ok()
+        };
+        // With what the host may add first: where that is well, one call is enough.
+        let mut more = args.clone();
+        more.entry(WAIT).or_insert(Value::Bool(true));
+        let Some(mut seen) = make(&more) else {
+            continue;
+        };
+        if more != *args && seen.ending.is_some() && !succeeds(&seen) {
+            let Some(without) = make(args) else {
+                continue;
+            };
+            if succeeds(&without) {
+                minds_waiting(&seen, name, report);
+            }
+            seen = without;
         }
+        report.fact("tried", format!("{name}: {}", in_short(&seen)));
+        real_call(&seen, name, report);
     }
-    if tries.is_empty() && commands.are_ours() {
+    if tries.is_empty() && has_ended && commands.are_ours(patient.root) {
         own_call(&path, patient.root, report);
     }
+}
+
+/// As Gemini CLI judges a call.
+fn succeeds(seen: &Seen) -> bool {
+    seen.ending == Some(Ending::Code(0)) && seen.stderr.is_empty()
+}
+
+fn minds_waiting(seen: &Seen, name: &str, report: &mut Report) {
+    let told = excerpt(&[&*seen.stdout, &*seen.stderr].concat());
+    report.warn(
+        "call-wait-for-previous",
+        name,
+        said(
+            format!("It fails with {WAIT} among its arguments, and not without it: {told}"),
+            "Gemini CLI 0.61 offers this argument with every tool, and hands it over where the model sets it.",
+            "Overlook arguments that are not known, this one at least.",
+        ),
+    );
 }
 
 /// Our own pair has a tool that can be called without any harm.
@@ -116,7 +165,8 @@ fn own_call(path: &Path, root: &Path, report: &mut Report) {
         linger: LINGER,
     };
     let name = "list_directory".to_owned();
-    if let Ok(seen) = run(path, &[name], root, input.as_bytes(), patience) {
+    let input = Input::Bytes(input.as_bytes());
+    if let Ok(seen) = run(path, &[name], root, input, patience) {
         report.fact(
             "call time",
             format!("{:.1} ms", seen.took.as_secs_f64() * 1e3),

@@ -3,7 +3,7 @@
 use super::discovery::Found;
 use super::{Report, said};
 use crate::builtin::is_reserved;
-use crate::declaration::{self, Names, Severity};
+use crate::declaration::{self, Finding, Names, Severity};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -34,22 +34,7 @@ pub(super) fn examine(found: &Found, report: &mut Report) -> Vec<String> {
         } else {
             format!("{}: ", finding.place)
         };
-        let what = format!("{place}{}", finding.message);
-        // What we would put right Gemini CLI leaves as it is.
-        match finding.severity {
-            Severity::Warning => {
-                let why = "The model chooses tools by what it is told of them.";
-                report.warn(
-                    finding.rule,
-                    about,
-                    said(what, why, "Change what the discovery command prints."),
-                );
-            }
-            Severity::Repair | Severity::Error => {
-                let why = "Gemini CLI or the API drops it, or the whole request fails.";
-                report.error(finding.rule, about, said(what, why, PAIR));
-            }
-        }
+        tell(&finding, about, &place, report);
     }
     let tokens = text.len() / BYTES_PER_TOKEN;
     report.fact(
@@ -95,6 +80,58 @@ pub(super) fn examine(found: &Found, report: &mut Report) -> Vec<String> {
         said("Some stand in the wrapper of another API.", why, PAIR),
     );
     Vec::new()
+}
+
+/// Tells a finding by what Gemini CLI makes of it, which puts nothing right.
+fn tell(finding: &Finding, about: String, place: &str, report: &mut Report) {
+    const PASSED_ON: &str = "Gemini CLI passes a schema on unchanged.";
+    let message = &finding.message;
+    let id = || finding.rule.clone();
+    match (&*finding.rule, finding.severity) {
+        (_, Severity::Warning) => {
+            let why = "The model chooses tools by what it is told of them.";
+            let mend = "Change what the discovery command prints.";
+            report.warn(id(), about, said(format!("{place}{message}"), why, mend));
+        }
+        ("duplicate-name", _) => report.error(
+            id(),
+            about,
+            said(
+                "It is declared twice, or its name is another's.",
+                "In Gemini CLI the last declaration of a name counts; the others are lost.",
+                "Rename one, or print each once.",
+            ),
+        ),
+        ("parameters-key", _) if is_beside(message) => {
+            let what = format!(
+                "{place}It stands beside \"parametersJsonSchema\", which alone Gemini CLI looks at."
+            );
+            let why = "What stands there is told to no model.";
+            report.warn(id(), about, said(what, why, "Take it out."));
+        }
+        ("keyword", _) => {
+            let list = message.strip_suffix(UNKNOWN).unwrap_or(message);
+            let what = format!("{place}{list}: the API's function declarations don't list it.");
+            report.warn(id(), about, said(what, PASSED_ON, PAIR));
+        }
+        (rule, Severity::Repair) if rule != "parameters-key" => {
+            let what = format!("{place}get_tools would put it right: {message}");
+            let why =
+                "Gemini CLI does not: it or the API drops the tool, or the whole request fails.";
+            report.error(id(), about, said(what, why, PAIR));
+        }
+        _ => {
+            let why = "Gemini CLI or the API drops it, or the whole request fails.";
+            report.error(id(), about, said(format!("{place}{message}"), why, PAIR));
+        }
+    }
+}
+
+/// What we do with a keyword of a schema, which is not what Gemini CLI does.
+const UNKNOWN: &str = " was taken out: the API does not know it.";
+
+fn is_beside(message: &str) -> bool {
+    message.ends_with("and is not used.")
 }
 
 fn has_none_of_the_wrappers(text: &[u8]) -> bool {

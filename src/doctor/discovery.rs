@@ -1,14 +1,17 @@
 //! The discovery command, run as Gemini CLI runs it.
 
 use super::program;
-use super::replay::{Patience, Seen, run};
-use super::{Commands, Patient, Report, said};
+use super::replay::{Input, Patience, Seen, run};
+use super::{Commands, Patient, Report, Said, said};
 use crate::process::signal_name;
 use crate::process::warden::Ending;
 use std::time::Duration;
 
 /// After this Gemini CLI's users think that it hangs.
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(15);
+
+/// One that takes longer is not started again: all together must stay bearable.
+const AGAIN: Duration = Duration::from_secs(3);
 
 /// A start that takes longer is felt.
 const SLOW: Duration = Duration::from_secs(1);
@@ -37,24 +40,16 @@ pub(super) fn examine(
     report: &mut Report,
 ) -> Option<Found> {
     let about = commands.discovery.as_str();
+    if let Some(finding) = shell_syntax(about) {
+        report.error("shell-syntax", about, finding);
+        return None;
+    }
     let Some(words) = shlex::split(about).filter(|words| !words.is_empty()) else {
         let what = "It can't be split into words: a quote is open, or there are none.";
         let mend = "Close the quote; a path with spaces stands in quotes.";
         report.error("discovery-words", about, said(what, NO_TOOLS, mend));
         return None;
     };
-    if let Some(word) = shell_syntax(&words) {
-        report.error(
-            "shell-syntax",
-            about,
-            said(
-                format!("{word:?} means something to a shell, but no shell is there."),
-                "Gemini CLI splits the command into words and hands them over as they are.",
-                "Put the line into a script, and name that.",
-            ),
-        );
-        return None;
-    }
     let path = match program::find(&words[0], patient.root) {
         Ok(path) => path,
         Err((id, said)) => {
@@ -66,7 +61,7 @@ pub(super) fn examine(
         limit: LIMIT,
         linger: LINGER,
     };
-    let start = || run(&path, &words[1..], patient.root, b"", patience);
+    let start = || run(&path, &words[1..], patient.root, Input::KeptOpen, patience);
     let seen = match start() {
         Ok(seen) => seen,
         Err(e) => {
@@ -77,7 +72,8 @@ pub(super) fn examine(
         }
     };
     let mut seen = seen;
-    let again = seen.ending.is_some().then(start).and_then(Result::ok);
+    let is_quick = seen.ending.is_some() && seen.took < AGAIN;
+    let again = is_quick.then(start).and_then(Result::ok);
     if let Some(again) = &again {
         // A machine may be busy for once.
         seen.took = seen.took.min(again.took);
@@ -101,25 +97,94 @@ pub(super) fn examine(
         );
     }
     Some(Found {
-        declarations: seen.stdout,
-        are_ours: commands.are_ours(),
+        declarations: trimmed(&seen.stdout).to_vec(),
+        are_ours: commands.are_ours(patient.root),
     })
 }
 
-/// The first word that a shell would not take as it is.
-fn shell_syntax(words: &[String]) -> Option<&String> {
-    const OPERATORS: [&str; 10] = ["|", "||", "&&", "&", ";", ">", ">>", "<", "2>", "2>&1"];
+/// The first piece that a shell would not take as it is, or that Gemini CLI does not.
+fn shell_syntax(line: &str) -> Option<Said> {
+    let mend = "Put the piece in quotes where it means itself; or put the line into a script, and name that.";
+    let pieces = pieces(line);
+    if let Some(piece) = pieces.iter().find(|piece| piece.is_syntax) {
+        return Some(said(
+            format!(
+                "{:?} is no word for Gemini CLI, but an operator, a pattern or a comment.",
+                piece.text
+            ),
+            "It splits the command as npm's shell-quote does, without a shell, and fails at its start with what is no word.",
+            mend,
+        ));
+    }
     let is_assignment = |word: &str| {
         word.split_once('=').is_some_and(|(name, _)| {
             !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
         })
     };
-    let first = words.first().filter(|word| is_assignment(word));
-    first.or_else(|| {
-        words.iter().find(|word| {
-            OPERATORS.contains(&word.as_str()) || word.starts_with("$(") || word.starts_with('`')
-        })
-    })
+    let first = pieces.first().filter(|piece| is_assignment(piece.text));
+    let shells = first.or_else(|| pieces.iter().find(|piece| piece.text.starts_with('`')))?;
+    Some(said(
+        format!(
+            "{:?} means something to a shell, but no shell is there.",
+            shells.text
+        ),
+        "Gemini CLI splits the command into words and hands them over as they are.",
+        mend,
+    ))
+}
+
+/// What stands between blanks, as it is written.
+struct Piece<'a> {
+    text: &'a str,
+    /// Whether something in it is an operator, a pattern or a comment to npm's shell-quote.
+    is_syntax: bool,
+}
+
+/// The pieces of a command line, quotes left in their places.
+fn pieces(line: &str) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    let mut start = None;
+    let mut is_syntax = false;
+    let mut quote = None;
+    let mut is_escaped = false;
+    for (at, c) in line.char_indices() {
+        let is_blank = c.is_whitespace() && quote.is_none() && !is_escaped;
+        if is_blank {
+            if let Some(start) = start.take() {
+                let text = &line[start..at];
+                pieces.push(Piece { text, is_syntax });
+            }
+            is_syntax = false;
+            continue;
+        }
+        start.get_or_insert(at);
+        // A pattern stays one after a backslash there (seen in 0.61.0).
+        is_syntax |= quote.is_none()
+            && (matches!(c, '*' | '?')
+                || !is_escaped && matches!(c, '|' | '&' | ';' | '<' | '>' | '(' | ')' | '#'));
+        match (quote, c) {
+            _ if is_escaped => is_escaped = false,
+            (None | Some('"'), '\\') => is_escaped = true,
+            (None, '\'' | '"') => quote = Some(c),
+            (Some(open), _) if open == c => quote = None,
+            _ => {}
+        }
+    }
+    if let Some(start) = start {
+        let text = &line[start..];
+        pieces.push(Piece { text, is_syntax });
+    }
+    pieces
+}
+
+/// Without what Gemini CLI's `trim()` takes away: blanks, and a byte order mark.
+fn trimmed(bytes: &[u8]) -> &[u8] {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text
+            .trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}')
+            .as_bytes(),
+        Err(_) => bytes,
+    }
 }
 
 /// Whether what came of it can be read on; what is wrong is told.
@@ -137,7 +202,7 @@ fn is_usable(seen: &Seen, about: &str, report: &mut Report) -> bool {
                 LIMIT.as_secs()
             );
             let mend = "Let it print and end; it must not wait for input or for the network.";
-            let why = "Gemini CLI waits for it at each start, without a limit.";
+            let why = "Gemini CLI waits for it at each start, without a limit, and neither writes to its standard input nor closes it.";
             report.error("discovery-hangs", about, said(what, why, mend));
             return false;
         }
@@ -173,10 +238,16 @@ fn is_usable(seen: &Seen, about: &str, report: &mut Report) -> bool {
             ),
         );
     }
+    let why = "Gemini CLI ends it at 10 MB of either stream, and does not start.";
     if seen.stdout.len() > MAX_BYTES {
         let what = format!("It prints {} bytes.", seen.stdout.len());
-        let why = "Gemini CLI refuses more than 10 MB.";
         let mend = "Declare fewer tools, or shorten what they say.";
+        report.error("discovery-too-large", about, said(what, why, mend));
+        return false;
+    }
+    if seen.stderr.len() > MAX_BYTES {
+        let what = format!("It writes {} bytes to standard error.", seen.stderr.len());
+        let mend = "Say less there, or write it to a file.";
         report.error("discovery-too-large", about, said(what, why, mend));
         return false;
     }
@@ -191,7 +262,7 @@ fn is_usable(seen: &Seen, about: &str, report: &mut Report) -> bool {
 }
 
 fn is_array(seen: &Seen, about: &str, report: &mut Report) -> bool {
-    let text = String::from_utf8_lossy(&seen.stdout);
+    let text = String::from_utf8_lossy(trimmed(&seen.stdout));
     let why =
         "Gemini CLI reads all of standard output as one JSON array, and does not start otherwise.";
     match serde_json::from_str::<serde_json::Value>(&text) {

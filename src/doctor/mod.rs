@@ -16,12 +16,13 @@ mod rules;
 mod setup;
 mod surroundings;
 
+use crate::own_program::is_ours;
 use crate::policy::{Extra, Policy};
 use crate::settings::Settings;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// How much a finding matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -164,13 +165,8 @@ struct Commands {
 
 impl Commands {
     /// Whether they are these executables.
-    fn are_ours(&self) -> bool {
-        let base = |command: &str| -> Option<String> {
-            let path = PathBuf::from(command);
-            Some(path.file_name()?.to_string_lossy().into_owned())
-        };
+    fn are_ours(&self, root: &Path) -> bool {
         let first = shlex::split(&self.discovery).and_then(|words| words.into_iter().next());
-        first.and_then(|first| base(&first)).as_deref() == Some("get_tools")
-            && base(&self.call).as_deref() == Some("call_tool")
+        first.is_some_and(|first| is_ours(&first, root)) && is_ours(&self.call, root)
     }
 }

@@ -44,7 +44,7 @@ pub(super) fn find(word: &str, root: &Path) -> Result<PathBuf, (&'static str, Sa
             said(format!("There is no file {shown}."), NOT_STARTED, mend),
         ));
     }
-    if !path.is_file() || rustix::fs::access(&path, rustix::fs::Access::EXEC_OK).is_err() {
+    if !crate::process::command::is_program(&path) {
         return Err((
             "program-not-executable",
             said(

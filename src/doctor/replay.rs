@@ -3,7 +3,7 @@
 use crate::process::piped::Program;
 use crate::process::warden::Ending;
 use crate::process::without_sigpipe;
-use rustix::fd::OwnedFd;
+use crate::sys::fd::OwnedFd;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -43,6 +43,15 @@ pub(super) struct Patience {
     pub(super) linger: Duration,
 }
 
+/// What a program can read.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Input<'a> {
+    /// This, to its end.
+    Bytes(&'a [u8]),
+    /// Nothing, and no end of it either.
+    KeptOpen,
+}
+
 /// Starts a program and watches it until its pipes are closed, as the host does. Then all that
 /// it started is ended.
 ///
@@ -53,7 +62,7 @@ pub(super) fn run(
     program: &Path,
     args: &[String],
     root: &Path,
-    input: &[u8],
+    input: Input<'_>,
     patience: Patience,
 ) -> io::Result<Seen> {
     let environment: BTreeMap<_, _> = std::env::vars_os().collect();
@@ -66,7 +75,11 @@ pub(super) fn run(
     .start()?;
     let began = Instant::now();
     let (sender, closed) = channel::<()>();
-    let written = piped.input.take().map(|pipe| feed(pipe, input.to_vec()));
+    let written = match input {
+        Input::Bytes(bytes) => piped.input.take().map(|pipe| feed(pipe, bytes.to_vec())),
+        // It stays with `piped`, until that is ended.
+        Input::KeptOpen => None,
+    };
     let out = piped.output.take().map(|pipe| drain(pipe, sender.clone()));
     let err = piped.errors.take().map(|pipe| drain(pipe, sender));
     let mut seen = Seen::default();

@@ -18,7 +18,7 @@ pub(super) fn examine(patient: &Patient<'_>, names: &[String], report: &mut Repo
     }
     let mut allowed: Vec<String> = patient.settings.allowed.users.clone();
     allowed.extend(patient.settings.allowed.projects.iter().cloned());
-    for file in patient.home.map(policies).unwrap_or_default() {
+    for file in users_files(patient) {
         for name in allowed_by(&file) {
             if name.contains('*') && name.starts_with("discovered") {
                 report.warn(
@@ -37,8 +37,21 @@ pub(super) fn examine(patient: &Patient<'_>, names: &[String], report: &mut Repo
     let is_allowed = |name: &String| {
         allowed
             .iter()
-            .any(|rule| rule == name || rule.strip_prefix(PREFIX) == Some(name) || rule == "*")
+            .any(|rule| rule.strip_prefix(PREFIX) == Some(name) || rule == "*")
     };
+    for name in names.iter().filter(|name| !is_allowed(name)) {
+        if allowed.contains(name) {
+            report.warn(
+                "rule-without-prefix",
+                name,
+                said(
+                    format!("A rule allows {name:?}, which does not allow the discovered tool."),
+                    "Gemini CLI 0.61 puts discovered_tool_ before the names of discovered tools; without it a rule is for a tool of its own.",
+                    format!("Name it {PREFIX}{name} in the rule."),
+                ),
+            );
+        }
+    }
     if !names.is_empty() && !names.iter().any(is_allowed) {
         report.warn(
             "no-rule",
@@ -84,8 +97,22 @@ fn is_near(rule: &str, names: &[String]) -> bool {
         .any(|name| strsim::normalized_damerau_levenshtein(rule, name) > 0.8)
 }
 
-fn policies(home: &Path) -> Vec<PathBuf> {
-    files_in(&home.join(".gemini/policies"))
+/// The user's files of rules: those of `policyPaths` stand in the place of `~/.gemini/policies`.
+fn users_files(patient: &Patient<'_>) -> Vec<PathBuf> {
+    let chosen = &patient.settings.policy_paths;
+    if chosen.is_empty() {
+        let home = patient.home.map(|home| home.join(".gemini/policies"));
+        return home.as_deref().map(files_in).unwrap_or_default();
+    }
+    let files = |path: &PathBuf| {
+        let path = patient.root.join(path);
+        if path.is_dir() {
+            files_in(&path)
+        } else {
+            vec![path]
+        }
+    };
+    chosen.iter().flat_map(files).collect()
 }
 
 fn files_in(directory: &Path) -> Vec<PathBuf> {

@@ -33,7 +33,9 @@ fn host(report: &mut Report) {
         report.fact("Gemini CLI", "not on the PATH");
         return;
     };
-    let version = path.canonicalize().ok().and_then(|real| version_of(&real));
+    let version = crate::sys::canonicalize(&path)
+        .ok()
+        .and_then(|real| version_of(&real));
     let shown = version
         .clone()
         .unwrap_or_else(|| "of an unknown version".to_owned());
@@ -81,7 +83,7 @@ fn beside(report: &mut Report) {
     };
     let directory: PathBuf = own.parent().map(Path::to_owned).unwrap_or_default();
     for name in ["call_tool", "mcp_client"] {
-        let path = directory.join(name);
+        let path = directory.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
         if !path.is_file() {
             report.error(
                 "incomplete",
@@ -103,6 +105,9 @@ fn kernel(patient: &Patient<'_>, report: &mut Report) {
         writable: Vec::new(),
         network: false,
     };
+    if let Some(weaker) = crate::process::WEAKER {
+        report.fact("system", weaker);
+    }
     let ability = Sandbox::prepare(&probe);
     report.fact(
         "sandbox",
@@ -148,7 +153,10 @@ fn own_tools(patient: &Patient<'_>, report: &mut Report) {
             None => ".gemini/tools".to_owned(),
         };
         let why = "The tool is left out, or not what it was meant to be.";
-        let mend = "Mend the file; get_tools lint says when all is well.";
+        let mend = match finding.rule.as_ref() {
+            "untrusted" => "Look at what the project brings, then: get_tools trust",
+            _ => "Mend the file; get_tools lint says when all is well.",
+        };
         let what = [&*finding.tool, &finding.place, &finding.message];
         let what: Vec<&str> = what.into_iter().filter(|part| !part.is_empty()).collect();
         match finding.severity {
@@ -165,8 +173,9 @@ fn servers(patient: &Patient<'_>, report: &mut Report) {
         let Some(command) = &server.command else {
             continue;
         };
+        let cwd = server.cwd.as_deref().unwrap_or(Path::new(""));
         let is_there = if command.contains('/') {
-            patient.root.join(command).is_file()
+            patient.root.join(cwd).join(command).is_file()
         } else {
             find_program(OsStr::new(command)).is_some()
         };

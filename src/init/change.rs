@@ -95,7 +95,7 @@ impl Change {
 
 /// Writes a file as a whole, through a link where it is one, with the permissions that it has.
 pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
-    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let real = crate::sys::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     fs::create_dir_all(real.parent().ok_or(io::ErrorKind::InvalidInput)?)?;
     let permissions = fs::metadata(&real).ok().map(|m| m.permissions());
     private::put(&real, text.as_bytes(), 0o644, permissions, true)

@@ -3,12 +3,12 @@
 use super::change::{InitError, read, write};
 use super::json::Set;
 use crate::shown::hex;
+use crate::sys::ffi::OsStrExt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 const VERSION: u32 = 1;

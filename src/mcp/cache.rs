@@ -9,12 +9,13 @@ use super::declare::Declared;
 use super::wire::Connect;
 use crate::declaration::{Finding, Severity};
 use crate::shown::hex;
+#[cfg(unix)]
+use crate::sys::unix_fs::MetadataExt;
 use crate::workspace::private::write_cache;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The first words of a file; other forms are not read.
@@ -163,14 +164,7 @@ fn files(connect: &Connect) -> String {
         .into_iter()
         .chain(scripts.map(|arg| connect.cwd.join(arg)))
         .map(|path| match std::fs::metadata(path) {
-            Ok(meta) if meta.is_file() => format!(
-                "{}:{}:{}:{}.{}",
-                meta.dev(),
-                meta.ino(),
-                meta.size(),
-                meta.mtime(),
-                meta.mtime_nsec()
-            ),
+            Ok(meta) if meta.is_file() => version_of(&meta),
             _ => "-".to_owned(),
         });
     looks.collect::<Vec<_>>().join(" ")
@@ -213,6 +207,30 @@ pub(super) fn read(path: &Path) -> Option<Known> {
 /// Writes a file. Where it can't be, the next discovery asks again.
 pub(super) fn write(path: &Path, known: &Known) {
     write_cache(path, known.to_text().as_bytes());
+}
+
+/// What changes with a file's content.
+#[cfg(unix)]
+fn version_of(meta: &std::fs::Metadata) -> String {
+    format!(
+        "{}:{}:{}:{}.{}",
+        meta.dev(),
+        meta.ino(),
+        meta.size(),
+        meta.mtime(),
+        meta.mtime_nsec()
+    )
+}
+
+/// What changes with a file's content.
+#[cfg(windows)]
+fn version_of(meta: &std::fs::Metadata) -> String {
+    format!(
+        "{}:{:?}:{:?}",
+        meta.len(),
+        meta.created().ok(),
+        meta.modified().ok()
+    )
 }
 
 #[cfg(test)]

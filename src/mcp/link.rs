@@ -5,8 +5,8 @@
 
 use super::wire::{Ask, Connect, Request, Said, Wanted, Why};
 use crate::process::without_sigpipe;
+use crate::sys::event::{PollFd, PollFlags, Timespec};
 use crate::tool::Cancellation;
-use rustix::event::{PollFd, PollFlags, Timespec};
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
 use std::io::{BufRead, BufReader, Write};
@@ -230,6 +230,9 @@ impl Drop for Link {
 
 /// The executable beside ours.
 fn program() -> Result<PathBuf, String> {
+    if cfg!(windows) {
+        return Err("MCP servers can't be used on Windows yet".to_owned());
+    }
     let own = std::env::current_exe()
         .map_err(|e| format!("the directory of this executable is not known: {e}"))?;
     let program = own.with_file_name(PROGRAM);
@@ -283,7 +286,7 @@ fn is_caller_gone(cancel: &Cancellation) -> bool {
     cancel.caller().is_some_and(|caller| {
         let mut fds = [PollFd::new(&caller, PollFlags::IN)];
         matches!(
-            rustix::event::poll(&mut fds, Some(&Timespec::default())),
+            crate::sys::event::poll(&mut fds, Some(&Timespec::default())),
             Ok(1..)
         )
     })

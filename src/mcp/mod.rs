@@ -7,6 +7,7 @@
 
 mod audit;
 mod cache;
+#[cfg(unix)]
 pub mod client;
 mod content;
 mod declare;

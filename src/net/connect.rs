@@ -5,11 +5,10 @@
 
 use super::names::{interrupted, known_addresses, resolve};
 use super::proxy::{Kind, Proxy};
+use super::sockets::{PollFlags, connect_one, wait};
 use super::{Limits, NetError, Reach};
 use crate::tool::Cancellation;
 use base64::Engine;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::AsFd;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,10 +20,6 @@ use ureq::unversioned::transport::{
     Buffers, ConnectionDetails, Connector, Either, LazyBuffers, NextTimeout, Transport,
 };
 use url::Url;
-
-/// How often it is looked whether the call has ended, besides the caller's end and signals,
-/// which wake at once.
-const TICK: Duration = Duration::from_millis(100);
 
 /// More of a proxy's answer is not read.
 const MAX_PROXY_ANSWER_BYTES: usize = 16 * 1024;
@@ -152,66 +147,6 @@ fn connect(
     })
 }
 
-fn connect_one(
-    socket: SocketAddr,
-    limit: Duration,
-    cancel: &Cancellation,
-) -> std::io::Result<TcpStream> {
-    use rustix::net::{AddressFamily, SocketFlags, SocketType};
-    let family = match socket {
-        SocketAddr::V4(_) => AddressFamily::INET,
-        SocketAddr::V6(_) => AddressFamily::INET6,
-    };
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let fd = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
-    match rustix::net::connect(&fd, &socket) {
-        Ok(()) => {}
-        Err(rustix::io::Errno::INPROGRESS | rustix::io::Errno::INTR) => {
-            let until = Instant::now() + limit;
-            if !wait(fd.as_fd(), PollFlags::OUT, Some(until), cancel)? {
-                return Err(std::io::Error::new(
-                    ErrorKind::TimedOut,
-                    format!("{} did not answer", socket.ip()),
-                ));
-            }
-            rustix::net::sockopt::socket_error(&fd)??;
-        }
-        Err(e) => return Err(e.into()),
-    }
-    let stream = TcpStream::from(fd);
-    stream.set_nodelay(true)?;
-    Ok(stream)
-}
-
-/// Waits for a socket; false where the time was up. Ends early where the call ends.
-fn wait(
-    fd: rustix::fd::BorrowedFd<'_>,
-    flags: PollFlags,
-    until: Option<Instant>,
-    cancel: &Cancellation,
-) -> std::io::Result<bool> {
-    let caller = cancel.caller();
-    loop {
-        interrupted(cancel).map_err(|e| std::io::Error::other(ureq::Error::Other(Box::new(e))))?;
-        let left = until.map(|at| at.saturating_duration_since(Instant::now()));
-        if left.is_some_and(|left| left.is_zero()) {
-            return Ok(false);
-        }
-        let tick = Timespec::try_from(left.unwrap_or(TICK).min(TICK)).ok();
-        let mut fds = vec![PollFd::from_borrowed_fd(fd, flags)];
-        if let Some(caller) = caller {
-            fds.push(PollFd::from_borrowed_fd(caller, PollFlags::IN));
-        }
-        match poll(&mut fds, tick.as_ref()) {
-            Ok(0) | Err(rustix::io::Errno::INTR) => {}
-            Ok(_) if !fds[0].revents().is_empty() => return Ok(true),
-            // The caller is gone: nobody waits for the answer.
-            Ok(_) => cancel.cancel(),
-            Err(e) => return Err(e.into()),
-        }
-    }
-}
-
 /// A connection on which a proxy is asked for another.
 struct Line<'a> {
     stream: &'a TcpStream,
@@ -249,7 +184,7 @@ impl Line<'_> {
     }
 
     fn wait(&self, flags: PollFlags) -> Result<(), String> {
-        match wait(self.stream.as_fd(), flags, Some(self.until), self.cancel) {
+        match wait(self.stream, flags, Some(self.until), self.cancel) {
             Ok(true) => Ok(()),
             Ok(false) => Err("it did not answer in time".to_owned()),
             Err(e) => Err(e.to_string()),
@@ -434,7 +369,7 @@ impl Wire {
         let library = timeout.not_zero().map(|t| *t);
         let limit = library.map_or(own, |l| l.min(own));
         let until = Some(Instant::now() + limit);
-        if wait(self.stream.as_fd(), flags, until, &self.dial.cancel())? {
+        if wait(&self.stream, flags, until, &self.dial.cancel())? {
             return Ok(());
         }
         if limit < own {

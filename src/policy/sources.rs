@@ -3,11 +3,12 @@
 use super::settings::Lists;
 use super::{Mode, Policy, PolicyFile, Tier, file};
 use crate::settings::Settings;
+use crate::sys::fs::OFlags;
+#[cfg(unix)]
+use crate::sys::unix_fs::MetadataExt;
 use crate::trust::{ProjectTrust, Trust, TrustedBy};
-use rustix::fs::OFlags;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Where the administrator's rules are, on every machine.
@@ -123,8 +124,7 @@ impl Policy {
         let Ok(files) = files_in(directory) else {
             return false;
         };
-        let is_secure = std::fs::metadata(directory)
-            .is_ok_and(|meta| meta.uid() == 0 && meta.mode() & 0o022 == 0);
+        let is_secure = is_of_the_system(directory);
         for path in &files {
             self.add_file(path, Tier::Admin, is_secure);
         }
@@ -229,6 +229,19 @@ impl Policy {
     }
 }
 
+/// Whether only the administrator can write to a directory.
+#[cfg(unix)]
+fn is_of_the_system(directory: &Path) -> bool {
+    std::fs::metadata(directory).is_ok_and(|meta| meta.uid() == 0 && meta.mode() & 0o022 == 0)
+}
+
+/// Whether a directory may be taken for the administrator's: who else may write there can't be
+/// told in a word on Windows, so that its rules only restrict.
+#[cfg(windows)]
+fn is_of_the_system(_directory: &Path) -> bool {
+    false
+}
+
 /// The policy files in a directory, sorted by name.
 fn files_in(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
@@ -245,7 +258,11 @@ fn files_in(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
 /// The text of a policy file. What is no regular file is not waited for.
 fn read(path: &Path) -> std::io::Result<String> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::open(path, flags, rustix::fs::Mode::empty())?);
+    let file = File::from(crate::sys::fs::open(
+        path,
+        flags,
+        crate::sys::fs::Mode::empty(),
+    )?);
     if !file.metadata()?.is_file() {
         return Err(std::io::Error::other("it is no regular file"));
     }

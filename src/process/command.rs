@@ -1,20 +1,29 @@
 //! Running a line of shell, or a program with its arguments: its surroundings, its limits, and the end of all that it started.
 
 use super::capture::Capture;
-use super::raw::{Descriptors, Prepared};
+#[cfg(unix)]
+use super::raw::{self, Descriptors, Prepared};
 use super::sandbox::Sandbox;
 use super::tree;
 use super::warden::{Ending, Event, GRACE, Watched};
+use crate::sys::event::{PollFd, PollFlags, Timespec};
+#[cfg(unix)]
+use crate::sys::fd::AsFd;
+use crate::sys::fd::{BorrowedFd, OwnedFd};
+#[cfg(unix)]
+use crate::sys::ffi::OsStrExt;
+#[cfg(unix)]
+use crate::sys::fs::{Access, Mode, OFlags};
+use crate::sys::io::Errno;
 use crate::tool::Cancellation;
-use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{Access, MemfdFlags, Mode, OFlags};
-use rustix::io::Errno;
 use std::collections::BTreeMap;
-use std::ffi::{CString, OsStr, OsString};
+#[cfg(unix)]
+use std::ffi::CString;
+use std::ffi::{OsStr, OsString};
+#[cfg(unix)]
 use std::fs::File;
+#[cfg(unix)]
 use std::io::{self, Seek, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -123,6 +132,7 @@ pub enum Why {
     Unwatched,
 }
 
+#[cfg(unix)]
 impl ShellCommand<'_> {
     /// Starts the command under a warden.
     ///
@@ -178,6 +188,7 @@ pub struct ProgramCommand<'a> {
     pub sandbox: Option<&'a Sandbox>,
 }
 
+#[cfg(unix)]
 impl ProgramCommand<'_> {
     /// Starts the program under a warden, its standard error apart from its output.
     ///
@@ -216,24 +227,30 @@ impl ProgramCommand<'_> {
     }
 }
 
+#[cfg(unix)]
 fn open_null() -> io::Result<OwnedFd> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
-    Ok(rustix::fs::open("/dev/null", flags, Mode::empty())?)
+    Ok(crate::sys::fs::open("/dev/null", flags, Mode::empty())?)
 }
 
 /// A file without a name that holds `bytes`: nobody has to feed it to a program, and one that
 /// does not read it is not waited for. `None` where there is nothing to hold.
+#[cfg(unix)]
 fn in_memory(bytes: &[u8]) -> io::Result<Option<File>> {
     if bytes.is_empty() {
         return Ok(None);
     }
-    let mut file = File::from(rustix::fs::memfd_create("arguments", MemfdFlags::CLOEXEC)?);
+    let mut file = raw::file_in_memory()?;
     file.write_all(bytes)?;
     file.rewind()?;
     Ok(Some(file))
 }
 
-fn environment(path: &Path, more: &[(OsString, OsString)]) -> Vec<CString> {
+/// The environment of a command that runs in `path`.
+pub(super) fn variables(
+    path: &Path,
+    more: &[(OsString, OsString)],
+) -> BTreeMap<OsString, OsString> {
     let mut variables: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
     variables.remove(OsStr::new(SERVE_TOKEN));
     for (name, value) in SURROUNDINGS {
@@ -245,6 +262,11 @@ fn environment(path: &Path, more: &[(OsString, OsString)]) -> Vec<CString> {
     variables.insert("PWD".into(), path.into());
     variables.extend(more.iter().cloned());
     variables
+}
+
+#[cfg(unix)]
+fn environment(path: &Path, more: &[(OsString, OsString)]) -> Vec<CString> {
+    variables(path, more)
         .iter()
         .filter_map(|(name, value)| {
             let both = [name.as_bytes(), b"=", value.as_bytes()].concat();
@@ -253,13 +275,42 @@ fn environment(path: &Path, more: &[(OsString, OsString)]) -> Vec<CString> {
         .collect()
 }
 
+/// Whether a file may be executed: on Windows its ending says so.
+#[cfg(windows)]
+pub(crate) fn is_program(file: &Path) -> bool {
+    has_program_ending(file) && file.is_file()
+}
+
+/// Whether a name's ending is that of a program.
+#[cfg(windows)]
+pub(crate) fn has_program_ending(file: &Path) -> bool {
+    const ENDINGS: [&str; 4] = ["exe", "com", "bat", "cmd"];
+    let ending = file.extension().unwrap_or_default();
+    ENDINGS
+        .iter()
+        .any(|known| ending.eq_ignore_ascii_case(known))
+}
+
+/// Whether a file may be executed.
+#[cfg(unix)]
+pub(crate) fn is_program(file: &Path) -> bool {
+    file.is_file() && crate::sys::fs::access(file, Access::EXEC_OK).is_ok()
+}
+
 /// Looks a program up as a shell would.
+#[cfg(windows)]
+pub fn find_program(name: &OsStr) -> Option<PathBuf> {
+    super::piped::find(name, &std::env::vars_os().collect(), Path::new("."))
+}
+
+/// Looks a program up as a shell would.
+#[cfg(unix)]
 pub fn find_program(name: &OsStr) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
     std::env::split_paths(&path)
         .filter(|dir| dir.is_absolute())
         .map(|dir| dir.join(name))
-        .find(|file| file.is_file() && rustix::fs::access(file, Access::EXEC_OK).is_ok())
+        .find(|file| is_program(file))
 }
 
 /// Takes in what a command prints.
@@ -388,7 +439,7 @@ impl Supervision<'_> {
         fds.extend(caller.as_ref().map(|fd| PollFd::new(fd, PollFlags::IN)));
         let pause = Timespec::try_from(pause).unwrap_or_default();
         // An interruption is a signal, which is looked at next.
-        if rustix::event::poll(&mut fds, Some(&pause)).is_err() {
+        if crate::sys::event::poll(&mut fds, Some(&pause)).is_err() {
             return;
         }
         let is_ready = |fd: Option<&PollFd<'_>>| fd.is_some_and(|fd| !fd.revents().is_empty());
@@ -413,7 +464,7 @@ impl Supervision<'_> {
         let Some(errors) = &self.watched.errors else {
             return;
         };
-        match rustix::io::read(errors, &mut self.buffer) {
+        match crate::sys::io::read(errors, &mut self.buffer) {
             Ok(0) => self.are_errors_open = false,
             Ok(n) => {
                 self.last_output = Instant::now();
@@ -425,7 +476,7 @@ impl Supervision<'_> {
     }
 
     fn read(&mut self) {
-        match rustix::io::read(&self.watched.output, &mut self.buffer) {
+        match crate::sys::io::read(&self.watched.output, &mut self.buffer) {
             Ok(0) => self.is_open = false,
             Ok(n) => {
                 self.last_output = Instant::now();
@@ -442,7 +493,7 @@ impl Supervision<'_> {
         let until = self.capture.bytes() + MAX_DRAINED;
         let is_ready = |fd: &OwnedFd| loop {
             let mut ready = [PollFd::new(fd, PollFlags::IN)];
-            match rustix::event::poll(&mut ready, Some(&Timespec::default())) {
+            match crate::sys::event::poll(&mut ready, Some(&Timespec::default())) {
                 Err(Errno::INTR) => {}
                 outcome => break outcome == Ok(1),
             }
@@ -489,7 +540,7 @@ impl Supervision<'_> {
         }
         End::Ended {
             why,
-            left: tree::descendants(self.watched.warden).len(),
+            left: tree::watched(self.watched.warden, self.watched.leader).len(),
         }
     }
 

@@ -8,12 +8,12 @@
 
 use super::tree::{self, Identity};
 use super::warden::Ending;
-use rustix::fs::{Mode, OFlags};
-use rustix::process::Signal;
+use crate::sys::fs::{Mode, OFlags};
+use crate::sys::process::Signal;
+use crate::sys::unix_fs::{DirBuilderExt, OpenOptionsExt};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -55,6 +55,7 @@ struct EndingLine {
 }
 
 /// A line that says how a process ended.
+#[cfg(unix)]
 pub(super) fn ending_line(pid: i32, ending: Ending, at: SystemTime) -> String {
     let (exit_code, signal) = match ending {
         Ending::Code(code) => (Some(code), None),
@@ -76,6 +77,7 @@ pub fn seconds(time: SystemTime) -> u64 {
 }
 
 /// The ids that a record's first line names.
+#[cfg(unix)]
 pub(super) fn process_ids(record: &mut impl Read) -> Vec<i32> {
     let mut text = String::new();
     // What can't be read names nobody.
@@ -249,7 +251,7 @@ impl Files {
 impl Job {
     fn read(path: &Path, boot_id: &str) -> Option<Self> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+        let file = File::from(crate::sys::fs::open(path, flags, Mode::empty()).ok()?);
         let mut text = String::new();
         (&file)
             .take(MAX_RECORD_BYTES)
@@ -259,7 +261,7 @@ impl Job {
         let same_boot = record.boot_id == boot_id;
         let warden = record.warden.filter(|w| same_boot && w.is_alive());
         let living = match warden {
-            Some(warden) => tree::descendants(warden.pid),
+            Some(warden) => tree::watched(warden.pid, record.session),
             None if same_boot => unwatched(&record),
             None => Vec::new(),
         };
@@ -308,20 +310,26 @@ impl Job {
         Some((line.1, line.2))
     }
 
+    /// Whether a process of it, or, where its id stands for the job, anything is still alive.
+    pub fn is_alive(&self, pid: i32) -> bool {
+        if self.is_whole(pid) {
+            self.is_running()
+        } else {
+            self.living.iter().any(|p| p.pid == pid)
+        }
+    }
+
+    /// Whether an id stands for all of the job: as long as the shell itself lives, all is its.
+    fn is_whole(&self, pid: i32) -> bool {
+        pid == self.record.session || (pid == self.pid() && self.record.processes.len() == 1)
+    }
+
     /// Ends the job, or, where it was started as several processes, that of this id with all
     /// below it. Gives back what could not be ended.
     pub fn stop(&self, pid: i32, grace: Duration) -> Vec<Identity> {
-        // As long as the shell itself lives, all is its job.
-        let is_whole =
-            pid == self.record.session || (pid == self.pid() && self.record.processes.len() == 1);
-        let chosen: Vec<_> = self
-            .living
-            .iter()
-            .filter(|p| p.pid == pid)
-            .copied()
-            .collect();
-        if !is_whole && !chosen.is_empty() {
-            return tree::end(&chosen, grace);
+        if !self.is_whole(pid) {
+            let chosen = self.living.iter().filter(|p| p.pid == pid);
+            return tree::end(&chosen.copied().collect::<Vec<_>>(), grace);
         }
         match self.record.warden.filter(|_| self.is_watched) {
             Some(warden) => {

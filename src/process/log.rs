@@ -3,10 +3,10 @@
 //! What lies between is given back to the file system as a hole, so that places in the file
 //! stay what they were and a program that prints for days does not fill the disk.
 
-use rustix::fs::{FallocateFlags, Mode, OFlags};
+use crate::sys::fs::{Mode, OFlags};
+use crate::sys::unix_fs::OpenOptionsExt;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// How much of the beginning is kept, in bytes.
@@ -17,6 +17,57 @@ pub const TAIL: u64 = 192 * 1024 * 1024;
 
 /// Room is given back in pieces of this size.
 const STEP: u64 = 32 * 1024 * 1024;
+
+/// Where a hole may end that is to end here: anywhere.
+#[cfg(target_os = "linux")]
+fn hole_end(at: u64) -> u64 {
+    at
+}
+
+/// Where a hole may end that is to end here: where a block of the file system does.
+#[cfg(target_os = "macos")]
+fn hole_end(at: u64) -> u64 {
+    at - at % (1024 * 1024)
+}
+
+/// Where a hole may end that is to end here: there are none.
+#[cfg(windows)]
+fn hole_end(at: u64) -> u64 {
+    at
+}
+
+/// Holes are for files that are declared to have some, which these are not.
+#[cfg(windows)]
+fn punch(_file: &File, _from: u64, _length: u64) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Gives a part of the file back to the file system.
+#[cfg(target_os = "linux")]
+fn punch(file: &File, from: u64, length: u64) -> io::Result<()> {
+    use crate::sys::fs::FallocateFlags;
+    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    Ok(crate::sys::fs::fallocate(file, flags, from, length)?)
+}
+
+/// Gives a part of the file back to the file system.
+#[cfg(target_os = "macos")]
+#[expect(unsafe_code, reason = "rustix does not wrap this command of fcntl")]
+fn punch(file: &File, from: u64, length: u64) -> io::Result<()> {
+    use std::os::fd::AsRawFd;
+    let too_large = |_| io::Error::from(io::ErrorKind::FileTooLarge);
+    let hole = libc::fpunchhole_t {
+        fp_flags: 0,
+        reserved: 0,
+        fp_offset: from.try_into().map_err(too_large)?,
+        fp_length: length.try_into().map_err(too_large)?,
+    };
+    // SAFETY: the descriptor is open, and the kernel only reads the structure.
+    match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_PUNCHHOLE, &raw const hole) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
 
 /// An output file that is being written.
 #[derive(Debug)]
@@ -47,7 +98,7 @@ impl Log {
     /// What the system says, also where there is no such file.
     pub fn reopen(path: &Path) -> io::Result<Self> {
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+        let file = File::from(crate::sys::fs::open(path, flags, Mode::empty())?);
         let written = file.metadata()?.len();
         Ok(Self::new(file, written))
     }
@@ -78,9 +129,8 @@ impl Log {
 
     fn punch(&mut self) -> io::Result<()> {
         if self.can_punch {
-            let to = self.written - TAIL;
-            let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-            match rustix::fs::fallocate(&self.file, flags, HEAD, to - HEAD) {
+            let to = hole_end(self.written - TAIL);
+            match punch(&self.file, HEAD, to - HEAD) {
                 Ok(()) => {
                     self.hole_end = to;
                     return Ok(());

@@ -1,22 +1,77 @@
 //! Starting programs: fed with nothing, drained without limit, ended with all that they
 //! started.
 //!
-//! Linux only: it stands on what the kernel of Linux says about processes. Everything is
-//! about one command at a time; what a tool makes of it is in [`crate::builtin`].
+//! It stands on what the kernel says about processes; what differs between systems is in a
+//! file for each, in `raw` and `tree`. Everything is about one command at a time; what a tool
+//! makes of it is in [`crate::builtin`].
 
 pub mod capture;
 pub mod command;
 pub(crate) mod isolated;
 pub mod jobs;
 pub mod log;
+#[cfg(unix)]
 pub mod piped;
+#[cfg(unix)]
 mod raw;
 pub mod sandbox;
 pub mod terminal;
+#[cfg(unix)]
 pub mod tree;
+#[cfg(unix)]
 pub mod warden;
+#[cfg(windows)]
+mod windows;
 
-pub(crate) use raw::without_sigpipe;
+#[cfg(unix)]
+pub(crate) use raw::{is_ignored, without_sigpipe};
+#[cfg(windows)]
+pub use windows::{piped, tree, warden};
+
+use crate::sys::fd::OwnedFd;
+
+/// A descriptor that becomes readable when whoever has started this process is gone (see
+/// [`crate::tool::Cancellation::with_caller`]). `None` where that is nobody's caller: the first
+/// process of a machine or a container.
+#[cfg(unix)]
+pub fn caller() -> Option<OwnedFd> {
+    use crate::sys::process::{Pid, getppid};
+    let parent = getppid().filter(|parent| *parent != Pid::INIT)?;
+    let caller = raw::watch_process(parent).ok()?;
+    // It may have gone before it was watched, and another have its id.
+    (getppid() == Some(parent)).then_some(caller)
+}
+
+/// A handle that becomes ready when whoever has started this process is gone (see
+/// [`crate::tool::Cancellation::with_caller`]).
+#[cfg(windows)]
+pub fn caller() -> Option<OwnedFd> {
+    windows::parent()
+}
+
+/// Does something during which writing to a pipe that nobody reads is an error: it always is.
+#[cfg(windows)]
+pub(crate) fn without_sigpipe<T>(write: impl FnOnce() -> T) -> T {
+    write()
+}
+
+/// What is weaker on this system than on Linux; `None` there.
+pub const WEAKER: Option<&str> = if cfg!(target_os = "linux") {
+    None
+} else if cfg!(windows) {
+    Some(
+        "Windows, where this was never tested on a real machine: no sandbox for commands, no \
+         background processes, no MCP servers, nobody is asked at the terminal",
+    )
+} else {
+    Some(
+        "macOS, where this was never run by its makers: no sandbox for commands; a process that \
+         has left its session and lost its parent outlives its call",
+    )
+};
+
+/// Whether a command can go on when its call is over.
+pub const KEEPS_BACKGROUND: bool = cfg!(unix);
 
 /// `SIGTERM` and so on; a number where the signal has no name.
 pub(crate) fn signal_name(signal: i32) -> String {

@@ -1,12 +1,11 @@
 //! A program that is talked to over its standard streams for as long as it lives, under a
 //! warden: when it is dropped, or its caller is gone, everything that it started is ended.
 
-use super::raw::{Descriptors, Prepared};
+use super::raw::{self, Descriptors, Prepared};
 use super::warden::{Ending, Event, Watched};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Access, Mode, OFlags};
-use rustix::pipe::{PipeFlags, pipe_with};
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr, OsString};
 use std::io;
@@ -64,7 +63,7 @@ impl Program<'_> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = rustix::fs::open(self.directory, flags, Mode::empty())?;
         let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
-        let (reads, input) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (reads, input) = raw::pipe()?;
         let mut watched = Watched::start(
             true,
             |output, errors| {

@@ -1,20 +1,33 @@
 //! The system calls that have no safe form: forking, starting a program in a session of its
-//! own, signals as a descriptor.
+//! own, signals as a descriptor. What differs between systems is in a file for each.
 
 #![expect(
     unsafe_code,
     reason = "what runs between fork and exec may only make system calls, which no safe interface promises"
 )]
 
-use super::sandbox::Sandbox;
-use rustix::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
-use rustix::io::Errno;
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::ptr;
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "macos")]
+mod macos;
 
-/// Room for the few calls of the child, in bytes; the parent's memory until it has become
-/// another program.
-const STACK: usize = 64 * 1024;
+#[cfg(target_os = "linux")]
+use linux as system;
+#[cfg(target_os = "macos")]
+use macos as system;
+
+#[cfg(target_os = "macos")]
+pub(super) use system::peak_memory_bytes;
+pub(super) use system::{
+    file_in_memory, next_signal, pipe, receive, send, signals_as_descriptor, socket_pair, widen,
+};
+pub(crate) use system::{is_ignored, watch_process, without_sigpipe};
+
+use super::sandbox::Sandbox;
+use rustix::fd::{AsRawFd, BorrowedFd, RawFd};
+use rustix::io::Errno;
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::ptr;
 
 /// The largest number of a signal that hosts are known to ignore and children to inherit so.
 const SIGNALS: c_int = 31;
@@ -45,94 +58,20 @@ pub(super) fn exit(status: i32) -> ! {
     unsafe { libc::_exit(status) }
 }
 
-/// Closes all descriptors but the standard streams and `keep`.
-pub(super) fn close_others(keep: &mut [RawFd]) {
-    keep.sort_unstable();
+/// Closes all descriptors but the standard streams and `keep`, which is sorted.
+pub(super) fn close_others(keep: &[RawFd]) {
     let mut from = 3;
-    for fd in keep.iter() {
-        close_range(from, fd - 1);
+    for fd in keep {
+        system::close_range(from, fd - 1);
         from = fd + 1;
     }
-    close_range(from, c_int::MAX);
-}
-
-fn close_range(from: c_int, to: c_int) {
-    if from > to {
-        return;
-    }
-    // SAFETY: the caller owns nothing among these numbers that it will use again.
-    let done = unsafe { libc::syscall(libc::SYS_close_range, from, to, 0) };
-    if done == 0 {
-        return;
-    }
-    for fd in from..=to.min(4096) {
-        // SAFETY: as above; a number that is not open is an error that nobody minds.
-        unsafe { libc::close(fd) };
-    }
+    system::close_range(from, c_int::MAX);
 }
 
 /// Puts `fd` in the place of a standard stream.
 pub(super) fn replace_stream(fd: BorrowedFd<'_>, stream: RawFd) {
     // SAFETY: both are plain numbers to the kernel.
     unsafe { libc::dup2(fd.as_raw_fd(), stream) };
-}
-
-/// Blocks all signals and gives a descriptor from which `signals` can be read. Their actions
-/// are the default ones from now on: an ignored signal would never arrive.
-pub(super) fn signals_as_descriptor(signals: &[c_int]) -> Result<OwnedFd, Errno> {
-    // SAFETY: the sets are initialised by the calls that are there for it; the new descriptor
-    // is ours.
-    unsafe {
-        let mut all: libc::sigset_t = std::mem::zeroed();
-        libc::sigfillset(&raw mut all);
-        libc::sigprocmask(libc::SIG_SETMASK, &raw const all, ptr::null_mut());
-        let mut wanted: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&raw mut wanted);
-        for signal in signals {
-            libc::signal(*signal, libc::SIG_DFL);
-            libc::sigaddset(&raw mut wanted, *signal);
-        }
-        let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
-        let fd = libc::signalfd(-1, &raw const wanted, flags);
-        if fd < 0 {
-            return Err(last());
-        }
-        Ok(OwnedFd::from_raw_fd(fd))
-    }
-}
-
-/// Does something during which this thread is not ended by writing to a pipe that nobody reads:
-/// the write fails then, whatever the process does about `SIGPIPE`.
-pub(crate) fn without_sigpipe<T>(write: impl FnOnce() -> T) -> T {
-    // SAFETY: all of these only write to the sets that are theirs.
-    let (pipe, before) = unsafe {
-        let mut pipe: libc::sigset_t = std::mem::zeroed();
-        let mut before: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&raw mut pipe);
-        libc::sigaddset(&raw mut pipe, libc::SIGPIPE);
-        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const pipe, &raw mut before);
-        (pipe, before)
-    };
-    let result = write();
-    let at_once = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: as above. One that came meanwhile waits for this thread alone, and is taken.
-    unsafe {
-        libc::sigtimedwait(&raw const pipe, ptr::null_mut(), &raw const at_once);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut());
-    }
-    result
-}
-
-/// The next signal, if one has come.
-pub(super) fn next_signal(fd: &OwnedFd) -> Option<Received> {
-    const SIZE: usize = size_of::<libc::signalfd_siginfo>();
-    let mut buffer = [0_u8; SIZE];
-    let n = rustix::io::read(fd, &mut buffer).ok()?;
-    let number = buffer.first_chunk::<4>().filter(|_| n == SIZE)?;
-    Some(Received(i32::from_ne_bytes(*number)))
 }
 
 /// A program that is ready to be started: everything that allocates has happened.
@@ -150,7 +89,6 @@ pub(super) struct Prepared<'a> {
     sandbox: Option<&'a Sandbox>,
     /// Where the child says who it is, before it becomes another program.
     pub(super) announce: RawFd,
-    stack: Vec<u8>,
 }
 
 /// The descriptors that a program starts with.
@@ -188,55 +126,22 @@ impl<'a> Prepared<'a> {
             errors: descriptors.errors.as_raw_fd(),
             sandbox,
             announce: -1,
-            stack: vec![0; STACK],
         }
     }
 
     /// Starts the program in a session of its own. Gives back its process id once it runs.
     pub(super) fn start(&mut self) -> Result<i32, Errno> {
-        let top = self.stack.len() & !15;
-        let mut attempt = Attempt {
-            program: self,
-            error: 0,
-        };
-        let top = attempt.program.stack.as_ptr().wrapping_add(top);
-        // SAFETY: the child runs on a stack of its own, in our memory, while we wait until it
-        // has become the other program or has ended; it makes system calls only.
-        let pid = unsafe {
-            libc::clone(
-                become_program,
-                top.cast_mut().cast::<c_void>(),
-                libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD,
-                (&raw mut attempt).cast::<c_void>(),
-            )
-        };
-        if pid < 0 {
-            return Err(last());
-        }
-        // SAFETY: the child has written it, if at all, before we went on.
-        match unsafe { ptr::read_volatile(&raw const attempt.error) } {
-            0 => Ok(pid),
-            error => Err(Errno::from_raw_os_error(error)),
-        }
+        system::start(self)
     }
 }
 
-struct Attempt<'a, 'b> {
-    program: &'a mut Prepared<'b>,
-    error: c_int,
-}
-
-/// The child's part: becomes the program, or says why it can't.
-extern "C" fn become_program(attempt: *mut c_void) -> c_int {
-    // SAFETY: the pointer is the one that `start` gave, and `start` waits.
-    let attempt = unsafe { &mut *attempt.cast::<Attempt<'_, '_>>() };
-    let program = &attempt.program;
+/// The child's part: becomes the program, or gives the error that kept it from that. Makes system
+/// calls only. Of the descriptors from 3 on, `keep` alone stays open until the program is there.
+fn become_program(program: &Prepared<'_>, keep: Option<RawFd>) -> c_int {
     // SAFETY: system calls with values that were prepared before.
-    let error = unsafe {
+    unsafe {
         libc::setsid();
-        let message = super::warden::chosen(libc::getpid());
-        let bytes = message.as_ptr().cast::<c_void>();
-        libc::send(program.announce, bytes, message.len(), libc::MSG_NOSIGNAL);
+        system::announce(program.announce, &super::warden::chosen(libc::getpid()));
         for signal in 1..=SIGNALS {
             // Some can't be changed, which is as it should be.
             libc::signal(signal, libc::SIG_DFL);
@@ -255,7 +160,7 @@ extern "C" fn become_program(attempt: *mut c_void) -> c_int {
         } else {
             // Descriptors that the host has left open are nobody's business here, least of
             // all in the background.
-            close_range(3, c_int::MAX);
+            close_others(keep.as_slice());
             libc::execve(
                 program.program.as_ptr(),
                 program.argv.as_ptr(),
@@ -263,7 +168,5 @@ extern "C" fn become_program(attempt: *mut c_void) -> c_int {
             );
             last().raw_os_error()
         }
-    };
-    attempt.error = error;
-    exit(127)
+    }
 }

@@ -1,13 +1,24 @@
 //! Which processes there are below a process, and ending them all.
 //!
-//! The kernel's `/proc` is asked, never a program that may be missing. A process is known by
-//! its id together with the moment of its start, since ids are used again.
+//! The kernel is asked, never a program that may be missing. A process is known by its id
+//! together with the moment of its start, since ids are used again.
 
-use rustix::fs::{Mode, OFlags, RawDir};
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "macos")]
+mod macos;
+
+#[cfg(target_os = "linux")]
+use linux as system;
+#[cfg(target_os = "macos")]
+use macos as system;
+
+pub use system::boot_id;
+pub(super) use system::{LOOK_FOR_ORPHANS, orphans};
+
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use serde::{Deserialize, Serialize};
-use std::mem::MaybeUninit;
 use std::time::{Duration, Instant};
 
 /// How often processes that should end are looked for.
@@ -23,11 +34,12 @@ const GIVE_UP: Duration = Duration::from_secs(10);
 pub struct Identity {
     /// The process id.
     pub pid: i32,
-    /// The moment of its start, in clock ticks since the machine's.
+    /// The moment of its start: on Linux in clock ticks since the machine's, on macOS in
+    /// microseconds since 1970.
     pub start_time: u64,
 }
 
-/// What `/proc` says about a process.
+/// What the kernel says about a process.
 #[derive(Debug, Clone, Copy)]
 struct Stat {
     identity: Identity,
@@ -39,7 +51,9 @@ struct Stat {
 impl Identity {
     /// The process of this id, if one is alive.
     pub fn of(pid: i32) -> Option<Self> {
-        stat(pid).filter(|s| !s.is_zombie).map(|s| s.identity)
+        system::stat(pid)
+            .filter(|s| !s.is_zombie)
+            .map(|s| s.identity)
     }
 
     /// Whether the process is still alive.
@@ -52,19 +66,12 @@ impl Identity {
         let Some(pid) = Pid::from_raw(self.pid) else {
             return;
         };
-        // A descriptor of the process can't be taken over by a later one.
-        let Ok(fd) = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()) else {
-            return;
-        };
-        if self.is_alive() {
-            // It may have ended in between, which is as good.
-            let _ = rustix::process::pidfd_send_signal(fd, signal);
-        }
+        system::signal(self, pid, signal);
     }
 
     /// The process's command line, as far as it can be read, in one line.
     pub fn command_line(self) -> Option<String> {
-        let raw = read_proc(&format!("/proc/{}/cmdline", self.pid), 4096)?;
+        let raw = system::arguments(self.pid)?;
         let words: Vec<_> = raw
             .split(|b| *b == 0)
             .filter(|w| !w.is_empty())
@@ -74,20 +81,14 @@ impl Identity {
     }
 }
 
-/// The identity of this boot of the machine: start times count from it.
-pub fn boot_id() -> String {
-    let raw = read_proc("/proc/sys/kernel/random/boot_id", 64).unwrap_or_default();
-    String::from_utf8_lossy(&raw).trim().to_owned()
-}
-
 /// All living processes below `root`, parents before their children.
 pub fn descendants(root: i32) -> Vec<Identity> {
-    below(root, &all())
+    below(root, &system::all())
 }
 
 /// The living processes of a session, for when nobody watches over them any more.
 pub fn of_session(session: i32) -> Vec<Identity> {
-    let mut found: Vec<_> = all()
+    let mut found: Vec<_> = system::all()
         .into_iter()
         .filter(|s| s.session == session && !s.is_zombie)
         .map(|s| s.identity)
@@ -116,7 +117,7 @@ fn below(root: i32, all: &[Stat]) -> Vec<Identity> {
 pub fn end(first: &[Identity], grace: Duration) -> Vec<Identity> {
     let mut known = Vec::new();
     let mut living = || {
-        let all = all();
+        let all = system::all();
         for root in first {
             if !known.contains(root) {
                 known.push(*root);
@@ -153,39 +154,54 @@ pub fn end(first: &[Identity], grace: Duration) -> Vec<Identity> {
     living()
 }
 
+/// All living processes below a warden, with those of the session that it watches over which
+/// have lost their parent.
+pub fn watched(warden: i32, session: i32) -> Vec<Identity> {
+    let mut found = descendants(warden);
+    for orphan in orphans(session) {
+        if !found.contains(&orphan) {
+            found.push(orphan);
+        }
+    }
+    found
+}
+
 /// Ends all children of the calling process, which must be the reaper of everything below
-/// it, politely and then firmly; `reaped` is told of each that is gone. Gives back the
-/// processes that could not be ended.
+/// it where there is such a thing, and what else there is of `session`: politely and then
+/// firmly; `reaped` is told of each that is gone. Gives back the processes that could not be
+/// ended.
 pub(super) fn end_children(
+    session: i32,
     grace: Duration,
     mut reaped: impl FnMut(Pid, WaitStatus),
 ) -> Vec<Identity> {
     let me = rustix::process::getpid().as_raw_nonzero().get();
-    if reap(&mut reaped) {
+    let mut is_over = || reap(&mut reaped) && orphans(session).is_empty();
+    if is_over() {
         return Vec::new();
     }
-    for process in descendants(me) {
+    for process in watched(me, session) {
         process.signal(Signal::TERM);
         process.signal(Signal::CONT);
     }
     let started = Instant::now();
     while started.elapsed() < grace {
-        if reap(&mut reaped) {
+        if is_over() {
             return Vec::new();
         }
         std::thread::sleep(PAUSE);
     }
     while started.elapsed() < grace + GIVE_UP {
-        freeze_and_kill(descendants(me), || descendants(me));
+        freeze_and_kill(watched(me, session), || watched(me, session));
         // The dead are reaped at once; what is left then is looked for again.
         for _ in 0..8 {
-            if reap(&mut reaped) {
+            if is_over() {
                 return Vec::new();
             }
             std::thread::sleep(PAUSE / 4);
         }
     }
-    descendants(me)
+    watched(me, session)
 }
 
 /// Stops processes until no new ones appear, so that none can start another while the rest
@@ -225,68 +241,11 @@ pub(super) fn reap(mut reaped: impl FnMut(Pid, WaitStatus)) -> bool {
     }
 }
 
-/// All processes that can be seen.
-fn all() -> Vec<Stat> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let Ok(proc) = rustix::fs::open("/proc", flags, Mode::empty()) else {
-        return Vec::new();
-    };
-    let mut buffer = [MaybeUninit::uninit(); 16 * 1024];
-    let mut entries = RawDir::new(&proc, &mut buffer);
-    let mut found = Vec::new();
-    while let Some(Ok(entry)) = entries.next() {
-        let pid = entry.file_name().to_str().ok().and_then(|n| n.parse().ok());
-        found.extend(pid.and_then(stat));
-    }
-    found
-}
-
-fn stat(pid: i32) -> Option<Stat> {
-    let raw = read_proc(&format!("/proc/{pid}/stat"), 1024)?;
-    parse_stat(pid, &raw)
-}
-
-/// `proc_pid_stat(5)`; the name in parentheses may hold anything, parentheses too.
-fn parse_stat(pid: i32, raw: &[u8]) -> Option<Stat> {
-    let end = memchr::memrchr(b')', raw)?;
-    let rest = std::str::from_utf8(raw.get(end + 2..)?).ok()?;
-    let fields: Vec<&str> = rest.split(' ').collect();
-    Some(Stat {
-        identity: Identity {
-            pid,
-            start_time: fields.get(19)?.parse().ok()?,
-        },
-        parent: fields.get(1)?.parse().ok()?,
-        session: fields.get(3)?.parse().ok()?,
-        is_zombie: matches!(*fields.first()?, "Z" | "X"),
-    })
-}
-
-fn read_proc(path: &str, limit: usize) -> Option<Vec<u8>> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-    let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
-    let mut text = vec![0; limit];
-    let n = rustix::io::read(&file, &mut text).ok()?;
-    text.truncate(n);
-    Some(text)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Identity, boot_id, descendants, end, of_session, parse_stat};
+    use super::{Identity, boot_id, descendants, end, of_session};
     use std::process::{Command, Stdio};
     use std::time::Duration;
-
-    #[test]
-    fn a_name_with_parentheses_does_not_shift_the_fields() {
-        let raw = b"7 (a) b) (c) S 3 7 5 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 991 1 1 1";
-        let stat = parse_stat(7, raw).expect("fields");
-        assert_eq!(
-            (stat.parent, stat.session, stat.identity.start_time),
-            (3, 5, 991)
-        );
-        assert!(parse_stat(7, b"7 (x").is_none());
-    }
 
     #[test]
     fn a_tree_is_found_and_ended_with_those_that_ignore_signals() {

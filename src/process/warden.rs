@@ -1,7 +1,9 @@
 //! The warden: a process that watches over a command and everything that it starts.
 //!
-//! It is forked from the caller, lives in a session of its own, and is the reaper of all
+//! It is forked from the caller, lives in a session of its own, and is on Linux the reaper of all
 //! orphans below it, so that no process escapes by forking twice or by leaving its session.
+//! macOS has no such thing: there an orphan is found by its session, which one that leaves it
+//! escapes by.
 //! When the caller says so, or is gone, it ends them all. It may also stay when the call is
 //! over, for what was started to stay in the background: then it keeps reading the output
 //! into a log, so that nothing dies of a closed pipe, and notes how its processes ended.
@@ -16,7 +18,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+use rustix::net::RecvFlags;
 use rustix::process::{Pid, WaitOptions, WaitStatus};
 use std::cell::Cell;
 use std::io::Write;
@@ -138,21 +140,16 @@ impl Watched {
         prepare: impl FnOnce(BorrowedFd<'_>, BorrowedFd<'_>) -> Prepared<'p>,
         null: BorrowedFd<'_>,
     ) -> Result<Self, Errno> {
-        let (output, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-        // Fewer changes between writer and reader; where it is refused, it is only slower.
-        let _ = rustix::pipe::fcntl_setpipe_size(&writer, CHUNK);
+        let (output, writer) = raw::pipe()?;
+        // Fewer changes between writer and reader.
+        raw::widen(&writer, CHUNK);
         let (errors, error_writer) = if apart {
-            let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+            let (read, write) = raw::pipe()?;
             (Some(read), Some(write))
         } else {
             (None, None)
         };
-        let (control, theirs) = rustix::net::socketpair(
-            AddressFamily::UNIX,
-            SocketType::SEQPACKET,
-            SocketFlags::CLOEXEC,
-            None,
-        )?;
+        let (control, theirs) = raw::socket_pair()?;
         let mut program = prepare(
             writer.as_fd(),
             error_writer.as_ref().map_or(writer.as_fd(), AsFd::as_fd),
@@ -230,8 +227,8 @@ impl Watched {
     fn receive_message(&self, flags: RecvFlags) -> Result<(u8, [i32; 2]), Errno> {
         let mut buffer = [0_u8; 9];
         loop {
-            match rustix::net::recv(&self.control, &mut buffer, flags) {
-                Ok((9, _)) => {
+            match raw::receive(&self.control, &mut buffer, flags) {
+                Ok(9) => {
                     let number = |at: usize| {
                         buffer[at..]
                             .first_chunk::<4>()
@@ -265,7 +262,7 @@ impl Watched {
         text.extend(record.as_os_str().as_bytes());
         text.push(0);
         text.extend(log.as_os_str().as_bytes());
-        rustix::net::send(&self.control, &text, SendFlags::NOSIGNAL)?;
+        raw::send(&self.control, &text)?;
         loop {
             let (kind, [error, _]) = self.receive_message(RecvFlags::empty())?;
             match (kind, error) {
@@ -279,7 +276,7 @@ impl Watched {
 }
 
 fn send(socket: BorrowedFd<'_>, kind: u8, numbers: [i32; 2]) -> Result<(), Errno> {
-    rustix::net::send(socket, &encode(kind, numbers), SendFlags::NOSIGNAL).map(drop)
+    raw::send(socket, &encode(kind, numbers))
 }
 
 fn encode(kind: u8, numbers: [i32; 2]) -> [u8; 9] {
@@ -327,8 +324,11 @@ impl Warden {
         // Only a process that leads its group already can't have a session of its own, and a
         // forked one does not.
         let _ = rustix::process::setsid();
-        let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
-        let _ = rustix::thread::set_name(c"gemini-warden");
+        #[cfg(target_os = "linux")]
+        {
+            let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+            let _ = rustix::thread::set_name(c"gemini-warden");
+        }
         for stream in 0..3 {
             raw::replace_stream(null, stream);
         }
@@ -349,7 +349,9 @@ impl Warden {
         // The caller's end above all: while we held it, its death would not be seen. And the
         // writing end, or the output would never end.
         debug_assert!(caller != control && writer.as_raw_fd() != output);
-        raw::close_others(&mut [control, output, signals.as_raw_fd()]);
+        let mut keep = [control, output, signals.as_raw_fd()];
+        keep.sort_unstable();
+        raw::close_others(&keep);
         match started {
             Ok(pid) => self.leader = Pid::from_raw(pid),
             Err(errno) => return self.refuse(errno),
@@ -362,6 +364,11 @@ impl Warden {
                 return status;
             }
         }
+    }
+
+    /// The session of the command, or `0` before it has begun.
+    fn session(&self) -> i32 {
+        self.leader.map_or(0, Pid::as_raw_pid)
     }
 
     fn refuse(&self, errno: Errno) -> i32 {
@@ -379,6 +386,7 @@ impl Warden {
     /// Waits for one thing to happen and does what it takes. `Some` where all is done.
     fn wait(&mut self, signals: &OwnedFd) -> Option<i32> {
         let reads_output = self.stays.is_some();
+        let pause = tree::LOOK_FOR_ORPHANS;
         let (mut control_ready, mut output_ready) = (false, false);
         {
             let control = self
@@ -396,7 +404,7 @@ impl Warden {
                 .chain(output)
                 .chain([PollFd::new(signals, PollFlags::IN)])
                 .collect();
-            if rustix::event::poll(&mut fds, None).is_ok() {
+            if rustix::event::poll(&mut fds, pause.as_ref()).is_ok() {
                 let mut ready = fds.iter().map(|fd| !fd.revents().is_empty());
                 control_ready = has_control && ready.next() == Some(true);
                 output_ready = has_output && ready.next() == Some(true);
@@ -422,7 +430,8 @@ impl Warden {
     /// Takes leave of children that have ended.
     fn reap(&mut self) -> Option<i32> {
         let before = self.ending;
-        let all_gone = tree::reap(|pid, status| self.note(pid, status));
+        let all_gone = tree::reap(|pid, status| self.note(pid, status))
+            && tree::orphans(self.session()).is_empty();
         match (before, self.ending) {
             (None, Some(ending)) => {
                 let status = match ending {
@@ -463,7 +472,8 @@ impl Warden {
     }
 
     fn end_all(&mut self, grace: Duration) -> i32 {
-        let left = tree::end_children(grace, |pid, status| self.note(pid, status));
+        let session = self.session();
+        let left = tree::end_children(session, grace, |pid, status| self.note(pid, status));
         let left = i32::try_from(left.len()).unwrap_or(i32::MAX);
         self.say(message::ALL_GONE, [left, 0]);
         self.leave()
@@ -500,8 +510,8 @@ impl Warden {
     fn listen(&mut self) -> Option<i32> {
         let control = self.control.as_ref()?;
         let mut buffer = vec![0; MAX_MESSAGE];
-        let length = match rustix::net::recv(control, &mut buffer, RecvFlags::DONTWAIT) {
-            Ok((n, _)) => n,
+        let length = match raw::receive(control, &mut buffer, RecvFlags::DONTWAIT) {
+            Ok(n) => n,
             Err(Errno::INTR | Errno::AGAIN) => return None,
             Err(_) => 0,
         };

@@ -1,12 +1,13 @@
 //! Reading files that may be anything under their names.
 
 use super::Scope;
-use rustix::fs::OFlags;
-use rustix::io::Errno;
+use crate::sys::fs::OFlags;
+use crate::sys::io::Errno;
+#[cfg(unix)]
+use crate::sys::unix_fs::MetadataExt;
 use serde_json::Value;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// More of a settings file is not read.
@@ -22,7 +23,7 @@ pub(crate) struct Opened {
 /// no regular file is not waited for.
 pub(crate) fn open_regular(path: &Path) -> io::Result<Option<Opened>> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = match rustix::fs::open(path, flags, rustix::fs::Mode::empty()) {
+    let file = match crate::sys::fs::open(path, flags, crate::sys::fs::Mode::empty()) {
         Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
         file => File::from(file?),
     };
@@ -54,6 +55,20 @@ pub(super) struct Parsed {
     pub(super) id: (u64, u64),
 }
 
+/// What tells a file from all others.
+#[cfg(unix)]
+#[expect(clippy::unnecessary_wraps, reason = "asking may fail on Windows")]
+fn identity(opened: &Opened) -> Result<(u64, u64), String> {
+    Ok((opened.metadata.dev(), opened.metadata.ino()))
+}
+
+/// What tells a file from all others.
+#[cfg(windows)]
+fn identity(opened: &Opened) -> Result<(u64, u64), String> {
+    let stat = crate::sys::fs::fstat(&opened.file).map_err(|e| e.to_string())?;
+    Ok((stat.st_dev, stat.st_ino))
+}
+
 /// Reads a settings file; `None` where there is none.
 ///
 /// # Errors
@@ -63,7 +78,7 @@ pub(super) fn parse(path: &Path, scope: Scope) -> Result<Option<Parsed>, String>
     let Some(opened) = open_regular(path).map_err(|e| e.to_string())? else {
         return Ok(None);
     };
-    let id = (opened.metadata.dev(), opened.metadata.ino());
+    let id = identity(&opened)?;
     if matches!(scope, Scope::System | Scope::SystemDefaults) {
         check_system_file(path, &opened.metadata)?;
     }
@@ -93,8 +108,19 @@ pub(crate) fn jsonc(text: &str) -> Result<Value, String> {
 
 /// Gemini CLI 0.61 skips a system file that others than root can write. One of the user's own,
 /// named by a variable, can say no more than the user's settings and does count here.
+#[cfg(windows)]
+fn check_system_file(path: &Path, _file: &Metadata) -> Result<(), String> {
+    let is_secure = crate::sys::fs::has_trusted_owner;
+    if is_secure(path) && is_secure(path.parent().unwrap_or(path)) {
+        return Ok(());
+    }
+    Err("it or its directory belongs to another user".to_owned())
+}
+
+/// See above.
+#[cfg(unix)]
 fn check_system_file(path: &Path, file: &Metadata) -> Result<(), String> {
-    let own = rustix::process::geteuid().as_raw();
+    let own = crate::sys::process::geteuid().as_raw();
     let is_secure = |of: &Metadata| {
         let is_sticky = of.is_dir() && of.mode() & 0o1000 != 0;
         (of.uid() == 0 || of.uid() == own) && (of.mode() & 0o022 == 0 || is_sticky)

@@ -1,7 +1,7 @@
 //! What a running call may ask of its caller.
 
 use super::{ErrorKind, ToolError};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use crate::sys::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -206,4 +206,27 @@ impl Context {
             sink(output);
         }
     }
+}
+
+/// A number of seconds in an environment variable; `None` where it is not set, or empty.
+///
+/// # Errors
+///
+/// `invalid_tool_params` where it is no number of seconds.
+pub(crate) fn seconds_of(variable: &str) -> Result<Option<Duration>, ToolError> {
+    let Some(text) = std::env::var_os(variable).filter(|v| !v.is_empty()) else {
+        return Ok(None);
+    };
+    let text = text.to_string_lossy();
+    text.trim()
+        .parse::<f64>()
+        .ok()
+        .and_then(|secs| Duration::try_from_secs_f64(secs).ok())
+        .map(Some)
+        .ok_or_else(|| {
+            ToolError::invalid(format!(
+                "{variable} is {text:?}, which is no number of seconds."
+            ))
+            .with_hint("Unset it, or give a number such as 300.")
+        })
 }

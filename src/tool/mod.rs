@@ -8,16 +8,19 @@ mod confirmation;
 mod context;
 mod error;
 mod execute;
+mod json;
 mod kind;
 mod result;
 mod schema;
 
 pub use args::Args;
 pub use confirmation::{ApprovalMode, Confirmation, ConfirmationDetails, ConfirmationOutcome};
+pub(crate) use context::seconds_of;
 pub use context::{Cancellation, Context, Interruption, LiveOutput};
 pub use error::{ErrorKind, ToolError};
 pub(crate) use execute::catch;
 pub use execute::{build_and_execute, validate_build_execute};
+pub use json::parse_json;
 pub use kind::Kind;
 pub use result::{
     AnsiToken, DiffStat, Display, FileDiff, LlmContent, PartOrText, ResultError, SubagentActivity,

@@ -1,4 +1,4 @@
-//! Gemini CLI's `trustedFolders.json`: read, never written.
+//! Gemini CLI's `trustedFolders.json`, as it is read; `get_tools init` alone writes to it.
 
 use crate::settings::{jsonc, read_regular};
 use serde_json::Value;
@@ -77,7 +77,7 @@ impl Folders {
             // A relative rule would mean another directory in each one.
             rule.is_absolute()
                 && (root.starts_with(top)
-                    || top.canonicalize().is_ok_and(|real| root.starts_with(real)))
+                    || crate::sys::canonicalize(top).is_ok_and(|real| root.starts_with(real)))
         };
         // Components, because a slash at the end is none of a path's length there.
         let length = |rule: &Path| rule.components().as_path().as_os_str().len();

@@ -5,14 +5,15 @@
 use super::seen::Seen;
 use crate::settings::{Opened, open_regular};
 use crate::shown::hex;
+use crate::sys::ffi::OsStrExt;
+#[cfg(unix)]
+use crate::sys::unix_fs::MetadataExt;
 use crate::workspace::private::write_record;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::fs;
 use std::io::{self, Read};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -47,6 +48,17 @@ impl RecordError {
     }
 }
 
+#[cfg(unix)]
+fn can_be_written_by_others(_path: &Path, metadata: &fs::Metadata) -> bool {
+    let own = crate::sys::process::geteuid().as_raw();
+    (metadata.uid() != own && metadata.uid() != 0) || metadata.mode() & 0o022 != 0
+}
+
+#[cfg(windows)]
+fn can_be_written_by_others(path: &Path, _metadata: &fs::Metadata) -> bool {
+    !crate::sys::fs::has_trusted_owner(path)
+}
+
 impl Record {
     /// Where the record of the project in `root` stands. The name is made from all bytes of
     /// the path, which a name of a file could not hold.
@@ -72,8 +84,7 @@ impl Record {
         let Some(Opened { mut file, metadata }) = open_regular(path).map_err(fail)? else {
             return Ok(None);
         };
-        let own = rustix::process::geteuid().as_raw();
-        if (metadata.uid() != own && metadata.uid() != 0) || metadata.mode() & 0o022 != 0 {
+        if can_be_written_by_others(path, &metadata) {
             return Err(RecordError::new(path, &"others can write to it"));
         }
         let mut bytes = Vec::with_capacity(metadata.len() as usize + 1);
@@ -95,7 +106,7 @@ impl Record {
 /// What the system says.
 pub fn save(home: &Path, root: &Path, seen: Seen) -> Result<PathBuf, RecordError> {
     let fail = |e: io::Error| RecordError::new(root, &e);
-    let root = root.canonicalize().map_err(fail)?;
+    let root = crate::sys::canonicalize(root).map_err(fail)?;
     let path = Record::path(home, &root);
     let fail = |e: io::Error| RecordError::new(&path, &e);
     let record = Record {
@@ -119,7 +130,7 @@ pub fn save(home: &Path, root: &Path, seen: Seen) -> Result<PathBuf, RecordError
 ///
 /// What the system says.
 pub fn remove(home: &Path, root: &Path) -> Result<bool, RecordError> {
-    let real = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    let real = crate::sys::canonicalize(root).unwrap_or_else(|_| root.to_owned());
     let path = Record::path(home, &real);
     match fs::remove_file(&path) {
         Ok(()) => Ok(true),

@@ -4,10 +4,11 @@
 
 use super::record::RecordError;
 use crate::shown::hex;
-use crate::workspace::stamp::{COARSE_TICK, Stamp};
-use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
-use rustix::io::Errno;
+use crate::sys::fd::{AsFd, OwnedFd};
+use crate::sys::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
+use crate::sys::io::Errno;
+use crate::workspace::path_only;
+use crate::workspace::stamp::{COARSE_TICK, Stamp, permissions};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
@@ -151,19 +152,19 @@ impl Entry {
             path: path.to_owned(),
             is,
             what,
-            mode: stat.map_or(0, |stat| stat.st_mode & 0o7777),
+            mode: stat.map_or(0, permissions),
             stamp: stat.map(Stamp::of),
         };
         if is_link {
-            let stat = rustix::fs::statat(dir, path, AtFlags::SYMLINK_NOFOLLOW)?;
+            let stat = crate::sys::fs::statat(dir, path, AtFlags::SYMLINK_NOFOLLOW)?;
             if FileType::from_raw_mode(stat.st_mode) != FileType::Symlink {
                 return Err(Errno::INVAL);
             }
-            let target = rustix::fs::readlinkat(dir, path, Vec::new())?;
+            let target = crate::sys::fs::readlinkat(dir, path, Vec::new())?;
             let target = crate::shown::show_name(target.as_bytes()).into_owned();
             return Ok(entry(Is::Link, target, Some(&stat)));
         }
-        let stat = match rustix::fs::statat(dir, path, AtFlags::empty()) {
+        let stat = match crate::sys::fs::statat(dir, path, AtFlags::empty()) {
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
                 return Ok(entry(Is::Absent, String::new(), None));
             }
@@ -195,7 +196,7 @@ impl Entry {
         } else {
             AtFlags::empty()
         };
-        match rustix::fs::statat(dir, &*self.path, flags) {
+        match crate::sys::fs::statat(dir, &*self.path, flags) {
             Ok(stat) => self
                 .stamp
                 .as_ref()
@@ -248,7 +249,7 @@ impl Scan {
             let reason = format!("directories are more than {MAX_DEPTH} deep");
             return Err((path.to_owned(), reason));
         }
-        let is_link = rustix::fs::statat(dir, path, AtFlags::SYMLINK_NOFOLLOW)
+        let is_link = crate::sys::fs::statat(dir, path, AtFlags::SYMLINK_NOFOLLOW)
             .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink);
         if is_link {
             self.add(dir, path, true)?;
@@ -265,14 +266,14 @@ impl Scan {
 }
 
 fn open_root(root: &Path) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    rustix::fs::openat(CWD, root, flags, Mode::empty())
+    let flags = path_only() | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    crate::sys::fs::openat(CWD, root, flags, Mode::empty())
 }
 
 /// The names in a directory. One that is no UTF-8 could not be written down.
 fn names(dir: &OwnedFd, path: &str) -> Result<BTreeSet<String>, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let opened = rustix::fs::openat(dir.as_fd(), path, flags, Mode::empty())?;
+    let opened = crate::sys::fs::openat(dir.as_fd(), path, flags, Mode::empty())?;
     let mut names = BTreeSet::new();
     for entry in Dir::new(opened)? {
         let entry = entry?;
@@ -287,8 +288,8 @@ fn names(dir: &OwnedFd, path: &str) -> Result<BTreeSet<String>, Errno> {
 /// The hash of a file, and what `stat` says of the file that was read.
 fn hash(dir: &OwnedFd, path: &str) -> Result<(String, Stat), Errno> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let opened = rustix::fs::openat(dir.as_fd(), path, flags, Mode::empty())?;
-    let stat = rustix::fs::fstat(&opened)?;
+    let opened = crate::sys::fs::openat(dir.as_fd(), path, flags, Mode::empty())?;
+    let stat = crate::sys::fs::fstat(&opened)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err(Errno::INVAL);
     }

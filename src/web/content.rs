@@ -8,6 +8,7 @@ use crate::workspace::text::{Content as Kind, detect};
 use encoding_rs::Encoding;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
+use url::Url;
 
 /// What taking a page or a document apart may cost.
 const BOUNDS: Bounds = Bounds {
@@ -178,11 +179,14 @@ fn decoded(page: &Page) -> String {
 }
 
 fn html_text(source: &str, page: &Page, cancel: &Cancellation) -> Result<Text, Unreadable> {
-    let work = || serde_json::to_vec(&html::to_markdown(source, &page.url)).unwrap_or_default();
+    let work = |source: &[u8], url: &Url| {
+        let source = std::str::from_utf8(source).unwrap_or_default();
+        serde_json::to_vec(&html::to_markdown(source, url)).unwrap_or_default()
+    };
     let taken_apart = if html::is_too_deep(source) {
         Err(Ended::TooSlow)
     } else {
-        isolated::run(BOUNDS, cancel, work)
+        isolated::run(BOUNDS, cancel, (source.as_bytes(), &page.url), work)
     };
     let mut text = match taken_apart {
         Ok(bytes) => serde_json::from_slice(&bytes)
@@ -212,12 +216,12 @@ fn pdf_text(page: &Page, cancel: &Cancellation) -> Result<Text, Unreadable> {
             page.bytes.len()
         )));
     }
-    let work = || {
-        pdf_extract::extract_text_from_mem(&page.bytes)
+    let work = |document: &[u8], _: &Url| {
+        pdf_extract::extract_text_from_mem(document)
             .unwrap_or_default()
             .into_bytes()
     };
-    match isolated::run(BOUNDS, cancel, work) {
+    match isolated::run(BOUNDS, cancel, (&page.bytes, &page.url), work) {
         Ok(bytes) => {
             let text = html::tidy(&String::from_utf8_lossy(&bytes));
             if text.is_empty() {

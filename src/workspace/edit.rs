@@ -440,10 +440,10 @@ impl<'a> Pieces<'a> {
 fn read_full(file: &File, buffer: &mut [u8], position: u64) -> io::Result<usize> {
     let mut done = 0;
     while done < buffer.len() {
-        match rustix::io::pread(file, &mut buffer[done..], position + done as u64) {
+        match crate::sys::io::pread(file, &mut buffer[done..], position + done as u64) {
             Ok(0) => break,
             Ok(n) => done += n,
-            Err(rustix::io::Errno::INTR) => {}
+            Err(crate::sys::io::Errno::INTR) => {}
             Err(e) => return Err(e.into()),
         }
     }

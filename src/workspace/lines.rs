@@ -2,9 +2,9 @@
 
 use super::OpenFile;
 use super::text::{Decoder, Encoding};
+use crate::sys::fd::AsFd;
 use crate::tool::{Cancellation, ToolError};
 use std::io;
-use std::os::fd::AsFd;
 use std::path::Path;
 
 /// Large enough that the system's copying dominates, small enough for the second-level cache.
@@ -126,10 +126,29 @@ pub fn read_window(
     Ok(collector.into_window(ended, beyond))
 }
 
+/// The first bytes of a file, at most `limit`.
+///
+/// # Errors
+///
+/// What the system says.
+pub fn beginning(open: &OpenFile, limit: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; usize::try_from(open.size()).map_or(limit, |size| size.min(limit))];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        let n = read_at(&open.file, &mut bytes[filled..], filled as u64)?;
+        if n == 0 {
+            break;
+        }
+        filled += n;
+    }
+    bytes.truncate(filled);
+    Ok(bytes)
+}
+
 fn read_at(file: impl AsFd, buffer: &mut [u8], position: u64) -> io::Result<usize> {
     loop {
-        match rustix::io::pread(&file, &mut *buffer, position) {
-            Err(rustix::io::Errno::INTR) => {}
+        match crate::sys::io::pread(&file, &mut *buffer, position) {
+            Err(crate::sys::io::Errno::INTR) => {}
             other => return Ok(other?),
         }
     }

@@ -23,16 +23,23 @@ mod users;
 pub mod walk;
 pub mod write;
 
+/// Makes a named pipe, for tests of what reads files.
+#[cfg(test)]
+pub(crate) fn make_fifo(path: &Path) {
+    let status = std::process::Command::new("mkfifo").arg(path).status();
+    assert!(status.expect("mkfifo").success());
+}
+
 pub use resolve::{Entry, Place};
 pub use rules::Respect;
 
 use crate::shown::path_from_argument;
 pub use crate::shown::{show_name, show_path};
 
+use crate::sys::fd::OwnedFd;
+use crate::sys::fs::{FileType, Mode, OFlags, Stat};
+use crate::sys::io::Errno;
 use crate::tool::{ErrorKind, ToolError};
-use rustix::fd::OwnedFd;
-use rustix::fs::{FileType, Mode, OFlags, Stat};
-use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Component, Path, PathBuf};
@@ -85,6 +92,9 @@ impl Workspace {
     /// `execution_failed` where the current directory can't be opened.
     pub fn open(more: &[PathBuf], home: Option<&Path>) -> Result<Self, ToolError> {
         let first = std::env::current_dir().map_err(|e| not_opened(&e))?;
+        // What the caller has called it may differ in case from what it is called.
+        #[cfg(windows)]
+        let first = crate::sys::canonicalize(first).map_err(|e| not_opened(&e))?;
         Self::open_at(&first, more, home)
     }
 
@@ -109,7 +119,7 @@ impl Workspace {
     }
 
     fn add_root(&mut self, path: &Path, read_only: bool) {
-        if let Ok(path) = path.canonicalize()
+        if let Ok(path) = crate::sys::canonicalize(path)
             && let Ok(dir) = open_directory(&path)
             && self.roots.iter().all(|root| root.path != path)
         {
@@ -186,7 +196,10 @@ impl Workspace {
         if argument.len() > MAX_PATH_BYTES {
             return Err(system_error(Errno::NAMETOOLONG, argument));
         }
-        self.locate_path(&path_from_argument(argument))
+        let path = path_from_argument(argument);
+        #[cfg(windows)]
+        crate::sys::check_names(&path)?;
+        self.locate_path(&path)
             .ok_or_else(|| self.outside(argument))
     }
 
@@ -200,7 +213,7 @@ impl Workspace {
         let mut existing = absolute.as_path();
         let mut rest = Vec::new();
         loop {
-            if let Ok(real) = existing.canonicalize() {
+            if let Ok(real) = crate::sys::canonicalize(existing) {
                 let full = rest.iter().rev().fold(real, |p: PathBuf, c| p.join(c));
                 return self.beneath(&full);
             }
@@ -270,7 +283,7 @@ impl Workspace {
         let fd = self
             .open_beneath(place, flags)
             .map_err(|e| Self::path_error(e, place))?;
-        let stat = rustix::fs::fstat(&fd).map_err(|e| Self::path_error(e.into(), place))?;
+        let stat = crate::sys::fs::fstat(&fd).map_err(|e| Self::path_error(e.into(), place))?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => {}
             FileType::Directory => {
@@ -325,7 +338,7 @@ impl Workspace {
     /// As [`Workspace::open_file`].
     pub fn stat(&self, place: &Place) -> Result<Stat, ToolError> {
         self.open_beneath(place, path_only())
-            .and_then(|fd| Ok(rustix::fs::fstat(&fd)?))
+            .and_then(|fd| Ok(crate::sys::fs::fstat(&fd)?))
             .map_err(|e| Self::path_error(e, place))
     }
 
@@ -351,12 +364,14 @@ fn not_opened(error: &std::io::Error) -> ToolError {
     .with_hint("Start the command in an existing directory.")
 }
 
-fn path_only() -> OFlags {
-    #[cfg(target_os = "linux")]
+/// For opening what is not to be read: a directory that others are opened beneath, or a file
+/// that is only looked at.
+pub(crate) fn path_only() -> OFlags {
+    #[cfg(any(target_os = "linux", windows))]
     {
         OFlags::PATH
     }
-    #[cfg(not(target_os = "linux"))]
+    #[cfg(not(any(target_os = "linux", windows)))]
     {
         OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY
     }
@@ -364,7 +379,7 @@ fn path_only() -> OFlags {
 
 fn open_directory(path: &Path) -> std::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    Ok(rustix::fs::open(path, flags, Mode::empty())?)
+    Ok(crate::sys::fs::open(path, flags, Mode::empty())?)
 }
 
 /// An error of the system as an error of the contract.
@@ -463,7 +478,7 @@ fn is_pseudo_file_system(fd: &OwnedFd) -> bool {
     {
         const PROC: i64 = 0x9fa0;
         const SYSFS: i64 = 0x6265_6572;
-        rustix::fs::fstatfs(fd).is_ok_and(|fs| {
+        crate::sys::fs::fstatfs(fd).is_ok_and(|fs| {
             let kind = fs.f_type;
             kind == PROC || kind == SYSFS
         })
@@ -478,20 +493,20 @@ fn is_pseudo_file_system(fd: &OwnedFd) -> bool {
 /// Takes `.` and `..` off as text; `None` where `..` climbs above `/`.
 fn normalize(path: &Path) -> Option<PathBuf> {
     let mut parts: Vec<&OsStr> = Vec::new();
+    // Only on Windows do paths have one.
+    let mut top = PathBuf::new();
     for component in path.components() {
         match component {
             Component::ParentDir => {
                 parts.pop()?;
             }
             Component::Normal(name) => parts.push(name),
-            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+            Component::Prefix(prefix) => top.push(prefix.as_os_str()),
+            Component::CurDir | Component::RootDir => {}
         }
     }
-    Some(
-        parts
-            .iter()
-            .fold(PathBuf::from("/"), |path, part| path.join(part)),
-    )
+    top.push(std::path::MAIN_SEPARATOR_STR);
+    Some(parts.iter().fold(top, |path, part| path.join(part)))
 }
 
 #[cfg(test)]

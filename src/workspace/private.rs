@@ -1,10 +1,10 @@
 //! Files that are there whole or not at all: our own in the user's home directory, which nobody
 //! else reads, and settings that are changed for the user.
 
+use crate::sys::unix_fs::{DirBuilderExt, OpenOptionsExt};
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -28,13 +28,27 @@ fn write(path: &Path, content: &[u8], flushes: bool) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true).mode(0o700).create(directory)?;
     // Whatever the umask takes away: later calls must be able to read it.
-    let exactly = flushes.then(|| Permissions::from_mode(0o600));
+    let exactly = if flushes { owners_only() } else { None };
     put(path, content, 0o600, exactly, flushes)?;
     if flushes {
-        // The name, too.
-        File::open(directory)?.sync_all()?;
+        // The name, too, which Windows does with the file's.
+        #[cfg(unix)]
+        fs::File::open(directory)?.sync_all()?;
     }
     Ok(())
+}
+
+#[cfg(unix)]
+#[expect(clippy::unnecessary_wraps, reason = "there are none on Windows")]
+fn owners_only() -> Option<Permissions> {
+    use crate::sys::unix_fs::PermissionsExt;
+    Some(Permissions::from_mode(0o600))
+}
+
+/// What a new file inherits from the user's directory is right.
+#[cfg(windows)]
+fn owners_only() -> Option<Permissions> {
+    None
 }
 
 /// Puts a file where it is to be in one step. It is made with `mode`, of which the umask takes
@@ -84,8 +98,8 @@ fn unfinished(name: &std::ffi::OsStr) -> OsString {
 #[cfg(test)]
 mod tests {
     use super::{write_cache, write_record};
+    use crate::sys::unix_fs::PermissionsExt;
     use std::fs;
-    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn a_file_is_whole_its_owners_and_alone() {

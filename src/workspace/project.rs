@@ -2,8 +2,9 @@
 //! read for their texts. Nothing is written through it.
 
 use super::{Place, Root, Workspace, io_error, open_directory};
+#[cfg(unix)]
+use crate::sys::fs::{AtFlags, CWD};
 use crate::tool::ToolError;
-use rustix::fs::{AtFlags, CWD};
 use std::path::{Path, PathBuf};
 
 impl Workspace {
@@ -15,8 +16,7 @@ impl Workspace {
     /// What the system says.
     pub fn reading(directory: &Path) -> Result<Self, ToolError> {
         let open = |path: PathBuf| Ok((open_directory(&path)?, path));
-        let (dir, path) = directory
-            .canonicalize()
+        let (dir, path) = crate::sys::canonicalize(directory)
             .and_then(open)
             .map_err(|e| io_error(&e, directory))?;
         let root = Root {
@@ -45,15 +45,14 @@ impl Workspace {
     /// one in `/tmp`.
     pub fn project_root(&self) -> &Path {
         let root = self.root();
-        let home = self.home().and_then(|home| home.canonicalize().ok());
-        let ours = [Some(rustix::process::geteuid().as_raw()), owner_of(root)];
+        let home = self
+            .home()
+            .and_then(|home| crate::sys::canonicalize(home).ok());
         for dir in root.ancestors() {
             if dir != root && home.as_deref() == Some(dir) {
                 break;
             }
-            let owner = owner_of(&dir.join(".git"));
-            if owner.is_some() {
-                let is_ours = ours.contains(&owner) && owner_of(dir) == owner;
+            if let Some(is_ours) = is_our_repository(dir, root) {
                 return if is_ours { dir } else { root };
             }
         }
@@ -61,9 +60,29 @@ impl Workspace {
     }
 }
 
+/// Whether the repository of a directory is the user's or that of who owns the root; `None` where
+/// there is none.
+#[cfg(unix)]
+fn is_our_repository(dir: &Path, root: &Path) -> Option<bool> {
+    let owner = owner_of(&dir.join(".git"))?;
+    let is_ours = owner == crate::sys::process::geteuid().as_raw() || owner_of(root) == Some(owner);
+    Some(is_ours && owner_of(dir) == Some(owner))
+}
+
+/// Whether the repository of a directory is the user's or an administrator's; `None` where there
+/// is none.
+#[cfg(windows)]
+fn is_our_repository(dir: &Path, _root: &Path) -> Option<bool> {
+    use crate::sys::fs::has_trusted_owner;
+    let git = dir.join(".git");
+    git.symlink_metadata().ok()?;
+    Some(has_trusted_owner(&git) && has_trusted_owner(dir))
+}
+
 /// Who owns what is at a path, links not followed; `None` where there is nothing.
+#[cfg(unix)]
 fn owner_of(path: &Path) -> Option<u32> {
-    let stat = rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    let stat = crate::sys::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     Some(stat.st_uid)
 }
 
@@ -102,7 +121,7 @@ mod tests {
         let workspace = Workspace::open_at(&top.join("a/b"), &[], None).expect("opens");
         assert_eq!(workspace.project_root(), top.join("a"));
         // Only root can give a file away.
-        if std::os::unix::fs::lchown(top.join("a/.git"), Some(65_533), None).is_ok() {
+        if crate::sys::unix_fs::lchown(top.join("a/.git"), Some(65_533), None).is_ok() {
             assert_eq!(workspace.project_root(), top.join("a/b"));
         }
     }

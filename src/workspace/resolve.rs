@@ -6,12 +6,12 @@
 //! at the moment of opening.
 
 use super::{Workspace, normalize};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
-use rustix::io::Errno;
+use crate::sys::fd::{AsFd, BorrowedFd, OwnedFd};
+use crate::sys::ffi::{OsStrExt, OsStringExt};
+use crate::sys::fs::{AtFlags, FileType, Mode, OFlags};
+use crate::sys::io::Errno;
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 /// The most links on the way to one file, as in the kernel.
@@ -27,6 +27,7 @@ pub struct Place {
 
 impl Place {
     pub(super) fn new(root: usize, rel: PathBuf, path: PathBuf) -> Self {
+        let rel = slashed(rel);
         Self { root, rel, path }
     }
 
@@ -50,10 +51,26 @@ impl Place {
     pub fn join(&self, rel: &Path) -> Self {
         Self {
             root: self.root,
-            rel: self.rel.join(rel),
+            rel: slashed(self.rel.join(rel)),
             path: self.path.join(rel),
         }
     }
+}
+
+/// A relative path as the names that are matched against rules are written.
+#[cfg(unix)]
+fn slashed(rel: PathBuf) -> PathBuf {
+    rel
+}
+
+/// A relative path as the names that are matched against rules are written: with slashes, which
+/// Windows takes as well.
+#[cfg(windows)]
+#[expect(clippy::needless_pass_by_value, reason = "it is given back elsewhere")]
+fn slashed(rel: PathBuf) -> PathBuf {
+    let bytes = rel.as_os_str().as_bytes();
+    let slashed = bytes.iter().map(|b| if *b == b'\\' { b'/' } else { *b });
+    OsString::from_vec(slashed.collect()).into()
 }
 
 /// Why a path can't be used.
@@ -97,7 +114,12 @@ impl Workspace {
             }
             let name = entry.name.as_deref().unwrap_or(OsStr::new("."));
             let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            Ok(rustix::fs::openat(&entry.dir, name, flags, Mode::empty())?)
+            Ok(crate::sys::fs::openat(
+                &entry.dir,
+                name,
+                flags,
+                Mode::empty(),
+            )?)
         }
     }
 
@@ -114,7 +136,7 @@ impl Workspace {
         let absolute = normalize(target).ok_or(Failure::Escapes)?;
         let place = self
             .beneath(&absolute)
-            .or_else(|| self.beneath(&absolute.canonicalize().ok()?))
+            .or_else(|| self.beneath(&crate::sys::canonicalize(absolute).ok()?))
             .ok_or(Failure::Escapes)?;
         Ok((place.root, place.rel))
     }
@@ -127,7 +149,7 @@ fn open_by_kernel(
     rel: &Path,
     flags: OFlags,
 ) -> Option<Result<OwnedFd, Errno>> {
-    use rustix::fs::{ResolveFlags, openat2};
+    use crate::sys::fs::{ResolveFlags, openat2};
     let rel = if rel.as_os_str().is_empty() {
         Path::new(".")
     } else {
@@ -154,6 +176,11 @@ fn open_by_kernel(
     None
 }
 
+/// Whether a byte comes between the names of a path.
+fn is_separator(byte: u8) -> bool {
+    byte == b'/' || (cfg!(windows) && byte == b'\\')
+}
+
 /// A walk over one path, one component at a time.
 struct Walk<'a> {
     workspace: &'a Workspace,
@@ -178,7 +205,7 @@ impl<'a> Walk<'a> {
     }
 
     fn restart(&mut self, root: usize) -> Result<(), Failure> {
-        let dir = rustix::io::fcntl_dupfd_cloexec(&self.workspace.roots[root].dir, 0)?;
+        let dir = crate::sys::io::fcntl_dupfd_cloexec(&self.workspace.roots[root].dir, 0)?;
         self.root = root;
         self.dirs = vec![dir];
         Ok(())
@@ -189,7 +216,12 @@ impl<'a> Walk<'a> {
     }
 
     fn push_front(&mut self, path: &Path) {
-        for part in path.as_os_str().as_bytes().split(|b| *b == b'/').rev() {
+        for part in path
+            .as_os_str()
+            .as_bytes()
+            .split(|b| is_separator(*b))
+            .rev()
+        {
             if !part.is_empty() && part != b"." {
                 self.todo.push_front(OsStr::from_bytes(part).to_owned());
             }
@@ -206,7 +238,7 @@ impl<'a> Walk<'a> {
                 continue;
             }
             let last = self.todo.is_empty();
-            match rustix::fs::statat(self.here()?, &name, AtFlags::SYMLINK_NOFOLLOW) {
+            match crate::sys::fs::statat(self.here()?, &name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink => {
                     self.follow(&name)?;
                 }
@@ -214,7 +246,7 @@ impl<'a> Walk<'a> {
                 Ok(_) => {
                     let flags =
                         super::path_only() | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                    match rustix::fs::openat(self.here()?, &name, flags, Mode::empty()) {
+                    match crate::sys::fs::openat(self.here()?, &name, flags, Mode::empty()) {
                         Ok(dir) => self.dirs.push(dir),
                         // It became a link since it was looked at: look again.
                         Err(Errno::LOOP) => self.again(name)?,
@@ -242,7 +274,7 @@ impl<'a> Walk<'a> {
 
     fn is_link(&self, name: &OsStr) -> bool {
         self.here().is_ok_and(|dir| {
-            rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
+            crate::sys::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
                 .is_ok_and(|s| FileType::from_raw_mode(s.st_mode) == FileType::Symlink)
         })
     }
@@ -263,7 +295,7 @@ impl<'a> Walk<'a> {
 
     fn follow(&mut self, name: &OsStr) -> Result<(), Failure> {
         self.count()?;
-        let target = match rustix::fs::readlinkat(self.here()?, name, Vec::new()) {
+        let target = match crate::sys::fs::readlinkat(self.here()?, name, Vec::new()) {
             Ok(target) => PathBuf::from(OsString::from_vec(target.into_bytes())),
             // It is no link any more: look again.
             Err(Errno::INVAL) => {

@@ -3,11 +3,11 @@
 use super::Workspace;
 use super::ignore::{Ignored, RuleFile, Rules};
 use super::resolve::Place;
-use rustix::fd::{AsFd, BorrowedFd};
-use rustix::fs::{AtFlags, Mode, OFlags};
+use crate::sys::fd::{AsFd, BorrowedFd};
+use crate::sys::ffi::OsStrExt;
+use crate::sys::fs::{AtFlags, Mode, OFlags};
 use std::ffi::CStr;
 use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// More than this of an ignore file is not read.
@@ -78,22 +78,41 @@ impl Workspace {
         scope
     }
 
-    /// Whether `.geminiignore` closes a path, or a directory above it.
+    /// Whether `.geminiignore` closes a file, or a directory above it: by the path that it has
+    /// here, or by that to which links lead.
     pub fn is_gemini_ignored(&self, place: &Place) -> bool {
+        self.is_closed(place, false)
+    }
+
+    /// The same of a directory.
+    pub(super) fn is_directory_gemini_ignored(&self, place: &Place) -> bool {
+        self.is_closed(place, true)
+    }
+
+    fn is_closed(&self, place: &Place, is_dir: bool) -> bool {
         let respect = Respect {
             git: false,
             gemini: true,
         };
-        self.ignored(place, respect).is_some()
+        let is_closed = |place: &Place| self.ignored_as_named(place, is_dir, respect).is_some();
+        let real = || self.real_place(place).filter(|real| real != place);
+        is_closed(place) || real().is_some_and(|real| is_closed(&real))
     }
 
-    /// Who asks for a path, or for a directory above it, to be left out.
+    /// Who asks for a file, or for a directory above it, to be left out.
     pub fn ignored(&self, place: &Place, respect: Respect) -> Option<Ignored> {
+        self.ignored_as_named(place, false, respect).or_else(|| {
+            let is_closed = respect.gemini && self.is_gemini_ignored(place);
+            is_closed.then_some(Ignored::Gemini)
+        })
+    }
+
+    fn ignored_as_named(&self, place: &Place, is_dir: bool, respect: Respect) -> Option<Ignored> {
         let rules = self.rules_above(place, respect).rules;
-        if rules.is_empty() {
+        let path = place.rel().as_os_str().as_bytes();
+        if rules.is_empty() || path.is_empty() {
             return None;
         }
-        let path = place.rel().as_os_str().as_bytes();
         let ends = path
             .iter()
             .enumerate()
@@ -101,7 +120,7 @@ impl Workspace {
             .map(|(i, _)| i);
         let mut name_at = 0;
         for end in ends.chain([path.len()]) {
-            let ignored = rules.ignored(&path[..end], name_at, end < path.len());
+            let ignored = rules.ignored(&path[..end], name_at, is_dir || end < path.len());
             if ignored.is_some() {
                 return ignored;
             }
@@ -167,6 +186,10 @@ fn above_the_root(root: &Path) -> Scope {
             .as_os_str()
             .as_bytes()
             .to_vec();
+        #[cfg(windows)]
+        rest.iter_mut()
+            .filter(|b| **b == b'\\')
+            .for_each(|b| *b = b'/');
         rest.push(b'/');
         rest
     };
@@ -188,13 +211,13 @@ fn above_the_root(root: &Path) -> Scope {
 }
 
 fn has(dir: BorrowedFd<'_>, name: &CStr) -> bool {
-    rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+    crate::sys::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
 }
 
 fn read_at(dir: BorrowedFd<'_>, name: &CStr) -> Option<RuleFile> {
     let flags =
         OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let fd = rustix::fs::openat(dir, name, flags, Mode::empty()).ok()?;
+    let fd = crate::sys::fs::openat(dir, name, flags, Mode::empty()).ok()?;
     read_rules(fd.into())
 }
 

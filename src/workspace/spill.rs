@@ -5,10 +5,10 @@
 
 use super::Workspace;
 use crate::shown::hex;
+use crate::sys::ffi::OsStrExt;
+use crate::sys::unix_fs::{DirBuilderExt, OpenOptionsExt};
 use sha2::{Digest, Sha256};
 use std::io::Write;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 

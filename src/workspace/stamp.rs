@@ -3,7 +3,7 @@
 //! As in git's index, that counts only for a file that was at rest when it was looked at: one
 //! that changed in the same instant could change once more without a trace.
 
-use rustix::fs::{AtFlags, CWD, Stat};
+use crate::sys::fs::{AtFlags, CWD, Stat};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -40,7 +40,7 @@ impl Stamp {
 
     /// Of what a path leads to.
     pub(crate) fn of_path(path: &Path) -> Option<Self> {
-        let stat = rustix::fs::statat(CWD, path, AtFlags::empty()).ok()?;
+        let stat = crate::sys::fs::statat(CWD, path, AtFlags::empty()).ok()?;
         Some(Self::of(&stat))
     }
 
@@ -79,6 +79,18 @@ impl Stamp {
         );
         fields.next().is_none().then_some(stamp)
     }
+}
+
+/// Who may do what with a file: twelve bits of its mode.
+#[cfg_attr(
+    any(target_os = "linux", windows),
+    expect(
+        clippy::useless_conversion,
+        reason = "the types differ between systems"
+    )
+)]
+pub(crate) fn permissions(stat: &Stat) -> u32 {
+    u32::from(stat.st_mode) & 0o7777
 }
 
 fn time(secs: i64, nanos: u64) -> SystemTime {

@@ -5,8 +5,8 @@
 //! of the one directory where they end.
 
 use super::{Place, Root, Workspace, open_directory, system_error};
+use crate::sys::io::Errno;
 use crate::tool::{ErrorKind, ToolError};
-use rustix::io::Errno;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ impl Workspace {
             };
             names.push(name.to_owned());
             existing = parent;
-            match existing.canonicalize() {
+            match crate::sys::canonicalize(existing) {
                 Ok(root) => break root,
                 Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(fail(&e)),
                 Err(_) if links > 0 || existing.is_symlink() => return Err(dead_end(existing)),

@@ -10,12 +10,12 @@ use super::ignore::Ignored;
 use super::resolve::Place;
 use super::rules::{Respect, Scope, Seen};
 use super::{Workspace, system_error};
+use crate::sys::fd::{AsFd, BorrowedFd, OwnedFd};
+use crate::sys::ffi::OsStrExt;
+use crate::sys::fs::{AtFlags, FileType, Mode, OFlags};
+use crate::sys::io::Errno;
 use crate::tool::{Cancellation, ToolError};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
-use rustix::io::Errno;
 use std::ffi::CStr;
-use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
@@ -128,6 +128,9 @@ struct Queue {
 }
 
 struct Shared<'a> {
+    workspace: &'a Workspace,
+    /// The start.
+    place: &'a Place,
     root: BorrowedFd<'a>,
     /// The root is `/`.
     is_whole_system: bool,
@@ -154,6 +157,7 @@ pub fn walk<V: Visitor>(
     cancel: &Cancellation,
     make: impl Fn() -> V + Sync,
 ) -> Result<(Vec<V>, Report), ToolError> {
+    let is_closed = options.respect.gemini && workspace.is_directory_gemini_ignored(place);
     // The start may be a link inside of the workspace: from here on its real path counts.
     let place = &workspace.real_directory(place)?;
     let mut path = place.rel().as_os_str().as_bytes().to_vec();
@@ -165,10 +169,12 @@ pub fn walk<V: Visitor>(
     let first = Task {
         path,
         scope,
-        ignored: None,
+        ignored: is_closed.then_some(Ignored::Gemini),
         files: None,
     };
     let shared = Shared {
+        workspace,
+        place,
         root: workspace.roots[place.root].dir.as_fd(),
         is_whole_system: workspace.roots[place.root].path == std::path::Path::new("/"),
         start,
@@ -420,6 +426,11 @@ impl<'a, V: Visitor> Worker<'a, V> {
                 None if !scope.rules.is_empty() => scope.rules.ignored(&self.path, name_at, is_dir),
                 other => other,
             };
+            let leads_to_closed = || {
+                let gemini = file_type == FileType::Symlink && shared.options.respect.gemini;
+                gemini && shared.is_closed(&self.path[shared.start..])
+            };
+            let ignored = ignored.or_else(|| leads_to_closed().then_some(Ignored::Gemini));
             if ignored.is_some() && !(shared.options.visit_ignored && shared.may_count_ignored()) {
                 continue;
             }
@@ -522,6 +533,12 @@ impl<'a, V: Visitor> Worker<'a, V> {
 }
 
 impl Shared<'_> {
+    /// Whether `.geminiignore` closes what a link leads to.
+    fn is_closed(&self, below: &[u8]) -> bool {
+        let below = std::path::Path::new(std::ffi::OsStr::from_bytes(below));
+        self.workspace.is_gemini_ignored(&self.place.join(below))
+    }
+
     /// Takes one from the budget for ignored entries.
     fn may_count_ignored(&self) -> bool {
         let left = self.ignored_left.load(Ordering::Relaxed);
@@ -540,7 +557,7 @@ fn name_from(names: &[u8], at: usize) -> &CStr {
 }
 
 fn type_of(dir: &OwnedFd, name: &CStr) -> FileType {
-    rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).map_or(FileType::Unknown, |stat| {
+    crate::sys::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).map_or(FileType::Unknown, |stat| {
         FileType::from_raw_mode(stat.st_mode)
     })
 }
@@ -580,10 +597,10 @@ fn open_piece(dir: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     #[cfg(target_os = "linux")]
     {
-        use rustix::fs::ResolveFlags;
+        use crate::sys::fs::ResolveFlags;
         let strict =
             ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        match rustix::fs::openat2(dir, path, flags, Mode::empty(), strict) {
+        match crate::sys::fs::openat2(dir, path, flags, Mode::empty(), strict) {
             Err(Errno::NOSYS | Errno::PERM | Errno::AGAIN) => {}
             answer => return answer,
         }
@@ -591,7 +608,7 @@ fn open_piece(dir: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
     let mut here: Option<OwnedFd> = None;
     for name in path.split(|b| *b == b'/') {
         let from = here.as_ref().map_or(dir, AsFd::as_fd);
-        here = Some(rustix::fs::openat(from, name, flags, Mode::empty())?);
+        here = Some(crate::sys::fs::openat(from, name, flags, Mode::empty())?);
     }
     here.ok_or(Errno::NOENT)
 }
@@ -605,7 +622,7 @@ pub(super) fn list(
     #[cfg(target_os = "linux")]
     {
         buffer.clear();
-        let mut entries = rustix::fs::RawDir::new(dir, buffer.spare_capacity_mut());
+        let mut entries = crate::sys::fs::RawDir::new(dir, buffer.spare_capacity_mut());
         while let Some(entry) = entries.next() {
             let entry = entry?;
             f(entry.file_name(), entry.file_type());
@@ -614,7 +631,7 @@ pub(super) fn list(
     #[cfg(not(target_os = "linux"))]
     {
         let _ = buffer;
-        for entry in rustix::fs::Dir::read_from(dir)? {
+        for entry in crate::sys::fs::Dir::read_from(dir)? {
             let entry = entry?;
             f(entry.file_name(), entry.file_type());
         }
@@ -665,6 +682,7 @@ impl Workspace {
         let scope = self
             .rules_above(place, respect)
             .entered(dir.as_fd(), &path, seen, respect);
+        let is_closed = respect.gemini && self.is_directory_gemini_ignored(place);
         let name_at = path.len();
         let listed = entries.into_iter().filter_map(|(name, file_type)| {
             let file_type = match file_type {
@@ -687,13 +705,23 @@ impl Workspace {
             path.truncate(name_at);
             path.extend_from_slice(&name);
             Some(Listed {
-                ignored: scope.rules.ignored(&path, name_at, is_dir),
+                ignored: if is_closed {
+                    Some(Ignored::Gemini)
+                } else {
+                    scope.rules.ignored(&path, name_at, is_dir)
+                },
                 name,
                 is_dir,
                 is_link: file_type == FileType::Symlink,
             })
         });
         Ok(listed.collect())
+    }
+
+    /// A place with the links on the way and at its end resolved; `None` where it leads nowhere.
+    pub(super) fn real_place(&self, place: &Place) -> Option<Place> {
+        let open = self.open_beneath(place, super::path_only()).ok()?;
+        real_path(&open).and_then(|path| self.beneath(&path))
     }
 
     /// A directory's place with the links on the way resolved.
@@ -715,7 +743,7 @@ fn slashed(place: &Place) -> Vec<u8> {
     path
 }
 
-/// Where an open directory really lies.
+/// Where an open file or directory really lies.
 fn real_path(dir: &OwnedFd) -> Option<std::path::PathBuf> {
     #[cfg(target_os = "linux")]
     {
@@ -724,7 +752,7 @@ fn real_path(dir: &OwnedFd) -> Option<std::path::PathBuf> {
     }
     #[cfg(not(target_os = "linux"))]
     {
-        rustix::fs::getpath(dir)
+        crate::sys::fs::getpath(dir)
             .ok()
             .map(|path| std::path::PathBuf::from(std::ffi::OsStr::from_bytes(path.to_bytes())))
     }

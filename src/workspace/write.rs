@@ -7,10 +7,12 @@
 
 use super::resolve::{Entry, Place};
 use super::{OpenFile, Workspace, io_error, system_error};
+use crate::sys::fd::{AsFd, OwnedFd};
+use crate::sys::fs::{Access, AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
+#[cfg(unix)]
+use crate::sys::fs::{Gid, Uid};
+use crate::sys::io::Errno;
 use crate::tool::{Cancellation, ErrorKind, ToolError};
-use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{Access, AtFlags, FileType, FlockOperation, Gid, Mode, OFlags, Stat, Uid};
-use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
@@ -36,6 +38,8 @@ impl Workspace {
     /// `target_is_directory`, `path_not_in_workspace`, `permission_denied`, or
     /// `file_write_failure` where another process keeps the file locked.
     pub fn target(&self, place: &Place, cancel: &Cancellation) -> Result<Target, ToolError> {
+        #[cfg(windows)]
+        crate::sys::check_new_names(place.rel())?;
         let started = std::time::Instant::now();
         let mut pause = Duration::from_micros(200);
         loop {
@@ -56,10 +60,10 @@ impl Workspace {
                     current: None,
                 });
             };
-            match rustix::fs::flock(&file.file, FlockOperation::NonBlockingLockExclusive) {
+            match crate::sys::fs::flock(&file.file, FlockOperation::NonBlockingLockExclusive) {
                 // The lock is worth something only if its file is still the one by that name.
                 Ok(()) if is_same_file(&entry, name, &file.stat) => {
-                    let stat = rustix::fs::fstat(&file.file)
+                    let stat = crate::sys::fs::fstat(&file.file)
                         .map_err(|e| Self::path_error(e.into(), place))?;
                     let current = Some(OpenFile { stat, ..file });
                     return Ok(Target { entry, current });
@@ -97,11 +101,11 @@ fn open_present(entry: &Entry, name: &OsStr, place: &Place) -> Result<Option<Ope
     }
     let flags =
         OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let fd = match rustix::fs::openat(&entry.dir, name, flags, Mode::empty()) {
+    let fd = match crate::sys::fs::openat(&entry.dir, name, flags, Mode::empty()) {
         Err(Errno::NOENT) => return Ok(None),
         other => other.map_err(fail)?,
     };
-    let stat = rustix::fs::fstat(&fd).map_err(fail)?;
+    let stat = crate::sys::fs::fstat(&fd).map_err(fail)?;
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => {}
         FileType::Directory => {
@@ -110,7 +114,7 @@ fn open_present(entry: &Entry, name: &OsStr, place: &Place) -> Result<Option<Ope
         other => return Err(super::special_file(place, other)),
     }
     // The rename would not ask whether the file itself may be written.
-    rustix::fs::accessat(&entry.dir, name, Access::WRITE_OK, AtFlags::EACCESS).map_err(fail)?;
+    crate::sys::fs::accessat(&entry.dir, name, Access::WRITE_OK, AtFlags::EACCESS).map_err(fail)?;
     Ok(Some(OpenFile {
         file: File::from(fd),
         stat,
@@ -118,7 +122,7 @@ fn open_present(entry: &Entry, name: &OsStr, place: &Place) -> Result<Option<Ope
 }
 
 fn is_same_file(entry: &Entry, name: &OsStr, stat: &Stat) -> bool {
-    rustix::fs::statat(&entry.dir, name, AtFlags::SYMLINK_NOFOLLOW)
+    crate::sys::fs::statat(&entry.dir, name, AtFlags::SYMLINK_NOFOLLOW)
         .is_ok_and(|now| now.st_ino == stat.st_ino && now.st_dev == stat.st_dev)
 }
 
@@ -140,17 +144,18 @@ impl Target {
     pub fn commit(
         self,
         place: &Place,
-        mut produce: impl FnMut(&mut File) -> io::Result<()>,
+        produce: impl FnMut(&mut File) -> io::Result<()>,
     ) -> Result<(), ToolError> {
+        let Self { entry, current } = self;
         let path = place.path();
         let mut made = MadeDirectories::default();
         let result = made
-            .make(&self.entry)
+            .make(&entry)
             .map_err(|e| system_error(e, &path.display().to_string()))
             .and_then(|deepest| {
-                let dir = deepest.as_ref().unwrap_or(&self.entry.dir);
-                let name = self.entry.name.as_deref().unwrap_or_default();
-                publish(dir, name, self.current.as_ref(), path, &mut produce)
+                let dir = deepest.as_ref().unwrap_or(&entry.dir);
+                let name = entry.name.as_deref().unwrap_or_default();
+                publish(dir, name, current, path, produce)
             });
         if result.is_err() {
             made.remove();
@@ -184,9 +189,9 @@ impl MadeDirectories {
                 Some(dir) => dir.as_fd(),
                 None => entry.dir.as_fd(),
             };
-            match rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o777)) {
+            match crate::sys::fs::mkdirat(parent, name, Mode::from_raw_mode(0o777)) {
                 Ok(()) => {
-                    let parent = rustix::io::fcntl_dupfd_cloexec(parent, 0)?;
+                    let parent = crate::sys::io::fcntl_dupfd_cloexec(parent, 0)?;
                     self.0.push((parent, name.clone()));
                 }
                 Err(Errno::EXIST) => {}
@@ -197,7 +202,7 @@ impl MadeDirectories {
                 None => entry.dir.as_fd(),
             };
             let flags = super::path_only() | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            deepest = Some(rustix::fs::openat(parent, name, flags, Mode::empty())?);
+            deepest = Some(crate::sys::fs::openat(parent, name, flags, Mode::empty())?);
         }
         Ok(deepest)
     }
@@ -205,7 +210,7 @@ impl MadeDirectories {
     fn remove(self) {
         for (parent, name) in self.0.into_iter().rev() {
             // Somebody else may use it already; then it stays.
-            let _ = rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR);
+            let _ = crate::sys::fs::unlinkat(parent, name, AtFlags::REMOVEDIR);
         }
     }
 }
@@ -213,14 +218,15 @@ impl MadeDirectories {
 fn publish(
     dir: &OwnedFd,
     name: &OsStr,
-    current: Option<&OpenFile>,
+    replaced: Option<OpenFile>,
     path: &Path,
-    produce: &mut dyn FnMut(&mut File) -> io::Result<()>,
+    mut produce: impl FnMut(&mut File) -> io::Result<()>,
 ) -> Result<(), ToolError> {
+    let current = replaced.as_ref();
     let fail = |e: Errno| system_error(e, &path.display().to_string());
     if let Some(file) = nameless_file(dir, current.is_some()) {
         let mut file = file.map_err(fail)?;
-        fill(&mut file, current, path, produce)?;
+        fill(&mut file, current, path, &mut produce)?;
         check_unchanged(dir, name, current, path)?;
         match link_nameless(&file, dir, name, current.is_some()) {
             Err(Errno::NOENT | Errno::NOTSUP) => {}
@@ -232,23 +238,67 @@ fn publish(
     remove_litter(dir);
     let temporary = temporary_name();
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let fd = rustix::fs::openat(dir, &temporary, flags, creation_mode(current.is_some()))
+    let fd = crate::sys::fs::openat(dir, &temporary, flags, creation_mode(current.is_some()))
         .map_err(fail)?;
     let mut file = File::from(fd);
-    let result = fill(&mut file, current, path, produce)
-        .and_then(|()| check_unchanged(dir, name, current, path))
-        .and_then(|()| match current {
-            Some(_) => rustix::fs::renameat(dir, &temporary, dir, name).map_err(fail),
-            None => match rustix::fs::linkat(dir, &temporary, dir, name, AtFlags::empty()) {
-                Err(Errno::EXIST) => Err(created_meanwhile(path)),
-                other => other.map_err(fail),
-            },
-        });
-    if result.is_err() || current.is_none() {
+    let is_new = current.is_none();
+    let filled = fill(&mut file, current, path, &mut produce)
+        .and_then(|()| check_unchanged(dir, name, current, path));
+    // It may hold the old file open, which not every file system replaces then.
+    drop(produce);
+    let result = filled.and_then(|()| match replaced {
+        Some(replaced) => put_over(dir, &temporary, name, replaced).map_err(fail),
+        None => match put_new(dir, &temporary, name) {
+            Err(Errno::EXIST) => Err(created_meanwhile(path)),
+            other => other.map_err(fail),
+        },
+    });
+    if result.is_err() || is_new {
         // Best effort: what is left otherwise is removed by the next write.
-        let _ = rustix::fs::unlinkat(dir, &temporary, AtFlags::empty());
+        let _ = crate::sys::fs::unlinkat(dir, &temporary, AtFlags::empty());
     }
     result
+}
+
+/// Puts a finished file in the place of another.
+#[cfg(unix)]
+fn put_over(dir: &OwnedFd, temporary: &str, name: &OsStr, _: OpenFile) -> Result<(), Errno> {
+    crate::sys::fs::renameat(dir, temporary, dir, name)
+}
+
+/// Gives a finished file its name, which none may have.
+#[cfg(unix)]
+fn put_new(dir: &OwnedFd, temporary: &str, name: &OsStr) -> Result<(), Errno> {
+    crate::sys::fs::linkat(dir, temporary, dir, name, AtFlags::empty())
+}
+
+/// Puts a finished file in the place of another. Only NTFS replaces a file that is open; elsewhere
+/// it is closed, and its lock given up, just before. Whoever looks through files (virus scanners,
+/// indexers) may have one of the two open for a moment.
+#[cfg(windows)]
+fn put_over(dir: &OwnedFd, temporary: &str, name: &OsStr, old: OpenFile) -> Result<(), Errno> {
+    const ATTEMPTS: u32 = 6;
+    let rename = || crate::sys::fs::rename_in(dir.as_fd(), temporary, name, true);
+    let mut outcome = rename();
+    drop(old);
+    for attempt in 0..ATTEMPTS {
+        if !matches!(outcome, Err(Errno::BUSY | Errno::ACCESS)) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(if attempt == 0 {
+            0
+        } else {
+            5 << attempt
+        }));
+        outcome = rename();
+    }
+    outcome
+}
+
+/// Gives a finished file its name, which none may have.
+#[cfg(windows)]
+fn put_new(dir: &OwnedFd, temporary: &str, name: &OsStr) -> Result<(), Errno> {
+    crate::sys::fs::rename_in(dir.as_fd(), temporary, name, false)
 }
 
 /// The cause of an error that nothing but another process's write at the same time has led to.
@@ -283,7 +333,7 @@ fn check_unchanged(
     let Some(current) = current else {
         return Ok(());
     };
-    match rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+    match crate::sys::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(now) if is_unchanged(&current.stat, &now) => Ok(()),
         _ => Err(ToolError::new(
             ErrorKind::FileWriteFailure,
@@ -317,47 +367,60 @@ fn fill(
         .map_err(|e| io_error(&e, path))
 }
 
+/// Gives the new file the list of the old one that says who may do what. Where the file system
+/// has no such lists there is nothing to give.
+#[cfg(windows)]
+fn keep_attributes(file: &File, current: &OpenFile) -> io::Result<()> {
+    match crate::sys::fs::copy_access(&current.file, file) {
+        Err(Errno::NOTSUP | Errno::INVAL | Errno::NOSYS) => Ok(()),
+        other => Ok(other?),
+    }
+}
+
 /// Gives the new file the owner, mode and extended attributes of the old one. What the
 /// system does not let us give is left out, but the mode is never wider than it was.
+#[cfg(unix)]
 fn keep_attributes(file: &File, current: &OpenFile) -> io::Result<()> {
-    let new = rustix::fs::fstat(file)?;
+    let new = crate::sys::fs::fstat(file)?;
     let old = &current.stat;
     let mut mode = Mode::from_raw_mode(old.st_mode & 0o7777);
     if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid) {
         let (uid, gid) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
-        if rustix::fs::fchown(file, Some(uid), Some(gid)).is_err()
-            && rustix::fs::fchown(file, None, Some(gid)).is_err()
+        if crate::sys::fs::fchown(file, Some(uid), Some(gid)).is_err()
+            && crate::sys::fs::fchown(file, None, Some(gid)).is_err()
         {
             mode.remove(Mode::SUID | Mode::SGID);
         }
     }
-    rustix::fs::fchmod(file, mode)?;
+    crate::sys::fs::fchmod(file, mode)?;
     copy_extended_attributes(file, &current.file);
     Ok(())
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 fn copy_extended_attributes(to: &File, from: &File) {
     let mut names = vec![0_u8; 4096];
-    let Ok(length @ 1..) = rustix::fs::flistxattr(from, &mut names) else {
+    let Ok(length @ 1..) = crate::sys::fs::flistxattr(from, &mut names) else {
         return;
     };
     for name in names[..length].split(|b| *b == 0).filter(|n| !n.is_empty()) {
         let mut value = vec![0_u8; 64 * 1024];
-        if let Ok(n) = rustix::fs::fgetxattr(from, name, &mut value) {
+        if let Ok(n) = crate::sys::fs::fgetxattr(from, name, &mut value) {
             // Labels of the system may be beyond us; they are given anew then.
-            let _ = rustix::fs::fsetxattr(to, name, &value[..n], rustix::fs::XattrFlags::empty());
+            let _ = crate::sys::fs::fsetxattr(
+                to,
+                name,
+                &value[..n],
+                crate::sys::fs::XattrFlags::empty(),
+            );
         }
     }
 }
 
-#[cfg(not(target_os = "linux"))]
-fn copy_extended_attributes(_to: &File, _from: &File) {}
-
 #[cfg(target_os = "linux")]
 fn nameless_file(dir: &OwnedFd, replaces: bool) -> Option<Result<File, Errno>> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-    match rustix::fs::openat(dir, ".", flags, creation_mode(replaces)) {
+    match crate::sys::fs::openat(dir, ".", flags, creation_mode(replaces)) {
         Ok(fd) => Some(Ok(File::from(fd))),
         Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => None,
         Err(errno) => Some(Err(errno)),
@@ -374,7 +437,13 @@ fn link_nameless(file: &File, dir: &OwnedFd, name: &OsStr, replaces: bool) -> Re
     use std::os::fd::AsRawFd;
     let source = format!("/proc/self/fd/{}", file.as_raw_fd());
     if !replaces {
-        return rustix::fs::linkat(rustix::fs::CWD, source, dir, name, AtFlags::SYMLINK_FOLLOW);
+        return crate::sys::fs::linkat(
+            crate::sys::fs::CWD,
+            source,
+            dir,
+            name,
+            AtFlags::SYMLINK_FOLLOW,
+        );
     }
     super::shielded::link_and_rename(&source, dir.as_fd(), &temporary_name(), name)
 }
@@ -393,9 +462,22 @@ fn temporary_name() -> String {
     format!("{TEMPORARY_PREFIX}{}-{nanos:08x}.tmp", std::process::id())
 }
 
+/// Whether there is no process of this id.
+#[cfg(unix)]
+fn is_dead(pid: i32) -> bool {
+    let pid = crate::sys::process::Pid::from_raw(pid);
+    pid.is_some_and(|pid| crate::sys::process::test_kill_process(pid) == Err(Errno::SRCH))
+}
+
+/// Whether there is no process of this id.
+#[cfg(windows)]
+fn is_dead(pid: i32) -> bool {
+    crate::process::tree::Identity::of(pid).is_none()
+}
+
 /// Removes temporary files of calls that were killed, where files can't be nameless.
 fn remove_litter(dir: &OwnedFd) {
-    let Ok(entries) = rustix::fs::Dir::read_from(dir) else {
+    let Ok(entries) = crate::sys::fs::Dir::read_from(dir) else {
         return;
     };
     for entry in entries.flatten() {
@@ -403,10 +485,9 @@ fn remove_litter(dir: &OwnedFd) {
         let dead = name
             .strip_prefix(TEMPORARY_PREFIX)
             .and_then(|rest| rest.split_once('-'))
-            .and_then(|(pid, _)| rustix::process::Pid::from_raw(pid.parse().ok()?))
-            .is_some_and(|pid| rustix::process::test_kill_process(pid) == Err(Errno::SRCH));
+            .is_some_and(|(pid, _)| pid.parse().is_ok_and(is_dead));
         if dead {
-            let _ = rustix::fs::unlinkat(dir, entry.file_name(), AtFlags::empty());
+            let _ = crate::sys::fs::unlinkat(dir, entry.file_name(), AtFlags::empty());
         }
     }
 }

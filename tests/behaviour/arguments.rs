@@ -401,3 +401,16 @@ fn strange_names_of_tools_are_no_panic() {
         assert_eq!(answer.status(), 2, "{name:?}");
     }
 }
+
+#[test]
+fn half_a_surrogate_pair_is_what_node_makes_of_it() {
+    let ws = Workspace::new();
+    let answer = ws
+        .tool("write_file")
+        .input(r#"{"file_path": "a.txt", "content": "cut \ud83d, whole \ud83d\ude00"}"#)
+        .unwatched()
+        .run();
+    answer.output();
+    let text = std::fs::read_to_string(ws.dir().join("a.txt")).expect("a file");
+    assert_eq!(text, "cut \u{fffd}, whole \u{1f600}");
+}

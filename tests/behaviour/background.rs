@@ -427,3 +427,25 @@ fn twenty_at_once_are_told_apart() {
     }
     assert_eq!(project.living(), []);
 }
+
+#[test]
+fn stopping_one_that_has_ended_leaves_the_others_alone() {
+    let project = Project::new("ended");
+    let text = project.call(
+        "run_shell_command",
+        &json!({"command": "sleep 0.2 & sleep 45.7 & echo begun"}),
+    );
+    let [short, long] = pids(&text)[..] else {
+        panic!("two ids: {text}");
+    };
+    project.wait_until("the first has ended", |p| {
+        p.living().iter().all(|(pid, _)| pid.cast_signed() != short)
+    });
+    let said = project.stop(short);
+    assert!(said.contains("was not running any more"), "{said}");
+    let is_alive = |p: &Project| p.living().iter().any(|(_, line)| line.contains("45.7"));
+    assert!(is_alive(&project));
+    let said = project.stop(long);
+    assert!(said.contains("was ended (1 process)"), "{said}");
+    assert!(!is_alive(&project));
+}

@@ -292,3 +292,19 @@ fn what_is_for_one_call_is_refused() {
         assert_eq!(answer.status(), 2, "{flags:?}");
     }
 }
+
+#[test]
+fn a_faulty_call_is_answered_with_its_id() {
+    let ws = Workspace::new();
+    let lines = "{\"id\":\"a\",\"name\":5}\n{\"id\":7}\n";
+    let answer = ws.call_tool(&["--batch"]).input(lines).run();
+    assert_eq!(answer.status(), 1);
+    let ids: Vec<Value> = answer
+        .text()
+        .lines()
+        .map(|line| {
+            serde_json::from_str::<Value>(line).expect("JSON")["functionResponse"]["id"].clone()
+        })
+        .collect();
+    assert_eq!(ids, [json!("a"), json!("7")]);
+}

@@ -9,8 +9,8 @@ use gemini_tools::builtin;
 use regex::Regex;
 use serde_json::Value;
 
-use crate::harness::Workspace;
-use crate::harness::page::{Page, in_checkout};
+use crate::harness::page::{Page, in_checkout, is_installed};
+use crate::harness::{Workspace, executable, set_mode, skipped};
 
 /// Every page, by its path from the checkout.
 pub(crate) fn pages() -> Vec<Page> {
@@ -216,6 +216,61 @@ fn snippets_of_settings_and_rules_can_be_read() {
         for block in page.blocks("toml") {
             let parsed: Result<toml::Table, _> = toml::from_str(&block.text);
             assert!(parsed.is_ok(), "{}:{}: {parsed:?}", page.name(), block.line);
+        }
+    }
+}
+
+/// The loop around Chat Completions, with a `curl` that plays answers.
+#[test]
+fn the_shell_loop_ends_with_the_model_and_where_no_answer_comes() {
+    if !is_installed("jq") {
+        assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "jq is missing");
+        skipped("jq is not to be had here");
+        return;
+    }
+    const CURL: &str = "#!/bin/sh\ncat >\"asked$(ls asked* 2>/dev/null | wc -l)\"\n\
+        n=$(ls asked* | wc -l)\n[ \"$n\" -lt 9 ] || kill -9 $PPID\ncat \"answer$n\" 2>/dev/null\n";
+    let page = Page::read("docs/other-hosts.md");
+    let blocks = page.blocks("sh");
+    let script = blocks.iter().find(|block| block.text.contains("while :"));
+    let script = &script.expect("the loop").text;
+    let call = r#"{"choices": [{"message": {"role": "assistant", "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "read_file", "arguments": "{\"absolute_path\": \"README.md\"}"}}]}}]}"#;
+    let done = |calls: &str| {
+        format!(
+            r#"{{"choices": [{{"message": {{"role": "assistant", "content": "Done."{calls}}}}}]}}"#
+        )
+    };
+    for (answers, status, printed) in [
+        (vec![call.to_owned(), done("")], 0, "Done.\n"),
+        (vec![done(r#", "tool_calls": []"#)], 0, "Done.\n"),
+        (vec![done(r#", "tool_calls": null"#)], 0, "Done.\n"),
+        (vec![], 1, ""),
+        (vec!["gateway timeout".to_owned()], 1, ""),
+        (vec![r#"{"error": {"message": "no"}}"#.to_owned()], 1, ""),
+    ] {
+        let mut ws = Workspace::new()
+            .file("README.md", "Says hello.\n")
+            .file("bin/curl", CURL);
+        for (n, answer) in answers.iter().enumerate() {
+            ws = ws.file(format!("answer{}", n + 1), answer);
+        }
+        set_mode(&ws.dir().join("bin/curl"), 0o755);
+        let own = executable("get_tools");
+        let own = own.parent().expect("a directory").display();
+        let path = format!("{}:{own}:/usr/local/bin:/usr/bin:/bin", ws.path("bin"));
+        let answer = ws
+            .program(Path::new("/bin/sh"), &["-c", script])
+            .env("PATH", &path)
+            .env("MODEL", "m")
+            .env("OPENAI_BASE_URL", "http://localhost")
+            .env("OPENAI_API_KEY", "k")
+            .unwatched()
+            .run();
+        assert_eq!(answer.status(), status, "{answers:?}: {}", answer.shown());
+        assert_eq!(answer.text(), printed, "{answers:?}: {}", answer.shown());
+        if answers.len() > 1 {
+            let asked = fs::read_to_string(ws.dir().join("asked1")).expect("the second request");
+            assert!(asked.contains("Says hello."), "{asked}");
         }
     }
 }

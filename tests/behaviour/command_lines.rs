@@ -444,3 +444,40 @@ fn zsh_and_fish_can_read_theirs() {
         }
     }
 }
+
+#[test]
+fn help_that_cannot_be_written_is_no_success() {
+    let ws = Workspace::new();
+    for name in ["get_tools", "call_tool", "run_agent", "serve_tools"] {
+        let call = |script: &str| {
+            ws.program(&executable(name), &["--help"])
+                .in_bash(script)
+                .run()
+        };
+        let full = call("exec \"$@\" >/dev/full");
+        assert_eq!(full.status(), 1, "{name}: {}", full.shown());
+        assert_eq!(call("exec \"$@\"").status(), 0, "{name}");
+    }
+}
+
+#[test]
+fn a_time_limit_that_is_no_number_is_refused() {
+    let ws = Workspace::new();
+    for odd in ["abc", "-1", "nan", "1s"] {
+        let answer = ws
+            .tool("list_directory")
+            .arguments(&serde_json::json!({"path": "."}))
+            .env("GEMINI_TOOLS_TIMEOUT", odd)
+            .run();
+        let message = answer.error("invalid_tool_params", 2);
+        assert!(message.contains("GEMINI_TOOLS_TIMEOUT"), "{message}");
+    }
+    for fine in ["", "0", " 2.5 "] {
+        let answer = ws
+            .tool("list_directory")
+            .arguments(&serde_json::json!({"path": "."}))
+            .env("GEMINI_TOOLS_TIMEOUT", fine)
+            .run();
+        assert_eq!(answer.status(), 0, "{fine:?}: {}", answer.shown());
+    }
+}

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::custom::{SHOW, call, declared, with};
-use crate::harness::Workspace;
+use crate::harness::{Workspace, make_fifo};
+use std::os::unix::fs::symlink;
 
 /// What `get_tools lint` says about one file, which must be left out.
 #[track_caller]
@@ -348,5 +349,86 @@ fn a_name_with_two_underscores_is_kept_for_servers() {
         "files__read.toml",
         "description = \"d\"\ncommand = [\"true\"]\n",
         &["\"files__read\" can't be one", "an MCP server and its tool"],
+    );
+}
+
+#[test]
+fn a_name_that_can_not_be_a_tool_s_is_a_fault_and_no_repair() {
+    let ws = with("b c.toml", "description = \"d\"\ncommand = [\"true\"]\n");
+    let lint = ws.get_tools(&["lint"]).run();
+    assert_eq!(lint.status(), 1);
+    lint.must_say(
+        lint.text(),
+        &[
+            "can't be one",
+            "0 tools in 1 file: 1 error, 0 warnings, 0 repairs",
+        ],
+    );
+}
+
+#[test]
+fn a_required_parameter_s_default_is_used_and_lint_says_so() {
+    let ws = with(
+        "x.toml",
+        "description = \"d\"\ncommand = [\"printf\", \"%s\", \"{a}\"]\n[params.a]\ntype = \"string\"\ndescription = \"d\"\nrequired = true\ndefault = \"kept\"\n",
+    );
+    let lint = ws.get_tools(&["lint"]).run();
+    assert_eq!(lint.status(), 0);
+    lint.must_say(
+        lint.text(),
+        &[
+            "warning[required-default]",
+            "params.a: ",
+            "the default is used",
+        ],
+    );
+    let answer = call(&ws, "x", &json!({}));
+    assert_eq!(answer.status(), 0, "{}", answer.shown());
+    answer.must_say(answer.text(), &["kept"]);
+}
+
+#[test]
+fn an_alternative_may_require_what_is_described_beside_it() {
+    let ws = with(
+        "x.toml",
+        "description = \"d\"\ncommand = [\"true\"]\nstdin = \"args\"\n[parameters]\ntype = \"object\"\nproperties.p.type = \"string\"\nproperties.q.type = \"string\"\nanyOf = [{ required = [\"p\"] }, { required = [\"q\"] }]\n",
+    );
+    let lint = ws.get_tools(&["lint"]).run();
+    assert_eq!(lint.status(), 0, "{}", lint.shown());
+    assert!(
+        !lint.text().contains("can't be required"),
+        "{}",
+        lint.shown()
+    );
+    let listed = ws.get_tools(&["--only", "x"]);
+    let printed = listed.changing_at_home(&[".gemini/tmp"]).run().json();
+    let schema = &printed[0]["parametersJsonSchema"];
+    assert_eq!(schema["anyOf"][1]["required"], json!(["q"]));
+    assert_eq!(call(&ws, "x", &json!({"q": "a"})).status(), 0);
+    assert_ne!(call(&ws, "x", &json!({})).status(), 0);
+}
+
+#[test]
+fn what_is_no_file_is_told_of_where_tools_lie() {
+    let ws = with("good.toml", "description = \"d\"\ncommand = [\"true\"]\n");
+    let tools = ws.root().join("home/.gemini/tools");
+    symlink("gone.toml", tools.join("dangling.toml")).expect("linked");
+    symlink("loop.toml", tools.join("loop.toml")).expect("linked");
+    symlink("good.toml", tools.join("fine.toml")).expect("linked");
+    symlink("gone", tools.join(".hidden.toml")).expect("linked");
+    std::fs::create_dir(tools.join("dir.toml")).expect("made");
+    std::fs::create_dir(tools.join("helpers")).expect("made");
+    make_fifo(&tools.join("pipe.toml"));
+    let lint = ws.get_tools(&["lint"]).run();
+    assert_eq!(lint.status(), 0, "{}", lint.shown());
+    lint.must_say(
+        lint.text(),
+        &[
+            "dangling.toml: dangling: It is a link to gone.toml, which is not there: ",
+            "dir.toml: dir: It is a directory, and no file: ",
+            "loop.toml: loop: It is a link to loop.toml, which can't be followed: ",
+            "pipe.toml: pipe: It is a FIFO, and no file: ",
+            "2 tools in 2 files: 0 errors, 4 warnings, 0 repairs\n",
+        ],
     );
 }

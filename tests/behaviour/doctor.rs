@@ -55,6 +55,20 @@ fn doctor(ws: &Workspace, args: &[&str]) -> Answer {
         .run()
 }
 
+/// The findings of this name, and what they say.
+fn told(ws: &Workspace, args: &[&str], id: &str) -> Vec<Value> {
+    let answer = doctor(ws, &[&["--json"], args].concat());
+    let report = answer.json();
+    let findings = report["findings"].as_array().expect("a list").clone();
+    findings.into_iter().filter(|f| f["id"] == id).collect()
+}
+
+/// That this is not among what is found.
+#[track_caller]
+fn finds_no(ws: &Workspace, args: &[&str], id: &str) {
+    assert_eq!(told(ws, args, id), Vec::<Value>::new());
+}
+
 fn found(answer: &Answer) -> Vec<String> {
     let report = answer.json();
     let findings = report["findings"].as_array().expect("a list");
@@ -148,6 +162,13 @@ fn commands_that_cannot_be_started_are_found() {
         ("A=1 './my tools'", "./my tools", "shell-syntax"),
         ("~/tools", "./my tools", "tilde"),
         ("no_such_program", "./my tools", "program-missing"),
+        ("'./my tools' --only read_*", "./my tools", "shell-syntax"),
+        ("'./my tools' \\*", "./my tools", "shell-syntax"),
+        ("'./my tools' 2>/dev/null", "./my tools", "shell-syntax"),
+        ("(x)", "./my tools", "shell-syntax"),
+        ("a|b", "./my tools", "shell-syntax"),
+        ("'./my tools' # mine", "./my tools", "shell-syntax"),
+        ("'./my tools' `id`", "./my tools", "shell-syntax"),
         ("./nowhere", "./my tools", "program-missing"),
         ("'./my tools'", "./nowhere", "program-missing"),
         ("'./my tools'", "'./my tools'", "call-arguments"),
@@ -177,6 +198,213 @@ fn commands_that_cannot_be_started_are_found() {
     );
 }
 
+#[test]
+fn what_is_no_word_for_the_host_is_named_and_what_is_quoted_is_none() {
+    for (discovery, piece) in [
+        ("'./my tools' --only read_*", "\"read_*\""),
+        ("'./my tools' 2>/dev/null", "\"2>/dev/null\""),
+        ("'./my tools' a#b", "\"a#b\""),
+    ] {
+        let ws = with_program(QUICK).file(SETTINGS, settings(discovery, "./my tools"));
+        let told = told(&ws, &[], "shell-syntax");
+        assert!(
+            told[0]["what"]
+                .as_str()
+                .is_some_and(|what| what.contains(piece)),
+            "{told:?}"
+        );
+    }
+    let program = QUICK.replace(
+        "[ $# -gt 0 ] ||",
+        "[ \"$1\" = greet ] || [ \"${1#gemini}\" != \"$1\" ] ||",
+    );
+    assert_ne!(program, QUICK);
+    for quoted in ["'*?'", "\"a|b\"", "a\\;b", "'#'", "[x]", "{a,b}"] {
+        let discovery = format!("'./my tools' {quoted}");
+        let ws = with_program(&program).file(SETTINGS, settings(&discovery, "./my tools"));
+        assert_eq!(
+            found(&doctor(&ws, &["--json"])),
+            Vec::<String>::new(),
+            "{quoted}"
+        );
+    }
+}
+
+#[test]
+fn settings_that_the_host_refuses_are_no_good_ones_and_the_line_is_told() {
+    for (text, line) in [
+        ("{\n  \"a\": 1,\n}", "line 2"),
+        ("{\n'a': 1}", "line 2"),
+        ("{\na: 1}", "line 2"),
+        ("{\"a\": 0x10}", "line 1"),
+        ("\u{feff}{}", "line 1"),
+        ("// nothing\n", "line 1"),
+        ("", "line 1"),
+    ] {
+        let ws = with_program(QUICK).home(SETTINGS, text);
+        let told = told(&ws, &[], "settings-unreadable");
+        assert_eq!(told.len(), 1, "{text}: {told:?}");
+        assert!(
+            told[0]["what"]
+                .as_str()
+                .is_some_and(|what| what.contains(line)),
+            "{told:?}"
+        );
+        assert_eq!(told[0]["grade"], "error");
+    }
+    let ws = with_program(QUICK).home(SETTINGS, "{ // one\n  /* two */ \"a\": 1e3 }\n");
+    assert_eq!(found(&doctor(&ws, &["--json"])), Vec::<String>::new());
+}
+
+#[test]
+fn a_foreign_command_of_our_name_is_called_for_nothing() {
+    let called = "#!/bin/sh\ncat >/dev/null\necho \"$1\" >> called\nexit 1\n";
+    let declares = "#!/bin/sh\necho '[{\"name\": \"greet\", \"description\": \"Greets.\"}]'\n";
+    let ws = Workspace::new()
+        .file("bin/get_tools", declares)
+        .file("bin/call_tool", called)
+        .file(SETTINGS, settings("bin/get_tools", "bin/call_tool"));
+    for name in ["bin/get_tools", "bin/call_tool"] {
+        set_mode(&ws.dir().join(name), 0o755);
+    }
+    let answer = doctor(&ws, &["--json"]);
+    let calls = std::fs::read_to_string(ws.dir().join("called")).expect("called");
+    for call in calls.lines() {
+        let nobody = "gemini_tools_doctor_asks_for_no_tool";
+        assert_eq!(call, nobody, "{}", answer.shown());
+    }
+}
+
+#[test]
+fn the_hosts_trust_is_told_apart_from_ours() {
+    let ws = with_program(QUICK);
+    let trusted = ws.get_tools(&["trust", "--yes"]).unwatched().run();
+    assert_eq!(trusted.status(), 0, "{}", trusted.shown());
+    let ids = || found(&ws.get_tools(&["doctor", "--json"]).unwatched().run());
+    assert_eq!(ids(), ["gemini-untrusted"]);
+    let ours = ws
+        .get_tools(&["doctor", "--json"])
+        .env("GEMINI_CLI_TRUST_WORKSPACE", "1")
+        .unwatched()
+        .run();
+    assert_eq!(found(&ours), ["gemini-untrusted"]);
+    let ws = ws.home(
+        SETTINGS,
+        json!({"security": {"folderTrust": {"enabled": false}}}).to_string(),
+    );
+    let off = ws.get_tools(&["doctor", "--json"]).unwatched().run();
+    assert_eq!(found(&off), Vec::<String>::new());
+}
+
+#[test]
+fn the_users_commands_are_examined_where_the_project_is_not_trusted() {
+    let ws = with_program("#!/bin/sh\ntouch ran\n").home("mine", QUICK);
+    let mine = ws
+        .dir()
+        .join("../home/mine")
+        .canonicalize()
+        .expect("written");
+    set_mode(&mine, 0o755);
+    let mine = mine.display().to_string();
+    let ws = ws.home(SETTINGS, settings(&format!("'{mine}'"), &mine));
+    let answer = ws.get_tools(&["doctor", "--json"]).unwatched().run();
+    let ids = found(&answer);
+    assert!(
+        ids.contains(&"project-left-out".to_owned()),
+        "{}",
+        answer.shown()
+    );
+    assert!(
+        !ids.contains(&"project-untrusted".to_owned()),
+        "{}",
+        answer.shown()
+    );
+    let facts = answer.json()["facts"].to_string();
+    assert!(
+        facts.contains(&mine) && facts.contains("discovery time"),
+        "{facts}"
+    );
+    assert!(
+        !ws.dir().join("ran").exists(),
+        "nothing of the project is run"
+    );
+}
+
+#[test]
+fn old_names_beside_the_new_ones_are_told() {
+    let mut value: Value =
+        serde_json::from_str(&settings("'./my tools'", "./my tools")).expect("JSON");
+    value["toolDiscoveryCommand"] = "'./my tools'".into();
+    let ws = with_program(QUICK).file(SETTINGS, value.to_string());
+    finds_no(&ws, &[], "old-names");
+    value["toolDiscoveryCommand"] = "old".into();
+    let ws = ws.file(SETTINGS, value.to_string());
+    let told = told(&ws, &[], "old-names");
+    assert_eq!(told[0]["grade"], "warning", "{told:?}");
+}
+
+#[test]
+fn what_the_host_takes_is_no_fault_of_discovery() {
+    let bom = QUICK.replace("    echo '[", "    printf '\\357\\273\\277'; echo '[");
+    assert_ne!(bom, QUICK);
+    assert_eq!(
+        found(&doctor(&with_program(&bom), &["--json"])),
+        Vec::<String>::new()
+    );
+    let program = |declarations: Value| {
+        let text = format!("'{declarations}'");
+        let (before, after) = (
+            QUICK.find("'[{").expect("it"),
+            QUICK.find("]'").expect("it"),
+        );
+        with_program(&format!(
+            "{}{text}{}",
+            &QUICK[..before],
+            &QUICK[after + 2..]
+        ))
+    };
+    let schema = json!({"type": "object", "properties": {"a": {"type": "string", "description": "d", "format": "email"}}});
+    let odd =
+        program(json!([{"name": "greet", "description": "d", "parametersJsonSchema": schema}]));
+    let format = told(&odd, &[], "keyword");
+    assert_eq!(format[0]["grade"], "warning", "{format:?}");
+    assert!(!format[0].to_string().contains("taken out"), "{format:?}");
+    let beside = program(json!([{"name": "greet", "description": "d",
+        "parametersJsonSchema": {"type": "object", "properties": {}}, "parameters": {"type": "object"}}]));
+    assert_eq!(told(&beside, &[], "parameters-key")[0]["grade"], "warning");
+    let twice = program(
+        json!([{"name": "greet", "description": "one"}, {"name": "greet", "description": "two"}]),
+    );
+    let twice = told(&twice, &[], "duplicate-name");
+    assert!(
+        twice[0]["why"]
+            .as_str()
+            .is_some_and(|why| why.contains("last")),
+        "{twice:?}"
+    );
+}
+
+#[test]
+fn an_argument_that_the_host_may_add_is_tried() {
+    let picky = SOUND.replace(
+        "print(\"hello\"",
+        "def greet(name=''): pass\ngreet(**args)\nprint(\"hello\"",
+    );
+    assert_ne!(picky, SOUND);
+    let told = told(
+        &with_program(&picky),
+        &["--try", "greet"],
+        "call-wait-for-previous",
+    );
+    assert_eq!(told[0]["grade"], "warning", "{told:?}");
+    finds_no(&with_program(&picky), &["--try", "greet"], "call-fails");
+    finds_no(
+        &with_program(QUICK),
+        &["--try", "greet"],
+        "call-wait-for-previous",
+    );
+}
+
 /// A program whose discovery does something else first, or instead.
 fn discovering(lines: &str) -> Workspace {
     with_program(&SOUND.replace(
@@ -198,6 +426,11 @@ fn faults_of_discovery_are_found() {
             "    print(json.dumps(['x' * 11_000_000])); sys.exit()\n",
             "discovery-too-large",
         ),
+        (
+            "    sys.stderr.write('x' * 11_000_000)\n",
+            "discovery-too-large",
+        ),
+        ("    sys.stdin.read()\n", "discovery-hangs"),
         (
             "    sys.stdout.buffer.write(b'[\"\\xe9\"]'); sys.exit()\n",
             "discovery-encoding",
@@ -354,6 +587,15 @@ fn faults_around_it_are_found() {
         &[],
         "no-rule",
     );
+    let bare = with_program(SOUND).home(policy, rule("greet"));
+    finds(&bare, &[], "rule-without-prefix");
+    finds(&bare, &[], "no-rule");
+    let elsewhere = with_program(SOUND)
+        .home(policy, rule("other"))
+        .home("more/rules.toml", rule("discovered_tool_greet"));
+    let paths = json!({"policyPaths": [elsewhere.dir().join("../home/more")]});
+    let elsewhere = elsewhere.home(SETTINGS, paths.to_string());
+    finds_no(&elsewhere, &[], "no-rule");
     finds(
         &with_program(SOUND).home(policy, "[[rule]\n"),
         &[],
@@ -374,6 +616,23 @@ fn faults_around_it_are_found() {
         &with_program(SOUND).file(SETTINGS, server.to_string()),
         &[],
         "server-missing",
+    );
+    let mut there = server.clone();
+    there["mcpServers"]["s"] = json!({"command": "./srv", "cwd": "sub"});
+    let there = with_program(SOUND)
+        .file("sub/srv", "")
+        .file(SETTINGS, there.to_string());
+    finds_no(&there, &[], "server-missing");
+    let own = with_program(QUICK).file(".gemini/tools/x.toml", "description = 1\n");
+    let answer = own.get_tools(&["doctor", "--json"]).unwatched().run();
+    let report = answer.json();
+    let findings = report["findings"].as_array().expect("a list");
+    let untrusted = findings.iter().find(|f| f["id"] == "untrusted");
+    let mend = untrusted.and_then(|f| f["mend"].as_str());
+    assert!(
+        mend.is_some_and(|m| m.contains("get_tools trust")),
+        "{}",
+        answer.shown()
     );
     let old = with_program(SOUND).file("bin/gemini", "#!/bin/sh\n").file(
         "package.json",

@@ -127,3 +127,27 @@ fn refusals_end_with_their_status() {
         assert!(answer.stderr.is_empty());
     }
 }
+
+#[test]
+fn what_would_be_written_to_a_large_file_is_shown_whole() {
+    let lines = "int main(void) { return 0; }\n".repeat(6000);
+    let ws = Workspace::new().file("large.c", format!("let x = 1;\n{lines}"));
+    let content = format!("let x = 2;\n{lines}");
+    let edit =
+        json!({"file_path": "large.c", "old_string": "let x = 1;", "new_string": "let x = 2;"});
+    for (tool, arguments) in [
+        ("replace", edit),
+        (
+            "write_file",
+            json!({"file_path": "large.c", "content": content}),
+        ),
+    ] {
+        let plan = explain(&ws, tool, &arguments).json();
+        let after = plan["confirmation"]["newContent"].as_str();
+        assert_eq!(after, Some(content.as_str()), "{tool}");
+        let line = json!({"id": "a", "name": tool, "args": arguments}).to_string();
+        let batch = ws.call_tool(&["--batch", "--explain"]).input(line).run();
+        let after = batch.json()["confirmation"]["newContent"].clone();
+        assert_eq!(after, content.as_str(), "{tool}");
+    }
+}

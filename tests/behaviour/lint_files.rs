@@ -696,3 +696,229 @@ fn findings_about_a_project_s_own_tools_name_line_and_column() {
         &["bad.toml:7:1\"", "bad.toml\" tests=\"4\" failures=\"3\""],
     );
 }
+
+/// What is printed of a document as its API takes it, which must have no error left; the exit
+/// status is that of the document as it was.
+#[track_caller]
+fn repaired(text: &str, dialect: &str, status: i32) -> String {
+    let ws = Workspace::new().file("t.json", text);
+    let flags = ["t.json", "--dialect", dialect, "--print-repaired"];
+    let answer = lint(&ws, &flags);
+    assert_eq!(answer.status(), status, "{}", answer.shown());
+    let again = lint_text(answer.text(), &["--dialect", dialect]);
+    assert_eq!(again.status(), 0, "{}", again.shown());
+    answer.text().to_owned()
+}
+
+/// A function with a schema, as each of the APIs has it but Gemini's.
+fn in_each_dialect(schema: &Value) -> [(&'static str, Value, &'static str); 4] {
+    let flat = json!([{"type": "function", "name": "t", "description": "d",
+        "parameters": schema, "strict": false}]);
+    let server = json!({"tools": [{"name": "t", "description": "d", "inputSchema": schema}]});
+    [
+        ("anthropic", anthropic("t", schema), "/0/input_schema"),
+        ("openai", openai("t", schema), "/0/function/parameters"),
+        ("openai-responses", flat, "/0/parameters"),
+        ("mcp", server, "/0/inputSchema"),
+    ]
+}
+
+#[test]
+fn what_is_no_json_schema_is_an_error_and_mended_in_what_is_printed() {
+    let schema = json!({"type": "OBJECT", "required": "x", "properties": {
+        "x": {"type": "str", "enum": "a"},
+        "y": {"type": "numeric", "minimum": 1, "exclusiveMinimum": true},
+        "z": {"not": {"type": ["int", "null"]}}}});
+    let mended = json!({"type": "object", "required": ["x"], "properties": {
+        "x": {"type": "string", "enum": ["a"]},
+        "y": {"exclusiveMinimum": 1},
+        "z": {"not": {"type": ["integer", "null"]}}}});
+    for (dialect, document, place) in in_each_dialect(&schema) {
+        let wanted = [
+            ("bounds", "y"),
+            ("enum", "x"),
+            ("required", ""),
+            ("type-name", ""),
+            ("type-name", "x"),
+            ("type-name", "y"),
+            ("type-name", "z.not"),
+        ];
+        let wanted = wanted.map(|(rule, place)| (rule.to_owned(), place.to_owned()));
+        let found = findings(&document, &["--dialect", dialect]);
+        assert_eq!(found.len(), wanted.len(), "{dialect}: {found:?}");
+        assert_eq!(errors(&document, &["--dialect", dialect]), wanted);
+        let printed = repaired(&document.to_string(), dialect, 1);
+        let printed: Value = serde_json::from_str(&printed).expect("JSON");
+        assert_eq!(printed.pointer(place), Some(&mended), "{dialect}");
+    }
+    let empty = json!({"type": "object", "properties": {"x": {"type": "string", "enum": []}},
+        "required": ["none"]});
+    for (dialect, document, place) in in_each_dialect(&empty) {
+        assert_eq!(errors(&document, &["--dialect", dialect]), []);
+        let printed = repaired(&document.to_string(), dialect, 0);
+        let printed: Value = serde_json::from_str(&printed).expect("JSON");
+        let mended = json!({"type": "object", "properties": {"x": {"type": "string"}}});
+        assert_eq!(printed.pointer(place), Some(&mended), "{dialect}");
+    }
+}
+
+#[test]
+fn a_schema_that_does_not_say_that_it_is_of_an_object_is_an_error() {
+    for schema in [json!({}), json!({"properties": {"x": {"type": "string"}}})] {
+        for (dialect, document, place) in in_each_dialect(&schema) {
+            assert_eq!(
+                errors(&document, &["--dialect", dialect]),
+                one("type", "schema"),
+                "{dialect}"
+            );
+            let printed = repaired(&document.to_string(), dialect, 1);
+            let printed: Value = serde_json::from_str(&printed).expect("JSON");
+            let mut mended = schema.clone();
+            mended["type"] = "object".into();
+            assert_eq!(printed.pointer(place), Some(&mended), "{dialect}");
+        }
+    }
+    let bare = json!([{"type": "function", "function": {"name": "t", "description": "d"}}]);
+    assert!(findings(&bare, &[]).is_empty());
+    assert_eq!(
+        repaired(&bare.to_string(), "openai", 0),
+        format!("{bare}\n")
+    );
+}
+
+#[test]
+fn what_needs_no_repair_is_printed_as_it_stands() {
+    for (dialect, text) in [
+        (
+            "mcp",
+            r#"[{"title":"T","name":"t","description":"d","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object","properties":{"b":{"type":"string"},"a":{"description":"d","type":"string"}},"additionalProperties":false},"outputSchema":{"type":"object"},"_meta":{"z":1,"a":[{"y":1,"b":2}]}}]"#,
+        ),
+        (
+            "anthropic",
+            r#"[{"type":"web_search_20250305","name":"web_search","max_uses":5},{"name":"t","input_schema":{"type":"object"},"description":"d","cache_control":{"type":"ephemeral"}},{"type":"custom","name":"u","description":"d","input_schema":{"type":"object"}}]"#,
+        ),
+        (
+            "gemini",
+            r#"[{"googleSearch":{}},{"functionDeclarations":[{"response":{"type":"STRING"},"name":"t","description":"d","behavior":"NON_BLOCKING","parametersJsonSchema":{"type":"object","properties":{"b":{"type":"string"},"a":{"type":"string"}}}},{"name":"u","description":"d"}],"codeExecution":{}}]"#,
+        ),
+        (
+            "openai",
+            r#"[{"type":"function","function":{"strict":true,"name":"t","description":"d","parameters":{"type":"object","properties":{},"additionalProperties":false}}},{"type":"custom","custom":{"name":"u"}}]"#,
+        ),
+        (
+            "openai-responses",
+            r#"[{"type":"web_search"},{"type":"function","name":"t","description":"d","strict":true,"parameters":{"type":"object","properties":{"b":{"type":"string"}},"required":["b"],"additionalProperties":false}},{"type":"mcp","server_label":"s"}]"#,
+        ),
+    ] {
+        let answer = lint_text(text, &["--json"]);
+        assert_eq!(answer.text(), "", "{dialect}");
+        assert_eq!(repaired(text, dialect, 0), format!("{text}\n"));
+    }
+}
+
+#[test]
+fn only_what_is_repaired_changes_in_what_is_printed() {
+    for (dialect, text, wanted) in [
+        (
+            "mcp",
+            r#"[{"title":"T","name":"a b","annotations":{"readOnlyHint":true},"parameters":{"type":"object"},"description":"d","_meta":{"z":1}}]"#,
+            r#"[{"title":"T","name":"a_b_c8687a08","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object"},"description":"d","_meta":{"z":1}}]"#,
+        ),
+        (
+            "anthropic",
+            r#"[{"cache_control":{"type":"ephemeral"},"name":"t","description":"d"}]"#,
+            r#"[{"cache_control":{"type":"ephemeral"},"name":"t","description":"d","input_schema":{"properties":{},"type":"object"}}]"#,
+        ),
+        (
+            "gemini",
+            r#"{"functionDeclarations":[{"response":{"type":"STRING"},"parameters":{"type":"OBJECT","properties":{"a":{"type":"STRING"}}},"name":"t","description":"d"},{"description":"nameless"}]}"#,
+            r#"[{"functionDeclarations":[{"response":{"type":"STRING"},"parametersJsonSchema":{"type":"object","properties":{"a":{"type":"string"}}},"name":"t","description":"d"}]}]"#,
+        ),
+        (
+            "openai",
+            r#"[{"type":"function","strict":true,"name":"t","description":"d","parameters":{"type":"object"}}]"#,
+            r#"[{"type":"function","function":{"strict":false,"name":"t","description":"d","parameters":{"type":"object"}}}]"#,
+        ),
+        (
+            "openai-responses",
+            r#"[{"function":{"name":"t","description":"d","parameters":{"type":"object"},"strict":false}}]"#,
+            r#"[{"name":"t","description":"d","parameters":{"type":"object"},"strict":false,"type":"function"}]"#,
+        ),
+    ] {
+        assert_eq!(repaired(text, dialect, 1), format!("{wanted}\n"));
+    }
+}
+
+#[test]
+fn what_an_alternative_requires_may_be_described_beside_it() {
+    let schema = json!({"type": "object", "properties": {"x": {"type": "object",
+        "properties": {"p": {"type": "string"}, "q": {"type": "string"}},
+        "anyOf": [{"required": ["p"]}, {"required": ["q"]}]}}});
+    for (dialect, document, place) in in_each_dialect(&schema) {
+        assert!(findings(&document, &["--dialect", dialect]).is_empty());
+        let printed = repaired(&document.to_string(), dialect, 0);
+        let printed: Value = serde_json::from_str(&printed).expect("JSON");
+        assert_eq!(printed.pointer(place), Some(&schema), "{dialect}");
+    }
+    let gemini = |key: &str| json!([{"name": "t", "description": "d", key: schema}]);
+    let of_api = errors(&gemini("parameters"), &[]);
+    let places = ["x.anyOf[0]", "x.anyOf[1]"];
+    let wanted = places.map(|place| ("required".to_owned(), place.to_owned()));
+    assert_eq!(of_api, wanted);
+    for (key, status) in [("parameters", 1), ("parametersJsonSchema", 0)] {
+        let printed = repaired(&gemini(key).to_string(), "gemini", status);
+        let printed: Value = serde_json::from_str(&printed).expect("JSON");
+        let alternatives = &printed[0]["parametersJsonSchema"]["properties"]["x"]["anyOf"];
+        assert_eq!(alternatives[1]["required"], json!(["q"]), "{key}");
+    }
+    let unknown = json!({"type": "object", "properties": {"x": {"type": "object",
+        "properties": {}, "anyOf": [{"required": ["none"]}]}}});
+    let told = findings(&anthropic("t", &unknown), &[]);
+    assert!(
+        told.iter()
+            .any(|(_, rule, place)| rule == "required" && place == "x.anyOf[0]")
+    );
+}
+
+#[test]
+fn references_stay_where_the_api_follows_them() {
+    let schema = json!({"type": "object", "properties": {
+        "x": {"$ref": "#/$defs/x", "description": "d"}, "y": {"$ref": "#y"}},
+        "$defs": {"x": {"type": "object", "properties": {"x": {"$ref": "#/$defs/x"}}},
+            "y": {"$anchor": "y", "type": "str"}}});
+    for (dialect, document, place) in in_each_dialect(&schema) {
+        assert_eq!(
+            errors(&document, &["--dialect", dialect]),
+            one("type-name", "$defs.y")
+        );
+        assert_eq!(findings(&document, &["--dialect", dialect]).len(), 1);
+        let printed = repaired(&document.to_string(), dialect, 1);
+        let printed: Value = serde_json::from_str(&printed).expect("JSON");
+        let mut mended = schema.clone();
+        mended["$defs"]["y"]["type"] = "string".into();
+        assert_eq!(printed.pointer(place), Some(&mended), "{dialect}");
+    }
+}
+
+#[test]
+fn a_schema_for_each_place_of_a_list_is_written_as_the_api_takes_it() {
+    let tuple = json!([{"type": "string"}, {"type": "number"}]);
+    let list = |items: &Value| json!({"type": "object", "properties": {"x": items}});
+    let given = list(&json!({"type": "array", "items": tuple, "additionalItems": false}));
+    let prefixed = list(&json!({"type": "array", "prefixItems": tuple, "items": false}));
+    let joined = list(&json!({"type": "array", "items": {"anyOf": tuple}}));
+    for (dialect, document, place) in in_each_dialect(&given) {
+        let (wanted, mended) = match dialect {
+            "anthropic" => (one("tuple", "x"), &prefixed),
+            "mcp" => (vec![], &given),
+            _ => (one("tuple", "x"), &joined),
+        };
+        assert_eq!(errors(&document, &["--dialect", dialect]), wanted);
+        let printed = repaired(&document.to_string(), dialect, i32::from(dialect != "mcp"));
+        let printed: Value = serde_json::from_str(&printed).expect("JSON");
+        assert_eq!(printed.pointer(place), Some(mended), "{dialect}");
+    }
+    let answer = lint_text(&anthropic("t", &given).to_string(), &[]);
+    answer.must_say(answer.text(), &["error[tuple]", "\"prefixItems\""]);
+    assert!(findings(&anthropic("t", &prefixed), &[]).is_empty());
+}

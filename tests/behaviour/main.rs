@@ -53,6 +53,7 @@ mod run_agent_foreign;
 mod run_agent_resume;
 mod run_agent_terminal;
 mod run_shell_command;
+#[cfg(target_os = "linux")]
 mod sandbox;
 mod sarif;
 mod save_memory;

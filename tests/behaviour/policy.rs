@@ -73,6 +73,37 @@ fn a_denied_command_is_refused_wherever_it_stands_in_the_line() {
 }
 
 #[test]
+fn a_denied_command_is_refused_behind_clustered_options_and_its_file_stays() {
+    let ws = users(DENY_RM).file("x", "kept");
+    let run = |command: &str| ws.call("run_shell_command", &json!({ "command": command }));
+    for line in [
+        "env -iu A rm x",
+        "timeout -vk 5 10 rm x",
+        "timeout -k 5 10 nice -n 5 env -iu A rm x",
+        "echo x | xargs -tn 1 rm",
+        "nohup env -iu A rm x",
+        "nice -5 rm x",
+        "bash -oe pipefail -c 'rm x'",
+        "bash /dev/stdin <<< 'rm x'",
+        "script -qc 'rm x' /dev/null",
+    ] {
+        run(line).error("policy_violation", 3);
+        assert!(ws.dir().join("x").exists(), "{line}");
+    }
+    for line in [
+        "env FOO=1 nice -n 10 cat x",
+        "echo x | xargs -n1 -P4 grep -l kept",
+        "timeout -k 5 10 cat x",
+    ] {
+        run(line).output();
+    }
+    let free = Workspace::new().file("x", "gone");
+    free.call("run_shell_command", &json!({"command": "env -iu A rm x"}))
+        .output();
+    assert!(!free.dir().join("x").exists());
+}
+
+#[test]
 fn what_asks_runs_where_the_host_has_asked_and_not_where_nobody_can_be() {
     let ws = users(ASK_READING);
     list(&ws, &[]).output();

@@ -368,3 +368,67 @@ fn ignored_by_gemini_is_closed() {
     let failure = answer.failure();
     answer.must_say(&failure.message, &[".geminiignore"]);
 }
+
+#[test]
+fn a_file_of_a_byte_order_mark_alone_is_empty() {
+    for mark in [&b"\xef\xbb\xbf"[..], b"\xff\xfe", b"\xfe\xff"] {
+        let ws = Workspace::new().file("mark", mark);
+        assert_eq!(read(&ws, "mark").output(), "[The file is empty.]");
+    }
+}
+
+#[test]
+fn a_legacy_file_is_decoded_though_its_beginning_is_ascii() {
+    let mut bytes = b"a\n".repeat(40_000);
+    bytes.extend_from_slice(b"un caf\xe9 tr\xe8s noir\n");
+    let ws = Workspace::new().file("l.txt", bytes);
+    let arguments = json!({"absolute_path": ws.path("l.txt"), "offset": 40_000});
+    let text = ws.tool("read_file").arguments(&arguments).run().output();
+    assert!(text.contains("un café très noir"), "{text}");
+    assert!(text.contains("[Decoded from windows-1252.]"), "{text}");
+    let many = ws.call("read_many_files", &json!({"paths": ["l.txt"]}));
+    assert!(!many.output().contains('\u{fffd}'));
+}
+
+#[test]
+fn no_link_leads_around_geminiignore() {
+    let ws = Workspace::new()
+        .file(".geminiignore", "*.key\nsecret/\n")
+        .file("a.key", "TOKEN=1\n")
+        .file("secret/s.txt", "TOKEN=2\n")
+        .link("file", "a.key")
+        .link("directory", "secret");
+    for path in ["file", "directory/s.txt", "secret/s.txt"] {
+        let answer = read(&ws, path);
+        let failure = answer.failure();
+        answer.must_say(&failure.message, &[".geminiignore"]);
+        let single = json!({"pattern": "TOKEN", "path": path});
+        let found = ws.call("search_file_content", &single);
+        assert!(!found.text().contains("TOKEN="), "{}", found.text());
+    }
+    for path in ["secret", "directory"] {
+        for (tool, arguments) in [
+            (
+                "search_file_content",
+                json!({"pattern": "TOKEN", "path": path}),
+            ),
+            ("glob", json!({"pattern": "**", "path": path})),
+            ("list_directory", json!({"path": path})),
+            ("read_many_files", json!({"paths": [path]})),
+        ] {
+            let answer = ws.call(tool, &arguments);
+            assert!(!answer.text().contains("TOKEN="), "{}", answer.text());
+            assert!(!answer.text().contains("s.txt"), "{}", answer.text());
+        }
+    }
+    let listed = ws
+        .call("list_directory", &json!({"path": "secret"}))
+        .output();
+    assert!(listed.contains("1 gemini-ignored"), "{listed}");
+    let swept = ws.call("read_many_files", &json!({"paths": ["**"]}));
+    assert!(!swept.text().contains("TOKEN="), "{}", swept.text());
+    let open =
+        json!({"path": "secret", "file_filtering_options": {"respect_gemini_ignore": false}});
+    let listed = ws.call("list_directory", &open).output();
+    assert!(listed.contains("s.txt"), "{listed}");
+}

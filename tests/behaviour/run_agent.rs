@@ -511,3 +511,42 @@ fn a_long_history_is_shortened_to_a_summary() {
     assert!(!contents.contains("A heron stands"), "{}", contents.len());
     assert_eq!(api.count("side"), 1);
 }
+
+#[test]
+fn what_cannot_be_written_is_told_and_no_success() {
+    let Some(api) = StandIn::playing(&json!({"closing": "Hello."})) else {
+        return;
+    };
+    let ws = Workspace::new();
+    for format in ["text", "json", "stream-json"] {
+        let answer = agent(&ws, &api, &["-p", "go", "--output-format", format])
+            .in_bash("exec \"$@\" >/dev/full")
+            .run();
+        ended(
+            &answer,
+            1,
+            &["can't write to standard output", "No space left"],
+        );
+        let told = answer.errors().matches("can't write").count();
+        assert_eq!(told, 1, "{}", answer.shown());
+        let gone = agent(&ws, &api, &["-p", "go", "--output-format", format])
+            .in_bash("\"$@\" | true; exit 0")
+            .run();
+        assert!(gone.stderr.is_empty(), "{}", gone.shown());
+    }
+    let report = ["-p", "go", "--report", "nowhere/report.html"];
+    let answer = agent(&ws, &api, &report).run();
+    ended(&answer, 1, &["nowhere/report.html"]);
+    assert_eq!(answer.text(), "Hello.\n");
+}
+
+#[test]
+fn a_directory_to_include_that_is_not_there_is_told_and_left_out() {
+    let Some(api) = StandIn::playing(&json!({"closing": "Hello."})) else {
+        return;
+    };
+    let ws = Workspace::new();
+    let include = ["-p", "go", "--include-directories", "nowhere"];
+    let answer = agent(&ws, &api, &include).run();
+    ended(&answer, 0, &["--include-directories nowhere", "left out"]);
+}

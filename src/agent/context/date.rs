@@ -46,8 +46,11 @@ fn local(time: libc::time_t) -> Option<libc::tm> {
     // SAFETY: both pointers are valid for the call, and the structure is filled in where the
     // result is not null.
     unsafe {
-        let filled = libc::localtime_r(&raw const time, tm.as_mut_ptr());
-        (!filled.is_null()).then(|| tm.assume_init())
+        #[cfg(unix)]
+        let is_filled = !libc::localtime_r(&raw const time, tm.as_mut_ptr()).is_null();
+        #[cfg(windows)]
+        let is_filled = libc::localtime_s(tm.as_mut_ptr(), &raw const time) == 0;
+        is_filled.then(|| tm.assume_init())
     }
 }
 

@@ -2,13 +2,13 @@
 
 use super::{one_line, shown_line};
 use crate::builtin::push_collation_key;
+use crate::sys::ffi::OsStrExt;
 use crate::workspace::ignore::Ignored;
 use crate::workspace::walk::Listed;
 use crate::workspace::{Place, Respect, Workspace, show_name};
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// Files and directories that are shown in all.

@@ -9,10 +9,10 @@ use super::budget::{Budget, NotRead};
 use super::imports::{FileId, Importer, id_of};
 use super::one_line;
 use crate::builtin::Surroundings;
+use crate::sys::ffi::OsStrExt;
 use crate::workspace::{OpenFile, Place, Respect, Workspace, show_path};
 use std::collections::{HashSet, VecDeque};
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// The name where the settings give none.

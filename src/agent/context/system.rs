@@ -190,8 +190,8 @@ impl Choice {
 mod tests {
     use super::super::tests::Place;
     use super::{ContextError, RULES, build};
+    use crate::sys::ffi::OsStrExt;
     use std::ffi::OsStr;
-    use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::symlink;
 
     fn prompt(place: &Place, read: &str, write: &str, memory: &str) -> Result<String, String> {
@@ -250,7 +250,7 @@ mod tests {
         let gemini = place.root.join(".gemini");
         std::fs::create_dir(&gemini).expect("made");
         symlink("../../outside.md", gemini.join("system.md")).expect("made");
-        rustix::fs::mkfifoat(rustix::fs::CWD, place.home.join("fifo"), 0o600.into()).expect("made");
+        crate::workspace::make_fifo(&place.home.join("fifo"));
         for (read, why) in [
             ("~/none.md", "does not exist"),
             ("~/binary.md", "no text"),

@@ -13,9 +13,9 @@ use gemini_tools::answer::{Answer, Form, to_line};
 use gemini_tools::dialect;
 use gemini_tools::session::{Person, Session, with_time_limit};
 use gemini_tools::side_by_side::MOST;
-use gemini_tools::tool::{Cancellation, Context, ToolError};
-use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::io::Errno;
+use gemini_tools::sys::event::{PollFd, PollFlags, Timespec};
+use gemini_tools::sys::io::Errno;
+use gemini_tools::tool::{Cancellation, Context, ToolError, parse_json};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -49,22 +49,31 @@ impl Request {
 
 /// One call of ours.
 struct Own {
-    id: Value,
+    id: Option<String>,
     name: String,
     args: Value,
 }
 
 impl Own {
-    /// Reads a line; the error says what is wrong with it.
-    fn parse(line: &[u8]) -> Result<Self, String> {
-        let value = serde_json::from_slice(line).map_err(|e| e.to_string())?;
+    /// Reads a line; the error says whose call it is, where that is known, and what is wrong
+    /// with it.
+    fn parse(line: &[u8]) -> Result<Self, (Option<String>, String)> {
+        let value = parse_json(line).map_err(|e| (None, e.to_string()))?;
         let Value::Object(mut map) = value else {
-            return Err("it is no object".to_owned());
+            return Err((None, "it is no object".to_owned()));
         };
         let mut take = |key: &str| map.remove(key).unwrap_or_default();
-        match (take("id"), take("name"), take("args")) {
-            (id, Value::String(name), args) => Ok(Self { id, name, args }),
-            (_, other, _) => Err(format!("\"name\" must be a string, but it is {other}")),
+        let id = match take("id") {
+            Value::Null => None,
+            Value::String(id) => Some(id),
+            other => Some(other.to_string()),
+        };
+        match (take("name"), take("args")) {
+            (Value::String(name), args) => Ok(Self { id, name, args }),
+            (other, _) => {
+                let wrong = format!("\"name\" must be a string, but it is {other}");
+                Err((id, wrong))
+            }
         }
     }
 }
@@ -158,12 +167,12 @@ impl Batch<'_> {
     /// Takes lines from standard input. `hire` is called for each call that may run beside
     /// others.
     fn read(&self, mut hire: impl FnMut()) {
-        let stdin = rustix::stdio::stdin();
+        let stdin = gemini_tools::sys::stdio::stdin();
         let mut buffer = vec![0; CHUNK];
         let mut line = Vec::new();
         let mut is_too_long = false;
         while self.is_wanted() {
-            match rustix::io::read(stdin, &mut buffer) {
+            match gemini_tools::sys::io::read(stdin, &mut buffer) {
                 Ok(0) => break,
                 Ok(n) => {
                     for piece in buffer[..n].split_inclusive(|b| *b == b'\n') {
@@ -183,7 +192,7 @@ impl Batch<'_> {
                 Err(Errno::INTR | Errno::AGAIN) => {}
                 Err(e) => {
                     let reason = std::io::Error::from(e);
-                    self.refuse(&format!("Standard input can't be read: {reason}."));
+                    self.refuse(None, &format!("Standard input can't be read: {reason}."));
                     break;
                 }
             }
@@ -197,7 +206,7 @@ impl Batch<'_> {
 
     /// Waits for input. Whether to read on.
     fn is_wanted(&self) -> bool {
-        let stdin = rustix::stdio::stdin();
+        let stdin = gemini_tools::sys::stdio::stdin();
         let tick = Timespec {
             tv_sec: 0,
             tv_nsec: TICK_NANOS,
@@ -209,7 +218,10 @@ impl Batch<'_> {
             let caller = self.cancel.caller();
             let mut fds = vec![PollFd::new(&stdin, PollFlags::IN)];
             fds.extend(caller.as_ref().map(|fd| PollFd::new(fd, PollFlags::IN)));
-            if !matches!(rustix::event::poll(&mut fds, Some(&tick)), Ok(1..)) {
+            if !matches!(
+                gemini_tools::sys::event::poll(&mut fds, Some(&tick)),
+                Ok(1..)
+            ) {
                 continue;
             }
             if fds[0].revents().is_empty() {
@@ -223,9 +235,8 @@ impl Batch<'_> {
     /// Takes one line: runs the call at once, or lets it wait for a worker.
     fn take(&self, line: &[u8], is_too_long: bool, hire: &mut impl FnMut()) {
         if is_too_long {
-            return self.refuse(&format!(
-                "A line is longer than {MAX_ARGUMENT_BYTES} bytes."
-            ));
+            let reason = format!("A line is longer than {MAX_ARGUMENT_BYTES} bytes.");
+            return self.refuse(None, &reason);
         }
         let line = line.trim_ascii();
         if line.is_empty() || self.cancel.signal().is_some() {
@@ -242,10 +253,11 @@ impl Batch<'_> {
             },
             None => match Own::parse(line) {
                 Ok(own) => Request::Own(own),
-                Err(e) => {
-                    return self.refuse(&format!(
+                Err((id, e)) => {
+                    let reason = format!(
                         "The line is no call: {e}. Give {{\"id\":…,\"name\":…,\"args\":{{…}}}}."
-                    ));
+                    );
+                    return self.refuse(id.as_deref(), &reason);
                 }
             },
         };
@@ -348,11 +360,7 @@ impl Batch<'_> {
             Form::Text => Form::Part,
             form => form,
         };
-        let id = match request.id {
-            Value::Null => None,
-            Value::String(id) => Some(id),
-            other => Some(other.to_string()),
-        };
+        let id = request.id;
         let mut cx = Context::new(with_time_limit(self.cancel), form == Form::Result);
         cx.wants_locations = form == Form::Result;
         if self.options.stream {
@@ -404,7 +412,7 @@ impl Batch<'_> {
         self.print(&answer, form);
     }
 
-    fn refuse(&self, reason: &str) {
+    fn refuse(&self, id: Option<&str>, reason: &str) {
         self.has_failed.store(true, Ordering::Relaxed);
         if let Some(dialect) = self.options.from {
             let refusal = dialect::Refusal::new(dialect, reason);
@@ -412,7 +420,7 @@ impl Batch<'_> {
         }
         let answer = Answer {
             name: "",
-            id: None,
+            id,
             outcome: Err(ToolError::invalid(reason)),
         };
         self.print(&answer, Form::Part);

@@ -1,8 +1,8 @@
 //! What comes on standard input, and the arguments of a call.
 
 use crate::options::Options;
-use gemini_tools::tool::{Cancellation, ErrorKind, ToolError};
-use rustix::event::{PollFd, PollFlags};
+use gemini_tools::sys::event::{PollFd, PollFlags};
+use gemini_tools::tool::{Cancellation, ErrorKind, ToolError, parse_json};
 use serde_json::{Value, json};
 
 /// Arguments larger than this are refused, in bytes.
@@ -21,7 +21,7 @@ pub(crate) fn arguments(
     if text.trim_ascii().is_empty() {
         return Ok(json!({}));
     }
-    serde_json::from_slice(text).map_err(|e| {
+    parse_json(text).map_err(|e| {
         ToolError::invalid(format!(
             "The arguments on standard input are not valid JSON: {e}."
         ))
@@ -81,11 +81,11 @@ pub(crate) fn explain_types(options: &Options, e: ToolError) -> ToolError {
 /// Reads standard input to its end, in every case: a host whose write fails because nobody
 /// reads raises an error of its own. A person at a terminal is not waited for.
 pub(crate) fn read_input(cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
-    let stdin = rustix::stdio::stdin();
-    if rustix::termios::isatty(stdin) {
+    let stdin = gemini_tools::sys::stdio::stdin();
+    if gemini_tools::sys::termios::isatty(stdin) {
         return Ok(Vec::new());
     }
-    let failed = |e: rustix::io::Errno| {
+    let failed = |e: gemini_tools::sys::io::Errno| {
         let reason = std::io::Error::from(e);
         ToolError::invalid(format!("Standard input can't be read: {reason}."))
     };
@@ -95,14 +95,14 @@ pub(crate) fn read_input(cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
     loop {
         // A signal ends the wait, but not the read of a handler that restarts it.
         let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
-        match rustix::event::poll(&mut ready, None) {
-            Err(rustix::io::Errno::INTR) => {
+        match gemini_tools::sys::event::poll(&mut ready, None) {
+            Err(gemini_tools::sys::io::Errno::INTR) => {
                 cancel.check()?;
                 continue;
             }
             other => other.map_err(failed)?,
         };
-        match rustix::io::read(stdin, &mut buffer) {
+        match gemini_tools::sys::io::read(stdin, &mut buffer) {
             Ok(0) => break,
             // Read on, only to let the writer finish.
             Ok(_) if is_too_large => {}
@@ -110,7 +110,7 @@ pub(crate) fn read_input(cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
                 input.extend_from_slice(&buffer[..n]);
                 is_too_large = input.len() > MAX_ARGUMENT_BYTES;
             }
-            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
+            Err(gemini_tools::sys::io::Errno::INTR | gemini_tools::sys::io::Errno::AGAIN) => {}
             Err(e) => return Err(failed(e)),
         }
     }

@@ -21,7 +21,6 @@ use gemini_tools::shown::visible;
 use gemini_tools::tool::{
     Cancellation, Context, Interruption, LiveOutput, LlmContent, ToolError, ToolResult,
 };
-use rustix::process::{Pid, PidfdFlags, getppid, pidfd_open};
 use serde_json::{Value, json};
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -60,13 +59,13 @@ fn cancellation() -> Cancellation {
             signal_hook::flag::register_usize(signal, Arc::clone(&signals), signal as usize + 1);
     }
     // A file that grows too large is an error of its write, not the end of the process.
-    let ignored = Arc::new(std::sync::atomic::AtomicBool::new(false));
-    let _ = signal_hook::flag::register(rustix::process::Signal::XFSZ.as_raw(), ignored);
-    // The first process of a machine or a container is nobody's caller.
-    if let Some(parent) = getppid().filter(|parent| *parent != Pid::INIT)
-        && let Ok(caller) = pidfd_open(parent, PidfdFlags::empty())
-        && getppid() == Some(parent)
+    #[cfg(unix)]
     {
+        let ignored = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let number = gemini_tools::sys::process::Signal::XFSZ.as_raw();
+        let _ = signal_hook::flag::register(number, ignored);
+    }
+    if let Some(caller) = gemini_tools::process::caller() {
         cancel = cancel.with_caller(caller);
     }
     cancel

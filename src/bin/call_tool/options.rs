@@ -4,7 +4,7 @@ use crate::command::command;
 use crate::input::read_input;
 use crate::print::{complain, print};
 use clap::ArgMatches;
-use gemini_tools::answer::{Answer, Form};
+use gemini_tools::answer::{Answer, Form, printed};
 use gemini_tools::dialect::Dialect;
 use gemini_tools::session::Rules;
 use gemini_tools::tool::{ApprovalMode, Cancellation, ToolError};
@@ -114,9 +114,7 @@ fn parse() -> Result<ArgMatches, u8> {
             let reason = text.trim_start_matches("error: ").trim_end();
             usage_error("", reason)
         } else {
-            // Where standard output is gone, nobody reads it.
-            let _ = e.print();
-            0
+            printed(e.print())
         }
     })
 }

@@ -149,8 +149,9 @@ impl Before {
 /// The directory of our executables; `None` where their names lead there.
 fn directory() -> Option<PathBuf> {
     let own = std::env::current_exe().ok()?;
-    let found = find_program(OsStr::new("get_tools")).and_then(|path| path.canonicalize().ok());
-    if found.is_some() && found == own.canonicalize().ok() {
+    let found = find_program(OsStr::new("get_tools"))
+        .and_then(|path| gemini_tools::sys::canonicalize(path).ok());
+    if found.is_some() && found == gemini_tools::sys::canonicalize(&own).ok() {
         return None;
     }
     let directory = own.parent()?;

@@ -9,6 +9,7 @@ use crate::list;
 use crate::print::complain;
 use crate::trust::TrustTask;
 use clap::ArgMatches;
+use gemini_tools::answer::printed;
 use gemini_tools::dialect::lint::Source;
 use gemini_tools::init::{Allow, Reach};
 use gemini_tools::mcp::Asks;
@@ -40,9 +41,8 @@ pub(crate) enum Task {
 pub(crate) fn parse() -> Result<Task, u8> {
     let matches = command().try_get_matches().map_err(|e| {
         let help = !e.use_stderr();
-        // Where standard output or error is gone, nobody reads it.
-        let _ = e.print();
-        if help { 0 } else { 2 }
+        let status = printed(e.print());
+        if help { status } else { 2 }
     })?;
     match matches.subcommand() {
         Some(("lint", matches)) => Ok(Task::Lint(lint_task(matches))),

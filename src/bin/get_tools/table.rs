@@ -8,7 +8,8 @@ pub(crate) fn width() -> usize {
     let chosen = std::env::var("COLUMNS").ok();
     let chosen = chosen.and_then(|text| text.trim().parse::<usize>().ok());
     let of_terminal = || {
-        let size = rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok()?;
+        let size =
+            gemini_tools::sys::termios::tcgetwinsize(gemini_tools::sys::stdio::stdout()).ok()?;
         Some(usize::from(size.ws_col))
     };
     chosen

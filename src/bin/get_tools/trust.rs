@@ -4,12 +4,12 @@ use crate::agree::agree;
 use crate::print::{complain, print};
 use gemini_tools::settings::{Scope, Settings, home};
 use gemini_tools::shown::{show_path, visible};
+use gemini_tools::sys::fs::{Mode, OFlags};
 use gemini_tools::trust::{
     self, ProjectTrust, Seen, Trust, TrustedBy, Untrusted, list, remove, save,
 };
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Of a file that can run, no more than this is looked at for a description.
@@ -146,8 +146,8 @@ fn head_lines(path: &Path) -> Vec<String> {
     ];
     let mut bytes = Vec::new();
     // A pipe of that name must not be waited for.
-    let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
-    let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = gemini_tools::sys::fs::open(path, flags, Mode::empty()).map(File::from);
     let is_file = |file: &File| file.metadata().is_ok_and(|metadata| metadata.is_file());
     let Some(file) = opened.ok().filter(is_file) else {
         return Vec::new();

@@ -3,9 +3,9 @@
 use crate::bad_input;
 use crate::options::Options;
 use gemini_tools::agent::event::SessionError;
+use gemini_tools::sys::event::{PollFd, PollFlags, Timespec, poll};
+use gemini_tools::sys::io::Errno;
 use gemini_tools::tool::Cancellation;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
 use std::io::IsTerminal;
 
 /// More of standard input is refused, as by Gemini CLI, in bytes.
@@ -35,7 +35,7 @@ pub(crate) fn prompt(options: &Options, cancel: &Cancellation) -> Result<String,
 
 /// All of standard input. Whoever writes it may do so for ever.
 fn piped(cancel: &Cancellation) -> Result<Vec<u8>, SessionError> {
-    let stdin = rustix::stdio::stdin();
+    let stdin = gemini_tools::sys::stdio::stdin();
     let mut bytes = Vec::new();
     let mut buffer = vec![0; 64 * 1024];
     loop {
@@ -45,7 +45,7 @@ fn piped(cancel: &Cancellation) -> Result<Vec<u8>, SessionError> {
         let ready = poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&TICK));
         let read = match ready {
             Ok(0) => continue,
-            Ok(_) => rustix::io::read(stdin, &mut buffer),
+            Ok(_) => gemini_tools::sys::io::read(stdin, &mut buffer),
             Err(e) => Err(e),
         };
         match read {

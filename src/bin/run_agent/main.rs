@@ -28,7 +28,7 @@ fn run() -> u8 {
     let signals = Arc::new(Signals::ending(cancellation(&options)));
     let ended = work(&options, &signals);
     match ended {
-        Ok(()) => 0,
+        Ok(()) => u8::from(show::is_incomplete()),
         Err(error) => match (error.kind, signals.cancellation().signal()) {
             (SessionErrorKind::Cancelled, Some(signal)) if signal > 0 => {
                 u8::try_from(128 + signal).unwrap_or(130)

@@ -2,6 +2,7 @@
 
 use crate::command::command;
 use clap::ArgMatches;
+use gemini_tools::answer::printed;
 use gemini_tools::tool::ApprovalMode;
 use std::path::PathBuf;
 
@@ -95,8 +96,7 @@ pub(crate) fn options() -> Result<Options, u8> {
 fn parse() -> Result<ArgMatches, u8> {
     command().try_get_matches().map_err(|e| {
         let is_help = !e.use_stderr();
-        // Where the stream is gone, nobody reads it.
-        let _ = e.print();
-        if is_help { 0 } else { BAD_INPUT }
+        let status = printed(e.print());
+        if is_help { status } else { BAD_INPUT }
     })
 }

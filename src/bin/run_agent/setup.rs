@@ -60,6 +60,15 @@ impl Setup {
                 complain(&note.to_string());
             }
         }
+        // As by Gemini CLI, the others are worked in all the same.
+        for path in &options.include {
+            if let Err(e) = std::fs::read_dir(path) {
+                complain(&format!(
+                    "--include-directories {}: {e}; it is left out",
+                    path.display()
+                ));
+            }
+        }
         let mut roots = settings.include_directories.clone();
         roots.extend(more_roots(options));
         let workspace =

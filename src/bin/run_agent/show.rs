@@ -7,10 +7,62 @@ use gemini_tools::agent::output::{Json, Notes, Progress, StreamJson, Terminal, T
 use gemini_tools::agent::report::Report;
 use gemini_tools::agent::stats::Stats;
 use gemini_tools::agent::telemetry::{Telemetry, Wish};
-use std::io::{IsTerminal, stderr, stdout};
+use std::io::{self, ErrorKind, IsTerminal, Stdout, Write, stderr, stdout};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The width of a terminal that does not say its own.
 const COLUMNS: usize = 80;
+
+/// Whether something of the session that was asked for could not be written.
+static IS_INCOMPLETE: AtomicBool = AtomicBool::new(false);
+
+/// Whether output or report could not be written; that was told.
+pub(crate) fn is_incomplete() -> bool {
+    IS_INCOMPLETE.load(Ordering::Relaxed)
+}
+
+fn unwritten(message: &str) {
+    IS_INCOMPLETE.store(true, Ordering::Relaxed);
+    complain(message);
+}
+
+/// Standard output, whose failures are told, but that of a reader who is gone.
+struct Told {
+    out: Stdout,
+    is_told: bool,
+}
+
+impl Told {
+    fn new() -> Self {
+        Self {
+            out: stdout(),
+            is_told: false,
+        }
+    }
+
+    fn tell<T>(&mut self, done: io::Result<T>) -> io::Result<T> {
+        if let Err(e) = &done
+            && !matches!(e.kind(), ErrorKind::BrokenPipe | ErrorKind::Interrupted)
+            && !self.is_told
+        {
+            self.is_told = true;
+            unwritten(&format!("can't write to standard output: {e}"));
+        }
+        done
+    }
+}
+
+impl Write for Told {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let done = self.out.write(bytes);
+        self.tell(done)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let done = self.out.flush();
+        self.tell(done)
+    }
+}
 
 /// Whoever shows or records the session. What shows it stands first: it ends its line before
 /// anybody else writes to the same terminal.
@@ -26,7 +78,7 @@ pub(crate) fn observers(options: &Options) -> Vec<Box<dyn Observer>> {
         observers.push(Box::new(Telemetry::new(wish, complain)));
     }
     if let Some(path) = &options.report {
-        observers.push(Box::new(Report::new(path.clone(), complain)));
+        observers.push(Box::new(Report::new(path.clone(), unwritten)));
     }
     observers
 }
@@ -34,12 +86,12 @@ pub(crate) fn observers(options: &Options) -> Vec<Box<dyn Observer>> {
 /// What goes to standard output.
 fn answer(options: &Options) -> Box<dyn Observer> {
     match options.format {
-        OutputFormat::Json => Box::new(Json::new(stdout())),
-        OutputFormat::StreamJson => Box::new(StreamJson::new(stdout())),
+        OutputFormat::Json => Box::new(Json::new(Told::new())),
+        OutputFormat::StreamJson => Box::new(StreamJson::new(Told::new())),
         OutputFormat::Text if stdout().is_terminal() => {
-            Box::new(Terminal::new(stdout(), is_styled()))
+            Box::new(Terminal::new(Told::new(), is_styled()))
         }
-        OutputFormat::Text => Box::new(Text::new(stdout())),
+        OutputFormat::Text => Box::new(Text::new(Told::new())),
     }
 }
 
@@ -51,7 +103,7 @@ fn is_styled() -> bool {
 }
 
 fn columns() -> usize {
-    rustix::termios::tcgetwinsize(stderr())
+    gemini_tools::sys::termios::tcgetwinsize(stderr())
         .map(|size| usize::from(size.ws_col))
         .ok()
         .filter(|columns| *columns > 0)

@@ -3,6 +3,7 @@
 use crate::command::command;
 use crate::tell;
 use clap::ArgMatches;
+use gemini_tools::answer::printed;
 use gemini_tools::serve::{Http, Options};
 use gemini_tools::session::Rules;
 use gemini_tools::tool::ApprovalMode;
@@ -11,10 +12,8 @@ use std::path::PathBuf;
 /// Reads the command line; `Err` is the status to exit with.
 pub(crate) fn options() -> Result<Options, u8> {
     let matches = command().try_get_matches().map_err(|e| {
-        let status = if e.use_stderr() { 2 } else { 0 };
-        // Where standard output or error is gone, nobody reads it.
-        let _ = e.print();
-        status
+        let status = printed(e.print());
+        if e.use_stderr() { 2 } else { status }
     })?;
     let http = http(&matches).map_err(|problem| {
         tell(&problem);

@@ -5,6 +5,7 @@ use crate::declaration::Finding;
 use crate::declaration::position::{Found, Node, Position, Search, Step};
 use crate::dialect::Dialect;
 use serde_json::{Value, json};
+use std::ops::Range;
 
 /// One declaration.
 #[derive(Debug)]
@@ -24,12 +25,37 @@ pub(super) struct Item {
 pub(super) struct Document {
     pub(super) source: Source,
     pub(super) items: Vec<Item>,
+    /// What stands in the list of tools, and which of it are declarations.
+    pub(super) entries: Vec<Entry>,
     /// What was noticed while it was taken apart, and where.
     pub(super) findings: Vec<(Vec<Step>, Finding)>,
 }
 
+/// One of the list of tools.
+#[derive(Debug)]
+pub(super) struct Entry {
+    /// Where it stands.
+    pub(super) path: Vec<Step>,
+    /// What stands there; nothing in the place of the declarations in it.
+    pub(super) value: Value,
+    pub(super) holds: Holds,
+}
+
+/// Which declarations stand in one of the list of tools, by their places among all.
+#[derive(Debug)]
+pub(super) enum Holds {
+    /// It is a tool of the API itself.
+    None,
+    /// It is one.
+    Itself(usize),
+    /// `function` is one, as Chat Completions wants it.
+    Function(usize),
+    /// Those in the list under a key, as Gemini wants them.
+    List(&'static str, Range<usize>),
+}
+
 /// Under which keys schemas stand.
-const SCHEMA_KEYS: [&str; 6] = [
+pub(super) const SCHEMA_KEYS: [&str; 6] = [
     "parametersJsonSchema",
     "parameters",
     "inputSchema",
@@ -132,7 +158,15 @@ impl Document {
         }
         let is_openapi = value.get("openapi").is_some();
         if chosen == Some(Source::OpenApi) || (chosen.is_none() && is_openapi) {
-            return openapi::read(&value);
+            let mut document = openapi::read(&value)?;
+            document.entries = (0..document.items.len())
+                .map(|i| Entry {
+                    path: Vec::new(),
+                    value: Value::Null,
+                    holds: Holds::Itself(i),
+                })
+                .collect();
+            return Ok(document);
         }
         let mut path = Vec::new();
         let mut is_mcp = false;
@@ -167,6 +201,7 @@ impl Document {
         let mut document = Self {
             source: Source::Dialect(dialect),
             items: Vec::new(),
+            entries: Vec::new(),
             findings: Vec::new(),
         };
         for (path, item) in &mut places {
@@ -177,49 +212,91 @@ impl Document {
 
     /// Adds the declarations of one item.
     fn take(&mut self, dialect: Dialect, path: Vec<Step>, mut item: Value) {
-        for key in ["functionDeclarations", "function_declarations"] {
-            if let Some(Value::Array(list)) = item.get_mut(key).map(Value::take) {
-                for (i, declaration) in list.into_iter().enumerate() {
-                    let steps = [Step::Key(key.to_owned()), Step::Index(i)];
-                    let path = [&path[..], &steps].concat();
-                    self.items.push(Item::new(path, declaration));
-                }
-                return;
+        let first = self.items.len();
+        let holds = if let Some((key, list)) = declarations(&mut item) {
+            for (i, declaration) in list.into_iter().enumerate() {
+                let steps = [Step::Key(key.to_owned()), Step::Index(i)];
+                let path = [&path[..], &steps].concat();
+                self.items.push(Item::new(path, declaration));
             }
-        }
-        if item["function"].is_object() {
-            if !matches!(dialect, Dialect::OpenAi) {
-                let finding = Finding::refusal(
-                    "wrapper",
-                    item["function"]["name"].as_str().unwrap_or_default(),
-                    "function",
-                    "The declaration stands in the wrapper of another API, OpenAI's Chat \
-                     Completions.",
-                );
-                let place = [&path[..], &[Step::Key("function".to_owned())]].concat();
-                self.findings.push((place, finding));
-            }
+            Holds::List(key, first..self.items.len())
+        } else if item["function"].is_object() {
             let inner = item["function"].take();
-            let path = [&path[..], &[Step::Key("function".to_owned())]].concat();
-            self.items.push(Item::new(path, inner));
-            return;
+            let place = [&path[..], &[Step::Key("function".to_owned())]].concat();
+            if dialect != Dialect::OpenAi {
+                let message = "The declaration stands in the wrapper of another API, OpenAI's \
+                               Chat Completions.";
+                self.refuse_wrapper(&place, &inner, message);
+            }
+            self.items.push(Item::new(place, inner));
+            Holds::Function(first)
+        } else if is_the_apis_own(dialect, &item) {
+            Holds::None
+        } else {
+            if let Some(message) = why_not_bare(dialect, &item) {
+                self.refuse_wrapper(&path, &item, message);
+            }
+            self.items.push(Item::new(path.clone(), item.take()));
+            Holds::Itself(first)
+        };
+        self.entries.push(Entry {
+            path,
+            value: item,
+            holds,
+        });
+    }
+
+    fn refuse_wrapper(&mut self, place: &[Step], declaration: &Value, message: &str) {
+        let name = declaration["name"].as_str().unwrap_or_default();
+        let finding = Finding::refusal("wrapper", name, "function", message);
+        self.findings.push((place.to_owned(), finding));
+    }
+}
+
+/// Takes the list out of Gemini's wrapper.
+fn declarations(item: &mut Value) -> Option<(&'static str, Vec<Value>)> {
+    ["functionDeclarations", "function_declarations"]
+        .into_iter()
+        .find_map(|key| match item.get_mut(key)?.take() {
+            Value::Array(list) => Some((key, list)),
+            _ => None,
+        })
+}
+
+/// Whether it is a tool of the API itself, which has no schema of its user's.
+fn is_the_apis_own(dialect: Dialect, item: &Value) -> bool {
+    let kind = item["type"].as_str();
+    match dialect {
+        Dialect::OpenAi | Dialect::OpenAiResponses => kind.is_some_and(|kind| kind != "function"),
+        Dialect::Anthropic => kind.is_some_and(|kind| !matches!(kind, "function" | "custom")),
+        Dialect::Mcp => false,
+        Dialect::Gemini => item.as_object().is_some_and(|map| {
+            let is_ours =
+                |key: &str| matches!(key, "name" | "description") || SCHEMA_KEYS.contains(&key);
+            !map.is_empty() && !map.keys().any(|key| is_ours(key))
+        }),
+    }
+}
+
+/// What an API has against a declaration that stands there as it is.
+fn why_not_bare(dialect: Dialect, item: &Value) -> Option<&'static str> {
+    let is_function = item["type"] == "function";
+    match dialect {
+        Dialect::OpenAi if is_function => Some(
+            "Chat Completions wants the declaration under \"function\"; without that it is one for \
+             the Responses API.",
+        ),
+        Dialect::OpenAi => Some(
+            "Chat Completions wants the declaration under \"function\", beside \"type\": \
+             \"function\".",
+        ),
+        Dialect::OpenAiResponses if !is_function => {
+            Some("The Responses API wants \"type\": \"function\" in it.")
         }
-        // Tools that are the API's own have no schema of ours.
-        let kind = item["type"].as_str();
-        if kind.is_some_and(|kind| !matches!(kind, "function" | "custom")) {
-            return;
+        Dialect::Gemini | Dialect::Anthropic | Dialect::Mcp if is_function => {
+            Some("\"type\": \"function\" is OpenAI's; this API does not know it.")
         }
-        if dialect == Dialect::OpenAi && kind == Some("function") {
-            let finding = Finding::refusal(
-                "wrapper",
-                item["name"].as_str().unwrap_or_default(),
-                "function",
-                "Chat Completions wants the declaration under \"function\"; without that it is \
-                 one for the Responses API.",
-            );
-            self.findings.push((path.clone(), finding));
-        }
-        self.items.push(Item::new(path, item));
+        _ => None,
     }
 }
 

@@ -6,13 +6,15 @@
 mod document;
 mod json;
 mod openapi;
+mod repaired;
 mod rules;
 mod yaml;
 
-use super::{Declared, Dialect};
+use super::{Dialect, schema};
 use crate::declaration::position::{Node, Position};
-use crate::declaration::{self, Finding, Names, Severity};
+use crate::declaration::{self, Finding, Names, Severity, Tuples};
 use document::{Document, Item};
+use repaired::Repaired;
 use serde_json::{Value, json};
 
 /// How many tools `OpenAI` takes in a request.
@@ -62,8 +64,8 @@ pub struct Linted {
     pub findings: Vec<Finding>,
     /// How many tools its API would take.
     pub tools: usize,
-    /// The declarations as their API takes them, as compact JSON; those that can't be repaired
-    /// are left out.
+    /// The list of tools as its API takes it, each as compact JSON: declarations with what had to
+    /// be changed, all else as it stood. Those that can't be repaired are left out.
     pub repaired: Vec<String>,
 }
 
@@ -88,17 +90,18 @@ pub fn lint(text: &str, chosen: Option<Source>) -> Linted {
         }
     };
     let mut names = Names::new(document.source.dialect().longest_name());
+    let mut repaired = Vec::new();
     for item in &document.items {
         let mut findings = Vec::new();
-        let repaired = look_at(document.source, item, &mut names, &mut findings);
+        repaired.push(look_at(&document, item, &top, &mut names, &mut findings));
         let has_error = findings.iter().any(|f| f.severity == Severity::Error);
         linted.tools += usize::from(!has_error);
-        linted.repaired.extend(repaired);
         for mut finding in findings {
             finding.put_at(item.position(&top, &finding.place).unwrap_or(top.at));
             linted.findings.push(finding);
         }
     }
+    linted.repaired = repaired::list(&document, repaired, &top);
     for (path, mut finding) in document.findings {
         finding.put_at(top.find(&path).map_or(top.at, |(at, _)| at));
         linted.findings.push(finding);
@@ -164,41 +167,72 @@ fn is_yaml(text: &str) -> bool {
 
 /// Adds what is wrong with one declaration; gives it back as its API takes it.
 fn look_at(
-    source: Source,
+    document: &Document,
     item: &Item,
+    top: &Node,
     names: &mut Names,
     findings: &mut Vec<Finding>,
 ) -> Option<String> {
-    let dialect = source.dialect();
+    let dialect = document.source.dialect();
     if dialect == Dialect::Gemini {
-        return for_gemini(source, item, names, findings);
+        return for_gemini(document.source, item, top, names, findings);
     }
-    let schema = item.schema();
-    let mut value = json!({"name": item.value()["name"], "parametersJsonSchema": schema});
-    value["description"] = item.value()["description"].clone();
-    let mut of_compiler = Vec::new();
-    let compiled = declaration::compile(&value, names, &mut of_compiler);
-    of_compiler.extend(compiled.err());
-    of_compiler.retain(|finding| rules::counts_everywhere(&finding.rule));
-    let is_beyond_repair = of_compiler.iter().any(|f| f.severity == Severity::Error);
-    findings.append(&mut of_compiler);
+    let mut schema = item.schema();
+    let sound = mend(dialect, item, &mut schema, names, findings);
     rules::check(dialect, item, &schema, findings);
-    if is_beyond_repair {
+    if let Err(finding) = sound {
+        findings.push(finding);
         return None;
     }
-    let declared = Declared {
-        name: item.name().to_owned(),
-        description: value["description"].as_str().unwrap_or_default().to_owned(),
-        parameters_json_schema: serde_json::value::to_raw_value(&schema).ok()?,
-        kind: None,
-        title: None,
+    let schema = dialect.schema_for(&schema).unwrap_or(schema);
+    let wants_schema = matches!(dialect, Dialect::Anthropic | Dialect::Mcp);
+    let repaired = Repaired {
+        name: dialect.name_for(item.name()).into_owned(),
+        is_loose: must_be_loose(dialect, item, &schema, findings),
+        schema: (wants_schema || item.schema_key().is_some()).then_some(schema),
     };
-    Some(declared.to_json(dialect, false))
+    repaired.to_json(dialect, item, top)
+}
+
+/// Mends what no API takes, and leaves what is one API's own affair.
+fn mend(
+    dialect: Dialect,
+    item: &Item,
+    schema: &mut Value,
+    names: &mut Names,
+    findings: &mut Vec<Finding>,
+) -> Result<(), Finding> {
+    let name = declaration::name_of(item.value())?;
+    let description = &item.value()["description"];
+    let told = json!({"name": name, "description": description, "parametersJsonSchema": schema});
+    if let Some(hidden) = declaration::hidden_text(&told, name) {
+        return Err(hidden);
+    }
+    let tuples = match dialect {
+        Dialect::Anthropic => Tuples::Prefixed,
+        Dialect::OpenAi | Dialect::OpenAiResponses => Tuples::Joined,
+        Dialect::Gemini | Dialect::Mcp => Tuples::AsTheyAre,
+    };
+    let described = description.as_str().unwrap_or_default();
+    declaration::judge_description(name, described, findings);
+    declaration::repair_plain(schema, name, tuples, findings)?;
+    // Whether the API takes it is looked at elsewhere.
+    let taken = names.take(name, &mut Vec::new());
+    taken.map_err(|what| declaration::duplicate(name, what))?;
+    Ok(())
+}
+
+/// Whether a function of `OpenAI` is only taken with strict mode off.
+fn must_be_loose(dialect: Dialect, item: &Item, schema: &Value, findings: &[Finding]) -> bool {
+    let is_refused = findings.iter().any(|finding| finding.rule == "strict");
+    let is_silent = item.value()["strict"].is_null();
+    is_refused || dialect == Dialect::OpenAiResponses && is_silent && !schema::fits_strict(schema)
 }
 
 fn for_gemini(
     source: Source,
     item: &Item,
+    top: &Node,
     names: &mut Names,
     findings: &mut Vec<Finding>,
 ) -> Option<String> {
@@ -210,16 +244,23 @@ fn for_gemini(
             finding.severity = Severity::Error;
         }
     }
-    match compiled {
-        Ok(tool) => {
-            rules::check(Dialect::Gemini, item, &tool.schema, findings);
-            Some(tool.to_json())
-        }
+    let tool = match compiled {
+        Ok(tool) => tool,
         Err(finding) => {
             findings.push(finding);
-            None
+            return None;
         }
+    };
+    rules::check(Dialect::Gemini, item, &tool.schema, findings);
+    if source == Source::OpenApi {
+        return Some(tool.to_json());
     }
+    let repaired = Repaired {
+        name: tool.name,
+        schema: item.schema_key().map(|_| tool.schema),
+        is_loose: false,
+    };
+    repaired.to_json(Dialect::Gemini, item, top)
 }
 
 #[cfg(test)]

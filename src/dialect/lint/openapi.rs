@@ -39,6 +39,7 @@ pub(super) fn read(value: &Value) -> Result<Document, String> {
         document: Document {
             source: Source::OpenApi,
             items: Vec::new(),
+            entries: Vec::new(),
             findings: Vec::new(),
         },
     };

@@ -18,14 +18,6 @@ const HINTS: [&str; 4] = [
     "openWorldHint",
 ];
 
-/// Whether what the compiler says of a declaration for Gemini counts for other APIs as well.
-pub(super) fn counts_everywhere(rule: &str) -> bool {
-    !matches!(
-        rule,
-        "name" | "keyword" | "const" | "nullable" | "type" | "untyped" | "parameters-key" | "tuple"
-    )
-}
-
 /// Adds what an API has against a declaration.
 pub(super) fn check(dialect: Dialect, item: &Item, schema: &Value, findings: &mut Vec<Finding>) {
     let mut rules = Rules {
@@ -68,6 +60,27 @@ impl Rules<'_> {
                 Names::LONGEST
             );
             self.warning("long-name", "name", message);
+        }
+        if self.item.schema_key() == Some("parameters") {
+            self.check_branches();
+        }
+    }
+
+    /// Gemini's own `Schema` wants each required property beside its name, which JSON Schema does
+    /// not.
+    fn check_branches(&mut self) {
+        for (place, node) in nodes(self.schema) {
+            let properties = node.get("properties");
+            let is_there = |key: &str| properties.is_some_and(|all| all.get(key).is_some());
+            let required = node.get("required").and_then(Value::as_array);
+            let mut keys = required.into_iter().flatten().filter_map(Value::as_str);
+            if let Some(key) = keys.find(|key| !is_there(key)) {
+                let message = format!(
+                    "Under \"parameters\" Gemini refuses {key:?} in \"required\" without such a \
+                     property beside it; under \"parametersJsonSchema\" it may stand."
+                );
+                self.error("required", &place, message);
+            }
         }
     }
 

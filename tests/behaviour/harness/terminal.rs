@@ -209,8 +209,8 @@ impl Drop for Person {
 
 /// A new terminal: the person's side, and that of programs.
 fn pair() -> (File, File) {
-    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-    let master = openpt(flags).expect("a terminal");
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+    rustix::io::fcntl_setfd(&master, rustix::io::FdFlags::CLOEXEC).expect("kept private");
     grantpt(&master).expect("granted");
     unlockpt(&master).expect("unlocked");
     let name = ptsname(&master, Vec::new()).expect("a name");

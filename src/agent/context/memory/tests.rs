@@ -175,7 +175,7 @@ fn pipes_directories_and_binaries_are_not_read_and_nothing_waits_for_them() {
     let place = Place::new();
     let fifo = |path: &str| {
         let path = place.home.join(path);
-        rustix::fs::mkfifoat(rustix::fs::CWD, path, 0o600.into()).expect("made");
+        crate::workspace::make_fifo(&path);
     };
     fifo(".gemini/GEMINI.md");
     fifo("project/GEMINI.md");

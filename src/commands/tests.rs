@@ -1,0 +1,263 @@
+//! Where programs that run others begin: options as their manuals have them.
+
+use super::analyse;
+
+const HIDDEN: &str = r#"
+env -iu A rm x
+env -vu A rm x
+env -iuA rm x
+env --unse A rm x
+env --unset=A -C /tmp rm x
+env - rm x
+env a.b=1 rm x
+env -S 'rm x'
+env -vS 'rm x'
+env -iS'-u A rm x'
+env --split-string 'A=1 rm' x
+env rm -fS x
+env -iu A -- rm x
+nice -n 5 env -iu A rm x
+nice -5 rm x
+nice --5 rm x
+nice --adj 5 rm x
+nohup env -iu A rm x
+time -p env -iu A rm x
+\time -f %e rm x
+command time -ao log rm x
+timeout -vk 5 10 rm x
+timeout -vs KILL 10 rm x
+timeout --kill 5 10 rm x
+gtimeout -k 5 10 rm x
+xargs -tn 1 rm <<< x
+xargs -ra f rm
+xargs -tL 1 rm
+xargs -i rm {}
+xargs -iX rm X
+xargs --replace rm {}
+xargs -l rm
+xargs -e rm
+xargs -0P4 -I{} rm {}
+xargs -J % rm %
+flock -nw 1 f rm x
+flock -n f -c 'rm x'
+flock --timeout 1 f rm x
+ionice -tc 2 rm x
+strace -fo out rm x
+strace -fe trace=open rm x
+strace --output out rm x
+ltrace -fo out rm x
+watch -tn 1 rm x
+watch -xtn 1 rm x
+watch -d rm x
+exec -ca foo rm x
+exec -cla foo rm x
+bash -oe pipefail -c "rm x"
+bash -eo pipefail -c "rm x"
+bash -oc pipefail "rm x"
+bash -norc -c "rm x"
+bash --norc -O extglob -c "rm x"
+zsh -opipefail -c "rm x"
+zsh --emulate sh -c "rm x"
+fish --command="rm x"
+fish -ic "rm x"
+bash /dev/stdin <<< "rm x"
+bash -s a <<< "rm x"
+script -qc "rm x" /dev/null
+script -qec"rm x" /dev/null
+script /dev/null --command "rm x"
+script -q /dev/null rm x
+su -lc "rm /x"
+su -pc "rm x"
+su root -c "rm x"
+su - root -- -c "rm x"
+su -s /bin/rm root
+su root <<< "rm x"
+runuser -u root -- rm x
+runuser -u root rm x
+runuser -lc "rm x" root
+git -c alias.z='!env -iu A rm x' z
+git submodule --quiet foreach --recursive rm x
+git rebase -ix "rm x" main
+git rebase --exe "rm x" main
+setarch x86_64 rm x
+setarch x86_64 -R rm x
+setarch -R rm x
+linux64 rm x
+linux32 -3v rm x
+i386 rm x
+x86_64 -R rm x
+uname26 rm x
+sudo -Eu root -- rm x
+sudo -nHu root A=1 rm x
+sudo --use root rm x
+doas -nu root rm x
+setpriv --reuid 1 --clear-groups rm x
+chrt -fR 5 rm x
+chrt --idle rm x
+taskset -ac 0 rm x
+uclampset -am 5 rm x
+choom -n 5 rm x
+prlimit --nofile=5 -c rm x
+stdbuf -o L -eL rm x
+chroot --userspec=a:b / rm x
+unshare -rUw /x rm x
+unshare --mount rm x
+nsenter -t 1 -m rm x
+setsid -fw rm x
+systemd-run -qp A=1 rm x
+systemd-run --user --scope -u a rm x
+systemd-inhibit --what=idle --why x rm x
+dbus-run-session --config-file f rm x
+xvfb-run -as "-screen 0" rm x
+fakeroot -us f rm x
+numactl -lN 0 rm x
+busybox rm x
+busybox env -iu A rm x
+busybox sh -c "rm x"
+toybox rm x
+command -p rm x
+builtin command rm x
+coproc rm x
+catchsegv rm x
+firejail --quiet --net=none rm x
+bwrap --bind / / --dev /dev --setenv A B rm x
+proot -b /x -r / rm x
+pkexec --user root rm x
+valgrind -q --tool=none rm x
+perf stat -re 5 rm x
+perf stat -r 5 -e cycles rm x
+perf record -go out rm x
+perf trace -s rm x
+gdb -q -ex run --args rm x
+capsh -- -c "rm x"
+/lib64/ld-linux-x86-64.so.2 --argv0 a /bin/rm x
+parallel -kj 4 rm ::: x
+parallel 'rm {}' ::: x
+find . -exec env -u + rm {} \;
+find . -ok nice -n 5 rm {} +
+fd -HIx rm
+fd -e txt -X env -iu A rm
+"#;
+
+#[test]
+fn a_program_is_found_behind_options_however_they_are_written() {
+    let deny = ["rm".to_owned()];
+    let mut hidden = Vec::new();
+    for line in HIDDEN.lines().filter(|line| !line.is_empty()) {
+        let analysis = analyse(line);
+        let is_named = analysis.root_commands().iter().any(|r| r == "rm");
+        if !is_named || analysis.permitted(None, &deny).is_ok() {
+            hidden.push(format!("{line}: {analysis:?}"));
+        }
+    }
+    assert!(hidden.is_empty(), "{}", hidden.join("\n"));
+}
+
+#[test]
+fn what_an_option_takes_is_no_program() {
+    for (line, roots) in [
+        ("env -iu A rm x", vec!["env", "rm"]),
+        ("timeout -vk 5 10 rm x", vec!["timeout", "rm"]),
+        ("xargs -tn 1 rm", vec!["xargs", "rm"]),
+        ("su -lc 'rm x' user", vec!["su", "rm"]),
+        ("taskset -cp 0 700", vec!["taskset"]),
+        ("command -pv ls", vec!["command"]),
+        ("env rm -fS x", vec!["env", "rm"]),
+        ("nice --5 rm x", vec!["nice", "rm"]),
+    ] {
+        let analysis = analyse(line);
+        assert_eq!(analysis.root_commands(), roots, "{line}");
+        assert_eq!(analysis.unresolved, Vec::<String>::new(), "{line}");
+    }
+}
+
+#[test]
+fn what_may_be_an_option_makes_a_line_unresolved() {
+    for line in [
+        "env -q A rm2 x",
+        "env --weird A ls x",
+        "env $X ls",
+        "env {-u,A,ls} x",
+        "env {rm,x}",
+        "env -u $X ls",
+        "env \"-$X\" ls",
+        "env A=$X ls",
+        "env -S 'rm\\_x'",
+        "timeout \"$X\" 5 ls",
+        "xargs -P $X ls",
+        "xargs env",
+        "xargs -I{} {} x",
+        "xargs -I% env % x",
+        "xargs sh -c",
+        "find . -exec {} \\;",
+        "flock \"$f\" g ls",
+        "bash /dev/fd/3 3<<< 'rm x'",
+        "strace -o '|rm x' ls",
+        "sudo -Es",
+        "linux64",
+        "git $X status",
+        "script -t 5 log ls",
+        "BASH_ALIASES[ls]=rm; shopt -s expand_aliases\nls x",
+        "declare -A BASH_CMDS; BASH_CMDS[ls]=/bin/rm; ls x",
+        "declare -n p=PATH; p=/tmp; ls",
+        "PATH[0]=/tmp; ls",
+        "sh -c 'alias ls=rm\nls x'",
+    ] {
+        let analysis = analyse(line);
+        assert!(!analysis.unresolved.is_empty(), "{line}: {analysis:?}");
+        assert!(analysis.permitted(None, &["q".to_owned()]).is_err());
+    }
+}
+
+#[test]
+fn ordinary_lines_stay_resolved() {
+    let mut wrong = Vec::new();
+    for (line, roots) in [
+        ("xargs -n1 -P4 grep -l foo", vec!["xargs", "grep"]),
+        ("xargs -0 -I{} cp {} \"$dir\"", vec!["xargs", "cp"]),
+        (
+            "xargs -P \"$(nproc)\" -n 1 grep x",
+            vec!["xargs", "grep", "nproc"],
+        ),
+        ("env FOO=1 make -j4", vec!["env", "make"]),
+        ("env FOO=\"$BAR\" make", vec!["env", "make"]),
+        ("env FOO=*.c make", vec!["env", "make"]),
+        ("timeout -k 5 10 make", vec!["timeout", "make"]),
+        ("timeout --foreground 10m make", vec!["timeout", "make"]),
+        ("git -C sub status", vec!["git"]),
+        ("git -C \"$dir\" log --oneline -5", vec!["git"]),
+        ("git rebase --onto main a", vec!["git"]),
+        ("git grep -n -e FOO", vec!["git"]),
+        ("nice -n 10 cargo build", vec!["nice", "cargo"]),
+        ("flock /tmp/lock make", vec!["flock", "make"]),
+        ("flock -n \"/tmp/$USER.lock\" make", vec!["flock", "make"]),
+        ("time -p make", vec!["make"]),
+        (
+            "find . -name '*.rs' -exec grep -l x {} +",
+            vec!["find", "grep"],
+        ),
+        ("fd -e rs -x wc -l", vec!["fd", "wc"]),
+        ("fd -HI pattern", vec!["fd"]),
+        ("script -q -c 'make test' log", vec!["script", "make"]),
+        ("script log", vec!["script"]),
+        ("bash -euo pipefail -c 'make'", vec!["bash", "make"]),
+        ("bash --norc script.sh", vec!["bash"]),
+        ("watch -n 1 'ls -l'", vec!["watch", "ls"]),
+        ("alias ll='ls -l'", vec!["alias"]),
+        ("declare -n ref=value", vec!["declare"]),
+        ("declare -A map; map[a]=1", vec!["declare"]),
+        ("perf report", vec!["perf"]),
+        ("gdb ./program", vec!["gdb"]),
+        ("ssh -vp 22 host", vec!["ssh"]),
+        ("strace -f -e trace=file -o log ls", vec!["strace", "ls"]),
+        ("stdbuf -oL make", vec!["stdbuf", "make"]),
+        ("sudo -u root -n ls", vec!["sudo", "ls"]),
+        ("parallel -j4 gzip ::: a b", vec!["parallel", "gzip"]),
+    ] {
+        let analysis = analyse(line);
+        if analysis.root_commands() != roots || !analysis.unresolved.is_empty() {
+            wrong.push(format!("{line}: {analysis:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

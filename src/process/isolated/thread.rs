@@ -1,0 +1,38 @@
+//! Work on data from strangers, on a thread of its own with a large stack.
+//!
+//! What is weaker here: Windows has no fork, so that work which runs out of memory or stack ends
+//! the call with it, and work that takes too long is left behind until the call is over.
+
+use super::{Bounds, Ended, STACK_BYTES, TICK};
+use crate::tool::Cancellation;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Instant;
+
+/// Does `work` on a thread of its own.
+pub(super) fn run(
+    bounds: Bounds,
+    cancel: &Cancellation,
+    work: impl FnOnce() -> Vec<u8> + Send + 'static,
+) -> Result<Vec<u8>, Ended> {
+    let (sender, receiver) = channel();
+    let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
+    let started = thread.spawn(move || {
+        // Nobody may be there any more to take it.
+        let _ = sender.send(catch_unwind(AssertUnwindSafe(work)));
+    });
+    started.map_err(|_| Ended::NotStarted)?;
+    let until = Instant::now() + bounds.time;
+    loop {
+        cancel.check().map_err(Ended::Interrupted)?;
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(Ended::TooSlow);
+        }
+        match receiver.recv_timeout(left.min(TICK)) {
+            Ok(Ok(result)) if result.len() as u64 <= bounds.result_bytes => return Ok(result),
+            Ok(_) | Err(RecvTimeoutError::Disconnected) => return Err(Ended::Died),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
+}
