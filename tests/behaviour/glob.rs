@@ -67,7 +67,7 @@ fn patterns_mean_what_they_mean_everywhere() {
         ("src/**/!(*.test).ts", &["src/app.ts", "src/util/io.ts"]),
         ("+(p|1).txt", &["p1.txt"]),
         ("*(x)index.ts", &["index.ts"]),
-        ("?(in)dex.ts", &[]),
+        ("?(in)dex.ts", &["index.ts"]),
         ("src/@(util|x)/io.ts", &["src/util/io.ts"]),
         ("p{1..4..2}.txt", &["p1.txt"]),
         ("[--a]*.yml", &[]),
