@@ -208,7 +208,7 @@ mod tests {
             "a \nb\r\nc\nd",
             "a\nb\nc",
             "a\nb\nx\nC",
-            "a \nb\r\nx\r\nC\nd",
+            "a \nb\r\nx\nC\nd",
         );
         gives(Rung::LineEnds, "a \nb\nc\n", "a\nb\n", "", "c\n");
         gives(

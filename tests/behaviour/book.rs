@@ -220,6 +220,10 @@ fn snippets_of_settings_and_rules_can_be_read() {
     }
 }
 
+/// Keeps what it is asked, and plays the answers; one that is asked too often ends its caller.
+const CURL: &str = "#!/bin/sh\ncat >\"asked$(ls asked* 2>/dev/null | wc -l)\"\n\
+    n=$(ls asked* | wc -l)\n[ \"$n\" -lt 9 ] || kill -9 $PPID\ncat \"answer$n\" 2>/dev/null\n";
+
 /// The loop around Chat Completions, with a `curl` that plays answers.
 #[test]
 fn the_shell_loop_ends_with_the_model_and_where_no_answer_comes() {
@@ -228,8 +232,6 @@ fn the_shell_loop_ends_with_the_model_and_where_no_answer_comes() {
         skipped("jq is not to be had here");
         return;
     }
-    const CURL: &str = "#!/bin/sh\ncat >\"asked$(ls asked* 2>/dev/null | wc -l)\"\n\
-        n=$(ls asked* | wc -l)\n[ \"$n\" -lt 9 ] || kill -9 $PPID\ncat \"answer$n\" 2>/dev/null\n";
     let page = Page::read("docs/other-hosts.md");
     let blocks = page.blocks("sh");
     let script = blocks.iter().find(|block| block.text.contains("while :"));

@@ -98,7 +98,10 @@ fn a_denied_command_is_refused_behind_clustered_options_and_its_file_stays() {
         run(line).output();
     }
     let free = Workspace::new().file("x", "gone");
-    free.call("run_shell_command", &json!({"command": "env -iu A rm x"}))
+    free.tool("run_shell_command")
+        .arguments(&json!({"command": "env -iu A rm x"}))
+        .unwatched()
+        .run()
         .output();
     assert!(!free.dir().join("x").exists());
 }
