@@ -90,9 +90,9 @@ fn unescape(text: &str, quotes: impl Fn(char) -> bool) -> String {
     out
 }
 
-/// Whether a name holds a pattern, a list in braces, or another expansion by the disk, that
-/// is not quoted.
-fn has_pattern(text: &str) -> bool {
+/// Whether `is_wanted` says so of a character that is not quoted, of which it is told with what
+/// follows.
+fn has_unquoted(text: &str, is_wanted: impl Fn(char, &str) -> bool) -> bool {
     let mut quote = None;
     let mut chars = text.chars();
     while let Some(c) = chars.next() {
@@ -102,39 +102,33 @@ fn has_pattern(text: &str) -> bool {
             }
             (None, '\'' | '"') => quote = Some(c),
             (Some(q), c) if q == c => quote = None,
-            // A lone bracket is the command of that name.
-            (None, '*' | '?' | '{') => return true,
-            (None, '[') if text.len() > 1 => return true,
+            (None, c) if is_wanted(c, chars.as_str()) => return true,
             _ => {}
         }
     }
     false
 }
 
+/// Whether a name holds a pattern, a list in braces, or another expansion by the disk, that
+/// is not quoted.
+fn has_pattern(text: &str) -> bool {
+    has_unquoted(text, |c, _| match c {
+        '*' | '?' | '{' => true,
+        // A lone bracket is the command of that name.
+        '[' => text.len() > 1,
+        _ => false,
+    })
+}
+
 /// Whether bash makes other words of an argument: by a pattern or by a list in braces that is
 /// not quoted.
 pub(super) fn is_expanded(text: &str) -> bool {
-    let mut quote = None;
-    let mut chars = text.chars();
-    while let Some(c) = chars.next() {
-        match (quote, c) {
-            (None | Some('"'), '\\') => {
-                chars.next();
-            }
-            (None, '\'' | '"') => quote = Some(c),
-            (Some(q), c) if q == c => quote = None,
-            (None, '*' | '?') => return true,
-            (None, '[') if text.len() > 1 => return true,
-            (None, '{') => {
-                let rest = chars.as_str();
-                if rest.contains(',') || rest.contains("..") {
-                    return true;
-                }
-            }
-            _ => {}
-        }
-    }
-    false
+    has_unquoted(text, |c, rest| match c {
+        '*' | '?' => true,
+        '[' => text.len() > 1,
+        '{' => rest.contains(',') || rest.contains(".."),
+        _ => false,
+    })
 }
 
 /// Whether bash makes exactly one word of an argument, whatever its expansions yield.
