@@ -48,7 +48,7 @@ launch_build() {
         launch_fail "It must be built first, but cargo was not found: install Rust, or put cargo on the PATH." "$@"
     : 2>/dev/null >"$launch_own_log" || launch_fail "The directory $launch_target can't be written to." "$@"
 
-    [ ! -t 2 ] || echo "$launch_name: building, this once; it takes a few minutes" >&2
+    [ ! -t 2 ] || echo "$launch_name: building, this once; with few processors it may take twenty minutes" >&2
     (
         # In the checkout, because the directory of the call could bring a toolchain and a configuration of its own.
         cd -- "$launch_root" || exit 1

@@ -47,7 +47,6 @@ pub mod own_program;
 pub mod policy;
 pub mod process;
 pub mod registry;
-#[cfg(unix)]
 pub mod serve;
 pub mod session;
 pub mod settings;

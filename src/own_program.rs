@@ -31,6 +31,13 @@ fn is_own_name(path: &Path) -> bool {
     name == "get_tools" || name == "call_tool"
 }
 
+/// Whether the launchers of `checkout` build `own`: in the checkout, or where cargo is told to.
+fn is_built_in(checkout: &Path, own: &Path) -> bool {
+    let chosen = std::env::var_os("CARGO_TARGET_DIR").filter(|chosen| !chosen.is_empty());
+    let target = chosen.and_then(|chosen| checkout.join(chosen).canonicalize().ok());
+    own.starts_with(checkout) || target.is_some_and(|target| own.starts_with(target))
+}
+
 /// `directory` is without links.
 fn is_own_directory(directory: &Path) -> bool {
     let own = std::env::current_exe().and_then(|own| own.canonicalize());
@@ -38,10 +45,11 @@ fn is_own_directory(directory: &Path) -> bool {
         return false;
     };
     let is_launchers = || {
-        let checkout = directory.parent();
         directory.file_name() == Some(OsStr::new("bin"))
             && directory.join("launch.sh").is_file()
-            && checkout.is_some_and(|checkout| own.starts_with(checkout))
+            && directory
+                .parent()
+                .is_some_and(|checkout| is_built_in(checkout, &own))
     };
     own.parent() == Some(directory) || is_launchers()
 }

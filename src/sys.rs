@@ -24,7 +24,9 @@ mod windows;
 #[cfg(windows)]
 pub(crate) use windows::paths::{check_names, check_new_names};
 #[cfg(windows)]
-pub use windows::{event, fd, ffi, fs, io, process, stdio, termios, unix_fs, unix_process};
+pub use windows::{
+    console, event, fd, ffi, fs, io, process, stdio, termios, unix_fs, unix_process,
+};
 
 use std::path::{Path, PathBuf};
 

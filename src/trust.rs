@@ -136,7 +136,7 @@ pub fn gemini_cli_trusts(home: &Path, root: &Path) -> bool {
     if says(trust, "true") || is_folder_trust_off(home) {
         return true;
     }
-    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    let root = crate::sys::canonicalize(root).unwrap_or_else(|_| root.to_owned());
     let rule = Folders::load(Some(home)).map(|folders| folders.rule_for(&root));
     matches!(rule, Ok(Some(Rule::Trusted(_))))
 }

@@ -4,6 +4,7 @@ use super::call::{CallRequest, Failure, Outcome};
 use super::pair::{Printed, broken};
 use crate::custom::judge::{self, Verdict, five_lines};
 use crate::genai::{FunctionResponse, Part};
+use crate::process::identity::Identity;
 use crate::process::tree;
 use crate::sys::unix_process::{CommandExt, ExitStatusExt};
 use crate::tool::{Cancellation, Interruption, ResultError};
@@ -184,7 +185,7 @@ fn wait_for_pipes(receiver: &Receiver<()>, cancel: &Cancellation) -> Option<Inte
 /// Waits for the program itself. One that has to go is ended with all that it started.
 fn end(child: &mut Child, must_go: bool) -> Option<ExitStatus> {
     if must_go && let Ok(id) = i32::try_from(child.id()) {
-        let mut all: Vec<tree::Identity> = tree::Identity::of(id).into_iter().collect();
+        let mut all: Vec<Identity> = Identity::of(id).into_iter().collect();
         all.extend(tree::descendants(id));
         tree::end(&all, GRACE);
     }

@@ -24,9 +24,5 @@ pub mod session;
 pub mod signals;
 pub mod stats;
 pub mod telemetry;
-#[cfg(unix)]
-pub mod terminal;
-#[cfg(windows)]
-#[path = "terminal/windows.rs"]
 pub mod terminal;
 pub mod turn;

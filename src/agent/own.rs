@@ -3,6 +3,7 @@
 use super::call::{CallRequest, Failure, Outcome};
 use super::pair::{Explanation, broken};
 use crate::answer::Answer;
+use crate::process::identity::Identity;
 use crate::process::tree;
 use crate::sys::unix_process::CommandExt;
 use crate::tool::{Cancellation, ConfirmationDetails, ErrorKind, LlmContent, Location, ToolResult};
@@ -181,13 +182,13 @@ impl Own {
             return;
         };
         let id = i32::try_from(running.child.id()).unwrap_or_default();
-        if let Some(identity) = tree::Identity::of(id) {
+        if let Some(identity) = Identity::of(id) {
             identity.signal(crate::sys::process::Signal::TERM);
         }
         let until = Instant::now() + GRACE;
         while matches!(running.child.try_wait(), Ok(None)) {
             if Instant::now() > until {
-                let mut all: Vec<_> = tree::Identity::of(id).into_iter().collect();
+                let mut all: Vec<_> = Identity::of(id).into_iter().collect();
                 all.extend(tree::descendants(id));
                 tree::end(&all, Duration::ZERO);
                 let _ = running.child.wait();

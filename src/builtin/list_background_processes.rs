@@ -1,9 +1,9 @@
 //! `list_background_processes`: what commands have left running, and how it ended.
 
 use super::{Declaration, Spec, Surroundings};
+use crate::process::ending::Ending;
 use crate::process::jobs::{Job, Jobs, seconds};
 use crate::process::signal_name;
-use crate::process::warden::Ending;
 use crate::tool::{
     Args, Confirmation, Context, Kind, Location, Schema, ToolError, ToolInvocation, ToolResult,
 };

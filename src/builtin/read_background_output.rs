@@ -1,7 +1,7 @@
 //! `read_background_output`: what a background process has printed, waited for where asked.
 
 use super::list_background_processes::state;
-use super::stop_background_process::find;
+use super::stop_background_process::{find, process_id};
 use super::{Declaration, Spec, Surroundings};
 use crate::process::jobs::{Job, Jobs};
 use crate::process::terminal::{Decoder, Terminal};
@@ -63,7 +63,7 @@ const CHUNK: usize = 256 * 1024;
 pub(super) struct Params {
     /// Process id, as `run_shell_command` or `list_background_processes` gave it.
     #[cfg_attr(test, schemars(range(min = 1)))]
-    pid: i32,
+    pid: u64,
     /// How many lines to show. Default: 100.
     #[cfg_attr(test, schemars(range(min = 1)))]
     lines: Option<u64>,
@@ -112,7 +112,7 @@ fn build(
     };
     Ok(Box::new(Call {
         jobs: workspace.jobs_dir().map(Jobs::new),
-        pid: params.pid,
+        pid: process_id(params.pid)?,
         lines: params.lines.unwrap_or(DEFAULT_LINES),
         offset: params.offset,
         wait,

@@ -235,9 +235,14 @@ impl Call {
         cx: &Context,
     ) -> Result<(), ToolError> {
         let all = PatternSet::for_paths("**", false).map_err(ToolError::invalid)?;
-        self.add_matching(selection, place, &all, self.recursive, cx)
+        if let Some(reason) = self.add_matching(selection, place, &all, self.recursive, cx)? {
+            let shown = show_path(self.workspace.display(place.path())).into_owned();
+            selection.skipped.insert(shown, reason);
+        }
+        Ok(())
     }
 
+    /// Gives the reason where no file is to be read.
     fn add_matching(
         &self,
         selection: &mut Selection,
@@ -245,7 +250,7 @@ impl Call {
         set: &PatternSet,
         recursive: bool,
         cx: &Context,
-    ) -> Result<(), ToolError> {
+    ) -> Result<Option<&'static str>, ToolError> {
         let enter = |path: &[u8]| set.can_match_below(path);
         let options = Options {
             respect: self.respect,
@@ -264,14 +269,18 @@ impl Call {
             set,
             files: Vec::new(),
         })?;
+        let mut why_none = Some("holds no file, or none that is not ignored");
         for place in finders.into_iter().flat_map(|f| f.files) {
-            if self.excluded(&place).is_none() {
-                selection
-                    .files
-                    .insert(place.path().as_os_str().to_owned(), place);
+            if let Some(reason) = self.excluded(&place) {
+                why_none = why_none.and(Some(reason));
+                continue;
             }
+            why_none = None;
+            selection
+                .files
+                .insert(place.path().as_os_str().to_owned(), place);
         }
-        Ok(())
+        Ok(why_none)
     }
 
     fn excluded(&self, place: &Place) -> Option<&'static str> {

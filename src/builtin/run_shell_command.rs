@@ -5,9 +5,11 @@ use super::{Declaration, Spec, Surroundings};
 use crate::commands::analyse;
 use crate::process::capture::{Capture, Captured};
 use crate::process::command::{End, Limits, ShellCommand, Why, supervise};
+use crate::process::ending::Ending;
+use crate::process::identity::Identity;
 use crate::process::jobs::{Files, Jobs, Record, seconds};
-use crate::process::tree::{self, Identity};
-use crate::process::warden::{Ending, Watched};
+use crate::process::tree;
+use crate::process::warden::Watched;
 use crate::process::{KEEPS_BACKGROUND, signal_name};
 use crate::sys::fd::AsFd;
 use crate::tool::{
@@ -86,6 +88,8 @@ struct Call {
     directory: Option<String>,
     place: Place,
     limits: Limits,
+    /// Whether the caller has given a time limit that does not count.
+    overlooks_timeout: bool,
 }
 
 fn build(
@@ -136,6 +140,7 @@ fn build(
             idle: idle.filter(|idle| !idle.is_zero()),
             background_after: is_background.then_some(delay),
         },
+        overlooks_timeout: is_background && params.timeout.is_some(),
     }))
 }
 
@@ -461,6 +466,14 @@ impl Report<'_> {
                 text,
                 "\nBackground Output: {} (see read_background_output with pid {})",
                 log.display(),
+                first.pid
+            );
+        }
+        if let (true, Some(first)) = (self.call.overlooks_timeout, self.background.first()) {
+            let _ = write!(
+                text,
+                "\nTime Limit: (none), because timeout does not count with is_background; end it \
+                 with stop_background_process and pid {}",
                 first.pid
             );
         }

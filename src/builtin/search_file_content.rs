@@ -517,7 +517,7 @@ impl Call {
         }
         if per_file_cut {
             let most = self.wanted.most;
-            note(format!("At most {most} matches of each file are shown."));
+            note(format!("Matches shown of each file: at most {most}."));
         }
         if !binary.is_empty() {
             let files = super::counted(binary.len(), "binary file");

@@ -2,8 +2,8 @@
 
 use super::list_background_processes::state;
 use super::{Declaration, Spec, Surroundings, counted};
+use crate::process::ending::GRACE;
 use crate::process::jobs::{Job, Jobs};
-use crate::process::warden::GRACE;
 use crate::tool::{
     Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Location, Schema, ToolError,
     ToolInvocation, ToolResult,
@@ -35,7 +35,7 @@ pub(super) const SPEC: Spec = Spec {
 pub(super) struct Params {
     /// Process id, as `run_shell_command` or `list_background_processes` gave it.
     #[cfg_attr(test, schemars(range(min = 1)))]
-    pid: i32,
+    pid: u64,
 }
 
 struct Call {
@@ -51,8 +51,24 @@ fn build(
     let params: Params = args.parse(schema)?;
     Ok(Box::new(Call {
         jobs: workspace.jobs_dir().map(Jobs::new),
-        pid: params.pid,
+        pid: process_id(params.pid)?,
     }))
+}
+
+/// An id as the system has them.
+///
+/// # Errors
+///
+/// `invalid_tool_params` where no process can have it.
+pub(super) fn process_id(pid: u64) -> Result<i32, ToolError> {
+    i32::try_from(pid).map_err(|_| unknown(pid))
+}
+
+fn unknown(pid: impl std::fmt::Display) -> ToolError {
+    ToolError::invalid(format!(
+        "No command of this project has left a process {pid} in the background."
+    ))
+    .with_hint("See list_background_processes.")
 }
 
 /// The job that a process belongs to.
@@ -61,12 +77,8 @@ fn build(
 ///
 /// `invalid_tool_params` where this project has none.
 pub(super) fn find(jobs: Option<&Jobs>, pid: i32) -> Result<Job, ToolError> {
-    jobs.and_then(|jobs| jobs.find(pid)).ok_or_else(|| {
-        ToolError::invalid(format!(
-            "No command of this project has left a process {pid} in the background."
-        ))
-        .with_hint("See list_background_processes.")
-    })
+    jobs.and_then(|jobs| jobs.find(pid))
+        .ok_or_else(|| unknown(pid))
 }
 
 impl ToolInvocation for Call {

@@ -195,6 +195,7 @@ fn what_may_be_an_option_makes_a_line_unresolved() {
         "strace -o '|rm x' ls",
         "sudo -Es",
         "linux64",
+        "entr -s 'rm x'",
         "git $X status",
         "script -t 5 log ls",
         "BASH_ALIASES[ls]=rm; shopt -s expand_aliases\nls x",
@@ -253,6 +254,12 @@ fn ordinary_lines_stay_resolved() {
         ("stdbuf -oL make", vec!["stdbuf", "make"]),
         ("sudo -u root -n ls", vec!["sudo", "ls"]),
         ("parallel -j4 gzip ::: a b", vec!["parallel", "gzip"]),
+        ("tini -g -e 143 -- ls", vec!["tini", "ls"]),
+        ("dumb-init -r 15:3 ls", vec!["dumb-init", "ls"]),
+        ("entr -c make", vec!["entr", "make"]),
+        ("chronic make", vec!["chronic", "make"]),
+        ("faketime -f '@2020-01-01' ls", vec!["faketime", "ls"]),
+        ("proxychains4 -q -f proxies ls", vec!["proxychains4", "ls"]),
     ] {
         let analysis = analyse(line);
         if analysis.root_commands() != roots || !analysis.unresolved.is_empty() {

@@ -81,7 +81,7 @@ impl Wrapper {
 }
 
 /// Where versions differ, all of their options: what one does not know, it refuses.
-const WRAPPERS: [Wrapper; 44] = [
+const WRAPPERS: [Wrapper; 51] = [
     wrapper(
         "env",
         "-iu:C:S:v0a:",
@@ -266,6 +266,23 @@ const WRAPPERS: [Wrapper; 44] = [
     wrapper("eatmydata", "", ""),
     wrapper("unbuffer", "p", ""),
     wrapper("caffeinate", "dimst:uw:", ""),
+    wrapper("tini", "e:ghlp:svw", "version"),
+    wrapper(
+        "dumb-init",
+        "chr:vV",
+        "single-child rewrite= verbose version",
+    ),
+    wrapper("chronic", "ev", ""),
+    wrapper("ifne", "n", ""),
+    // With -s its first word is a line for a shell.
+    wrapper("entr", "acdnprxz", ""),
+    wrapper(
+        "faketime",
+        "fm",
+        "exclude-monotonic date-based help version",
+    )
+    .with_operands(1),
+    wrapper("proxychains4", "f:q", ""),
 ];
 
 /// Names under which `setarch` takes no architecture.

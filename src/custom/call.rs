@@ -12,7 +12,7 @@ use crate::commands::analyse;
 use crate::declaration::Finding;
 use crate::process::capture::Capture;
 use crate::process::command::End;
-use crate::process::warden::Ending;
+use crate::process::ending::Ending;
 use crate::tool::{
     Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, LiveOutput, Location,
     ResultError, Schema, Tool, ToolError, ToolInvocation, ToolResult,

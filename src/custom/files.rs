@@ -32,6 +32,18 @@ pub(super) fn is_executable(file: &Path) -> bool {
     crate::process::command::is_program(file)
 }
 
+/// Whether two files of tools say the same, so that nothing is lost where only one counts: with
+/// `get_tools init` a user and their project get the same example.
+pub(super) fn are_same(one: &Path, other: &Path) -> bool {
+    let text = |path| beginning(path, super::MAX_MANIFEST_BYTES);
+    // What lies beside them need not be the same.
+    let is_alone = |text: &[u8]| {
+        let text = String::from_utf8_lossy(text);
+        !text.contains("{@dir}") && !text.contains("GEMINI_TOOL_DIR")
+    };
+    text(one).is_some_and(|one| is_alone(&one) && text(other).as_ref() == Some(&one))
+}
+
 /// The regular files of a directory that may be tools, sorted by name, each with its stamp and
 /// whether it may be executed. Links are followed.
 pub(super) fn list(directory: &Path) -> Vec<(Vec<u8>, Stamp, bool)> {

@@ -85,6 +85,7 @@ pub fn lint(
 fn look(custom: &Custom) -> (Lint, Vec<PathBuf>) {
     let mut lint = Lint::default();
     let mut pairs: Vec<PathBuf> = Vec::new();
+    let mut owners: BTreeMap<String, PathBuf> = BTreeMap::new();
     let directories = [
         (&custom.user, "the user's"),
         (&custom.project, "the project's"),
@@ -108,7 +109,10 @@ fn look(custom: &Custom) -> (Lint, Vec<PathBuf>) {
                     lint.findings.extend(findings);
                     let name = tool.declared.name;
                     let owner = format!("{whose} {}", path.display());
-                    lint.claim(&name, owner, |finding| finding.in_file(&path));
+                    let other = owners.insert(name.clone(), path.clone());
+                    if other.is_none_or(|other| !files::are_same(&other, &path)) {
+                        lint.claim(&name, owner, |finding| finding.in_file(&path));
+                    }
                 }
                 Ok((Definition::Pair(_), findings)) => {
                     lint.findings.extend(findings);

@@ -35,7 +35,7 @@ use crate::trust::ProjectTrust;
 use crate::workspace::spill;
 use catalogue::{Listed, Scan};
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -160,7 +160,7 @@ impl Custom {
 
     /// The tools of manifests and scripts by the order that counts, and the files of pairs.
     fn singles(&self, refresh: bool, notes: &mut Vec<String>) -> (Vec<Listed>, Vec<PathBuf>) {
-        let mut names: BTreeSet<String> = BTreeSet::new();
+        let mut names: BTreeMap<String, PathBuf> = BTreeMap::new();
         let mut tools = Vec::new();
         let mut pairs = Vec::new();
         for scan in self.scan(refresh) {
@@ -169,10 +169,12 @@ impl Custom {
             for tool in scan.tools {
                 if is_reserved(&tool.name) {
                     notes.push(clash(&tool, "a built-in tool"));
-                } else if names.contains(&tool.name) {
-                    notes.push(clash(&tool, "one in the user's ~/.gemini/tools"));
+                } else if let Some(other) = names.get(&tool.name) {
+                    if !files::are_same(other, &tool.file) {
+                        notes.push(clash(&tool, "one in the user's ~/.gemini/tools"));
+                    }
                 } else {
-                    names.insert(tool.name.clone());
+                    names.insert(tool.name.clone(), tool.file.clone());
                     tools.push(tool);
                 }
             }
@@ -209,13 +211,15 @@ impl Custom {
         tools
     }
 
-    /// What each pair declares: what is kept, or what its command says, all at once.
+    /// What each pair declares: what is kept, or what its command says, all at once. A pair by
+    /// whose command this process was started is none here.
     fn discovered(
         &self,
         files: &[PathBuf],
         refresh: bool,
         surroundings: &dyn Fn() -> Result<Surroundings, ToolError>,
     ) -> Vec<(PathBuf, pair::Discovered)> {
+        let files: Vec<&PathBuf> = files.iter().filter(|file| !pair::is_above(file)).collect();
         let cache_of = |file: &Path| Some(pair::cache_of(file, self.cache.as_ref()?));
         let kept: Vec<Option<pair::Discovered>> = files
             .iter()
@@ -243,7 +247,7 @@ impl Custom {
                 .map(|(file, asked)| {
                     let discovered =
                         asked.unwrap_or_else(|thread| thread.join().unwrap_or_default());
-                    (file.clone(), discovered)
+                    (PathBuf::clone(file), discovered)
                 })
                 .collect()
         })

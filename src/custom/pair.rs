@@ -16,7 +16,7 @@ use crate::builtin::Surroundings;
 use crate::declaration::{self, Finding, Names, Severity};
 use crate::genai::FunctionResponse;
 use crate::process::command::End;
-use crate::process::warden::Ending;
+use crate::process::ending::Ending;
 use crate::shown::hex;
 use crate::sys::ffi::{OsStrExt, OsStringExt};
 use crate::tool::{
@@ -33,6 +33,10 @@ use std::time::{Duration, SystemTime};
 
 /// The first line; another version's file is none.
 const HEAD: &str = concat!("gemini-tools pair 2 ", env!("CARGO_PKG_VERSION"));
+
+/// The files of the pairs whose commands run above this process, each in a line: commands that
+/// start us again, such as a wrapper of `get_tools`, would otherwise go on without end.
+const RUNNING: &str = "GEMINI_TOOLS_PAIRS";
 
 /// How long a discovery command may take.
 const DISCOVERY_TIME: Duration = Duration::from_secs(10);
@@ -52,6 +56,23 @@ pub(super) struct Discovered {
     pub(super) failure: Option<String>,
     /// What was repaired, and what was left out.
     pub(super) findings: Vec<Finding>,
+}
+
+/// Whether this process was started, by whatever ways, by a command of the pair in `file`.
+pub(super) fn is_above(file: &Path) -> bool {
+    let running = std::env::var_os(RUNNING).unwrap_or_default();
+    let mut files = running.as_bytes().split(|b| *b == b'\n');
+    files.any(|above| above == file.as_os_str().as_bytes())
+}
+
+/// [`RUNNING`] for what the pair in `file` starts.
+fn running_with(file: &Path) -> OsString {
+    let mut running = std::env::var_os(RUNNING).unwrap_or_default();
+    if !running.is_empty() {
+        running.push("\n");
+    }
+    running.push(file);
+    running
 }
 
 /// What is kept of a pair, where that still counts.
@@ -287,6 +308,7 @@ fn run(
     let mut environment = env::expanded(&running.env)?;
     let name = more.first().copied().unwrap_or_default();
     environment.extend(env::places(name, file.parent().unwrap_or(root), root));
+    environment.push((RUNNING.into(), running_with(file)));
     let program = Program {
         tool: if name.is_empty() {
             "The discovery command"

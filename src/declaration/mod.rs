@@ -7,6 +7,7 @@
 
 mod finding;
 mod hidden;
+mod keywords;
 mod names;
 pub(crate) mod position;
 mod references;
@@ -17,7 +18,7 @@ pub use hidden::hidden_character;
 pub use names::Names;
 pub(crate) use names::{HASH_CHARS, hashed};
 pub(crate) use references::decoded;
-pub(crate) use schema::{Tuples, repair_plain};
+pub(crate) use schema::{FORMATS as GEMINI_FORMATS, Tuples, named, repair_plain, within};
 pub use schema::{repair_schema, untyped};
 
 use crate::tool::Kind;
@@ -228,9 +229,10 @@ fn parameters(declaration: &Value, tool: &str, repairs: &mut Vec<Finding>) -> Va
         "parameters_json_schema",
     ];
     let right = &declaration["parametersJsonSchema"];
+    // What is no object there is refused as one, and not overlooked.
     let elsewhere = ELSEWHERE
         .into_iter()
-        .find(|key| declaration[*key].is_object());
+        .find(|key| !declaration[*key].is_null());
     match (right.is_null(), elsewhere) {
         (false, Some(key)) => {
             repairs.push(Finding::repair(
@@ -252,6 +254,12 @@ fn parameters(declaration: &Value, tool: &str, repairs: &mut Vec<Finding>) -> Va
                      are used from there. The key is \"parametersJsonSchema\"."
                 ),
             ));
+            if declaration[key].as_array().is_some_and(Vec::is_empty) {
+                let message = "It is an empty list, as PHP writes an empty object; it was taken for \
+                               one.";
+                repairs.push(Finding::repair("schema", tool, key, message));
+                return Value::Object(empty_object());
+            }
             declaration[key].clone()
         }
         (true, None) => json!({ "type": "object", "properties": {} }),

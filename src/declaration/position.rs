@@ -34,32 +34,60 @@ impl Position {
     }
 }
 
+/// So many bytes are looked through at most for one column: a document may be a single line.
+const BLOCK_BYTES: usize = 256;
+
 /// A text by its lines.
 #[derive(Debug)]
 pub(crate) struct Lines<'a> {
-    text: &'a str,
+    text: &'a [u8],
     /// Where each begins, in bytes.
     starts: Vec<usize>,
+    /// How many characters begin before each block.
+    counts: Vec<usize>,
 }
 
 impl<'a> Lines<'a> {
     pub(crate) fn of(text: &'a str) -> Self {
         let ends = text.bytes().enumerate().filter(|(_, b)| *b == b'\n');
+        let counts = text.as_bytes().chunks(BLOCK_BYTES).scan(0, |count, block| {
+            let before = *count;
+            *count += characters(block);
+            Some(before)
+        });
         Self {
-            text,
+            text: text.as_bytes(),
             starts: std::iter::once(0)
                 .chain(ends.map(|(at, _)| at + 1))
                 .collect(),
+            counts: counts.collect(),
         }
+    }
+
+    /// How many characters begin before a byte.
+    fn characters_before(&self, at: usize) -> usize {
+        let block = at / BLOCK_BYTES;
+        let Some(count) = self.counts.get(block) else {
+            let last = self.counts.len().saturating_sub(1);
+            return self.counts.last().copied().unwrap_or_default()
+                + characters(&self.text[last * BLOCK_BYTES..]);
+        };
+        let end = at.min(self.text.len());
+        count + characters(&self.text[block * BLOCK_BYTES..end])
     }
 
     /// The place of a byte.
     pub(crate) fn position(&self, at: usize) -> Position {
         let line = self.starts.partition_point(|start| *start <= at);
         let start = self.starts[line.saturating_sub(1)];
-        let before = self.text.get(start..at).unwrap_or_default();
-        Position::new(line, before.chars().count() + 1)
+        let before = self.characters_before(at) - self.characters_before(start);
+        Position::new(line, before + 1)
     }
+}
+
+/// How many characters begin in a piece of text in UTF-8.
+fn characters(text: &[u8]) -> usize {
+    text.iter().filter(|byte| (**byte & 0xC0) != 0x80).count()
 }
 
 /// A value and where it begins.
@@ -225,5 +253,23 @@ mod tests {
         assert_eq!(lines.position(0), Position::START);
         assert_eq!(lines.position(text.len()), Position::new(3, 1));
         assert_eq!(lines.position(usize::MAX), Position::new(3, 1));
+    }
+
+    #[test]
+    fn columns_of_long_lines_are_those_of_short_ones() {
+        let text = format!(
+            "{}\n{}x{}",
+            "é".repeat(300),
+            "😀 ".repeat(1000),
+            "y".repeat(512)
+        );
+        let lines = Lines::of(&text);
+        for (at, _) in text.char_indices() {
+            let line = text[..at].matches('\n').count() + 1;
+            let column = text[..at].chars().rev().take_while(|c| *c != '\n').count() + 1;
+            assert_eq!(lines.position(at), Position::new(line, column), "{at}");
+        }
+        assert_eq!(lines.position(text.len()), Position::new(2, 2514));
+        assert_eq!(Lines::of("").position(0), Position::START);
     }
 }

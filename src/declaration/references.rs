@@ -1,6 +1,6 @@
 //! `$ref`: what it leads to is put in its place, because the API and hosts don't follow it.
 
-use super::Finding;
+use super::{Finding, named};
 use serde_json::{Map, Value, json};
 
 /// A schema that would have more nodes than this with all references resolved is refused.
@@ -104,7 +104,12 @@ fn found<'a>(root: &'a Value, target: &str, tool: &str, place: &str) -> Result<&
             "leads out of the declaration"
         };
         let message = format!("The reference {target:?} {why}; the tool is left out.");
-        Finding::refusal("reference", tool, place.trim_start_matches('.'), message)
+        Finding::refusal(
+            "reference",
+            tool,
+            named(place.trim_start_matches('.')),
+            message,
+        )
     })
 }
 
@@ -204,7 +209,7 @@ impl Resolver<'_> {
             self.repairs.push(Finding::repair(
                 "cyclic-reference",
                 self.tool,
-                place.trim_start_matches('.'),
+                named(place.trim_start_matches('.')),
                 format!(
                     "The reference {target:?} leads to what it stands in, without end; it is cut \
                      here, so that anything of its type is taken."
@@ -225,7 +230,7 @@ impl Resolver<'_> {
                 self.repairs.push(Finding::repair(
                     "reference",
                     self.tool,
-                    place.trim_start_matches('.'),
+                    named(place.trim_start_matches('.')),
                     "What references lead to was put in their place: hosts don't follow them.",
                 ));
             }
@@ -242,7 +247,12 @@ impl Resolver<'_> {
     }
 
     fn refusal(&self, rule: &'static str, place: &str, message: impl Into<String>) -> Finding {
-        Finding::refusal(rule, self.tool, place.trim_start_matches('.'), message)
+        Finding::refusal(
+            rule,
+            self.tool,
+            named(place.trim_start_matches('.')),
+            message,
+        )
     }
 }
 

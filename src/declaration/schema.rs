@@ -3,8 +3,8 @@
 //! The gate is CONTRACT section 10's: every node has a type, or a combiner whose branches all
 //! have one.
 
-use super::{Finding, empty_object, references};
-use serde_json::{Map, Value, json};
+use super::{Finding, empty_object, keywords, references};
+use serde_json::{Map, Number, Value, json};
 use std::collections::BTreeSet;
 
 /// The deepest schema that is looked at.
@@ -60,7 +60,7 @@ const NOTES: [&str; 14] = [
 ];
 
 /// The formats that the API takes; it refuses a request with another one.
-const FORMATS: [&str; 7] = [
+pub(crate) const FORMATS: [&str; 7] = [
     "date-time",
     "enum",
     "float",
@@ -137,17 +137,14 @@ pub fn repair_schema(
 /// branches of a combiner; the root is called `schema`.
 pub fn untyped(schema: &Value) -> Option<String> {
     fn find(schema: &Value, place: &str) -> Option<String> {
-        let within = |key: &str| match place {
-            "" => key.to_owned(),
-            place => format!("{place}.{key}"),
-        };
+        let within = |key: &str| within(place, key);
         let branches = |key: &&str| schema[*key].as_array().filter(|list| !list.is_empty());
         let combined: Vec<_> = COMBINERS
             .iter()
             .filter_map(|key| Some((*key, branches(key)?)))
             .collect();
         if schema.get("type").is_none() && combined.is_empty() {
-            return Some(if place.is_empty() { "schema" } else { place }.to_owned());
+            return Some(named(place).to_owned());
         }
         // What stands beside a type only narrows it.
         if schema.get("type").is_none()
@@ -204,7 +201,7 @@ pub(crate) fn repair_plain(
         repairs: findings,
         plain: Some(tuples),
     };
-    mender.mend_plain(schema, "", 0, None)?;
+    mender.mend(schema, "", 0, None)?;
     match schema.get("type") {
         Some(name) if name == "object" => Ok(()),
         Some(_) => Err(Finding::refusal(
@@ -271,9 +268,8 @@ struct Mender<'a> {
 
 impl Mender<'_> {
     fn said(&mut self, rule: &'static str, place: &str, message: impl Into<String>) {
-        let place = if place.is_empty() { "schema" } else { place };
         self.repairs
-            .push(Finding::repair(rule, self.tool, place, message));
+            .push(Finding::repair(rule, self.tool, named(place), message));
     }
 
     /// What no API takes as it was: an error where the schema is looked at for one that does not
@@ -281,7 +277,7 @@ impl Mender<'_> {
     fn refused(&mut self, rule: &'static str, place: &str, message: impl Into<String>) {
         if self.plain.is_some() {
             self.repairs
-                .push(Finding::refusal(rule, self.tool, place, message));
+                .push(Finding::refusal(rule, self.tool, named(place), message));
         } else {
             self.said(rule, place, message);
         }
@@ -299,8 +295,9 @@ impl Mender<'_> {
         ))
     }
 
-    /// Mends what is no JSON Schema, and leaves all else.
-    fn mend_plain(
+    /// Mends a schema, and all in it. `around` says which properties there are where it is one of
+    /// several for the same value.
+    fn mend(
         &mut self,
         schema: &mut Value,
         place: &str,
@@ -308,20 +305,43 @@ impl Mender<'_> {
         around: Option<&Known>,
     ) -> Result<(), Finding> {
         self.check_depth(place, depth)?;
-        let own = around
-            .is_none()
-            .then(|| Known::of(schema, &["not", "if", "then", "else"]));
+        if !keywords::is_schema(schema) {
+            let message = format!("A schema is an object, and not {}.", short(schema));
+            return Err(Finding::refusal("schema", self.tool, named(place), message));
+        }
+        let beside: &[&str] = match self.plain {
+            Some(_) => &["not", "if", "then", "else"],
+            None => &[],
+        };
+        let own = around.is_none().then(|| Known::of(schema, beside));
         let Some(known) = around.or(own.as_ref()) else {
             return Ok(());
         };
         let Some(map) = schema.as_object_mut() else {
+            // `true` and the like: the gate says so.
             return Ok(());
         };
         self.mend_type(map, place);
+        if self.plain.is_some() {
+            self.mend_plain(map, place, depth, known)
+        } else {
+            self.mend_for_gemini(map, place, depth, known)
+        }
+    }
+
+    /// Mends what is no JSON Schema, and leaves all else.
+    fn mend_plain(
+        &mut self,
+        map: &mut Map<String, Value>,
+        place: &str,
+        depth: usize,
+        known: &Known,
+    ) -> Result<(), Finding> {
         self.mend_enum(map, place);
         self.mend_bounds(map, place);
         self.mend_tuple(map, place);
         self.mend_required(map, place, known);
+        self.mend_values(map, place);
         // A definition may be of any value.
         let anything = Known {
             is_open: true,
@@ -349,17 +369,17 @@ impl Mender<'_> {
             match inner {
                 Value::Array(list) => {
                     for (i, inner) in list.iter_mut().enumerate() {
-                        self.mend_plain(inner, &format!("{at}[{i}]"), depth + 1, about)?;
+                        self.mend(inner, &format!("{at}[{i}]"), depth + 1, about)?;
                     }
                 }
                 Value::Object(map) if has_names => {
                     // Names of properties stand alone in a place.
                     let at = if key == "properties" { place } else { &at };
                     for (name, inner) in map {
-                        self.mend_plain(inner, &within(at, name), depth + 1, about)?;
+                        self.mend(inner, &within(at, name), depth + 1, about)?;
                     }
                 }
-                inner => self.mend_plain(inner, &at, depth + 1, about)?,
+                inner => self.mend(inner, &at, depth + 1, about)?,
             }
         }
         Ok(())
@@ -400,27 +420,19 @@ impl Mender<'_> {
         }
     }
 
-    fn mend(
+    /// Makes of it what the API and hosts understand.
+    fn mend_for_gemini(
         &mut self,
-        schema: &mut Value,
+        map: &mut Map<String, Value>,
         place: &str,
         depth: usize,
-        around: Option<&Known>,
+        known: &Known,
     ) -> Result<(), Finding> {
-        self.check_depth(place, depth)?;
-        let own = around.is_none().then(|| Known::of(schema, &[]));
-        let Some(known) = around.or(own.as_ref()) else {
-            return Ok(());
-        };
-        let Some(map) = schema.as_object_mut() else {
-            // `true` and the like: the gate says so.
-            return Ok(());
-        };
-        self.mend_type(map, place);
         self.mend_constants(map, place);
         self.mend_bounds(map, place);
         self.mend_items(map, place);
         self.mend_required(map, place, known);
+        self.mend_values(map, place);
         self.add_type(map, place);
         self.mend_nullable(map, place);
         self.strip(map, place);
@@ -475,7 +487,7 @@ impl Mender<'_> {
                 }
             }
             Some(Value::Array(list)) => {
-                for item in list {
+                for item in list.iter_mut() {
                     if let Some((name, right)) = item
                         .as_str()
                         .and_then(|name| Some((name, right_type(name)?)))
@@ -484,6 +496,9 @@ impl Mender<'_> {
                         *item = right.into();
                     }
                 }
+                if let Some(twice) = drop_repeated(list) {
+                    changed = Some(format!("\"type\" names {twice} twice."));
+                }
             }
             _ => {}
         }
@@ -491,8 +506,7 @@ impl Mender<'_> {
             self.refused("type-name", place, message);
         }
         // At the top nothing but an object helps.
-        if is_plain
-            && !place.is_empty()
+        if !place.is_empty()
             && let Some(unknown) = map.get("type").filter(|name| !is_type(name)).cloned()
         {
             map.remove("type");
@@ -588,6 +602,41 @@ impl Mender<'_> {
                 );
             }
         }
+        for key in [
+            "minimum",
+            "maximum",
+            "exclusiveMinimum",
+            "exclusiveMaximum",
+            "multipleOf",
+        ] {
+            let number = map
+                .get(key)
+                .and_then(Value::as_str)
+                .map(str::parse::<Number>);
+            if let Some(Ok(number)) = number {
+                map.insert(key.to_owned(), number.into());
+                self.refused(
+                    "bounds",
+                    place,
+                    format!("{key:?} is a number, not a string."),
+                );
+            }
+        }
+    }
+
+    /// Takes out what is not of the kind that its keyword takes.
+    fn mend_values(&mut self, map: &mut Map<String, Value>, place: &str) {
+        let mut faults = Vec::new();
+        map.retain(|key, value| match keywords::mismatch(key, value) {
+            Some(wanted) => {
+                faults.push(format!("{key:?} is {wanted}, and not {}.", short(value)));
+                false
+            }
+            None => true,
+        });
+        for message in faults {
+            self.refused("keyword-value", place, message);
+        }
     }
 
     /// Lists with a schema for each place, which the API doesn't know.
@@ -628,18 +677,30 @@ impl Mender<'_> {
         let Some(Value::Array(list)) = map.get_mut("required") else {
             return;
         };
+        let twice = drop_repeated(list);
+        let no_name = list.iter().position(|name| !name.is_string());
+        let no_name = no_name.map(|at| short(&list[at]));
+        list.retain(Value::is_string);
         let is_known = |key: &Value| key.as_str().is_some_and(|key| known.has(key));
         let unknown: Vec<String> = list
             .iter()
             .filter(|key| !is_known(key))
             .map(Value::to_string)
             .collect();
+        list.retain(is_known);
+        if list.is_empty() && !(unknown.is_empty() && no_name.is_none()) {
+            map.remove("required");
+        }
+        if let Some(twice) = twice {
+            let message = format!("\"required\" names {twice} twice.");
+            self.refused("required", place, message);
+        }
+        if let Some(other) = no_name {
+            let message = format!("\"required\" is a list of names, and {other} is none.");
+            self.refused("required", place, message);
+        }
         if unknown.is_empty() {
             return;
-        }
-        list.retain(is_known);
-        if list.is_empty() {
-            map.remove("required");
         }
         self.said(
             "required",
@@ -805,12 +866,34 @@ fn short(value: &Value) -> String {
     }
 }
 
-/// A place in a place.
-fn within(place: &str, key: &str) -> String {
+/// A place in a place. The empty name is one, too.
+pub(crate) fn within(place: &str, key: &str) -> String {
+    let key = if key.is_empty() { "\"\"" } else { key };
     match place {
         "" => key.to_owned(),
         place => format!("{place}.{key}"),
     }
+}
+
+/// What a place is called in a finding.
+pub(crate) fn named(place: &str) -> &str {
+    if place.is_empty() { "schema" } else { place }
+}
+
+/// Leaves the first of equal values; gives one of which there were several.
+fn drop_repeated(list: &mut Vec<Value>) -> Option<Value> {
+    let mut seen: Vec<Value> = Vec::new();
+    let mut repeated = None;
+    list.retain(|value| {
+        let is_new = !seen.contains(value);
+        if is_new {
+            seen.push(value.clone());
+        } else {
+            repeated = Some(value.clone());
+        }
+        is_new
+    });
+    repeated
 }
 
 /// Makes of schemas for each place of a list one that any of its elements may fit.

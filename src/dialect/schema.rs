@@ -1,7 +1,7 @@
 //! Schemas of arguments as an API takes them.
 //!
-//! `OpenAI` and Anthropic refuse a combiner at the top of a schema, `OpenAI` an array whose items
-//! are not described, and Anthropic names of properties with other characters than letters,
+//! `OpenAI` and Anthropic refuse a combiner at the top of a schema, `OpenAI` a top without properties
+//! and an array whose items are not described, and Anthropic names of properties with other characters than letters,
 //! digits, `_`, `.` and `-`; any of these costs the whole request.
 
 use super::Dialect;
@@ -39,9 +39,12 @@ pub(super) fn fitted(dialect: Dialect, schema: &Value) -> Option<Value> {
             flatten(&mut fitted);
             if let Some(root) = fitted.as_object_mut() {
                 root.retain(|key, _| !NOT_AT_THE_TOP.contains(&key.as_str()));
+                if is_of(root, "object") && !root.contains_key("$ref") {
+                    root.entry("properties").or_insert_with(|| json!({}));
+                }
             }
             each_node(&mut fitted, &mut |node| {
-                if node.get("type") == Some(&json!("array")) && !node.contains_key("items") {
+                if is_of(node, "array") && !node.contains_key("items") {
                     node.insert("items".to_owned(), json!({}));
                 }
             });
@@ -52,6 +55,15 @@ pub(super) fn fitted(dialect: Dialect, schema: &Value) -> Option<Value> {
         }
     }
     (fitted != *schema).then_some(fitted)
+}
+
+/// Whether a schema takes values of a type, and says so.
+pub(super) fn is_of(node: &Map<String, Value>, name: &str) -> bool {
+    match node.get("type") {
+        Some(Value::String(own)) => own == name,
+        Some(Value::Array(names)) => names.iter().any(|own| own == name),
+        _ => false,
+    }
 }
 
 /// Puts the properties of all alternatives beside each other. Whether their combination is right
@@ -191,12 +203,11 @@ pub(super) fn why_not_strict(node: &Map<String, Value>) -> Option<String> {
     if let Some(key) = NOT_STRICT.iter().find(|key| node.contains_key(**key)) {
         return Some(format!("{key:?} is not known in strict mode."));
     }
-    let is_object = match node.get("type") {
-        Some(Value::String(name)) => name == "object",
-        Some(Value::Array(names)) => names.iter().any(|name| name == "object"),
-        _ => node.contains_key("properties"),
-    };
-    if !is_object {
+    let says_type = ["type", "anyOf", "$ref"];
+    if !says_type.iter().any(|key| node.contains_key(*key)) {
+        return Some("In strict mode every schema needs a \"type\".".to_owned());
+    }
+    if !is_of(node, "object") {
         return None;
     }
     if node.get("additionalProperties") != Some(&Value::Bool(false)) {

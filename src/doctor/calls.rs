@@ -4,7 +4,8 @@ use super::discovery::excerpt;
 use super::program;
 use super::replay::{Input, Patience, Seen, run};
 use super::{Commands, Patient, Report, Try, said};
-use crate::process::warden::Ending;
+use crate::process::ending::Ending;
+use crate::process::signal_name;
 use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::time::Duration;
@@ -46,12 +47,12 @@ pub(super) fn examine(
     tries: &[Try],
     report: &mut Report,
 ) {
-    let about = commands.call.as_str();
-    let path = match program::find(about, patient.root) {
+    let (about, call) = (commands.call_text.as_str(), commands.call.as_str());
+    let path = match program::find(call, patient.root) {
         Ok(path) => path,
         Err((id, said_of_it)) => {
-            let words = shlex::split(about).unwrap_or_default();
-            let first = words.first().filter(|first| *first != about);
+            let words = shlex::split(call).unwrap_or_default();
+            let first = words.first().filter(|first| *first != call);
             let is_line = first.is_some_and(|first| program::find(first, patient.root).is_ok());
             if is_line {
                 report.error(
@@ -175,14 +176,18 @@ fn own_call(path: &Path, root: &Path, report: &mut Report) {
     }
 }
 
-fn in_short(seen: &Seen) -> String {
-    let ending = match seen.ending {
+fn how_it_ended(seen: &Seen) -> String {
+    match seen.ending {
         None => "did not end".to_owned(),
         Some(Ending::Code(code)) => format!("status {code}"),
-        Some(Ending::Signal(signal)) => format!("signal {signal}"),
-    };
+        Some(Ending::Signal(signal)) => signal_name(signal),
+    }
+}
+
+fn in_short(seen: &Seen) -> String {
     format!(
-        "{ending}, {} bytes in {:.1} ms",
+        "{}, {} bytes in {:.1} ms",
+        how_it_ended(seen),
         seen.stdout.len(),
         seen.took.as_secs_f64() * 1e3
     )
@@ -286,9 +291,11 @@ fn real_call(seen: &Seen, name: &str, report: &mut Report) {
         ),
         Some(Ending::Code(0)) => {}
         _ => {
-            let what = format!("It fails: {} {stderr}", excerpt(&seen.stdout));
+            let how = how_it_ended(seen);
+            let what = format!("It fails ({how}): {} {stderr}", excerpt(&seen.stdout));
             let mend = "Run it by hand with the same arguments on standard input.";
-            report.error("call-fails", name, said(what.trim(), "The model gets an error.", mend));
+            let what = what.trim().trim_end_matches(':');
+            report.error("call-fails", name, said(what, "The model gets an error.", mend));
         }
     }
     if std::str::from_utf8(&seen.stdout).is_err() {

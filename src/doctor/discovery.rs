@@ -3,8 +3,9 @@
 use super::program;
 use super::replay::{Input, Patience, Seen, run};
 use super::{Commands, Patient, Report, Said, said};
+use crate::process::ending::Ending;
 use crate::process::signal_name;
-use crate::process::warden::Ending;
+use crate::settings::reference;
 use std::time::Duration;
 
 /// After this Gemini CLI's users think that it hangs.
@@ -39,12 +40,24 @@ pub(super) fn examine(
     commands: &Commands,
     report: &mut Report,
 ) -> Option<Found> {
-    let about = commands.discovery.as_str();
-    if let Some(finding) = shell_syntax(about) {
+    let about = commands.discovery_text.as_str();
+    let (line, unset) = without_unset(&commands.discovery);
+    for name in unset {
+        report.warn(
+            "unset-variable",
+            about,
+            said(
+                format!("${name} is not set here, so nothing stands in its place."),
+                "Gemini CLI replaces variables itself before it splits the command, within double quotes too.",
+                "Set it where Gemini CLI is started, or put the line into a script, and name that.",
+            ),
+        );
+    }
+    if let Some(finding) = shell_syntax(&line) {
         report.error("shell-syntax", about, finding);
         return None;
     }
-    let Some(words) = shlex::split(about).filter(|words| !words.is_empty()) else {
+    let Some(words) = shlex::split(&line).filter(|words| !words.is_empty()) else {
         let what = "It can't be split into words: a quote is open, or there are none.";
         let mend = "Close the quote; a path with spaces stands in quotes.";
         report.error("discovery-words", about, said(what, NO_TOOLS, mend));
@@ -102,6 +115,29 @@ pub(super) fn examine(
     })
 }
 
+/// A command line without the variables that are not set, as npm's shell-quote leaves it, and
+/// their names. Within single quotes a variable is none.
+fn without_unset(line: &str) -> (String, Vec<&str>) {
+    let (mut kept, mut names) = (String::new(), Vec::new());
+    let mut quoting = Quoting::default();
+    let mut rest = line;
+    while let Some(c) = rest.chars().next() {
+        let (name, _, length) = match c {
+            '$' if !quoting.is_escaped && quoting.open != Some('\'') => reference(rest),
+            _ => ("", None, 0),
+        };
+        if !name.is_empty() {
+            names.push(name);
+            rest = &rest[length..];
+            continue;
+        }
+        kept.push(c);
+        rest = &rest[c.len_utf8()..];
+        quoting.pass(c);
+    }
+    (kept, names)
+}
+
 /// The first piece that a shell would not take as it is, or that Gemini CLI does not.
 fn shell_syntax(line: &str) -> Option<Said> {
     let mend = "Put the piece in quotes where it means itself; or put the line into a script, and name that.";
@@ -133,6 +169,32 @@ fn shell_syntax(line: &str) -> Option<Said> {
     ))
 }
 
+/// How the next character of a command line is quoted.
+#[derive(Default)]
+struct Quoting {
+    /// The quote that is open.
+    open: Option<char>,
+    /// Whether a backslash stands before it.
+    is_escaped: bool,
+}
+
+impl Quoting {
+    fn is_none(&self) -> bool {
+        self.open.is_none() && !self.is_escaped
+    }
+
+    /// Goes past a character.
+    fn pass(&mut self, c: char) {
+        match (self.open, c) {
+            _ if self.is_escaped => self.is_escaped = false,
+            (None | Some('"'), '\\') => self.is_escaped = true,
+            (None, '\'' | '"') => self.open = Some(c),
+            (Some(open), _) if open == c => self.open = None,
+            _ => {}
+        }
+    }
+}
+
 /// What stands between blanks, as it is written.
 struct Piece<'a> {
     text: &'a str,
@@ -145,10 +207,9 @@ fn pieces(line: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let mut start = None;
     let mut is_syntax = false;
-    let mut quote = None;
-    let mut is_escaped = false;
+    let mut quoting = Quoting::default();
     for (at, c) in line.char_indices() {
-        let is_blank = c.is_whitespace() && quote.is_none() && !is_escaped;
+        let is_blank = c.is_whitespace() && quoting.is_none();
         if is_blank {
             if let Some(start) = start.take() {
                 let text = &line[start..at];
@@ -159,16 +220,11 @@ fn pieces(line: &str) -> Vec<Piece<'_>> {
         }
         start.get_or_insert(at);
         // A pattern stays one after a backslash there (seen in 0.61.0).
-        is_syntax |= quote.is_none()
+        is_syntax |= quoting.open.is_none()
             && (matches!(c, '*' | '?')
-                || !is_escaped && matches!(c, '|' | '&' | ';' | '<' | '>' | '(' | ')' | '#'));
-        match (quote, c) {
-            _ if is_escaped => is_escaped = false,
-            (None | Some('"'), '\\') => is_escaped = true,
-            (None, '\'' | '"') => quote = Some(c),
-            (Some(open), _) if open == c => quote = None,
-            _ => {}
-        }
+                || !quoting.is_escaped
+                    && matches!(c, '|' | '&' | ';' | '<' | '>' | '(' | ')' | '#'));
+        quoting.pass(c);
     }
     if let Some(start) = start {
         let text = &line[start..];

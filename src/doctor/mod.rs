@@ -18,7 +18,7 @@ mod surroundings;
 
 use crate::own_program::is_ours;
 use crate::policy::{Extra, Policy};
-use crate::settings::Settings;
+use crate::settings::{Settings, variables_in};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -152,15 +152,47 @@ pub fn examine(home: Option<&Path>, root: &Path, tries: &[Try]) -> Report {
             let names = declarations::examine(&found, &mut report);
             rules::examine(&patient, &names, &mut report);
         }
+        hide_values(&commands, &mut report);
     }
     report.findings.sort_by_key(|finding| finding.grade);
     report
 }
 
+/// Puts the names of variables that the commands hold back into the place of their values, which
+/// a report must not tell: it is shown to others.
+fn hide_values(commands: &Commands, report: &mut Report) {
+    /// A shorter one is no secret, and may stand anywhere, in bytes.
+    const SHORTEST: usize = 6;
+    let texts = [&commands.discovery_text, &commands.call_text];
+    let names = texts.into_iter().flat_map(|text| variables_in(text));
+    for name in names {
+        let Ok(value) = std::env::var(name) else {
+            continue;
+        };
+        // A path is none either, and says which file it is about.
+        if value.len() < SHORTEST || value.starts_with('/') {
+            continue;
+        }
+        let shown = format!("${name}");
+        for finding in &mut report.findings {
+            for text in [&mut finding.about, &mut finding.what, &mut finding.mend] {
+                *text = text.replace(&value, &shown);
+            }
+        }
+        for (_, text) in &mut report.facts {
+            *text = text.replace(&value, &shown);
+        }
+    }
+}
+
 /// The commands that the settings name.
 struct Commands {
+    /// With the values of variables.
     discovery: String,
     call: String,
+    /// As they are written, for people: what a variable holds may be a secret.
+    discovery_text: String,
+    call_text: String,
 }
 
 impl Commands {

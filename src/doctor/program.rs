@@ -44,6 +44,13 @@ pub(super) fn find(word: &str, root: &Path) -> Result<PathBuf, (&'static str, Sa
             said(format!("There is no file {shown}."), NOT_STARTED, mend),
         ));
     }
+    if path.is_dir() {
+        let mend = "Name the program in it.";
+        return Err((
+            "program-not-executable",
+            said(format!("{shown} is a directory."), NOT_STARTED, mend),
+        ));
+    }
     if !crate::process::command::is_program(&path) {
         return Err((
             "program-not-executable",
@@ -87,25 +94,66 @@ fn interpreter(line: &[u8], shown: &str) -> Option<(&'static str, Said)> {
             "Save the script with LF line endings.",
         );
     }
-    let mut words = text.split_whitespace();
-    let program = words.next().unwrap_or_default();
+    let program = text.split_whitespace().next().unwrap_or_default();
     if !Path::new(program).is_file() {
         return finding(
             format!("{shown} wants {program:?}, which is not there."),
             "Install it, or correct the script's first line.",
         );
     }
-    if program.ends_with("/env") {
-        let name = words.find(|word| !word.starts_with('-') && !word.contains('='));
-        let is_there = name.is_none_or(|name| find_program(OsStr::new(name)).is_some());
-        if !is_there {
-            return finding(
-                format!(
-                    "{shown} wants {:?}, which is not on the PATH.",
-                    name.unwrap_or_default()
-                ),
-                "Install it, or correct the script's first line.",
-            );
+    let argument = text.trim_start()[program.len()..].trim();
+    if !program.ends_with("/env") || argument.is_empty() {
+        return None;
+    }
+    if cfg!(target_os = "linux")
+        && !argument.starts_with('-')
+        && argument.contains(char::is_whitespace)
+    {
+        return finding(
+            format!(
+                "{shown} wants a program {argument:?}: all that follows env is one word there."
+            ),
+            "Write #!/usr/bin/env -S before the words, or leave out all but the first.",
+        );
+    }
+    let name = started_by_env(argument)?;
+    let is_there = if name.contains('/') {
+        Path::new(&name).is_file()
+    } else {
+        find_program(OsStr::new(&name)).is_some()
+    };
+    if is_there {
+        return None;
+    }
+    finding(
+        format!("{shown} wants {name:?}, which is not on the PATH."),
+        "Install it, or correct the script's first line.",
+    )
+}
+
+/// The program that `env` starts with this argument of a script's first line; `None` where only
+/// `env` itself knows.
+fn started_by_env(argument: &str) -> Option<String> {
+    if !argument.starts_with('-') {
+        return argument.split_whitespace().next().map(str::to_owned);
+    }
+    let line = match argument.strip_prefix("--split-string") {
+        Some(line) => line.trim_start_matches('='),
+        // Short options may stand before it in one word.
+        None => argument
+            .split_whitespace()
+            .next()?
+            .find('S')
+            .map(|at| &argument[at + 1..])?,
+    };
+    let mut words = shlex::split(line)?.into_iter();
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "-u" | "--unset" | "-C" | "--chdir" => drop(words.next()),
+            // What is found is another one there, or what a variable holds.
+            word if word.starts_with("PATH=") || word.contains("${") => return None,
+            word if word.starts_with('-') || word.contains('=') => {}
+            _ => return Some(word),
         }
     }
     None

@@ -1,7 +1,7 @@
 //! A process as the host starts it: three pipes, no shell, no time limit but ours.
 
+use crate::process::ending::Ending;
 use crate::process::piped::Program;
-use crate::process::warden::Ending;
 use crate::process::without_sigpipe;
 use crate::sys::fd::OwnedFd;
 use std::collections::BTreeMap;

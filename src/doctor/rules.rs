@@ -1,7 +1,10 @@
 //! Whether Gemini CLI lets a model call the tools.
 
 use super::{Patient, Report, said};
+use crate::builtin::is_reserved;
+use crate::policy::{Call, Decision, Mode, Tier};
 use crate::shown::show_path;
+use serde_json::Map;
 use std::path::{Path, PathBuf};
 
 const PREFIX: &str = "discovered_tool_";
@@ -52,6 +55,21 @@ pub(super) fn examine(patient: &Patient<'_>, names: &[String], report: &mut Repo
             );
         }
     }
+    for name in names.iter().filter(|name| is_allowed(name)) {
+        if let Some(rule) = denied(patient, name) {
+            report.warn(
+                "rule-denies",
+                name,
+                said(
+                    format!(
+                        "One rule allows it, and another one, which counts, denies it: {rule}."
+                    ),
+                    "Gemini CLI 0.61 shows a model no tool that is denied.",
+                    "Take one of the two rules out.",
+                ),
+            );
+        }
+    }
     if !names.is_empty() && !names.iter().any(is_allowed) {
         report.warn(
             "no-rule",
@@ -89,6 +107,28 @@ pub(super) fn examine(patient: &Patient<'_>, names: &[String], report: &mut Repo
             ),
         );
     }
+}
+
+/// The rule that denies each call of a discovered tool, where Gemini CLI obeys it.
+fn denied(patient: &Patient<'_>, name: &str) -> Option<String> {
+    // What a file that can't be read might deny is told by itself; and a rule for a built-in tool
+    // is one for the discovered tool of its name here, but not in Gemini CLI.
+    if !patient.policy.problems.is_empty() || is_reserved(name) {
+        return None;
+    }
+    let args = Map::new();
+    let call = Call::of_tool(name, &[], &args);
+    let verdict = patient.policy.check(&call, Mode::Default, false);
+    let rule = verdict.rule;
+    let is_obeyed = verdict.decision == Decision::Deny
+        && !rule.is_default
+        // Gemini CLI asks neither for discovered tools.
+        && rule.tier != Tier::Workspace
+        && rule.rule != "tools.core";
+    is_obeyed.then(|| match &rule.file {
+        Some(file) => format!("{} in {}", rule.rule, show_path(file)),
+        None => rule.rule,
+    })
 }
 
 fn is_near(rule: &str, names: &[String]) -> bool {
@@ -135,6 +175,10 @@ fn allowed_by(file: &Path) -> Vec<String> {
     let mut names = Vec::new();
     for rule in rules.into_iter().flatten() {
         if rule.get("decision").and_then(toml::Value::as_str) != Some("allow") {
+            continue;
+        }
+        let modes = rule.get("modes").and_then(toml::Value::as_array);
+        if modes.is_some_and(|modes| !modes.iter().any(|m| m.as_str() == Some("default"))) {
             continue;
         }
         match rule.get("toolName") {

@@ -57,6 +57,8 @@ pub(super) fn examine(patient: &Patient<'_>, report: &mut Report) -> Option<Comm
     Some(Commands {
         discovery: expanded(&discovery.text),
         call: expanded(&call.text),
+        discovery_text: discovery.text,
+        call_text: call.text,
     })
 }
 

@@ -1,5 +1,6 @@
 //! What is there besides: hosts, the kernel's sandbox, the tools of project and user, servers.
 
+use super::replay::{Input, Patience, run};
 use super::{Patient, Report, said};
 use crate::builtin::{Surroundings, sandbox};
 use crate::custom::{self, Custom};
@@ -12,6 +13,13 @@ use serde_json::Value;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// As the package of Gemini CLI says, in 0.8.2 and in 0.61.0.
+const OLDEST_NODE: u32 = 20;
+
+/// How long it may take to say which one it is.
+const NODE_LIMIT: Duration = Duration::from_secs(5);
 
 /// Tells what there is, and what of it is at fault.
 pub(super) fn examine(patient: &Patient<'_>, report: &mut Report) {
@@ -20,7 +28,7 @@ pub(super) fn examine(patient: &Patient<'_>, report: &mut Report) {
         "project",
         format!("{}: {}", show_path(patient.root), *patient.settings.trust),
     );
-    host(report);
+    host(patient.root, report);
     beside(report);
     kernel(patient, report);
     own_tools(patient, report);
@@ -28,7 +36,7 @@ pub(super) fn examine(patient: &Patient<'_>, report: &mut Report) {
 }
 
 /// Gemini CLI, where it is installed.
-fn host(report: &mut Report) {
+fn host(root: &Path, report: &mut Report) {
     let Some(path) = find_program(OsStr::new("gemini")) else {
         report.fact("Gemini CLI", "not on the PATH");
         return;
@@ -40,15 +48,7 @@ fn host(report: &mut Report) {
         .clone()
         .unwrap_or_else(|| "of an unknown version".to_owned());
     report.fact("Gemini CLI", format!("{shown} ({})", show_path(&path)));
-    if find_program(OsStr::new("node")).is_none() {
-        let mend = "Install node 20 or newer.";
-        let what = "node is not on the PATH.";
-        report.error(
-            "node-missing",
-            "node",
-            said(what, "Gemini CLI runs on it.", mend),
-        );
-    }
+    node(root, report);
     let minor = version.as_deref().and_then(|v| {
         let mut parts = v.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
         Some((parts.next()?, parts.next()?))
@@ -63,6 +63,36 @@ fn host(report: &mut Report) {
                 "Install a newer one, or write these names at the top of settings.json.",
             ),
         );
+    }
+}
+
+/// What Gemini CLI runs on.
+fn node(root: &Path, report: &mut Report) {
+    let why = "Gemini CLI runs on it.";
+    let mend = "Install node 20 or newer.";
+    let Some(path) = find_program(OsStr::new("node")) else {
+        let what = "node is not on the PATH.";
+        report.error("node-missing", "node", said(what, why, mend));
+        return;
+    };
+    let patience = Patience {
+        limit: NODE_LIMIT,
+        linger: NODE_LIMIT,
+    };
+    let args = ["--version".to_owned()];
+    // By a relative entry of the PATH it would be the project's own, which nobody may trust.
+    let seen = path
+        .is_absolute()
+        .then(|| run(&path, &args, root, Input::Bytes(b""), patience));
+    let seen = seen.and_then(Result::ok).unwrap_or_default();
+    let version = String::from_utf8_lossy(&seen.stdout).trim().to_owned();
+    let major = version.trim_start_matches('v').split('.').next();
+    match major.and_then(|major| major.parse::<u32>().ok()) {
+        Some(major) if major < OLDEST_NODE => {
+            let what = format!("node is {version}.");
+            report.error("node-old", show_path(&path), said(what, why, mend));
+        }
+        _ => report.fact("node", format!("{version} ({})", show_path(&path))),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The files that are added.
 
 use super::Allow;
-use crate::settings::{expanded, jsonc};
+use crate::settings::{expanded, jsonc, variables_in};
 use crate::tool::Kind;
 use serde_json::Value;
 
@@ -105,6 +105,18 @@ impl Named {
         self.call.as_deref().or(self.old_call.as_deref())
     }
 
+    /// All commands, each with its key and whether it is one for calls.
+    pub(super) fn all(&self) -> impl Iterator<Item = (String, bool, &str)> {
+        let all = [
+            (DISCOVERY.join("."), false, &self.discovery),
+            (CALL.join("."), true, &self.call),
+            (OLD_DISCOVERY.to_owned(), false, &self.old_discovery),
+            (OLD_CALL.to_owned(), true, &self.old_call),
+        ];
+        all.into_iter()
+            .filter_map(|(key, is_call, text)| Some((key, is_call, text.as_deref()?)))
+    }
+
     /// All pairs that are complete: the one of now, and the one that the old keys make of it.
     pub(super) fn pairs(&self) -> Vec<Pair> {
         let both = |discovery: Option<&String>, call: Option<&String>| {
@@ -133,18 +145,42 @@ pub(super) fn parted(command: &str) -> Option<(String, &str)> {
     None
 }
 
-/// A pointer to a pair that is to be called from now on through us, with the values of variables
-/// that settings may name.
+/// A pointer to a pair that is to be called from now on through us.
 pub(super) fn pair_file((discovery, call): &Pair) -> String {
+    let discovery = if names_values(discovery) {
+        by_shell(&[&format!("exec {discovery}")])
+    } else {
+        toml_string(&expanded(discovery))
+    };
+    let call = if names_values(call) {
+        let path = call.replace('\\', "\\\\").replace('"', "\\\"");
+        by_shell(&[
+            &format!("exec \"{}\" \"$@\"", path.replace('`', "\\`")),
+            "call",
+        ])
+    } else {
+        toml_string(&quoted(&expanded(call)))
+    };
     format!(
         "\
 # The commands that stood in settings.json before `get_tools init`.
-discovery_command = {}
-call_command = {}
-",
-        toml_string(&expanded(discovery)),
-        toml_string(&quoted(&expanded(call))),
+discovery_command = {discovery}
+call_command = {call}
+"
     )
+}
+
+/// Whether a command has variables whose values must not be written down: but for the home
+/// directory they may be secrets, and the file is the project's.
+fn names_values(command: &str) -> bool {
+    variables_in(command).iter().any(|name| *name != "HOME")
+}
+
+/// A list of words that has a shell put the values of variables in.
+fn by_shell(words: &[&str]) -> String {
+    let words = ["sh", "-c"].iter().chain(words);
+    let words: Vec<String> = words.map(|word| toml_string(word)).collect();
+    format!("[{}]", words.join(", "))
 }
 
 /// JSON's strings are TOML's too, but for two characters.

@@ -200,7 +200,7 @@ fn checked(text: &str, expected: &Value) -> Result<(), String> {
         return Ok(());
     }
     Err(
-        "it can't be edited without changing something else; put the two commands in by hand"
+        "it can't be edited without changing something else, as where a key stands there twice: take out the one too many, or put the two commands in by hand"
             .to_owned(),
     )
 }

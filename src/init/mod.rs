@@ -186,6 +186,19 @@ impl Plan {
         };
         let mut pairs = named.pairs();
         pairs.retain(|(discovery, call)| !is_own(discovery) && !is_own_call(call));
+        let is_kept = |text: &str| pairs.iter().any(|(d, c)| d == text || c == text);
+        let gone: Vec<String> = named
+            .all()
+            .filter(|(_, is_call, text)| {
+                let is_ours = if *is_call { is_own_call(text) } else { is_own(text) };
+                !text.trim().is_empty() && !is_ours && !is_kept(text)
+            })
+            .map(|(key, _, text)| {
+                format!(
+                    "{key} was {text:?}, which is not kept: alone, without the other command of its pair, it can't be called. get_tools init --undo puts it back."
+                )
+            })
+            .collect();
         let mut sets = vec![
             Set::new(&DISCOVERY, new_discovery),
             Set::new(&CALL, new_call),
@@ -193,6 +206,7 @@ impl Plan {
         // Gemini CLI 0.8.2 would put what they say in the place of ours.
         sets.extend(named.old_keys.iter().map(|key| Set::remove(&[key])));
         self.set(settings, before, &sets)?;
+        self.notes.extend(gone);
         Ok(pairs)
     }
 

@@ -8,6 +8,7 @@
 use super::declare::Declared;
 use super::wire::Connect;
 use crate::declaration::{Finding, Severity};
+use crate::process::piped::Program;
 use crate::shown::hex;
 #[cfg(unix)]
 use crate::sys::unix_fs::MetadataExt;
@@ -158,9 +159,15 @@ fn files(connect: &Connect) -> String {
     if let Some(path) = own.or_else(|| std::env::var_os("PATH")) {
         environment.insert("PATH".into(), path);
     }
-    let program = crate::process::piped::find(OsStr::new(command), &environment, &connect.cwd);
+    let program = Program {
+        name: OsStr::new(command),
+        arguments: &connect.args,
+        environment: &environment,
+        directory: &connect.cwd,
+    };
     let scripts = connect.args.iter().filter(|arg| is_script(arg));
     let looks = program
+        .find()
         .into_iter()
         .chain(scripts.map(|arg| connect.cwd.join(arg)))
         .map(|path| match std::fs::metadata(path) {

@@ -9,13 +9,18 @@ use crate::sys::event::{PollFd, PollFlags, Timespec};
 use crate::tool::Cancellation;
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
+use std::env::consts::EXE_SUFFIX;
 use std::io::{BufRead, BufReader, Write};
+#[cfg(windows)]
+use std::os::windows::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+#[cfg(windows)]
+use windows_sys::Win32::System::Threading::CREATE_NO_WINDOW;
 
 /// The executable's name.
 const PROGRAM: &str = "mcp_client";
@@ -189,11 +194,16 @@ impl Link {
 
     fn start(&self) -> Result<Running, String> {
         let program = program()?;
-        let mut child = Command::new(&program)
+        let mut command = Command::new(&program);
+        command
             .args(["--connect", crate::VERSION])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(Stdio::null());
+        // Ctrl-C is for us alone.
+        #[cfg(windows)]
+        CommandExt::creation_flags(&mut command, CREATE_NO_WINDOW);
+        let mut child = command
             .spawn()
             .map_err(|e| format!("{} can't be started: {e}", program.display()))?;
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
@@ -230,12 +240,9 @@ impl Drop for Link {
 
 /// The executable beside ours.
 fn program() -> Result<PathBuf, String> {
-    if cfg!(windows) {
-        return Err("MCP servers can't be used on Windows yet".to_owned());
-    }
     let own = std::env::current_exe()
         .map_err(|e| format!("the directory of this executable is not known: {e}"))?;
-    let program = own.with_file_name(PROGRAM);
+    let program = own.with_file_name(format!("{PROGRAM}{EXE_SUFFIX}"));
     if program.is_file() {
         return Ok(program);
     }

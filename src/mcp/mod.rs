@@ -7,7 +7,6 @@
 
 mod audit;
 mod cache;
-#[cfg(unix)]
 pub mod client;
 mod content;
 mod declare;

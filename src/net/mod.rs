@@ -20,7 +20,6 @@ mod reach;
 mod sockets;
 
 pub use address::{is_public, why_not_public};
-#[cfg(unix)]
 pub(crate) use client::user_agent;
 pub use client::{Body, Client, Limits, Method, Request, Response};
 pub use error::NetError;

@@ -2,7 +2,7 @@
 
 use super::settings::Lists;
 use super::{Mode, Policy, PolicyFile, Tier, file};
-use crate::settings::Settings;
+use crate::settings::{Settings, system_directory};
 use crate::sys::fs::OFlags;
 #[cfg(unix)]
 use crate::sys::unix_fs::MetadataExt;
@@ -10,9 +10,6 @@ use crate::trust::{ProjectTrust, Trust, TrustedBy};
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
-
-/// Where the administrator's rules are, on every machine.
-const SYSTEM: &str = "/etc/gemini-cli/policies";
 
 /// More of a policy file is not read.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
@@ -62,8 +59,7 @@ impl Policy {
             ignores_kept_answers: settings.disable_always_allow,
             ..Self::default()
         };
-        let system = Path::new(SYSTEM);
-        let has_system = policy.add_system(system);
+        let has_system = policy.add_system(&system_directory().join("policies"));
         if !has_system {
             for path in &settings.admin_policy_paths {
                 policy.add_path(path, Tier::Admin, true);
@@ -217,7 +213,7 @@ impl Policy {
 
     fn broken(&mut self, file: &Path, tier: Tier, why: &str) {
         self.problems.push(format!(
-            "{} can't be read, and no call may run until it can: {}.",
+            "{}: It can't be read, and no call may run until it can: {}.",
             file.display(),
             why.trim_end_matches('.')
         ));

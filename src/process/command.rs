@@ -1,29 +1,18 @@
 //! Running a line of shell, or a program with its arguments: its surroundings, its limits, and the end of all that it started.
 
 use super::capture::Capture;
-#[cfg(unix)]
-use super::raw::{self, Descriptors, Prepared};
+use super::ending::{Ending, Event, GRACE};
 use super::sandbox::Sandbox;
 use super::tree;
-use super::warden::{Ending, Event, GRACE, Watched};
+use super::warden::Watched;
 use crate::sys::event::{PollFd, PollFlags, Timespec};
-#[cfg(unix)]
-use crate::sys::fd::AsFd;
 use crate::sys::fd::{BorrowedFd, OwnedFd};
 #[cfg(unix)]
-use crate::sys::ffi::OsStrExt;
-#[cfg(unix)]
-use crate::sys::fs::{Access, Mode, OFlags};
+use crate::sys::fs::Access;
 use crate::sys::io::Errno;
 use crate::tool::Cancellation;
 use std::collections::BTreeMap;
-#[cfg(unix)]
-use std::ffi::CString;
 use std::ffi::{OsStr, OsString};
-#[cfg(unix)]
-use std::fs::File;
-#[cfg(unix)]
-use std::io::{self, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -132,42 +121,6 @@ pub enum Why {
     Unwatched,
 }
 
-#[cfg(unix)]
-impl ShellCommand<'_> {
-    /// Starts the command under a warden.
-    ///
-    /// # Errors
-    ///
-    /// `NotFound` where there is no bash, otherwise what the system says.
-    pub fn start(&self) -> io::Result<Watched> {
-        let bash = find_program(OsStr::new("bash")).ok_or(io::ErrorKind::NotFound)?;
-        let program = CString::new(bash.as_os_str().as_bytes())?;
-        let arguments = vec![
-            CString::from(c"bash"),
-            CString::from(c"-c"),
-            // What comes after is the line, whatever it begins with.
-            CString::from(c"--"),
-            CString::new(self.line)?,
-        ];
-        let environment = environment(self.path, &[]);
-        let null = open_null()?;
-        let watched = Watched::start(
-            false,
-            |output, errors| {
-                let descriptors = Descriptors {
-                    directory: self.directory,
-                    input: None,
-                    output,
-                    errors,
-                };
-                Prepared::new(&program, arguments, environment, &descriptors, self.sandbox)
-            },
-            null.as_fd(),
-        )?;
-        Ok(watched)
-    }
-}
-
 /// A program that is to be run without any shell.
 #[derive(Debug)]
 pub struct ProgramCommand<'a> {
@@ -188,91 +141,40 @@ pub struct ProgramCommand<'a> {
     pub sandbox: Option<&'a Sandbox>,
 }
 
-#[cfg(unix)]
-impl ProgramCommand<'_> {
-    /// Starts the program under a warden, its standard error apart from its output.
-    ///
-    /// # Errors
-    ///
-    /// `NotFound` where there is no such program, otherwise what the system says.
-    pub fn start(&self) -> io::Result<Watched> {
-        let has_directory = self.program.as_bytes().contains(&b'/');
-        let program = if has_directory {
-            PathBuf::from(self.program)
-        } else {
-            find_program(self.program).ok_or(io::ErrorKind::NotFound)?
-        };
-        let program = CString::new(program.into_os_string().as_bytes())?;
-        let arguments: Vec<CString> = std::iter::once(self.program)
-            .chain(self.arguments.iter().map(OsString::as_os_str))
-            .map(|word| CString::new(word.as_bytes()))
-            .collect::<Result<_, _>>()?;
-        let environment = environment(self.path, self.environment);
-        let null = open_null()?;
-        let input = in_memory(self.input)?;
-        let watched = Watched::start(
-            true,
-            |output, errors| {
-                let descriptors = Descriptors {
-                    directory: self.directory,
-                    input: input.as_ref().map(AsFd::as_fd),
-                    output,
-                    errors,
-                };
-                Prepared::new(&program, arguments, environment, &descriptors, self.sandbox)
-            },
-            null.as_fd(),
-        )?;
-        Ok(watched)
-    }
-}
-
-#[cfg(unix)]
-fn open_null() -> io::Result<OwnedFd> {
-    let flags = OFlags::RDWR | OFlags::CLOEXEC;
-    Ok(crate::sys::fs::open("/dev/null", flags, Mode::empty())?)
-}
-
-/// A file without a name that holds `bytes`: nobody has to feed it to a program, and one that
-/// does not read it is not waited for. `None` where there is nothing to hold.
-#[cfg(unix)]
-fn in_memory(bytes: &[u8]) -> io::Result<Option<File>> {
-    if bytes.is_empty() {
-        return Ok(None);
-    }
-    let mut file = raw::file_in_memory()?;
-    file.write_all(bytes)?;
-    file.rewind()?;
-    Ok(Some(file))
-}
-
 /// The environment of a command that runs in `path`.
-pub(super) fn variables(
-    path: &Path,
-    more: &[(OsString, OsString)],
-) -> BTreeMap<OsString, OsString> {
-    let mut variables: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
-    variables.remove(OsStr::new(SERVE_TOKEN));
+pub(super) fn variables(path: &Path, more: &[(OsString, OsString)]) -> Variables {
+    let mut variables: Variables = std::env::vars_os().collect();
+    remove_variable(&mut variables, OsStr::new(SERVE_TOKEN));
     for (name, value) in SURROUNDINGS {
-        variables.insert(name.into(), value.into());
+        set_variable(&mut variables, name.into(), value.into());
     }
     variables
         .entry("TERM".into())
         .or_insert_with(|| "dumb".into());
-    variables.insert("PWD".into(), path.into());
-    variables.extend(more.iter().cloned());
+    set_variable(&mut variables, "PWD".into(), path.into());
+    for (name, value) in more {
+        set_variable(&mut variables, name.clone(), value.clone());
+    }
     variables
 }
 
-#[cfg(unix)]
-fn environment(path: &Path, more: &[(OsString, OsString)]) -> Vec<CString> {
-    variables(path, more)
-        .iter()
-        .filter_map(|(name, value)| {
-            let both = [name.as_bytes(), b"=", value.as_bytes()].concat();
-            CString::new(both).ok()
-        })
-        .collect()
+/// Variables of an environment, by their names.
+type Variables = BTreeMap<OsString, OsString>;
+
+/// Sets a variable in the place of one of that name, which on Windows may be written otherwise.
+pub(crate) fn set_variable(variables: &mut Variables, name: OsString, value: OsString) {
+    if cfg!(windows) {
+        remove_variable(variables, &name);
+    }
+    variables.insert(name, value);
+}
+
+fn remove_variable(variables: &mut Variables, name: &OsStr) {
+    if cfg!(windows) {
+        variables.retain(|other, _| !other.eq_ignore_ascii_case(name));
+    } else {
+        variables.remove(name);
+    }
 }
 
 /// Whether a file may be executed: on Windows its ending says so.
@@ -300,7 +202,7 @@ pub(crate) fn is_program(file: &Path) -> bool {
 /// Looks a program up as a shell would.
 #[cfg(windows)]
 pub fn find_program(name: &OsStr) -> Option<PathBuf> {
-    super::piped::find(name, &std::env::vars_os().collect(), Path::new("."))
+    super::start::find(name, &std::env::vars_os().collect(), Path::new("."))
 }
 
 /// Looks a program up as a shell would.

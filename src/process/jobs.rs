@@ -6,8 +6,9 @@
 //! the moment of their start, so that neither a stale record nor an id that is used again is
 //! taken for a living job.
 
-use super::tree::{self, Identity};
-use super::warden::Ending;
+use super::ending::Ending;
+use super::identity::Identity;
+use super::tree;
 use crate::sys::fs::{Mode, OFlags};
 use crate::sys::process::Signal;
 use crate::sys::unix_fs::{DirBuilderExt, OpenOptionsExt};

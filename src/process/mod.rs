@@ -2,19 +2,22 @@
 //! started.
 //!
 //! It stands on what the kernel says about processes; what differs between systems is in a
-//! file for each, in `raw` and `tree`. Everything is about one command at a time; what a tool
-//! makes of it is in [`crate::builtin`].
+//! file for each, in `raw`, `tree` and `windows`. Everything is about one command at a time; what
+//! a tool makes of it is in [`crate::builtin`].
 
 pub mod capture;
 pub mod command;
+pub mod ending;
+pub mod identity;
 pub(crate) mod isolated;
 pub mod jobs;
 pub mod log;
-#[cfg(unix)]
 pub mod piped;
 #[cfg(unix)]
 mod raw;
 pub mod sandbox;
+#[cfg(unix)]
+mod start;
 pub mod terminal;
 #[cfg(unix)]
 pub mod tree;
@@ -26,7 +29,9 @@ mod windows;
 #[cfg(unix)]
 pub(crate) use raw::{is_ignored, without_sigpipe};
 #[cfg(windows)]
-pub use windows::{piped, tree, warden};
+use windows::start;
+#[cfg(windows)]
+pub use windows::{tree, warden};
 
 use crate::sys::fd::OwnedFd;
 
@@ -61,7 +66,7 @@ pub const WEAKER: Option<&str> = if cfg!(target_os = "linux") {
 } else if cfg!(windows) {
     Some(
         "Windows, where this was never tested on a real machine: no sandbox for commands, no \
-         background processes, no MCP servers, nobody is asked at the terminal",
+         background processes; each line of PowerShell counts as unresolved for the policy",
     )
 } else {
     Some(

@@ -1,17 +1,24 @@
-//! A program that is talked to over its standard streams for as long as it lives, under a
-//! warden: when it is dropped, or its caller is gone, everything that it started is ended.
+//! A program that is talked to over its standard streams for as long as it lives, watched over:
+//! when it is dropped, or its caller is gone, everything that it started is ended.
 
-use super::raw::{self, Descriptors, Prepared};
-use super::warden::{Ending, Event, Watched};
-use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{Access, Mode, OFlags};
+use super::ending::{Ending, Event};
+use super::start;
+use super::warden::Watched;
+use crate::sys::event::{PollFd, PollFlags, Timespec, poll};
+use crate::sys::fd::OwnedFd;
 use std::collections::BTreeMap;
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+/// How often it is looked whether all is gone where nothing wakes whoever waits for it: on
+/// Windows a job object does not become ready.
+const TICK: Duration = if cfg!(windows) {
+    Duration::from_millis(10)
+} else {
+    Duration::MAX
+};
 
 /// What is to be started.
 #[derive(Debug)]
@@ -41,42 +48,13 @@ pub struct Piped {
 }
 
 impl Program<'_> {
-    /// Starts it in a session of its own.
+    /// Starts it in a session of its own, on Windows in a job object.
     ///
     /// # Errors
     ///
     /// `NotFound` where there is no such program, otherwise what the system says.
     pub fn start(&self) -> io::Result<Piped> {
-        let path = self.find().ok_or(io::ErrorKind::NotFound)?;
-        let program = CString::new(path.as_os_str().as_bytes())?;
-        let mut arguments = vec![CString::new(self.name.as_bytes())?];
-        for argument in self.arguments {
-            arguments.push(CString::new(argument.as_str())?);
-        }
-        let environment = self
-            .environment
-            .iter()
-            .filter_map(|(name, value)| {
-                CString::new([name.as_bytes(), b"=", value.as_bytes()].concat()).ok()
-            })
-            .collect();
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let directory = rustix::fs::open(self.directory, flags, Mode::empty())?;
-        let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
-        let (reads, input) = raw::pipe()?;
-        let mut watched = Watched::start(
-            true,
-            |output, errors| {
-                let descriptors = Descriptors {
-                    directory: directory.as_fd(),
-                    input: Some(reads.as_fd()),
-                    output,
-                    errors,
-                };
-                Prepared::new(&program, arguments, environment, &descriptors, None)
-            },
-            null.as_fd(),
-        )?;
+        let (mut watched, input) = start::start_piped(self)?;
         let output = watched.output.try_clone()?;
         let errors = watched.errors.take();
         Ok(Piped {
@@ -89,43 +67,24 @@ impl Program<'_> {
         })
     }
 
-    fn find(&self) -> Option<PathBuf> {
-        find(self.name, self.environment, self.directory)
+    /// The file that its name stands for, as the system's shell would find it, but never in the
+    /// current directory.
+    pub fn find(&self) -> Option<PathBuf> {
+        start::find(self.name, self.environment, self.directory)
     }
-}
-
-/// The file that a program's name stands for, as a shell would find it.
-pub fn find(
-    name: &OsStr,
-    environment: &BTreeMap<OsString, OsString>,
-    directory: &Path,
-) -> Option<PathBuf> {
-    let is_program =
-        |file: &PathBuf| file.is_file() && rustix::fs::access(file, Access::EXEC_OK).is_ok();
-    if name.as_bytes().contains(&b'/') {
-        return Some(directory.join(name)).filter(is_program);
-    }
-    let usual = OsString::from("/usr/local/bin:/usr/bin:/bin");
-    let path = environment.get(OsStr::new("PATH")).unwrap_or(&usual);
-    std::env::split_paths(path)
-        .filter(|dir| dir.is_absolute())
-        .map(|dir| dir.join(name))
-        .find(is_program)
 }
 
 impl Piped {
     /// Looks whether all of it is gone by itself.
     pub fn is_gone(&mut self) -> bool {
-        while let Some(event) = self.watched.next_event() {
-            match event {
-                Event::Ended { ending, all_gone } => {
+        while !self.is_gone {
+            match self.watched.next_event() {
+                Some(Event::Ended { ending, all_gone }) => {
                     self.ending = Some(ending);
-                    self.is_gone |= all_gone;
+                    self.is_gone = all_gone;
                 }
-                Event::AllGone { .. } | Event::Lost => self.is_gone = true,
-            }
-            if self.is_gone {
-                break;
+                Some(Event::AllGone { .. } | Event::Lost) => self.is_gone = true,
+                None => break,
             }
         }
         self.is_gone
@@ -137,7 +96,8 @@ impl Piped {
         self.ending
     }
 
-    /// Asks everything to end, and sees to it after `grace`. Does not wait.
+    /// Asks everything to end, and sees to it after `grace`; on Windows nobody is asked. Does
+    /// not wait.
     pub fn end(&self, grace: Duration) {
         self.watched.end_all(grace);
     }
@@ -152,9 +112,9 @@ impl Piped {
             }
             let control = self.watched.control();
             let mut fds = [PollFd::new(&control, PollFlags::IN)];
-            let pause = Timespec::try_from(left).unwrap_or_default();
+            let pause = Timespec::try_from(left.min(TICK)).unwrap_or_default();
             // An interruption only makes it look earlier.
-            let _ = rustix::event::poll(&mut fds, Some(&pause));
+            let _ = poll(&mut fds, Some(&pause));
         }
         true
     }

@@ -106,7 +106,7 @@ impl Terminal {
         while !rest.is_empty() {
             if self.state != State::Text {
                 let c = rest.chars().next().unwrap_or_default();
-                self.sequence_char(c);
+                self.sequence_char(c, out);
                 rest = &rest[c.len_utf8()..];
                 continue;
             }
@@ -183,7 +183,7 @@ impl Terminal {
         self.column += 1;
     }
 
-    fn sequence_char(&mut self, c: char) {
+    fn sequence_char(&mut self, c: char, out: &mut impl FnMut(&str)) {
         self.sequence += 1;
         let is_string = matches!(self.state, State::String | State::StringEscape);
         if c == '\n' || (self.sequence > MAX_SEQUENCE && !is_string) {
@@ -208,7 +208,7 @@ impl Terminal {
                 State::Control
             }
             State::Control => {
-                self.run_control(c);
+                self.run_control(c, out);
                 State::Text
             }
             State::String => match c {
@@ -223,8 +223,10 @@ impl Terminal {
         };
     }
 
-    /// The control sequences that change what stands in the line.
-    fn run_control(&mut self, last: char) {
+    /// The control sequences that change what stands in the line, or lead away from it. What
+    /// stands in a line that is left was seen, so that it is passed on: lines that have been
+    /// can't be written over.
+    fn run_control(&mut self, last: char, out: &mut impl FnMut(&str)) {
         let number = |default: usize| {
             let first = self.parameters.split(';').next().unwrap_or_default();
             first
@@ -244,6 +246,10 @@ impl Terminal {
             'D' => self.column = self.column.saturating_sub(number(1).max(1)),
             'C' => self.column = (self.column + number(1).max(1)).min(MAX_LINE_CHARS),
             'G' => self.column = number(1).max(1) - 1,
+            'A' | 'B' | 'E' | 'F' | 'H' | 'd' | 'f' if !self.line.is_empty() => {
+                self.flush(out);
+                out("\n");
+            }
             _ => {}
         }
     }
@@ -284,7 +290,7 @@ mod tests {
 
     #[test]
     fn text_is_what_a_terminal_would_show() {
-        let cases: [(&[u8], &str); 18] = [
+        let cases: [(&[u8], &str); 20] = [
             (b"plain\ntext", "plain\ntext"),
             (b"\x1b[31mred\x1b[0m plain\n", "red plain\n"),
             (b" 10%\r 20%\r100%\n", "100%\n"),
@@ -299,7 +305,9 @@ mod tests {
             (b"\x1b]never ended\nnext\n", "next\n"),
             (b"a\x00b\x00", "a\u{2400}b\u{2400}"),
             (b"caf\xe9!\n", "caf\\x{e9}!\n"),
-            (b"\x1b(Bset\x1b[2J\x1b[1;1Hhome", "sethome"),
+            (b"\x1b(Bset\x1b[2J\x1b[1;1Hhome", "set\nhome"),
+            (b"one\ntwo\r\x1b[Athree\n", "one\ntwo\nthree\n"),
+            (b"one\n\x1b[1A\x1b[2Ktwo\n", "one\ntwo\n"),
             (b"bell\x07 end", "bell end"),
             (b"1\x1b[3Cx", "1   x"),
             (b"abc\x1b[2D_", "a_c"),

@@ -1,7 +1,6 @@
 //! Which processes there are below a process, and ending them all.
 //!
-//! The kernel is asked, never a program that may be missing. A process is known by its id
-//! together with the moment of its start, since ids are used again.
+//! The kernel is asked, never a program that may be missing.
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -16,9 +15,9 @@ use macos as system;
 pub use system::boot_id;
 pub(super) use system::{LOOK_FOR_ORPHANS, orphans};
 
+use super::identity::Identity;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
-use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
 /// How often processes that should end are looked for.
@@ -27,17 +26,6 @@ const PAUSE: Duration = Duration::from_millis(4);
 /// After this, processes that can't be ended (those of another user, or stuck in the kernel)
 /// are given up.
 const GIVE_UP: Duration = Duration::from_secs(10);
-
-/// A process, told apart from a later one with the same id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Identity {
-    /// The process id.
-    pub pid: i32,
-    /// The moment of its start: on Linux in clock ticks since the machine's, on macOS in
-    /// microseconds since 1970.
-    pub start_time: u64,
-}
 
 /// What the kernel says about a process.
 #[derive(Debug, Clone, Copy)]
@@ -54,11 +42,6 @@ impl Identity {
         system::stat(pid)
             .filter(|s| !s.is_zombie)
             .map(|s| s.identity)
-    }
-
-    /// Whether the process is still alive.
-    pub fn is_alive(self) -> bool {
-        Self::of(self.pid) == Some(self)
     }
 
     /// Sends a signal, if the process is still the one that is meant.

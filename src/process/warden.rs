@@ -11,6 +11,7 @@
 //! Caller and warden talk over a pair of sockets: small messages whose first byte says what
 //! they are.
 
+use super::ending::{Ending, Event, GRACE};
 use super::log::Log;
 use super::raw::{self, Prepared};
 use super::tree;
@@ -26,9 +27,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
-
-/// How long processes have between being asked to end and being killed.
-pub const GRACE: Duration = Duration::from_secs(1);
 
 /// The most bytes of a message: two paths.
 const MAX_MESSAGE: usize = 16 * 1024;
@@ -46,42 +44,14 @@ mod message {
     pub(super) const STAYS: u8 = b'A';
 }
 
-/// How a process ended: by itself with a code, or by a signal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
-    /// The exit code.
-    Code(i32),
-    /// The signal's number.
-    Signal(i32),
-}
-
 impl Ending {
     fn of(status: WaitStatus) -> Self {
         match (status.exit_status(), status.terminating_signal()) {
-            (Some(code), _) => Ending::Code(code),
-            (None, Some(signal)) => Ending::Signal(signal),
-            (None, None) => Ending::Code(status.as_raw()),
+            (Some(code), _) => Self::Code(code),
+            (None, Some(signal)) => Self::Signal(signal),
+            (None, None) => Self::Code(status.as_raw()),
         }
     }
-}
-
-/// What the warden has to say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Event {
-    /// The command has ended; others that it started may live on.
-    Ended {
-        /// How.
-        ending: Ending,
-        /// Whether nothing is left of what it started.
-        all_gone: bool,
-    },
-    /// Nothing is left, but so many processes that could not be ended.
-    AllGone {
-        /// How many.
-        left: usize,
-    },
-    /// The warden itself is gone.
-    Lost,
 }
 
 /// Wardens that had not ended when they were left: they are taken leave of when the next one

@@ -39,10 +39,19 @@ pub(super) struct Connection {
     /// Whether this is the only client, which can be asked at any time: over HTTP there may be
     /// others, and one hears us only while it waits.
     is_alone: bool,
-    /// The client's roots, once it has said them.
-    roots: tokio::sync::Mutex<Option<Roots>>,
+    roots: tokio::sync::Mutex<Known>,
     told: Told,
     before: Before,
+}
+
+/// What is known of a client's roots.
+#[derive(Default)]
+struct Known {
+    /// As it has said them since they changed last.
+    now: Option<Roots>,
+    /// As they were before that. A client that fails to say its new ones does not open the
+    /// current directory to its model.
+    before: Option<Arc<Vec<PathBuf>>>,
 }
 
 /// The roots, or why they can't be worked in.
@@ -62,20 +71,24 @@ impl Connection {
     /// The client's roots; empty where it has none.
     async fn roots(&self, peer: &Peer<RoleServer>) -> Roots {
         let mut known = self.roots.lock().await;
-        let roots = match known.take() {
+        let roots = match known.now.take() {
             Some(roots) => roots,
-            None => self.ask_for_roots(peer).await,
+            None => self.ask_for_roots(peer, known.before.take()).await,
         };
         let again = match &roots {
             Ok(roots) => Ok(Arc::clone(roots)),
             Err(e) => Err(e.again()),
         };
-        *known = Some(roots);
+        known.now = Some(roots);
         again
     }
 
     #[expect(deprecated, reason = "clients have roots as long as they have them")]
-    async fn ask_for_roots(&self, peer: &Peer<RoleServer>) -> Roots {
+    async fn ask_for_roots(
+        &self,
+        peer: &Peer<RoleServer>,
+        before: Option<Arc<Vec<PathBuf>>>,
+    ) -> Roots {
         let has_roots = peer
             .peer_info()
             .is_some_and(|client| client.capabilities.roots.is_some());
@@ -83,9 +96,13 @@ impl Connection {
             return Ok(Arc::default());
         }
         let Ok(Ok(listed)) = timeout(ROOTS_LIMIT, peer.list_roots()).await else {
-            let here = "The client does not say its roots; the current directory is worked in.";
-            (self.server.options.tell)(here);
-            return Ok(Arc::default());
+            let before = before.filter(|roots| !roots.is_empty());
+            let what = match before {
+                Some(_) => "the former ones stay",
+                None => "the current directory is worked in",
+            };
+            (self.server.options.tell)(&format!("The client does not say its roots; {what}."));
+            return Ok(before.unwrap_or_default());
         };
         let uris = listed.roots.iter().map(|root| root.uri.as_str());
         roots::directories(uris).map(Arc::new)
@@ -170,6 +187,14 @@ fn internal(error: &ToolError) -> ErrorData {
     ErrorData::internal_error(error.to_string(), Some(data))
 }
 
+/// Refuses a cursor for a list of one page, which is none of ours.
+fn only_page(request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
+    match request.and_then(|request| request.cursor) {
+        Some(cursor) => Err(resources::no_page(&cursor)),
+        None => Ok(()),
+    }
+}
+
 /// Requests that the SDK knows, but that have come here because it could not read them.
 const KNOWN: [&str; 4] = [
     "tools/call",
@@ -215,7 +240,12 @@ impl ServerHandler for Connection {
     }
 
     async fn on_roots_list_changed(&self, context: NotificationContext<RoleServer>) {
-        self.roots.lock().await.take();
+        {
+            let mut known = self.roots.lock().await;
+            if let Some(Ok(roots)) = known.now.take() {
+                known.before = Some(roots);
+            }
+        }
         if self.is_alone {
             let _ = self.roots(&context.peer).await;
         }
@@ -223,9 +253,10 @@ impl ServerHandler for Connection {
 
     async fn list_tools(
         &self,
-        _: Option<PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        only_page(request)?;
         let can_ask = self.can_ask(&context);
         let list = move |project: &Project, cx: &Context| {
             let tools = declare::declared(project, can_ask, &cx.cancel);
@@ -299,9 +330,10 @@ impl ServerHandler for Connection {
 
     async fn list_resource_templates(
         &self,
-        _: Option<PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        only_page(request)?;
         Ok(resources::templates())
     }
 

@@ -23,7 +23,7 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use sha2::{Digest, Sha256};
 use std::convert::Infallible;
 use std::fmt;
-use std::io::{self, Read};
+use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
@@ -108,7 +108,7 @@ impl Http {
                 ));
             }
             Err(std::env::VarError::NotPresent) => (
-                made_token().map_err(|e| format!("no token can be made: {e}"))?,
+                made_token().ok_or("no token can be made: the system has no random numbers")?,
                 true,
             ),
             Err(e) => return Err(format!("{SERVE_TOKEN} can't be used: {e}")),
@@ -123,10 +123,11 @@ impl Http {
     }
 }
 
-fn made_token() -> io::Result<String> {
+fn made_token() -> Option<String> {
     let mut bytes = [0; TOKEN_BYTES];
-    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(hex(&bytes))
+    let random = rustls::crypto::ring::default_provider().secure_random;
+    random.fill(&mut bytes).ok()?;
+    Some(hex(&bytes))
 }
 
 /// Serves clients for ever. Gives the exit status where that is not possible.

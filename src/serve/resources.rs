@@ -3,6 +3,7 @@
 use super::roots::path_of;
 use super::server::Project;
 use crate::shown::show_path;
+use crate::sys::ffi::OsStrExt;
 use crate::tool::{Context, ErrorKind, ToolError};
 use crate::workspace::media::mime_type;
 use crate::workspace::text::{Content, SAMPLE_BYTES, detect};
@@ -18,7 +19,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::ffi::OsStr;
 use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use url::Url;
 
@@ -34,14 +34,21 @@ const MAX_FILE_BYTES: u64 = 32 * 1024 * 1024;
 /// What stands where nothing says what a file is.
 const UNKNOWN_TYPE: &str = "application/octet-stream";
 
+/// How a path stands in an address.
+const FORM_OF_PATHS: &str = if cfg!(windows) {
+    "with slashes, as C:/a/b"
+} else {
+    "without the first slash"
+};
+
 /// The one template.
 pub(super) fn templates() -> ListResourceTemplatesResult {
     let template = ResourceTemplate::new("file:///{path}", "workspace_file")
         .with_title("File of the workspace")
-        .with_description(
-            "A file below the workspace's roots, by its absolute path without the first slash. \
-             Text is decoded, everything else comes as a blob; up to 32 MiB.",
-        );
+        .with_description(format!(
+            "A file below the workspace's roots, by its absolute path {FORM_OF_PATHS}. Text is \
+             decoded, everything else comes as a blob; up to 32 MiB.",
+        ));
     ListResourceTemplatesResult::with_all_items(vec![template])
 }
 
@@ -76,6 +83,11 @@ impl Cursor {
     }
 }
 
+/// That a cursor is none that was given out.
+pub(super) fn no_page(cursor: &str) -> ErrorData {
+    ErrorData::invalid_params(format!("There is no page {cursor:?} of the list."), None)
+}
+
 /// A page of the files that no ignore file leaves out, in the order of their paths.
 pub(super) fn list(
     project: &Project,
@@ -86,9 +98,7 @@ pub(super) fn list(
     let (count, first, after) = match cursor {
         None => (0, 0, None),
         Some(text) => {
-            let (cursor, path) = Cursor::parse(text).ok_or_else(|| {
-                ErrorData::invalid_params(format!("There is no page {text:?} of the list."), None)
-            })?;
+            let (cursor, path) = Cursor::parse(text).ok_or_else(|| no_page(text))?;
             (cursor.count, cursor.root, Some(path))
         }
     };
@@ -123,6 +133,10 @@ pub(super) fn list(
 
 fn resource(workspace: &Workspace, place: &Place) -> Option<Resource> {
     let uri = Url::from_file_path(place.path()).ok()?;
+    // A share of Windows, whose address would not be read.
+    if uri.has_host() {
+        return None;
+    }
     Some(Resource::new(
         uri,
         show_path(workspace.display(place.path())),

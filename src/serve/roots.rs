@@ -36,14 +36,15 @@ pub(super) fn directories<'a>(
 
 fn directory(uri: &str) -> Result<PathBuf, String> {
     let path = path_of(uri)?;
-    let path = path.canonicalize().map_err(|e| e.to_string())?;
+    let path = crate::sys::canonicalize(path).map_err(|e| e.to_string())?;
     if !path.is_dir() {
         return Err("it is no directory".to_owned());
     }
     Ok(path)
 }
 
-/// The path of a `file:` address of this machine.
+/// The path of a `file:` address of this machine. On Windows it has a drive, as in
+/// `file:///C:/a`; a share is on another machine, which no client makes us connect to.
 pub(super) fn path_of(uri: &str) -> Result<PathBuf, String> {
     let url = Url::parse(uri).map_err(|e| e.to_string())?;
     if url.scheme() != "file" {
@@ -57,7 +58,14 @@ pub(super) fn path_of(uri: &str) -> Result<PathBuf, String> {
     } else {
         Err(())
     };
-    path.map_err(|()| "it names another machine".to_owned())
+    path.map_err(|()| {
+        let why = if is_here {
+            "it names no drive of this machine"
+        } else {
+            "it names another machine"
+        };
+        why.to_owned()
+    })
 }
 
 #[cfg(test)]
@@ -65,6 +73,7 @@ mod tests {
     use super::{directories, path_of};
     use std::path::Path;
 
+    #[cfg(unix)]
     #[test]
     fn addresses_of_files_become_paths_and_others_do_not() {
         for (uri, path) in [
@@ -75,6 +84,21 @@ mod tests {
             assert_eq!(path_of(uri).as_deref(), Ok(Path::new(path)), "{uri}");
         }
         for uri in ["http://a/b", "file://elsewhere/a", "/a", ""] {
+            assert!(path_of(uri).is_err(), "{uri}");
+        }
+    }
+
+    #[cfg(windows)]
+    #[test]
+    fn addresses_of_files_become_paths_and_others_do_not() {
+        for (uri, path) in [
+            ("file:///C:/a/b%20c", r"C:\a\b c"),
+            ("file:///c%3A/a", r"c:\a"),
+            ("file://localhost/C:/a/../b", r"C:\b"),
+        ] {
+            assert_eq!(path_of(uri).as_deref(), Ok(Path::new(path)), "{uri}");
+        }
+        for uri in ["http://a/b", "file://elsewhere/a", "file:///a", "/a", ""] {
             assert!(path_of(uri).is_err(), "{uri}");
         }
     }

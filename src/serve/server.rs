@@ -58,7 +58,7 @@ impl Server {
     pub(super) fn new(options: Options) -> io::Result<Self> {
         let mut roots = Vec::new();
         for root in &options.roots {
-            let real = root.canonicalize().and_then(|root| {
+            let real = crate::sys::canonicalize(root).and_then(|root| {
                 let is_directory = root.is_dir();
                 is_directory
                     .then_some(root)

@@ -8,13 +8,15 @@ use super::connection::Connection;
 use super::server::Server;
 use super::{MAX_CALLS, MAX_MESSAGE_BYTES, fault};
 use crate::answer::write_stdout;
+use crate::sys::event::{PollFd, PollFlags, poll};
+use crate::sys::io::Errno;
+use crate::sys::stdio::stdin;
 use rmcp::RoleServer;
 use rmcp::model::{
     ClientNotification, ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::service::{RxJsonRpcMessage, ServerInitializeError, ServiceExt, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use rustix::io::Errno;
 use std::collections::HashSet;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -45,6 +47,13 @@ pub(super) async fn serve(server: &Arc<Server>) -> u8 {
             0
         }
         Err(ServerInitializeError::ConnectionClosed(_)) => 0,
+        Err(ServerInitializeError::ExpectedInitializeRequest(_)) => {
+            tell(
+                "the client has not begun as it should: first comes the request initialize, with \
+                 protocolVersion, capabilities and clientInfo",
+            );
+            1
+        }
         Err(e) => {
             tell(&format!("the client has not begun as it should: {e}"));
             1
@@ -281,12 +290,12 @@ fn line(message: &ServerJsonRpcMessage) -> serde_json::Result<Vec<u8>> {
 
 /// Reads lines until there are no more, or nobody takes them.
 fn read(lines: &mpsc::Sender<Incoming>) {
-    let stdin = rustix::stdio::stdin();
+    let stdin = stdin();
     let mut buffer = vec![0; CHUNK];
     let mut line = Vec::new();
     let mut is_too_long = false;
     loop {
-        let count = match rustix::io::read(stdin, &mut buffer) {
+        let count = match crate::sys::io::read(stdin, &mut buffer) {
             Ok(0) => break,
             Ok(count) => count,
             Err(Errno::INTR) => continue,
@@ -314,8 +323,7 @@ fn read(lines: &mpsc::Sender<Incoming>) {
 }
 
 fn wait_for_input() {
-    use rustix::event::{PollFd, PollFlags, poll};
-    let stdin = rustix::stdio::stdin();
+    let stdin = stdin();
     // An interruption makes it try again, which is right.
     let _ = poll(&mut [PollFd::new(&stdin, PollFlags::IN)], None);
 }

@@ -2,11 +2,13 @@
 
 use crate::policy::Extra;
 use crate::session::Rules;
-use crate::settings::{Scope, Settings};
+use crate::settings::{Scope, Settings, system_directory};
+#[cfg(unix)]
+use crate::sys::unix_fs::MetadataExt;
 use crate::trust::Record;
 use std::collections::hash_map::DefaultHasher;
+use std::fs::Metadata;
 use std::hash::{Hash, Hasher};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The files and directories that decide.
@@ -38,7 +40,7 @@ impl Watched {
             .filter_map(|scope| scope.file(home, root))
             .collect();
         let mut directories = vec![
-            PathBuf::from("/etc/gemini-cli/policies"),
+            system_directory().join("policies"),
             root.join(".gemini/policies"),
             root.join(".gemini/tools"),
         ];
@@ -101,6 +103,13 @@ fn look_at(path: &Path, hasher: &mut DefaultHasher) -> bool {
         false.hash(hasher);
         return false;
     };
+    look_of(&meta).hash(hasher);
+    meta.is_dir()
+}
+
+/// What changes with a file or directory.
+#[cfg(unix)]
+fn look_of(meta: &Metadata) -> impl Hash {
     (
         meta.dev(),
         meta.ino(),
@@ -108,8 +117,12 @@ fn look_at(path: &Path, hasher: &mut DefaultHasher) -> bool {
         (meta.mtime(), meta.mtime_nsec()),
         (meta.ctime(), meta.ctime_nsec()),
     )
-        .hash(hasher);
-    meta.is_dir()
+}
+
+/// What changes with a file or directory.
+#[cfg(windows)]
+fn look_of(meta: &Metadata) -> impl Hash {
+    (meta.len(), meta.created().ok(), meta.modified().ok())
 }
 
 #[cfg(test)]

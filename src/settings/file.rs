@@ -165,8 +165,20 @@ fn expand(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> String {
     out
 }
 
+/// The names of the variables that a text refers to.
+pub(crate) fn variables_in(text: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        let (name, _, length) = reference(&rest[at..]);
+        names.extend(Some(name).filter(|name| !name.is_empty()));
+        rest = &rest[at + length..];
+    }
+    names
+}
+
 /// The name, what stands in its place, and the length of the reference that begins `text`.
-fn reference(text: &str) -> (&str, Option<&str>, usize) {
+pub(crate) fn reference(text: &str) -> (&str, Option<&str>, usize) {
     let after = &text[1..];
     if let Some(inner) = after.strip_prefix('{') {
         return match inner.find('}') {

@@ -1,6 +1,8 @@
 //! In which line of a settings file a key stands, for people.
 
 use super::{file, keys};
+use crate::declaration::Finding;
+use crate::declaration::position::{self, Position};
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use std::collections::HashMap;
@@ -14,6 +16,19 @@ impl Lines {
     /// The line of a key with dots, counted from 1; of its nearest part that is there, where it
     /// is itself not.
     pub fn line_of(&mut self, path: &Path, key: &str) -> Option<usize> {
+        let place = self.position_of(path, key)?;
+        usize::try_from(place.line.get()).ok()
+    }
+
+    /// Says of a finding about a settings file where in it the key that it names stands.
+    pub fn place(&mut self, finding: &mut Finding) {
+        let file = finding.file().map(Path::to_owned);
+        if let Some(place) = file.and_then(|file| self.position_of(&file, &finding.place)) {
+            finding.put_at(place);
+        }
+    }
+
+    fn position_of(&mut self, path: &Path, key: &str) -> Option<Position> {
         let read = || file::read_regular(path).ok().flatten();
         let text = self
             .0
@@ -25,7 +40,7 @@ impl Lines {
         let top = value.as_object()?;
         let old = keys::old_name(key).filter(|_| !is_there(top, key));
         let at = start_of(top, old.unwrap_or(key))?;
-        Some(text.get(..at)?.matches('\n').count() + 1)
+        Some(position::Lines::of(text).position(at))
     }
 }
 
@@ -57,6 +72,7 @@ fn start_of(object: &Object<'_>, key: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::Lines;
+    use crate::declaration::Finding;
 
     #[test]
     fn the_line_of_a_key_is_found_in_both_generations() {
@@ -77,5 +93,8 @@ mod tests {
             assert_eq!(lines.line_of(&path, key), line, "{key}");
         }
         assert_eq!(lines.line_of(&path.join("none"), "tools"), None);
+        let mut finding = Finding::warning("r", "", "tools.core", "m").in_file(&path);
+        lines.place(&mut finding);
+        assert!(finding.text().contains(":3:2: "), "{finding}");
     }
 }

@@ -21,11 +21,14 @@ mod source;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use file::{Opened, expanded, jsonc, open_regular, read_regular};
+pub(crate) use file::{
+    Opened, expanded, jsonc, open_regular, read_regular, reference, variables_in,
+};
 pub use lines::Lines;
 pub use mcp::{McpServer, McpSettings};
 pub use sandbox::SandboxSettings;
 pub use shown::InForce;
+pub(crate) use source::system_directory;
 pub use source::{Note, Scope};
 
 use crate::trust::ProjectTrust;

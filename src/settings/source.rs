@@ -12,7 +12,7 @@ pub enum Scope {
     User,
     /// `.gemini/settings.json` in the project.
     Project,
-    /// `/etc/gemini-cli/settings.json`, above all others.
+    /// `/etc/gemini-cli/settings.json` (on macOS and Windows elsewhere), above all others.
     System,
 }
 
@@ -54,9 +54,12 @@ impl Scope {
     }
 }
 
-fn system_directory() -> &'static Path {
+/// Where the administrator's files are, as in Gemini CLI 0.61.
+pub(crate) fn system_directory() -> &'static Path {
     Path::new(if cfg!(target_os = "macos") {
         "/Library/Application Support/GeminiCli"
+    } else if cfg!(windows) {
+        r"C:\ProgramData\gemini-cli"
     } else {
         "/etc/gemini-cli"
     })

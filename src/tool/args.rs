@@ -91,12 +91,32 @@ impl Args {
     ///
     /// `invalid_tool_params`, naming the argument and what was expected.
     pub fn parse<P: DeserializeOwned>(self, schema: &Schema) -> Result<P, ToolError> {
-        let value = Value::Object(self.0);
+        let mut value = Value::Object(self.0);
         schema.validate(&value)?;
+        write_whole(&mut value);
         serde_path_to_error::deserialize(value).map_err(|e| {
             let path = e.path().to_string();
             ToolError::invalid(format!("\"{path}\" can't be used: {}.", e.into_inner()))
         })
+    }
+}
+
+/// Writes whole numbers as such: for a schema 5.0 is an integer, for Rust it is none.
+fn write_whole(value: &mut Value) {
+    /// Up to here each whole number has a double of its own.
+    const MOST: f64 = 9_007_199_254_740_992.0;
+    match value {
+        Value::Number(number) => {
+            let double = number.as_f64().filter(|_| number.is_f64());
+            if let Some(whole) = double.filter(|n| n.fract() == 0.0 && n.abs() <= MOST) {
+                #[expect(clippy::cast_possible_truncation, reason = "it is whole and small")]
+                let whole = whole as i64;
+                *value = whole.into();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(write_whole),
+        Value::Object(map) => map.values_mut().for_each(write_whole),
+        _ => {}
     }
 }
 

@@ -7,11 +7,21 @@ use crate::sys::fd::{AsFd, BorrowedFd};
 use crate::sys::ffi::OsStrExt;
 use crate::sys::fs::{AtFlags, Mode, OFlags};
 use std::ffi::CStr;
+use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// More than this of an ignore file is not read.
 const MAX_IGNORE_FILE_BYTES: u64 = 4 * 1024 * 1024;
+
+/// Nor more than this of a file that names a place.
+const MAX_LINE_BYTES: u64 = 64 * 1024;
+
+/// How files are opened. Of a pipe nobody is waited for.
+const READING: OFlags = OFlags::RDONLY
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY)
+    .union(OFlags::CLOEXEC);
 
 /// Which ignore files count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,20 +154,20 @@ impl Scope {
         if respect.git && seen.git {
             scope.rules = scope.rules.without_git();
             scope.in_repository = true;
-            if let Some(file) = read_at(dir, c".git/info/exclude") {
+            if let Some(file) = own_excludes(dir) {
                 scope.rules = scope.rules.with_git(file, path.len());
             }
         }
         if respect.git
             && scope.in_repository
             && seen.gitignore
-            && let Some(file) = read_at(dir, c".gitignore")
+            && let Some(file) = read_at(dir, ".gitignore")
         {
             scope.rules = scope.rules.with_git(file, path.len());
         }
         if respect.gemini
             && seen.geminiignore
-            && let Some(file) = read_at(dir, c".geminiignore")
+            && let Some(file) = read_at(dir, ".geminiignore")
         {
             scope.rules = scope.rules.with_gemini(file, path.len());
         }
@@ -193,7 +203,8 @@ fn above_the_root(root: &Path) -> Scope {
         rest.push(b'/');
         rest
     };
-    if let Some(file) = read_path(&top.join(".git/info/exclude")) {
+    let dir = crate::sys::fs::open(top, READING | OFlags::DIRECTORY, Mode::empty());
+    if let Some(file) = dir.ok().and_then(|dir| own_excludes(dir.as_fd())) {
         scope.rules = scope.rules.with_git_above(file, seen_from(top));
     }
     let mut between: Vec<&Path> = root
@@ -214,18 +225,47 @@ fn has(dir: BorrowedFd<'_>, name: &CStr) -> bool {
     crate::sys::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
 }
 
-fn read_at(dir: BorrowedFd<'_>, name: &CStr) -> Option<RuleFile> {
-    let flags =
-        OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let fd = crate::sys::fs::openat(dir, name, flags, Mode::empty()).ok()?;
-    read_rules(fd.into())
+/// The rules that a repository keeps for itself, `info/exclude`, given its topmost directory.
+///
+/// In a worktree or a submodule `.git` is a file that names the place of what git keeps, and a
+/// worktree has most of that in common with its repository (gitrepository-layout).
+fn own_excludes(top: BorrowedFd<'_>) -> Option<RuleFile> {
+    let here = open(top, Path::new(".git/info/exclude"), OFlags::NOFOLLOW);
+    if here.is_some() || open(top, Path::new(".git"), OFlags::DIRECTORY).is_some() {
+        return read_rules(here?);
+    }
+    let kept = PathBuf::from(line_of(top, Path::new(".git"))?.strip_prefix("gitdir: ")?);
+    let common = line_of(top, &kept.join("commondir")).unwrap_or_else(|| ".".to_owned());
+    let exclude = kept.join(common).join("info/exclude");
+    read_rules(open(top, &exclude, OFlags::empty())?)
+}
+
+/// The only line of a small file.
+fn line_of(dir: BorrowedFd<'_>, path: &Path) -> Option<String> {
+    let mut text = String::new();
+    let file = open(dir, path, OFlags::empty())?;
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    file.take(MAX_LINE_BYTES).read_to_string(&mut text).ok()?;
+    Some(text.trim_end_matches(['\r', '\n']).to_owned())
+}
+
+fn read_at(dir: BorrowedFd<'_>, name: &str) -> Option<RuleFile> {
+    read_rules(open(dir, Path::new(name), OFlags::NOFOLLOW)?)
 }
 
 fn read_path(path: &Path) -> Option<RuleFile> {
-    read_rules(std::fs::File::open(path).ok()?)
+    let fd = crate::sys::fs::open(path, READING, Mode::empty()).ok()?;
+    read_rules(fd.into())
 }
 
-fn read_rules(file: std::fs::File) -> Option<RuleFile> {
+fn open(dir: BorrowedFd<'_>, path: &Path, more: OFlags) -> Option<File> {
+    let fd = crate::sys::fs::openat(dir, path, READING | more, Mode::empty()).ok()?;
+    Some(fd.into())
+}
+
+fn read_rules(file: File) -> Option<RuleFile> {
     if !file.metadata().ok()?.is_file() {
         return None;
     }

@@ -472,7 +472,7 @@ fn is_dead(pid: i32) -> bool {
 /// Whether there is no process of this id.
 #[cfg(windows)]
 fn is_dead(pid: i32) -> bool {
-    crate::process::tree::Identity::of(pid).is_none()
+    crate::process::identity::Identity::of(pid).is_none()
 }
 
 /// Removes temporary files of calls that were killed, where files can't be nameless.

@@ -449,3 +449,30 @@ fn stopping_one_that_has_ended_leaves_the_others_alone() {
     assert!(said.contains("was ended (1 process)"), "{said}");
     assert!(!is_alive(&project));
 }
+
+#[test]
+fn a_time_limit_that_does_not_count_is_told_of() {
+    let session = Project::new("limit");
+    let both = json!({"command": "sleep 60", "is_background": true, "timeout": 5});
+    let text = session.call("run_shell_command", &both);
+    let said = "Time Limit: (none), because timeout does not count with is_background";
+    assert!(text.contains(said), "{text}");
+    session.stop(first_pid(&text));
+    let counts = json!({"command": "sleep 60 & true", "timeout": 5});
+    let text = session.call("run_shell_command", &counts);
+    assert!(!text.contains("Time Limit"), "{text}");
+    session.stop(first_pid(&text));
+}
+
+#[test]
+fn an_id_that_no_process_can_have_is_one_that_is_not_there() {
+    let ws = Workspace::new();
+    for tool in ["read_background_output", "stop_background_process"] {
+        for (pid, shown) in [(json!(2_147_483_648_u64), "2147483648"), (json!(5.0), "5")] {
+            let answer = ws.call(tool, &json!({ "pid": pid }));
+            let message = answer.error("invalid_tool_params", 2);
+            let wanted = format!("left a process {shown} in the background");
+            assert!(message.contains(&wanted), "{message}");
+        }
+    }
+}

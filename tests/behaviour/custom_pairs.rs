@@ -232,3 +232,32 @@ fn pointers_with_faults_are_told() {
         answer.must_say(&message, &["can't be used", expected]);
     }
 }
+
+#[test]
+fn a_pair_that_starts_us_again_comes_to_an_end() {
+    // More often than five times it is not started, whatever goes wrong.
+    let wrapper = |name: &str| {
+        format!(
+            "#!/bin/sh\necho x >>starts\n[ \"$(wc -l <starts)\" -lt 5 ] || exit 1\nexec '{}' \"$@\"\n",
+            crate::harness::executable(name).display()
+        )
+    };
+    let ws = Workspace::new()
+        .file("mine", wrapper("get_tools"))
+        .file("call mine", wrapper("call_tool"))
+        .file(
+            ".gemini/tools/mine.toml",
+            "discovery_command = [\"./mine\"]\ncall_command = [\"./call mine\"]\n",
+        );
+    for name in ["mine", "call mine"] {
+        crate::harness::set_mode(&ws.dir().join(name), 0o755);
+    }
+    let names = declared_trusted(&ws);
+    assert!(names.contains(&"read_file".to_owned()), "{names:?}");
+    let starts = || fs::read_to_string(ws.dir().join("starts")).expect("starts");
+    assert_eq!(starts(), "x\n");
+    let answer = run(&ws, "nobodys_tool", &json!({}));
+    assert_eq!(answer.status(), 2, "{}", answer.shown());
+    // Files that have just been written are looked at anew.
+    assert!(starts().len() <= "x\nx\n".len(), "{}", starts());
+}

@@ -103,12 +103,13 @@ fn nothing_is_found_in_a_sound_set_up() {
         // The launcher of the checkout would build what is missing.
         let text = std::fs::read_to_string(ours.dir().join(SETTINGS)).expect("settings");
         let mut value: Value = serde_json::from_str(&text).expect("JSON");
-        let key = if name == "get_tools" {
-            "discoveryCommand"
+        let path = executable(name).display().to_string();
+        if name == "get_tools" {
+            let line = shlex::try_quote(&path).expect("a path");
+            value["tools"]["discoveryCommand"] = (*line).into();
         } else {
-            "callCommand"
-        };
-        value["tools"][key] = executable(name).display().to_string().into();
+            value["tools"]["callCommand"] = path.into();
+        }
         std::fs::write(ours.dir().join(SETTINGS), value.to_string()).expect("written");
     }
     let theirs = with_program(QUICK);
@@ -596,11 +597,11 @@ fn faults_around_it_are_found() {
     let paths = json!({"policyPaths": [elsewhere.dir().join("../home/more")]});
     let elsewhere = elsewhere.home(SETTINGS, paths.to_string());
     finds_no(&elsewhere, &[], "no-rule");
-    finds(
-        &with_program(SOUND).home(policy, "[[rule]\n"),
-        &[],
-        "policy-unreadable",
-    );
+    let broken = with_program(SOUND).home(policy, "[[rule]\n");
+    finds(&broken, &[], "policy-unreadable");
+    let file = broken.root().join("home").join(policy);
+    let about = &told(&broken, &[], "policy-unreadable")[0]["about"];
+    assert_eq!(*about, file.display().to_string());
     finds(
         &with_program(SOUND).file(policy, rule("greet")),
         &[],
@@ -676,4 +677,134 @@ fn a_call_to_try_must_be_a_name_and_an_object() {
         let said = answer.errors();
         answer.must_say(&said, &[reason]);
     }
+}
+
+#[test]
+fn first_lines_with_env_are_read_as_env_reads_them() {
+    let with_first_line = |line: &str| {
+        let rest = SOUND.split_once('\n').expect("lines").1;
+        with_program(&format!("#!{line}\n{rest}"))
+    };
+    for sound in [
+        "/usr/bin/env -S -u NOTHING python3 -u",
+        "/usr/bin/env -S 'python3' -u",
+        "/usr/bin/env -S -C . A=b python3",
+        "/usr/bin/env -Spython3",
+        "/usr/bin/env --split-string=python3 -B",
+        "/usr/bin/env -vS python3 -B",
+    ] {
+        let ws = with_first_line(sound);
+        finds_no(&ws, &[], "bad-interpreter");
+    }
+    for faulty in [
+        "/usr/bin/env -S -u python3 no_such_program",
+        "/usr/bin/env -S A=b no_such_program -u",
+        "/usr/bin/env -S /nowhere/python3",
+        "/usr/bin/env python3 -u",
+    ] {
+        finds(&with_first_line(faulty), &[], "bad-interpreter");
+    }
+}
+
+#[test]
+fn what_variables_hold_is_not_told() {
+    let ws = with_program("#!/bin/sh\necho \"$2 is no good token\" >&2\nexit 1\n").file(
+        SETTINGS,
+        settings("'./my tools' --token $API_TOKEN", "$API_TOKEN"),
+    );
+    for args in [&["doctor"][..], &["doctor", "--json"]] {
+        let answer = ws
+            .get_tools(args)
+            .env("GEMINI_CLI_TRUST_WORKSPACE", "true")
+            .env("API_TOKEN", "top-secret-7717")
+            .unwatched()
+            .run();
+        answer.must_say(answer.text(), &["$API_TOKEN is no good token"]);
+        assert!(!answer.text().contains("7717"), "{}", answer.shown());
+    }
+}
+
+#[test]
+fn variables_that_are_not_set_are_named() {
+    let with = |discovery: &str| {
+        with_program(QUICK)
+            .file("list.json", "[]")
+            .file(SETTINGS, settings(discovery, "./my tools"))
+    };
+    for discovery in [
+        "sh -c \"f=list.json; cat $f\"",
+        "cat list.json ${NOT_SET_HERE}",
+    ] {
+        finds(&with(discovery), &[], "unset-variable");
+    }
+    // As the host hands it over: without the variable.
+    finds_no(&with("cat list.json$NOT_SET_HERE"), &[], "discovery-fails");
+    for sound in [
+        "sh -c 'f=list.json; cat $f'",
+        "sh -c \"f=list.json; cat \\$f\"",
+        "cat ${NOT_SET_HERE:-list.json}",
+    ] {
+        let ws = with(sound);
+        finds_no(&ws, &[], "unset-variable");
+        finds_no(&ws, &[], "discovery-fails");
+    }
+}
+
+#[test]
+fn rules_that_take_back_what_others_allow_are_found() {
+    let deny =
+        "[[rule]]\ntoolName = \"discovered_tool_greet\"\ndecision = \"deny\"\npriority = 500\n";
+    let denied = with_program(QUICK).home(".gemini/policies/more.toml", deny);
+    finds(&denied, &[], "rule-denies");
+    let exclude = json!({"tools": {"exclude": ["discovered_tool_greet"]}});
+    let excluded = with_program(QUICK).home(SETTINGS, exclude.to_string());
+    finds(&excluded, &[], "rule-denies");
+    // What restricts built-in tools, and what the host does not look at, denies nothing there.
+    let core = json!({"tools": {"core": ["read_file"]}});
+    finds_no(
+        &with_program(QUICK).home(SETTINGS, core.to_string()),
+        &[],
+        "rule-denies",
+    );
+    let projects = with_program(QUICK).file(".gemini/policies/more.toml", deny);
+    finds_no(&projects, &[], "rule-denies");
+    let yolo = "[[rule]]\ntoolName = \"discovered_tool_greet\"\ndecision = \"allow\"\npriority = 100\nmodes = [\"yolo\"]\n";
+    let for_yolo = with_program(QUICK).home(".gemini/policies/mine.toml", yolo);
+    finds(&for_yolo, &[], "no-rule");
+}
+
+#[test]
+fn a_node_that_the_host_does_not_run_on_is_found() {
+    let ws = with_program(QUICK)
+        .file("bin/gemini", "#!/bin/sh\n")
+        .file("bin/node", "#!/bin/sh\necho v18.20.4\n")
+        .file(
+            "package.json",
+            "{\"name\": \"@google/gemini-cli\", \"version\": \"0.61.0\"}",
+        );
+    for name in ["bin/gemini", "bin/node"] {
+        set_mode(&ws.dir().join(name), 0o755);
+    }
+    let examined = || {
+        let path = format!("{}:/usr/bin:/bin", ws.dir().join("bin").display());
+        let call = ws.get_tools(&["doctor", "--json"]).env("PATH", &path);
+        call.unwatched().run()
+    };
+    assert!(found(&examined()).contains(&"node-old".to_owned()));
+    std::fs::write(ws.dir().join("bin/node"), "#!/bin/sh\necho v20.0.0\n").expect("written");
+    assert!(!found(&examined()).contains(&"node-old".to_owned()));
+}
+
+#[test]
+fn how_a_call_fails_is_told() {
+    let killed = with_program(
+        "#!/bin/sh\n[ $# -gt 0 ] || { echo '[]'; exit; }\ncat >/dev/null\n[ \"$1\" != greet ] || kill -SEGV $$\nexit 1\n",
+    );
+    let told = told(&killed, &["--try", "greet"], "call-fails");
+    assert_eq!(told[0]["what"], "It fails (SIGSEGV)");
+    let directory = with_program(QUICK)
+        .directory("place")
+        .file(SETTINGS, settings("'./my tools'", "./place"));
+    let answer = doctor(&directory, &[]);
+    answer.must_say(answer.text(), &["is a directory"]);
 }

@@ -235,6 +235,31 @@ fn the_git_file_of_a_linked_worktree_is_left_out() {
 }
 
 #[test]
+fn what_a_repository_excludes_for_itself_counts_in_its_worktrees_and_submodules() {
+    let ws = Workspace::new()
+        .file("main/.git/info/exclude", "kept.out\n")
+        .file("main/.git/worktrees/w/commondir", "../..\n")
+        .file("main/.git/modules/s/info/exclude", "sub.out\n")
+        .file("main/s/.git", "gitdir: ../.git/modules/s\n")
+        .file("main/s/sub.out", "x")
+        .file("main/s/kept.out", "x")
+        .file("w/kept.out", "x")
+        .file("w/below/kept.out", "x")
+        .file("w/below/seen", "x");
+    let kept = ws.path("main/.git/worktrees/w");
+    let ws = ws.file("w/.git", format!("gitdir: {kept}\n"));
+    assert_eq!(
+        found(&ws, &json!({ "pattern": "**/*" })),
+        ["main/s/kept.out", "w/below/seen"]
+    );
+    let below = ws.call_tool(&["glob", "pattern=**/*", "--output", "text"]);
+    let below = below.command().current_dir(ws.path("w/below")).output();
+    let text = String::from_utf8(below.expect("call_tool").stdout).expect("UTF-8");
+    assert!(text.contains("/w/below/seen"), "{text}");
+    assert!(!text.contains("kept.out"), "{text}");
+}
+
+#[test]
 fn a_class_may_begin_with_a_hyphen() {
     let ws = Workspace::new().file("-x", "").file("a", "").file("b", "");
     assert_eq!(found(&ws, &json!({"pattern": "[--a]*"})), ["-x", "a"]);

@@ -49,6 +49,12 @@ fn command(name: &str) -> String {
         .to_string()
 }
 
+/// `get_tools` as discovery's line has it, which is split into words.
+fn discovery() -> String {
+    let path = command("get_tools");
+    shlex::try_quote(&path).expect("a path").into_owned()
+}
+
 #[test]
 fn a_new_project_gets_commands_a_tool_a_rule_and_trust_and_all_of_it_works() {
     let ws = Workspace::new();
@@ -64,7 +70,7 @@ fn a_new_project_gets_commands_a_tool_a_rule_and_trust_and_all_of_it_works() {
     }
     assert_eq!(
         settings(&ws),
-        json!({"tools": {"discoveryCommand": command("get_tools"), "callCommand": command("call_tool")}})
+        json!({"tools": {"discoveryCommand": discovery(), "callCommand": command("call_tool")}})
     );
     let names: Vec<String> = ws
         .get_tools(&[])
@@ -472,7 +478,7 @@ fn a_foreign_pair_with_our_names_is_kept() {
         assert!(pair.contains(&format!("\"{discovery}\"")), "{pair}");
         assert_eq!(
             settings(&ws)["tools"]["discoveryCommand"],
-            command("get_tools")
+            self::discovery()
         );
     }
     // By their names on the PATH.
@@ -488,7 +494,7 @@ fn a_foreign_pair_with_our_names_is_kept() {
 
 #[test]
 fn options_of_our_own_discovery_command_stay() {
-    let own = command("get_tools");
+    let own = discovery();
     for (before, after) in [
         (
             "get_tools --exclude 'run_shell_command'",
@@ -552,7 +558,7 @@ fn keys_of_old_go_and_their_pair_is_kept() {
     done(&ws, &["--yes"]);
     assert_eq!(
         settings(&ws),
-        json!({"theme": "x", "tools": {"discoveryCommand": command("get_tools"), "callCommand": command("call_tool")}})
+        json!({"theme": "x", "tools": {"discoveryCommand": discovery(), "callCommand": command("call_tool")}})
     );
     let pair = read(ws.dir().join(".gemini/tools/earlier_pair.toml"));
     assert!(
@@ -793,4 +799,120 @@ fn a_project_that_hides_the_users_own_pair_says_so() {
     );
     let said = done(&ws, &["--yes"]);
     assert!(said.contains("(./mine list) count no longer"), "{said}");
+}
+
+#[test]
+fn one_command_of_a_pair_alone_is_said_to_go() {
+    let own = discovery();
+    for (tools, gone) in [
+        (
+            json!({"discoveryCommand": own, "callCommand": "./mine"}),
+            "tools.callCommand was \"./mine\"",
+        ),
+        (
+            json!({"discoveryCommand": "./mine --all"}),
+            "tools.discoveryCommand was \"./mine --all\"",
+        ),
+    ] {
+        let old = json!({ "tools": tools }).to_string();
+        let ws = Workspace::new().file(SETTINGS, &old);
+        let said = done(&ws, &["--yes"]);
+        assert!(said.contains(gone), "{said}");
+        assert!(!ws.dir().join(".gemini/tools/earlier_pair.toml").exists());
+        done(&ws, &["--undo", "--yes"]);
+        assert_eq!(read(ws.dir().join(SETTINGS)), old);
+    }
+    let both = json!({"tools": {"discoveryCommand": own, "callCommand": command("call_tool")}});
+    let ws = Workspace::new().file(SETTINGS, both.to_string());
+    let said = done(&ws, &["--yes"]);
+    assert!(!said.contains("is not kept"), "{said}");
+}
+
+#[test]
+fn a_kept_pair_does_not_hold_what_variables_hold() {
+    let program = "#!/bin/sh\n[ \"$1\" != --token ] || [ \"$2\" = \"it's secret\" ] || exit 1\ncat >/dev/null\necho '[{\"name\": \"greet\", \"description\": \"Greets.\", \"parametersJsonSchema\": {\"type\": \"object\", \"properties\": {}}}]'\n";
+    let ws = Workspace::new()
+        .file("my tools", program)
+        .file(SETTINGS, "{\"tools\": {\"discoveryCommand\": \"'./my tools' --token \\\"$API_TOKEN\\\"\", \"callCommand\": \"./${WHOSE_TOOLS} tools\"}}");
+    crate::harness::set_mode(&ws.dir().join("my tools"), 0o755);
+    let with = |call: crate::harness::Call<'_>| {
+        call.env("GEMINI_CLI_TRUST_WORKSPACE", "true")
+            .env("API_TOKEN", "it's secret")
+            .env("WHOSE_TOOLS", "my")
+            .unwatched()
+            .run()
+    };
+    let answer = with(ws.get_tools(&["init", "--yes"]));
+    assert_eq!(answer.status(), 0, "{}", answer.shown());
+    assert!(!answer.text().contains("it's secret"), "{}", answer.shown());
+    let pair = read(ws.dir().join(".gemini/tools/earlier_pair.toml"));
+    assert!(!pair.contains("it's secret"), "{pair}");
+    let listed = with(ws.get_tools(&["--only", "greet"])).json();
+    assert_eq!(listed[0]["name"], "greet");
+    let called = with(ws.tool("greet").arguments(&json!({})));
+    assert!(called.output().contains("greet"), "{}", called.shown());
+}
+
+#[test]
+fn a_directory_that_holds_the_home_is_not_trusted_by_the_way() {
+    let ws = Workspace::new();
+    let mut call = ws.get_tools(&["init", "--yes"]).command();
+    let output = call.current_dir(ws.root()).output().expect("it starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}");
+    assert!(
+        said.contains("Your home directory lies in this one"),
+        "{said}"
+    );
+    assert!(!ws.root().join("home/.gemini/trustedFolders.json").exists());
+}
+
+#[test]
+fn the_same_example_of_user_and_project_is_no_clash() {
+    for first in [["--yes", "--user"], ["--yes", "--no-trust"]] {
+        let ws = Workspace::new();
+        done(&ws, &first);
+        let trusted = |args: &[&str]| {
+            let call = ws.get_tools(args).env("GEMINI_CLI_TRUST_WORKSPACE", "true");
+            call.unwatched().run()
+        };
+        for args in [&["init", "--yes"][..], &["init", "--yes", "--user"]] {
+            assert_eq!(trusted(args).status(), 0);
+        }
+        let lint = trusted(&["lint"]);
+        assert_eq!(lint.status(), 0, "{}", lint.shown());
+        assert_eq!(
+            trusted(&["--only", "recent_commits"]).json()[0]["name"],
+            "recent_commits"
+        );
+        let projects = ws.dir().join(".gemini/tools/recent_commits.toml");
+        fs::write(&projects, read(&projects).replace("= 10", "= 20")).expect("written");
+        let lint = trusted(&["lint"]);
+        assert!(lint.shown().contains("name-clash"), "{}", lint.shown());
+    }
+}
+
+#[test]
+fn launchers_of_a_checkout_that_builds_elsewhere_are_ours() {
+    let ws = Workspace::new();
+    let bin = ws.root().join("checkout/bin");
+    fs::create_dir_all(&bin).expect("a directory");
+    for name in ["launch.sh", "get_tools", "call_tool"] {
+        let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("bin").join(name);
+        fs::copy(own, bin.join(name)).expect("a copy");
+    }
+    let named = json!({"tools": {"discoveryCommand": bin.join("get_tools"), "callCommand": bin.join("call_tool")}});
+    let ws = ws.file(SETTINGS, named.to_string());
+    let target = executable("get_tools")
+        .parent()
+        .expect("a directory")
+        .display()
+        .to_string();
+    let call = ws
+        .get_tools(&["init", "--yes"])
+        .env("CARGO_TARGET_DIR", &target);
+    let answer = call.unwatched().run();
+    assert_eq!(answer.status(), 0, "{}", answer.shown());
+    assert_eq!(settings(&ws), named);
+    assert!(!ws.dir().join(".gemini/tools/earlier_pair.toml").exists());
 }

@@ -129,13 +129,23 @@ fn what_openai_refuses_is_an_error() {
         (&"x".repeat(65), object(json!({})), one("name", "name")),
         (
             "t",
-            json!({"type": "object", "anyOf": [{"required": ["a"]}]}),
+            json!({"type": "object", "properties": {}, "anyOf": [{"required": ["a"]}]}),
             one("top-level", "anyOf"),
         ),
         (
             "t",
-            json!({"type": "object", "not": {}}),
+            json!({"type": "object", "properties": {}, "not": {}}),
             one("top-level", "not"),
+        ),
+        (
+            "t",
+            json!({"type": "object"}),
+            one("no-properties", "schema"),
+        ),
+        (
+            "t",
+            object(json!({"type": ["array", "null"]})),
+            one("array-items", "x"),
         ),
         ("t", json!({"type": "string"}), one("schema", "type")),
         (
@@ -208,7 +218,7 @@ fn what_anthropic_refuses_is_an_error() {
         ),
         (
             "t",
-            json!({"type": "object", "oneOf": []}),
+            json!({"type": "object", "oneOf": [{}]}),
             one("top-level", "oneOf"),
         ),
     ] {
@@ -737,13 +747,14 @@ fn what_is_no_json_schema_is_an_error_and_mended_in_what_is_printed() {
         let wanted = [
             ("bounds", "y"),
             ("enum", "x"),
-            ("required", ""),
-            ("type-name", ""),
+            ("required", "schema"),
+            ("type-name", "schema"),
             ("type-name", "x"),
             ("type-name", "y"),
             ("type-name", "z.not"),
         ];
-        let wanted = wanted.map(|(rule, place)| (rule.to_owned(), place.to_owned()));
+        let mut wanted = wanted.map(|(rule, place)| (rule.to_owned(), place.to_owned()));
+        wanted.sort();
         let found = findings(&document, &["--dialect", dialect]);
         assert_eq!(found.len(), wanted.len(), "{dialect}: {found:?}");
         assert_eq!(errors(&document, &["--dialect", dialect]), wanted);
@@ -766,15 +777,17 @@ fn what_is_no_json_schema_is_an_error_and_mended_in_what_is_printed() {
 fn a_schema_that_does_not_say_that_it_is_of_an_object_is_an_error() {
     for schema in [json!({}), json!({"properties": {"x": {"type": "string"}}})] {
         for (dialect, document, place) in in_each_dialect(&schema) {
-            assert_eq!(
-                errors(&document, &["--dialect", dialect]),
-                one("type", "schema"),
-                "{dialect}"
-            );
-            let printed = repaired(&document.to_string(), dialect, 1);
-            let printed: Value = serde_json::from_str(&printed).expect("JSON");
+            let mut wanted = one("type", "schema");
             let mut mended = schema.clone();
             mended["type"] = "object".into();
+            if schema["properties"].is_null() && dialect.starts_with("openai") {
+                wanted.insert(0, ("no-properties".to_owned(), "schema".to_owned()));
+                mended["properties"] = json!({});
+            }
+            let found = errors(&document, &["--dialect", dialect]);
+            assert_eq!(found, wanted, "{dialect}");
+            let printed = repaired(&document.to_string(), dialect, 1);
+            let printed: Value = serde_json::from_str(&printed).expect("JSON");
             assert_eq!(printed.pointer(place), Some(&mended), "{dialect}");
         }
     }
@@ -837,12 +850,27 @@ fn only_what_is_repaired_changes_in_what_is_printed() {
         (
             "openai",
             r#"[{"type":"function","strict":true,"name":"t","description":"d","parameters":{"type":"object"}}]"#,
-            r#"[{"type":"function","function":{"strict":false,"name":"t","description":"d","parameters":{"type":"object"}}}]"#,
+            r#"[{"type":"function","function":{"strict":false,"name":"t","description":"d","parameters":{"type":"object","properties":{}}}}]"#,
         ),
         (
             "openai-responses",
             r#"[{"function":{"name":"t","description":"d","parameters":{"type":"object"},"strict":false}}]"#,
-            r#"[{"name":"t","description":"d","parameters":{"type":"object"},"strict":false,"type":"function"}]"#,
+            r#"[{"name":"t","description":"d","parameters":{"type":"object","properties":{}},"strict":false,"type":"function"}]"#,
+        ),
+        (
+            "mcp",
+            r#"[{"title":null,"name":"t","description":"d","annotations":{"readOnlyHint":"yes","idempotentHint":true,"x":1},"inputSchema":{"type":"object","properties":{"a":true,"b":false}},"outputSchema":{"properties":{}}}]"#,
+            r#"[{"name":"t","description":"d","annotations":{"idempotentHint":true,"x":1},"inputSchema":{"type":"object","properties":{"a":{},"b":{"not":{}}}},"outputSchema":{"properties":{},"type":"object"}}]"#,
+        ),
+        (
+            "mcp",
+            r#"[{"name":"t","description":null,"annotations":5,"inputSchema":{"type":"object"},"outputSchema":{"type":"array"},"_meta":{"z":1}}]"#,
+            r#"[{"name":"t","inputSchema":{"type":"object"},"_meta":{"z":1}}]"#,
+        ),
+        (
+            "openai",
+            r#"[{"type":"function","function":{"name":"t","description":5,"parameters":{"type":"object","properties":{}},"strict":"yes"}}]"#,
+            r#"[{"type":"function","function":{"name":"t","parameters":{"type":"object","properties":{}},"strict":false}}]"#,
         ),
     ] {
         assert_eq!(repaired(text, dialect, 1), format!("{wanted}\n"));
@@ -921,4 +949,171 @@ fn a_schema_for_each_place_of_a_list_is_written_as_the_api_takes_it() {
     let answer = lint_text(&anthropic("t", &given).to_string(), &[]);
     answer.must_say(answer.text(), &["error[tuple]", "\"prefixItems\""]);
     assert!(findings(&anthropic("t", &prefixed), &[]).is_empty());
+}
+
+#[test]
+fn a_keyword_with_a_value_of_another_kind_is_an_error_and_taken_out() {
+    let faults = json!({"description": null, "title": 5, "minLength": -1, "maxLength": 1.5,
+        "pattern": 7, "uniqueItems": "yes", "multipleOf": 0, "anyOf": [], "allOf": {},
+        "additionalProperties": "no", "not": null, "patternProperties": [], "examples": 1});
+    let number = json!({"type": "number", "minimum": "1.5"});
+    let schema = json!({"type": "object", "properties": {"x": faults, "n": number,
+        "": {"type": "wrong"}}, "required": ["n", "n", 7]});
+    for (dialect, document, place) in in_each_dialect(&schema) {
+        // Anthropic takes no empty name.
+        let (empty, more) = match dialect {
+            "anthropic" => ("_e3b0c442", one("property-name", "\"\"")),
+            _ => ("", vec![]),
+        };
+        let found = errors(&document, &["--dialect", dialect]);
+        let wanted = [
+            ("bounds", "n"),
+            ("keyword-value", "x"),
+            ("required", "schema"),
+            ("type-name", "\"\""),
+        ];
+        let wanted = wanted.map(|(rule, place)| (rule.to_owned(), place.to_owned()));
+        let mut wanted = [&wanted[..], &more].concat();
+        wanted.sort();
+        assert_eq!(found, wanted, "{dialect}");
+        let printed = repaired(&document.to_string(), dialect, 1);
+        let printed: Value = serde_json::from_str(&printed).expect("JSON");
+        let mended = json!({"type": "object", "properties": {"x": {},
+            "n": {"type": "number", "minimum": 1.5}, empty: {}}, "required": ["n"]});
+        assert_eq!(printed.pointer(place), Some(&mended), "{dialect}");
+    }
+}
+
+#[test]
+fn what_stands_where_a_schema_should_is_an_error_that_nothing_repairs() {
+    for wrong in [json!("string"), json!(null), json!([])] {
+        let schema = json!({"type": "object", "properties": {"x": {"type": "array",
+            "items": {"type": "object", "properties": {"y": wrong}}}}});
+        let gemini = json!([{"name": "t", "description": "d", "parametersJsonSchema": schema}]);
+        let all = in_each_dialect(&schema).into_iter();
+        let all = all.map(|(dialect, document, _)| (dialect, document));
+        for (dialect, document) in all.chain([("gemini", gemini)]) {
+            let found = errors(&document, &["--dialect", dialect]);
+            assert_eq!(found, one("schema", "x.items.y"), "{dialect}: {wrong}");
+            assert_eq!(repaired(&document.to_string(), dialect, 1), "[]\n");
+        }
+    }
+}
+
+#[test]
+fn gemini_takes_no_type_that_it_does_not_know_and_no_parameters_that_are_no_schema() {
+    for wrong in [json!("file"), json!(["string", "any"]), json!([]), json!(7)] {
+        let schema = json!({"type": "object", "properties": {"x": {"type": wrong}}});
+        let document = json!([{"name": "t", "description": "d", "parametersJsonSchema": schema}]);
+        assert_eq!(errors(&document, &[]), one("untyped", "x"), "{wrong}");
+    }
+    let certain = json!({"type": "object", "properties": {"x": {"type": "file", "minLength": 1}}});
+    let document = json!([{"name": "t", "description": "d", "parametersJsonSchema": certain}]);
+    let printed = repaired(&document.to_string(), "gemini", 0);
+    assert!(
+        printed.contains(r#"{"minLength":1,"type":"string"}"#),
+        "{printed}"
+    );
+    let php = json!([{"name": "t", "description": "d", "parameters": []}]);
+    let printed = repaired(&php.to_string(), "gemini", 0);
+    assert!(printed.contains(r#""parametersJsonSchema":{"#), "{printed}");
+    for wrong in [json!("x"), json!([1]), json!(true)] {
+        let document = json!([{"name": "t", "description": "d", "parameters": wrong}]);
+        let found = errors(&document, &["--dialect", "gemini"]);
+        assert_eq!(found, one("schema", "parametersJsonSchema"), "{wrong}");
+    }
+    let described = json!([{"name": "t", "description": 5}]);
+    assert_eq!(errors(&described, &[]), one("description", "description"));
+    repaired(&described.to_string(), "gemini", 1);
+}
+
+#[test]
+fn what_gemini_s_own_schema_does_not_know_is_an_error_under_parameters_only() {
+    for wrong in [
+        json!({"type": "string", "const": "a"}),
+        json!({"type": "object", "properties": {}, "additionalProperties": false}),
+        json!({"type": "number", "exclusiveMinimum": 1}),
+        json!({"type": ["string", "null"]}),
+        json!({"type": "array"}),
+        json!({"type": "integer", "enum": [1, 2]}),
+        json!({"type": "integer", "enum": ["1", "2"]}),
+        json!({"type": "string", "enum": ["a", ""]}),
+        json!({"type": "string", "format": "uri"}),
+    ] {
+        let schema = json!({"type": "object", "properties": {"x": wrong}});
+        let with = |key: &str| json!([{"name": "t", "description": "d", key: schema}]);
+        let found = errors(&with("parameters"), &[]);
+        assert_eq!(found, one("native-schema", "x"), "{wrong}");
+        assert_eq!(errors(&with("parametersJsonSchema"), &[]), [], "{wrong}");
+        repaired(&with("parameters").to_string(), "gemini", 1);
+    }
+    let native = json!({"type": "OBJECT", "properties": {
+        "x": {"type": "STRING", "format": "enum", "enum": ["a"], "nullable": true, "example": "a"},
+        "y": {"type": "ARRAY", "items": {"type": "INTEGER", "format": "int32"}, "min_items": "1"}},
+        "propertyOrdering": ["x", "y"]});
+    let document = json!([{"name": "t", "description": "d", "parameters": native}]);
+    assert_eq!(errors(&document, &[]), []);
+}
+
+#[test]
+fn what_clients_refuse_a_whole_list_for_is_an_error_of_an_mcp_server() {
+    for (more, wanted) in [
+        (json!({"outputSchema": {"type": "object"}}), vec![]),
+        (
+            json!({"outputSchema": {"type": "array"}}),
+            one("output-schema", "outputSchema"),
+        ),
+        (
+            json!({"outputSchema": {}}),
+            one("output-schema", "outputSchema"),
+        ),
+        (
+            json!({"outputSchema": {"type": "object", "properties": {"x": true}}}),
+            one("boolean-schema", "outputSchema.x"),
+        ),
+        (
+            json!({"inputSchema": {"type": "object", "properties": {"x": false}}}),
+            one("boolean-schema", "x"),
+        ),
+        (
+            json!({"outputSchema": null}),
+            one("tool-key", "outputSchema"),
+        ),
+        (json!({"annotations": []}), one("tool-key", "annotations")),
+        (json!({"title": 5}), one("tool-key", "title")),
+        (json!({"icons": [{}]}), one("tool-key", "icons")),
+        (
+            json!({"icons": [{"src": "https://a.example/i.png"}]}),
+            vec![],
+        ),
+        (json!({"execution": null}), one("tool-key", "execution")),
+        (
+            json!({"annotations": {"title": 5}}),
+            one("annotation", "annotations.title"),
+        ),
+        (
+            json!({"annotations": {"readOnlyHint": null}}),
+            one("annotation", "annotations.readOnlyHint"),
+        ),
+        (
+            json!({"description": null}),
+            one("description", "description"),
+        ),
+    ] {
+        let document = mcp("t", &more);
+        assert_eq!(errors(&document, &[]), wanted, "{more}");
+        repaired(&document.to_string(), "mcp", i32::from(!wanted.is_empty()));
+    }
+}
+
+#[test]
+fn settings_that_wait_for_trust_are_told_of_with_line_and_column() {
+    let settings = "{\n  // ours\n  \"mcpServers\": {\"a\": {\"command\": \"true\"}}\n}\n";
+    let ws = Workspace::new().file(".gemini/settings.json", settings);
+    let call = ws.get_tools(&["lint"]);
+    let answer = call.changing_at_home(&[".gemini/tmp"]).run();
+    answer.must_say(
+        answer.text(),
+        &["warning[untrusted]: ", "settings.json:3:3: mcpServers"],
+    );
 }

@@ -307,7 +307,7 @@ fn people_are_told_what_was_left_out_and_programs_are_not() {
             "odd__without"
         ]
     );
-    let script = "exec script -qec \"$* \" /dev/null";
+    let script = "exec script -qec \"'$1' $2\" /dev/null";
     let call = s.ws.get_tools(&["--mcp"]).in_bash(script);
     let answer = s.marked(call).run();
     let shown = answer.text();

@@ -89,6 +89,32 @@ fn default_excludes_can_be_switched_off() {
     assert!(shown(&ws, &answer).contains(&"dist/o.js".to_owned()));
 }
 
+#[test]
+fn a_directory_of_which_nothing_is_read_is_named_with_the_reason() {
+    let ws = tree()
+        .file("logs/a.log", "x")
+        .file(".geminiignore", "*.log\n");
+    for (paths, reason) in [
+        (
+            json!(["dist"]),
+            "dist: excluded by default; useDefaultExcludes: false reads it",
+        ),
+        (
+            json!(["docs/one.md", "logs/"]),
+            "logs: holds no file, or none that is not ignored",
+        ),
+    ] {
+        let answer = read(&ws, &json!({"paths": paths}));
+        assert!(
+            answer.output().contains(&format!("\n{reason}\n")),
+            "{}",
+            answer.output()
+        );
+    }
+    let answer = read(&ws, &json!({"paths": ["docs"]}));
+    assert!(!answer.output().contains("Skipped"), "{}", answer.output());
+}
+
 fn shown_or_nothing(ws: &Workspace, answer: &Answer) -> Vec<String> {
     if answer.status() == 0 {
         shown(ws, answer)

@@ -277,6 +277,54 @@ fn progress_is_told_to_who_has_asked_for_it() {
 }
 
 #[test]
+fn a_client_that_fails_to_say_its_new_roots_keeps_the_old_ones() {
+    let ws = Workspace::new()
+        .file("here.txt", "here")
+        .outside("one/first.txt", "first");
+    let root = format!("file://{}", ws.outside_path("one"));
+    let mut server = Server::greeted(&ws, &[], &json!({"roots": {"listChanged": true}}));
+    server.answer_request("roots/list", &json!({"roots": [{"uri": root}]}));
+    let changed = json!({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"});
+    for _ in 0..2 {
+        server.say(&changed.to_string());
+        let request = server.told("roots/list");
+        let error = json!({"jsonrpc": "2.0", "id": request["id"],
+            "error": {"code": -32603, "message": "not now"}});
+        server.say(&error.to_string());
+        let first = server.call("read_file", &json!({"absolute_path": "first.txt"}));
+        assert_eq!(text(&first), "first");
+        let here = ws.path("here.txt");
+        let outside = server.call("read_file", &json!({ "absolute_path": here }));
+        assert_eq!(outside["isError"], true, "{outside}");
+    }
+}
+
+#[test]
+fn a_client_that_begins_with_something_else_is_told_what_comes_first() {
+    let ws = Workspace::new();
+    // No version: that is no greeting.
+    let no_greeting = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize",
+        "params": {"capabilities": {}}});
+    let greeted = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    let program = ws.program(&executable("serve_tools"), &[]);
+    let answer = program.input(format!("{no_greeting}\n{greeted}\n")).run();
+    assert_eq!(answer.status(), 1);
+    let said = answer.errors();
+    answer.must_say(&said, &["first comes the request initialize"]);
+    assert!(!said.contains("JsonRpc"), "{said}");
+}
+
+#[test]
+fn a_page_that_was_never_given_out_is_refused() {
+    let ws = Workspace::new();
+    let mut server = greeted(&ws);
+    for list in ["tools/list", "resources/list", "resources/templates/list"] {
+        let answer = server.ask(list, &json!({"cursor": "bogus"}));
+        assert_eq!(answer["error"]["code"], -32602, "{list}: {answer}");
+    }
+}
+
+#[test]
 fn the_clients_roots_are_the_workspace_and_followed() {
     let ws = Workspace::new()
         .file("here.txt", "here")

@@ -90,7 +90,7 @@ fn asks_and_takes_nothing_but_yes_for_an_answer() {
     assert!(!ws.root().join("home/.gemini").exists());
     let on_terminal = |said: &str| {
         let script = format!(
-            "command -v script >/dev/null || exit 77; printf '{said}' | script -qec \"$1 trust\" /dev/null"
+            "command -v script >/dev/null || exit 77; printf '{said}' | script -qec \"'$1' trust\" /dev/null"
         );
         let call = ws.get_tools(&[]).unwatched().in_bash(&script);
         call.run()
@@ -289,7 +289,7 @@ fn a_command_of_a_model_cannot_give_trust() {
     let call = ws.get_tools(&["trust", "--yes"]).env("GEMINI_CLI", "1");
     let answer = call.run();
     assert_eq!(answer.status(), 2, "{}", answer.shown());
-    let command = format!("{} trust --yes", executable("get_tools").display());
+    let command = format!("'{}' trust --yes", executable("get_tools").display());
     let answer = ws.call(
         "run_shell_command",
         &serde_json::json!({"command": command}),

@@ -581,7 +581,8 @@ fn what_is_left_out_is_said() {
 #[test]
 fn it_is_said_on_a_terminal_and_to_no_host() {
     let ws = malicious();
-    let script = "command -v script >/dev/null || exit 77; script -qec \"$1 >/dev/null\" /dev/null";
+    let script =
+        "command -v script >/dev/null || exit 77; script -qec \"'$1' >/dev/null\" /dev/null";
     let answer = ws.get_tools(&[]).in_bash(script).run();
     if answer.status() == 77 {
         return skipped("script(1), which makes a terminal");

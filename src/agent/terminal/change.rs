@@ -164,7 +164,7 @@ fn from_json(request: &CallRequest, edited: &str) -> Edited {
     })
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::{Edited, changed_lines, proposal};
     use crate::agent::approval::Reply;

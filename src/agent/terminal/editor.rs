@@ -1,13 +1,13 @@
 //! The user's editor, on a file of its own in a private directory, which is gone afterwards.
 
-use super::tty::Kept;
-use std::ffi::OsString;
-use std::fs::{DirBuilder, File, OpenOptions};
+use super::tty::Tty;
+use crate::sys::unix_fs::{DirBuilderExt, OpenOptionsExt};
+use std::ffi::{OsStr, OsString};
+use std::fs::{DirBuilder, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::PathBuf;
-use std::process::{Command, ExitStatus, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
 
 /// Names that are tried for the directory.
 const TRIES: usize = 16;
@@ -15,13 +15,16 @@ const TRIES: usize = 16;
 /// Of a longer name the end is kept; no file system's limit is reached.
 const MAX_NAME_CHARS: usize = 60;
 
+/// The editor where nothing names another.
+pub(super) const USUAL: &str = if cfg!(windows) { "notepad" } else { "vi" };
+
 /// The editor that the environment names.
 pub(super) fn from_environment() -> OsString {
     ["VISUAL", "EDITOR"]
         .iter()
         .filter_map(std::env::var_os)
         .find(|words| !words.is_empty())
-        .unwrap_or_else(|| "vi".into())
+        .unwrap_or_else(|| USUAL.into())
 }
 
 /// A text while it is edited.
@@ -38,7 +41,7 @@ impl Draft {
         let name: String = name
             .chars()
             .skip(name.chars().count().saturating_sub(MAX_NAME_CHARS))
-            .map(|c| if c == '/' || c.is_control() { '_' } else { c })
+            .map(|c| if is_fit(c) { c } else { '_' })
             .collect();
         // A name of its own, too: some editors obey files such as .dir-locals.el.
         let file = directory.join(format!("proposed-{name}"));
@@ -53,22 +56,14 @@ impl Draft {
     }
 
     /// Starts the editor and waits for its end.
-    pub(super) fn edit(&self, editor: &OsString, tty: &File) -> io::Result<ExitStatus> {
+    pub(super) fn edit(&self, editor: &OsStr, tty: &Tty) -> io::Result<ExitStatus> {
         // An editor that dies leaves the terminal as it was using it.
-        let _kept = Kept::new(tty)?;
-        // A shell that Ctrl-C ends would leave the editor behind; the editor itself gets the
-        // default action.
-        let mut line = OsString::from("trap : INT; ");
-        line.push(editor);
-        line.push(" \"$1\"");
-        Command::new("sh")
-            .arg("-c")
-            .arg(line)
-            .arg("sh")
-            .arg(&self.file)
-            .stdin(Stdio::from(tty.try_clone()?))
-            .stdout(Stdio::from(tty.try_clone()?))
-            .stderr(Stdio::from(tty.try_clone()?))
+        let _kept = tty.keep()?;
+        let [input, output, errors] = tty.streams()?;
+        command(editor, &self.file)
+            .stdin(input)
+            .stdout(output)
+            .stderr(errors)
             .status()
     }
 
@@ -84,6 +79,43 @@ impl Drop for Draft {
         // else takes away the right to remove it.
         let _ = std::fs::remove_dir_all(&self.directory);
     }
+}
+
+/// Whether a character can stand in the file's name. On Windows a shell sees it, to which most
+/// others mean something.
+fn is_fit(c: char) -> bool {
+    if cfg!(windows) {
+        c.is_alphanumeric() || matches!(c, '.' | '-' | '_')
+    } else {
+        c != '/' && !c.is_control()
+    }
+}
+
+/// The editor with the file, by the system's shell.
+#[cfg(unix)]
+fn command(editor: &OsStr, file: &Path) -> Command {
+    // A shell that Ctrl-C ends would leave the editor behind; the editor itself gets the
+    // default action.
+    let mut line = OsString::from("trap : INT; ");
+    line.push(editor);
+    line.push(" \"$1\"");
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(line).arg("sh").arg(file);
+    command
+}
+
+/// The editor with the file, by the system's shell.
+#[cfg(windows)]
+fn command(editor: &OsStr, file: &Path) -> Command {
+    // The outer quotes go, all others stay as they are.
+    let mut line = OsString::from("/d /s /c \"");
+    line.push(editor);
+    line.push(" \"");
+    line.push(file);
+    line.push("\"\"");
+    let mut command = Command::new("cmd");
+    std::os::windows::process::CommandExt::raw_arg(&mut command, line);
+    command
 }
 
 fn private_directory() -> io::Result<PathBuf> {

@@ -1,4 +1,4 @@
-//! Asks a person on the controlling terminal, whatever the standard streams are.
+//! Asks a person on the controlling terminal or the console, whatever the standard streams are.
 //!
 //! `show` makes the text, `tty` reads the keys, `editor` starts the user's editor, and `change`
 //! makes another call of what was edited.
@@ -6,7 +6,7 @@
 mod change;
 mod editor;
 mod show;
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests;
 mod tty;
 
@@ -20,15 +20,16 @@ pub use change::changed_lines;
 use editor::Draft;
 use show::harmless;
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+#[cfg(unix)]
+use std::fs::File;
+use std::io;
 use std::sync::Arc;
-use tty::Pressed;
+use tty::{Pressed, Tty};
 
 /// A terminal on which a person is asked.
 #[derive(Debug)]
 pub struct Terminal {
-    tty: File,
+    tty: Tty,
     editor: OsString,
     shows_colours: bool,
     cancel: Cancellation,
@@ -51,27 +52,26 @@ enum Next {
 }
 
 impl Terminal {
-    /// The controlling terminal; `None` where there is none. The editor is that of `VISUAL` or
-    /// `EDITOR`, and `NO_COLOR` and `TERM` say whether there are colours.
+    /// The controlling terminal, or the console; `None` where there is none. The editor is that
+    /// of `VISUAL` or `EDITOR`, and `NO_COLOR` and, but on Windows, `TERM` say whether there are
+    /// colours.
     pub fn open() -> Option<Self> {
-        let tty = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open("/dev/tty")
-            .ok()?;
-        rustix::termios::tcgetattr(&tty).ok()?;
-        let is_set = |name| std::env::var_os(name).is_some_and(|v| !v.is_empty());
-        let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
-        let mut terminal = Self::on(tty).with_editor(editor::from_environment());
-        terminal.shows_colours = !is_set("NO_COLOR") && !is_dumb;
+        let mut terminal = Self::new(Tty::open()?).with_editor(editor::from_environment());
+        let is_plain = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
+        terminal.shows_colours = !is_plain && terminal.tty.can_colour();
         Some(terminal)
     }
 
     /// Any terminal, without colours, and with `vi` as the editor.
+    #[cfg(unix)]
     pub fn on(tty: File) -> Self {
+        Self::new(tty.into())
+    }
+
+    fn new(tty: Tty) -> Self {
         Self {
             tty,
-            editor: "vi".into(),
+            editor: editor::USUAL.into(),
             shows_colours: false,
             cancel: Cancellation::default(),
             signals: None,
@@ -103,7 +103,7 @@ impl Terminal {
     }
 
     fn write(&self, text: &str) -> io::Result<()> {
-        (&self.tty).write_all(text.as_bytes())
+        self.tty.write(text)
     }
 
     /// A line about what has happened.

@@ -263,7 +263,7 @@ pub(super) fn keys(confirmation: Option<&ConfirmationDetails>, is_cut: bool) -> 
     line
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::{harmless, keys, page};
     use crate::agent::terminal::tests::{call, edit, exec, explained};

@@ -1,6 +1,7 @@
 //! The asker on a pseudo-terminal, where the test is the person.
 
 use super::Terminal;
+use super::tty::Tty;
 use crate::agent::approval::{Asker, Reply};
 use crate::agent::call::{CallRequest, ToolCall};
 use crate::agent::pair::Explanation;
@@ -381,12 +382,13 @@ fn json_that_is_broken_can_be_mended_or_given_up() {
 fn modes_are_put_back_after_a_panic() {
     let (_person, tty) = seat();
     let before = modes(&tty);
+    let other = Tty::from(tty.try_clone().expect("another handle"));
     let ended = std::panic::catch_unwind(|| {
         let show = || {
             assert_eq!(modes(&tty), before, "they are other ones here");
             Ok(())
         };
-        super::tty::key(&tty, &Cancellation::default(), show, Some)
+        super::tty::key(&other, &Cancellation::default(), show, Some)
     });
     assert!(ended.is_err());
     assert_eq!(modes(&tty), before);

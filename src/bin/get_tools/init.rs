@@ -127,6 +127,8 @@ fn planned(
 struct Before {
     reach: Reach,
     trust: Trust,
+    /// Whether the user's home lies in it, and so all of their other projects may.
+    holds_home: bool,
     /// What it brings that Gemini CLI would obey.
     brings: Vec<String>,
 }
@@ -136,6 +138,7 @@ impl Before {
         Ok(Self {
             reach,
             trust: Trust::of(Some(home), root),
+            holds_home: is_above(root, home),
             brings: init::brings(home, root)?,
         })
     }
@@ -146,7 +149,10 @@ impl Before {
 
     /// Whether nothing of the project counts but what is put there now.
     fn may_be_trusted(&self) -> bool {
-        self.reach == Reach::Project && self.is_unknown() && self.brings.is_empty()
+        self.reach == Reach::Project
+            && self.is_unknown()
+            && !self.holds_home
+            && self.brings.is_empty()
     }
 
     fn note(&self, plan: &mut Plan, may_trust: bool) {
@@ -156,6 +162,9 @@ impl Before {
             _ if may_trust && self.may_be_trusted() => {
                 "From now on Gemini CLI and get_tools trust this directory with all that comes into it; --no-trust leaves that to you.".to_owned()
             }
+            _ if self.holds_home => format!(
+                "Your home directory lies in this one, so that whoever trusts it trusts all your projects: it is not trusted, and nothing of this counts here yet. If that is what you want: look at what they bring, {how}"
+            ),
             _ if self.brings.is_empty() => format!(
                 "This project is not trusted, so nothing of this counts here yet: look at what it brings, {how}"
             ),
@@ -176,6 +185,13 @@ impl Before {
         trust::save(home, root, seen)?;
         Ok(())
     }
+}
+
+/// Whether `home` lies in `root`.
+fn is_above(root: &Path, home: &Path) -> bool {
+    let real =
+        |path: &Path| gemini_tools::sys::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    real(home).starts_with(real(root))
 }
 
 /// The directory of our executables; `None` where their names lead there.

@@ -9,7 +9,7 @@ use gemini_tools::custom::{self, Custom, Lint};
 use gemini_tools::declaration::{Finding, Severity};
 use gemini_tools::dialect::lint::{Source, lint};
 use gemini_tools::mcp::{Asks, Mcp};
-use gemini_tools::settings::{Settings, home};
+use gemini_tools::settings::{Lines, Settings, home};
 use gemini_tools::shown::{show_path, visible};
 use gemini_tools::tool::Cancellation;
 use std::io::Read;
@@ -92,9 +92,13 @@ fn of_tools(asks: Asks) -> Result<Lint, String> {
         let is_servers = note.key == "mcpServers" || note.key == "mcp.serverCommand";
         is_servers && note.needs_trust
     });
+    let mut lines = Lines::default();
     lint.findings.extend(servers.map(|note| {
         let message = format!("{}: get_tools trust", note.what);
-        Finding::warning("untrusted", "", &note.key, message).in_file(&note.file)
+        let finding = Finding::warning("untrusted", "", &note.key, message);
+        let mut finding = finding.in_file(&note.file);
+        lines.place(&mut finding);
+        finding
     }));
     let roots = std::slice::from_ref(&root);
     if let Some(mcp) = Mcp::open(&settings, home.as_deref(), &root, roots) {

@@ -13,20 +13,14 @@ Requests come as JSON lines on standard input; when that ends, all servers are
 ended. There is nothing to be done with it by hand.
 ";
 
-#[cfg(windows)]
-const NOT_HERE: &str = "mcp_client: MCP servers can't be used on Windows yet.\n";
-
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {
         // What they say to each other is another thing in another version.
-        #[cfg(unix)]
         ["--connect", version] if version == gemini_tools::VERSION => {
             ExitCode::from(gemini_tools::mcp::client::run())
         }
-        #[cfg(windows)]
-        ["--connect", _] => say(&mut std::io::stderr(), NOT_HERE, 2),
         ["-h" | "--help"] => say(&mut std::io::stdout(), USAGE, 0),
         ["-V" | "--version"] => say(
             &mut std::io::stdout(),

@@ -21,6 +21,7 @@ use gemini_tools::trust::{ProjectTrust, Trust, TrustedBy};
 use gemini_tools::workspace::Workspace;
 use serde_json::json;
 use std::collections::BTreeSet;
+use std::env::consts::EXE_SUFFIX;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -315,7 +316,7 @@ fn own_directory() -> Result<PathBuf, SessionError> {
         .map_err(|e| failed(format!("Where run_agent stands can't be found out: {e}.")))?;
     let directory = own.parent().unwrap_or(Path::new("/")).to_owned();
     for name in ["get_tools", "call_tool"] {
-        if !directory.join(name).is_file() {
+        if !directory.join(format!("{name}{EXE_SUFFIX}")).is_file() {
             return Err(failed(format!(
                 "{name} is not beside run_agent in {}. Install all three there, or name other \
                  commands by --discovery-command and --call-command.",

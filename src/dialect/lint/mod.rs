@@ -162,7 +162,8 @@ fn is_yaml(text: &str) -> bool {
     let inner = text.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '[' | '{'));
     let is_in_brackets = inner.len() < text.len();
     let begins_name = |c: char| c.is_alphabetic() || matches!(c, '\'' | '_' | '#');
-    !text.is_empty() && (!is_in_brackets || inner.starts_with(begins_name))
+    let is_commented = text.starts_with("//") || text.starts_with("/*");
+    !text.is_empty() && !is_commented && (!is_in_brackets || inner.starts_with(begins_name))
 }
 
 /// Adds what is wrong with one declaration; gives it back as its API takes it.
@@ -306,6 +307,8 @@ mod tests {
             "[1,]",
             "[ ",
             "{ // c\n}",
+            "// c\n{}",
+            "/* c */ []",
         ] {
             assert!(!is_yaml(json), "{json}");
         }

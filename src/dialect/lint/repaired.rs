@@ -1,9 +1,10 @@
 //! What a document holds, as its API takes it: changed where it must be, all else as it stood.
 
 use super::document::{Document, Entry, Holds, Item, SCHEMA_KEYS};
+use super::rules::{HINTS, mcp_faults};
 use crate::declaration::position::{Node, NodeKind, Step};
 use crate::dialect::Dialect;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
 /// A declaration as its API takes it.
@@ -26,6 +27,14 @@ impl Repaired {
             map.retain(|key, _| !SCHEMA_KEYS.contains(&key.as_str()));
             map.insert(key.to_owned(), schema.clone());
         }
+        let is_fine =
+            |text: &Value| text.is_string() || dialect == Dialect::Gemini && text.is_null();
+        if map.get("description").is_some_and(|text| !is_fine(text)) {
+            map.remove("description");
+        }
+        if dialect == Dialect::Mcp {
+            mend_mcp(&mut map);
+        }
         if self.is_loose {
             map.insert("strict".to_owned(), false.into());
         }
@@ -42,6 +51,39 @@ impl Repaired {
         let mut out = String::new();
         write_map(&mut out, &map, node, &layout);
         Some(out)
+    }
+}
+
+/// Takes out what clients of the protocol refuse besides names and arguments, or mends it.
+fn mend_mcp(map: &mut Map<String, Value>) {
+    for (key, _) in mcp_faults(&Value::Object(map.clone())) {
+        map.remove(key);
+    }
+    if let Some(Value::Object(annotations)) = map.get_mut("annotations") {
+        annotations.retain(|key, value| match key.as_str() {
+            "title" => value.is_string(),
+            key => !HINTS.contains(&key) || value.is_boolean(),
+        });
+    }
+    match map.get_mut("outputSchema") {
+        Some(Value::Object(schema)) if !schema.contains_key("type") => {
+            schema.insert("type".to_owned(), "object".into());
+        }
+        Some(schema) if schema["type"] != "object" => drop(map.remove("outputSchema")),
+        _ => {}
+    }
+    for key in ["inputSchema", "outputSchema"] {
+        let schema = map
+            .get_mut(key)
+            .and_then(|schema| schema.get_mut("properties"));
+        let properties = schema.and_then(Value::as_object_mut).into_iter().flatten();
+        for (_, property) in properties {
+            match property {
+                Value::Bool(true) => *property = json!({}),
+                Value::Bool(false) => *property = json!({"not": {}}),
+                _ => {}
+            }
+        }
     }
 }
 

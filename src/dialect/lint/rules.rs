@@ -3,15 +3,41 @@
 //! Every limit is one that the API itself states when it refuses a request.
 
 use super::super::Dialect;
-use super::super::schema::{COMBINERS, LONGEST_KEY, fits_strict, takes_key, why_not_strict};
+use super::super::schema::{COMBINERS, LONGEST_KEY, fits_strict, is_of, takes_key, why_not_strict};
 use super::document::Item;
-use crate::declaration::{Finding, Names};
+use crate::declaration::{Finding, GEMINI_FORMATS, Names, named, within};
 use serde_json::{Map, Value};
 
 /// Older models of `OpenAI` refuse a longer description, in characters.
 const OPENAI_DESCRIPTION_CHARS: usize = 1024;
 
-const HINTS: [&str; 4] = [
+/// What Gemini's own `Schema` knows, which stands under `parameters`.
+const GEMINI_KEYS: [&str; 22] = [
+    "type",
+    "format",
+    "title",
+    "description",
+    "nullable",
+    "enum",
+    "items",
+    "minItems",
+    "maxItems",
+    "properties",
+    "required",
+    "propertyOrdering",
+    "minProperties",
+    "maxProperties",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "minimum",
+    "maximum",
+    "default",
+    "example",
+    "anyOf",
+];
+
+pub(super) const HINTS: [&str; 4] = [
     "readOnlyHint",
     "destructiveHint",
     "idempotentHint",
@@ -23,6 +49,7 @@ pub(super) fn check(dialect: Dialect, item: &Item, schema: &Value, findings: &mu
     let mut rules = Rules {
         item,
         schema,
+        takes_null: dialect == Dialect::Gemini,
         findings,
     };
     match dialect {
@@ -36,6 +63,8 @@ pub(super) fn check(dialect: Dialect, item: &Item, schema: &Value, findings: &mu
 struct Rules<'a> {
     item: &'a Item,
     schema: &'a Value,
+    /// Whether `null` is as good as nothing.
+    takes_null: bool,
     findings: &'a mut Vec<Finding>,
 }
 
@@ -61,8 +90,23 @@ impl Rules<'_> {
             );
             self.warning("long-name", "name", message);
         }
+        self.check_description();
         if self.item.schema_key() == Some("parameters") {
             self.check_branches();
+            for (place, node) in nodes(&self.item.schema()) {
+                for message in why_not_native(node) {
+                    self.error("native-schema", named(&place), message);
+                }
+            }
+        }
+    }
+
+    /// Whether it is a text, which may be missing. For Gemini `null` is as good as missing.
+    fn check_description(&mut self) {
+        match self.item.value().get("description") {
+            None | Some(Value::String(_)) => {}
+            Some(Value::Null) if self.takes_null => {}
+            Some(_) => self.error("description", "description", "It must be a text."),
         }
     }
 
@@ -79,7 +123,7 @@ impl Rules<'_> {
                     "Under \"parameters\" Gemini refuses {key:?} in \"required\" without such a \
                      property beside it; under \"parametersJsonSchema\" it may stand."
                 );
-                self.error("required", &place, message);
+                self.error("required", named(&place), message);
             }
         }
     }
@@ -90,20 +134,33 @@ impl Rules<'_> {
             "OpenAI",
             &["allOf", "anyOf", "oneOf", "enum", "const", "not"],
         );
-        let strict = self.item.value()["strict"].as_bool();
+        self.check_description();
+        let strict = &self.item.value()["strict"];
+        if !matches!(strict, Value::Null | Value::Bool(_)) {
+            self.error("strict", "strict", "It must be true or false.");
+        }
+        let strict = strict.as_bool();
+        let is_bare = |key: &str| self.schema.get(key).is_none();
+        if self.schema["type"] == "object" && is_bare("properties") && is_bare("$ref") {
+            self.error(
+                "no-properties",
+                "schema",
+                "OpenAI refuses a schema without \"properties\" at the top; where there are no \
+                 arguments, say \"properties\": {}.",
+            );
+        }
         for (place, node) in nodes(self.schema) {
-            let is_array = node.get("type").is_some_and(|t| t == "array");
-            if is_array && !node.contains_key("items") {
+            if is_of(node, "array") && !node.contains_key("items") {
                 self.error(
                     "array-items",
-                    &place,
+                    named(&place),
                     "OpenAI refuses an array without \"items\"; say what it holds.",
                 );
             }
             if strict == Some(true)
                 && let Some(reason) = why_not_strict(node)
             {
-                self.error("strict", &place, reason);
+                self.error("strict", named(&place), reason);
             }
         }
         let is_silent = dialect == Dialect::OpenAiResponses && strict.is_none();
@@ -130,6 +187,7 @@ impl Rules<'_> {
             Dialect::Anthropic,
             "Anthropic takes 1 to 128 letters, digits, _ and -",
         );
+        self.check_description();
         self.check_top("Anthropic", &COMBINERS);
         self.check_key("input_schema", "Anthropic");
         for (place, node) in nodes(self.schema) {
@@ -164,18 +222,66 @@ impl Rules<'_> {
             );
         }
         self.check_key("inputSchema", "The protocol");
+        self.check_description();
+        for (key, fault) in mcp_faults(self.item.value()) {
+            self.error("tool-key", key, fault);
+        }
+        self.check_record("inputSchema", &self.item.schema());
+        self.check_output();
         let annotations = &self.item.value()["annotations"];
         for hint in HINTS {
-            if !matches!(annotations[hint], Value::Null | Value::Bool(_)) {
+            if annotations.get(hint).is_some_and(|hint| !hint.is_boolean()) {
                 let place = format!("annotations.{hint}");
                 self.error("annotation", &place, "A hint must be true or false.");
             }
+        }
+        if annotations
+            .get("title")
+            .is_some_and(|title| !title.is_string())
+        {
+            self.error("annotation", "annotations.title", "It must be a text.");
         }
         if annotations["readOnlyHint"] == true && annotations["destructiveHint"] == true {
             self.warning(
                 "annotation",
                 "annotations.destructiveHint",
                 "A tool that only reads can't destroy anything.",
+            );
+        }
+    }
+
+    /// Clients take no list of tools in which one schema of structured content is another than
+    /// an object's.
+    fn check_output(&mut self) {
+        let schema = &self.item.value()["outputSchema"];
+        if schema.is_object() && schema["type"] != "object" {
+            self.error(
+                "output-schema",
+                "outputSchema",
+                "Its \"type\" must be \"object\": clients refuse the whole list of tools otherwise.",
+            );
+        }
+        self.check_record("outputSchema", schema);
+    }
+
+    /// `true` and `false` are schemas of which clients refuse the whole list.
+    fn check_record(&mut self, key: &str, schema: &Value) {
+        let properties = schema.get("properties").and_then(Value::as_object);
+        for (name, _) in properties
+            .into_iter()
+            .flatten()
+            .filter(|(_, s)| s.is_boolean())
+        {
+            let place = if key == "inputSchema" {
+                within("", name)
+            } else {
+                within(key, name)
+            };
+            self.error(
+                "boolean-schema",
+                &place,
+                "Clients refuse the whole list of tools for true or false in place of an object; \
+                 write {} for true.",
             );
         }
     }
@@ -216,24 +322,104 @@ impl Rules<'_> {
     }
 }
 
-fn within(place: &str, key: &str) -> String {
-    if place.is_empty() || place == "schema" {
-        key.to_owned()
-    } else {
-        format!("{place}.{key}")
+/// What clients refuse in a tool besides its schemas, by its key, and why.
+pub(super) fn mcp_faults(tool: &Value) -> Vec<(&'static str, &'static str)> {
+    let is_text = |key: &str| tool.get(key).is_none_or(Value::is_string);
+    let is_object = |key: &str| tool.get(key).is_none_or(Value::is_object);
+    let mut faults = Vec::new();
+    if !is_text("title") {
+        faults.push(("title", "It must be a text."));
     }
+    for key in ["annotations", "execution", "_meta", "outputSchema"] {
+        if !is_object(key) {
+            faults.push((key, "It must be an object."));
+        }
+    }
+    let is_icon = |icon: &Value| icon["src"].is_string();
+    let are_icons = |icons: &Value| icons.as_array().is_some_and(|all| all.iter().all(is_icon));
+    if !tool.get("icons").is_none_or(are_icons) {
+        faults.push((
+            "icons",
+            "It must be a list of objects with an address in \"src\".",
+        ));
+    }
+    faults
 }
 
-/// Every schema in a schema, with its place as findings name it.
+/// Whether Gemini's own `Schema` has the key, which may also be written with underscores.
+fn is_native(key: &str) -> bool {
+    let plain = key.replace('_', "");
+    GEMINI_KEYS
+        .iter()
+        .any(|own| own.eq_ignore_ascii_case(&plain))
+}
+
+/// What Gemini refuses of a schema under `parameters`, and not under `parametersJsonSchema`.
+fn why_not_native(node: &Map<String, Value>) -> Vec<String> {
+    const INSTEAD: &str = "under \"parametersJsonSchema\" it may stand";
+    let mut all = Vec::new();
+    let unknown: Vec<String> = node
+        .keys()
+        .filter(|key| !is_native(key))
+        .map(|key| format!("{key:?}"))
+        .collect();
+    if !unknown.is_empty() {
+        all.push(format!(
+            "Under \"parameters\" Gemini does not know {}; {INSTEAD}.",
+            unknown.join(", ")
+        ));
+    }
+    if node.get("type").is_some_and(Value::is_array) {
+        all.push(format!(
+            "Under \"parameters\" Gemini takes one \"type\" and no list; {INSTEAD}."
+        ));
+    }
+    let name = node.get("type").and_then(Value::as_str).unwrap_or_default();
+    if name.eq_ignore_ascii_case("array") && !node.contains_key("items") {
+        all.push(format!(
+            "Under \"parameters\" Gemini refuses an array without \"items\"; {INSTEAD}."
+        ));
+    }
+    let format = node.get("format").and_then(Value::as_str);
+    if let Some(format) = format.filter(|format| !GEMINI_FORMATS.contains(format)) {
+        all.push(format!(
+            "Under \"parameters\" Gemini refuses the \"format\" {format:?}."
+        ));
+    }
+    let values = node.get("enum").and_then(Value::as_array);
+    let is_name = |value: &Value| value.as_str().is_some_and(|text| !text.is_empty());
+    if values.is_some_and(|values| !values.iter().all(is_name)) {
+        all.push(format!(
+            "Under \"parameters\" Gemini takes texts that are not empty in \"enum\" and nothing \
+             else; {INSTEAD}."
+        ));
+    } else if values.is_some() && !name.eq_ignore_ascii_case("string") {
+        all.push(format!(
+            "Under \"parameters\" Gemini takes \"enum\" for strings only; {INSTEAD}."
+        ));
+    }
+    all
+}
+
+/// Every schema in a schema, with its place; that of the whole is empty.
 fn nodes(schema: &Value) -> Vec<(String, &Map<String, Value>)> {
     let mut all = Vec::new();
-    let mut open = vec![("schema".to_owned(), schema)];
+    let mut open = vec![(String::new(), schema)];
     while let Some((place, value)) = open.pop() {
         let Some(node) = value.as_object() else {
             continue;
         };
         if let Some(properties) = node.get("properties").and_then(Value::as_object) {
             open.extend(properties.iter().map(|(key, v)| (within(&place, key), v)));
+        }
+        for key in ["$defs", "definitions"] {
+            let inner = node
+                .get(key)
+                .and_then(Value::as_object)
+                .into_iter()
+                .flatten();
+            let at = within(&place, key);
+            open.extend(inner.map(|(name, v)| (within(&at, name), v)));
         }
         for key in ["items", "additionalProperties"] {
             open.extend(node.get(key).map(|v| (within(&place, key), v)));

@@ -14,6 +14,9 @@ const MAX_DEPTH: usize = 128;
 /// With all aliases in their places there may be so many values: each can double them.
 const MAX_VALUES: usize = 2_000_000;
 
+/// So many bytes of text count as one more value.
+const BYTES_OF_VALUE: usize = 64;
+
 /// Why a text can't be read, and where.
 #[derive(Debug)]
 pub(super) struct Fault {
@@ -101,14 +104,8 @@ impl Reader {
                     _ => NodeKind::Other,
                 };
                 let node = Node { at, kind };
-                self.complete(
-                    Read {
-                        value,
-                        node,
-                        count: 1,
-                    },
-                    anchor,
-                )
+                let count = 1 + text.len() / BYTES_OF_VALUE;
+                self.complete(Read { value, node, count }, anchor)
             }
             Event::SequenceStart(anchor, _) => {
                 self.begin(at, anchor, OpenKind::List(Vec::new(), Vec::new()))
@@ -162,9 +159,11 @@ impl Reader {
     fn key(&mut self, text: &str, at: Position) -> Result<(), Fault> {
         if let Some(Open {
             kind: OpenKind::Map { map, key, .. },
+            count,
             ..
         }) = self.open.last_mut()
         {
+            *count += text.len() / BYTES_OF_VALUE;
             if map.contains_key(text) {
                 return Err(fault(
                     at,
@@ -387,8 +386,13 @@ mod tests {
         for i in 1..40 {
             doubling.push_str(&format!("a{i}: &a{i} [*a{}, *a{}]\n", i - 1, i - 1));
         }
-        let fault = read(&doubling).expect_err("too much");
-        assert!(fault.message.contains("alias"), "{fault:?}");
+        let long = "x".repeat(1 << 20);
+        let texts = format!("a: &a {long}\nb: [{}]\n", "*a,".repeat(1000));
+        let names = format!("a: &a {{? {long} : 1}}\nb: [{}]\n", "*a,".repeat(1000));
+        for text in [doubling, texts, names] {
+            let fault = read(&text).expect_err("too much");
+            assert!(fault.message.contains("alias"), "{fault:?}");
+        }
     }
 
     #[test]

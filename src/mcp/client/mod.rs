@@ -3,16 +3,19 @@
 //! Requests come as JSON lines on standard input, answers go as JSON lines to standard output
 //! (see `wire`). A server is connected to when it is first asked. When the input ends,
 //! all servers are ended with everything that they have started, and so they are when this
-//! process is killed: each runs under a warden.
+//! process is killed: each runs under a warden, on Windows in a job object.
 
 mod connection;
 mod environment;
 mod handler;
 mod http;
+mod pipes;
 mod sse;
 mod stdio;
 
 use super::wire::{Ask, Connect, Request, Said, Why};
+use crate::sys::io::fcntl_dupfd_cloexec;
+use crate::sys::stdio::stdin;
 use connection::{Connection, Until};
 use handler::Handler;
 use rmcp::RoleClient;
@@ -25,7 +28,6 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::net::unix::pipe;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
@@ -152,7 +154,8 @@ struct Hub {
 
 /// Serves requests until there are no more. Gives the exit status.
 pub fn run() -> u8 {
-    // A signal of the terminal is for whoever has started this.
+    // A signal of the terminal is for whoever has started this. On Windows they see to it.
+    #[cfg(unix)]
     let _ = rustix::process::setsid();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -165,9 +168,9 @@ pub fn run() -> u8 {
 }
 
 async fn serve() -> u8 {
-    let stdin = rustix::io::dup(rustix::stdio::stdin())
+    let stdin = fcntl_dupfd_cloexec(stdin(), 0)
         .map_err(std::io::Error::from)
-        .and_then(pipe::Receiver::from_owned_fd);
+        .and_then(pipes::reader);
     let Ok(stdin) = stdin else { return 2 };
     let mut hub = Hub::default();
     let mut lines = BufReader::with_capacity(64 * 1024, stdin);

@@ -4,18 +4,18 @@
 //! too long; here the connection ends, and says why.
 
 use super::environment;
+use super::pipes::{self, Reader};
 use crate::mcp::wire::Connect;
 use crate::process::piped::{Piped, Program};
+use crate::sys::fd::OwnedFd;
 use rmcp::RoleClient;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use rustix::fd::OwnedFd;
 use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::unix::pipe;
 
 /// The longest line, in bytes: a file in base64 is one line.
 const MAX_LINE_BYTES: usize = 256 * 1024 * 1024;
@@ -93,17 +93,13 @@ pub(super) fn start(connect: &Connect, command: &str) -> Result<(Piped, Stdio, A
     };
     let aside = Aside::default();
     let stdio = Stdio::new(input, output, aside.clone()).map_err(|e| failed(&e))?;
-    let errors = receiver(errors).map_err(|e| failed(&e))?;
+    let errors = pipes::reader(errors).map_err(|e| failed(&e))?;
     tokio::spawn(keep_tail(errors, aside.clone()));
     Ok((piped, stdio, aside))
 }
 
-fn receiver(fd: OwnedFd) -> io::Result<pipe::Receiver> {
-    pipe::Receiver::from_owned_fd(fd)
-}
-
 /// Takes in all of standard error, so that no server waits for it, and keeps its end.
-async fn keep_tail(mut errors: pipe::Receiver, aside: Aside) {
+async fn keep_tail(mut errors: Reader, aside: Aside) {
     let mut buffer = vec![0; CHUNK];
     while let Ok(n @ 1..) = errors.read(&mut buffer).await {
         aside.with(|said| {
@@ -114,11 +110,11 @@ async fn keep_tail(mut errors: pipe::Receiver, aside: Aside) {
     }
 }
 
-type Writer = Arc<tokio::sync::Mutex<Option<pipe::Sender>>>;
+type Writer = Arc<tokio::sync::Mutex<Option<pipes::Writer>>>;
 
 /// Messages as lines, both ways.
 pub(super) struct Stdio {
-    reader: BufReader<pipe::Receiver>,
+    reader: BufReader<Reader>,
     /// What has come of the line that is being read: a reading that is given up loses nothing.
     line: Vec<u8>,
     writer: Writer,
@@ -129,12 +125,11 @@ pub(super) struct Stdio {
 
 impl Stdio {
     fn new(input: OwnedFd, output: OwnedFd, aside: Aside) -> io::Result<Self> {
+        let writer = pipes::writer(input)?;
         Ok(Self {
-            reader: BufReader::with_capacity(CHUNK, receiver(output)?),
+            reader: BufReader::with_capacity(CHUNK, pipes::reader(output)?),
             line: Vec::new(),
-            writer: Arc::new(tokio::sync::Mutex::new(Some(pipe::Sender::from_owned_fd(
-                input,
-            )?))),
+            writer: Arc::new(tokio::sync::Mutex::new(Some(writer))),
             aside,
             garbage_bytes: 0,
             garbage_lines: 0,

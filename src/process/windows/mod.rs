@@ -10,19 +10,19 @@
 )]
 
 mod job;
-pub mod piped;
-mod start;
+pub(super) mod start;
 pub mod tree;
 pub mod warden;
 
+use super::identity::Identity;
 use crate::sys::fd::OwnedFd;
 
 /// The parent process, which can be waited for.
 pub(super) fn parent() -> Option<OwnedFd> {
-    let own = tree::Identity::of(i32::try_from(std::process::id()).ok()?)?;
+    let own = Identity::of(i32::try_from(std::process::id()).ok()?)?;
     let parent = tree::parent(own.pid)?;
     // A process that began after us has only taken over the id.
-    let is_older = tree::Identity::of(parent).is_some_and(|p| p.start_time <= own.start_time);
+    let is_older = Identity::of(parent).is_some_and(|p| p.start_time <= own.start_time);
     let opened = crate::sys::process::open(u32::try_from(parent).ok()?, 0).ok();
     opened.filter(|_| is_older)
 }

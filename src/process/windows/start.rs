@@ -3,6 +3,7 @@
 use super::job::{self, Job};
 use super::warden::Watched;
 use crate::process::command::{ProgramCommand, ShellCommand, variables};
+use crate::process::piped::Program;
 use crate::sys::fd::OwnedFd;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -20,18 +21,18 @@ use windows_sys::Win32::Storage::FileSystem::{
 use windows_sys::Win32::System::Threading::{CREATE_NO_WINDOW, CREATE_SUSPENDED};
 
 /// What a program is started with.
-pub(super) struct Start<'a> {
-    pub(super) program: &'a Path,
-    pub(super) arguments: Vec<&'a OsStr>,
-    pub(super) environment: BTreeMap<OsString, OsString>,
-    pub(super) directory: &'a Path,
-    pub(super) input: Stdio,
+struct Start<'a> {
+    program: &'a Path,
+    arguments: Vec<&'a OsStr>,
+    environment: BTreeMap<OsString, OsString>,
+    directory: &'a Path,
+    input: Stdio,
     /// Whether standard error is kept apart.
-    pub(super) apart: bool,
+    apart: bool,
 }
 
 impl Start<'_> {
-    pub(super) fn start(self) -> io::Result<Watched> {
+    fn start(self) -> io::Result<Watched> {
         let (output, writer) = io::pipe()?;
         let (errors, error_writer) = if self.apart {
             let (errors, writer) = io::pipe()?;
@@ -147,9 +148,24 @@ fn file_with(bytes: &[u8]) -> io::Result<Stdio> {
     Ok(file.into())
 }
 
+/// Starts a program in a job object of its own. Gives what is written to for it to read, too.
+pub(in crate::process) fn start_piped(program: &Program<'_>) -> io::Result<(Watched, OwnedFd)> {
+    let path = program.find().ok_or(io::ErrorKind::NotFound)?;
+    let (reads, input) = io::pipe()?;
+    let start = Start {
+        program: &path,
+        arguments: program.arguments.iter().map(OsStr::new).collect(),
+        environment: program.environment.clone(),
+        directory: program.directory,
+        input: Stdio::from(reads),
+        apart: true,
+    };
+    Ok((start.start()?, input.into()))
+}
+
 /// The file that a program's name stands for, as the system's shells find it: with the endings of
 /// `PATHEXT` where the name has none, but never in the current directory.
-pub fn find(
+pub(in crate::process) fn find(
     name: &OsStr,
     environment: &BTreeMap<OsString, OsString>,
     directory: &Path,

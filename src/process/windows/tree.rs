@@ -1,9 +1,8 @@
-//! Which processes there are below a process, and ending them. A process is known by its id
-//! together with the moment of its start, since ids are used again.
+//! Which processes there are below a process, and ending them.
 
+use crate::process::identity::Identity;
 use crate::sys::fd::{FromRaw, OwnedFd};
 use crate::sys::process::Signal;
-use serde::{Deserialize, Serialize};
 use std::os::windows::io::AsRawHandle;
 use std::time::{Duration, Instant};
 use windows_sys::Win32::Foundation::{FILETIME, WAIT_TIMEOUT};
@@ -20,16 +19,6 @@ const PAUSE: Duration = Duration::from_millis(4);
 /// After this, processes that can't be ended are given up.
 const GIVE_UP: Duration = Duration::from_secs(10);
 
-/// A process, told apart from a later one with the same id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Identity {
-    /// The process id.
-    pub pid: i32,
-    /// The moment of its start, in steps of 100 nanoseconds since 1601.
-    pub start_time: u64,
-}
-
 impl Identity {
     /// The process of this id, if one is alive.
     pub fn of(pid: i32) -> Option<Self> {
@@ -37,11 +26,6 @@ impl Identity {
         is_running(&process).then_some(())?;
         let start_time = start_time(&process)?;
         Some(Self { pid, start_time })
-    }
-
-    /// Whether the process is still alive.
-    pub fn is_alive(self) -> bool {
-        Self::of(self.pid) == Some(self)
     }
 
     /// Ends the process, if it still is the one that is meant. Windows has no other signals.

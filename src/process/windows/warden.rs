@@ -1,6 +1,7 @@
 //! Watching over a command and everything that it starts, by a job object.
 
 use super::job::Job;
+use crate::process::ending::{Ending, Event};
 use crate::sys::fd::{AsFd, BorrowedFd, OwnedFd};
 use crate::sys::io::Errno;
 use std::cell::Cell;
@@ -9,38 +10,6 @@ use std::path::Path;
 use std::time::Duration;
 use windows_sys::Win32::Foundation::WAIT_OBJECT_0;
 use windows_sys::Win32::System::Threading::{GetExitCodeProcess, WaitForSingleObject};
-
-/// How long processes have elsewhere between being asked to end and being killed. Here nobody is
-/// asked.
-pub const GRACE: Duration = Duration::from_secs(1);
-
-/// How a process ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
-    /// The exit code.
-    Code(i32),
-    /// Windows ends no process by a signal.
-    Signal(i32),
-}
-
-/// What there is to say of a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Event {
-    /// The command has ended; others that it started may live on.
-    Ended {
-        /// How.
-        ending: Ending,
-        /// Whether nothing is left of what it started.
-        all_gone: bool,
-    },
-    /// Nothing is left, but so many processes that could not be ended.
-    AllGone {
-        /// How many.
-        left: usize,
-    },
-    /// Nobody watches over it any more. It does not come to that here.
-    Lost,
-}
 
 /// A command that runs, as its caller sees it. Dropping it ends everything.
 #[derive(Debug)]

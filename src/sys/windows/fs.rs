@@ -99,6 +99,11 @@ macro_rules! flags {
             pub const fn contains(self, other: Self) -> bool {
                 self.0 & other.0 == other.0
             }
+
+            #[must_use]
+            pub const fn union(self, other: Self) -> Self {
+                Self(self.0 | other.0)
+            }
         }
 
         impl BitOr for $name {

@@ -133,12 +133,16 @@ pub fn read(fd: impl AsFd, mut buffer: impl AsMut<[u8]>) -> Result<usize> {
     (&*file).read(buffer.as_mut()).map_err(|e| errno(&e))
 }
 
-/// Writes what can be written.
+/// Writes what can be written. A console shows it as UTF-8, whatever its code page is.
 ///
 /// # Errors
 ///
 /// What the system says.
 pub fn write(fd: impl AsFd, bytes: &[u8]) -> Result<usize> {
+    if super::termios::isatty(fd.as_fd()) {
+        super::console::show(fd.as_fd(), &String::from_utf8_lossy(bytes))?;
+        return Ok(bytes.len());
+    }
     let file = as_file(fd.as_fd());
     (&*file).write(bytes).map_err(|e| errno(&e))
 }

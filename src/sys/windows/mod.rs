@@ -8,6 +8,7 @@
     reason = "the system's functions take pointers; no maintained crate offers these safely"
 )]
 
+pub mod console;
 pub mod event;
 pub mod fd;
 pub mod ffi;

@@ -1,0 +1,96 @@
+//! Unix: the controlling terminal.
+
+use super::WAIT_TENTHS;
+use rustix::io::Errno;
+use rustix::termios::{
+    InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
+};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::process::Stdio;
+
+/// A terminal.
+#[derive(Debug)]
+pub(in super::super) struct Tty(File);
+
+impl From<File> for Tty {
+    fn from(file: File) -> Self {
+        Self(file)
+    }
+}
+
+impl Tty {
+    /// The controlling terminal; `None` where there is none.
+    pub(in super::super) fn open() -> Option<Self> {
+        let tty = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open("/dev/tty")
+            .ok()?;
+        tcgetattr(&tty).ok()?;
+        Some(Self(tty))
+    }
+
+    /// Whether it can show colours: `TERM` says so.
+    #[expect(clippy::unused_self, reason = "a console is asked on Windows")]
+    pub(in super::super) fn can_colour(&self) -> bool {
+        std::env::var_os("TERM").is_some_and(|term| term != "dumb")
+    }
+
+    pub(in super::super) fn write(&self, text: &str) -> io::Result<()> {
+        (&self.0).write_all(text.as_bytes())
+    }
+
+    /// Remembers the present modes.
+    pub(in super::super) fn keep(&self) -> io::Result<Kept<'_>> {
+        Ok(Kept {
+            tty: &self.0,
+            modes: tcgetattr(&self.0)?,
+        })
+    }
+
+    /// Lets keys come one by one, unseen and without signals.
+    pub(super) fn raw(&self) -> io::Result<Kept<'_>> {
+        let kept = self.keep()?;
+        let mut raw = kept.modes.clone();
+        // Output stays as it is, so that a line feed still begins a line.
+        raw.local_modes -=
+            LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG | LocalModes::IEXTEN;
+        raw.input_modes -= InputModes::IXON;
+        raw.special_codes[SpecialCodeIndex::VMIN] = 0;
+        raw.special_codes[SpecialCodeIndex::VTIME] = WAIT_TENTHS;
+        // What was typed before the question was shown is no answer to it.
+        tcsetattr(&self.0, OptionalActions::Flush, &raw)?;
+        Ok(kept)
+    }
+
+    /// Reads keys; none where none comes for a while.
+    pub(super) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        match rustix::io::read(&self.0, buffer) {
+            // A terminal that has hung up gives nothing as well, and has no modes.
+            Ok(0) => tcgetattr(&self.0).map(|_| 0),
+            Err(Errno::INTR) => Ok(0),
+            other => other,
+        }
+        .map_err(io::Error::from)
+    }
+
+    /// It, for a program that a person uses there: input, output, standard error.
+    pub(in super::super) fn streams(&self) -> io::Result<[Stdio; 3]> {
+        let stream = || self.0.try_clone().map(Stdio::from);
+        Ok([stream()?, stream()?, stream()?])
+    }
+}
+
+/// A terminal's modes, put back when it is dropped.
+pub(in super::super) struct Kept<'a> {
+    tty: &'a File,
+    modes: Termios,
+}
+
+impl Drop for Kept<'_> {
+    fn drop(&mut self) {
+        // A terminal that is gone needs no modes.
+        let _ = tcsetattr(self.tty, OptionalActions::Now, &self.modes);
+    }
+}

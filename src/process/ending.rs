@@ -1,0 +1,34 @@
+//! How a command ends, as whoever watches over it says.
+
+use std::time::Duration;
+
+/// How long processes have between being asked to end and being killed. On Windows nobody is asked.
+pub const GRACE: Duration = Duration::from_secs(1);
+
+/// How a process ended: by itself with a code, or by a signal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// The exit code.
+    Code(i32),
+    /// The signal's number. Windows ends no process by one.
+    Signal(i32),
+}
+
+/// What there is to say of a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// The command has ended; others that it started may live on.
+    Ended {
+        /// How.
+        ending: Ending,
+        /// Whether nothing is left of what it started.
+        all_gone: bool,
+    },
+    /// Nothing is left, but so many processes that could not be ended.
+    AllGone {
+        /// How many.
+        left: usize,
+    },
+    /// Nobody watches over it any more. It does not come to that on Windows.
+    Lost,
+}
