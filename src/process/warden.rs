@@ -134,7 +134,13 @@ impl Watched {
         };
         let caller = control.as_raw_fd();
         let pid = raw::fork(|| warden.run(&mut program, &writer, null, caller))?;
-        let Warden { output, .. } = warden;
+        // With the warden's end of the control in our hands its death would never be seen.
+        let Warden {
+            output,
+            control: theirs,
+            ..
+        } = warden;
+        drop(theirs);
         let mut watched = Self {
             control,
             output: output.ok_or(Errno::IO)?,

@@ -6,6 +6,7 @@ use crate::session::Session;
 use crate::settings::{Settings, home};
 use crate::shown::visible;
 use crate::tool::{Cancellation, ToolError};
+use crate::workspace::flush::FlushBehind;
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,7 @@ pub(super) struct Server {
     roots: Vec<PathBuf>,
     projects: Mutex<HashMap<Vec<PathBuf>, Arc<Project>>>,
     running: Arc<Running>,
+    flush_behind: Arc<FlushBehind>,
 }
 
 /// A project as it was when it was opened.
@@ -72,6 +74,7 @@ impl Server {
             roots.push(std::env::current_dir()?);
         }
         Ok(Self {
+            flush_behind: Arc::new(FlushBehind::new(options.tell)),
             options,
             roots,
             projects: Mutex::default(),
@@ -138,6 +141,8 @@ impl Server {
         // Looked at first: what changes while it is being read is seen the next time.
         let state = watched.state();
         let session = open(root, more, rules)?;
+        let workspace = &session.surroundings().workspace;
+        workspace.flush_behind(Arc::clone(&self.flush_behind));
         for problem in session.problems() {
             tell(&visible(&problem));
         }

@@ -5,6 +5,7 @@
 //! directory for a link in between gains nothing.
 
 pub mod edit;
+pub mod flush;
 pub mod ignore;
 pub(crate) mod line_ends;
 pub mod lines;
@@ -40,9 +41,11 @@ use crate::sys::fd::OwnedFd;
 use crate::sys::fs::{FileType, Mode, OFlags, Stat};
 use crate::sys::io::Errno;
 use crate::tool::{ErrorKind, ToolError};
+use flush::FlushBehind;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 /// The kernel takes no longer path, so no other program could open what lies at its end.
 const MAX_PATH_BYTES: usize = 4095;
@@ -63,6 +66,8 @@ pub struct Workspace {
     roots: Vec<Root>,
     /// Below it long answers are kept for later calls (see [`spill`]).
     home: Option<PathBuf>,
+    /// Unset where each write is flushed before its answer.
+    behind: OnceLock<Arc<FlushBehind>>,
 }
 
 /// An open file and what is known of it.
@@ -111,6 +116,7 @@ impl Workspace {
                 read_only: false,
             }],
             home: home.map(Path::to_owned),
+            behind: OnceLock::new(),
         };
         for extra in more {
             workspace.add_root(&workspace.roots[0].path.join(extra), false);
@@ -129,6 +135,13 @@ impl Workspace {
                 read_only,
             });
         }
+    }
+
+    /// From now on has written files flushed behind the answers of tools, where that costs
+    /// nothing but what a loss of power may take meanwhile.
+    pub fn flush_behind(&self, behind: Arc<FlushBehind>) {
+        // Whoever was first has the same right.
+        let _ = self.behind.set(behind);
     }
 
     /// The first root: relative paths start here.
@@ -259,6 +272,7 @@ impl Workspace {
         let mut wider = Self {
             roots: Vec::new(),
             home: Some(home.clone()),
+            behind: OnceLock::new(),
         };
         // The first root stays the first, for relative paths and for messages.
         wider.add_root(self.root(), false);

@@ -6,6 +6,7 @@ use super::{Place, Root, Workspace, io_error, open_directory};
 use crate::sys::fs::{AtFlags, CWD};
 use crate::tool::ToolError;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 impl Workspace {
     /// A workspace of one directory, in which nothing can be written. Links on the way to it
@@ -27,6 +28,7 @@ impl Workspace {
         Ok(Self {
             roots: vec![root],
             home: None,
+            behind: OnceLock::new(),
         })
     }
 

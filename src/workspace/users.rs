@@ -10,6 +10,7 @@ use crate::tool::{ErrorKind, ToolError};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// The most links from one to the next, as in the kernel.
 const MAX_LINKS: usize = 40;
@@ -72,6 +73,7 @@ impl Workspace {
         let workspace = Self {
             roots: vec![root],
             home: None,
+            behind: OnceLock::new(),
         };
         Ok((workspace, place))
     }

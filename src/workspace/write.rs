@@ -1,10 +1,11 @@
 //! Writing files: all or nothing.
 //!
-//! The new content goes into a nameless temporary file of the same directory, is flushed, and
-//! then takes the old file's place by one rename. A full disk or a kill at any moment leaves
-//! the old file whole and nothing beside it. Two editors at once are serialised by a lock on
+//! The new content goes into a nameless temporary file of the same directory, is flushed (or will
+//! be, see [`super::flush`]), and then takes the old file's place by one rename. A full disk or a
+//! kill at any moment leaves the old file whole and nothing beside it. Two editors at once are serialised by a lock on
 //! the file; what was read for an edit is checked to be unchanged just before the rename.
 
+use super::flush::{self, FlushBehind};
 use super::resolve::{Entry, Place};
 use super::{OpenFile, Workspace, io_error, system_error};
 use crate::sys::fd::{AsFd, OwnedFd};
@@ -17,6 +18,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a call waits for another one that edits the same file.
@@ -28,6 +30,8 @@ pub struct Target {
     entry: Entry,
     /// The present file; holding it open holds the lock.
     pub current: Option<OpenFile>,
+    /// `None` where it is flushed before the answer.
+    behind: Option<Arc<FlushBehind>>,
 }
 
 impl Workspace {
@@ -55,24 +59,19 @@ impl Workspace {
                 return Err(Self::path_error(Errno::ISDIR.into(), place));
             };
             let Some(file) = open_present(&entry, name, place)? else {
-                return Ok(Target {
-                    entry,
-                    current: None,
-                });
+                return Ok(self.target_at(entry, None));
             };
             match crate::sys::fs::flock(&file.file, FlockOperation::NonBlockingLockExclusive) {
                 // The lock is worth something only if its file is still the one by that name.
                 Ok(()) if is_same_file(&entry, name, &file.stat) => {
                     let stat = crate::sys::fs::fstat(&file.file)
                         .map_err(|e| Self::path_error(e.into(), place))?;
-                    let current = Some(OpenFile { stat, ..file });
-                    return Ok(Target { entry, current });
+                    return Ok(self.target_at(entry, Some(OpenFile { stat, ..file })));
                 }
                 Ok(()) => {}
                 // A file system without locks: the check before the rename must do.
                 Err(Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
-                    let current = Some(file);
-                    return Ok(Target { entry, current });
+                    return Ok(self.target_at(entry, Some(file)));
                 }
                 Err(_) if started.elapsed() < LOCK_WAIT => {
                     std::thread::sleep(pause);
@@ -89,6 +88,14 @@ impl Workspace {
                     .with_hint("Try again when it is done."));
                 }
             }
+        }
+    }
+
+    fn target_at(&self, entry: Entry, current: Option<OpenFile>) -> Target {
+        Target {
+            entry,
+            current,
+            behind: self.behind.get().cloned(),
         }
     }
 }
@@ -146,7 +153,11 @@ impl Target {
         place: &Place,
         produce: impl FnMut(&mut File) -> io::Result<()>,
     ) -> Result<(), ToolError> {
-        let Self { entry, current } = self;
+        let Self {
+            entry,
+            current,
+            behind,
+        } = self;
         let path = place.path();
         let mut made = MadeDirectories::default();
         let result = made
@@ -155,7 +166,7 @@ impl Target {
             .and_then(|deepest| {
                 let dir = deepest.as_ref().unwrap_or(&entry.dir);
                 let name = entry.name.as_deref().unwrap_or_default();
-                publish(dir, name, current, path, produce)
+                publish(dir, name, current, path, behind.as_deref(), produce)
             });
         if result.is_err() {
             made.remove();
@@ -220,6 +231,7 @@ fn publish(
     name: &OsStr,
     replaced: Option<OpenFile>,
     path: &Path,
+    behind: Option<&FlushBehind>,
     mut produce: impl FnMut(&mut File) -> io::Result<()>,
 ) -> Result<(), ToolError> {
     let current = replaced.as_ref();
@@ -227,11 +239,22 @@ fn publish(
     if let Some(file) = nameless_file(dir, current.is_some()) {
         let mut file = file.map_err(fail)?;
         fill(&mut file, current, path, &mut produce)?;
+        let behind = behind.filter(|_| flush::may_wait(&file));
+        match behind {
+            Some(_) => flush::begin(&file),
+            None => file.sync_data().map_err(|e| io_error(&e, path))?,
+        }
         check_unchanged(dir, name, current, path)?;
         match link_nameless(&file, dir, name, current.is_some()) {
+            Ok(()) => {
+                if let Some(behind) = behind {
+                    behind.push(file, path);
+                }
+                return Ok(());
+            }
             Err(Errno::NOENT | Errno::NOTSUP) => {}
             Err(Errno::EXIST) => return Err(created_meanwhile(path)),
-            other => return other.map_err(fail),
+            Err(errno) => return Err(fail(errno)),
         }
     }
     // No nameless files here, or no way to name one: the file has a name from the start.
@@ -243,6 +266,7 @@ fn publish(
     let mut file = File::from(fd);
     let is_new = current.is_none();
     let filled = fill(&mut file, current, path, &mut produce)
+        .and_then(|()| file.sync_data().map_err(|e| io_error(&e, path)))
         .and_then(|()| check_unchanged(dir, name, current, path));
     // It may hold the old file open, which not every file system replaces then.
     drop(produce);
@@ -363,7 +387,6 @@ fn fill(
             Some(current) => keep_attributes(file, current),
             None => Ok(()),
         })
-        .and_then(|()| file.sync_data())
         .map_err(|e| io_error(&e, path))
 }
 

@@ -179,6 +179,26 @@ fn full_disk_is_an_error_and_the_old_file_stays() {
 }
 
 #[test]
+fn a_loss_of_power_leaves_the_old_file_or_the_new_one() {
+    let ws = Workspace::new().directory("small");
+    if !running_as_root() {
+        // Nobody else may mount a file system of a kind that loses anything.
+        return;
+    }
+    let script = include_str!("durability/power.py");
+    let (call_tool, serve_tools) = (executable("call_tool"), executable("serve_tools"));
+    let run = ws
+        .program(Path::new("unshare"), &["--mount", "python3", "-c", script])
+        .flags(&[call_tool, serve_tools])
+        .unwatched()
+        .run();
+    if run.status() == 99 || run.errors().contains("unshare failed") {
+        return;
+    }
+    assert_eq!(run.text(), format!("lost\n{}", "whole\n".repeat(7)));
+}
+
+#[test]
 fn interrupted_editor_does_not_lock_the_next_one_out() {
     let body = "some text\n".repeat(500_000);
     let ws = Workspace::new().file("a.txt", format!("{body}OLD\n"));
