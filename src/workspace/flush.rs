@@ -3,9 +3,9 @@
 //! A flush takes as long as the disk likes, often longer than all the rest of an edit. A process
 //! that ends with its answer waits for it. A server need not: what it has written is in its place
 //! for every program and survives the server's death, so a thread flushes it while the client
-//! goes on. What a loss of power takes in these milliseconds had not been flushed by a shell's
-//! redirection, an editor or git's checkout either.
+//! goes on. Only a loss of power in these milliseconds shows the difference.
 
+use crate::shown::visible;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -106,9 +106,8 @@ fn flush(written: &Written, tell: fn(&str)) {
     let is_replaced = crate::sys::fs::fstat(file).is_ok_and(|stat| stat.st_nlink == 0);
     if !is_replaced && let Err(e) = file.sync_data() {
         let path = super::show_path(path);
-        tell(&format!(
-            "{path} was written, but the disk failed to keep it: {e}"
-        ));
+        let failure = format!("{path} was written, but the disk failed to keep it: {e}");
+        tell(&visible(&failure));
     }
 }
 
