@@ -3,7 +3,8 @@
 //! Those read the process's memory map and install handlers for a stack overflow, which takes
 //! a sixth of the time of a small call. What of them matters is done here: nothing that is
 //! opened later may get the number of a closed standard stream, or an answer would be written
-//! into a file. `SIGPIPE` keeps its default action, so a reader that goes away ends the
+//! into a file; and how children end must not be forgotten because a host does not want to know it
+//! of its own. `SIGPIPE` keeps its default action, so a reader that goes away ends the
 //! process quietly, as is usual for Unix tools.
 
 #[cfg(unix)]
@@ -56,6 +57,7 @@ pub fn run(main: fn() -> u8) -> u8 {
             return UNFORESEEN;
         }
     }
+    crate::process::keep_endings();
     catch_unwind(AssertUnwindSafe(main)).unwrap_or(UNFORESEEN)
 }
 

@@ -385,6 +385,7 @@ impl Report<'_> {
                 return false;
             }
         }
+        self.ending = self.ending.or_else(|| watched.ended_meanwhile());
         self.background = living;
         true
     }

@@ -428,7 +428,7 @@ impl Supervision<'_> {
     fn end_all(&mut self, why: Why) -> End {
         self.watched.end_all(GRACE);
         let until = Instant::now() + ENDING;
-        while Instant::now() < until {
+        while Instant::now() < until && !self.watched.is_hindered() {
             // Whoever is being ended may have something to say, and waits until it is read.
             self.step(TICK, None);
             match self.watched.next_event() {
@@ -440,9 +440,15 @@ impl Supervision<'_> {
                 Some(Event::Ended { .. }) | None => {}
             }
         }
+        // Somebody keeps the warden from its work. What it watches over must not live on that.
+        let left = tree::end(
+            &tree::watched(self.watched.warden, self.watched.leader),
+            GRACE,
+        );
+        self.drain();
         End::Ended {
             why,
-            left: tree::watched(self.watched.warden, self.watched.leader).len(),
+            left: left.len(),
         }
     }
 

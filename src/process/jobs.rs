@@ -338,11 +338,13 @@ impl Job {
                 warden.signal(Signal::TERM);
                 let until = std::time::Instant::now() + grace + Duration::from_secs(12);
                 while warden.is_alive() && std::time::Instant::now() < until {
+                    // Somebody may have stopped it.
+                    warden.signal(Signal::CONT);
                     std::thread::sleep(Duration::from_millis(4));
                 }
                 let mut left = self.living.clone();
                 left.retain(|p| p.is_alive());
-                left
+                tree::end(&left, grace)
             }
             None => tree::end(&self.living, grace),
         }

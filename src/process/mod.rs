@@ -27,7 +27,7 @@ pub mod warden;
 mod windows;
 
 #[cfg(unix)]
-pub(crate) use raw::{is_ignored, without_sigpipe};
+pub(crate) use raw::{is_ignored, keep_endings, without_sigpipe};
 #[cfg(windows)]
 use windows::start;
 #[cfg(windows)]

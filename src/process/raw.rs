@@ -52,6 +52,13 @@ pub(super) fn fork(child: impl FnOnce() -> i32) -> Result<i32, Errno> {
     }
 }
 
+/// Has the system keep how children have ended until they are waited for. A host that ignores
+/// `SIGCHLD` would have it forget that, also in what the host starts.
+pub(crate) fn keep_endings() {
+    // SAFETY: the default action needs no handler.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+}
+
 /// Ends the process at once, without running anything of its parent's.
 pub(super) fn exit(status: i32) -> ! {
     // SAFETY: has no preconditions.

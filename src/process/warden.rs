@@ -20,16 +20,26 @@ use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
-use rustix::process::{Pid, WaitOptions, WaitStatus};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use std::cell::Cell;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 /// The most bytes of a message: two paths.
 const MAX_MESSAGE: usize = 16 * 1024;
+
+/// How long a warden that says nothing is waited for before it is looked whether somebody has
+/// stopped it.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Who has stopped a warden more often than this will go on with it.
+const HINDRANCES: u32 = 10;
+
+/// After this a warden that should answer is given up: somebody keeps stopping it.
+const ANSWER: Duration = Duration::from_secs(5);
 
 /// How much output is read at once, in bytes.
 const CHUNK: usize = 256 * 1024;
@@ -71,6 +81,11 @@ fn take_leave(warden: Option<Pid>) {
 
 impl Drop for Watched {
     fn drop(&mut self) {
+        // It has to see that we are gone.
+        self.wake();
+        if self.is_reaped.get() {
+            return;
+        }
         let warden = Pid::from_raw(self.warden);
         if self.is_over.get() {
             // It is about to exit. Left alone it might become the child of a host that takes
@@ -96,6 +111,12 @@ pub struct Watched {
     pub leader: i32,
     /// Whether the warden has nothing more to do.
     is_over: Cell<bool>,
+    /// What it said while something else was waited for.
+    unheard: Cell<Option<Event>>,
+    /// How often it was found stopped.
+    stopped: Cell<u32>,
+    /// Whether leave has been taken of it.
+    is_reaped: Cell<bool>,
 }
 
 impl Watched {
@@ -148,15 +169,19 @@ impl Watched {
             warden: pid,
             leader: 0,
             is_over: Cell::new(false),
+            unheard: Cell::new(None),
+            stopped: Cell::new(0),
+            is_reaped: Cell::new(false),
         };
         drop(program);
         drop((writer, error_writer));
         loop {
-            match watched.receive_message(RecvFlags::empty()) {
+            match watched.wait_for_message() {
                 Ok((message::CHOSEN, [pid, _])) => watched.leader = pid,
                 Ok((message::STARTED, [_, 0])) => return Ok(watched),
                 Ok((message::STARTED, [_, error])) => return Err(Errno::from_raw_os_error(error)),
-                // The command was quick to kill its warden, but we know where it is.
+                // The command was quick to kill its warden, or to stop it again and again, but we
+                // know where it is.
                 Err(_) if watched.leader > 0 => return Ok(watched),
                 Ok(_) | Err(_) => return Err(Errno::CHILD),
             }
@@ -179,25 +204,102 @@ impl Watched {
 
     /// What the warden says, if anything.
     pub fn next_event(&self) -> Option<Event> {
-        let message = self.receive_message(RecvFlags::DONTWAIT);
-        if let Ok((message::ENDED, [_, 1]) | (message::ALL_GONE, _)) = message {
-            self.is_over.set(true);
+        if let Some(event) = self.unheard.take() {
+            return Some(event);
         }
-        match message {
-            Ok((message::ENDED, [status, gone])) => Some(Event::Ended {
+        match self.receive_message(RecvFlags::DONTWAIT) {
+            Err(Errno::AGAIN | Errno::INTR) => {
+                self.wake();
+                None
+            }
+            // The start was not waited for any longer.
+            Ok((message::STARTED, _)) => None,
+            Ok((kind, numbers)) => Some(self.event(kind, numbers).unwrap_or(Event::Lost)),
+            Err(_) => Some(Event::Lost),
+        }
+    }
+
+    fn event(&self, kind: u8, numbers: [i32; 2]) -> Option<Event> {
+        let event = match (kind, numbers) {
+            (message::ENDED, [status, gone]) => Event::Ended {
                 ending: if status < 0 {
                     Ending::Signal(-status)
                 } else {
                     Ending::Code(status)
                 },
                 all_gone: gone == 1,
-            }),
-            Ok((message::ALL_GONE, [left, _])) => Some(Event::AllGone {
+            },
+            (message::ALL_GONE, [left, _]) => Event::AllGone {
                 left: usize::try_from(left).unwrap_or(0),
-            }),
-            Err(Errno::AGAIN | Errno::INTR) => None,
-            Ok(_) | Err(_) => Some(Event::Lost),
+            },
+            _ => return None,
+        };
+        if let Event::Ended { all_gone: true, .. } | Event::AllGone { .. } = event {
+            self.is_over.set(true);
         }
+        Some(event)
+    }
+
+    /// Keeps what was said out of turn for [`Watched::next_event`].
+    fn keep(&self, event: Event) {
+        let kept = match (self.unheard.take(), event) {
+            (Some(Event::Ended { ending, .. }), Event::AllGone { .. }) => Event::Ended {
+                ending,
+                all_gone: true,
+            },
+            (Some(first), _) => first,
+            (None, event) => event,
+        };
+        self.unheard.set(Some(kept));
+    }
+
+    /// How the command has ended, where that was said while its warden was asked to stay.
+    pub fn ended_meanwhile(&self) -> Option<Ending> {
+        let event = self.unheard.take();
+        self.unheard.set(event);
+        match event {
+            Some(Event::Ended { ending, .. }) => Some(ending),
+            _ => None,
+        }
+    }
+
+    /// Lets a warden that somebody has stopped go on.
+    fn wake(&self) {
+        let Some(warden) = Pid::from_raw(self.warden).filter(|_| !self.is_reaped.get()) else {
+            return;
+        };
+        let options = WaitOptions::NOHANG | WaitOptions::UNTRACED;
+        match rustix::process::waitpid(Some(warden), options) {
+            Ok(Some((_, status))) if status.stopped() => {
+                self.stopped.set(self.stopped.get().saturating_add(1));
+                let _ = rustix::process::kill_process(warden, Signal::CONT);
+            }
+            Ok(None) => {}
+            // Its number may be another's by now.
+            Ok(Some(_)) | Err(_) => self.is_reaped.set(true),
+        }
+    }
+
+    /// Whether somebody keeps the warden from its work.
+    pub fn is_hindered(&self) -> bool {
+        self.stopped.get() > HINDRANCES
+    }
+
+    /// The next message, for which the warden is waited for.
+    fn wait_for_message(&self) -> Result<(u8, [i32; 2]), Errno> {
+        let until = Instant::now() + ANSWER;
+        let pause = Timespec::try_from(LOOK).unwrap_or_default();
+        while Instant::now() < until {
+            let mut ready = [PollFd::new(&self.control, PollFlags::IN)];
+            match rustix::event::poll(&mut ready, Some(&pause)) {
+                Ok(0) => self.wake(),
+                // The start can't be given up half-way.
+                Err(Errno::INTR) => {}
+                Ok(_) => return self.receive_message(RecvFlags::empty()),
+                Err(errno) => return Err(errno),
+            }
+        }
+        Err(Errno::TIMEDOUT)
     }
 
     fn receive_message(&self, flags: RecvFlags) -> Result<(u8, [i32; 2]), Errno> {
@@ -240,12 +342,14 @@ impl Watched {
         text.extend(log.as_os_str().as_bytes());
         raw::send(&self.control, &text)?;
         loop {
-            let (kind, [error, _]) = self.receive_message(RecvFlags::empty())?;
-            match (kind, error) {
-                (message::STAYS, 0) => return Ok(()),
-                (message::STAYS, error) => return Err(Errno::from_raw_os_error(error)),
-                // It said something else first.
-                _ => {}
+            match self.wait_for_message()? {
+                (message::STAYS, [0, _]) => return Ok(()),
+                (message::STAYS, [error, _]) => return Err(Errno::from_raw_os_error(error)),
+                (kind, numbers) => {
+                    if let Some(event) = self.event(kind, numbers) {
+                        self.keep(event);
+                    }
+                }
             }
         }
     }
@@ -428,6 +532,10 @@ impl Warden {
         if Some(pid) == self.leader {
             self.ending = Some(ending);
         }
+        self.record(pid, ending);
+    }
+
+    fn record(&mut self, pid: Pid, ending: Ending) {
         if let Some(stays) = &mut self.stays
             && stays.processes.contains(&pid.as_raw_pid())
         {
@@ -511,6 +619,10 @@ impl Warden {
                 let answer = match Stays::open(&record, &log) {
                     Ok(stays) => {
                         self.stays = Some(stays);
+                        // It may have ended while we were being asked.
+                        if let (Some(leader), Some(ending)) = (self.leader, self.ending) {
+                            self.record(leader, ending);
+                        }
                         0
                     }
                     Err(errno) => errno.raw_os_error(),

@@ -6,15 +6,19 @@
 //! goes on. Only a loss of power in these milliseconds shows the difference.
 
 use crate::shown::visible;
+use std::collections::VecDeque;
 use std::fs::File;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
-use std::sync::{Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-/// The most files that wait; who writes more than the disk can take waits for the disk.
-const WAITING: usize = 64;
+/// The most files that wait, each with a descriptor; who writes more than the disk can take waits
+/// for the disk.
+const WAITING: usize = 16;
+
+/// How long the last flushes are waited for. Nothing is lost by an end before: what the system has
+/// been given it writes anyway.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// A file in its place, whose content may still be in memory only.
 struct Written {
@@ -23,15 +27,26 @@ struct Written {
 }
 
 /// Flushes files one after the other, on a thread that is there from the first one on. Dropping it
-/// waits until all are flushed.
+/// waits for a second until all are flushed.
 pub struct FlushBehind {
-    tell: fn(&str),
-    flusher: Mutex<Option<Flusher>>,
+    shared: Arc<Shared>,
 }
 
-struct Flusher {
-    queue: SyncSender<Written>,
-    thread: JoinHandle<()>,
+struct Shared {
+    tell: fn(&str),
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Written>,
+    /// Whether there is a thread.
+    runs: bool,
+    /// Whether the thread has a file in hand.
+    is_busy: bool,
+    /// Whether no more files will come.
+    is_over: bool,
 }
 
 impl std::fmt::Debug for FlushBehind {
@@ -44,70 +59,98 @@ impl FlushBehind {
     /// `tell` is given, for a person, which file a disk could not take.
     pub fn new(tell: fn(&str)) -> Self {
         Self {
-            tell,
-            flusher: Mutex::default(),
+            shared: Arc::new(Shared {
+                tell,
+                state: Mutex::default(),
+                changed: Condvar::new(),
+            }),
         }
     }
 
     /// Has the file flushed soon; where too many wait already, it is flushed on return.
     pub(super) fn push(&self, file: File, path: &Path) {
-        let path = path.to_owned();
-        let written = Written { file, path };
-        let rejected = match self.queue() {
-            Some(queue) => match queue.try_send(written) {
-                Ok(()) => return,
-                Err(TrySendError::Full(written) | TrySendError::Disconnected(written)) => written,
-            },
-            None => written,
+        let written = Written {
+            file,
+            path: path.to_owned(),
         };
-        flush(&rejected, self.tell);
-    }
-
-    /// Where files wait; `None` where no thread can be started.
-    fn queue(&self) -> Option<SyncSender<Written>> {
-        let mut flusher = self.flusher.lock().unwrap_or_else(PoisonError::into_inner);
-        if flusher.is_none() {
-            *flusher = Flusher::start(self.tell).ok();
+        if let Some(rejected) = self.shared.queue(written) {
+            rejected.flush(self.shared.tell);
         }
-        flusher.as_ref().map(|flusher| flusher.queue.clone())
     }
 }
 
 impl Drop for FlushBehind {
     fn drop(&mut self) {
-        let flusher = self.flusher.get_mut();
-        let flusher = flusher.unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(Flusher { queue, thread }) = flusher {
-            // The end of the queue is the thread's.
-            drop(queue);
-            let _ = thread.join();
+        let mut state = self.shared.state();
+        state.is_over = true;
+        self.shared.changed.notify_all();
+        let is_working = |state: &mut State| state.is_busy || !state.waiting.is_empty();
+        // What is not done by then is the system's.
+        let _ = self
+            .shared
+            .changed
+            .wait_timeout_while(state, FAREWELL, is_working);
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets a file wait for the thread, or gives it back.
+    fn queue(self: &Arc<Self>, written: Written) -> Option<Written> {
+        let mut state = self.state();
+        if !state.runs {
+            let shared = Arc::clone(self);
+            let thread = std::thread::Builder::new();
+            if thread.spawn(move || shared.flush_all()).is_err() {
+                return Some(written);
+            }
+            state.runs = true;
+        }
+        // The one that it has replaced is nobody's any more, and still takes space.
+        let same = state.waiting.iter_mut().find(|w| w.path == written.path);
+        if let Some(replaced) = same {
+            *replaced = written;
+        } else if state.waiting.len() < WAITING {
+            state.waiting.push_back(written);
+        } else {
+            return Some(written);
+        }
+        self.changed.notify_all();
+        None
+    }
+
+    fn flush_all(&self) {
+        let mut state = self.state();
+        loop {
+            if let Some(written) = state.waiting.pop_front() {
+                state.is_busy = true;
+                drop(state);
+                written.flush(self.tell);
+                state = self.state();
+                state.is_busy = false;
+                self.changed.notify_all();
+            } else if state.is_over {
+                return;
+            } else {
+                let woken = self.changed.wait(state);
+                state = woken.unwrap_or_else(PoisonError::into_inner);
+            }
         }
     }
 }
 
-impl Flusher {
-    fn start(tell: fn(&str)) -> io::Result<Self> {
-        let (queue, waiting) = mpsc::sync_channel(WAITING);
-        let work = move || flush_all(&waiting, tell);
-        let thread = std::thread::Builder::new().spawn(work)?;
-        Ok(Self { queue, thread })
-    }
-}
-
-fn flush_all(waiting: &Receiver<Written>, tell: fn(&str)) {
-    for written in waiting {
-        flush(&written, tell);
-    }
-}
-
-fn flush(written: &Written, tell: fn(&str)) {
-    let Written { file, path } = written;
-    // The next edit has taken its place already.
-    let is_replaced = crate::sys::fs::fstat(file).is_ok_and(|stat| stat.st_nlink == 0);
-    if !is_replaced && let Err(e) = file.sync_data() {
-        let path = super::show_path(path);
-        let failure = format!("{path} was written, but the disk failed to keep it: {e}");
-        tell(&visible(&failure));
+impl Written {
+    fn flush(&self, tell: fn(&str)) {
+        // The next edit may have taken its place already.
+        let is_replaced = crate::sys::fs::fstat(&self.file).is_ok_and(|stat| stat.st_nlink == 0);
+        if !is_replaced && let Err(e) = self.file.sync_data() {
+            let path = super::show_path(&self.path);
+            let failure = format!("{path} was written, but the disk failed to keep it: {e}");
+            tell(&visible(&failure));
+        }
     }
 }
 
@@ -153,23 +196,24 @@ mod tests {
     use std::fs::File;
     use std::os::fd::OwnedFd;
     use std::path::Path;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::Mutex;
 
-    static TOLD: AtomicUsize = AtomicUsize::new(0);
+    static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
     #[test]
-    fn all_are_flushed_when_it_is_dropped_and_failures_are_told() {
-        let behind = FlushBehind::new(|text| {
-            assert!(text.starts_with("some/file was written"), "{text}");
-            TOLD.fetch_add(1, Ordering::Relaxed);
-        });
-        let files = 4 * WAITING;
-        for _ in 0..files {
+    fn each_path_is_flushed_before_the_end_and_failures_are_told() {
+        let behind = FlushBehind::new(|text| TOLD.lock().expect("no panic").push(text.to_owned()));
+        let paths: Vec<_> = (0..4 * WAITING).map(|n| format!("some/file{n}")).collect();
+        for path in paths.iter().flat_map(|path| [path, path]) {
             // Nothing keeps a pipe on a disk.
             let (_, end) = std::io::pipe().expect("a pipe");
-            behind.push(File::from(OwnedFd::from(end)), Path::new("some/file"));
+            behind.push(File::from(OwnedFd::from(end)), Path::new(path));
         }
         drop(behind);
-        assert_eq!(TOLD.load(Ordering::Relaxed), files);
+        let told = TOLD.lock().expect("no panic");
+        for path in paths {
+            let words = format!("{path} was written, but the disk failed to keep it: ");
+            assert!(told.iter().any(|text| text.starts_with(&words)), "{told:?}");
+        }
     }
 }

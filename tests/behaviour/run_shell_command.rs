@@ -258,15 +258,88 @@ fn what_can_not_be_found_again_does_not_stay() {
     );
 }
 
+/// Where that may be asked for, the command goes on without a break from its first moment, so
+/// that it is quicker than its warden.
+const AT_ONCE: &str = r#"
+    first="chrt --fifo 1 taskset --cpu-list 0"
+    $first true 2>/dev/null || first=
+    exec $first "$@"
+"#;
+
+/// Waits until there is no process of this id, nor what is left of one.
+#[track_caller]
+fn must_end(pid: &str) {
+    assert!(!pid.is_empty());
+    let since = Instant::now();
+    while fs::exists(format!("/proc/{pid}")).expect("an answer") {
+        assert!(since.elapsed() < Duration::from_secs(20), "{pid} goes on");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_command_that_stops_its_warden_ends_in_time_with_all_that_it_started() {
+    let ws = Workspace::new();
+    let in_time = |command: &str| with(&ws, &json!({"command": command, "timeout": 2}));
+    let text = in_time("kill -STOP $PPID; echo done").in_bash(AT_ONCE);
+    let text = text.run().output();
+    assert_eq!(
+        (printed(&text).as_str(), line(&text, "Exit Code")),
+        ("done", "0")
+    );
+    for command in [
+        "sleep 6171 & kill -STOP $PPID; echo $!; sleep 6172",
+        // Again and again.
+        "sleep 6171 & echo $!; while :; do kill -STOP $PPID; done",
+    ] {
+        let message = in_time(command).run().error("timeout", 124);
+        assert!(!message.contains("could not be ended"), "{message}");
+        must_end(printed(&message).trim());
+    }
+}
+
+#[test]
+fn a_command_in_the_background_that_stops_its_warden_keeps_nobody_waiting() {
+    let ws = Workspace::new();
+    let command = "sleep 6173 & kill -STOP $PPID; sleep 6174";
+    let text = with(&ws, &json!({"command": command, "is_background": true}))
+        .run()
+        .output();
+    let job = line(&text, "Process Group PGID");
+    let warden = {
+        let status = fs::read_to_string(format!("/proc/{job}/status")).expect("it runs");
+        let parent = status.lines().find_map(|l| l.strip_prefix("PPid:"));
+        parent.expect("a parent").trim().parse().expect("an id")
+    };
+    kill_process(Pid::from_raw(warden).expect("an id"), Signal::STOP).expect("it runs");
+    let job: i64 = job.parse().expect("an id");
+    let stop = ws
+        .tool("stop_background_process")
+        .arguments(&json!({ "pid": job }));
+    stop.unwatched().run().output();
+    must_end(&job.to_string());
+}
+
+#[test]
+fn how_a_command_ended_is_known_when_it_ends_on_the_way_to_the_background() {
+    let ws = Workspace::new();
+    for delay in (20..60).step_by(4) {
+        let command = "sleep 0.1 & sleep 0.03; exit 3";
+        let arguments = json!({"command": command, "is_background": true, "delay_ms": delay});
+        let text = with(&ws, &arguments).run().output();
+        if line(&text, "Exit Code") == "3" {
+            continue;
+        }
+        let first: i64 = line(&text, "Process Group PGID").parse().expect("an id");
+        let read = ws.tool("read_background_output");
+        let read = read.arguments(&json!({"pid": first, "wait": 20}));
+        let later = read.unwatched().run().output();
+        assert!(later.contains("exited with code 3."), "{text}\n{later}");
+    }
+}
+
 #[test]
 fn a_command_that_kills_its_warden_is_ended() {
-    /// Where that may be asked for, the command goes on without a break from its first moment, so
-    /// that it is quicker than the warden.
-    const AT_ONCE: &str = r#"
-        first="chrt --fifo 1 taskset --cpu-list 0"
-        $first true 2>/dev/null || first=
-        exec $first "$@"
-    "#;
     let ws = Workspace::new();
     let call = call(&ws, "echo before; sleep 61 & kill -9 $PPID; sleep 60");
     let message = call.in_bash(AT_ONCE).run();

@@ -103,6 +103,17 @@ fn a_page_becomes_markdown_with_its_title_and_whole_links() {
 }
 
 #[test]
+fn a_host_that_forgets_how_children_end_gets_the_same_page() {
+    let server = WebServer::of(vec![("/a", page("text/html", ARTICLE))]);
+    let ws = Workspace::new();
+    let arguments = json!({ "prompt": format!("Read {}", server.url("/a")) });
+    let call = ws.tool("web_fetch").arguments(&arguments);
+    let call = call.env(ALLOW, &server.host()).unwatched();
+    let answer = call.in_bash(r#"exec env --ignore-signal=CHLD "$@""#).run();
+    assert_eq!(answer.output(), read(&server, "/a").output());
+}
+
+#[test]
 fn what_is_text_already_comes_byte_for_byte() {
     let body = "{\"a\" :  [1,2.50],\r\n\t\"ü\":\"<b>&amp;\\u00e9</b>\", \"日本\": 1e400}\n\n";
     for media_type in [

@@ -87,6 +87,16 @@ impl Watched {
         Some(code as i32)
     }
 
+    /// Nothing is said while it is asked to stay.
+    pub fn ended_meanwhile(&self) -> Option<Ending> {
+        None
+    }
+
+    /// Nobody can keep the system from its work.
+    pub fn is_hindered(&self) -> bool {
+        false
+    }
+
     /// Ends everything; [`Event::AllGone`] follows.
     pub fn end_all(&self, _grace: Duration) {
         self.job.end();
