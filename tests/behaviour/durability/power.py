@@ -42,6 +42,15 @@ def fresh():
     os.sync()
 
 
+def unmount():
+    # Somebody who looks through mounts may hold it for a moment.
+    for _ in range(100):
+        if not subprocess.run(["umount", HERE], stderr=subprocess.DEVNULL).returncode:
+            return
+        time.sleep(0.05)
+    sys.exit("can't be unmounted")
+
+
 def lose_power():
     directory = os.open(HERE, os.O_RDONLY)
     fcntl.ioctl(directory, SHUT_DOWN, WITHOUT_JOURNAL)
@@ -49,22 +58,15 @@ def lose_power():
 
 
 def after_power_is_back():
-    """The version that is there."""
-    subprocess.run(["umount", HERE], check=True)
+    """The version that is there. (The new one may besides still have its first name, which only a kill can't leave.)"""
+    unmount()
     mount()
     with open(FILE) as file:
         text = file.read()
-    litter = [name for name in os.listdir(HERE) if name.startswith(".")]
-    if litter:
-        sys.exit(f"left behind: {litter}")
     first = text.partition("\n")[0].removeprefix("version ")
     if not first.isdigit() or text != version(int(first)):
         sys.exit(f"neither old nor new: {text[:40]!r}, {len(text)} characters")
     return int(first)
-
-
-def unmount():
-    subprocess.run(["umount", HERE], check=True)
 
 
 def keep_the_journal_busy(over):
