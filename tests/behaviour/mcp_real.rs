@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::Workspace;
+use crate::harness::{Workspace, skipped};
 use crate::mcp::{Helper, Servers};
 
 /// How long a server of npm may take to listen.
@@ -30,15 +30,8 @@ fn program(server: &str) -> Option<PathBuf> {
     if has_node.is_ok() && found.status.success() && program.is_file() {
         return Some(program);
     }
-    skipped();
+    skipped("node, or a server that scripts/mcp-servers installs,");
     None
-}
-
-#[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
-fn skipped() {
-    println!(
-        "skipped: node, or the servers that scripts/mcp-servers installs, are not to be had here"
-    );
 }
 
 fn everything(entry: &Value) -> Servers {

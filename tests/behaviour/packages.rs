@@ -235,7 +235,6 @@ fn can_make_deb() -> bool {
         (has_cargo_deb, "cargo-deb of scripts/package"),
     ] {
         if !has {
-            assert_ne!(env::var("CI").as_deref(), Ok("true"), "{what} is missing");
             skipped(what);
             return false;
         }

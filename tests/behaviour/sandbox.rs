@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::harness::{Answer, Workspace};
+use crate::harness::{Answer, Workspace, skipped};
 
 /// Runs a command in the sandbox that the variable names; the temporary directory is one of the test's own.
 fn run(ws: &Workspace, mode: &str, command: &str) -> Answer {
@@ -55,11 +55,6 @@ fn can_confine() -> bool {
         skipped("Landlock of Linux 6.2 or later");
     }
     can
-}
-
-#[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
-fn skipped(what: &str) {
-    println!("skipped: {what} is not to be had here");
 }
 
 #[test]

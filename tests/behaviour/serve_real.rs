@@ -27,7 +27,7 @@ fn packages() -> Option<PathBuf> {
     if has_node.is_ok() && found.status.success() && directory.is_dir() {
         return Some(directory);
     }
-    skipped("node, or none of the clients that scripts/mcp-servers installs");
+    skipped("node, or a client that scripts/mcp-servers installs,");
     None
 }
 

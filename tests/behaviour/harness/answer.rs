@@ -176,6 +176,11 @@ impl Answer {
         panic!("{why}\n{}", self.shown());
     }
 
+    /// Whether a panic was caught and answered as an error.
+    pub(super) fn says_of_a_panic(&self) -> bool {
+        memchr::memmem::find(&self.stdout, b"unhandled_exception").is_some()
+    }
+
     /// What stands on standard error.
     pub(crate) fn errors(&self) -> String {
         String::from_utf8_lossy(&self.stderr).into_owned()
