@@ -171,7 +171,7 @@ fn refuses_numbers_that_make_no_sense() {
 }
 
 #[test]
-fn huge_numbers_are_no_panic() {
+fn huge_numbers_do_not_panic() {
     let ws = hello();
     let path = ws.path("hello.txt");
     for number in [
@@ -222,7 +222,7 @@ fn deeply_nested_json_is_no_stack_overflow() {
 }
 
 #[test]
-fn repeated_key_is_no_panic() {
+fn repeated_key_does_not_panic() {
     let input = r#"{"pattern": "a", "pattern": "b"}"#;
     hello().tool("glob").input(input).run().function_response();
 }
@@ -388,7 +388,7 @@ fn name_that_is_nearly_right_is_answered_with_the_right_one() {
 }
 
 #[test]
-fn strange_names_of_tools_are_no_panic() {
+fn strange_names_of_tools_do_not_panic() {
     for name in [
         "",
         " ",

@@ -212,13 +212,9 @@ fn interrupted_editor_does_not_lock_the_next_one_out() {
     stop.expect("bash");
     drop(running.finish());
     let next = json!({"file_path": ws.path("a.txt"), "content": "short\n"});
-    let answer = ws
-        .tool("write_file")
-        .arguments(&next)
-        .changing(&["a.txt"])
-        .run();
-    answer.output();
-    assert!(answer.elapsed < Duration::from_secs(5));
+    // A lock that outlived its holder would end this call by its limit.
+    let call = ws.tool("write_file").arguments(&next);
+    call.changing(&["a.txt"]).run().output();
 }
 
 #[test]

@@ -174,7 +174,7 @@ fn many_files_are_cut_with_their_total_in_a_fixed_order() {
 }
 
 #[test]
-fn malformed_patterns_are_no_panic() {
+fn malformed_patterns_do_not_panic() {
     let ws = tree();
     for pattern in [
         "[",

@@ -88,13 +88,13 @@ fn ten_thousand_entries_are_listed_or_cut_with_their_number() {
         .tool("list_directory")
         .arguments(&json!({"path": "."}))
         .unwatched()
+        .within_cpu_seconds(10)
         .run();
     let output = answer.output();
     answer.must_say(&output, &["f00000\nf00001\n"]);
     if !output.contains("f09999") {
         answer.must_say(&output, &["more", "/.gemini/tmp/"]);
     }
-    assert!(answer.elapsed.as_secs() < 3, "{:?}", answer.elapsed);
 }
 
 #[test]

@@ -341,7 +341,7 @@ fn names_that_are_not_utf8_are_shown_lossily_and_reachable() {
 }
 
 #[test]
-fn names_with_line_feeds_and_controls_are_no_panic() {
+fn names_with_line_feeds_and_controls_do_not_panic() {
     let ws = Workspace::new().file("a\nb\u{7}\u{1b}[31m.txt", "odd\n");
     for (tool, arguments) in every_call(".") {
         ws.call(tool, &arguments).function_response();
@@ -357,9 +357,7 @@ fn names_with_line_feeds_and_controls_are_no_panic() {
 fn special_files_are_refused_at_once() {
     let ws = Workspace::new().fifo("pipe").file("a.txt", "text\n");
     for (tool, arguments) in every_call(&ws.path("pipe")) {
-        let answer = ws.call(tool, &arguments);
-        answer.failure();
-        assert!(answer.elapsed.as_secs() < 5);
+        ws.call(tool, &arguments).failure();
     }
     ws.call("search_file_content", &json!({"pattern": "text"}))
         .output();

@@ -1,7 +1,6 @@
 //! `read_file`: windows, encodings, media, refusals.
 
 use std::collections::HashSet;
-use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -313,28 +312,21 @@ fn window_of_a_huge_file_neither_loads_nor_walks_it() {
     let arguments = json!({"absolute_path": path, "offset": 100_000, "limit": 3});
     let call = ws.tool("read_file").arguments(&arguments);
     // The address space has room for the program, not for the file.
-    let answer = call.in_bash("ulimit -v 1000000; exec \"$@\"").run();
+    let script = "ulimit -v 1000000; ulimit -t 10; exec \"$@\"";
+    let answer = call.in_bash(script).run();
     answer.must_say(
         &answer.output(),
         &["line 100001\nline 100002\nline 100003\n"],
-    );
-    assert!(
-        answer.elapsed < Duration::from_secs(5),
-        "{:?}",
-        answer.elapsed
     );
 }
 
 #[test]
 fn file_of_five_gibibytes_of_zeros_is_refused_quickly() {
     let ws = Workspace::new().sparse("zeros", 5 << 30);
-    let answer = read(&ws, "zeros");
+    let arguments = json!({"absolute_path": ws.path("zeros")});
+    let call = ws.tool("read_file").arguments(&arguments);
+    let answer = call.within_cpu_seconds(2).run();
     answer.must_say(answer.text(), &["zeros"]);
-    assert!(
-        answer.elapsed < Duration::from_secs(5),
-        "{:?}",
-        answer.elapsed
-    );
 }
 
 #[test]

@@ -321,13 +321,12 @@ fn miss_in_an_empty_or_quite_different_file_is_plain() {
 fn miss_in_a_large_file_is_quick() {
     let content = lines(200_000, |n| format!("line number {n} of a large file\n"));
     let ws = with(content);
-    let answer = ws.call(
-        "replace",
-        &arguments(&ws, "line number 150000 of a huge file", "x"),
-    );
+    let call =
+        ws.tool("replace")
+            .arguments(&arguments(&ws, "line number 150000 of a huge file", "x"));
+    let answer = call.within_cpu_seconds(20).run();
     let message = answer.error("edit_no_occurrence_found", 1);
     assert!(message.len() < 10_000, "{} bytes", message.len());
-    assert!(answer.elapsed.as_secs() < 5, "{:?}", answer.elapsed);
 }
 
 #[test]
@@ -401,10 +400,9 @@ fn answer_for_the_display_is_a_diff_with_statistics() {
 #[test]
 fn huge_file_is_edited_or_refused_in_words() {
     let ws = Workspace::new().sparse("a.txt", 5 << 30);
-    let answer = ws.call("replace", &arguments(&ws, "needle", "x"));
-    let failure = answer.failure();
+    let call = ws.tool("replace").arguments(&arguments(&ws, "needle", "x"));
+    let failure = call.within_cpu_seconds(20).run().failure();
     assert_eq!(failure.status, 1, "{}", failure.message);
-    assert!(answer.elapsed.as_secs() < 10, "{:?}", answer.elapsed);
 }
 
 #[test]
