@@ -1,8 +1,9 @@
 # Sourced by the launchers beside it: starts an executable of this checkout, and builds it first where that is needed.
 #
-# An executable counts as current if it is no older than Cargo.toml, Cargo.lock and build.rs. That costs four file
-# look-ups and no process at all, because a call of a tool takes about a millisecond altogether. Changed sources are not
-# noticed: `cargo build --release` is for those who change them.
+# An executable is current if nothing that it is built from is newer. Of the sources only the directories are looked at:
+# `git pull`, and an editor that saves by renaming, change those too. That is some fifty look-ups and no process, because a
+# call of a tool takes about a millisecond altogether. A file that is changed in place is not noticed: run
+# `cargo build --release` after that.
 #
 # `launcher` must be the path of the launcher itself, not of a link to it.
 # shellcheck shell=sh disable=SC2154
@@ -25,10 +26,11 @@ launch() {
 
 launch_is_current() {
     [ -x "$launch_executable" ] || return 1
-    for launch_file in Cargo.toml Cargo.lock build.rs; do
+    for launch_file in "$launch_root"/Cargo.toml "$launch_root"/Cargo.lock "$launch_root"/build.rs \
+        "$launch_root"/completions "$launch_root"/src "$launch_root"/src/*/ "$launch_root"/src/*/*/ "$launch_root"/src/*/*/*/; do
         # Not in POSIX before 2024, but in every sh that is in use.
         # shellcheck disable=SC3013
-        ! [ "$launch_root/$launch_file" -nt "$launch_executable" ] || return 1
+        ! [ "$launch_file" -nt "$launch_executable" ] || return 1
     done
 }
 

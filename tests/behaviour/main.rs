@@ -32,6 +32,7 @@ mod get_tools;
 mod glob;
 mod google_web_search;
 mod ignore_rules;
+mod launchers;
 mod lint_files;
 mod list_directory;
 mod mcp;

@@ -1,0 +1,119 @@
+//! The launchers of a checkout, `bin/*`: when they build, and what they start. The checkout is made for the test, and
+//! its cargo is a script that counts how often it was called.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::harness::{Workspace, set_age, set_mode};
+
+/// Makes an executable that prints its name and arguments, unless there is one that nothing is newer than.
+const CARGO: &str = r#"#!/bin/sh
+echo build >> "$BUILDS"
+while [ "$1" != --target-dir ]; do shift; done
+mkdir -p "$2/release"
+[ ! -x "$2/release/call_tool" ] || [ -z "${NOTHING_TO_DO:-}" ] || exit 0
+printf '#!/bin/sh\necho call_tool "$@"\n' > "$2/release/call_tool"
+chmod +x "$2/release/call_tool"
+"#;
+
+struct Checkout {
+    ws: Workspace,
+    root: PathBuf,
+}
+
+impl Checkout {
+    fn new() -> Self {
+        let ws = Workspace::new();
+        let root = ws.root().join("checkout with a space");
+        for directory in ["bin", "tools", "completions", "src/workspace/deep"] {
+            fs::create_dir_all(root.join(directory)).expect("a directory");
+        }
+        for name in ["launch.sh", "call_tool"] {
+            let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("bin").join(name);
+            fs::copy(own, root.join("bin").join(name)).expect("a copy");
+        }
+        for name in ["Cargo.toml", "Cargo.lock", "build.rs", "src/lib.rs"] {
+            fs::write(root.join(name), "").expect("a source");
+        }
+        fs::write(root.join("tools/cargo"), CARGO).expect("a script");
+        set_mode(&root.join("tools/cargo"), 0o755);
+        let own = Self { ws, root };
+        own.make_old("");
+        own
+    }
+
+    /// Makes what is below this place older than the executable that is built next.
+    fn make_old(&self, place: &str) {
+        let path = self.root.join(place);
+        for entry in fs::read_dir(&path).expect("a directory") {
+            let entry = entry.expect("an entry");
+            let name = Path::new(place).join(entry.file_name());
+            if entry.file_type().expect("its type").is_dir() {
+                self.make_old(&name.to_string_lossy());
+            } else {
+                set_age(&entry.path(), 3600);
+            }
+        }
+        set_age(&path, 3600);
+    }
+
+    #[track_caller]
+    fn call(&self, nothing_to_do: &str) {
+        let path = format!("{}:/usr/bin:/bin", self.root.join("tools").display());
+        let builds = self.root.join("builds").display().to_string();
+        let call = self.ws.program(&self.root.join("bin/call_tool"), &["glob"]);
+        let call = call.env("PATH", &path).env("BUILDS", &builds);
+        let answer = call.env("NOTHING_TO_DO", nothing_to_do).unwatched().run();
+        assert_eq!(answer.text(), "call_tool glob\n", "{}", answer.shown());
+    }
+
+    fn builds(&self) -> usize {
+        let log = fs::read_to_string(self.root.join("builds")).unwrap_or_default();
+        log.lines().count()
+    }
+}
+
+#[test]
+fn an_executable_is_built_once() {
+    let checkout = Checkout::new();
+    for _ in 0..3 {
+        checkout.call("");
+        assert_eq!(checkout.builds(), 1);
+    }
+}
+
+#[test]
+fn sources_that_git_replaced_are_built_anew() {
+    let checkout = Checkout::new();
+    checkout.call("");
+    let mut builds = 1;
+    for name in [
+        "src/lib.rs",
+        "src/workspace/walk.rs",
+        "src/workspace/deep/a.rs",
+        "Cargo.lock",
+    ] {
+        set_age(&checkout.root.join("target/release/call_tool"), 60);
+        // As git does: under another name first.
+        let path = checkout.root.join(name);
+        fs::write(path.with_extension("new"), "// changed").expect("a source");
+        fs::rename(path.with_extension("new"), &path).expect("renamed");
+        checkout.call("");
+        builds += 1;
+        assert_eq!(checkout.builds(), builds, "{name}");
+        checkout.call("");
+        assert_eq!(checkout.builds(), builds, "{name}");
+    }
+}
+
+#[test]
+fn a_build_with_nothing_to_do_is_not_repeated() {
+    let checkout = Checkout::new();
+    checkout.call("");
+    set_age(&checkout.root.join("target/release/call_tool"), 60);
+    fs::write(checkout.root.join("src/notes.txt"), "").expect("a file");
+    for _ in 0..3 {
+        checkout.call("yes");
+        assert_eq!(checkout.builds(), 2);
+    }
+}
