@@ -84,7 +84,9 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     out.into()
 }
 
-fn is_deceptive(c: char) -> bool {
+/// Whether a character is not seen where it is, or changes how others are seen: control
+/// characters, marks that turn the direction of writing, and what has no shape of its own.
+pub(crate) fn is_deceptive(c: char) -> bool {
     c.is_control()
         || matches!(
             c,
@@ -102,9 +104,31 @@ fn is_deceptive(c: char) -> bool {
                 | '\u{feff}'
                 | '\u{ffa0}'
                 | '\u{fff0}'..='\u{fffb}'
+                | '\u{1bca0}'..='\u{1bca3}'
                 | '\u{1d173}'..='\u{1d17a}'
                 | '\u{e0000}'..='\u{e0fff}'
         )
+}
+
+/// The characters of a text, each with whether it deceives where it is. Joiners between letters
+/// that are joined, and selectors of how an emoji looks, belong to what is seen.
+pub(crate) fn with_deceptive(text: &str) -> impl Iterator<Item = (char, bool)> {
+    let mut before: Option<char> = None;
+    let mut chars = text.chars().peekable();
+    std::iter::from_fn(move || {
+        let c = chars.next()?;
+        let joins = |c: Option<char>| c.is_some_and(|c| !c.is_ascii() && !is_deceptive(c));
+        let deceives = match c {
+            '\u{200c}' | '\u{200d}' => !(joins(before) && joins(chars.peek().copied())),
+            '\u{fe0e}' | '\u{fe0f}' => before.is_none_or(is_deceptive),
+            c => is_deceptive(c),
+        };
+        // A selector belongs to what it follows.
+        if !matches!(c, '\u{fe0e}' | '\u{fe0f}') {
+            before = Some(c);
+        }
+        Some((c, deceives))
+    })
 }
 
 /// A text of somebody else's without what would command a terminal.

@@ -1,5 +1,7 @@
 //! Characters that a model reads and a person doesn't see.
 
+use crate::shown::with_deceptive;
+
 /// The first character of `text` that is invisible or changes the direction of what follows,
 /// and has no business there: controls, tags, bidirectional controls, zero-width characters.
 /// Those that join letters or emoji are left alone where they do.
@@ -7,36 +9,9 @@ pub fn hidden_character(text: &str) -> Option<char> {
     if text.bytes().all(|b| matches!(b, b' '..=b'~' | b'\n')) {
         return None;
     }
-    let mut before: Option<char> = None;
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        // Scripts with cursive letters need them, and emoji that are made of several.
-        let joins = |c: Option<char>| c.is_some_and(|c| !c.is_ascii() && !is_hidden(c));
-        let is_fine = match c {
-            '\u{200c}' | '\u{200d}' => joins(before) && joins(chars.peek().copied()),
-            // How an emoji is to look.
-            '\u{fe0e}' | '\u{fe0f}' => before.is_some_and(|c| !is_hidden(c)),
-            c => !is_hidden(c),
-        };
-        if !is_fine {
-            return Some(c);
-        }
-        // A variation selector belongs to what it follows.
-        if !matches!(c, '\u{fe0e}' | '\u{fe0f}') {
-            before = Some(c);
-        }
-    }
-    None
-}
-
-fn is_hidden(c: char) -> bool {
-    matches!(c,
-        '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{7f}'..='\u{9f}'
-        | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
-        | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
-        | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+    with_deceptive(text)
+        .find(|(c, deceives)| *deceives && !matches!(c, '\t' | '\n' | '\r'))
+        .map(|(c, _)| c)
 }
 
 #[cfg(test)]

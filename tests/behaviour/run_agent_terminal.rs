@@ -1058,3 +1058,35 @@ fn is_pending(id: u32) -> bool {
 fn handles_interrupts(id: u32) -> bool {
     has_interrupt(id, "SigCgt:")
 }
+
+#[test]
+fn what_a_model_says_deceives_nobody_on_the_terminal_and_in_the_report() {
+    let hidden = "\u{200b}\u{200d}\u{200e}\u{200f}\u{61c}\u{feff}\u{202e}\u{2066}\u{fe00}\u{ad}\u{e0041}\u{e007f}";
+    let name = format!("a{hidden}.txt");
+    let script = json!({
+        "turns": [[call("a", "read_file", json!({"absolute_path": name}))]],
+        "closing": format!("All{hidden} done. \u{26a0}\u{fe0f} \u{1f468}\u{200d}\u{1f469}"),
+    });
+    let Some(api) = StandIn::playing(&script) else {
+        return;
+    };
+    let ws = Workspace::new();
+    let args = [
+        format!("Pl{hidden}ay"),
+        "--report".to_owned(),
+        "page.html".to_owned(),
+    ];
+    let args = args.each_ref().map(String::as_str);
+    let mut person = agent(&ws, &api, &args).at_a_terminal();
+    let shown = person.sees_it_end(0);
+    let page = content(&ws, "page.html").expect("a report");
+    for text in [shown, page] {
+        assert!(
+            text.contains("\u{26a0}\u{fe0f} \u{1f468}\u{200d}\u{1f469}"),
+            "{text:?}"
+        );
+        let text = text.replace("\u{26a0}\u{fe0f} \u{1f468}\u{200d}\u{1f469}", "");
+        assert!(!text.contains(|c| hidden.contains(c)), "{text:?}");
+        assert!(text.contains("All\u{fffd}"), "{text:?}");
+    }
+}

@@ -1,14 +1,18 @@
 //! Text of a model or of a program, so that it can do nothing to the terminal that shows it.
 
+use crate::shown::with_deceptive;
 use std::borrow::Cow;
 
-/// The text with signs in place of its control characters, escape sequences among them, and of
-/// those that turn the direction of writing. Line ends and tabs stay; carriage returns go.
+/// The text with signs in place of what would deceive: control characters, escape sequences
+/// among them, marks that turn the direction of writing, and what can't be seen. Line ends and
+/// tabs stay; carriage returns go.
 pub fn harmless(text: &str) -> Cow<'_, str> {
-    if text.chars().all(|c| shown(c) == Some(c)) {
+    if with_deceptive(text).all(|(c, deceives)| !deceives || matches!(c, '\n' | '\t')) {
         return text.into();
     }
-    text.chars().filter_map(shown).collect::<String>().into()
+    let shown =
+        with_deceptive(text).filter_map(|(c, deceives)| if deceives { sign(c) } else { Some(c) });
+    shown.collect::<String>().into()
 }
 
 /// The same on one line, without space around it.
@@ -19,7 +23,8 @@ pub fn one_line(text: &str) -> String {
         .collect()
 }
 
-fn shown(c: char) -> Option<char> {
+/// What is shown in the place of a character.
+fn sign(c: char) -> Option<char> {
     Some(match c {
         '\n' | '\t' => c,
         '\r' => return None,
@@ -27,12 +32,7 @@ fn shown(c: char) -> Option<char> {
             char::from_u32(0x2400 + u32::from(c)).unwrap_or(char::REPLACEMENT_CHARACTER)
         }
         '\x7f' => '␡',
-        // Control characters of eight bits, then what makes a text read in another order than
-        // it is written.
-        '\u{80}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-            char::REPLACEMENT_CHARACTER
-        }
-        _ => c,
+        _ => char::REPLACEMENT_CHARACTER,
     })
 }
 
@@ -88,8 +88,16 @@ mod tests {
     }
 
     #[test]
+    fn nothing_unseen_gets_through() {
+        for c in "\u{200b}\u{200e}\u{200f}\u{61c}\u{feff}\u{2060}\u{2066}\u{ad}\u{e0041}\u{e007f}\u{fe00}\u{e0100}".chars() {
+            assert_eq!(harmless(&format!("a{c}b")), "a\u{fffd}b", "{c:?}");
+        }
+        assert_eq!(harmless("a\u{200d}b\u{fe0f}"), "a\u{fffd}b\u{fe0f}");
+    }
+
+    #[test]
     fn plain_text_stays_as_it_is() {
-        let text = "Zeile\n\tschön 漢字 🦀 עברית";
+        let text = "Zeile\n\tschön 漢字 🦀 עברית ⚠\u{fe0f} 👨\u{200d}👩\u{200d}👧 می\u{200c}خواهم";
         assert!(matches!(harmless(text), Cow::Borrowed(same) if same == text));
     }
 
