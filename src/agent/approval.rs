@@ -48,6 +48,34 @@ pub enum Reply {
     Stop,
 }
 
+impl Reply {
+    /// What the answer allows besides the call that was asked about; `None` where it allows
+    /// nothing more.
+    pub fn agreed<'a>(
+        &self,
+        tool: &'a str,
+        confirmation: Option<&'a ConfirmationDetails>,
+    ) -> Option<Agreed<'a>> {
+        match (self, confirmation) {
+            (Reply::Always, Some(ConfirmationDetails::Edit { .. })) => Some(Agreed::Edits),
+            (Reply::Always, Some(ConfirmationDetails::Exec { root_commands, .. })) => {
+                // No program of such a command is known.
+                (!root_commands.is_empty()).then_some(Agreed::Programs {
+                    tool,
+                    programs: root_commands,
+                })
+            }
+            (Reply::AlwaysServer, Some(ConfirmationDetails::Mcp { server_name, .. })) => {
+                Some(Agreed::Server(server_name))
+            }
+            (Reply::Always | Reply::AlwaysTool | Reply::AlwaysServer, _) => {
+                Some(Agreed::Tool(tool))
+            }
+            _ => None,
+        }
+    }
+}
+
 /// Asks a person.
 pub trait Asker: Send {
     /// Shows what a call would do and gives the answer. `None` where nobody can be asked.
@@ -81,11 +109,6 @@ impl Approval {
             policy,
             is_interactive,
         }
-    }
-
-    /// How much is asked.
-    pub fn mode(&self) -> ApprovalMode {
-        self.mode
     }
 
     /// What is wrong with the rules.
@@ -151,29 +174,9 @@ impl Approval {
 
     /// Keeps in mind what a person has agreed to for the session.
     pub fn remember(&mut self, reply: &Reply, tool: &Declared, explanation: &Explanation) {
-        let agreed = match (reply, &explanation.confirmation) {
-            (Reply::Always, Some(ConfirmationDetails::Exec { root_commands, .. })) => {
-                Agreed::Programs {
-                    tool: &tool.name,
-                    programs: root_commands,
-                }
-            }
-            (Reply::Always, Some(ConfirmationDetails::Edit { .. })) => {
-                self.mode = match self.mode {
-                    ApprovalMode::Default => ApprovalMode::AutoEdit,
-                    other => other,
-                };
-                return;
-            }
-            (Reply::AlwaysServer, Some(ConfirmationDetails::Mcp { server_name, .. })) => {
-                Agreed::Server(server_name)
-            }
-            (Reply::Always | Reply::AlwaysTool | Reply::AlwaysServer, _) => {
-                Agreed::Tool(&tool.name)
-            }
-            _ => return,
-        };
-        self.policy.remember(agreed, self.mode);
+        if let Some(agreed) = reply.agreed(&tool.name, explanation.confirmation.as_ref()) {
+            self.policy.remember(agreed, self.mode);
+        }
     }
 }
 

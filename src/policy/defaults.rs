@@ -88,8 +88,14 @@ pub(super) fn is_for_plans(call: &Call<'_>) -> bool {
         || says_it_only_reads(call)
 }
 
-/// The built-in rules, the highest first.
-pub(super) fn verdict(call: &Call<'_>, mode: Mode, interactive: bool) -> Verdict {
+/// The built-in rules, the highest first. `edits_are_agreed` is whether a person has agreed to
+/// all edits of the session.
+pub(super) fn verdict(
+    call: &Call<'_>,
+    mode: Mode,
+    interactive: bool,
+    edits_are_agreed: bool,
+) -> Verdict {
     let name = call.name;
     if mode == Mode::Yolo {
         let rule = "built in: in the mode yolo nothing asks";
@@ -112,6 +118,10 @@ pub(super) fn verdict(call: &Call<'_>, mode: Mode, interactive: bool) -> Verdict
         && call.server.is_none()
     {
         let rule = "built in: in the mode auto_edit edits and pages need no agreement";
+        return built_in(Decision::Allow, 15, rule, String::new());
+    }
+    if edits_are_agreed && call.kind == Kind::Edit && call.server.is_none() {
+        let rule = "agreed to for the session: all edits";
         return built_in(Decision::Allow, 15, rule, String::new());
     }
     ask(

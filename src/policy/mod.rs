@@ -199,6 +199,8 @@ pub struct Policy {
     trust: ProjectTrust,
     /// `security.disableYoloMode`: that mode is the default one then.
     forbids_yolo: bool,
+    /// A person has agreed to all edits of the session.
+    edits_are_agreed: bool,
     /// `security.disableAlwaysAllow`: answers that were kept for good don't count.
     ignores_kept_answers: bool,
 }
@@ -288,8 +290,13 @@ impl Policy {
         };
         match self.first(&unit, mode, interactive) {
             Some(rule) => rule_verdict(rule, rule.decision, call),
-            None => defaults::verdict(call, mode, interactive),
+            None => self.by_default(call, mode, interactive),
         }
+    }
+
+    /// What holds where no rule fits.
+    fn by_default(&self, call: &Call<'_>, mode: Mode, interactive: bool) -> Verdict {
+        defaults::verdict(call, mode, interactive, self.edits_are_agreed)
     }
 
     /// The first rule that fits.
@@ -355,11 +362,16 @@ impl Policy {
     }
 
     /// Adds a rule that a person has made by an answer: it holds in this mode and in those
-    /// that ask less, and no rule of the user or the administrator yields to it.
+    /// that ask less, and no rule of the user or the administrator yields to it. All edits are
+    /// more than the person has seen: no rule at all yields to that answer.
     pub fn remember(&mut self, agreed: Agreed<'_>, mode: Mode) {
         let order = [Mode::Plan, Mode::Default, Mode::AutoEdit, Mode::Yolo];
         let from = order.iter().position(|m| *m == mode).unwrap_or(0);
         let (tools, server, condition, text) = match agreed {
+            Agreed::Edits => {
+                self.edits_are_agreed = true;
+                return;
+            }
             Agreed::Programs { tool, programs } => (
                 vec![tool.to_owned()],
                 None,
@@ -409,10 +421,24 @@ pub enum Agreed<'a> {
         /// Their names.
         programs: &'a [String],
     },
+    /// All edits of files, by whichever of our tools.
+    Edits,
     /// All calls of a tool.
     Tool(&'a str),
     /// All tools of an MCP server.
     Server(&'a str),
+}
+
+impl Agreed<'_> {
+    /// As a person who is asked reads it.
+    pub fn words(self) -> &'static str {
+        match self {
+            Agreed::Programs { .. } => "these programs",
+            Agreed::Edits => "all edits",
+            Agreed::Tool(_) => "this tool",
+            Agreed::Server(_) => "this server",
+        }
+    }
 }
 
 impl Rule {

@@ -32,7 +32,7 @@ impl Policy {
     ) -> Verdict {
         let analysis = self.looks_into_lines(mode).then(|| analyse(line));
         let Some(analysis) = analysis else {
-            return defaults::verdict(call, mode, interactive);
+            return self.by_default(call, mode, interactive);
         };
         let (texts, is_ambiguous) = self.texts(call);
         let commands: Vec<&Command> = analysis.programs().collect();
@@ -53,7 +53,7 @@ impl Policy {
         let rule = self.first(&whole, mode, interactive);
         let mut verdict = match rule {
             Some(rule) => rule_verdict(rule, rule.decision, call),
-            None => defaults::verdict(call, mode, interactive),
+            None => self.by_default(call, mode, interactive),
         };
         if verdict.decision == Decision::Deny {
             return verdict;
@@ -118,7 +118,7 @@ impl Policy {
             };
             let part = match self.first(&unit, mode, interactive) {
                 Some(rule) => rule_verdict(rule, rule.decision, call),
-                None => defaults::verdict(call, mode, interactive),
+                None => self.by_default(call, mode, interactive),
             };
             match part.decision {
                 Decision::Deny => return about(part, line, is_unknown),

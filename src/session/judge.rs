@@ -5,9 +5,9 @@ use crate::agent::approval::Reply;
 use crate::agent::call::{CallRequest, ToolCall};
 use crate::agent::pair::Explanation;
 use crate::builtin;
-use crate::policy::{Agreed, Call, Decision, Extra, Mode, Policy, ServerTool, Verdict, hosts_mode};
+use crate::policy::{Call, Decision, Extra, Mode, Policy, ServerTool, Verdict, hosts_mode};
 use crate::settings::Settings;
-use crate::tool::{Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Tool, ToolError};
+use crate::tool::{Args, Confirmation, Context, ErrorKind, Tool, ToolError};
 use serde_json::{Map, Value};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -145,29 +145,15 @@ impl Judge {
             Some(
                 reply @ (Reply::Once | Reply::Always | Reply::AlwaysTool | Reply::AlwaysServer),
             ) => {
-                self.remember(&reply, tool.name(), &explanation, mode);
+                let confirmation = explanation.confirmation.as_ref();
+                if let Some(agreed) = reply.agreed(tool.name(), confirmation) {
+                    let mut policy = self.policy.lock().unwrap_or_else(PoisonError::into_inner);
+                    policy.remember(agreed, mode);
+                }
                 Ok(None)
             }
             _ => Err(refused("The user has said no to this call.")),
         }
-    }
-
-    fn remember(&self, reply: &Reply, tool: &str, explanation: &Explanation, mode: Mode) {
-        let agreed = match (reply, &explanation.confirmation) {
-            (Reply::Once, _) => return,
-            (Reply::Always, Some(ConfirmationDetails::Exec { root_commands, .. })) => {
-                Agreed::Programs {
-                    tool,
-                    programs: root_commands,
-                }
-            }
-            (Reply::AlwaysServer, Some(ConfirmationDetails::Mcp { server_name, .. })) => {
-                Agreed::Server(server_name)
-            }
-            _ => Agreed::Tool(tool),
-        };
-        let mut policy = self.policy.lock().unwrap_or_else(PoisonError::into_inner);
-        policy.remember(agreed, mode);
     }
 }
 

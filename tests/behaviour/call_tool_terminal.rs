@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::custom::{SHOW, tool, with};
 use crate::harness::terminal::{ASKED, Person};
-use crate::harness::{Answer, Call, Workspace};
+use crate::harness::{Answer, Call, Workspace, write};
 use crate::mcp::Servers;
 use crate::run_agent_terminal::with_editor;
 
@@ -221,4 +221,73 @@ fn an_explanation_names_rule_and_file_whoever_brought_the_tool() {
         (&json!("default"), &Value::Null)
     );
     s.all_gone();
+}
+
+/// Calls of one `--batch`, at a terminal in the mode `default`.
+fn batch(ws: &Workspace, calls: &[(&str, Value)]) -> Person {
+    let lines: Vec<String> = calls
+        .iter()
+        .map(|(name, args)| json!({"name": name, "args": args}).to_string() + "\n")
+        .collect();
+    write(&ws.dir().join("calls.jsonl"), lines.concat().as_bytes());
+    let call = ws.call_tool(&["--batch", "--approval-mode", "default"]);
+    call.in_bash("exec \"$@\" <calls.jsonl").at_a_terminal()
+}
+
+#[test]
+fn always_at_an_edit_is_for_the_edits_of_all_tools_and_for_nothing_else() {
+    let ws = Workspace::new();
+    let edit = json!({"file_path": "a.txt", "old_string": "one", "new_string": "two"});
+    let mut person = batch(
+        &ws,
+        &[
+            (
+                "write_file",
+                json!({"file_path": "a.txt", "content": "one\n"}),
+            ),
+            ("replace", edit),
+            (
+                "write_file",
+                json!({"file_path": "Makefile", "content": "all:\n"}),
+            ),
+            ("run_shell_command", json!({"command": "touch made"})),
+        ],
+    );
+    assert!(person.sees(ASKED).contains("[a]lways (all edits)"));
+    person.types(b"a");
+    // What a build runs is asked about all the same.
+    let page = person.sees(ASKED);
+    assert!(page.contains("Makefile"), "{page}");
+    assert_eq!(page.matches("[n]o").count(), 1, "{page}");
+    person.types(b"n");
+    let page = person.sees(ASKED);
+    assert!(page.contains("touch made"), "{page}");
+    person.types(b"n");
+    person.sees("has said no");
+    assert_eq!(content(&ws, "a.txt").as_deref(), Some("two\n"));
+    assert_eq!(
+        (content(&ws, "made"), content(&ws, "Makefile")),
+        (None, None)
+    );
+}
+
+#[test]
+fn always_at_an_edit_yields_to_a_rule_that_denies_another_tool() {
+    let rule = "[[rule]]\ntoolName = \"replace\"\ndecision = \"deny\"\npriority = 10\n";
+    let ws = Workspace::new().home(".gemini/extensions/x/policies/p.toml", rule);
+    let edit = json!({"file_path": "a.txt", "old_string": "one", "new_string": "two"});
+    let mut person = batch(
+        &ws,
+        &[
+            (
+                "write_file",
+                json!({"file_path": "a.txt", "content": "one\n"}),
+            ),
+            ("replace", edit),
+        ],
+    );
+    person.sees(ASKED);
+    person.types(b"a");
+    person.sees("policy_violation");
+    assert_eq!(content(&ws, "a.txt").as_deref(), Some("one\n"));
 }
