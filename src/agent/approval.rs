@@ -46,6 +46,8 @@ pub enum Reply {
     No,
     /// No, and nothing goes on.
     Stop,
+    /// The call can't be shown whole, so no person can agree to it; why, for the model.
+    NotShown(String),
 }
 
 impl Reply {

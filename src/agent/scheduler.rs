@@ -220,6 +220,11 @@ impl<'a> Scheduler<'a> {
                 }
                 None
             }
+            Reply::NotShown(why) => {
+                call.decision = Some(Decision::Reject);
+                self.running().refused(call, &why);
+                Some(false)
+            }
             Reply::No | Reply::Stop => {
                 call.decision = Some(Decision::Reject);
                 self.running()

@@ -3,7 +3,8 @@
 use crate::agent::approval::{Asker, Reply};
 use crate::agent::call::ToolCall;
 use crate::agent::pair::Explanation;
-use crate::tool::ConfirmationDetails;
+use crate::agent::terminal;
+use crate::policy::Agreed;
 use rmcp::RoleServer;
 use rmcp::model::{
     ClientCapabilities, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
@@ -13,8 +14,8 @@ use rmcp::service::Peer;
 use std::sync::mpsc::SyncSender;
 use tokio::sync::mpsc::Sender;
 
-/// Longer texts are cut, in characters.
-const MAX_SHOWN: usize = 4000;
+/// What takes more to be shown is refused, in characters: nobody would read it.
+const MAX_SHOWN_CHARS: usize = 50_000;
 
 /// The one field of the form.
 const FIELD: &str = "decision";
@@ -23,9 +24,18 @@ const ONCE: &str = "allow once";
 const ALWAYS: &str = "allow for this session";
 const NO: &str = "do not allow";
 
+/// What a client's user is asked.
+#[derive(Debug, Clone)]
+pub(super) struct Text {
+    /// All that the call would do, every character of it such that it can be seen.
+    pub(super) message: String,
+    /// What [`ALWAYS`] is for; `None` where it can't be chosen.
+    always: Option<&'static str>,
+}
+
 /// A question, and where its answer goes.
 pub(super) struct Question {
-    pub(super) message: String,
+    pub(super) text: Text,
     pub(super) answer: SyncSender<Option<Reply>>,
 }
 
@@ -37,82 +47,102 @@ pub(super) fn is_possible(client: Option<&ClientCapabilities>) -> bool {
 }
 
 /// Asks on behalf of the thread on which a call runs.
-pub(super) struct ByClient(pub(super) Sender<Question>);
+pub(super) struct ByClient {
+    pub(super) asked: Sender<Question>,
+    pub(super) is_alone: bool,
+}
 
 impl Asker for ByClient {
     fn ask(&mut self, call: &ToolCall, explanation: &Explanation) -> Option<Reply> {
         let (answer, answered) = std::sync::mpsc::sync_channel(1);
-        let message = shown(whole_message(call, explanation));
-        self.0.blocking_send(Question { message, answer }).ok()?;
+        let text = match Text::new(call, explanation, self.is_alone) {
+            Ok(text) => text,
+            Err(refusal) => return Some(refusal),
+        };
+        self.asked.blocking_send(Question { text, answer }).ok()?;
         answered.recv().ok()?
     }
 }
 
-/// All that a call would do, in words.
-pub(super) fn whole_message(call: &ToolCall, explanation: &Explanation) -> String {
-    let details = match &explanation.confirmation {
-        Some(ConfirmationDetails::Edit { file_diff, .. }) => file_diff.clone(),
-        Some(ConfirmationDetails::Exec { command, .. }) => command.clone(),
-        Some(ConfirmationDetails::Info { prompt, .. }) => prompt.clone(),
-        Some(ConfirmationDetails::Mcp { .. }) | None => String::new(),
-    };
-    let name = &call.request.name;
-    format!("May {name} run? {}\n\n{details}", explanation.description)
-}
-
-/// As much of it as a person reads.
-pub(super) fn shown(mut text: String) -> String {
-    if let Some((end, _)) = text.char_indices().nth(MAX_SHOWN) {
-        text.truncate(end);
-        text.push_str("\n[…]");
+impl Text {
+    /// The question about a call. `is_alone` is whether no other client works in the same
+    /// project: what is agreed to for a session is in effect for all of them.
+    ///
+    /// # Errors
+    ///
+    /// The refusal of a call that can't be shown whole: nobody can agree to what is not shown.
+    pub(super) fn new(
+        call: &ToolCall,
+        explanation: &Explanation,
+        is_alone: bool,
+    ) -> Result<Self, Reply> {
+        let mut message = terminal::question(call, explanation);
+        let count = message.chars().count();
+        if count > MAX_SHOWN_CHARS {
+            return Err(Reply::NotShown(format!(
+                "This call needs the user's approval, and it is too long to be shown: it takes \
+                 {count} characters, and {MAX_SHOWN_CHARS} are the most. Make it in smaller steps."
+            )));
+        }
+        let name = &call.request.name;
+        let agreed = Reply::Always.agreed(name, explanation.confirmation.as_ref());
+        let always = agreed.filter(|_| is_alone).map(Agreed::words);
+        if let Some(what) = always {
+            message.push_str(&format!("\n\n\"{ALWAYS}\" is for {what}."));
+        }
+        Ok(Self { message, always })
     }
-    text.trim_end().to_owned()
-}
 
-/// The question as a form. `is_alone` is whether no other client works in the same project: what
-/// is agreed to for a session counts for all of them.
-pub(super) fn form(message: String, is_alone: bool) -> Option<ElicitRequestParams> {
-    let choices = if is_alone {
-        vec![ONCE, ALWAYS, NO]
-    } else {
-        vec![ONCE, NO]
-    };
-    let choices = choices.into_iter().map(str::to_owned).collect();
-    let requested_schema = ElicitationSchema::builder()
-        .required_enum_schema(FIELD, EnumSchema::builder(choices).build())
-        .build()
-        .ok()?;
-    Some(ElicitRequestParams::FormElicitationParams {
-        meta: None,
-        message,
-        requested_schema,
-    })
+    /// The question as a form.
+    pub(super) fn form(self) -> Option<ElicitRequestParams> {
+        let mut choices = vec![ONCE, NO];
+        if self.always.is_some() {
+            choices.insert(1, ALWAYS);
+        }
+        let choices = choices.into_iter().map(str::to_owned).collect();
+        let requested_schema = ElicitationSchema::builder()
+            .required_enum_schema(FIELD, EnumSchema::builder(choices).build())
+            .build()
+            .ok()?;
+        Some(ElicitRequestParams::FormElicitationParams {
+            meta: None,
+            message: self.message,
+            requested_schema,
+        })
+    }
+
+    /// What an answer says; anything but one of the choices is a no.
+    pub(super) fn reply(&self, result: &ElicitResult) -> Reply {
+        let decision = result
+            .content
+            .as_ref()
+            .and_then(|content| content[FIELD].as_str());
+        match (&result.action, decision) {
+            (ElicitationAction::Accept, Some(ONCE)) => Reply::Once,
+            (ElicitationAction::Accept, Some(ALWAYS)) if self.always.is_some() => Reply::Always,
+            _ => Reply::No,
+        }
+    }
 }
 
 /// Asks; `None` where there is no answer.
-pub(super) async fn ask(peer: &Peer<RoleServer>, message: String, is_alone: bool) -> Option<Reply> {
-    let result = peer.create_elicitation(form(message, is_alone)?).await;
-    result.ok().map(|result| reply(&result, is_alone))
-}
-
-/// What an answer says; anything but one of the choices is a no.
-pub(super) fn reply(result: &ElicitResult, is_alone: bool) -> Reply {
-    let decision = result
-        .content
-        .as_ref()
-        .and_then(|content| content[FIELD].as_str());
-    match (&result.action, decision) {
-        (ElicitationAction::Accept, Some(ONCE)) => Reply::Once,
-        (ElicitationAction::Accept, Some(ALWAYS)) if is_alone => Reply::Always,
-        _ => Reply::No,
-    }
+pub(super) async fn ask(peer: &Peer<RoleServer>, text: Text) -> Option<Reply> {
+    let result = peer.create_elicitation(text.clone().form()?).await;
+    result.ok().map(|result| text.reply(&result))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{is_possible, reply};
+    use super::{Text, is_possible};
     use crate::agent::approval::Reply;
     use serde_json::json;
+
+    fn text(always: Option<&'static str>) -> Text {
+        Text {
+            message: String::new(),
+            always,
+        }
+    }
 
     #[test]
     fn only_a_clear_yes_is_one() {
@@ -138,15 +168,19 @@ mod tests {
             ),
         ] {
             let result = serde_json::from_value(result).expect("a result");
-            assert_eq!(reply(&result, true), expected, "{result:?}");
+            assert_eq!(
+                text(Some("all edits")).reply(&result),
+                expected,
+                "{result:?}"
+            );
         }
     }
 
     #[test]
-    fn what_counts_for_other_clients_too_can_not_be_agreed_to() {
+    fn what_was_not_offered_can_not_be_agreed_to() {
         let always = json!({"action": "accept", "content": {"decision": "allow for this session"}});
         let result = serde_json::from_value(always).expect("a result");
-        assert_eq!(reply(&result, false), Reply::No);
+        assert_eq!(text(None).reply(&result), Reply::No);
     }
 
     #[test]

@@ -67,7 +67,10 @@ impl Asking {
     ) -> Option<Person> {
         match self {
             Self::Never => None,
-            Self::Meanwhile => Some(Person::new(Box::new(ByClient(asked?)))),
+            Self::Meanwhile => Some(Person::new(Box::new(ByClient {
+                asked: asked?,
+                is_alone,
+            }))),
             Self::ByResults(said) => Some(Person::new(Box::new(said.asker(open, is_alone)))),
         }
     }
@@ -102,7 +105,6 @@ pub(super) async fn run(
     let token = context.meta.get_progress_token();
     let live = Arc::new(Live::default());
     let (asked, questions) = call.asking.channel();
-    let is_alone = call.is_alone;
     let work = {
         let (server, live) = (
             Arc::clone(server),
@@ -120,7 +122,6 @@ pub(super) async fn run(
         token,
         live,
         questions,
-        is_alone,
         told: 0.0,
     };
     let done = attended.until(work).await;
@@ -168,7 +169,7 @@ fn make(
         (server.options.tell)(&visible(&note));
     }
     if let Asking::ByResults(said) = &call.asking
-        && let Some(question) = said.question(&open, call.is_alone)
+        && let Some(question) = said.question(&open)
     {
         return Done {
             response: question.into(),
@@ -205,7 +206,6 @@ struct Attended<'a> {
     token: Option<ProgressToken>,
     live: Arc<Live>,
     questions: Option<mpsc::Receiver<Question>>,
-    is_alone: bool,
     /// The progress that the client knows of.
     told: f64,
 }
@@ -241,9 +241,9 @@ impl Attended<'_> {
         let _ = self.context.peer.notify_progress(progress).await;
     }
 
-    async fn ask(&self, Question { message, answer }: Question) {
+    async fn ask(&self, Question { text, answer }: Question) {
         let reply = tokio::select! {
-            reply = ask::ask(&self.context.peer, message, self.is_alone) => reply,
+            reply = ask::ask(&self.context.peer, text) => reply,
             () = self.context.ct.cancelled() => None,
         };
         // A call that has ended meanwhile needs none.

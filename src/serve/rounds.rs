@@ -6,7 +6,7 @@
 //! seal. A question about a call has a name that is made of all that the call would do: an answer
 //! to it counts for nothing else.
 
-use super::ask;
+use super::ask::Text;
 use crate::agent::approval::{Asker, Reply};
 use crate::agent::call::ToolCall;
 use crate::agent::pair::Explanation;
@@ -85,10 +85,9 @@ impl Said {
     }
 
     /// The result that asks what is still open.
-    pub(super) fn question(&self, open: &Open, is_alone: bool) -> Option<InputRequiredResult> {
-        let (name, message) = open.take()?;
-        let form = ask::form(message, is_alone)?;
-        let request = InputRequest::Elicitation(ElicitRequest::new(form));
+    pub(super) fn question(&self, open: &Open) -> Option<InputRequiredResult> {
+        let (name, text) = open.take()?;
+        let request = InputRequest::Elicitation(ElicitRequest::new(text.form()?));
         let requests = InputRequests::from([(name, request)]);
         Some(InputRequiredResult::new(Some(requests), self.state()))
     }
@@ -108,15 +107,15 @@ fn unusable(message: String) -> ErrorData {
 
 /// The question that a call has come to without an answer: its name, and its words.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Open(Arc<Mutex<Option<(String, String)>>>);
+pub(super) struct Open(Arc<Mutex<Option<(String, Text)>>>);
 
 impl Open {
-    fn take(&self) -> Option<(String, String)> {
+    fn take(&self) -> Option<(String, Text)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    fn put(&self, name: String, message: String) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((name, message));
+    fn put(&self, name: String, text: Text) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((name, text));
     }
 }
 
@@ -129,14 +128,17 @@ pub(super) struct BySaid {
 
 impl Asker for BySaid {
     fn ask(&mut self, call: &ToolCall, explanation: &Explanation) -> Option<Reply> {
-        let message = ask::whole_message(call, explanation);
-        let name = name(call, &message);
+        let text = match Text::new(call, explanation, self.is_alone) {
+            Ok(text) => text,
+            Err(refusal) => return Some(refusal),
+        };
+        let name = name(call, &text.message);
         if let Some(reply) = self.replies.get(&name) {
             // What is no answer is no yes.
             let result: ElicitResult = serde_json::from_value(reply.clone()).ok()?;
-            return Some(ask::reply(&result, self.is_alone));
+            return Some(text.reply(&result));
         }
-        self.open.put(name, ask::shown(message));
+        self.open.put(name, text);
         None
     }
 }
@@ -206,8 +208,8 @@ mod tests {
         let open = Open::default();
         let mut nothing = Said::default().asker(&open, true);
         assert_eq!(ask(&mut nothing, "x", "write x"), None);
-        let (name, message) = open.take().expect("a question");
-        assert!(message.contains("write x"), "{message}");
+        let (name, text) = open.take().expect("a question");
+        assert!(text.message.contains("write x"), "{text:?}");
 
         let yes = json!({"action": "accept", "content": {"decision": "allow once"}});
         let said = Said::parse(Some([(name, yes)].into()), None).expect("an answer");

@@ -152,6 +152,7 @@ impl Judge {
                 }
                 Ok(None)
             }
+            Some(Reply::NotShown(why)) => Err(refused(why)),
             _ => Err(refused("The user has said no to this call.")),
         }
     }

@@ -596,6 +596,93 @@ fn a_client_that_can_ask_its_user_is_made_to() {
     );
 }
 
+/// Asks for a call, and answers its question so. Gives the question's message.
+#[track_caller]
+fn questioned(server: &mut Server, name: &str, args: &Value, decision: &str) -> String {
+    let call = json!({"name": name, "arguments": args});
+    let id = server.request("tools/call", &call);
+    let reply = json!({"action": "accept", "content": {"decision": decision}});
+    let question = server.answer_request("elicitation/create", &reply);
+    let answer = server.answer(id);
+    assert_eq!(
+        answer["result"]["isError"],
+        decision == "do not allow",
+        "{answer}"
+    );
+    let message = question["params"]["message"].as_str();
+    message.expect("a message").to_owned()
+}
+
+#[test]
+fn all_of_a_command_is_seen_before_it_is_agreed_to() {
+    let ws = Workspace::new();
+    let args = ["--approval-mode", "default"];
+    let mut server = Server::greeted(&ws, &args, &json!({"elicitation": {}}));
+    let mut ask = |command: &str, description: &str| {
+        let args = json!({"command": command, "description": description});
+        questioned(&mut server, "run_shell_command", &args, "do not allow")
+    };
+    let message = ask(&format!("touch a{}; rm -rf ~", " ".repeat(5000)), "");
+    assert!(
+        message.contains("touch a[5000 blanks]; rm -rf ~"),
+        "{message}"
+    );
+    let message = ask(&format!("touch a{}; rm -rf ~", "\n".repeat(5000)), "");
+    assert!(
+        message.contains("blank lines") && message.contains("; rm -rf ~"),
+        "{message}"
+    );
+    let message = ask("touch a; rm -rf ~", &"words ".repeat(750));
+    let at = |piece: &str| message.find(piece).expect("a piece");
+    assert!(at("rm -rf ~") < at("words"), "{message}");
+    assert_eq!(message.matches("words").count(), 750);
+    let message = ask(
+        "touch \u{202e}a\u{200b}\u{e0041}\u{2028}b\x1b[2J\r",
+        "c\nd\u{2066}",
+    );
+    let shown = "touch \\u{202e}a\\u{200b}\\u{e0041}\\u{2028}b\\u{1b}[2J\\r";
+    assert!(message.contains(shown), "{message}");
+    assert!(message.contains("\\u{2066}"), "{message}");
+    let is_odd = |c: char| c.is_control() && c != '\n' || !c.is_ascii() && c != '…';
+    assert!(!message.contains(is_odd), "{message:?}");
+
+    // What is too long to be read is refused, and nobody is asked.
+    let long = json!({"command": format!("touch a; echo {}", "x".repeat(60_000))});
+    let refused = server.call("run_shell_command", &long);
+    assert_eq!(
+        refused["structuredContent"]["errorType"], "policy_violation",
+        "{refused}"
+    );
+    assert!(text(&refused).contains("too long to be shown"), "{refused}");
+}
+
+#[test]
+fn what_is_allowed_for_a_session_is_said_and_is_that() {
+    let ws = Workspace::new();
+    let args = ["--approval-mode", "default"];
+    let mut server = Server::greeted(&ws, &args, &json!({"elicitation": {}}));
+    let written = json!({"file_path": "a.txt", "content": "one\n"});
+    let always = "allow for this session";
+    let message = questioned(&mut server, "write_file", &written, always);
+    assert!(
+        message.ends_with("\"allow for this session\" is for all edits."),
+        "{message}"
+    );
+    let edit = json!({"file_path": "a.txt", "old_string": "one", "new_string": "two"});
+    assert_eq!(server.call("replace", &edit)["isError"], false);
+    let touch = json!({"command": "touch b"});
+    let message = questioned(&mut server, "run_shell_command", &touch, always);
+    assert!(message.ends_with("is for these programs."), "{message}");
+    server.call("run_shell_command", &json!({"command": "touch c"}));
+    let message = questioned(
+        &mut server,
+        "run_shell_command",
+        &json!({"command": "mkdir d"}),
+        "do not allow",
+    );
+    assert!(message.contains("mkdir d"), "{message}");
+}
+
 #[test]
 fn the_end_of_the_input_and_signals_end_everything() {
     let ws = Workspace::new();

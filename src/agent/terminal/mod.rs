@@ -19,6 +19,7 @@ use change::Edited;
 pub use change::changed_lines;
 use editor::Draft;
 use show::harmless;
+pub(crate) use show::question;
 use std::ffi::OsString;
 #[cfg(unix)]
 use std::fs::File;

@@ -3,8 +3,11 @@
 //! Most of it comes from a model or from a file. None of that reaches the terminal but as
 //! characters that can be seen.
 
+use super::super::approval::Reply;
 use super::super::call::ToolCall;
 use super::super::pair::Explanation;
+use crate::policy::Agreed;
+use crate::shown::is_deceptive;
 use crate::tool::ConfirmationDetails;
 
 /// A longer text is shown by its first and last lines.
@@ -26,23 +29,11 @@ const GREEN: &str = "32";
 const YELLOW: &str = "33";
 const CYAN: &str = "36";
 
-/// Whether a character is not seen where it stands, or changes how others are seen.
-fn is_unseen(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            // Soft hyphen, and fillers that look like nothing.
-            '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-            | '\u{3164}' | '\u{ffa0}'
-            // The directions of text.
-            | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}'
-            | '\u{2066}'..='\u{2069}'
-            // Without a width, ends of lines, and annotations.
-            | '\u{180e}' | '\u{200b}'..='\u{200d}' | '\u{2028}' | '\u{2029}'
-            | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{feff}'
-            | '\u{fff0}'..='\u{fffb}'
-            // Tags and selectors, in which whole texts can hide.
-            | '\u{e0000}'..='\u{e0fff}')
-}
+/// A longer run of blanks is shown by its length, so that it pushes nothing out of sight.
+const MAX_BLANKS: usize = 80;
+
+/// More blank lines in a row are shown by their number.
+const MAX_BLANK_LINES: usize = 10;
 
 /// What is shown, as it grows.
 pub(super) struct Page {
@@ -93,25 +84,25 @@ impl Page {
 
     /// Lines, each with the colour that it is given.
     fn block(&mut self, text: &str, mut colour: impl FnMut(&str) -> Option<&'static str>) {
-        let lines: Vec<&str> = text
-            .strip_suffix('\n')
-            .unwrap_or(text)
-            .split('\n')
-            .collect();
-        let hidden = if self.whole || lines.len() <= MAX_LINES {
+        let items = folded(text.strip_suffix('\n').unwrap_or(text));
+        let hidden = if self.whole || items.len() <= MAX_LINES {
             0..0
         } else {
-            FIRST_LINES..lines.len() - LAST_LINES
+            FIRST_LINES..items.len() - LAST_LINES
         };
-        for (i, line) in lines.iter().enumerate() {
+        for (i, item) in items.iter().enumerate() {
             // All lines are looked at: a line's colour may depend on those before.
-            let colour = colour(line);
+            let line = item.as_ref().map(|line| (*line, colour(line)));
             if i == hidden.start && !hidden.is_empty() {
                 self.is_cut = true;
-                self.paint(Some(DIM), &format!("  … {} lines more …\n", hidden.len()));
+                let count = items[hidden.clone()].iter();
+                let count: usize = count.map(|item| *item.as_ref().err().unwrap_or(&1)).sum();
+                self.paint(Some(DIM), &format!("  … {count} lines more …\n"));
             }
-            if !hidden.contains(&i) {
-                self.line("", line, colour);
+            match line {
+                _ if hidden.contains(&i) => {}
+                Ok((line, colour)) => self.line("", line, colour),
+                Err(count) => self.paint(Some(DIM), &format!("  … {count} blank lines …\n")),
             }
         }
     }
@@ -128,6 +119,27 @@ impl Page {
             [b'-', ..] => Some(RED),
             _ => None,
         });
+    }
+
+    /// What is shown below the name of the tool. A command comes first, so that no words about
+    /// it push it away.
+    fn body(&mut self, call: &ToolCall, explanation: &Explanation) {
+        let confirmation = explanation.confirmation.as_ref();
+        let description = explanation.description.trim();
+        if let Some(ConfirmationDetails::Exec { command, .. }) = confirmation {
+            self.details(call, confirmation);
+            // It begins with the command once more.
+            let quoted = format!("`{}`", command.trim());
+            let rest = description.strip_prefix(&*quoted).unwrap_or(description);
+            if !rest.is_empty() && rest != command {
+                self.line("", rest.trim_start(), None);
+            }
+            return;
+        }
+        if !description.is_empty() {
+            self.line("", description, None);
+        }
+        self.details(call, confirmation);
     }
 
     fn details(&mut self, call: &ToolCall, confirmation: Option<&ConfirmationDetails>) {
@@ -188,18 +200,25 @@ fn arguments(call: &ToolCall) -> String {
 /// reverse where there are colours.
 pub(super) fn harmless(text: &str, colours: bool) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let blanks = rest.chars().take_while(|c| is_blank(*c)).count();
         let escaped = match c {
-            '\t' => {
-                out.push(c);
-                continue;
+            _ if blanks > MAX_BLANKS => {
+                rest = rest.trim_start_matches(is_blank);
+                format!("[{blanks} blanks]")
             }
-            '\n' => "\\n".to_owned(),
-            '\r' => "\\r".to_owned(),
-            c if is_unseen(c) => c.escape_unicode().to_string(),
             c => {
-                out.push(c);
-                continue;
+                rest = &rest[c.len_utf8()..];
+                match c {
+                    '\n' => "\\n".to_owned(),
+                    '\r' => "\\r".to_owned(),
+                    c if is_deceptive(c) && c != '\t' => c.escape_unicode().to_string(),
+                    c => {
+                        out.push(c);
+                        continue;
+                    }
+                }
             }
         };
         if colours {
@@ -212,35 +231,48 @@ pub(super) fn harmless(text: &str, colours: bool) -> String {
     out
 }
 
+/// Whether a character takes place and shows nothing.
+fn is_blank(c: char) -> bool {
+    matches!(c, '\t' | '\u{2800}') || c.is_whitespace() && !is_deceptive(c)
+}
+
+/// The lines of a text; many blank ones in a row by their number.
+fn folded(text: &str) -> Vec<Result<&str, usize>> {
+    let lines: Vec<&str> = text.split('\n').collect();
+    let blank = |line: &str| line.chars().all(is_blank);
+    let mut folded = Vec::with_capacity(lines.len());
+    for run in lines.chunk_by(|a, b| blank(a) == blank(b)) {
+        if blank(run[0]) && run.len() > MAX_BLANK_LINES {
+            folded.push(Err(run.len()));
+        } else {
+            folded.extend(run.iter().copied().map(Ok));
+        }
+    }
+    folded
+}
+
+/// The whole call as a question in plain text, for a client that shows it.
+pub(crate) fn question(call: &ToolCall, explanation: &Explanation) -> String {
+    let mut page = Page::new(false, true);
+    page.body(call, explanation);
+    let name = harmless(&call.request.name, false);
+    format!("May {name} run?\n\n{}", page.text.trim_end())
+}
+
 /// The call and what it would do.
 pub(super) fn page(call: &ToolCall, explanation: &Explanation, colours: bool, whole: bool) -> Page {
     let mut page = Page::new(colours, whole);
     page.text.push('\n');
     page.paint(Some(BOLD), &harmless(&call.request.name, colours));
     page.text.push('\n');
-    let description = match &explanation.confirmation {
-        // It repeats the command in one line.
-        Some(ConfirmationDetails::Exec { command, .. }) if explanation.description == *command => {
-            ""
-        }
-        _ => explanation.description.trim(),
-    };
-    if !description.is_empty() {
-        page.line("", description, None);
-    }
-    page.details(call, explanation.confirmation.as_ref());
+    page.body(call, explanation);
     page
 }
 
 /// What a yes to all like it means; `None` where it would mean nothing.
 pub(super) fn always(confirmation: Option<&ConfirmationDetails>) -> Option<&'static str> {
-    match confirmation {
-        Some(ConfirmationDetails::Edit { .. }) => Some("all edits"),
-        Some(ConfirmationDetails::Exec { root_commands, .. }) => {
-            (!root_commands.is_empty()).then_some("these programs")
-        }
-        _ => Some("this tool"),
-    }
+    let agreed = Reply::Always.agreed("", confirmation);
+    agreed.map(Agreed::words)
 }
 
 /// The line of keys.
@@ -265,7 +297,7 @@ pub(super) fn keys(confirmation: Option<&ConfirmationDetails>, is_cut: bool) -> 
 
 #[cfg(all(test, unix))]
 mod tests {
-    use super::{harmless, keys, page};
+    use super::{harmless, keys, page, question};
     use crate::agent::terminal::tests::{call, edit, exec, explained};
     use crate::tool::ConfirmationDetails;
     use serde_json::json;
@@ -312,7 +344,7 @@ mod tests {
             for whole in [false, true] {
                 let text = page(&call, &explanation, false, whole).text;
                 assert!(
-                    text.chars().all(|c| c == '\n' || !super::is_unseen(c)),
+                    text.chars().all(|c| c == '\n' || !super::is_deceptive(c)),
                     "{text:?}"
                 );
                 assert!(text.contains("\\u{1b}]0;title"), "{text}");
@@ -361,6 +393,39 @@ mod tests {
                 .text
                 .contains(&"é".repeat(1500))
         );
+    }
+
+    #[test]
+    fn blanks_push_nothing_out_of_sight() {
+        let hidden = format!(
+            "echo hi{}; rm x{}y\n{}z",
+            " ".repeat(5000),
+            "\t".repeat(80),
+            "\n".repeat(300)
+        );
+        let explanation = explained(Some(exec(&hidden, &["echo", "rm"])));
+        let question = question(&call("run_shell_command", json!({})), &explanation);
+        let expected = format!(
+            "May run_shell_command run?\n\n  echo hi[5000 blanks]; rm x{}y\n  … 300 blank lines …\n  z\n  Programs: echo, rm\n",
+            "\t".repeat(80)
+        );
+        assert!(question.starts_with(&expected), "{question}");
+    }
+
+    #[test]
+    fn a_command_comes_before_the_words_about_it() {
+        let mut explanation = explained(Some(exec("make", &["make"])));
+        for (description, rest) in [
+            ("`make` [in a] (builds)", "  [in a] (builds)"),
+            ("`make`", "  Programs: make"),
+            ("make", "  Programs: make"),
+            ("`maker`", "  `maker`"),
+        ] {
+            explanation.description = description.to_owned();
+            let question = question(&call("t", json!({})), &explanation);
+            assert!(question.starts_with("May t run?\n\n  make\n"), "{question}");
+            assert_eq!(question.lines().last(), Some(rest));
+        }
     }
 
     #[test]
