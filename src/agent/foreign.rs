@@ -13,7 +13,8 @@ use std::ffi::OsStr;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// More of either stream is not kept, in bytes.
@@ -36,12 +37,20 @@ pub(super) struct Foreign {
 }
 
 /// How a process ended.
-struct Ended {
-    stdout: Vec<u8>,
-    stderr: Vec<u8>,
-    status: Option<ExitStatus>,
+#[derive(Default)]
+pub(super) struct Ended {
+    pub(super) stdout: Vec<u8>,
+    pub(super) stderr: Vec<u8>,
+    pub(super) status: Option<ExitStatus>,
     /// Why it was ended.
-    interruption: Option<Interruption>,
+    pub(super) interruption: Option<Interruption>,
+    is_cut: bool,
+}
+
+/// What has been read of a stream so far.
+#[derive(Default)]
+struct Drained {
+    bytes: Vec<u8>,
     is_cut: bool,
 }
 
@@ -57,12 +66,7 @@ impl Foreign {
         let mut command = Command::new(&self.program);
         command.arg(name);
         let input = Value::Object(request.args.clone()).to_string();
-        // The session's end may be nearer.
-        let left = cancel
-            .deadline()
-            .map(|end| end.saturating_duration_since(Instant::now()));
-        let cancel = cancel.restarted(left.map_or(CALL_TIME, |left| left.min(CALL_TIME)));
-        match run(command, &self.environment, input.as_bytes(), &cancel) {
+        match run(command, &self.environment, input, &limited(cancel)) {
             Ok(ended) => judge(request, &ended),
             Err(e) => {
                 // The form that the model knows from other failures.
@@ -79,6 +83,14 @@ impl Foreign {
     }
 }
 
+/// What ends a call: the session's end, or its own where that is nearer.
+pub(super) fn limited(cancel: &Cancellation) -> Cancellation {
+    let left = cancel
+        .deadline()
+        .map(|end| end.saturating_duration_since(Instant::now()));
+    cancel.restarted(left.map_or(CALL_TIME, |left| left.min(CALL_TIME)))
+}
+
 /// Runs a discovery command to its end.
 pub(super) fn discover(
     words: &[String],
@@ -88,7 +100,12 @@ pub(super) fn discover(
 ) -> io::Result<Printed> {
     let mut command = Command::new(OsStr::new(&words[0]));
     command.args(&words[1..]);
-    let ended = run(command, environment, b"", &cancel.restarted(limit))?;
+    let ended = run(
+        command,
+        environment,
+        String::new(),
+        &cancel.restarted(limit),
+    )?;
     let failure = match (ended.interruption, ended.status) {
         (Some(Interruption::TimedOut), _) => Some(format!("it took more than {limit:?}")),
         (Some(Interruption::Cancelled(_)), _) => Some("it was cancelled".to_owned()),
@@ -104,11 +121,12 @@ pub(super) fn discover(
 }
 
 /// Starts a program, feeds it, takes in what it prints, and waits until its pipes are closed,
-/// as Gemini CLI does; then, or when the call has to end, everything that it started is ended.
-fn run(
+/// as Gemini CLI does. When the call has to end, everything that it started is ended; a process
+/// that escapes that and holds the pipes open is not waited for.
+pub(super) fn run(
     mut command: Command,
     environment: &[(String, String)],
-    input: &[u8],
+    input: String,
     cancel: &Cancellation,
 ) -> io::Result<Ended> {
     command
@@ -119,54 +137,67 @@ fn run(
         // A signal of the terminal is ours to pass on.
         .process_group(0);
     let mut child = command.spawn()?;
-    let stdin = child.stdin.take();
-    let (outs, errs) = (child.stdout.take(), child.stderr.take());
-    std::thread::scope(|scope| {
-        scope.spawn(move || {
-            // A program that does not read its arguments has none to miss.
-            if let Some(mut stdin) = stdin {
-                let _ = stdin.write_all(input);
-            }
-        });
-        let (sender, receiver) = channel();
-        let out_sender = sender.clone();
-        let out = scope.spawn(move || drain(outs, || drop(out_sender)));
-        let err = scope.spawn(move || drain(errs, || drop(sender)));
-        let interruption = wait_for_pipes(&receiver, cancel);
-        let status = end(&mut child, interruption.is_some());
-        let (stdout, out_cut) = out.join().unwrap_or_default();
-        let (stderr, err_cut) = err.join().unwrap_or_default();
-        Ok(Ended {
-            stdout,
-            stderr,
-            status,
-            interruption,
-            is_cut: out_cut || err_cut,
+    // No thread here is joined: each lives as long as some process holds its pipe.
+    if let Some(mut stdin) = child.stdin.take() {
+        // A program that does not read its arguments has none to miss.
+        std::thread::spawn(move || drop(stdin.write_all(input.as_bytes())));
+    }
+    let (sender, receiver) = channel();
+    let outs = drain(child.stdout.take(), sender.clone());
+    let errs = drain(child.stderr.take(), sender);
+    let mut interruption = wait_for_pipes(&receiver, cancel);
+    let status = if interruption.is_none() {
+        // Its pipes are closed, but it may go on.
+        wait(&mut child, cancel).unwrap_or_else(|why| {
+            interruption = Some(why);
+            None
         })
+    } else {
+        None
+    };
+    let status = status.or_else(|| end(&mut child));
+    if interruption.is_some() {
+        // What it said last may still be on its way.
+        let _ = receiver.recv_timeout(GRACE);
+    }
+    let (outs, errs) = (taken(&outs), taken(&errs));
+    Ok(Ended {
+        stdout: outs.bytes,
+        stderr: errs.bytes,
+        status,
+        interruption,
+        is_cut: outs.is_cut || errs.is_cut,
     })
 }
 
-/// Reads to the end, keeps what there is room for, then calls `done`.
-fn drain(stream: Option<impl Read>, done: impl FnOnce()) -> (Vec<u8>, bool) {
-    let mut kept = Vec::new();
-    let mut is_cut = false;
-    if let Some(mut stream) = stream {
+/// Reads to the end in a thread of its own, and keeps what there is room for; then the sender
+/// is dropped.
+fn drain(stream: Option<impl Read + Send + 'static>, done: Sender<()>) -> Arc<Mutex<Drained>> {
+    let drained = Arc::new(Mutex::new(Drained::default()));
+    let own = Arc::clone(&drained);
+    std::thread::spawn(move || {
+        let Some(mut stream) = stream else { return };
         let mut buffer = vec![0; 64 * 1024];
         loop {
             match stream.read(&mut buffer) {
                 Ok(0) => break,
                 Ok(n) => {
-                    let room = MAX_OUTPUT - kept.len();
-                    kept.extend_from_slice(&buffer[..n.min(room)]);
-                    is_cut |= n > room;
+                    let mut drained = own.lock().unwrap_or_else(PoisonError::into_inner);
+                    let room = MAX_OUTPUT.saturating_sub(drained.bytes.len());
+                    drained.bytes.extend_from_slice(&buffer[..n.min(room)]);
+                    drained.is_cut |= n > room;
                 }
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => break,
             }
         }
-    }
-    done();
-    (kept, is_cut)
+        drop(done);
+    });
+    drained
+}
+
+fn taken(drained: &Mutex<Drained>) -> Drained {
+    std::mem::take(&mut *drained.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// Waits until both readers are done, or the call has to end.
@@ -182,23 +213,37 @@ fn wait_for_pipes(receiver: &Receiver<()>, cancel: &Cancellation) -> Option<Inte
     }
 }
 
-/// Waits for the program itself. One that has to go is ended with all that it started.
-fn end(child: &mut Child, must_go: bool) -> Option<ExitStatus> {
-    if must_go && let Ok(id) = i32::try_from(child.id()) {
+/// Waits for the program itself, which may go on without its pipes; `None` where it is lost.
+fn wait(child: &mut Child, cancel: &Cancellation) -> Result<Option<ExitStatus>, Interruption> {
+    loop {
+        match child.try_wait() {
+            Ok(None) => {}
+            Ok(status) => return Ok(status),
+            Err(_) => return Ok(None),
+        }
+        if let Some(interruption) = cancel.interruption() {
+            return Err(interruption);
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Ends a program with all that it started.
+fn end(child: &mut Child) -> Option<ExitStatus> {
+    if let Ok(id) = i32::try_from(child.id()) {
         let mut all: Vec<Identity> = Identity::of(id).into_iter().collect();
+        #[cfg(unix)]
+        all.extend(tree::of_group(id));
         all.extend(tree::descendants(id));
         tree::end(&all, GRACE);
     }
+    // It is gone, unless the system keeps it.
+    let _ = child.kill();
     let until = Instant::now() + GRACE;
     loop {
         match child.try_wait() {
-            Ok(Some(status)) => return Some(status),
-            // Its pipes are closed, but it goes on: its answer is complete.
-            Ok(None) if must_go && Instant::now() > until => {
-                let _ = child.kill();
-                return child.wait().ok();
-            }
-            Ok(None) => std::thread::sleep(Duration::from_millis(1)),
+            Ok(None) if Instant::now() < until => std::thread::sleep(Duration::from_millis(1)),
+            Ok(status) => return status,
             Err(_) => return None,
         }
     }

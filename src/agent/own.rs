@@ -1,6 +1,7 @@
 //! Our own call command, kept running: `call_tool --batch --stream` costs no process a call.
 
 use super::call::{CallRequest, Failure, Outcome};
+use super::foreign;
 use super::pair::{Explanation, broken};
 use crate::answer::Answer;
 use crate::process::identity::Identity;
@@ -10,7 +11,7 @@ use crate::tool::{Cancellation, ConfirmationDetails, ErrorKind, LlmContent, Loca
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::HashMap;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -212,29 +213,20 @@ impl Own {
         cancel: &Cancellation,
     ) -> Result<Explanation, Box<Outcome>> {
         let broken = |message: String| Box::new(broken(request, message));
-        let mut child = Command::new(&self.program)
-            .args([name, "--explain"])
-            .envs(self.environment.iter().map(|(k, v)| (k, v)))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .process_group(0)
-            .spawn()
-            .map_err(|e| broken(format!("{} can't be started: {e}.", self.program.display())))?;
+        let mut command = Command::new(&self.program);
+        command.args([name, "--explain"]);
         let arguments = Value::Object(request.args.clone()).to_string();
-        // It reads all of its input before it prints anything.
-        if let Some(mut stdin) = child.stdin.take() {
-            let _ = stdin.write_all(arguments.as_bytes());
-        }
-        let mut text = String::new();
-        if let Some(mut stdout) = child.stdout.take() {
-            let _ = stdout.read_to_string(&mut text);
-        }
-        let _ = child.wait();
-        if let Some(why) = cancel.interruption() {
+        let ended = foreign::run(
+            command,
+            &self.environment,
+            arguments,
+            &foreign::limited(cancel),
+        )
+        .map_err(|e| broken(format!("{} can't be started: {e}.", self.program.display())))?;
+        if let Some(why) = ended.interruption {
             return Err(Box::new(Outcome::interrupted(request, why)));
         }
-        let value: Value = serde_json::from_str(&text)
+        let value: Value = serde_json::from_slice(&ended.stdout)
             .map_err(|e| broken(format!("call_tool --explain printed no JSON: {e}.")))?;
         if let Some(response) = value.pointer("/functionResponse/response") {
             let message = response["error"].as_str().unwrap_or_default();

@@ -32,6 +32,7 @@ const GIVE_UP: Duration = Duration::from_secs(10);
 struct Stat {
     identity: Identity,
     parent: i32,
+    group: i32,
     session: i32,
     is_zombie: bool,
 }
@@ -78,6 +79,14 @@ pub fn of_session(session: i32) -> Vec<Identity> {
         .collect();
     found.sort_by_key(|i| i.start_time);
     found
+}
+
+/// The living processes of a process group: they stay in it when they lose their parent.
+pub fn of_group(group: i32) -> Vec<Identity> {
+    let all = system::all().into_iter();
+    all.filter(|stat| !stat.is_zombie && stat.group == group)
+        .map(|stat| stat.identity)
+        .collect()
 }
 
 fn below(root: i32, all: &[Stat]) -> Vec<Identity> {

@@ -296,6 +296,12 @@ impl Call<'_> {
         self
     }
 
+    /// Takes another program in the place of the call's own.
+    pub(crate) fn by(mut self, program: &Path) -> Self {
+        program.clone_into(&mut self.program);
+        self
+    }
+
     /// Lets `bash` run this script with the call as `"$@"`.
     pub(crate) fn in_bash(mut self, script: &str) -> Self {
         let inner = std::mem::replace(&mut self.program, "bash".into());

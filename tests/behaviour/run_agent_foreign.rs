@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::harness::stand_in::StandIn;
@@ -227,4 +228,66 @@ fn our_own_pair_can_be_called_as_a_foreign_one() {
     let error = response(&api, "glob");
     assert!(error["error"].to_string().contains("missing"), "{error}");
     assert_eq!(error.as_object().map(serde_json::Map::len), Some(1));
+}
+
+/// A script that leaves a process behind which holds its pipes, and ends: one that stays in its group, or one that has
+/// left it.
+fn leaving(session: &str) -> String {
+    format!(
+        "#!/bin/sh\n{session} sh -c 'echo $$ >orphan; exec sleep 300' &\nwhile [ ! -s orphan ]; do sleep 0.01; done\n"
+    )
+}
+
+/// Whether the process that was left behind is still there; it is not afterwards.
+fn is_left(ws: &Workspace) -> bool {
+    let id = fs::read_to_string(ws.path("orphan")).expect("an orphan");
+    let id = id
+        .trim()
+        .parse()
+        .ok()
+        .and_then(Pid::from_raw)
+        .expect("an id");
+    let status = fs::read_to_string(format!("/proc/{}/status", id.as_raw_nonzero()));
+    // The dead may stay until the first process has taken note of them.
+    let is_alive = status.is_ok_and(|status| !status.contains("\nState:\tZ"));
+    is_alive && kill_process(id, Signal::KILL).is_ok()
+}
+
+#[test]
+fn a_process_that_holds_the_pipes_of_a_call_is_not_waited_for_when_the_time_is_over() {
+    let Some(api) = StandIn::playing(&turn(&[("greet", json!({"name": "Ada"}))])) else {
+        return;
+    };
+    for (session, survives) in [("", false), ("setsid", true)] {
+        let ws = foreign().file("call it.py", leaving(session));
+        let args = ["Play", "-y", "--trust", "--time-limit", "3"];
+        ended(&agent(&ws, &api, &args).run(), 124, &["time is over"]);
+        assert_eq!(is_left(&ws), survives, "{session}");
+    }
+}
+
+#[test]
+fn an_explanation_that_never_comes_is_not_waited_for_when_the_time_is_over() {
+    let script = turn(&[("write_file", json!({"file_path": "a.txt", "content": "x"}))]);
+    let Some(api) = StandIn::playing(&script) else {
+        return;
+    };
+    let ws = Workspace::new();
+    // Beside our own run_agent, a call_tool of which something is left that holds its pipe.
+    let beside = ws.dir().join("bin");
+    fs::create_dir(&beside).expect("a directory");
+    for name in ["run_agent", "get_tools"] {
+        let from = executable(name);
+        let to = beside.join(from.file_name().expect("a name"));
+        fs::copy(from, to).expect("a copy");
+    }
+    let ws = ws
+        .file("bin/call_tool", leaving(""))
+        .mode("bin/call_tool", 0o755);
+    let args = ["Play", "--time-limit", "5"];
+    let call = agent(&ws, &api, &args);
+    let mut person = call.by(&beside.join("run_agent")).at_a_terminal();
+    let shown = person.sees_it_end(124);
+    assert!(shown.contains("time is over"), "{shown}");
+    assert!(!is_left(&ws));
 }

@@ -69,6 +69,7 @@ fn parse_stat(pid: i32, raw: &[u8]) -> Option<Stat> {
             start_time: fields.get(19)?.parse().ok()?,
         },
         parent: fields.get(1)?.parse().ok()?,
+        group: fields.get(2)?.parse().ok()?,
         session: fields.get(3)?.parse().ok()?,
         is_zombie: matches!(*fields.first()?, "Z" | "X"),
     })
@@ -92,8 +93,13 @@ mod tests {
         let raw = b"7 (a) b) (c) S 3 7 5 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 991 1 1 1";
         let stat = parse_stat(7, raw).expect("fields");
         assert_eq!(
-            (stat.parent, stat.session, stat.identity.start_time),
-            (3, 5, 991)
+            (
+                stat.parent,
+                stat.group,
+                stat.session,
+                stat.identity.start_time
+            ),
+            (3, 7, 5, 991)
         );
         assert!(parse_stat(7, b"7 (x").is_none());
     }

@@ -132,6 +132,7 @@ pub(super) fn stat(pid: i32) -> Option<Stat> {
             start_time: info.pbi_start_tvsec * 1_000_000 + info.pbi_start_tvusec,
         },
         parent: i32::try_from(info.pbi_ppid).ok()?,
+        group: i32::try_from(info.pbi_pgid).ok()?,
         session: session.map_or(-1, Pid::as_raw_pid),
         is_zombie: info.pbi_status == libc::SZOMB,
     })
