@@ -1021,6 +1021,22 @@ fn a_terminal_that_goes_away_ends_the_session_in_order() {
 }
 
 #[test]
+fn a_question_ends_with_its_terminal_also_where_nohup_started_it() {
+    let Some(api) = playing(json!([[shell("a", "touch begun")]])) else {
+        return;
+    };
+    let ws = Workspace::new();
+    let call = agent(&ws, &api, &["Play"]).in_bash("trap '' HUP; exec \"$@\"");
+    let mut person = call.at_a_terminal();
+    person.sees(ASKED);
+    // What it says last can't be written any more.
+    assert_eq!(person.hangs_up(), Some(1));
+    let told = error(&api, "a");
+    assert!(told.contains("nobody is there to be asked"), "{told}");
+    assert_eq!(content(&ws, "begun"), None);
+}
+
+#[test]
 fn a_terminal_that_goes_away_is_nothing_to_what_nohup_started() {
     let Some(api) = playing(json!([[shell(
         "a",

@@ -82,8 +82,10 @@ fn in_own_session(call: &Call<'_>) -> Command {
         .chain(inner.get_args())
         .map(OsString::from)
         .collect();
-    let mut command = Command::new("setsid");
-    command.arg("--ctty").args(words);
+    // Under `nohup`, tests ignore a signal that their programs must not ignore.
+    let mut command = Command::new("env");
+    command.args(["--default-signal=HUP", "setsid", "--ctty"]);
+    command.args(words);
     command.env_clear();
     command.envs(
         inner
