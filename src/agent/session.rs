@@ -362,7 +362,8 @@ impl<'a> Session<'a> {
             match event {
                 Event::Response { last, duration } => {
                     let usage = last.and_then(|last| last.usage_metadata.as_ref());
-                    stats.count_turn(&plan.model, usage, *duration);
+                    let answered = last.and_then(|last| last.model_version.as_deref());
+                    stats.count_turn(answered.unwrap_or(&plan.model), usage, *duration);
                 }
                 Event::ApiFailed { duration, .. } => {
                     stats.count_failed_turn(&plan.model, *duration);

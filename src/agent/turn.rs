@@ -89,7 +89,13 @@ impl Turn {
         if let Some(finish) = response.finish_reason() {
             self.finish = Some(finish.clone());
         }
-        self.last = Some(response);
+        // What was used may be told in any piece, and the last that tells it knows best.
+        let before = self.last.take();
+        let last = self.last.insert(response);
+        if let Some(before) = before {
+            last.usage_metadata = last.usage_metadata.take().or(before.usage_metadata);
+            last.model_version = last.model_version.take().or(before.model_version);
+        }
     }
 
     /// Adds a part to those for the history. An empty one would make the API refuse it.

@@ -489,27 +489,65 @@ fn an_option_that_is_none_is_refused_by_its_own_status() {
 fn a_long_history_is_shortened_to_a_summary() {
     let big = "A heron stands in the water. ".repeat(400);
     let usage = json!({"promptTokenCount": 900_000, "totalTokenCount": 900_010});
-    let script = json!({
-        "answers": [
-            {"calls": [call("a", "read_file", json!({"absolute_path": "0.txt"}))]},
-            {"calls": [call("b", "read_file", json!({"absolute_path": "1.txt"}))], "usageMetadata": usage},
-            {"text": "The summary: herons.", "match": {"kind": "side"}},
-            {"body": {"totalTokens": 700}, "match": {"method": "countTokens"}},
-        ],
-        "closing": "Done.",
+    let read = |id: &str, name: &str| call(id, "read_file", json!({"absolute_path": name}));
+    let part = json!({"functionCall": {"id": "b", "name": "read_file", "args": {"absolute_path": "1.txt"}}});
+    let chunk =
+        |part: Value| json!({"candidates": [{"content": {"role": "model", "parts": [part]}}]});
+    let mut first = chunk(json!({"text": "I look on."}));
+    first["usageMetadata"] = usage.clone();
+    let mut last = chunk(part);
+    last["candidates"][0]["finishReason"] = "STOP".into();
+    // What was used may be told at the end of a stream, or at its beginning only.
+    for answer in [
+        json!({"calls": [read("b", "1.txt")], "usageMetadata": usage}),
+        json!({"chunks": [first, last]}),
+    ] {
+        let script = json!({
+            "answers": [
+                {"calls": [read("a", "0.txt")]},
+                answer,
+                {"text": "The summary: herons.", "match": {"kind": "side"}},
+                {"body": {"totalTokens": 700}, "match": {"method": "countTokens"}},
+            ],
+            "closing": "Done.",
+        });
+        let Some(api) = StandIn::playing(&script) else {
+            return;
+        };
+        let ws = Workspace::new()
+            .file("0.txt", &big)
+            .file("1.txt", "short\n");
+        let args = ["Look at the herons", "--output-format", "json"];
+        let told: Value =
+            serde_json::from_str(&said(&agent(&ws, &api, &args).run())).expect("JSON");
+        let tokens = &told["stats"]["models"]["gemini-2.5-pro"]["tokens"];
+        assert!(tokens["prompt"].as_u64() >= Some(900_000), "{told}");
+        let body = turns(&api).pop().expect("a turn");
+        let contents = body["contents"].to_string();
+        assert!(contents.contains("The summary: herons."), "{contents}");
+        assert!(!contents.contains("A heron stands"), "{}", contents.len());
+        assert_eq!(api.count("side"), 1);
+    }
+}
+
+#[test]
+fn what_was_used_is_counted_for_the_model_that_answered() {
+    let chunk = json!({
+        "candidates": [{"content": {"role": "model", "parts": [{"text": "Hello."}]}, "finishReason": "STOP"}],
+        "usageMetadata": {"promptTokenCount": 7, "totalTokenCount": 8},
+        "modelVersion": "another-model",
     });
-    let Some(api) = StandIn::playing(&script) else {
+    let Some(api) = StandIn::playing(&json!({"answers": [{"chunks": [chunk]}]})) else {
         return;
     };
-    let ws = Workspace::new()
-        .file("0.txt", &big)
-        .file("1.txt", "short\n");
-    said(&agent(&ws, &api, &["Look at the herons"]).run());
-    let body = turns(&api).pop().expect("a turn");
-    let contents = body["contents"].to_string();
-    assert!(contents.contains("The summary: herons."), "{contents}");
-    assert!(!contents.contains("A heron stands"), "{}", contents.len());
-    assert_eq!(api.count("side"), 1);
+    let answer = agent(&Workspace::new(), &api, &["Hi", "--output-format", "json"]).run();
+    let told: Value = serde_json::from_str(&said(&answer)).expect("JSON");
+    let models = told["stats"]["models"].as_object().expect("models");
+    let counted: Vec<_> = models
+        .iter()
+        .map(|(name, m)| (&**name, &m["tokens"]["prompt"]))
+        .collect();
+    assert_eq!(counted, [("another-model", &json!(7))]);
 }
 
 #[test]
