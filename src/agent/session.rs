@@ -67,7 +67,7 @@ pub struct Session<'a> {
     open: Vec<OpenCall>,
     stats: Stats,
     turns: u32,
-    prompts: u32,
+    prompts: usize,
     prompt_id: String,
     loops: CallLoop,
     last_prompt_tokens: u64,
@@ -116,6 +116,12 @@ fn user(parts: Vec<Part>) -> Content {
     }
 }
 
+/// Whether a message ends with what the user said, after answers of tools or without them.
+fn is_prompt(content: &Content) -> bool {
+    let last = content.parts.last();
+    content.role == "user" && last.is_some_and(|part| part.function_response.is_none())
+}
+
 impl<'a> Session<'a> {
     /// A session that begins, or that goes on from a file.
     pub fn new(id: String, parts: Parts<'a>, plan: Plan, resumed: Option<Resumed>) -> Self {
@@ -125,6 +131,7 @@ impl<'a> Session<'a> {
         } else {
             resumed.id
         };
+        let prompts = resumed.contents.iter().filter(|c| is_prompt(c)).count();
         let declarations: Vec<_> = parts.pair.tools().iter().map(Declared::to_json).collect();
         let tools = if declarations.is_empty() {
             Vec::new()
@@ -141,7 +148,7 @@ impl<'a> Session<'a> {
             open: resumed.open,
             stats: Stats::default(),
             turns: 0,
-            prompts: 0,
+            prompts,
             prompt_id: String::new(),
             loops: CallLoop::default(),
             last_prompt_tokens: 0,
@@ -172,8 +179,10 @@ impl<'a> Session<'a> {
             session: &id,
             model: &model,
         });
-        self.prompts += 1;
+        // A session that just goes on is still at the last one.
+        self.prompts = (self.prompts + usize::from(!text.is_empty())).max(1);
         self.prompt_id = format!("{}########{}", self.id, self.prompts);
+        self.parts.client.set_prompt(&self.id, &self.prompt_id);
         if !text.is_empty() {
             let prompt_id = self.prompt_id.clone();
             self.tell(&Event::Prompt {

@@ -43,8 +43,9 @@ pub struct Client {
     policy: RetryPolicy,
     /// The project that Code Assist has given, once it was asked.
     project: Option<String>,
+    /// The session, and the prompt in it that requests are for.
     session: String,
-    requests: u32,
+    prompt: String,
 }
 
 /// What Code Assist wants around a request.
@@ -52,7 +53,7 @@ pub struct Client {
 struct Enveloped<'a, Q> {
     model: &'a str,
     project: &'a str,
-    user_prompt_id: String,
+    user_prompt_id: &'a str,
     request: WithSession<'a, Q>,
 }
 
@@ -74,13 +75,14 @@ impl Client {
             Credentials::CodeAssist { project, .. } => project.clone(),
             _ => None,
         };
+        let session = unique_id();
         Self {
             credentials,
             http: net::Client::new(Reach::Anybody, LIMITS),
             policy: RetryPolicy::default(),
             project,
-            session: unique_id(),
-            requests: 0,
+            prompt: format!("{session}########1"),
+            session,
         }
     }
 
@@ -99,6 +101,13 @@ impl Client {
     pub fn with_retry(mut self, policy: RetryPolicy) -> Self {
         self.policy = policy;
         self
+    }
+
+    /// Names the session, and the prompt in it, that requests are for from now on. Code Assist is
+    /// told of both.
+    pub fn set_prompt(&mut self, session: &str, prompt: &str) {
+        session.clone_into(&mut self.session);
+        prompt.clone_into(&mut self.prompt);
     }
 
     /// Asks for a whole answer (`generateContent`). An answer that was held back for what it
@@ -220,11 +229,10 @@ impl Client {
             return written(request);
         }
         let project = self.code_assist_project(model, cancel)?;
-        self.requests += 1;
         written(&Enveloped {
             model,
             project: &project,
-            user_prompt_id: format!("{}########{}", self.session, self.requests),
+            user_prompt_id: &self.prompt,
             request: WithSession {
                 request,
                 session_id: &self.session,

@@ -551,6 +551,46 @@ fn what_was_used_is_counted_for_the_model_that_answered() {
 }
 
 #[test]
+fn code_assist_is_told_of_the_session_and_its_prompts() {
+    let script =
+        json!({"turns": [[call("a", "list_directory", json!({"path": "."}))]], "closing": "Done."});
+    let Some(api) = StandIn::playing(&script) else {
+        return;
+    };
+    let ws = Workspace::new();
+    let ask = |args: &[&str]| {
+        let call = ws.program(&executable("run_agent"), args).unwatched();
+        let answer = call
+            .env("CODE_ASSIST_ENDPOINT", api.url())
+            .env("GOOGLE_GENAI_USE_GCA", "true")
+            .env("GOOGLE_CLOUD_ACCESS_TOKEN", "t")
+            .env("GEMINI_TELEMETRY_OUTFILE", &ws.path("events.jsonl"))
+            .run();
+        said(&answer);
+    };
+    ask(&["One", "--session", "s.jsonl"]);
+    ask(&["Two", "--resume", "s.jsonl"]);
+    let session = fs::read_to_string(ws.path("s.jsonl")).expect("a session");
+    let session: Value =
+        serde_json::from_str(session.lines().next().expect("a line")).expect("JSON");
+    let id = session["id"].as_str().expect("an id");
+    let [one, two] = [1, 2].map(|n| format!("{id}########{n}"));
+    let asked: Vec<Value> = turns(&api);
+    let prompts: Vec<&Value> = asked.iter().map(|body| &body["user_prompt_id"]).collect();
+    assert_eq!(prompts, [&one, &one, &two]);
+    assert!(asked.iter().all(|body| body["request"]["session_id"] == id));
+    let events = fs::read_to_string(ws.path("events.jsonl")).expect("events");
+    let events = events
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let told: Vec<Value> = events
+        .filter(|event| event["event.name"] == "gemini_cli.api_request")
+        .map(|event| event["prompt_id"].clone())
+        .collect();
+    assert_eq!(told, prompts.into_iter().cloned().collect::<Vec<_>>());
+}
+
+#[test]
 fn what_cannot_be_written_is_told_and_no_success() {
     let Some(api) = StandIn::playing(&json!({"closing": "Hello."})) else {
         return;
