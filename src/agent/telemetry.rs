@@ -7,6 +7,8 @@ use super::call::{CallState, Decision, ToolCall};
 use super::clock::{Clock, iso, millis};
 use super::event::{Event, Observer};
 use crate::genai::{ApiError, GenerateContentResponse};
+use crate::policy::ServerTool;
+use crate::registry::bare_name;
 use crate::sys::fs::{Mode, OFlags};
 use crate::sys::io::Errno;
 use crate::tool::{ConfirmationDetails, ErrorKind};
@@ -148,7 +150,7 @@ struct CallFields<'a> {
     mcp_server_name: Option<String>,
     content_length: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
-    metadata: Option<Map<String, Value>>,
+    metadata: Option<&'a Map<String, Value>>,
 }
 
 impl Fields<'_> {
@@ -166,19 +168,6 @@ impl Fields<'_> {
 /// A length as JavaScript counts it.
 fn length(text: &str) -> usize {
     text.encode_utf16().count()
-}
-
-/// The statistics of a diff by the names of Gemini CLI's telemetry, which calls the AI of the
-/// result the model.
-fn metadata(stat: &Value) -> Option<Map<String, Value>> {
-    let named = |(key, value): (&String, &Value)| {
-        let key = key
-            .strip_prefix("ai_")
-            .map_or_else(|| key.clone(), |rest| format!("model_{rest}"));
-        (key, value.clone())
-    };
-    stat.as_object()
-        .map(|stat| stat.iter().map(named).collect())
 }
 
 /// Opens the file for appending. A pipe that nobody reads, and a device that is not ready, are
@@ -301,7 +290,11 @@ impl<F: FnMut(&str)> Telemetry<F> {
         let Some(outcome) = call.outcome() else {
             return;
         };
-        let server = self.servers.remove(&request.id);
+        // The name of a tool says whose it is, also where nobody was asked.
+        let server = self.servers.remove(&request.id).or_else(|| {
+            let named = ServerTool::from_name(bare_name(&request.name))?;
+            Some(named.name.to_owned())
+        });
         let error_type = outcome.error.as_ref().and_then(|error| error.kind);
         let is_mcp = server.is_some() || error_type == Some(ErrorKind::McpToolError);
         let has_prompts = self.wish.has_prompts;
@@ -326,7 +319,7 @@ impl<F: FnMut(&str)> Telemetry<F> {
             tool_type: if is_mcp { "mcp" } else { "native" },
             mcp_server_name: server,
             content_length: length(&outcome.text),
-            metadata: outcome.diff_stat.as_ref().and_then(metadata),
+            metadata: outcome.diff_stat.as_ref().and_then(Value::as_object),
         })));
     }
 }
@@ -466,7 +459,7 @@ mod tests {
                     "duration_ms": 12, "success": true, "decision": "auto_accept",
                     "prompt_id": "p-1", "tool_type": "native", "content_length": 7,
                     "metadata": {
-                        "model_added_lines": 2, "model_removed_lines": 1,
+                        "ai_added_lines": 2, "ai_removed_lines": 1,
                         "user_added_lines": 0, "user_removed_lines": 0,
                     },
                 }),
@@ -556,10 +549,18 @@ mod tests {
         let asked = call.clone();
         let cancelled = CallState::Cancelled(Outcome::default());
         call.move_to(cancelled).expect("legal");
-        record(&path, false, &[Event::Call(&asked), Event::Call(&call)]);
-        let line = &lines(&path)[0];
-        assert_eq!(line["tool_type"], "mcp");
-        assert_eq!(line["mcp_server_name"], "srv");
+        // Nobody is asked about the others.
+        let unasked = ["srv__t", "discovered_tool_srv__t", "read_file"];
+        let unasked = unasked.map(|name| done(name, json!({}), Outcome::default()));
+        let events = [&asked, &call].into_iter().chain(&unasked);
+        let events: Vec<_> = events.map(Event::Call).collect();
+        record(&path, false, &events);
+        let (mcp, native) = (json!(["mcp", "srv"]), json!(["native", null]));
+        let told: Vec<_> = lines(&path)
+            .iter()
+            .map(|line| json!([line["tool_type"], line["mcp_server_name"]]))
+            .collect();
+        assert_eq!(told, [mcp.clone(), mcp.clone(), mcp, native]);
     }
 
     #[test]
