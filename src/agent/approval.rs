@@ -113,6 +113,11 @@ impl Approval {
         }
     }
 
+    /// Why no call may run at all, where a policy file can't be read.
+    pub fn obstacle(&self) -> Option<String> {
+        self.policy.obstacle()
+    }
+
     /// What is wrong with the rules.
     pub fn problems(&self) -> &[String] {
         &self.policy.problems

@@ -242,6 +242,17 @@ impl Policy {
         self.rules.is_empty() && self.broken.is_empty()
     }
 
+    /// Why no call may run at all, where a policy file can't be read.
+    pub fn obstacle(&self) -> Option<String> {
+        self.broken.first().map(|broken| {
+            format!(
+                "No call may run while {} can't be read, because it may deny it: {}.",
+                broken.file.display(),
+                broken.why.trim_end_matches('.')
+            )
+        })
+    }
+
     /// The mode that counts where this one is wanted.
     fn mode_of(&self, wanted: Mode) -> Mode {
         match wanted {
@@ -253,7 +264,7 @@ impl Policy {
     /// Judges a call: `interactive` is whether there is somebody to ask.
     pub fn check(&self, call: &Call<'_>, mode: Mode, interactive: bool) -> Verdict {
         let mode = self.mode_of(mode);
-        if let Some(broken) = self.broken.first() {
+        if let (Some(broken), Some(reason)) = (self.broken.first(), self.obstacle()) {
             return Verdict {
                 decision: Decision::Deny,
                 rule: Decider {
@@ -263,11 +274,7 @@ impl Policy {
                     priority: 999,
                     is_default: false,
                 },
-                reason: format!(
-                    "No call may run while {} can't be read, because it may deny it: {}.",
-                    broken.file.display(),
-                    broken.why.trim_end_matches('.')
-                ),
+                reason,
             };
         }
         let verdict = match shell::line_of(call) {

@@ -591,6 +591,24 @@ fn code_assist_is_told_of_the_session_and_its_prompts() {
 }
 
 #[test]
+fn a_policy_that_can_not_be_read_ends_it_before_the_model_is_asked() {
+    let Some(api) = StandIn::playing(&json!({"closing": "Never."})) else {
+        return;
+    };
+    let ws = Workspace::new()
+        .file("broken.toml", "[[rule]\n")
+        .file("fine.toml", "");
+    for file in ["missing.toml", "broken.toml"] {
+        let args = ["-y", "Play", "--policy", "fine.toml", "--policy", file];
+        ended(&agent(&ws, &api, &args).run(), 42, &[file, "can't be read"]);
+    }
+    let ws = ws.home(".gemini/policies/mine.toml", "[[rule]\n");
+    ended(&agent(&ws, &api, &["Play"]).run(), 42, &["mine.toml"]);
+    assert!(api.requests().is_empty());
+    said(&agent(&ws, &api, &["Play", "--policy", "fine.toml"]).run());
+}
+
+#[test]
 fn what_cannot_be_written_is_told_and_no_success() {
     let Some(api) = StandIn::playing(&json!({"closing": "Hello."})) else {
         return;

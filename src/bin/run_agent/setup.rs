@@ -94,13 +94,16 @@ impl Setup {
         options: &Options,
         cancel: &Cancellation,
     ) -> Result<Pair, SessionError> {
+        let approval = self.approval(options);
+        if let Some(obstacle) = approval.obstacle() {
+            return Err(bad_input(obstacle));
+        }
         let commands = self.commands(options)?;
         let mut pair = Pair::discover(&commands, &self.environment(options), cancel)
             .map_err(|e| failed(e.to_string()))?;
         for note in &pair.notes {
             complain(note);
         }
-        let approval = self.approval(options);
         for problem in approval.problems() {
             complain(problem);
         }
