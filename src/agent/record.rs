@@ -13,10 +13,16 @@ use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use thiserror::Error;
 
 /// The version of the file's form.
 const VERSION: u32 = 1;
+
+/// How often it is looked whether the lock of a file is free, and how long each wait is. A process
+/// that was killed holds it until it is gone, and so does a child of its that has just been made.
+const LOCK_TRIES: u32 = 40;
+const LOCK_PAUSE: Duration = Duration::from_millis(25);
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -270,7 +276,14 @@ fn open(path: &Path, flags: OFlags) -> Result<File, RecordError> {
     }
     // Two that go on from one file would make the same calls. The lock ends with its process,
     // however that ends; a file system without locks is no reason to refuse.
-    if flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
+    let is_taken =
+        || flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK);
+    let mut tries = 0;
+    while tries < LOCK_TRIES && is_taken() {
+        std::thread::sleep(LOCK_PAUSE);
+        tries += 1;
+    }
+    if tries == LOCK_TRIES {
         return Err(fail(
             path,
             io::Error::new(
@@ -310,6 +323,7 @@ impl Reader {
                 self.own.id = id;
             }
             Line::Content { content } => {
+                self.drop_unheard();
                 if content.role == "user" {
                     self.own.open.clear();
                 }
@@ -343,7 +357,13 @@ impl Reader {
     }
 
     fn finish(mut self) -> Resumed {
-        // The model's message was written, but not what it wants: nobody has acted on it.
+        self.drop_unheard();
+        self.own
+    }
+
+    /// Where the model's last message was written, but not what it wants, nothing has acted on
+    /// it, and the model was asked again.
+    fn drop_unheard(&mut self) {
         let has_calls = |content: &Content| content.parts.iter().any(|p| p.function_call.is_some());
         if self.own.open.is_empty()
             && let Some(last) = self.own.contents.last()
@@ -352,7 +372,6 @@ impl Reader {
         {
             self.own.contents.pop();
         }
-        self.own
     }
 }
 
@@ -438,6 +457,42 @@ mod tests {
             let (_, again) = Record::resume(&path).expect("still a session");
             let last = again.contents.last().expect("a message");
             assert_eq!(last, &Content::user("more"));
+        }
+    }
+
+    #[test]
+    fn a_message_that_was_cut_off_from_its_calls_is_never_there_twice() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("s.jsonl");
+        let mut record = Record::create(&path, "id", "m").expect("new");
+        let user = |text| Line::Content {
+            content: Content::user(text),
+        };
+        record.write(&user("a"));
+        record.write(&Line::Content { content: model() });
+        drop(record);
+        // The model was asked again, after another word of the user or without one.
+        for (more, count) in [(None, 2), (Some("b"), 3)] {
+            let (mut record, resumed) = Record::resume(&path).expect("a session");
+            assert_eq!(resumed.contents.last().map(|c| &*c.role), Some("user"));
+            if let Some(text) = more {
+                record.write(&user(text));
+            }
+            record.write(&Line::Content { content: model() });
+            drop(record);
+            let (mut record, _) = Record::resume(&path).expect("a session");
+            record.write(&Line::Content { content: model() });
+            record.write(&Line::Calls {
+                requests: vec![request("1")],
+            });
+            drop(record);
+            let text = std::fs::read_to_string(&path).expect("a file");
+            let (_, resumed) = Record::resume(&path).expect("a session");
+            assert_eq!(resumed.contents.len(), count);
+            assert_eq!(resumed.open.len(), 1);
+            // Without the calls again.
+            let calls = text.find("{\"type\":\"calls\"").expect("calls");
+            std::fs::write(&path, &text[..calls]).expect("written");
         }
     }
 
