@@ -13,7 +13,7 @@ use crate::harness::name_server::{Found, NameServer};
 use crate::harness::web_server::{
     WebServer, answer, chunked, coded, endless_head, gzipped, page, status,
 };
-use crate::harness::{Answer, Workspace};
+use crate::harness::{Answer, Workspace, lines};
 use crate::web_fetch_addresses::{ALLOW, DNS};
 
 /// The smallest image there is.
@@ -446,6 +446,28 @@ fn blocks_of_a_page_are_apart_and_captions_stay() {
     ];
     assert_eq!(lines.get(..blocks.len()), Some(&blocks[..]), "{found}");
     assert!(found.contains('1'), "{found}");
+}
+
+/// How much memory there was for taking a page apart once depended on the addresses that the kernel chose.
+#[test]
+fn a_large_page_has_the_same_text_each_time() {
+    let html = lines(5000, |i| {
+        format!(
+            "<div><h2>Water {i}</h2><p>The <a href='/heron/{i}'>heron</a> of <b>water</b> number {i}, <i>as told</i>, \
+             stands, and then it does not.</p></div>\n"
+        )
+    });
+    let server = WebServer::always(page("text/html", html));
+    let settings = r#"{"tools": {"truncateToolOutputThreshold": 0}}"#;
+    let ws = Workspace::new().home(".gemini/settings.json", settings);
+    let arguments = json!({ "prompt": format!("Read {}", server.url("/")) });
+    for _ in 0..20 {
+        let call = ws.tool("web_fetch").arguments(&arguments);
+        let answer = call.env(ALLOW, &server.host()).unwatched().run();
+        let output = answer.output();
+        assert!(output.contains("\n## Water 4999\n"), "{output}");
+        assert!(output.contains("/heron/4999)"), "{output}");
+    }
 }
 
 #[test]
