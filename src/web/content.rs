@@ -235,6 +235,10 @@ fn pdf_text(page: &Page, cancel: &Cancellation) -> Result<Text, Unreadable> {
             })
         }
         Err(Ended::Interrupted(e)) => Err(Unreadable::Interrupted(e)),
+        Err(Ended::TooSlow) => Err(because(format!(
+            "the PDF document could not be read within {} s",
+            BOUNDS.time.as_secs()
+        ))),
         Err(_) => Err(because("the PDF document could not be read")),
     }
 }
