@@ -21,9 +21,16 @@ const BLOCKS: &str = "dl, dt, dd, details, summary, address, fieldset, legend, l
 /// The same, where they belong to the main content.
 const SECTIONS: &str = "nav, header, footer, aside, form, dialog, search";
 
-/// The main content must hold at least this share of a page's text to be all that matters; of
-/// lists, tables and references it often finds one piece only.
+/// The article must hold at least this share of a page's words to be all that matters: of lists,
+/// tables and references, Readability often finds one piece only.
 const LEAST_SHARE: f64 = 0.4;
+
+/// The same, of a page that says that it is an article. What else there is are comments and
+/// the beginnings of other articles, which may be some times as long.
+const LEAST_SHARE_OF_ARTICLE: f64 = 0.15;
+
+/// How a page says what it is, by the Open Graph protocol.
+const PAGE_TYPE: &str = r#"meta[property="og:type"], meta[name="og:type"]"#;
 
 /// See [`is_too_deep`].
 const MAX_DEPTH: usize = 600;
@@ -40,6 +47,8 @@ pub(super) fn to_markdown(source: &str, url: &Url) -> Text {
     let document = Document::from(source);
     let title = document.select("title").first().text();
     let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
+    let page_type = document.select(PAGE_TYPE).first().attr("content");
+    let is_article = page_type.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("article"));
     document.select(UNSEEN).remove();
     make_absolute(&document, url);
     part_blocks(&document);
@@ -54,16 +63,20 @@ pub(super) fn to_markdown(source: &str, url: &Url) -> Text {
         document.select("body").first()
     };
     document.select(SECTIONS).rename("div");
-    let whole = match rest.nodes().first() {
-        Some(node) => tidy(&node.md(None)),
-        None => String::new(),
+    let (whole, words) = match rest.nodes().first() {
+        Some(node) => (tidy(&node.md(None)), count_words(&node.text())),
+        None => (String::new(), 0),
     };
     drop(rest);
     // One tree at a time: each takes many times the size of the page.
     drop(document);
-    let article = article(&html, url);
-    let body = match article {
-        Some(article) if article.len() as f64 >= whole.len() as f64 * LEAST_SHARE => article,
+    let least_share = if is_article {
+        LEAST_SHARE_OF_ARTICLE
+    } else {
+        LEAST_SHARE
+    };
+    let body = match article(&html, url) {
+        Some(article) if article.words as f64 >= words as f64 * least_share => article.markdown,
         _ => whole,
     };
     Text {
@@ -97,15 +110,32 @@ pub(super) fn is_too_deep(source: &str) -> bool {
     false
 }
 
+/// What Readability takes for the article of a page.
+struct Article {
+    markdown: String,
+    /// See [`count_words`].
+    words: usize,
+}
+
 /// The main content, by the algorithm of Mozilla's Readability.
-fn article(html: &str, url: &Url) -> Option<String> {
+fn article(html: &str, url: &Url) -> Option<Article> {
     let config = Config {
         text_mode: TextMode::Markdown,
         ..Config::default()
     };
-    let mut readability = Readability::new(html, Some(url.as_str()), Some(config)).ok()?;
-    let article = readability.parse().ok()?;
-    Some(tidy(&article.text_content)).filter(|text| !text.is_empty())
+    let parsed = Readability::new(html, Some(url.as_str()), Some(config))
+        .ok()?
+        .parse()
+        .ok()?;
+    let markdown = tidy(&parsed.text_content);
+    let words = count_words(&Document::from(&*parsed.content).select("body").text());
+    (!markdown.is_empty()).then_some(Article { markdown, words })
+}
+
+/// The letters and digits of the words: markup and the addresses of links, which make lists of
+/// links look long, do not count.
+fn count_words(text: &str) -> usize {
+    text.chars().filter(|c| c.is_alphanumeric()).count()
 }
 
 /// Makes paragraphs of what browsers show as blocks: a table's caption before the table.

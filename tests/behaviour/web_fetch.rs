@@ -448,6 +448,67 @@ fn blocks_of_a_page_are_apart_and_captions_stay() {
     assert!(found.contains('1'), "{found}");
 }
 
+/// A paragraph that Readability takes for a piece of an article.
+fn paragraph(number: usize) -> String {
+    format!(
+        "<p>On day {number} the heron stood in the water, as herons do, and waited, patiently, until a fish came by; \
+         nobody, not even the fish, expected what happened then, though it happened every day.</p>"
+    )
+}
+
+/// The text of a page with this head and body.
+fn text_of(head: &str, body: &str) -> String {
+    let html = format!("<html><head><title>A heron</title>{head}</head><body>{body}</body></html>");
+    text(&WebServer::always(page("text/html", html)), "/")
+}
+
+#[test]
+fn an_article_comes_without_the_teasers_and_the_comments_around_it() {
+    let article = format!("<div>{}</div>", lines(8, paragraph));
+    let teasers = lines(60, |i| {
+        format!(
+            "<div><a href='/other/articles/of/the/year/with-a-long-address-{i}.html'>\
+             <img src='/pictures/of/other/articles/{i}-large.jpg' alt=''>Other {i}</a></div>"
+        )
+    });
+    let comments = lines(30, |i| {
+        format!(
+            "<div class='comment'><b>Reader {i}</b><div>I have seen heron number {i}, too, and it was, I must say, \
+             larger than told here, by far, and it stood elsewhere, near the bridge of the mill.</div></div>"
+        )
+    });
+    let is_article = "<meta property='og:type' content='article'>";
+    for (head, around) in [("", teasers), (is_article, comments)] {
+        let found = text_of(head, &format!("{article}<div>{around}</div>"));
+        for i in 0..8 {
+            assert!(found.contains(&format!("On day {i} ")), "{found}");
+        }
+        for piece in ["Other", "Reader"] {
+            assert!(!found.contains(piece), "{found}");
+        }
+    }
+}
+
+#[test]
+fn a_reference_comes_whole_though_its_beginning_reads_like_an_article() {
+    let entries = lines(60, |i| {
+        format!(
+            "<div><h2>option-{i}</h2><table><tr><td>Default</td><td>{i} herons</td></tr>\
+             <tr><td>Since</td><td>1.{i}</td></tr></table></div>"
+        )
+    });
+    let beginning = lines(2, paragraph);
+    for head in ["", "<meta property='og:type' content='article'>"] {
+        let found = text_of(
+            head,
+            &format!("<div>{beginning}</div><div>{entries}{entries}</div>"),
+        );
+        for piece in ["On day 1 ", "option-0", "option-59", "59 herons"] {
+            assert!(found.contains(piece), "{piece}: {found}");
+        }
+    }
+}
+
 /// How much memory there was for taking a page apart once depended on the addresses that the kernel chose.
 #[test]
 fn a_large_page_has_the_same_text_each_time() {
