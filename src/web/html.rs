@@ -198,18 +198,23 @@ pub(super) fn tidy(text: &str) -> String {
 pub(super) fn bare_text(source: &str) -> String {
     let mut out = String::new();
     let mut rest = source;
+    // Once there is no end of one, no other has an end either.
+    let mut unseen = vec!["script", "style"];
     while let Some(start) = rest.find('<') {
         out.push_str(&rest[..start]);
         rest = &rest[start..];
-        let unseen = ["script", "style"].into_iter().find(|name| {
+        let name = unseen.iter().position(|name| {
             let head = rest.get(1..=name.len());
             head.is_some_and(|head| head.eq_ignore_ascii_case(name))
         });
-        let end = match unseen {
-            Some(name) => find_ignoring_case(rest, &format!("</{name}")),
-            None => None,
-        };
-        rest = &rest[end.unwrap_or(0)..];
+        if let Some(at) = name {
+            match find_ignoring_case(rest, &format!("</{}", unseen[at])) {
+                Some(end) => rest = &rest[end..],
+                None => {
+                    unseen.remove(at);
+                }
+            }
+        }
         match rest.find('>') {
             Some(end) => rest = &rest[end + 1..],
             None => rest = "",

@@ -228,6 +228,14 @@ fn deep_nesting_and_odd_pages_still_have_their_text() {
         ("comments", times(200_000, "<!--")),
         ("entities", times(30_000, "&amp;")),
         ("zeros", times(500_000, "\0")),
+        (
+            "scripts without an end, deep down",
+            format!(
+                "<p>the heron</p>{}{}",
+                "<div>".repeat(700),
+                "<script>".repeat(180_000)
+            ),
+        ),
     ] {
         let server = WebServer::always(page("text/html", html));
         let answer = measured(&Workspace::new(), &server, &server.url("/"));
