@@ -60,6 +60,12 @@ BEGINNINGS = {
     "pytest": r"^_{3,} (.+?) _{3,}$",
     "unittest": r"^(?:FAIL|ERROR): (.+)$",
 }
+# How many tests ran, as each runner says it; go names packages instead, and pytest has a status for none.
+COUNTS = {
+    "cargo": r"^test result: \w+\. (\d+) passed; (\d+) failed",
+    "npm": r"^(?:#|ℹ) tests (\d+)()$",
+    "unittest": r"^Ran (\d+) tests?()",
+}
 NOISE = re.compile(r"^[-=\s]*$|^note: |^stack backtrace|^={3,} short test summary")
 
 
@@ -75,6 +81,16 @@ def failures(runner, text):
     return found
 
 
+def none_ran(runner, status, text):
+    if runner == "pytest":
+        return status == 5
+    if runner == "go":
+        packages = [line for line in text.splitlines() if re.match(r"(ok|FAIL|---)\s", line)]
+        return not [line for line in packages if "[no tests to run]" not in line]
+    counts = re.findall(COUNTS[runner], text, re.MULTILINE)
+    return bool(counts) and not any(int(number or 0) for numbers in counts for number in numbers)
+
+
 def main():
     args = json.load(sys.stdin)
     runner = choose() if args["runner"] == "auto" else args["runner"]
@@ -86,6 +102,11 @@ def main():
         return {"error": {"message": f"{words[0]} is not installed.", "type": "execution_failed"}}
     found = failures(runner, run.stdout)
     data = {"runner": runner, "status": run.returncode, "failed": [name for name, _ in found]}
+    if none_ran(runner, run.returncode, run.stdout):
+        wanted = args.get("filter")
+        why = f"none has {wanted!r} in its name" if wanted else "it finds none in this directory"
+        said = "\n".join(run.stdout.splitlines()[-MAX_LINES:])
+        return {"error": {"message": f"No test ran ({runner}): {why}.\n{said}".strip(), "type": "execution_failed"}, "data": data}
     if run.returncode == 0:
         last = [line for line in run.stdout.splitlines() if line.strip()][-1:]
         return {"llmContent": f"All tests pass ({runner}). {' '.join(last)}".strip(), "data": data}

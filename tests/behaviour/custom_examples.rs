@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::custom::call;
-use crate::harness::{Workspace, skipped};
+use crate::harness::{Workspace, set_mode, skipped};
 
 fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/tools")
@@ -90,6 +90,69 @@ fn run_tests_tells_what_failed() {
     );
     assert!(!told.contains("test_good"), "{told}");
     assert!(run(Some("good")).starts_with("All tests pass (unittest)."));
+}
+
+#[test]
+fn run_tests_does_not_call_it_a_pass_where_no_test_ran() {
+    if !has("python3") {
+        return;
+    }
+    let test = "import unittest\nclass T(unittest.TestCase):\n    def test_good(self): pass\n";
+    let refused = |ws: &Workspace, arguments: &Value| {
+        let tool = ws.tool("run_tests").arguments(arguments).unwatched();
+        let answer = tool.env("PYTHONDONTWRITEBYTECODE", "1").run();
+        answer.error("execution_failed", 1)
+    };
+    let said = refused(&workspace(), &json!({"runner": "unittest"}));
+    assert!(
+        said.starts_with("No test ran (unittest): it finds none"),
+        "{said}"
+    );
+    let ws = workspace().file("test_it.py", test);
+    let filtered = json!({"runner": "unittest", "filter": "nothing"});
+    let said = refused(&ws, &filtered);
+    assert!(
+        said.starts_with("No test ran (unittest): none has 'nothing'"),
+        "{said}"
+    );
+    let runner = |text: &str, status: &str| {
+        let cargo = format!("#!/bin/sh\nprintf '%b' '{text}'\nexit {status}\n");
+        let ws = workspace()
+            .file("bin/cargo", cargo.as_str())
+            .file("bin/go", cargo.as_str());
+        set_mode(&ws.dir().join("bin/cargo"), 0o755);
+        set_mode(&ws.dir().join("bin/go"), 0o755);
+        ws
+    };
+    for (name, text, ran) in [
+        (
+            "cargo",
+            "test result: ok. 0 passed; 0 failed; 0 ignored\\n",
+            false,
+        ),
+        (
+            "cargo",
+            "test result: ok. 0 passed; 0 failed;\\ntest result: ok. 2 passed; 0 failed;\\n",
+            true,
+        ),
+        (
+            "go",
+            "?   \\tx\\t[no test files]\\nok  \\ty\\t0.1s [no tests to run]\\n",
+            false,
+        ),
+        (
+            "go",
+            "?   \\tx\\t[no test files]\\nok  \\ty\\t0.1s\\n",
+            true,
+        ),
+    ] {
+        let ws = runner(text, "0");
+        let path = format!("{}:/usr/bin:/bin", ws.dir().join("bin").display());
+        let tool = ws.tool("run_tests").arguments(&json!({"runner": name}));
+        let answer = tool.env("PATH", &path).unwatched().run();
+        let status = i32::from(!ran);
+        assert_eq!(answer.status(), status, "{name}: {}", answer.shown());
+    }
 }
 
 #[test]
