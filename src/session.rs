@@ -162,7 +162,7 @@ impl Session {
         problems.extend(self.judge.problems());
         problems.extend(settings.notes.iter().map(ToString::to_string));
         let custom = custom::Custom::open(workspace.home(), workspace.root(), &settings.trust);
-        problems.extend(custom.left_out().map(custom::untrusted));
+        problems.extend(custom.untrusted());
         problems
     }
 

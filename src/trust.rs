@@ -6,6 +6,7 @@
 //! What is left out of an untrusted project is decided by those who would use it.
 
 mod folders;
+mod obstacle;
 mod record;
 mod seen;
 

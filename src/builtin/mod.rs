@@ -272,7 +272,7 @@ impl Tool for Builtin {
 }
 
 /// `1 file`, `2 files`.
-fn counted(n: usize, noun: &str) -> String {
+pub(crate) fn counted(n: usize, noun: &str) -> String {
     let plural = match noun {
         "match" => "matches",
         "entry" => "entries",

@@ -7,10 +7,59 @@
 //! # ///
 //! ```
 //!
-//! It is read and never run. The comments may be `#`, `//`, `--` or `;`.
+//! It is read and never run. The comments may be `#`, `//`, `--` or `;`, or one from `/*` to `*/`,
+//! whose lines may begin with a `*`.
 
 /// The comments of the languages that scripts are written in.
 const COMMENTS: [&str; 4] = ["#", "//", "--", ";"];
+
+/// What begins a block, behind the sign of a comment.
+const OPENING: &str = "/// tool";
+
+/// How the lines of a block are marked as comments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Marks {
+    /// Each by this sign.
+    Sign(&'static str),
+    /// They are within `/*` and `*/`, and begin with a `*` or don't.
+    Within { stars: bool },
+}
+
+impl Marks {
+    /// A line of the block without its mark; `None` where it is not one.
+    fn unmarked(self, line: &str) -> Option<&str> {
+        let rest = match self {
+            Self::Sign(sign) => line.strip_prefix(sign)?,
+            Self::Within { stars: true } => line.trim_start().strip_prefix('*')?,
+            Self::Within { stars: false } => return Some(line),
+        };
+        Some(rest.strip_prefix(' ').unwrap_or(rest))
+    }
+
+    /// Whether this line ends the block.
+    fn is_end(self, line: &str) -> bool {
+        let whole = line.trim();
+        let rest = self.unmarked(line).map(str::trim);
+        let is_within = matches!(self, Self::Within { .. });
+        rest == Some("///") || is_within && (whole == "*/" || rest == Some("/// */"))
+    }
+
+    /// The line that ends such a block.
+    fn end(self) -> String {
+        match self {
+            Self::Sign(sign) => format!("{sign} ///"),
+            Self::Within { .. } => "*/".to_owned(),
+        }
+    }
+}
+
+/// A block in a text.
+struct Block {
+    /// Its first line behind the opening, counted from 1.
+    first: usize,
+    marks: Marks,
+    inner: String,
+}
 
 /// The text of the block, without the comment signs; `None` where there is none.
 ///
@@ -18,10 +67,16 @@ const COMMENTS: [&str; 4] = ["#", "//", "--", ";"];
 ///
 /// What is wrong with it.
 pub(super) fn find(text: &str) -> Result<Option<String>, String> {
-    let mut lines = text.lines().enumerate();
-    let mut block = None;
-    while let Some((at, line)) = lines.next() {
-        let Some(comment) = opening(line) else {
+    Ok(block(text)?.map(|block| block.inner))
+}
+
+fn block(text: &str) -> Result<Option<Block>, String> {
+    let all: Vec<&str> = text.lines().collect();
+    let mut block: Option<Block> = None;
+    let mut at = 0;
+    while at < all.len() {
+        let Some(marks) = opening(&all, at) else {
+            at += 1;
             continue;
         };
         if block.is_some() {
@@ -30,54 +85,93 @@ pub(super) fn find(text: &str) -> Result<Option<String>, String> {
                 at + 1
             ));
         }
-        let mut inner = String::new();
-        let mut is_closed = false;
-        for (_, line) in lines.by_ref() {
-            let line = line.trim_end();
-            let Some(rest) = line.strip_prefix(comment) else {
-                break;
-            };
-            if rest.trim() == "///" {
-                is_closed = true;
-                break;
-            }
-            inner.push_str(rest.strip_prefix(' ').unwrap_or(rest));
-            inner.push('\n');
-        }
-        if !is_closed {
+        let lines = &all[at + 1..];
+        let end = lines
+            .iter()
+            .position(|line| marks.is_end(line) || marks.unmarked(line.trim_end()).is_none());
+        let Some(end) = end.filter(|end| marks.is_end(lines[*end])) else {
             return Err(format!(
                 "the \"/// tool\" block of line {} has no end; close it with a line \
-                 \"{comment} ///\", within the file's first {} KiB.",
+                 \"{}\", within the file's first {} KiB.",
                 at + 1,
+                marks.end(),
                 super::MAX_BLOCK_BYTES / 1024
             ));
-        }
-        block = Some(inner);
+        };
+        let inner = lines[..end].iter().map(|line| {
+            let line = marks.unmarked(line.trim_end()).unwrap_or_default();
+            format!("{line}\n")
+        });
+        block = Some(Block {
+            first: at + 2,
+            marks,
+            inner: inner.collect(),
+        });
+        at += end + 2;
     }
     Ok(block)
 }
 
 /// The first line of the block's text, counted from 1.
 pub(super) fn first_line(text: &str) -> usize {
-    let at = text.lines().position(|line| opening(line).is_some());
-    at.map_or(1, |at| at + 2)
+    block(text).ok().flatten().map_or_else(
+        || {
+            let all: Vec<&str> = text.lines().collect();
+            let at = (0..all.len()).find(|at| opening(&all, *at).is_some());
+            at.map_or(1, |at| at + 2)
+        },
+        |block| block.first,
+    )
 }
 
-/// How many characters of a line in the block stand before its text.
-pub(super) fn margin(line: &str) -> usize {
-    let sign = COMMENTS.into_iter().find(|sign| line.starts_with(sign));
-    sign.map_or(0, |sign| {
-        sign.len() + usize::from(line[sign.len()..].starts_with(' '))
+/// How many characters of a line in the block of a text stand before its text.
+pub(super) fn margin(text: &str, line: &str) -> usize {
+    let marks = block(text).ok().flatten().map(|block| block.marks);
+    let rest = marks.and_then(|marks| marks.unmarked(line));
+    rest.map_or(0, |rest| line.chars().count() - rest.chars().count())
+}
+
+/// How a block is marked that the line at this place begins.
+fn opening(all: &[&str], at: usize) -> Option<Marks> {
+    let line = all[at];
+    let is_opening = |rest: &str| {
+        let rest = rest.trim().strip_prefix("///");
+        rest.is_some_and(|rest| rest.starts_with([' ', '\t']) && rest.trim() == "tool")
+    };
+    let signs = COMMENTS.into_iter();
+    let mut signs = signs.filter(|sign| line.strip_prefix(sign).is_some_and(is_opening));
+    if let Some(sign) = signs.next() {
+        return Some(Marks::Sign(sign));
+    }
+    let trimmed = line.trim_start();
+    let begins = |line: &str| matches!(line.trim(), "/*" | "/**");
+    let within = trimmed
+        .strip_prefix("/*")
+        .map(|rest| rest.trim_start_matches('*'));
+    let within = within.or_else(|| trimmed.strip_prefix('*'));
+    let is_below = at > 0 && begins(all[at - 1]) && is_opening(trimmed);
+    (is_below || within.is_some_and(is_opening)).then(|| {
+        let next = all.get(at + 1).map_or("", |line| line.trim_start());
+        Marks::Within {
+            stars: next.starts_with('*') && next.trim_end() != "*/",
+        }
     })
 }
 
-/// The comment sign of a line that begins a block.
-fn opening(line: &str) -> Option<&'static str> {
-    COMMENTS.into_iter().find(|comment| {
-        line.strip_prefix(comment)
-            .and_then(|rest| rest.trim().strip_prefix("///"))
-            .is_some_and(|rest| rest.starts_with([' ', '\t']) && rest.trim() == "tool")
-    })
+/// The line, counted from 1, that looks as if it were to begin a block and does not, in a text
+/// without one: behind the sign of another comment, or not at its line's beginning.
+pub(super) fn near_miss(text: &str) -> Option<usize> {
+    /// What may stand before it, in bytes.
+    const LONGEST: usize = 12;
+    let is_near = |line: &str| {
+        let before = line.trim_end().strip_suffix(OPENING);
+        let before = before.map(|before| before.trim().to_ascii_lowercase());
+        before.is_some_and(|before| {
+            let is_sign = !before.contains(|c: char| c.is_ascii_alphanumeric());
+            !before.is_empty() && before.len() <= LONGEST && (is_sign || before == "rem")
+        })
+    };
+    text.lines().position(is_near).map(|at| at + 1)
 }
 
 /// The program and arguments of a script's first line, for one that is not marked as
@@ -99,7 +193,7 @@ pub(super) fn interpreter(text: &str) -> Option<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{find, interpreter};
+    use super::{find, first_line, interpreter, margin, near_miss};
 
     #[test]
     fn a_block_stands_in_the_comments_of_any_language() {
@@ -118,6 +212,48 @@ mod tests {
         assert_eq!(find("# /// script\n# ///\n# /// toolbox\n"), Ok(None));
         assert!(find("# /// tool\n# a = 1\ncode\n").is_err());
         assert!(find("# /// tool\n# ///\n# /// tool\n# ///\n").is_err());
+    }
+
+    #[test]
+    fn a_block_stands_in_one_comment_too() {
+        for text in [
+            "#!/usr/bin/env node\n/* /// tool\na = 1\n\n  [b]\n*/\ncode\n",
+            "#!/usr/bin/env node\n/* /// tool\na = 1\n\n  [b]\n/// */\ncode\n",
+            "/*\n/// tool\na = 1\n\n  [b]\n///\n*/\ncode\n",
+            "/**\n * /// tool\n * a = 1\n *\n *   [b]\n * ///\n */\ncode\n",
+            "/** /// tool\n * a = 1\n *\n *   [b]\n */\ncode\n",
+        ] {
+            let found = find(text).expect("well formed");
+            assert_eq!(found.as_deref(), Some("a = 1\n\n  [b]\n"), "{text}");
+            let first = text.lines().nth(first_line(text) - 1).expect("a line");
+            let at = margin(text, first);
+            assert_eq!(&first[at..], "a = 1", "{text}");
+        }
+        let list = "/* /// tool\na = \"\"\"\n* one\n\"\"\"\n*/\n";
+        let kept = "a = \"\"\"\n* one\n\"\"\"\n";
+        assert_eq!(find(list).expect("well formed").as_deref(), Some(kept));
+        assert!(find("/* /// tool\na = 1\n").is_err());
+        assert!(find("/**\n * /// tool\n * a = 1\ncode\n").is_err());
+    }
+
+    #[test]
+    fn what_is_nearly_a_block_is_seen() {
+        for text in [
+            "x\n  # /// tool\n",
+            "x\n--[[ /// tool\n",
+            "x\nREM /// tool\n",
+        ] {
+            assert_eq!(find(text), Ok(None), "{text}");
+            assert_eq!(near_miss(text), Some(2), "{text}");
+        }
+        for text in [
+            "/// tool\n",
+            "Begin it with # /// tool\n",
+            "# /// toolbox\n",
+            "",
+        ] {
+            assert_eq!(near_miss(text), None, "{text}");
+        }
     }
 
     #[test]

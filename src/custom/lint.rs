@@ -2,14 +2,19 @@
 
 use super::catalogue::definition;
 use super::manifest::Definition;
-use super::{Custom, files, pair, position, untrusted};
-use crate::builtin::{Surroundings, is_reserved};
+use super::{Custom, MAX_BLOCK_BYTES, block, files, pair, position};
+use crate::builtin::{Surroundings, counted, is_reserved};
+use crate::declaration::position::Position;
 use crate::declaration::{Finding, Severity};
+use crate::mcp::{Asks, Mcp};
+use crate::settings::{Lines, Settings};
 use crate::sys::ffi::OsStrExt;
-use crate::tool::ToolError;
+use crate::tool::{Cancellation, ToolError};
+use crate::workspace::Workspace;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What was looked at, and what was found.
 #[derive(Debug, Default)]
@@ -29,22 +34,18 @@ pub struct Lint {
 impl Lint {
     /// One line for a person.
     pub fn summary(&self) -> String {
-        let count = |n: usize, noun: &str| match n {
-            1 => format!("1 {noun}"),
-            n => format!("{n} {noun}s"),
-        };
         let of = |severity: Severity| {
             let all = self.findings.iter().filter(|f| f.severity == severity);
-            count(all.count(), severity.name())
+            counted(all.count(), severity.name())
         };
         let servers = match self.servers {
             0 => String::new(),
-            n => format!(" and {}", count(n, "MCP server")),
+            n => format!(" and {}", counted(n, "MCP server")),
         };
         format!(
             "{} in {}{servers}: {}, {}, {}",
-            count(self.tools, "tool"),
-            count(self.files, "file"),
+            counted(self.tools, "tool"),
+            counted(self.files, "file"),
             of(Severity::Error),
             of(Severity::Warning),
             of(Severity::Repair),
@@ -57,17 +58,8 @@ impl Lint {
     }
 }
 
-/// Looks at every file anew. Pairs are not asked.
-pub fn lint_files(custom: &Custom) -> Lint {
-    look(custom).0
-}
-
 /// Looks at every file anew, and asks every pair.
-///
-/// # Errors
-///
-/// Where the workspace can't be opened that pairs are asked in.
-pub fn lint(
+fn lint(
     custom: &Custom,
     surroundings: impl Fn() -> Result<Surroundings, ToolError>,
 ) -> Result<Lint, ToolError> {
@@ -76,6 +68,53 @@ pub fn lint(
         let open = surroundings()?;
         for (file, discovered) in custom.discovered(&pairs, true, &|| Ok(open.clone())) {
             lint.take(&file, discovered);
+        }
+    }
+    Ok(lint)
+}
+
+/// Everything that is to be said about the tools that can be called in the project in `root`, an
+/// absolute path: those of files, of pairs and of MCP servers. `asks` says which servers are
+/// started for it; `home` is the user's home directory.
+///
+/// # Errors
+///
+/// Where the workspace can't be opened that pairs are asked in.
+pub fn lint_tools(
+    settings: &Settings,
+    home: Option<&Path>,
+    root: &Path,
+    asks: Asks,
+) -> Result<Lint, ToolError> {
+    let custom = Custom::open(home, root, &settings.trust);
+    let surroundings = || {
+        Ok(Surroundings {
+            workspace: Arc::new(Workspace::open_at(root, &[], home)?),
+            settings: Arc::new(settings.clone()),
+        })
+    };
+    let mut lint = lint(&custom, surroundings)?;
+    let servers = settings.notes.iter().filter(|note| {
+        let is_servers = note.key == "mcpServers" || note.key == "mcp.serverCommand";
+        is_servers && note.needs_trust
+    });
+    let obstacle = settings.trust.obstacle(home);
+    let remedy = obstacle.as_deref().unwrap_or("get_tools trust");
+    let mut lines = Lines::default();
+    lint.findings.extend(servers.map(|note| {
+        let message = format!("{}: {remedy}", note.what);
+        let finding = Finding::warning("untrusted", "", &note.key, message);
+        let mut finding = finding.in_file(&note.file);
+        lines.place(&mut finding);
+        finding
+    }));
+    let root = root.to_owned();
+    if let Some(mcp) = Mcp::open(settings, home, &root, std::slice::from_ref(&root)) {
+        let audit = mcp.audit(asks, &Cancellation::default());
+        lint.servers = audit.servers;
+        lint.findings.extend(audit.findings);
+        for (name, server) in &audit.tools {
+            lint.take_tool_of_server(name, server);
         }
     }
     Ok(lint)
@@ -100,6 +139,7 @@ fn look(custom: &Custom) -> (Lint, Vec<PathBuf>) {
         for (name, _, is_executable) in manifests.into_iter().chain(others) {
             let path = directory.join(OsStr::from_bytes(&name));
             let Some(outcome) = definition(&path, is_executable) else {
+                lint.findings.extend(no_block(&path));
                 continue;
             };
             lint.files += 1;
@@ -129,11 +169,24 @@ fn look(custom: &Custom) -> (Lint, Vec<PathBuf>) {
             Finding::warning("no-file", &name, "", message).in_file(&path)
         }));
     }
-    if let Some(dir) = custom.left_out() {
+    if let (Some(dir), Some(what)) = (custom.left_out(), custom.untrusted()) {
         lint.findings
-            .push(Finding::warning("untrusted", "", "", untrusted(dir)).in_file(dir));
+            .push(Finding::warning("untrusted", "", "", what).in_file(dir));
     }
     (lint, pairs)
+}
+
+/// That a file that is not a tool looks as if it were to be one.
+fn no_block(path: &Path) -> Option<Finding> {
+    let text = files::beginning(path, MAX_BLOCK_BYTES)?;
+    let line = block::near_miss(&String::from_utf8_lossy(&text))?;
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    let message = "This line looks like the beginning of a block that makes a tool of the file, but it is \
+                   not one: begin it with #, //, -- or ; and nothing before that, or put the block within \
+                   /* and */.";
+    let mut finding = Finding::warning("no-block", &name, "", message).in_file(path);
+    finding.put_at(Position::new(line, 1));
+    Some(finding)
 }
 
 impl Lint {

@@ -25,7 +25,7 @@ mod reader;
 mod run;
 mod words;
 
-pub use lint::{Lint, lint, lint_files};
+pub use lint::{Lint, lint_tools};
 
 use crate::builtin::{Surroundings, is_reserved};
 use crate::registry::{Source, bare_name};
@@ -55,8 +55,8 @@ pub struct Custom {
     user: Option<PathBuf>,
     /// The project's, where it is trusted.
     project: Option<PathBuf>,
-    /// The project's, where it is not.
-    left_out: Option<PathBuf>,
+    /// The project's, where it is not, and what to do to have it.
+    left_out: Option<(PathBuf, String)>,
     /// Where catalogues are kept.
     cache: Option<PathBuf>,
 }
@@ -119,7 +119,7 @@ impl Custom {
         let found = (!is_same && projects.is_dir()).then_some(projects);
         let (project, left_out) = match found {
             Some(dir) if trust.is_trusted() => (Some(dir), None),
-            found => (None, found),
+            found => (None, found.map(|dir| (dir, remedy(trust, home)))),
         };
         let is_needed = user.is_some() || project.is_some();
         Self {
@@ -142,7 +142,16 @@ impl Custom {
 
     /// The project's directory of tools, where it has one and is not trusted.
     pub fn left_out(&self) -> Option<&Path> {
-        self.left_out.as_deref()
+        self.left_out.as_ref().map(|(dir, _)| dir.as_path())
+    }
+
+    /// What is said of that directory: that its tools are left out, and what to do about it.
+    pub fn untrusted(&self) -> Option<String> {
+        let (dir, remedy) = self.left_out.as_ref()?;
+        Some(format!(
+            "The tools in {} are left out, because this project is not trusted. {remedy}",
+            show_path(dir)
+        ))
     }
 
     fn scan(&self, refresh: bool) -> [Scan; 2] {
@@ -269,9 +278,7 @@ impl Custom {
             tools.extend(self.of_pairs(&pairs, &taken, refresh, &surroundings, &mut notes));
         }
         tools.sort_by(|a, b| a.name.cmp(&b.name));
-        if let Some(dir) = &self.left_out {
-            notes.push(untrusted(dir));
-        }
+        notes.extend(self.untrusted());
         let (mut list, mut names) = (Vec::new(), Vec::with_capacity(tools.len()));
         for tool in tools {
             if keep(&tool.name, tool.kind) {
@@ -322,12 +329,12 @@ pub fn explain_missing(surroundings: &Surroundings, name: &str, error: ToolError
     }
     let custom = Custom::of(surroundings);
     let is_named = |path: &Path| path.file_stem().is_some_and(|stem| stem == bare_name(name));
-    if let Some(dir) = &custom.left_out {
+    if let Some((dir, remedy)) = &custom.left_out {
         let files = std::fs::read_dir(dir).into_iter().flatten().flatten();
         let mut paths = files.map(|entry| entry.path());
         let Some(path) = paths.find(|path| is_named(path)) else {
             let hint = error.hint.as_deref().unwrap_or_default();
-            let hint = format!("{hint} {}", untrusted(dir));
+            let hint = format!("{hint} {}", custom.untrusted().unwrap_or_default());
             return error.with_hint(hint.trim());
         };
         return ToolError::new(
@@ -337,16 +344,46 @@ pub fn explain_missing(surroundings: &Surroundings, name: &str, error: ToolError
                 show_path(&path)
             ),
         )
-        .with_hint("A person can look at it and let it run with: get_tools trust");
+        .with_hint(
+            match surroundings
+                .settings
+                .trust
+                .obstacle(surroundings.workspace.home())
+            {
+                None => "A person can look at it and let it run with: get_tools trust",
+                Some(_) => remedy,
+            },
+        );
     }
-    let faults = custom.scan(false).into_iter().flat_map(|scan| scan.faults);
-    match faults.into_iter().find(|fault| is_named(&fault.file)) {
-        Some(fault) => ToolError::new(
+    let (mut faults, mut pairs) = (Vec::new(), Vec::new());
+    for scan in custom.scan(false) {
+        faults.extend(scan.faults);
+        pairs.extend(scan.pairs);
+    }
+    if let Some(fault) = faults.iter().find(|fault| is_named(&fault.file)) {
+        return ToolError::new(
             ErrorKind::ExecutionFailed,
             format!("The tool {name} can't be used. {}", fault.text),
-        ),
-        None => error,
+        );
     }
+    // Which tools a pair has is not known where it does not say so.
+    let asked = custom.discovered(&pairs, false, &|| Ok(surroundings.clone()));
+    let silent = asked.into_iter().filter(|(_, of)| of.failure.is_some());
+    let is_manifest = |path: &PathBuf| path.extension().is_some_and(|e| e == "toml");
+    let broken = faults.into_iter().map(|fault| fault.file);
+    let files = broken
+        .filter(is_manifest)
+        .chain(silent.map(|(file, _)| file));
+    let files: Vec<String> = files.map(|file| show_path(&file).into_owned()).collect();
+    if files.is_empty() {
+        return error;
+    }
+    let hint = error.hint.as_deref().unwrap_or_default();
+    let hint = format!(
+        "{hint} What {} declares could not be read: get_tools lint says why.",
+        files.join(" and ")
+    );
+    error.with_hint(hint.trim())
 }
 
 /// What is said of a tool whose name is another's.
@@ -358,11 +395,11 @@ fn clash(tool: &Listed, whose: &str) -> String {
     )
 }
 
-/// What is said of a project whose tools don't count.
-pub fn untrusted(dir: &Path) -> String {
-    format!(
-        "The tools in {} are left out, because this project is not trusted. Look at them, then \
-         trust it: get_tools trust",
-        show_path(dir)
+/// What a person can do to have the tools of a project that is not trusted.
+fn remedy(trust: &ProjectTrust, home: Option<&Path>) -> String {
+    let obstacle = trust.obstacle(home);
+    obstacle.map_or_else(
+        || "Look at them, then trust it: get_tools trust".to_owned(),
+        |obstacle| format!("{obstacle}."),
     )
 }

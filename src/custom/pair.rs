@@ -259,8 +259,16 @@ fn ask(file: &Path, pair: &Pair, surroundings: &Surroundings) -> Discovered {
     let outcome = match declaration::read(&printed.whole, &mut names) {
         Ok(outcome) => outcome,
         Err(reason) => {
+            // What it says on standard error is only the reason where it prints nothing else.
+            let said = if printed.whole.trim_ascii().is_empty() {
+                said
+            } else {
+                String::new()
+            };
+            let printed = excerpt(&printed.whole);
             return failed(format!(
-                "{shown}: discovery_command: What it printed can't be used: {reason}{said}"
+                "{shown}: discovery_command: What it printed can't be used: {reason} It printed: \
+                 {printed}{said}"
             ));
         }
     };
@@ -289,6 +297,19 @@ fn ask(file: &Path, pair: &Pair, surroundings: &Surroundings) -> Discovered {
             .into_iter()
             .map(|finding| finding.in_file(file))
             .collect(),
+    }
+}
+
+/// The beginning of what was printed, in one line.
+fn excerpt(bytes: &[u8]) -> String {
+    /// More tells a person nothing, in characters.
+    const MOST: usize = 200;
+    let text = String::from_utf8_lossy(bytes);
+    let text = crate::shown::without_controls(text.trim()).replace('\n', " ⏎ ");
+    match text.char_indices().nth(MOST) {
+        _ if text.is_empty() => "nothing".to_owned(),
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text,
     }
 }
 

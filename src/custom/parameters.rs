@@ -143,7 +143,7 @@ fn parameter(
             let near = super::reader::near(name, TYPES.into_iter());
             reader.fault(
                 &format!("{place}.type"),
-                format!("{what}; it must be one of {}{near}.", TYPES.join(", ")),
+                format!("{what}; it must be one of {}.{near}", TYPES.join(", ")),
             );
             return None;
         }

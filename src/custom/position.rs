@@ -30,7 +30,10 @@ impl<'a> Source<'a> {
         }
         let line = block::first_line(self.text) + inside.line.get() as usize - 1;
         let own = self.text.lines().nth(line - 1).unwrap_or_default();
-        Position::new(line, block::margin(own) + inside.column.get() as usize)
+        Position::new(
+            line,
+            block::margin(self.text, own) + inside.column.get() as usize,
+        )
     }
 
     /// Where its TOML begins.

@@ -73,7 +73,7 @@ impl<'a> Reader<'a> {
             let near = near(&text, names.iter().copied());
             self.fault(
                 key,
-                format!("{text:?} is none of {}{near}.", names.join(", ")),
+                format!("{text:?} is none of {}.{near}", names.join(", ")),
             );
         }
         found
@@ -86,14 +86,14 @@ impl<'a> Reader<'a> {
             let message = if near.is_empty() {
                 format!("There is no such key; the keys are {}.", known.join(", "))
             } else {
-                format!("There is no such key{near}.")
+                format!("There is no such key.{near}")
             };
             self.fault(&format!("{prefix}{key}"), message);
         }
     }
 }
 
-/// `; did you mean X?` without the question mark, or nothing.
+/// ` Did you mean "X"?`, to follow a sentence, or nothing.
 pub(super) fn near<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> String {
     let lower = name.to_lowercase().replace('-', "_");
     names
@@ -101,10 +101,8 @@ pub(super) fn near<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Stri
         .filter(|(score, _)| *score >= 0.6)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map_or_else(String::new, |(_, other)| {
-            format!("; did you mean {other:?}?")
+            format!(" Did you mean {other:?}?")
         })
-        .trim_end_matches('?')
-        .to_owned()
 }
 
 /// What a value is, for messages.

@@ -72,9 +72,9 @@ pub struct Outcome {
 /// What it is instead, for a message that says who printed it.
 pub fn read(text: &[u8], names: &mut Names) -> Result<Outcome, String> {
     let value: Value =
-        serde_json::from_slice(text.trim_ascii()).map_err(|e| format!("it is no JSON: {e}."))?;
+        serde_json::from_slice(text.trim_ascii()).map_err(|e| format!("it is not JSON: {e}."))?;
     let Value::Array(items) = value else {
-        return Err("it is no array.".to_owned());
+        return Err("it is not an array; [ and ] around the declarations make it one.".to_owned());
     };
     let mut outcome = Outcome::default();
     for item in items {

@@ -4,8 +4,11 @@ use super::discovery::excerpt;
 use super::program;
 use super::replay::{Input, Patience, Seen, run};
 use super::{Commands, Patient, Report, Try, said};
+use crate::builtin;
+use crate::policy::{Call, Decision, hosts_mode};
 use crate::process::ending::Ending;
 use crate::process::signal_name;
+use crate::tool::Kind;
 use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::time::Duration;
@@ -44,7 +47,7 @@ const CHUNK: usize = 64 * 1024;
 pub(super) fn examine(
     patient: &Patient<'_>,
     commands: &Commands,
-    tries: &[Try],
+    (declared, tries): (&[String], &[Try]),
     report: &mut Report,
 ) {
     let (about, call) = (commands.call_text.as_str(), commands.call.as_str());
@@ -97,6 +100,9 @@ pub(super) fn examine(
                 }
             }
             unknown_tool(&seen, about, report);
+            if tries.is_empty() {
+                noise(&seen, about, declared, report);
+            }
             seen.ending.is_some()
         }
         Err(e) => {
@@ -134,7 +140,7 @@ pub(super) fn examine(
         real_call(&seen, name, report);
     }
     if tries.is_empty() && has_ended && commands.are_ours(patient.root) {
-        own_call(&path, patient.root, report);
+        own_call(patient, &path, declared, report);
     }
 }
 
@@ -156,24 +162,63 @@ fn minds_waiting(seen: &Seen, name: &str, report: &mut Report) {
     );
 }
 
-/// Our own pair has a tool that can be called without any harm.
-fn own_call(path: &Path, root: &Path, report: &mut Report) {
-    let mut args = Map::new();
-    args.insert("path".to_owned(), ".".into());
-    let input = Value::Object(args).to_string();
+/// Tools of ours that have no effect, with their arguments.
+const HARMLESS: [(&str, &str); 2] = [
+    ("list_directory", r#"{"path":"."}"#),
+    ("list_background_processes", "{}"),
+];
+
+/// Calls a tool of our own pair that has no effect, where one is declared and may run.
+fn own_call(patient: &Patient<'_>, path: &Path, declared: &[String], report: &mut Report) {
+    let may_run = |name: &str, args: &str| {
+        let args = serde_json::from_str(args).unwrap_or_default();
+        let known = builtin::known(name);
+        let call = Call {
+            kind: builtin::kind(name).unwrap_or(Kind::Other),
+            ..Call::of_tool(name, known.map_or(&[], |known| known.aliases), &args)
+        };
+        let verdict = patient.policy.check(&call, hosts_mode(), true);
+        declared.iter().any(|one| one == name) && verdict.decision != Decision::Deny
+    };
+    let Some((name, args)) = HARMLESS
+        .into_iter()
+        .find(|(name, args)| may_run(name, args))
+    else {
+        let none = "nothing: of the tools without an effect none is declared and may run";
+        return report.fact("tried", none);
+    };
     let patience = Patience {
         limit: LIMIT,
         linger: LINGER,
     };
-    let name = "list_directory".to_owned();
-    let input = Input::Bytes(input.as_bytes());
-    if let Ok(seen) = run(path, &[name], root, input, patience) {
+    let input = Input::Bytes(args.as_bytes());
+    if let Ok(seen) = run(path, &[name.to_owned()], patient.root, input, patience) {
         report.fact(
             "call time",
             format!("{:.1} ms", seen.took.as_secs_f64() * 1e3),
         );
-        real_call(&seen, "list_directory", report);
+        real_call(&seen, name, report);
     }
+}
+
+/// A program that succeeds and still says something may do so in each call.
+fn noise(seen: &Seen, about: &str, declared: &[String], report: &mut Report) {
+    if seen.ending != Some(Ending::Code(0)) || seen.stderr.is_empty() {
+        return;
+    }
+    let name = declared.first().map_or("NAME", String::as_str);
+    report.warn(
+        "call-stderr",
+        about,
+        said(
+            format!(
+                "A call of a tool that is not there ends with status 0, but writes to standard error: {}",
+                excerpt(&seen.stderr)
+            ),
+            "If it writes there in every call, each of them is a failure for Gemini CLI.",
+            format!("Make a real call to see whether it does: get_tools doctor --try {name}"),
+        ),
+    );
 }
 
 fn how_it_ended(seen: &Seen) -> String {

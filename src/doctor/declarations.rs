@@ -2,7 +2,7 @@
 
 use super::discovery::Found;
 use super::{Report, said};
-use crate::builtin::is_reserved;
+use crate::builtin::{counted, is_reserved};
 use crate::declaration::{self, Finding, Names, Severity};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -40,8 +40,8 @@ pub(super) fn examine(found: &Found, report: &mut Report) -> Vec<String> {
     report.fact(
         "declarations",
         format!(
-            "{} tools, about {tokens} tokens in each request",
-            outcome.tools.len()
+            "{}, about {tokens} tokens in each request",
+            counted(outcome.tools.len(), "tool")
         ),
     );
     if tokens > MANY_TOKENS {

@@ -125,6 +125,12 @@ fn said(what: impl Into<String>, why: &'static str, mend: impl Into<String>) -> 
     }
 }
 
+/// What to do to have what an untrusted project brings.
+fn trust_remedy(patient: &Patient<'_>) -> String {
+    let obstacle = patient.settings.trust.obstacle(patient.home);
+    obstacle.unwrap_or_else(|| "Look at what the project brings, then: get_tools trust".to_owned())
+}
+
 /// What is examined.
 struct Patient<'a> {
     home: Option<&'a Path>,
@@ -145,12 +151,17 @@ pub fn examine(home: Option<&Path>, root: &Path, tries: &[Try]) -> Report {
     };
     let mut report = Report::default();
     surroundings::examine(&patient, &mut report);
+    // A cause is told before what comes of it.
+    rules::faults(&patient, &mut report);
     if let Some(commands) = setup::examine(&patient, &mut report) {
         let found = discovery::examine(&patient, &commands, &mut report);
-        calls::examine(&patient, &commands, tries, &mut report);
-        if let Some(found) = found {
-            let names = declarations::examine(&found, &mut report);
-            rules::examine(&patient, &names, &mut report);
+        let names = found
+            .as_ref()
+            .map(|found| declarations::examine(found, &mut report));
+        let declared = names.as_deref().unwrap_or_default();
+        calls::examine(&patient, &commands, (declared, tries), &mut report);
+        if names.is_some() {
+            rules::examine(&patient, declared, &mut report);
         }
         hide_values(&commands, &mut report);
     }

@@ -22,7 +22,7 @@ pub(super) fn find(word: &str, root: &Path) -> Result<PathBuf, (&'static str, Sa
         ));
     }
     let path = if word.contains('/') {
-        root.join(word)
+        root.join(word).components().collect()
     } else {
         let Some(path) = find_program(OsStr::new(word)) else {
             return Err((

@@ -11,14 +11,55 @@ const PREFIX: &str = "discovered_tool_";
 
 const HEADLESS: &str = "Gemini CLI 0.61 without a terminal (-p, CI) shows a model only tools that a rule allows by name.";
 
+/// Tells which files of rules can't be read, and which rules say something else than they seem to.
+pub(super) fn faults(patient: &Patient<'_>, report: &mut Report) {
+    let policy = &patient.policy;
+    let unreadable: Vec<&Path> = policy.unreadable().collect();
+    let read = policy.files.iter().map(|file| file.path.as_path());
+    let mut files: Vec<&Path> = unreadable.iter().copied().chain(read).collect();
+    files.dedup();
+    let projects = policies_of(patient.root);
+    for problem in &policy.problems {
+        let reason_in = |file: &Path| {
+            let said = format!("{}: ", file.display());
+            problem.strip_prefix(&said)
+        };
+        let found = files
+            .iter()
+            .find_map(|file| Some((*file, reason_in(file)?)));
+        match found {
+            Some((file, reason)) if unreadable.contains(&file) => {
+                let why = "It may deny any call.";
+                let mend = "Correct the file at that place.";
+                report.error(
+                    "policy-unreadable",
+                    show_path(file),
+                    said(reason, why, mend),
+                );
+            }
+            Some((file, reason)) => {
+                let why = "The rule does not do what it seems to do; no call may run because of a fault in it.";
+                let mend = "Correct the rule, or take it out.";
+                report.warn("policy-rule", show_path(file), said(reason, why, mend));
+            }
+            // That the project is not trusted is told of its tools and settings.
+            None if problem.starts_with(&*show_path(&projects)) => {}
+            None => {
+                let why = "Rules there are not in effect as they are written.";
+                let mend = "Correct that, or take the rules out.";
+                report.warn("policy-rule", "policies", said(problem, why, mend));
+            }
+        }
+    }
+}
+
+/// The project's directory of rules.
+fn policies_of(root: &Path) -> PathBuf {
+    root.join(".gemini/policies")
+}
+
 /// Holds the rules against the tools' names.
 pub(super) fn examine(patient: &Patient<'_>, names: &[String], report: &mut Report) {
-    for problem in &patient.policy.problems {
-        let (file, reason) = problem.split_once(": ").unwrap_or(("a policy", problem));
-        let mend = "Mend the file; until then calls that it might forbid are refused.";
-        let why = "What a rule would say is not known.";
-        report.error("policy-unreadable", file, said(reason, why, mend));
-    }
     let mut allowed: Vec<String> = patient.settings.allowed.users.clone();
     allowed.extend(patient.settings.allowed.projects.iter().cloned());
     for file in users_files(patient) {
@@ -95,7 +136,7 @@ pub(super) fn examine(patient: &Patient<'_>, names: &[String], report: &mut Repo
             );
         }
     }
-    let projects = patient.root.join(".gemini/policies");
+    let projects = policies_of(patient.root);
     if patient.home != Some(patient.root) && !files_in(&projects).is_empty() {
         report.warn(
             "project-policies",

@@ -1,11 +1,11 @@
 //! What the settings say of the two commands.
 
-use super::{Commands, Patient, Report, said};
-use crate::settings::{Scope, Settings, jsonc};
+use super::{Commands, Patient, Report, said, trust_remedy};
+use crate::settings::{Scope, jsonc};
 use crate::shown::show_path;
 use crate::trust::{Trust, TrustedBy};
 use jsonc_parser::ParseOptions;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
 const BOTH: &str = "Gemini CLI needs both: one declares the tools, the other runs them.";
@@ -13,14 +13,15 @@ const INIT: &str = "get_tools init writes both.";
 
 /// The commands in force, where they may be run.
 pub(super) fn examine(patient: &Patient<'_>, report: &mut Report) -> Option<Commands> {
-    unreadable(patient, report);
-    let settings = &patient.settings;
-    let is_trusted = settings.trust.is_trusted();
+    let is_all_read = unreadable(patient, report);
+    let is_trusted = patient.settings.trust.is_trusted();
     let mut in_force = Pair::default();
     let mut projects = Pair::default();
     let mut old_names = None;
+    let mut seen = Seen::default();
     for (scope, path) in files(patient) {
         let Some(value) = read(&path) else {
+            seen.missing.push(show_path(&path).into_owned());
             continue;
         };
         let shown = show_path(&path).into_owned();
@@ -33,20 +34,26 @@ pub(super) fn examine(patient: &Patient<'_>, report: &mut Report) -> Option<Comm
         into.take(&shown, &value, report);
         let old = ["toolDiscoveryCommand", "toolCallCommand"].map(|key| value[key].as_str());
         if old.iter().any(Option::is_some) && !is_left_out {
-            old_names = Some((shown, old.map(|text| text.map(str::to_owned))));
+            old_names = Some((shown.clone(), old.map(|text| text.map(str::to_owned))));
         }
+        seen.misspelt(&shown, &value);
+        seen.read.push(shown);
     }
-    if let Some((file, [discovery, call])) = old_names {
-        told_of_old_names(file, discovery, call, &in_force, report);
+    if let Some((file, old)) = old_names {
+        told_of_old_names(file, old, &mut in_force, report);
     }
     if projects.is_any() {
         if !in_force.is_both() {
-            untrusted(&projects, settings, report);
+            untrusted(&projects, patient, report);
             return None;
         }
-        left_out(&projects, &in_force, report);
+        left_out(&projects, &in_force, patient, report);
     }
-    let (discovery, call) = both(in_force, report)?;
+    // What could not be read may name them.
+    if !is_all_read && !in_force.is_any() {
+        return None;
+    }
+    let (discovery, call) = both(in_force, &seen, report)?;
     report.fact(
         "discovery",
         format!("{} ({})", discovery.text, discovery.file),
@@ -62,6 +69,88 @@ pub(super) fn examine(patient: &Patient<'_>, report: &mut Report) -> Option<Comm
     })
 }
 
+/// What of the settings files there is, and the keys in them that look like those of the commands.
+#[derive(Default)]
+struct Seen {
+    read: Vec<String>,
+    missing: Vec<String>,
+    /// The file, the key that is there, and the one that it looks like.
+    near: Vec<(String, String, &'static str)>,
+}
+
+impl Seen {
+    /// Takes down keys that are nearly those of the commands, at most two objects deep.
+    fn misspelt(&mut self, file: &str, value: &Value) {
+        let inner = |map: &Map<String, Value>| {
+            let both = map.iter().filter(|(_, value)| value.is_object());
+            let both = both.map(|(name, value)| (name.clone(), value.clone()));
+            both.collect::<Vec<_>>()
+        };
+        let Some(top) = value.as_object() else {
+            return;
+        };
+        let mut objects = vec![(String::new(), value.clone())];
+        objects.extend(inner(top));
+        for (outer, object) in objects {
+            for key in object.as_object().into_iter().flat_map(Map::keys) {
+                let path = match outer.as_str() {
+                    "" => key.clone(),
+                    outer => format!("{outer}.{key}"),
+                };
+                let is_right = outer == "tools" && COMMANDS.iter().any(|(_, right)| path == *right);
+                if let Some(right) = near_command(key).filter(|_| !is_right) {
+                    self.near.push((file.to_owned(), path, right));
+                }
+            }
+        }
+    }
+
+    /// Says how to put the key `right` in its place where a file has one that looks like it.
+    fn correction(&self, right: &str) -> Option<String> {
+        let (file, wrong, _) = self.near.iter().find(|(_, _, near)| *near == right)?;
+        let wrong = if wrong == right {
+            format!("{wrong:?}, which is one key there, and not two")
+        } else {
+            format!("{wrong:?}")
+        };
+        Some(format!("{file} has {wrong}; the key is {right}."))
+    }
+
+    /// The files that were looked at, in words.
+    fn files(&self) -> String {
+        match self.read.as_slice() {
+            [] => format!("There is none of {}.", self.missing.join(", ")),
+            read => format!("Read: {}.", read.join(", ")),
+        }
+    }
+}
+
+/// The keys of the commands without signs and capitals, in both generations of settings.
+const COMMANDS: [(&str, &str); 4] = [
+    ("discoverycommand", "tools.discoveryCommand"),
+    ("tooldiscoverycommand", "tools.discoveryCommand"),
+    ("callcommand", "tools.callCommand"),
+    ("toolcallcommand", "tools.callCommand"),
+];
+
+/// The key of a command that this one is meant to be; one of the older generation is none.
+fn near_command(key: &str) -> Option<&'static str> {
+    /// A letter more, less or wrong in the shortest of them.
+    const NEAR: f64 = 0.9;
+    if matches!(key, "toolDiscoveryCommand" | "toolCallCommand") {
+        return None;
+    }
+    let last = key.rsplit('.').next().unwrap_or(key);
+    let plain: String = last.chars().filter(char::is_ascii_alphanumeric).collect();
+    let plain = plain.to_ascii_lowercase();
+    let likeness = |name: &str| strsim::normalized_damerau_levenshtein(&plain, name);
+    let nearest = COMMANDS
+        .iter()
+        .map(|(name, right)| (likeness(name), *right))
+        .max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (nearest.0 >= NEAR).then_some(nearest.1)
+}
+
 /// The settings files, in the order in which they count.
 fn files(patient: &Patient<'_>) -> impl Iterator<Item = (Scope, PathBuf)> {
     let Patient { home, root, .. } = *patient;
@@ -72,38 +161,41 @@ fn files(patient: &Patient<'_>) -> impl Iterator<Item = (Scope, PathBuf)> {
         .filter_map(move |scope| Some((scope, scope.file(home, root)?)))
 }
 
-/// What we or Gemini CLI can't read.
-fn unreadable(patient: &Patient<'_>, report: &mut Report) {
-    let mut tell = |file: &str, reason: &str| {
-        report.error(
-            "settings-unreadable",
-            file,
-            said(
-                reason,
-                "Gemini CLI does not start with settings that it can't read (status 52).",
-                "Mend the file at that place: it is JSON, and nothing but comments may stand besides.",
-            ),
-        );
-    };
+/// Tells what we or Gemini CLI can't read, and what of the rest is not in effect. Says whether
+/// every file could be read.
+fn unreadable(patient: &Patient<'_>, report: &mut Report) -> bool {
     let problems = &patient.settings.problems;
-    for problem in problems {
-        let (file, reason) = problem
-            .split_once(": ")
-            .unwrap_or(("settings.json", problem));
-        tell(file, reason);
-    }
+    let mut is_all_read = true;
     for (_, path) in files(patient) {
         let known = format!("{}: ", path.display());
-        if problems.iter().any(|problem| problem.starts_with(&known)) {
+        let reasons = problems.iter().filter_map(|one| one.strip_prefix(&known));
+        let reasons: Vec<&str> = reasons.collect();
+        let text = crate::settings::read_regular(&path).ok().flatten();
+        let is_sound = |text: &String| jsonc(text).is_ok_and(|value| value.is_object());
+        if text.as_ref().is_some_and(is_sound) && !reasons.is_empty() {
+            for reason in reasons {
+                let why = "It is not in effect here.";
+                let mend = "Correct it; get_tools config shows what is in effect.";
+                report.error("settings-value", show_path(&path), said(reason, why, mend));
+            }
             continue;
         }
-        let Ok(Some(text)) = crate::settings::read_regular(&path) else {
+        let strictly = |text: &String| strictly(text).err();
+        let own = text.as_ref().and_then(strictly);
+        let Some(reason) = reasons.first().copied().or(own.as_deref()) else {
             continue;
         };
-        if let Err(reason) = strictly(&text) {
-            tell(&show_path(&path), &reason);
-        }
+        is_all_read &= text.as_ref().is_some_and(is_sound);
+        let why = "Gemini CLI does not start with settings that it can't read (status 52).";
+        let mend =
+            "Correct the file at that place: it must be JSON with nothing but comments added.";
+        report.error(
+            "settings-unreadable",
+            show_path(&path),
+            said(reason, why, mend),
+        );
     }
+    is_all_read
 }
 
 /// Reads settings as Gemini CLI does: `JSON.parse` of the text without its comments (seen in
@@ -131,22 +223,32 @@ fn strictly(text: &str) -> Result<(), String> {
     }
 }
 
-/// The names before 0.3, alone or beside the new ones.
+/// The names before 0.3, alone or beside the new ones. Alone they are examined all the same: other
+/// versions use them.
 fn told_of_old_names(
     file: String,
-    discovery: Option<String>,
-    call: Option<String>,
-    in_force: &Pair,
+    [discovery, call]: [Option<String>; 2],
+    in_force: &mut Pair,
     report: &mut Report,
 ) {
     let mend = "Put them under tools.discoveryCommand and tools.callCommand, and nowhere else.";
     if !in_force.is_both() {
+        let named = |text| Named {
+            text,
+            file: file.clone(),
+        };
+        in_force.discovery = in_force.discovery.take().or(discovery.map(named));
+        let named = |text| Named {
+            text,
+            file: file.clone(),
+        };
+        in_force.call = in_force.call.take().or(call.map(named));
         report.error(
             "old-names",
             file,
             said(
-                "The commands stand under toolDiscoveryCommand and toolCallCommand.",
-                "Gemini CLI 0.61 overlooks these names, which were those before 0.3.",
+                "The commands are under toolDiscoveryCommand and toolCallCommand, the names before 0.3.",
+                "Gemini CLI 0.61 ignores these names; 0.8 and run_agent still use them.",
                 mend,
             ),
         );
@@ -160,8 +262,8 @@ fn told_of_old_names(
             "old-names",
             file,
             said(
-                "Other commands stand under toolDiscoveryCommand or toolCallCommand, the names before 0.3.",
-                "Gemini CLI 0.8 puts them in the place of the new ones; 0.61 overlooks them.",
+                "Other commands are under toolDiscoveryCommand or toolCallCommand, the names before 0.3.",
+                "Gemini CLI 0.8 puts them in the place of the new ones; 0.61 ignores them.",
                 mend,
             ),
         );
@@ -169,20 +271,28 @@ fn told_of_old_names(
 }
 
 /// The project's commands are the only ones, and it is not trusted.
-fn untrusted(projects: &Pair, settings: &Settings, report: &mut Report) {
+fn untrusted(projects: &Pair, patient: &Patient<'_>, report: &mut Report) {
+    let trust = &patient.settings.trust;
+    let mend = match trust.obstacle(patient.home) {
+        Some(obstacle) => obstacle,
+        None => format!(
+            "{}; in Gemini CLI /permissions, without a terminal GEMINI_CLI_TRUST_WORKSPACE=true.",
+            trust_remedy(patient)
+        ),
+    };
     report.error(
         "project-untrusted",
         projects.file(),
         said(
-            format!("The commands are the project's, which is {}.", *settings.trust),
+            format!("The commands are the project's, which is {}.", **trust),
             "Nothing of an untrusted project is run, here and in Gemini CLI.",
-            "Look at what the project brings, then: get_tools trust; in Gemini CLI /permissions, without a terminal GEMINI_CLI_TRUST_WORKSPACE=true.",
+            mend,
         ),
     );
 }
 
 /// The project's commands are not those that count.
-fn left_out(projects: &Pair, in_force: &Pair, report: &mut Report) {
+fn left_out(projects: &Pair, in_force: &Pair, patient: &Patient<'_>, report: &mut Report) {
     report.warn(
         "project-left-out",
         projects.file(),
@@ -192,7 +302,7 @@ fn left_out(projects: &Pair, in_force: &Pair, report: &mut Report) {
                 in_force.file()
             ),
             "What an untrusted project names is left out, here and in Gemini CLI.",
-            "Leave it so, or look at what the project brings, then: get_tools trust",
+            format!("Leave it so, or: {}", trust_remedy(patient)),
         ),
     );
 }
@@ -222,13 +332,17 @@ fn hosts_trust(patient: &Patient<'_>, report: &mut Report) {
     {
         return;
     }
+    let environment =
+        "Set GEMINI_CLI_TRUST_WORKSPACE=true, or trust the folder in gemini (/permissions).";
+    let mend = patient.settings.trust.obstacle(patient.home);
+    let mend = mend.unwrap_or_else(|| environment.to_owned());
     report.warn(
         "gemini-untrusted",
         show_path(patient.root),
         said(
             why_not,
             "Without a terminal (-p, CI) Gemini CLI 0.61 ends with status 55 there; on one it asks, and leaves out what the project brings.",
-            "Set GEMINI_CLI_TRUST_WORKSPACE=true, or trust the folder in gemini (/permissions).",
+            mend,
         ),
     );
 }
@@ -279,26 +393,37 @@ impl Pair {
     }
 }
 
-/// Both commands; what is missing is told.
-fn both(pair: Pair, report: &mut Report) -> Option<(Named, Named)> {
-    match (pair.discovery, pair.call) {
+/// Both commands; what is missing is told, with a key that looks like it.
+fn both(pair: Pair, seen: &Seen, report: &mut Report) -> Option<(Named, Named)> {
+    const DISCOVERY: &str = "tools.discoveryCommand";
+    const CALL: &str = "tools.callCommand";
+    let (id, about, what, missing) = match (pair.discovery, pair.call) {
         (Some(discovery), Some(call)) => return Some((discovery, call)),
         (None, None) => {
-            report.error(
+            let what = format!("No settings name the two commands. {}", seen.files());
+            (
                 "no-commands",
-                "settings.json",
-                said("No settings name the two commands.", BOTH, INIT),
-            );
+                "settings.json".to_owned(),
+                what,
+                &[DISCOVERY, CALL][..],
+            )
         }
         (Some(named), None) => {
-            let what = "tools.discoveryCommand is there, tools.callCommand is not.";
-            report.error("no-call-command", named.file, said(what, BOTH, INIT));
+            let what = format!("{DISCOVERY} is there, {CALL} is not. {}", seen.files());
+            ("no-call-command", named.file, what, &[CALL][..])
         }
         (None, Some(named)) => {
-            let what = "tools.callCommand is there, tools.discoveryCommand is not.";
-            report.error("no-discovery-command", named.file, said(what, BOTH, INIT));
+            let what = format!("{CALL} is there, {DISCOVERY} is not. {}", seen.files());
+            ("no-discovery-command", named.file, what, &[DISCOVERY][..])
         }
-    }
+    };
+    let corrections = missing.iter().filter_map(|right| seen.correction(right));
+    let corrections: Vec<String> = corrections.collect();
+    let mend = match corrections.as_slice() {
+        [] => INIT.to_owned(),
+        some => some.join(" "),
+    };
+    report.error(id, about, said(what, BOTH, mend));
     None
 }
 

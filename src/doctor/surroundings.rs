@@ -1,10 +1,11 @@
 //! What is there besides: hosts, the kernel's sandbox, the tools of project and user, servers.
 
 use super::replay::{Input, Patience, run};
-use super::{Patient, Report, said};
+use super::{Patient, Report, said, trust_remedy};
 use crate::builtin::{Surroundings, sandbox};
-use crate::custom::{self, Custom};
+use crate::custom::lint_tools;
 use crate::declaration::{Origin, Severity};
+use crate::mcp::Asks;
 use crate::process::command::find_program;
 use crate::process::sandbox::{Mode, Policy, Sandbox};
 use crate::shown::show_path;
@@ -142,7 +143,7 @@ fn kernel(patient: &Patient<'_>, report: &mut Report) {
     report.fact(
         "sandbox",
         match &ability {
-            Ok(_) => "the kernel can".to_owned(),
+            Ok(_) => "supported by this kernel".to_owned(),
             Err(e) => e.message.clone(),
         },
     );
@@ -171,27 +172,49 @@ fn kernel(patient: &Patient<'_>, report: &mut Report) {
     }
 }
 
-/// The tools of the user and of the project; pairs are not asked here.
+/// All that `get_tools lint` says of the tools of files and pairs, and of what is known of MCP
+/// servers: none is started here.
 fn own_tools(patient: &Patient<'_>, report: &mut Report) {
-    let custom = Custom::open(patient.home, patient.root, &patient.settings.trust);
-    let lint = custom::lint_files(&custom);
+    let settings = &patient.settings;
+    let mut lint = match lint_tools(settings, patient.home, patient.root, Asks::Nobody) {
+        Ok(lint) => lint,
+        Err(e) => {
+            let why = "The tools of files, of pairs and of MCP servers could not be checked.";
+            let mend = "Correct that, then: get_tools lint";
+            report.error(
+                "not-checked",
+                ".gemini/tools",
+                said(e.to_string(), why, mend),
+            );
+            return;
+        }
+    };
+    let all = lint.findings.len();
+    lint.findings.retain(|finding| finding.rule != "not-asked");
+    let unknown = all - lint.findings.len();
     report.fact("own tools", lint.summary());
+    if unknown > 0 {
+        let what = format!("tools of {unknown} not known; get_tools lint --mcp asks for them");
+        report.fact("MCP servers", what);
+    }
     for finding in lint.findings {
-        let about = match finding.origin.as_deref() {
+        let mut about = match finding.origin.as_deref() {
             Some(Origin::File(path)) => show_path(path).into_owned(),
             Some(Origin::Server(name)) => format!("mcpServers.{name}"),
             None => ".gemini/tools".to_owned(),
         };
+        for number in [finding.line, finding.column].into_iter().flatten() {
+            about = format!("{about}:{number}");
+        }
         let why = "The tool is left out, or not what it was meant to be.";
         let mend = match finding.rule.as_ref() {
-            "untrusted" => "Look at what the project brings, then: get_tools trust",
-            _ => "Mend the file; get_tools lint says when all is well.",
+            "untrusted" => trust_remedy(patient),
+            _ => "Correct that; get_tools lint says when all is well.".to_owned(),
         };
-        let what = [&*finding.tool, &finding.place, &finding.message];
-        let what: Vec<&str> = what.into_iter().filter(|part| !part.is_empty()).collect();
+        let said = said(finding.about(), why, mend);
         match finding.severity {
-            Severity::Error => report.error(finding.rule, about, said(what.join(": "), why, mend)),
-            Severity::Warning => report.warn(finding.rule, about, said(what.join(": "), why, mend)),
+            Severity::Error => report.error(finding.rule, about, said),
+            Severity::Warning => report.warn(finding.rule, about, said),
             Severity::Repair => {}
         }
     }

@@ -237,6 +237,11 @@ impl Policy {
         }
     }
 
+    /// The files that can't be read, for which no call may run.
+    pub(crate) fn unreadable(&self) -> impl Iterator<Item = &Path> {
+        self.broken.iter().map(|broken| broken.file.as_path())
+    }
+
     /// Whether there are no rules but those that are built in.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty() && self.broken.is_empty()

@@ -148,8 +148,8 @@ fn a_pair_that_fails_floods_hangs_or_prints_garbage_costs_only_itself() {
             "failed with exit status 4. It said: why",
         ),
         ("no-such-program", "no program"),
-        ("echo garbage", "it is no JSON"),
-        ("echo '{}'", "it is no array"),
+        ("echo garbage", "it is not JSON"),
+        ("echo '{}'", "it is not an array"),
         ("sleep 60", "its time limit"),
         ("head -c 11000000 /dev/zero", "more than 10485760 bytes"),
     ] {
@@ -162,6 +162,53 @@ fn a_pair_that_fails_floods_hangs_or_prints_garbage_costs_only_itself() {
         assert_eq!(lint.status(), 1);
         lint.must_say(lint.text(), &["error[discovery]", "bad.toml", expected]);
     }
+}
+
+#[test]
+fn lint_quotes_what_a_pair_printed_and_not_what_it_said_beside() {
+    let pointer = |discovery: &str| {
+        format!("discovery_command = \"sh -c '{discovery}'\"\ncall_command = \"true\"\n")
+    };
+    for (discovery, expected, unexpected) in [
+        (
+            "echo starting up >&2; echo Loaded 4 tools",
+            "It printed: Loaded 4 tools",
+            "starting up",
+        ),
+        (
+            "echo no key >&2",
+            "It printed: nothing It said: no key",
+            "Loaded",
+        ),
+    ] {
+        let ws = with("bad.toml", &pointer(discovery));
+        let lint = ws.get_tools(&["lint"]).unwatched().run();
+        lint.must_say(lint.text(), &[expected]);
+        assert!(!lint.text().contains(unexpected), "{}", lint.shown());
+    }
+}
+
+#[test]
+fn a_tool_that_is_missing_may_be_one_of_a_pair_that_could_not_be_read() {
+    let silent = "discovery_command = \"echo oops\"\ncall_command = \"cat\"\n";
+    for (file, text) in [
+        ("weather.toml", silent),
+        ("broken.toml", "discovery_command = [\n"),
+    ] {
+        let ws = with(file, text);
+        let answer = call(&ws, "add", &json!({}));
+        let said = answer.error("tool_not_registered", 2);
+        let path = ws.root().join("home/.gemini/tools").join(file);
+        let expected = format!(
+            "What {} declares could not be read: get_tools lint says why.",
+            path.display()
+        );
+        assert!(said.ends_with(&expected), "{said}");
+        assert!(said.contains("The tools are: "), "{said}");
+    }
+    let sound = with("show.toml", SHOW);
+    let said = call(&sound, "add", &json!({})).error("tool_not_registered", 2);
+    assert!(!said.contains("lint"), "{said}");
 }
 
 #[test]
@@ -220,7 +267,7 @@ fn pointers_with_faults_are_told() {
         ),
         (
             "discovery_command = \"a\"\ncall_command = \"c\"\nwatched = []\n",
-            "did you mean \"watch\"",
+            "Did you mean \"watch\"",
         ),
     ] {
         let ws = with("p.toml", pointer);

@@ -94,8 +94,8 @@ fn finds(ws: &Workspace, args: &[&str], id: &str) {
     assert_eq!(answer.status(), i32::from(has_errors), "{}", answer.shown());
 }
 
-#[test]
-fn nothing_is_found_in_a_sound_set_up() {
+/// Our own pair as `init` sets it up.
+fn with_ours() -> Workspace {
     let ours = Workspace::new();
     let init = ours.get_tools(&["init", "--yes"]).unwatched().run();
     assert_eq!(init.status(), 0, "{}", init.shown());
@@ -112,6 +112,22 @@ fn nothing_is_found_in_a_sound_set_up() {
         }
         std::fs::write(ours.dir().join(SETTINGS), value.to_string()).expect("written");
     }
+    ours
+}
+
+/// What is said of this fact; empty where it is not told.
+fn fact(ws: &Workspace, name: &str) -> String {
+    let report = doctor(ws, &["--json"]).json();
+    let facts = report["facts"].as_array().expect("a list");
+    let found = facts.iter().find(|fact| fact[0] == name);
+    found.map_or(String::new(), |fact| {
+        fact[1].as_str().expect("words").to_owned()
+    })
+}
+
+#[test]
+fn nothing_is_found_in_a_sound_set_up() {
+    let ours = with_ours();
     let theirs = with_program(QUICK);
     for ws in [&ours, &theirs] {
         let answer = ws
@@ -652,6 +668,191 @@ fn faults_around_it_are_found() {
         "{}",
         answer.shown()
     );
+}
+
+#[test]
+fn what_lint_finds_in_tools_is_found_here_too() {
+    let pair = "discovery_command = \"echo oops\"\ncall_command = \"cat\"\n";
+    let ws = with_program(QUICK).home(".gemini/tools/weather.toml", pair);
+    finds(&ws, &[], "discovery");
+    let lint = ws.get_tools(&["lint"]).unwatched().run();
+    let summary = lint.text().lines().last().expect("a summary").to_owned();
+    assert!(summary.contains("1 error"), "{}", lint.shown());
+    assert_eq!(fact(&ws, "own tools"), summary);
+}
+
+#[test]
+fn a_server_that_was_never_asked_is_a_fact_and_no_fault() {
+    let servers = json!({"mcpServers": {"s": {"command": "sh"}}}).to_string();
+    let ws = with_program(QUICK).home(SETTINGS, servers);
+    assert_eq!(found(&doctor(&ws, &["--json"])), Vec::<String>::new());
+    let said = fact(&ws, "MCP servers");
+    assert!(said.contains("get_tools lint --mcp"), "{said}");
+}
+
+#[test]
+fn a_tool_that_settings_take_away_is_not_tried() {
+    for (key, names, is_called) in [
+        ("core", "ReadFileTool", false),
+        ("exclude", "list_directory", true),
+    ] {
+        let ws = with_ours().home(SETTINGS, json!({"tools": {key: [names]}}).to_string());
+        finds_no(&ws, &[], "call-fails");
+        assert_eq!(!fact(&ws, "call time").is_empty(), is_called, "{key}");
+        let none = "of the tools without an effect none is declared";
+        assert_eq!(fact(&ws, "tried").contains(none), !is_called, "{key}");
+        let said = fact(&ws, "declarations");
+        assert_eq!(said.starts_with("1 tool, "), !is_called, "{said}");
+    }
+}
+
+#[test]
+fn a_call_command_that_says_something_and_succeeds_is_told_with_what_to_try() {
+    let noisy = QUICK.replace("cat >/dev/null", "cat >/dev/null; echo old >&2; exit 0");
+    assert_ne!(noisy, QUICK);
+    let ws = with_program(&noisy);
+    let noise = told(&ws, &[], "call-stderr");
+    assert_eq!(noise[0]["grade"], "warning", "{noise:?}");
+    let said = noise[0].to_string();
+    assert!(
+        said.contains(": old") && said.contains("--try greet"),
+        "{said}"
+    );
+    let tried = told(&ws, &["--try", "greet"], "call-stderr");
+    assert_eq!(tried.len(), 1, "{tried:?}");
+    assert_eq!(tried[0]["grade"], "error", "{tried:?}");
+    finds_no(&with_program(QUICK), &[], "call-stderr");
+}
+
+#[test]
+fn the_remedy_for_an_untrusted_project_is_one_that_helps() {
+    let ws = with_program(QUICK).file(
+        ".gemini/tools/x.toml",
+        "description = \"d\"\ncommand = [\"ls\"]\n",
+    );
+    let folders = json!({ws.dir().display().to_string(): "DO_NOT_TRUST"});
+    let denied = ws.home(".gemini/trustedFolders.json", folders.to_string());
+    let mends = |ws: &Workspace, env: (&str, &str)| {
+        let answer = ws.get_tools(&["doctor", "--json"]);
+        let answer = answer.env(env.0, env.1).unwatched().run();
+        let report = answer.json();
+        let findings = report["findings"].as_array().expect("a list").clone();
+        let about_trust = |f: &&Value| f["id"] == "project-untrusted" || f["id"] == "untrusted";
+        let mends = findings
+            .iter()
+            .filter(about_trust)
+            .map(|f| f["mend"].to_string());
+        let mends: Vec<String> = mends.collect();
+        assert_eq!(mends.len(), 2, "{}", answer.shown());
+        mends
+    };
+    for mend in mends(&denied, ("NONE", "")) {
+        assert!(
+            mend.contains("trustedFolders.json") && mend.contains("DO_NOT_TRUST"),
+            "{mend}"
+        );
+        assert!(mend.contains(&denied.dir().display().to_string()), "{mend}");
+    }
+    let lint = denied.get_tools(&["lint"]).unwatched().run();
+    lint.must_say(lint.text(), &["trustedFolders.json to \"TRUST_FOLDER\""]);
+    for name in ["GEMINI_RESTRICTED_MODE", "GEMINI_CLI_TRUST_WORKSPACE"] {
+        let value = if name.ends_with("MODE") {
+            "true"
+        } else {
+            "false"
+        };
+        for mend in mends(&denied, (name, value)) {
+            assert!(mend.contains(&format!("Unset {name}")), "{mend}");
+        }
+    }
+}
+
+#[test]
+fn a_file_of_rules_that_can_be_read_is_not_called_unreadable() {
+    let policy = ".gemini/policies/more.toml";
+    let useless = "[[rule]]\ntoolName = \"ReadFileTool\"\ndecision = \"allow\"\npriority = 1\n";
+    let ws = with_ours().home(policy, useless);
+    let rules = told(&ws, &[], "policy-rule");
+    assert_eq!(rules[0]["grade"], "warning", "{rules:?}");
+    let file = ws.root().join("home").join(policy).display().to_string();
+    assert_eq!(rules[0]["about"], file);
+    finds_no(&ws, &[], "policy-unreadable");
+    // Of a broken one only the cause is told, and not each call that it stops.
+    let ws = ws.home(policy, "[[rule]\n");
+    finds_no(&ws, &[], "call-fails");
+    assert_eq!(found(&doctor(&ws, &["--json"])), ["policy-unreadable"]);
+}
+
+#[test]
+fn settings_that_name_no_commands_are_one_finding_with_its_cause() {
+    let own = with_program(QUICK);
+    let old = r#"{"toolDiscoveryCommand": "'./my tools'", "toolCallCommand": "./my tools"}"#;
+    let old = own.file(SETTINGS, old);
+    let ids = found(&doctor(&old, &["--json"]));
+    assert_eq!(ids, ["old-names"]);
+    assert!(!fact(&old, "declarations").is_empty(), "they are examined");
+    let broken = old.file(SETTINGS, "{\"tools\": ");
+    assert_eq!(
+        found(&doctor(&broken, &["--json"])),
+        ["settings-unreadable"]
+    );
+    let value = broken.file(SETTINGS, r#"{"tools": {"core": 5}}"#);
+    let ids = found(&doctor(&value, &["--json"]));
+    assert_eq!(ids, ["settings-value", "no-commands"]);
+    let read = told(&value, &[], "no-commands");
+    let file = value.dir().join(SETTINGS).display().to_string();
+    let what = read[0]["what"].as_str().expect("words");
+    assert!(what.ends_with(&format!("Read: {file}.")), "{what}");
+}
+
+#[test]
+fn a_key_that_is_nearly_one_of_the_commands_is_named() {
+    for (text, id, wrong, right) in [
+        (
+            r#"{"tools": {"discoverycommand": "a", "callCommand": "b"}}"#,
+            "no-discovery-command",
+            "\"tools.discoverycommand\"",
+            "tools.discoveryCommand",
+        ),
+        (
+            r#"{"tools": {"discoveryCommand": "a", "call_command": "b"}}"#,
+            "no-call-command",
+            "\"tools.call_command\"",
+            "tools.callCommand",
+        ),
+        (
+            r#"{"discoveryCommand": "a", "callCommand": "b"}"#,
+            "no-commands",
+            "\"callCommand\"",
+            "tools.callCommand",
+        ),
+        (
+            r#"{"tools.discoveryCommand": "a", "tool": {"callCommand": "b"}}"#,
+            "no-commands",
+            "\"tool.callCommand\"",
+            "tools.callCommand",
+        ),
+    ] {
+        let ws = with_program(SOUND).file(SETTINGS, text);
+        let told = told(&ws, &[], id);
+        let mend = told[0]["mend"].as_str().expect("words");
+        let named = [wrong, right, SETTINGS];
+        assert!(
+            named.iter().all(|word| mend.contains(word)),
+            "{text}: {mend}"
+        );
+    }
+    let other = r#"{"mcpServers": {"s": {"command": "sh"}}, "ui": {"theme": "x"}}"#;
+    let ws = with_program(SOUND).file(SETTINGS, other);
+    let told = told(&ws, &[], "no-commands");
+    assert_eq!(told[0]["mend"], "get_tools init writes both.");
+}
+
+#[test]
+fn a_path_is_told_without_its_dots() {
+    let ws = with_program(QUICK).file(SETTINGS, settings("./nowhere", "./my tools"));
+    let what = told(&ws, &[], "program-missing")[0]["what"].to_string();
+    assert!(what.contains("ws/nowhere"), "{what}");
 }
 
 #[test]

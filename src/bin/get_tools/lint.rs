@@ -1,17 +1,15 @@
 //! `get_tools lint`: what is wrong with the tools of the user, of the project and of MCP servers,
 //! or with declarations in files, and what was repaired.
 
-use crate::list::surroundings;
 use crate::print::{complain, print};
 use gemini_tools::answer::to_line;
 use gemini_tools::ci::{Issue, Level, Report, github, junit, sarif};
-use gemini_tools::custom::{self, Custom, Lint};
+use gemini_tools::custom::{Lint, lint_tools};
 use gemini_tools::declaration::{Finding, Severity};
 use gemini_tools::dialect::lint::{Source, lint};
-use gemini_tools::mcp::{Asks, Mcp};
-use gemini_tools::settings::{Lines, Settings, home};
+use gemini_tools::mcp::Asks;
+use gemini_tools::settings::{Settings, home};
 use gemini_tools::shown::{show_path, visible};
-use gemini_tools::tool::Cancellation;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -86,30 +84,7 @@ fn of_tools(asks: Asks) -> Result<Lint, String> {
     let root = std::env::current_dir().unwrap_or_default();
     let home = home();
     let settings = Settings::load(home.as_deref(), &root);
-    let custom = Custom::open(home.as_deref(), &root, &settings.trust);
-    let mut lint = custom::lint(&custom, || surroundings(&settings)).map_err(|e| e.to_string())?;
-    let servers = settings.notes.iter().filter(|note| {
-        let is_servers = note.key == "mcpServers" || note.key == "mcp.serverCommand";
-        is_servers && note.needs_trust
-    });
-    let mut lines = Lines::default();
-    lint.findings.extend(servers.map(|note| {
-        let message = format!("{}: get_tools trust", note.what);
-        let finding = Finding::warning("untrusted", "", &note.key, message);
-        let mut finding = finding.in_file(&note.file);
-        lines.place(&mut finding);
-        finding
-    }));
-    let roots = std::slice::from_ref(&root);
-    if let Some(mcp) = Mcp::open(&settings, home.as_deref(), &root, roots) {
-        let audit = mcp.audit(asks, &Cancellation::default());
-        lint.servers = audit.servers;
-        lint.findings.extend(audit.findings);
-        for (name, server) in &audit.tools {
-            lint.take_tool_of_server(name, server);
-        }
-    }
-    Ok(lint)
+    lint_tools(&settings, home.as_deref(), &root, asks).map_err(|e| e.to_string())
 }
 
 fn of_files(task: &LintTask, repaired: &mut Vec<String>) -> Result<Lint, String> {

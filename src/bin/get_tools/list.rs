@@ -167,7 +167,7 @@ fn add_mcp(
 }
 
 /// What the commands of pairs run in.
-pub(crate) fn surroundings(settings: &Settings) -> Result<Surroundings, ToolError> {
+fn surroundings(settings: &Settings) -> Result<Surroundings, ToolError> {
     Ok(Surroundings {
         workspace: Arc::new(Workspace::open(&[], home().as_deref())?),
         settings: Arc::new(settings.clone()),

@@ -159,7 +159,7 @@ fn head_lines(path: &Path) -> Vec<String> {
     }
     let text = String::from_utf8_lossy(&bytes);
     let says = |line: &str| {
-        let line = line.trim_start_matches(['#', '/', '-', ';', ' ', '\t']);
+        let line = line.trim_start_matches(['#', '/', '-', ';', '*', ' ', '\t']);
         KEYS.iter().any(|key| {
             line.strip_prefix(key)
                 .is_some_and(|rest| rest.trim_start().starts_with('='))
