@@ -20,7 +20,7 @@ use crate::tool::{
 use crate::workspace::{Place, show_path};
 use serde_json::{Map, Value};
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The most characters of output where the caller does not limit the answer.
 const UNLIMITED_CHARS: usize = 1_000_000;
@@ -114,6 +114,10 @@ struct Call {
     words: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
     input: Vec<u8>,
+    description: Option<String>,
+    locations: Option<Vec<Location>>,
+    /// The directory of the tool's file.
+    directory: PathBuf,
 }
 
 impl Call {
@@ -165,8 +169,17 @@ impl Call {
                 Some(other) => other.to_string().into_bytes(),
             },
         };
+        let for_people = Filling {
+            guards_options: false,
+            ..filling
+        };
+        let description = manifest.told.description(for_people)?;
+        let locations = manifest.told.locations(for_people, place.path())?;
         Ok(Self {
             surroundings: surroundings.clone(),
+            directory: directory.to_owned(),
+            description,
+            locations,
             manifest,
             args,
             place,
@@ -270,13 +283,16 @@ impl Call {
                 Ok(with_code(result))
             }
             (Output::ToolResult, _) => output::tool_result(&streams.whole).map_err(unusable),
-            (Output::Json | Output::Text, _) => output::json(&streams.whole).map_err(unusable),
+            (Output::Json | Output::Text, _) => output::of_json(&streams.whole).map_err(unusable),
         }
     }
 }
 
 impl ToolInvocation for Call {
     fn describe(&self) -> String {
+        if let Some(description) = &self.description {
+            return description.clone();
+        }
         let args = Value::Object(self.args.clone()).to_string();
         match &self.manifest.action {
             Action::Command(_) => format!("`{}`", self.command_line().replace('\n', " ")),
@@ -285,10 +301,12 @@ impl ToolInvocation for Call {
     }
 
     fn locations(&self) -> Vec<Location> {
-        vec![Location {
-            path: self.place.path().to_owned(),
-            line: None,
-        }]
+        self.locations.clone().unwrap_or_else(|| {
+            vec![Location {
+                path: self.place.path().to_owned(),
+                line: None,
+            }]
+        })
     }
 
     fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {
@@ -296,7 +314,8 @@ impl ToolInvocation for Call {
             return Ok(Confirmation::NotNeeded);
         }
         let command = self.command_line();
-        let (root_commands, unresolved) = match &self.manifest.action {
+        let title = format!("Confirm {}", self.manifest.display_name);
+        let programs = || match &self.manifest.action {
             Action::Script(script, _) => {
                 let analysis = analyse(script);
                 (analysis.root_commands(), analysis.unresolved)
@@ -306,8 +325,19 @@ impl ToolInvocation for Call {
                 Vec::new(),
             ),
         };
+        if let Some(question) = &self.manifest.told.question {
+            let filling = Filling {
+                args: &self.args,
+                directory: &self.directory,
+                root: self.surroundings.workspace.root(),
+                guards_options: false,
+            };
+            let details = question.fill(filling, (title, command), programs)?;
+            return Ok(Confirmation::Ask(details));
+        }
+        let (root_commands, unresolved) = programs();
         Ok(Confirmation::Ask(ConfirmationDetails::Exec {
-            title: format!("Confirm {}", self.manifest.display_name),
+            title,
             command,
             root_command: root_commands.first().cloned().unwrap_or_default(),
             root_commands,

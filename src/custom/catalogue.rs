@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// The first line; another version's catalogue is none.
-const HEAD: &str = concat!("gemini-tools catalogue 2 ", env!("CARGO_PKG_VERSION"));
+const HEAD: &str = concat!("gemini-tools catalogue 3 ", env!("CARGO_PKG_VERSION"));
 
 /// A tool as it is listed, without its file being read.
 #[derive(Debug, Clone, PartialEq)]

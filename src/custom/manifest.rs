@@ -2,6 +2,7 @@
 
 use super::position::Source;
 use super::reader::{Reader, kind_of};
+use super::told::{self, Told};
 use super::words::Template;
 use super::{block, parameters};
 use crate::declaration::{Compiled, Finding, Names, compile};
@@ -19,7 +20,7 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
 const MAX_TIMEOUT_SECS: f64 = 3600.0;
 
 /// The keys of every tool.
-const KEYS: [&str; 15] = [
+const KEYS: [&str; 18] = [
     "description",
     "display_name",
     "kind",
@@ -35,6 +36,9 @@ const KEYS: [&str; 15] = [
     "success_statuses",
     "streaming",
     "args",
+    "call_description",
+    "locations",
+    "confirmation",
 ];
 
 /// The keys that say what is run, which a script's own block does not have.
@@ -87,6 +91,8 @@ pub(super) struct Manifest {
     pub(super) output: Output,
     pub(super) success: Vec<i32>,
     pub(super) streaming: bool,
+    /// What is said of a call before it runs.
+    pub(super) told: Told,
     pub(super) running: Running,
 }
 
@@ -235,8 +241,8 @@ fn read_tool(
     let compiled = compile(&declaration, &mut Names::new(63), &mut repairs);
     let file_path = reader.file;
     let placed = |f: Finding| f.in_file(file_path);
-    // A name that would have to be another is a fault here.
-    repairs.retain(|repair| repair.rule != "name");
+    // A name that would have to be another, and a description that is missing, are faults here.
+    repairs.retain(|repair| repair.rule != "name" && repair.rule != "no-description");
     reader.findings.extend(repairs.into_iter().map(placed));
     let declared = match compiled {
         Ok(declared) => Some(declared),
@@ -266,6 +272,14 @@ fn read_tool(
     };
     let success = read_statuses(reader, &mut map);
     let streaming = reader.flag(&mut map, "streaming").unwrap_or(true);
+    let told = told::read(reader, &mut map, &names);
+    if read_only && told.question.is_some() {
+        reader.warn(
+            "not-asked",
+            "confirmation",
+            "It is never shown: a tool that only reads runs without being asked about.",
+        );
+    }
     let running = read_running(reader, &mut map);
     let known: Vec<&str> = KEYS
         .into_iter()
@@ -297,6 +311,7 @@ fn read_tool(
         output,
         success,
         streaming,
+        told,
         running,
     })
 }
@@ -392,7 +407,7 @@ fn read_stdin(
         }
         (_, Some(name)) => {
             let near = super::reader::near(name, names.iter().map(String::as_str));
-            reader.fault("stdin", format!("There is no parameter {name:?}{near}."));
+            reader.fault("stdin", format!("There is no parameter {name:?}.{near}"));
             None
         }
         _ => {

@@ -23,6 +23,7 @@ mod parameters;
 mod position;
 mod reader;
 mod run;
+mod told;
 mod words;
 
 pub use lint::{Lint, lint_tools};

@@ -198,6 +198,67 @@ impl Template {
     }
 }
 
+/// A text for people with places for the arguments of a call: one, or a list of which those are
+/// left out that lack a parameter.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Text(Vec<Word>);
+
+impl Text {
+    /// Reads the text of `key`; `parameters` are the names that places may have.
+    pub(super) fn read(
+        reader: &mut Reader<'_>,
+        key: &str,
+        value: &Value,
+        parameters: &[String],
+    ) -> Option<Self> {
+        let items = match value {
+            Value::Array(items) => items.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        let mut words = Vec::new();
+        for item in items {
+            let Some(text) = item.as_str().filter(|text| !text.trim().is_empty()) else {
+                let what = kind_of(item);
+                reader.fault(
+                    key,
+                    format!("It must be a text that is not empty, but it is {what}."),
+                );
+                return None;
+            };
+            words.push(Word::read(reader, key, text, parameters)?);
+        }
+        Some(Self(words))
+    }
+
+    /// The text of a call, with the elements of lists behind each other; `None` where nothing is
+    /// left of it.
+    pub(super) fn fill(&self, filling: Filling<'_>) -> Result<Option<String>, ToolError> {
+        let mut parts = Vec::new();
+        for word in &self.0 {
+            let filled = word.fill(filling, true)?.unwrap_or_default();
+            let filled: Vec<_> = filled.iter().map(|text| text.to_string_lossy()).collect();
+            if !filled.is_empty() {
+                parts.push(filled.join(", "));
+            }
+        }
+        Ok((!parts.is_empty()).then(|| parts.join(" ")))
+    }
+
+    /// The texts of a call, one for each element of a list.
+    pub(super) fn all(&self, filling: Filling<'_>) -> Result<Vec<String>, ToolError> {
+        let mut texts = Vec::new();
+        for word in &self.0 {
+            let filled = word.fill(filling, true)?.unwrap_or_default();
+            texts.extend(
+                filled
+                    .iter()
+                    .map(|text| text.to_string_lossy().into_owned()),
+            );
+        }
+        Ok(texts)
+    }
+}
+
 impl Word {
     fn read(
         reader: &mut Reader<'_>,
@@ -275,7 +336,7 @@ impl Word {
             reader.fault(
                 place,
                 format!(
-                    "There is no parameter {bare:?}{near}. Declare it under [params], or write {{{{ \
+                    "There is no parameter {bare:?}.{near} Declare it under [params], or write {{{{ \
                      for a brace itself."
                 ),
             );

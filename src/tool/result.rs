@@ -151,6 +151,7 @@ pub struct FileDiff {
     /// Null where the file is too large to be shown whole.
     pub new_content: Option<String>,
     /// Lines added and removed.
+    #[serde(default)]
     pub diff_stat: DiffStat,
 }
 
@@ -170,6 +171,7 @@ pub struct DiffStat {
 
 /// A run of characters of one look on a terminal.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 #[expect(
     missing_docs,
     clippy::struct_excessive_bools,

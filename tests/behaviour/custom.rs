@@ -130,6 +130,19 @@ fn a_script_need_not_be_executable_and_one_that_is_needs_no_first_line() {
 }
 
 #[test]
+fn a_block_may_stand_in_one_comment() {
+    for block in [
+        "/* /// tool\ndescription = \"d\"\nparams.x = { type = \"string\", description = \"d\" }\n*/\n",
+        "/**\n * /// tool\n * description = \"d\"\n * params.x = { type = \"string\", description = \"d\" }\n * ///\n */\n",
+    ] {
+        // What is to be run is a shell's: its first line alone says so.
+        let ws = with("c.sh", &format!("#!/bin/cat\n{block}"));
+        let output = call(&ws, "c", &json!({"x": "y"})).output();
+        assert!(output.contains("/// tool"), "{output}");
+    }
+}
+
+#[test]
 fn a_block_is_never_run_to_be_read() {
     let script = "#!/bin/sh\ntouch \"$HOME/ran\"\n# /// tool\n# description = \"d\"\n# ///\n";
     let ws = with("tool.sh", script);
@@ -197,6 +210,136 @@ fn json_is_text_and_data() {
         .run()
         .json();
     assert_eq!(whole["data"], json!({"a": [1, 2]}));
+}
+
+/// A tool whose result is what a file of the workspace holds.
+fn answering(result: &Value) -> Workspace {
+    let manifest =
+        "description = \"d\"\noutput = \"tool_result\"\ncommand = [\"cat\", \"result.json\"]\n";
+    with("r.toml", manifest).file("result.json", result.to_string())
+}
+
+#[test]
+fn a_whole_result_may_be_written_as_the_tools_api_writes_it() {
+    let image = json!({"type": "image", "image": {"url": "data:image/png;base64,AAAA"}});
+    let inline = json!({"inlineData": {"mimeType": "image/png", "data": "AAAA"}});
+    let whole = |result: &Value| {
+        let ws = answering(result);
+        let call = tool(&ws, "r", &json!({}));
+        call.flags(&["--output", "result"]).run().json()
+    };
+    let listed =
+        json!({"llmContent": ["Analysis results:", image, {"type": "text", "text": "end"}]});
+    assert_eq!(
+        whole(&listed)["llmContent"],
+        json!(["Analysis results:", inline, {"text": "end"}])
+    );
+    assert_eq!(whole(&json!({"llmContent": image}))["llmContent"], inline);
+    let colours = json!({"text": "red", "bold": false, "italic": false, "underline": false,
+        "dim": false, "inverse": false, "fg": "#ff0000", "bg": ""});
+    for display in [
+        json!([[colours], []]),
+        json!({"agentName": "helper", "recentActivity": [
+            {"type": "tool_call", "content": "read_file", "status": "running"}]}),
+        json!({"todos": [{"description": "d", "status": "in_progress"}]}),
+        json!({"fileDiff": "@@", "fileName": "a", "originalContent": null, "newContent": "b",
+            "diffStat": {"ai_added_lines": 1, "ai_removed_lines": 0, "user_added_lines": 0,
+                "user_removed_lines": 0}}),
+    ] {
+        let result = json!({"llmContent": "done", "returnDisplay": display});
+        assert_eq!(whole(&result)["returnDisplay"], display);
+    }
+}
+
+#[test]
+fn an_error_of_a_whole_result_keeps_its_message_whatever_its_type() {
+    for (kind, expected) in [
+        ("EXECUTION_FAILED", "execution_failed"),
+        ("FILE_NOT_FOUND", "file_not_found"),
+        ("FileNotFound", "file_not_found"),
+        ("SOMETHING_OF_ITS_OWN", "execution_failed"),
+    ] {
+        let ws = answering(&json!({"error": {"message": "It is gone.", "type": kind}}));
+        let said = call(&ws, "r", &json!({})).error(expected, 1);
+        assert_eq!(said, "It is gone.", "{kind}");
+    }
+}
+
+/// What a person is told of a call.
+fn explained(ws: &Workspace, name: &str, arguments: &Value) -> Value {
+    tool(ws, name, arguments).flags(&["--explain"]).run().json()
+}
+
+#[test]
+fn a_file_says_what_a_person_is_told_of_its_calls() {
+    let keys = r#"
+call_description = ["Restarts {service}", "because {reason}", "{?force}now"]
+locations = ["units/{service}.unit", { path = "{files}", line = "{line}" }]
+[confirmation]
+title = "Restart {service}?"
+command = "systemctl restart {service} && true"
+rootCommand = "systemctl"
+[params]
+service = { type = "string", required = true, description = "d" }
+reason = { type = "string", description = "d" }
+force = { type = "boolean", description = "d" }
+files = { type = "array", items = "string", description = "d" }
+line = { type = "integer", description = "d" }
+"#;
+    let comment =
+        |text: &str| -> String { text.lines().map(|line| format!("# {line}\n")).collect() };
+    let script = format!(
+        "#!/bin/sh\n# /// tool\n# description = \"d\"\n{}# ///\n",
+        comment(keys.trim())
+    );
+    let manifest = format!("description = \"d\"\ncommand = [\"true\"]\nstdin = \"args\"\n{keys}");
+    for (file, text) in [("restart.sh", script), ("restart.toml", manifest)] {
+        let ws = with(file, &text);
+        let arguments = json!({"service": "web", "reason": "it\nhangs", "force": true,
+            "files": ["a", "/b/./c"], "line": 3});
+        let told = explained(&ws, "restart", &arguments);
+        assert_eq!(
+            told["description"], "Restarts web because it hangs now",
+            "{file}"
+        );
+        let locations = json!([{"path": ws.path("units/web.unit")}, {"path": ws.path("a"), "line": 3},
+            {"path": "/b/c", "line": 3}]);
+        assert_eq!(told["locations"], locations, "{file}");
+        let confirmation = json!({"type": "exec", "title": "Restart web?",
+            "command": "systemctl restart web && true", "rootCommand": "systemctl",
+            "rootCommands": ["systemctl"]});
+        assert_eq!(told["confirmation"], confirmation, "{file}");
+        let told = explained(&ws, "restart", &json!({"service": "db"}));
+        assert_eq!(told["description"], "Restarts db", "{file}");
+        assert_eq!(
+            told["locations"],
+            json!([{"path": ws.path("units/db.unit")}]),
+            "{file}"
+        );
+    }
+}
+
+#[test]
+fn a_question_may_be_about_something_else_than_a_command() {
+    let manifest = r#"
+description = "d"
+command = ["true", "{id}"]
+[confirmation]
+prompt = "Publish {id}?"
+urls = ["https://example.com/{id}"]
+[params.id]
+type = "string"
+description = "d"
+"#;
+    let ws = with("publish.toml", manifest);
+    let told = explained(&ws, "publish", &json!({"id": "a1"}));
+    let info = json!({"type": "info", "title": "Confirm publish", "prompt": "Publish a1?",
+        "urls": ["https://example.com/a1"]});
+    assert_eq!(told["confirmation"], info);
+    let ws = with("publish.toml", &format!("kind = \"read\"\n{manifest}"));
+    assert_eq!(explained(&ws, "publish", &json!({}))["confirmation"], false);
+    let lint = ws.get_tools(&["lint"]).unwatched().run();
+    lint.must_say(lint.text(), &["warning[not-asked]", "It is never shown"]);
 }
 
 #[test]

@@ -37,7 +37,7 @@ fn more(keys: &str, expected: &[&str]) {
 fn keys_of_the_wrong_kind_or_name() {
     more(
         "descripton = \"d\"",
-        &["descripton", "did you mean \"description\""],
+        &["descripton", "Did you mean \"description\""],
     );
     more(
         "banana = 1",
@@ -46,7 +46,7 @@ fn keys_of_the_wrong_kind_or_name() {
     more("name = \"y\"", &["the file's name is the tool's"]);
     more(
         "kind = \"reed\"",
-        &["kind: \"reed\" is none of", "did you mean \"read\""],
+        &["kind: \"reed\" is none of", "Did you mean \"read\""],
     );
     more(
         "kind = 1",
@@ -97,6 +97,59 @@ fn keys_of_the_wrong_kind_or_name() {
 }
 
 #[test]
+fn what_a_person_would_be_told_must_fit_the_parameters() {
+    let more =
+        |line: &str, expected: &[&str]| key(&format!("command = [\"ls\"]\n{line}"), expected);
+    more(
+        "call_description = 1",
+        &["call_description: It must be a text"],
+    );
+    more(
+        "call_description = \"Lists {pth}\"",
+        &["call_description: There is no parameter \"pth\""],
+    );
+    more(
+        "locations = \"x\"",
+        &["locations: It must be a list of paths"],
+    );
+    more(
+        "locations = [\"{x}\"]",
+        &["locations[0]: There is no parameter \"x\""],
+    );
+    more(
+        "locations = [{ path = \"a\", lin = 1 }]",
+        &[
+            "locations[0].lin: There is no such key",
+            "Did you mean \"line\"?",
+        ],
+    );
+    more(
+        "locations = [{ line = 1 }]",
+        &["locations[0].path: It must be a text"],
+    );
+    more("confirmation = true", &["confirmation: It must be a table"]);
+    more(
+        "confirmation.type = \"edit\"",
+        &["confirmation.type: It must be \"exec\" or \"info\""],
+    );
+    more(
+        "confirmation.titel = \"x\"",
+        &[
+            "confirmation.titel: There is no such key",
+            "Did you mean \"title\"?",
+        ],
+    );
+    more(
+        "confirmation = { prompt = \"Go?\", command = \"ls\" }",
+        &["confirmation.command: There is no such key"],
+    );
+    more(
+        "confirmation.urls = \"x\"",
+        &["confirmation.urls: It must be a list of texts"],
+    );
+}
+
+#[test]
 fn commands_that_can_not_be_right() {
     key("", &["command: Nothing says what to run"]);
     key(
@@ -139,7 +192,7 @@ fn commands_that_can_not_be_right() {
     );
     key(
         "command = [\"ls\", \"{pth}\"]\nparams.path = { type = \"string\" }",
-        &["There is no parameter \"pth\"; did you mean \"path\""],
+        &["There is no parameter \"pth\". Did you mean \"path\""],
     );
     for code in [
         "[\"bash\", \"-c\", \"echo {x}\"]",
@@ -168,11 +221,11 @@ fn parameters_that_can_not_be_right() {
     );
     more(
         "params.x = { type = \"strng\" }",
-        &["params.x.type:", "did you mean \"string\""],
+        &["params.x.type:", "Did you mean \"string\""],
     );
     more(
         "params.x = { type = \"string\", requird = true }",
-        &["params.x.requird", "did you mean \"required\""],
+        &["params.x.requird", "Did you mean \"required\""],
     );
     more(
         "params.x = { type = \"string\", required = \"yes\" }",
@@ -306,13 +359,13 @@ fn warnings_and_repairs_leave_the_tool_in() {
 #[test]
 fn results_that_can_not_be_used_are_told_with_what_was_printed() {
     for (output, printed, expected) in [
-        ("json", "not json", "it is no JSON"),
+        ("json", "not json", "it is not JSON"),
         ("json", "", "it is nothing"),
         ("tool_result", "{}", "\"llmContent\" is missing"),
         (
             "tool_result",
             "{\"llmContnt\": 1}",
-            "did you mean \"llmContent\"",
+            "Did you mean \"llmContent\"",
         ),
     ] {
         let printed = printed.replace('{', "{{").replace('}', "}}");
@@ -328,6 +381,38 @@ fn results_that_can_not_be_used_are_told_with_what_was_printed() {
             &["What r printed can't be used", expected],
         );
     }
+}
+
+#[test]
+fn a_description_that_is_missing_is_told_once() {
+    let ws = with("x.toml", "command = [\"ls\"]\n");
+    let lint = ws.get_tools(&["lint"]).run();
+    let told = lint.text().matches("description").count();
+    assert_eq!(told, 1, "{}", lint.shown());
+}
+
+#[test]
+fn a_file_that_looks_like_a_tool_and_is_none_is_told() {
+    let script = "#!/usr/bin/env lua\n--[[ /// tool\ndescription = \"d\"\n]]\n";
+    let ws = with("odd.lua", script);
+    let lint = ws.get_tools(&["lint"]).run();
+    assert_eq!(lint.status(), 0, "{}", lint.shown());
+    lint.must_say(
+        lint.text(),
+        &[
+            "warning[no-block]",
+            "odd.lua:2:1: odd: This line looks like",
+        ],
+    );
+    assert_eq!(declared(&ws), Vec::<String>::new());
+}
+
+#[test]
+fn a_fault_in_one_comment_is_told_with_its_line() {
+    let script = "/**\n * /// tool\n * description = \"d\"\n * kind = \"reed\"\n */\n";
+    let ws = with("t.mjs", &format!("#!/usr/bin/env node\n{script}"));
+    let lint = ws.get_tools(&["lint"]).run();
+    lint.must_say(lint.text(), &["t.mjs:5:4: t: kind: \"reed\" is none of"]);
 }
 
 #[test]
