@@ -9,10 +9,10 @@ use crate::session::with_time_limit;
 use crate::shown::visible;
 use crate::tool::{Context, ToolError};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode,
-    Implementation, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
-    ServerConfig, SubscriptionFilter,
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
+    CustomResult, ErrorCode, Implementation, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+    ReadResourceResponse, ServerCapabilities, ServerConfig, SubscriptionFilter,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -195,6 +195,13 @@ fn only_page(request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
     }
 }
 
+/// The answer to a request for what is not declared here. The SDK answers some with an empty
+/// result.
+fn no_method(method: &str) -> ErrorData {
+    let message = format!("There is no method {method:?} here.");
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
+}
+
 /// Requests that the SDK knows, but that have come here because it could not read them.
 const KNOWN: [&str; 4] = [
     "tools/call",
@@ -228,8 +235,23 @@ impl ServerHandler for Connection {
             let message = format!("The parameters of {method} can't be used.");
             return Err(ErrorData::invalid_params(message, None));
         }
-        let message = format!("There is no method {method:?} here.");
-        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
+        Err(no_method(&method))
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Err(no_method("prompts/list"))
+    }
+
+    async fn complete(
+        &self,
+        _: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        Err(no_method("completion/complete"))
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {

@@ -73,6 +73,23 @@ fn lines_that_are_no_text_or_far_too_long_are_answered() {
 }
 
 #[test]
+fn what_is_not_declared_is_no_method() {
+    let ws = Workspace::new();
+    let mut server = greeted(&ws);
+    let completion = json!({"ref": {"type": "ref/prompt", "name": "x"}, "argument": {"name": "a", "value": "b"}});
+    for (method, params) in [
+        ("prompts/list", json!({})),
+        ("prompts/get", json!({"name": "x"})),
+        ("completion/complete", completion),
+        ("logging/setLevel", json!({"level": "info"})),
+        ("nothing/known", json!({})),
+    ] {
+        let answer = server.ask(method, &params);
+        assert_eq!(answer["error"]["code"], -32601, "{method}: {answer}");
+    }
+}
+
+#[test]
 fn arguments_of_the_wrong_kind_are_refused_by_name() {
     let ws = Workspace::new();
     let mut server = greeted(&ws);
