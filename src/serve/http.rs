@@ -225,8 +225,13 @@ async fn pass_on(request: Request<Incoming>, service: &Service) -> Answer {
         Err(_) => return refused(StatusCode::REQUEST_TIMEOUT, "The request took too long."),
     };
     let is_json = head.method == Method::POST && is_json(&head.headers);
+    let is_end = head.method == Method::DELETE;
     let request = Request::from_parts(head, Full::new(bytes.clone()));
-    let answer = service.handle(request).await;
+    let mut answer = service.handle(request).await;
+    // The session is over by now. Clients take 202, which the SDK says, for a failure.
+    if is_end && answer.status() == StatusCode::ACCEPTED {
+        *answer.status_mut() = StatusCode::NO_CONTENT;
+    }
     // The SDK says so of a body that it can't read, too, and gives no error of JSON-RPC.
     if is_json
         && answer.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE
