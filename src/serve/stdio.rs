@@ -41,7 +41,8 @@ const FAREWELL: Duration = Duration::from_secs(5);
 pub(super) async fn serve(server: &Arc<Server>) -> u8 {
     let tell = server.options.tell;
     let connection = Connection::new(Arc::clone(server), true);
-    match connection.serve(Stdio::start(Arc::clone(server))).await {
+    let (stdio, written) = Stdio::start(Arc::clone(server));
+    let status = match connection.serve(stdio).await {
         Ok(running) => {
             let _ = running.waiting().await;
             0
@@ -58,7 +59,10 @@ pub(super) async fn serve(server: &Arc<Server>) -> u8 {
             tell(&format!("the client has not begun as it should: {e}"));
             1
         }
-    }
+    };
+    // The transport is gone, and what it had to say is on its way.
+    let _ = timeout(FAREWELL, written).await;
+    status
 }
 
 /// What comes in.
@@ -75,8 +79,6 @@ struct Stdio {
     server: Arc<Server>,
     incoming: mpsc::Receiver<Incoming>,
     outgoing: Option<mpsc::Sender<Vec<u8>>>,
-    /// Fires when all is written, or when it can't be.
-    written: Option<oneshot::Receiver<()>>,
     pending: Pending,
     /// Changes with it.
     answered: watch::Sender<()>,
@@ -88,7 +90,8 @@ struct Stdio {
 }
 
 impl Stdio {
-    fn start(server: Arc<Server>) -> Self {
+    /// Also gives what fires when all is written, or when it can't be.
+    fn start(server: Arc<Server>) -> (Self, oneshot::Receiver<()>) {
         let (lines, incoming) = mpsc::channel(QUEUE);
         let (outgoing, messages) = mpsc::channel(QUEUE);
         let (done, written) = oneshot::channel();
@@ -97,17 +100,17 @@ impl Stdio {
             write(messages);
             let _ = done.send(());
         });
-        Self {
+        let stdio = Self {
             server,
             incoming,
             outgoing: Some(outgoing),
-            written: Some(written),
             pending: Arc::default(),
             answered: watch::Sender::default(),
             has_begun: false,
             refusal: None,
             deadline: None,
-        }
+        };
+        (stdio, written)
     }
 
     /// What a line says; where that is nothing, there is a refusal.
@@ -275,9 +278,6 @@ impl Transport<RoleServer> for Stdio {
 
     async fn close(&mut self) -> io::Result<()> {
         self.outgoing = None;
-        if let Some(written) = self.written.take() {
-            let _ = timeout(FAREWELL, written).await;
-        }
         Ok(())
     }
 }

@@ -73,6 +73,17 @@ fn lines_that_are_no_text_or_far_too_long_are_answered() {
 }
 
 #[test]
+fn the_answer_to_a_last_line_is_written_before_the_end() {
+    let ws = Workspace::new();
+    for _ in 0..30 {
+        let call = ws.program(&executable("serve_tools"), &[]).input("hello\n");
+        let answer = call.unwatched().run();
+        assert_eq!(answer.status(), 0, "{}", answer.shown());
+        assert_eq!(answer.json()["error"]["code"], -32700, "{}", answer.shown());
+    }
+}
+
+#[test]
 fn what_is_not_declared_is_no_method() {
     let ws = Workspace::new();
     let mut server = greeted(&ws);
