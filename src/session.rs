@@ -9,10 +9,10 @@ use crate::builtin::{self, Surroundings};
 use crate::custom;
 use crate::dialect::restore;
 use crate::mcp::{Listed, Mcp};
-use crate::policy::{Call, Decision, ServerTool};
+use crate::policy::Decision;
 use crate::settings::{Settings, home};
 use crate::tool::{
-    ApprovalMode, Args, Cancellation, Confirmation, Context, ErrorKind, Kind, ResultError, Tool,
+    ApprovalMode, Args, Cancellation, Confirmation, Context, ErrorKind, ResultError, Tool,
     ToolError, ToolResult, seconds_of,
 };
 use crate::workspace::Workspace;
@@ -190,14 +190,8 @@ impl Session {
             .unwrap_or_default();
         let args = Map::new();
         tools.retain(|tool| {
-            let aliases = [tool.alias.as_str()];
-            let origin = tool.origin.as_ref();
-            let call = Call {
-                kind: Kind::Other,
-                server: origin.map(|(name, tool)| ServerTool { name, tool }),
-                ..Call::of_tool(&tool.name, &aliases, &args)
-            };
-            self.judge.shows(&call, can_ask)
+            self.judge
+                .shows(&tool.to_call(&[&tool.alias], &args), can_ask)
         });
         tools
     }
@@ -233,7 +227,11 @@ impl Session {
                 settings,
             } = &self.surroundings;
             let told: Vec<_> = workspace.roots().map(Path::to_owned).collect();
-            Mcp::open(settings, workspace.home(), workspace.root(), &told)
+            let mcp = Mcp::open(settings, workspace.home(), workspace.root(), &told)?;
+            if self.judge.heeds_annotations() {
+                mcp.heed_annotations();
+            }
+            Some(mcp)
         };
         self.mcp.get_or_init(open).as_ref()
     }

@@ -192,9 +192,15 @@ fn of_tool<'a>(tool: &'a Declared, args: &'a Map<String, Value>) -> Call<'a> {
     // A stranger's tool may have the name of one of ours: its other names say nothing then, but
     // rules for either restrict it.
     let known = builtin::known(&tool.name).filter(|known| known.name == tool.name);
+    let mcp = tool.mcp.as_ref();
+    let server = mcp.map(|mcp| ServerTool {
+        name: &mcp.server,
+        tool: &mcp.tool,
+    });
     Call {
         kind: tool.kind,
-        server: ServerTool::from_name(&tool.name),
+        server: server.or_else(|| ServerTool::from_name(&tool.name)),
+        annotations: mcp.and_then(|mcp| mcp.annotations.as_ref()),
         renamed: known.map_or(&[], |known| known.renamed),
         ..Call::of_tool(&tool.name, known.map_or(&[], |known| known.aliases), args)
     }
@@ -220,6 +226,7 @@ mod tests {
             description: String::new(),
             schema: Schema::from_value(json!({"type": "object"})),
             kind,
+            mcp: None,
         }
     }
 

@@ -3,7 +3,7 @@
 use super::call::{CallRequest, Outcome};
 use super::foreign::Foreign;
 use super::own::Own;
-use crate::declaration::{self, Names, Severity};
+use crate::declaration::{self, Names, OfServer, Severity};
 use crate::registry::bare_name;
 use crate::tool::{Cancellation, ConfirmationDetails, ErrorKind, Kind, Location, Schema};
 use serde_json::{Value, json};
@@ -30,6 +30,8 @@ pub struct Declared {
     pub schema: Schema,
     /// What it does to the world; `Other` where nobody says.
     pub kind: Kind,
+    /// The MCP server that it comes from. Only our own commands are believed in that.
+    pub mcp: Option<OfServer>,
 }
 
 impl Declared {
@@ -181,7 +183,8 @@ impl Pair {
                 reason: format!("it has more than {MAX_DECLARATIONS} bytes."),
             });
         }
-        let (tools, notes) = read_declarations(&printed.stdout)
+        let is_own = matches!(caller, Caller::Own(_));
+        let (tools, notes) = read_declarations(&printed.stdout, is_own)
             .map_err(|reason| PairError::Output { command, reason })?;
         Ok(Self {
             tools,
@@ -253,7 +256,7 @@ impl Pair {
 }
 
 /// The tools, and what was left out or mended.
-fn read_declarations(text: &[u8]) -> Result<(Vec<Declared>, Vec<String>), String> {
+fn read_declarations(text: &[u8], is_own: bool) -> Result<(Vec<Declared>, Vec<String>), String> {
     // The agent puts nothing before a name.
     let outcome = declaration::read(text, &mut Names::new(63))?;
     let tools = outcome.tools.into_iter().map(|tool| Declared {
@@ -262,6 +265,7 @@ fn read_declarations(text: &[u8]) -> Result<(Vec<Declared>, Vec<String>), String
         description: tool.description,
         schema: Schema::from_value(tool.schema),
         kind: tool.kind.unwrap_or(Kind::Other),
+        mcp: tool.mcp.filter(|_| is_own),
     });
     let notes = outcome.findings.iter();
     let notes = notes
@@ -281,7 +285,8 @@ mod tests {
     use serde_json::json;
 
     fn read(value: &serde_json::Value) -> (Vec<String>, Vec<String>) {
-        let (tools, notes) = read_declarations(value.to_string().as_bytes()).expect("an array");
+        let (tools, notes) =
+            read_declarations(value.to_string().as_bytes(), true).expect("an array");
         (tools.into_iter().map(|t| t.name).collect(), notes)
     }
 
@@ -315,7 +320,10 @@ mod tests {
     #[test]
     fn anything_else_is_refused() {
         for text in ["", "{}", "[", "nothing"] {
-            assert!(read_declarations(text.as_bytes()).is_err(), "{text:?}");
+            assert!(
+                read_declarations(text.as_bytes(), true).is_err(),
+                "{text:?}"
+            );
         }
     }
 }

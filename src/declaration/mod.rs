@@ -41,6 +41,19 @@ pub struct Compiled {
     pub schema: Value,
     /// What it does to the world, where that is said.
     pub kind: Option<Kind>,
+    /// The MCP server that it comes from, as `get_tools --kinds` says it.
+    pub mcp: Option<OfServer>,
+}
+
+/// What `get_tools --kinds` says of a tool of an MCP server besides its kind.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct OfServer {
+    /// The server's name in the settings.
+    pub server: String,
+    /// The tool's name there.
+    pub tool: String,
+    /// What the server says that calls of it do to the world.
+    pub annotations: Option<Map<String, Value>>,
 }
 
 impl Compiled {
@@ -139,6 +152,7 @@ pub fn compile(
         description: description.to_owned(),
         schema,
         kind: Kind::deserialize(&declaration["kind"]).ok(),
+        mcp: OfServer::deserialize(&declaration["mcp"]).ok(),
     })
 }
 

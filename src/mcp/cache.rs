@@ -19,8 +19,12 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// The first words of a file; other forms are not read.
-const FORM: &str = "gemini-tools-mcp 2";
+/// The first words of a file; other forms than this and the one before are not read.
+const FORM: &str = "gemini-tools-mcp 3";
+
+/// The form before, without annotations. It only tells what was accepted: its hashes cover the
+/// annotations too.
+const OLD_FORM: &str = "gemini-tools-mcp 2";
 
 /// More than this is no cache of ours, in bytes.
 const MAX_BYTES: u64 = 32 * 1024 * 1024;
@@ -34,8 +38,8 @@ pub(super) struct Known {
     pub(super) has_resources: bool,
     /// What is to be said about its declarations.
     findings: Vec<Kept>,
-    /// How the files looked that the command names.
-    files: String,
+    /// How the files looked that the command names; `None` where the file has the form before.
+    files: Option<String>,
 }
 
 /// A finding as it is kept. It is only taken apart when somebody wants to know.
@@ -61,7 +65,7 @@ impl Known {
             tools,
             has_resources,
             findings: findings.iter().map(kept).collect(),
-            files: files(connect),
+            files: Some(files(connect)),
         }
     }
 
@@ -79,26 +83,26 @@ impl Known {
         kept.filter_map(|kept| serde_json::from_str(&kept.json).ok())
     }
 
-    /// Whether the files of the command are as they were.
+    /// Whether all is known, and the files of the command are as they were.
     pub(super) fn is_current(&self, connect: &Connect) -> bool {
-        self.files == files(connect)
+        self.files.as_deref() == Some(&files(connect))
     }
 
     fn to_text(&self) -> String {
-        let mut text = format!("{FORM}\t{}\t{}\n", u8::from(self.has_resources), self.files);
+        let mut text = format!(
+            "{FORM}\t{}\t{}\n",
+            u8::from(self.has_resources),
+            self.files.as_deref().unwrap_or_default()
+        );
         for tool in &self.tools {
             text.push_str(&format!(
-                "t\t{}\t{}\t{}\t{}\t{}\n{}\n",
-                match (tool.reads, tool.as_task) {
-                    (false, false) => "-",
-                    (true, false) => "r",
-                    (false, true) => "t",
-                    (true, true) => "rt",
-                },
+                "t\t{}\t{}\t{}\t{}\t{}\t{}\n{}\n",
+                if tool.as_task { "t" } else { "-" },
                 tool.hash,
                 tool.name,
                 json!(tool.original),
                 json!(tool.held),
+                json!(tool.annotations),
                 tool.text
             ));
         }
@@ -112,11 +116,15 @@ impl Known {
     fn from_text(text: &str) -> Option<Self> {
         // A file that was cut has no last line.
         let mut lines = text.strip_suffix('\n')?.split('\n');
-        let head = lines.next()?.strip_prefix(FORM)?.strip_prefix('\t')?;
+        let (form, head) = lines.next()?.split_once('\t')?;
         let (resources, files) = head.split_once('\t')?;
         let mut known = Self {
             has_resources: resources == "1",
-            files: files.to_owned(),
+            files: match form {
+                FORM => Some(files.to_owned()),
+                OLD_FORM => None,
+                _ => return None,
+            },
             ..Self::default()
         };
         while let Some(line) = lines.next() {
@@ -128,18 +136,20 @@ impl Known {
                 });
                 continue;
             }
-            let mut fields = rest.splitn(5, '\t');
+            let mut fields = rest.splitn(6, '\t');
             let mut next = || fields.next();
-            let flags = next()?;
             known.tools.push(Declared {
-                reads: flags.contains('r'),
-                as_task: flags.contains('t'),
+                as_task: next()?.contains('t'),
                 hash: next()?.to_owned(),
                 name: next()?.to_owned(),
                 original: serde_json::from_str(next()?).ok()?,
                 held: match next()? {
                     "null" => None,
                     reason => serde_json::from_str(reason).ok()?,
+                },
+                annotations: match next() {
+                    None | Some("null") => None,
+                    Some(annotations) => serde_json::from_str(annotations).ok()?,
                 },
                 text: lines.next()?.to_owned(),
             });

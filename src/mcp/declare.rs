@@ -6,7 +6,7 @@ use super::names;
 use crate::declaration::{Finding, empty_object, hidden_text, judge};
 use crate::shown::hex;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
@@ -19,14 +19,25 @@ pub(super) struct Declared {
     pub(super) name: String,
     /// Tells this declaration from every other.
     pub(super) hash: String,
-    /// Whether the server says that it changes nothing.
-    pub(super) reads: bool,
+    /// What the server says that calls of it do to the world, as it says it.
+    pub(super) annotations: Option<Map<String, Value>>,
     /// Whether the server runs it as a task only.
     pub(super) as_task: bool,
     /// Why a model is not told of it.
     pub(super) held: Option<Held>,
     /// The declaration as compact JSON, without the closing brace; empty where it is held back.
     pub(super) text: String,
+}
+
+impl Declared {
+    /// Whether the server says that calls of it change nothing.
+    pub(super) fn says_it_reads(&self) -> bool {
+        let hint = self
+            .annotations
+            .as_ref()
+            .and_then(|a| a.get("readOnlyHint"));
+        hint == Some(&Value::Bool(true))
+    }
 }
 
 /// Why a tool that could be declared is not, in words.
@@ -108,7 +119,7 @@ fn declare_one(server: &str, tool: &Value) -> Result<(Declared, Vec<Finding>), F
         original: original.to_owned(),
         name,
         hash: hex(&Sha256::digest(told.to_string())[..16]),
-        reads: tool["annotations"]["readOnlyHint"] == true,
+        annotations: tool["annotations"].as_object().cloned(),
         as_task: tool["execution"]["taskSupport"] == "required",
         held: hidden.map(|finding| Held::Hidden(format!("{}: {}", finding.place, finding.message))),
         text,

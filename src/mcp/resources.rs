@@ -57,6 +57,7 @@ pub(super) fn listed() -> Vec<Listed> {
                 json!(spec.description),
                 spec.schema
             ),
+            annotations: None,
             is_read_only: true,
         })
         .collect()

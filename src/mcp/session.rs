@@ -9,12 +9,14 @@ use super::servers::{self, CALL_SECS, Server};
 use super::tool::McpTool;
 use super::wire::{Wanted, Why};
 use crate::declaration::Finding;
+use crate::policy::{Call, ServerTool};
 use crate::registry::bare_name;
 use crate::settings::Settings;
 use crate::tool::{Cancellation, Context, ErrorKind, LiveOutput, Tool, ToolError};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -27,6 +29,8 @@ pub struct Mcp {
     pub(super) servers: Vec<Server>,
     link: Link,
     pin: bool,
+    /// Whether calls are judged by what servers say of their tools.
+    heeds_annotations: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -53,8 +57,23 @@ pub struct Listed {
     pub origin: Option<(String, String)>,
     /// The declaration as compact JSON, without the closing brace.
     pub text: String,
+    /// What the server says that calls do to the world, as it says it.
+    pub annotations: Option<Map<String, Value>>,
     /// Whether calls leave the world as it was, by the word of a server that the user trusts.
     pub is_read_only: bool,
+}
+
+impl Listed {
+    /// A call of it as the rules of a policy see it, with the names by which it is known
+    /// besides.
+    pub fn to_call<'a>(&'a self, aliases: &'a [&'a str], args: &'a Map<String, Value>) -> Call<'a> {
+        let origin = self.origin.as_ref();
+        Call {
+            server: origin.map(|(name, tool)| ServerTool { name, tool }),
+            annotations: self.annotations.as_ref(),
+            ..Call::of_tool(&self.name, aliases, args)
+        }
+    }
 }
 
 impl Mcp {
@@ -74,11 +93,18 @@ impl Mcp {
             servers,
             link: Link::default(),
             pin: settings.mcp.pin,
+            heeds_annotations: AtomicBool::new(false),
             state: Mutex::new(State {
                 notes,
                 ..State::default()
             }),
         }))
+    }
+
+    /// From now on a call is not made where its server says other annotations by then than those
+    /// by which it was judged.
+    pub(crate) fn heed_annotations(&self) {
+        self.heeds_annotations.store(true, Ordering::Relaxed);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -122,6 +148,7 @@ impl Mcp {
                     alias: names::theirs(&server.name, &tool.original),
                     origin: Some((server.name.clone(), tool.original.clone())),
                     text: tool.text.clone(),
+                    annotations: tool.annotations.clone(),
                     is_read_only: is_read_only(server, tool),
                 };
                 if let Some(other) = list.get(&tool.name) {
@@ -374,11 +401,12 @@ impl Mcp {
         ))
     }
 
-    /// Calls a tool by its name on the server.
+    /// Calls a tool by its name on the server; with it come the annotations by which the policy
+    /// has judged the call.
     pub(super) fn call(
         &self,
         at: usize,
-        tool: &str,
+        (tool, judged): (&str, Option<&Map<String, Value>>),
         what: Wanted,
         cx: &Context,
     ) -> Result<Value, ToolError> {
@@ -390,6 +418,18 @@ impl Mcp {
                 .map_err(|failure| self.error(at, failure, cx))?;
             if let Some(declared) = known.tools.iter().find(|t| t.original == tool) {
                 self.check_held(at, declared)?;
+                let heeds = self.heeds_annotations.load(Ordering::Relaxed);
+                if heeds && declared.annotations.as_ref() != judged {
+                    return Err(ToolError::new(
+                        ErrorKind::PolicyViolation,
+                        format!(
+                            "The MCP server {} now says something else of what its tool {tool:?} \
+                             does to the world.",
+                            self.servers[at].name
+                        ),
+                    )
+                    .with_hint("Call it again: the policy then judges by that."));
+                }
             }
         }
         self.ask(at, what, started, cx)
@@ -507,7 +547,7 @@ impl Mcp {
 }
 
 fn is_read_only(server: &Server, tool: &Declared) -> bool {
-    server.settings.trust && tool.reads
+    server.settings.trust && tool.says_it_reads()
 }
 
 /// The tool that is meant by a name as a model or a host writes it.

@@ -27,6 +27,7 @@ pub(super) struct McpTool {
     display_name: String,
     description: String,
     schema: Schema,
+    annotations: Option<Map<String, Value>>,
     is_read_only: bool,
     as_task: bool,
 }
@@ -65,6 +66,7 @@ impl McpTool {
             name: declared.name.clone(),
             description: declaration.description,
             schema: Schema::from_value(declaration.parameters_json_schema),
+            annotations: declared.annotations.clone(),
             is_read_only,
             as_task: declared.as_task,
         })
@@ -97,6 +99,10 @@ impl Tool for McpTool {
         Some((&self.mcp.servers[self.server].name, &self.original))
     }
 
+    fn annotations(&self) -> Option<&Map<String, Value>> {
+        self.annotations.as_ref()
+    }
+
     fn parameters(&self) -> &Schema {
         &self.schema
     }
@@ -122,6 +128,7 @@ impl Tool for McpTool {
             original: self.original.clone(),
             name: self.name.clone(),
             arguments,
+            annotations: self.annotations.clone(),
             as_task: self.as_task,
         }))
     }
@@ -133,6 +140,8 @@ struct Call {
     original: String,
     name: String,
     arguments: Map<String, Value>,
+    /// By which the policy has judged the call.
+    annotations: Option<Map<String, Value>>,
     as_task: bool,
 }
 
@@ -170,7 +179,10 @@ impl ToolInvocation for Call {
             arguments: self.arguments,
             as_task: self.as_task,
         };
-        let answer = self.mcp.call(self.server, &self.original, what, cx)?;
+        let judged = self.annotations.as_ref();
+        let answer = self
+            .mcp
+            .call(self.server, (&self.original, judged), what, cx)?;
         Ok(content::result(&self.original, &answer))
     }
 }

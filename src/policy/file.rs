@@ -501,6 +501,7 @@ fn shown(number: usize, table: &Table) -> String {
         "name",
         "toolName",
         "mcpName",
+        "toolAnnotations",
         "argsPattern",
         "commandPrefix",
         "commandRegex",

@@ -258,6 +258,11 @@ impl Policy {
         })
     }
 
+    /// Whether a rule goes by what an MCP server says of its tools.
+    pub fn heeds_annotations(&self) -> bool {
+        self.rules.iter().any(|rule| !rule.annotations.is_empty())
+    }
+
     /// The mode that counts where this one is wanted.
     fn mode_of(&self, wanted: Mode) -> Mode {
         match wanted {

@@ -65,6 +65,12 @@ impl Judge {
         policy.shows(call, mode, self.is_interactive(can_ask))
     }
 
+    /// Whether verdicts go by what MCP servers say of their tools.
+    pub(super) fn heeds_annotations(&self) -> bool {
+        let policy = self.policy.lock().unwrap_or_else(PoisonError::into_inner);
+        policy.heeds_annotations() || self.mode.unwrap_or(self.hosts_mode) == Mode::Plan
+    }
+
     /// What is wrong with the rules.
     pub(super) fn problems(&self) -> Vec<String> {
         let policy = self.policy.lock().unwrap_or_else(PoisonError::into_inner);

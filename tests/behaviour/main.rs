@@ -36,6 +36,7 @@ mod launchers;
 mod lint_files;
 mod list_directory;
 mod mcp;
+mod mcp_policy;
 mod mcp_real;
 mod packages;
 mod paths;

@@ -32,7 +32,7 @@ impl Servers {
         Self::with_settings(servers, &json!({}))
     }
 
-    fn with_settings(servers: &[(&str, &str, Value)], more: &Value) -> Self {
+    pub(crate) fn with_settings(servers: &[(&str, &str, Value)], more: &Value) -> Self {
         let ws = Workspace::new().outside("server.py", include_str!("mcp/server.py"));
         let script = ws.outside_path("server.py");
         let mut entries = serde_json::Map::new();

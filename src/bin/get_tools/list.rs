@@ -5,12 +5,13 @@ use crate::print::{complain, print};
 use gemini_tools::builtin::{self, Surroundings, declarations};
 use gemini_tools::custom::Custom;
 use gemini_tools::mcp::Mcp;
-use gemini_tools::policy::{Call, Extra, Mode, Policy, ServerTool, hosts_mode};
+use gemini_tools::policy::{Call, Extra, Mode, Policy, hosts_mode};
 use gemini_tools::settings::{Settings, home};
 use gemini_tools::shown::visible;
 use gemini_tools::tool::{Cancellation, Kind, ToolError};
 use gemini_tools::workspace::Workspace;
 use gemini_tools::workspace::pattern::PatternSet;
+use serde_json::json;
 use std::io::IsTerminal;
 use std::sync::Arc;
 
@@ -67,12 +68,12 @@ pub(crate) fn run(options: &Options) -> u8 {
     let mut list = declarations(
         |name, aliases| {
             let kind = builtin::kind(name).unwrap_or(Kind::Other);
-            shown.keeps(name, aliases, kind, None)
+            shown.keeps_ours(name, aliases, kind)
         },
         with_kinds,
     );
     let custom = Custom::open(home.as_deref(), &root, &settings.trust).declarations(
-        |name, kind| shown.keeps(name, &[], kind, None),
+        |name, kind| shown.keeps_ours(name, &[], kind),
         with_kinds,
         options.refresh,
         || surroundings(&settings),
@@ -96,24 +97,20 @@ struct Shown<'a> {
 }
 
 impl Shown<'_> {
-    fn keeps(
-        &self,
-        name: &str,
-        aliases: &[&str],
-        kind: Kind,
-        server: Option<ServerTool<'_>>,
-    ) -> bool {
+    fn keeps_ours(&self, name: &str, aliases: &[&str], kind: Kind) -> bool {
+        let no_args = serde_json::Map::new();
+        self.keeps(&Call {
+            kind,
+            ..Call::of_tool(name, aliases, &no_args)
+        })
+    }
+
+    fn keeps(&self, call: &Call<'_>) -> bool {
         let listed = |set: &PatternSet| {
-            let mut names = std::iter::once(&name).chain(aliases);
+            let mut names = std::iter::once(&call.name).chain(call.aliases);
             names.any(|n| set.matches(n.as_bytes(), 0))
         };
-        let no_args = serde_json::Map::new();
-        let call = Call {
-            kind,
-            server,
-            ..Call::of_tool(name, aliases, &no_args)
-        };
-        self.policy.shows(&call, self.mode, true)
+        self.policy.shows(call, self.mode, true)
             && self.options.only.as_ref().is_none_or(listed)
             && !listed(&self.options.exclude)
     }
@@ -150,19 +147,23 @@ fn add_mcp(
             )]);
             continue;
         }
-        let server = tool
-            .origin
-            .as_ref()
-            .map(|(name, tool)| ServerTool { name, tool });
-        if !shown.keeps(&tool.name, &[&tool.alias], Kind::Other, server) {
+        let no_args = serde_json::Map::new();
+        if !shown.keeps(&tool.to_call(&[&tool.alias], &no_args)) {
             continue;
         }
         let kind = match (with_kinds, tool.is_read_only) {
-            (false, _) => "}",
-            (true, true) => r#","kind":"read"}"#,
-            (true, false) => r#","kind":"other"}"#,
+            (false, _) => "",
+            (true, true) => r#","kind":"read""#,
+            (true, false) => r#","kind":"other""#,
         };
-        list.push(format!("{}{kind}", tool.text));
+        let mcp = match &tool.origin {
+            Some((server, name)) if with_kinds => format!(
+                r#","mcp":{}"#,
+                json!({"server": server, "tool": name, "annotations": tool.annotations})
+            ),
+            _ => String::new(),
+        };
+        list.push(format!("{}{kind}{mcp}}}", tool.text));
     }
 }
 

@@ -59,6 +59,10 @@ def tools(cursor):
             tool("fine"),
         ]
         return {"tools": odd}
+    if MODE == "annotated":
+        reads = not os.path.exists(NOTES + ".poison")
+        return {"tools": [tool("look", annotations={"readOnlyHint": reads}),
+                          tool("wipe", annotations={"destructiveHint": True}), tool("plain")]}
     if MODE == "dotted":
         return {"tools": [tool("rows.list", "Lists rows.", {"$top": {"type": "integer", "description": "How many."}})]}
     if MODE == "poisoned" and os.path.exists(NOTES + ".poison"):

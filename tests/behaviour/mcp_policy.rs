@@ -1,0 +1,212 @@
+//! Rules for what MCP servers say of their tools: `toolAnnotations` of a policy, and the mode `plan`.
+//!
+//! The server is `mcp/server.py`, whose tools `look`, `wipe` and `plain` say that they read, that they destroy, and nothing.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::harness::stand_in::StandIn;
+use crate::mcp::Servers;
+use crate::run_agent::{agent, response, said, turns};
+use crate::serve::client::Server;
+
+/// A rule for the tools of the server `ann` that say that they destroy.
+const NO_DESTRUCTION: &str = r#"
+[[rule]]
+toolName = "*"
+mcpName = "ann"
+toolAnnotations = { destructiveHint = true }
+decision = "deny"
+priority = 100
+"#;
+
+fn annotated() -> Servers {
+    Servers::new(&[("ann", "annotated", json!({}))])
+}
+
+fn calls(s: &Servers) -> Vec<String> {
+    let mut notes = s.notes("ann");
+    notes.retain(|note| note.starts_with("call "));
+    notes
+}
+
+fn with_policy(s: Servers, policy: &str) -> Servers {
+    Servers {
+        ws: s.ws.home(".gemini/policies/mine.toml", policy),
+    }
+}
+
+#[test]
+fn a_rule_denies_by_what_a_server_says_of_a_tool() {
+    let s = annotated();
+    let s = Servers {
+        ws: s.ws.outside("rule.toml", NO_DESTRUCTION),
+    };
+    let policy = s.ws.outside_path("rule.toml");
+    let call = |name: &str| s.tool(name, &json!({})).flags(&["--policy", &policy]).run();
+    let denied = call("ann__wipe");
+    denied.must_say(
+        &denied.error("policy_violation", 3),
+        &["ann__wipe may not run", "destructiveHint"],
+    );
+    for name in ["look", "plain"] {
+        let output = call(&format!("ann__{name}")).output();
+        assert_eq!(output, format!("called {name}"));
+    }
+    assert_eq!(calls(&s), ["call look", "call plain"]);
+
+    // The user's own rules count for all, and the tool is not listed.
+    let s = with_policy(annotated(), NO_DESTRUCTION);
+    assert_eq!(s.names(), ["ann__look", "ann__plain"]);
+    let _ = s.call("ann__wipe", &json!({})).error("policy_violation", 3);
+    let mut server = Server::greeted(&s.ws, &["--mcp"], &json!({}));
+    let listed = server.ask("tools/list", &json!({}))["result"]["tools"].to_string();
+    assert!(listed.contains("ann__look") && !listed.contains("ann__wipe"));
+    let refused = server.call("ann__wipe", &json!({}));
+    assert_eq!(
+        refused["structuredContent"]["errorType"],
+        "policy_violation"
+    );
+    server.hang_up();
+    assert_eq!(server.status(), Some(0));
+    assert!(calls(&s).is_empty());
+    s.all_gone();
+}
+
+#[test]
+fn run_agent_obeys_such_a_rule_where_nothing_else_asks() {
+    let call = |id: &str, tool: &str| json!({"id": id, "tool": tool, "args": {"text": "all"}});
+    let script =
+        json!({"turns": [[call("w", "ann__wipe"), call("p", "ann__plain")]], "closing": "Done."});
+    let Some(api) = StandIn::playing(&script) else {
+        return;
+    };
+    let s = annotated();
+    // A rule for some arguments leaves the tool in the list.
+    let s = Servers {
+        ws: s.ws.outside(
+            "rule.toml",
+            format!("{NO_DESTRUCTION}argsPattern = \"all\"\n"),
+        ),
+    };
+    let policy = s.ws.outside_path("rule.toml");
+    let run = agent(&s.ws, &api, &["Play", "--yolo", "--policy", &policy]);
+    said(&s.marked(run.env("GEMINI_TOOLS_MCP", "1")).run());
+    let declared = turns(&api)[0]["tools"][0]["functionDeclarations"].to_string();
+    assert!(declared.contains("ann__wipe") && !declared.contains("destructiveHint"));
+    let error = response(&api, "w")["error"].to_string();
+    assert!(error.contains("may not run"), "{error}");
+    assert_eq!(response(&api, "p")["output"], "called plain");
+    assert_eq!(calls(&s), ["call plain"]);
+    s.all_gone();
+}
+
+#[test]
+fn a_plan_may_be_made_with_tools_that_say_they_read_where_a_person_agrees() {
+    let s = annotated();
+    // The host has asked.
+    let planning = |name: &str| {
+        let call = s.tool(name, &json!({}));
+        call.env("GEMINI_TOOLS_APPROVAL_MODE", "plan").run()
+    };
+    assert_eq!(planning("ann__look").output(), "called look");
+    for name in ["ann__wipe", "ann__plain"] {
+        let _ = planning(name).error("policy_violation", 3);
+    }
+    let listed = s.marked(s.ws.get_tools(&["--mcp", "--format", "names"]));
+    let listed = listed.env("GEMINI_TOOLS_APPROVAL_MODE", "plan").run();
+    let mut names = listed.text().lines();
+    assert_eq!(names.by_ref().find(|n| n.contains("__")), Some("ann__look"));
+    assert!(!names.any(|n| n.contains("__")), "{}", listed.shown());
+    // Nobody has, and nobody can be asked: the word of a server is no agreement.
+    let call = s.tool("ann__look", &json!({}));
+    let refused = call.flags(&["--approval-mode", "plan"]).run();
+    refused.must_say(
+        &refused.error("policy_violation", 3),
+        &["needs somebody's agreement"],
+    );
+    assert_eq!(calls(&s), ["call look"]);
+    // One who is asked may agree.
+    let mut server = Server::greeted(
+        &s.ws,
+        &["--mcp", "--approval-mode", "plan"],
+        &json!({"elicitation": {}}),
+    );
+    let id = server.request("tools/call", &json!({"name": "ann__look", "arguments": {}}));
+    let agreed = json!({"action": "accept", "content": {"decision": "allow once"}});
+    let _ = server.answer_request("elicitation/create", &agreed);
+    let answer = server.answer(id);
+    assert_eq!(answer["result"]["isError"], false, "{answer}");
+    server.hang_up();
+    assert_eq!(server.status(), Some(0));
+    s.all_gone();
+}
+
+#[test]
+fn what_a_server_says_differently_by_now_is_judged_anew() {
+    let s = annotated();
+    let planning = || {
+        let call = s.tool("ann__look", &json!({}));
+        call.env("GEMINI_TOOLS_APPROVAL_MODE", "plan").run()
+    };
+    assert_eq!(planning().output(), "called look");
+    fs::write(s.ws.outside_path("ann.notes.poison"), "").expect("written");
+    let changed = planning();
+    changed.must_say(
+        &changed.error("policy_violation", 3),
+        &["now says something else", "Call it again"],
+    );
+    let denied = planning();
+    denied.must_say(
+        &denied.error("policy_violation", 3),
+        &["Plans are made with"],
+    );
+    assert_eq!(calls(&s), ["call look"]);
+    s.all_gone();
+}
+
+/// Makes the files of declarations what they were before annotations were kept.
+fn age_cache(s: &Servers) {
+    let dir = s.ws.root().join("home/.cache/gemini-tools/mcp");
+    for entry in fs::read_dir(dir).expect("kept") {
+        let path = entry.expect("a file").path();
+        let text = fs::read_to_string(&path).expect("text");
+        let lines = text.lines().map(|line| {
+            let mut fields: Vec<&str> = line.split('\t').collect();
+            match fields[0] {
+                "gemini-tools-mcp 3" => fields[0] = "gemini-tools-mcp 2",
+                "t" => drop(fields.remove(6)),
+                _ => {}
+            }
+            fields.join("\t") + "\n"
+        });
+        fs::write(&path, lines.collect::<String>()).expect("written");
+    }
+}
+
+#[test]
+fn declarations_that_were_kept_without_annotations_are_asked_for_again() {
+    let s = with_policy(annotated(), NO_DESTRUCTION);
+    assert_eq!(s.names().len(), 2);
+    age_cache(&s);
+    let _ = s.call("ann__wipe", &json!({})).error("policy_violation", 3);
+    assert_eq!((calls(&s).len(), s.was_started("ann")), (0, 2));
+    assert_eq!(s.names(), ["ann__look", "ann__plain"]);
+    assert_eq!(s.was_started("ann"), 2);
+    // They still tell what was accepted.
+    for is_changed in [false, true] {
+        let settings: Value = json!({"mcp": {"pin": true}});
+        let s = Servers::with_settings(&[("ann", "annotated", json!({}))], &settings);
+        assert_eq!(s.names().len(), 3);
+        age_cache(&s);
+        if is_changed {
+            fs::write(s.ws.outside_path("ann.notes.poison"), "").expect("written");
+            let held = s.call("ann__look", &json!({}));
+            held.must_say(&held.error("policy_violation", 3), &["has changed"]);
+        } else {
+            assert_eq!(s.call("ann__look", &json!({})).output(), "called look");
+        }
+        s.all_gone();
+    }
+}
