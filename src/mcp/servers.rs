@@ -3,6 +3,7 @@
 use super::cache;
 use super::wire::Connect;
 use crate::settings::{McpServer, McpSettings};
+use crate::shown::show_path;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -24,6 +25,8 @@ pub(super) struct Server {
     pub(super) settings: McpServer,
     /// Where is kept what it has declared.
     pub(super) cache: Option<PathBuf>,
+    /// The key of the settings that it stands in, and the file, for people.
+    pub(super) entry: String,
 }
 
 impl Server {
@@ -84,6 +87,17 @@ pub(super) fn servers(
             )),
         }
     }
+    let entry = |name: &str, server: &McpServer| {
+        if settings.server_command.is_some() && name == COMMAND_SERVER {
+            return "mcp.serverCommand in the settings".to_owned();
+        }
+        let file = server.source.file(home, root).unwrap_or_default();
+        let shown = match home.and_then(|home| file.strip_prefix(home).ok()) {
+            Some(rest) => format!("~/{}", show_path(rest)),
+            None => show_path(&file).into_owned(),
+        };
+        format!("mcpServers.{name} in {shown}")
+    };
     for (name, server) in all {
         let is_allowed = settings
             .allowed
@@ -113,6 +127,7 @@ pub(super) fn servers(
         };
         servers.push(Server {
             cache: cache::path(home, &name, &connect),
+            entry: entry(&name, &server),
             name,
             connect,
             settings: server,

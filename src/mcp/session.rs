@@ -481,11 +481,19 @@ impl Mcp {
             limit,
         };
         let cancel = cx.cancel.restarted(limit + SPARE);
+        let is_call = matches!(question.what, Wanted::Call { .. });
         self.link
             .ask(question, &cancel, &|text| {
                 cx.update_output(LiveOutput::Text(text.to_owned()));
             })
-            .map_err(|failure| self.error(at, failure, cx))
+            .map_err(|failure| {
+                let may_have_run = is_call && failure.why == Why::Gone;
+                let error = self.error(at, failure, cx);
+                if may_have_run {
+                    return error.with_hint("Whether the call has had an effect is not known.");
+                }
+                error
+            })
     }
 
     pub(super) fn error(&self, at: usize, failure: Failure, cx: &Context) -> ToolError {
@@ -511,16 +519,14 @@ impl Mcp {
                 ErrorKind::McpToolError,
                 format!("The MCP server {server} has refused the call: {message}"),
             ),
-            Why::Gone => error(
+            Why::Gone | Why::Connection => error(
                 ErrorKind::McpToolError,
-                format!("The MCP server {server} is gone: {message}."),
+                match message.strip_prefix("it ") {
+                    Some(did) => format!("The MCP server {server} {did}."),
+                    None => format!("The MCP server {server} can't be used: {message}."),
+                },
             )
-            .with_hint("Whether the call has had an effect is not known."),
-            Why::Connection => error(
-                ErrorKind::McpToolError,
-                format!("The MCP server {server} can't be used: {message}."),
-            )
-            .with_hint("Look at its entry in mcpServers of .gemini/settings.json."),
+            .with_hint(format!("See {}.", self.servers[at].entry)),
         }
     }
 

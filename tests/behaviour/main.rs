@@ -37,6 +37,7 @@ mod lint_files;
 mod list_directory;
 mod mcp;
 mod mcp_policy;
+mod mcp_reached;
 mod mcp_real;
 mod packages;
 mod paths;

@@ -271,7 +271,12 @@ fn servers_that_misbehave_cost_only_their_own_tools() {
     s.all_gone();
     // A call says what is wrong.
     for (mode, kind, status, pieces) in [
-        ("exits", "mcp_tool_error", 1, vec!["ended", "no such table"]),
+        (
+            "exits",
+            "mcp_tool_error",
+            1,
+            vec!["exited with status 4", "no such table"],
+        ),
         (
             "hang_initialize",
             "timeout",
@@ -358,7 +363,7 @@ fn lint_says_what_is_wrong_with_servers_and_starts_them_only_when_told_to() {
         "repair[cyclic-reference]: The MCP server odd: cyclic: ",
         "warning[no-such-tool]: The MCP server one: eccho: includeTools: ",
     ];
-    let failed = "error[discovery]: The MCP server gone: It has no tools: it ended";
+    let failed = "error[discovery]: The MCP server gone: It has no tools: it exited";
     let first = lint(&["--mcp"], 1, &found);
     assert!(first.contains(failed), "{first}");
     assert_eq!((s.was_started("odd"), s.was_started("one")), (1, 1));
@@ -500,7 +505,7 @@ fn a_server_that_dies_in_a_call_is_started_anew_for_the_next() {
     let (kind, message) = error_of(&answers[1]);
     assert_eq!(kind, "mcp_tool_error");
     assert!(
-        message.contains("is gone") && message.contains("a last word"),
+        message.contains("exited with status 3") && message.contains("a last word"),
         "{message}"
     );
     assert_eq!(answers[2]["response"]["output"], "x");

@@ -5,7 +5,9 @@ use super::sse::Sse;
 use super::stdio::{self, Aside};
 use super::{Problem, http};
 use crate::mcp::wire::{Connect, Wanted, Why};
+use crate::process::ending::Ending;
 use crate::process::piped::Piped;
+use crate::process::signal_name;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, CustomRequest, CustomResult, ErrorCode,
     ListResourceTemplatesRequest, ListResourcesRequest, ListToolsRequest, PaginatedRequestParams,
@@ -17,9 +19,12 @@ use rmcp::service::{
     serve_client_with_lifecycle,
 };
 use rmcp::transport::IntoTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpError;
 use rmcp::{Peer, RoleClient};
 use serde_json::{Map, Value, json};
-use std::sync::{Mutex, PoisonError};
+use std::error::Error;
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -52,6 +57,10 @@ const GRACE: Duration = Duration::from_secs(1);
 /// How long its end is waited for altogether.
 const ENDING: Duration = Duration::from_secs(3);
 
+/// How long it is waited for how a server has ended that has closed its streams, and for what it
+/// said last.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
 type Service = RunningService<RoleClient, Handler>;
 
 /// A server that has been greeted.
@@ -59,7 +68,7 @@ pub(super) struct Connection {
     peer: Peer<RoleClient>,
     handler: Handler,
     service: Mutex<Option<Service>>,
-    process: Mutex<Option<Piped>>,
+    process: tokio::sync::Mutex<Option<Piped>>,
     aside: Aside,
 }
 
@@ -100,7 +109,12 @@ impl Connection {
         };
         let aside = aside.into_inner().unwrap_or_else(PoisonError::into_inner);
         opened.map_err(|mut problem| {
-            problem.message.push_str(&aside.told());
+            let has_ended = problem.why == Why::Gone;
+            problem.message.push_str(&aside.told(has_ended));
+            // Nothing was asked of it yet.
+            if has_ended {
+                problem.why = Why::Connection;
+            }
             problem
         })
     }
@@ -128,10 +142,17 @@ impl Connection {
     ) -> Result<Self, Problem> {
         let bad = |message: String| Problem::new(Why::Connection, message);
         if let Some(command) = &connect.command {
-            let (piped, transport, aside) = stdio::start(connect, command).map_err(bad)?;
-            *shared.lock().unwrap_or_else(PoisonError::into_inner) = aside.clone();
-            let service = serve(handler.clone(), transport, newest).await?;
-            return Ok(Self::new(service, handler, Some(piped), aside));
+            let (mut piped, transport, aside) = stdio::start(connect, command).map_err(bad)?;
+            *locked(shared) = aside.clone();
+            return match serve(handler.clone(), transport, newest).await {
+                Ok(service) => Ok(Self::new(service, handler, Some(piped), aside)),
+                Err(mut problem) => {
+                    if problem.why == Why::Gone {
+                        problem.message = end_of(Some(&mut piped), &aside).await;
+                    }
+                    Err(problem)
+                }
+            };
         }
         let (text, may_be_sse) = match (&connect.http_url, &connect.url) {
             (Some(url), _) => (url, false),
@@ -147,10 +168,16 @@ impl Connection {
         let streamed = serve(handler.clone(), transport, newest).await;
         let service = match streamed {
             Ok(service) => service,
-            Err(problem) if may_be_sse && !problem.is_other_greeting => {
-                let sse = Sse::open(connect, &url)
-                    .await
-                    .map_err(|reason| bad(format!("{}, nor SSE: {reason}", problem.message)))?;
+            Err(mut problem) if may_be_sse && !problem.is_other_greeting => {
+                let sse = match Sse::open(connect, &url).await {
+                    Ok(sse) => sse,
+                    Err(reason) => {
+                        if !problem.message.ends_with(&reason) {
+                            problem.message.push_str(&format!(", nor by SSE: {reason}"));
+                        }
+                        return Err(problem);
+                    }
+                };
                 serve(handler.clone(), sse, false).await?
             }
             Err(problem) => return Err(problem),
@@ -163,7 +190,7 @@ impl Connection {
             peer: service.peer().clone(),
             handler,
             service: Mutex::new(Some(service)),
-            process: Mutex::new(process),
+            process: tokio::sync::Mutex::new(process),
             aside,
         }
     }
@@ -350,7 +377,8 @@ impl Connection {
         let options = PeerRequestOptions::no_options();
         let sent = self.peer.send_request_with_option(request, options);
         let mut handle = match timeout_at(until.deadline, sent).await {
-            Ok(handle) => handle.map_err(|e| self.explained(e))?,
+            Ok(Ok(handle)) => handle,
+            Ok(Err(e)) => return Err(self.explained(e).await),
             Err(_) => return Err(Problem::new(Why::TimedOut, "it does not take the request")),
         };
         let token = handle.progress_token.clone();
@@ -365,8 +393,8 @@ impl Connection {
             Ok(Ok(Ok(ServerResult::CustomResult(CustomResult(result))))) => Ok(result),
             Ok(Ok(Ok(result))) => serde_json::to_value(result)
                 .map_err(|e| Problem::new(Why::Connection, e.to_string())),
-            Ok(Ok(Err(e))) => Err(self.explained(e)),
-            Ok(Err(_)) => Err(self.explained(ServiceError::TransportClosed)),
+            Ok(Ok(Err(e))) => Err(self.explained(e).await),
+            Ok(Err(_)) => Err(self.explained(ServiceError::TransportClosed).await),
             Err(why) => {
                 let reason = match why {
                     Why::TimedOut => "the time limit was reached",
@@ -376,13 +404,13 @@ impl Connection {
                 let _ = timeout(CANCELLING, handle.cancel(Some(reason.to_owned()))).await;
                 Err(Problem::new(
                     why,
-                    format!("it did not answer in time{}", self.aside.told()),
+                    format!("it did not answer in time{}", self.aside.told(false)),
                 ))
             }
         }
     }
 
-    fn explained(&self, e: ServiceError) -> Problem {
+    async fn explained(&self, e: ServiceError) -> Problem {
         match e {
             ServiceError::McpError(e) => {
                 let mut message = e.message.to_string();
@@ -391,44 +419,76 @@ impl Connection {
                 }
                 Problem::new(Why::Refused, message)
             }
-            ServiceError::TransportClosed => {
-                // What it has said last may still be on its way.
-                let told = self.aside.told();
-                Problem::new(Why::Gone, format!("it ended before it had answered{told}"))
+            ServiceError::TransportClosed => Problem::new(Why::Gone, self.end_in_words().await),
+            // It did not take the request.
+            ServiceError::TransportSend(e) if is_broken_pipe(&*e.error) => {
+                Problem::new(Why::Connection, self.end_in_words().await)
             }
             ServiceError::TransportSend(e) => {
-                let told = self.aside.told();
-                Problem::new(
-                    Why::Gone,
-                    format!("it can't be talked to: {}{told}", e.error),
-                )
+                let (reason, is_unsent) = reason(&*e.error);
+                let why = if is_unsent {
+                    Why::Connection
+                } else {
+                    Why::Gone
+                };
+                Problem::new(why, format!("it can't be reached: {reason}"))
             }
             other => Problem::new(Why::Connection, other.to_string()),
         }
     }
 
+    /// How the server has ended, and what it said last.
+    async fn end_in_words(&self) -> String {
+        let mut process = self.process.lock().await;
+        let mut message = end_of(process.as_mut(), &self.aside).await;
+        message.push_str(&self.aside.told(true));
+        message
+    }
+
     /// Ends the connection, and the server where it is a process of ours, with all that it has
     /// started.
     pub(super) async fn end(&self) {
-        let service = self
-            .service
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let service = locked(&self.service).take();
         if let Some(mut service) = service {
             let _ = service.close_with_timeout(GRACE).await;
         }
-        let process = self
-            .process
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let process = self.process.lock().await.take();
         let Some(mut process) = process else { return };
         if gone_within(&mut process, BY_ITSELF).await {
             return;
         }
         process.end(GRACE);
         gone_within(&mut process, ENDING).await;
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How a server has ended that can no longer be talked to, in words.
+async fn end_of(process: Option<&mut Piped>, aside: &Aside) -> String {
+    let Some(process) = process else {
+        return "it closed the connection before it answered".to_owned();
+    };
+    if let Some(fault) = aside.fault() {
+        return fault;
+    }
+    let until = Instant::now() + LAST_WORDS;
+    let ending = loop {
+        process.is_gone();
+        let ending = process.ending();
+        if ending.is_some() && aside.is_complete() || Instant::now() >= until {
+            break ending;
+        }
+        tokio::time::sleep(Duration::from_millis(3)).await;
+    };
+    match ending {
+        Some(Ending::Code(code)) => format!("it exited with status {code} before it answered"),
+        Some(Ending::Signal(signal)) => {
+            format!("it was ended by {} before it answered", signal_name(signal))
+        }
+        None => "it closed its standard output before it answered".to_owned(),
     }
 }
 
@@ -473,19 +533,15 @@ fn greeting_problem(e: &ClientInitializeError) -> Problem {
         }
         ClientInitializeError::ConnectionClosed(_) => {
             problem.why = Why::Gone;
-            "it ended before it had answered to the greeting".to_owned()
+            "it closed the connection before it answered".to_owned()
+        }
+        ClientInitializeError::TransportError { error, .. } if is_broken_pipe(&*error.error) => {
+            problem.why = Why::Gone;
+            "it closed its standard input".to_owned()
         }
         ClientInitializeError::TransportError { error, .. } => {
-            let mut said = error.error.to_string();
-            let mut source = error.error.source();
-            while let Some(inner) = source {
-                let inner_said = inner.to_string();
-                if !said.contains(&inner_said) {
-                    said.push_str(&format!(": {inner_said}"));
-                }
-                source = inner.source();
-            }
-            format!("it can't be reached: {said}")
+            let (reason, _) = reason(&*error.error);
+            format!("it can't be reached: {reason}")
         }
         ClientInitializeError::ConflictInitResponseId(..)
         | ClientInitializeError::UncorrelatedErrorResponse { .. } => {
@@ -498,4 +554,28 @@ fn greeting_problem(e: &ClientInitializeError) -> Problem {
         other => other.to_string(),
     };
     problem
+}
+
+fn is_broken_pipe(e: &(dyn Error + 'static)) -> bool {
+    e.downcast_ref::<io::Error>()
+        .is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// Why something could not be sent, in words, and whether it is certain that it was not.
+fn reason(e: &(dyn Error + 'static)) -> (String, bool) {
+    // The SDK does not say what its own error comes from.
+    let by_client = e.downcast_ref::<StreamableHttpError<reqwest::Error>>();
+    if let Some(StreamableHttpError::Client(e)) = by_client {
+        return (http::reason(e), e.is_connect());
+    }
+    let mut said = e.to_string();
+    let mut source = e.source();
+    while let Some(inner) = source {
+        let inner_said = inner.to_string();
+        if !said.contains(&inner_said) {
+            said.push_str(&format!(": {inner_said}"));
+        }
+        source = inner.source();
+    }
+    (said, false)
 }

@@ -8,6 +8,7 @@ use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rustls::{ClientConfig, RootCertStore};
 use std::collections::HashMap;
+use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 use url::{Host, Url};
@@ -38,6 +39,19 @@ pub(super) fn address(text: &str) -> Result<Url, String> {
     match url.scheme() {
         "http" | "https" if url.has_host() => Ok(url),
         _ => Err("its address must begin with http:// or https://".to_owned()),
+    }
+}
+
+/// Why a request has failed: what is behind all that the libraries put before it.
+pub(super) fn reason(e: &reqwest::Error) -> String {
+    let mut last: &dyn Error = e;
+    while let Some(source) = last.source() {
+        last = source;
+    }
+    if e.is_timeout() {
+        "it took too long".to_owned()
+    } else {
+        last.to_string()
     }
 }
 

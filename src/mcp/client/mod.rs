@@ -106,6 +106,7 @@ impl Server {
             .into_iter()
             .flatten()
         {
+            message = message.replace(&format!(" for url ({url})"), "");
             message = message.replace(url.as_str(), "its address");
         }
         let words: Vec<&str> = message

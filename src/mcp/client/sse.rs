@@ -32,7 +32,7 @@ impl Sse {
             .header(ACCEPT, "text/event-stream")
             .send()
             .await
-            .map_err(|e| e.without_url().to_string())?;
+            .map_err(|e| http::reason(&e))?;
         if !answer.status().is_success() {
             return Err(format!("it answers with status {}", answer.status()));
         }
@@ -85,7 +85,7 @@ impl Transport<RoleClient> for Sse {
             let answer = request
                 .send()
                 .await
-                .map_err(|e| io::Error::other(e.without_url()))?;
+                .map_err(|e| io::Error::other(http::reason(&e)))?;
             if answer.status().is_success() {
                 return Ok(());
             }

@@ -39,6 +39,8 @@ pub(super) struct Aside(Arc<Mutex<Said>>);
 #[derive(Debug, Default)]
 struct Said {
     errors: VecDeque<u8>,
+    /// Whether nothing more comes on standard error.
+    is_complete: bool,
     garbage: Option<String>,
     fault: Option<String>,
 }
@@ -48,21 +50,34 @@ impl Aside {
         f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// In words, as the end of a message; empty where it has said nothing.
-    pub(super) fn told(&self) -> String {
+    /// Whether all is there that the server says on standard error.
+    pub(super) fn is_complete(&self) -> bool {
+        self.with(|said| said.is_complete)
+    }
+
+    /// Why nothing more is read from the server.
+    pub(super) fn fault(&self) -> Option<String> {
+        self.with(|said| said.fault.clone())
+    }
+
+    /// In words, as the end of a message; empty where it has said nothing. What a server that
+    /// has ended said on standard error is taken for the reason.
+    pub(super) fn told(&self, has_ended: bool) -> String {
         self.with(|said| {
             let mut told = String::new();
-            if let Some(fault) = &said.fault {
-                told.push_str(&format!(": {fault}"));
-            }
             if let Some(line) = &said.garbage {
                 told.push_str(&format!("; it printed {line:?}, which is no message"));
             }
             let errors: Vec<u8> = said.errors.iter().copied().collect();
             let errors = String::from_utf8_lossy(&errors);
-            let errors = errors.trim();
-            if !errors.is_empty() {
-                told.push_str(&format!("; on standard error it said: {errors}"));
+            let words: Vec<&str> = errors.split_whitespace().collect();
+            if !words.is_empty() {
+                let before = if has_ended && told.is_empty() {
+                    ":"
+                } else {
+                    "; on standard error it said:"
+                };
+                told.push_str(&format!("{before} \"{}\"", words.join(" ")));
             }
             told
         })
@@ -108,6 +123,7 @@ async fn keep_tail(mut errors: Reader, aside: Aside) {
             said.errors.drain(..surplus);
         });
     }
+    aside.with(|said| said.is_complete = true);
 }
 
 type Writer = Arc<tokio::sync::Mutex<Option<pipes::Writer>>>;
