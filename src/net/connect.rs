@@ -340,7 +340,7 @@ impl<In: Transport> Connector<In> for Dial {
 }
 
 fn proxy_of(url: &Url) -> Result<Option<Proxy>, NetError> {
-    Proxy::of(url, &|name| std::env::var(name).ok())
+    Proxy::of_environment(url)
 }
 
 pub(super) fn other(error: NetError) -> ureq::Error {

@@ -24,4 +24,5 @@ pub(crate) use client::user_agent;
 pub use client::{Body, Client, Limits, Method, Request, Response};
 pub use error::NetError;
 pub(crate) use names::known_addresses;
+pub(crate) use proxy::address_for as proxy_address;
 pub use reach::{HostRule, Reach};

@@ -41,7 +41,12 @@ impl Proxy {
         format!("{}:{}", self.host, self.port)
     }
 
-    /// The proxy for an address, by what `env` says.
+    /// The proxy for an address, by the variables of this process.
+    pub(super) fn of_environment(url: &Url) -> Result<Option<Self>, NetError> {
+        Self::of(url, &|name| std::env::var(name).ok())
+    }
+
+    /// The same by what `env` says.
     pub(super) fn of(
         url: &Url,
         env: &dyn Fn(&str) -> Option<String>,
@@ -79,6 +84,25 @@ impl Proxy {
         })
     }
 
+    fn to_url(&self) -> Option<Url> {
+        let scheme = match self.kind {
+            Kind::Connect => "http",
+            // The proxy gets names.
+            Kind::Socks5 => "socks5h",
+        };
+        let host = if self.host.contains(':') {
+            format!("[{}]", self.host)
+        } else {
+            self.host.clone()
+        };
+        let mut url = Url::parse(&format!("{scheme}://{host}:{}", self.port)).ok()?;
+        if let Some((user, password)) = &self.credentials {
+            url.set_username(user).ok()?;
+            url.set_password(Some(password)).ok()?;
+        }
+        Some(url)
+    }
+
     fn parse(value: &str) -> Option<Self> {
         let value = value.trim();
         let url = if value.contains("://") {
@@ -104,6 +128,20 @@ impl Proxy {
             credentials,
         })
     }
+}
+
+/// The proxy for an address by the variables of this process, as an address that other HTTP
+/// clients understand; `None` where there is no proxy.
+pub(crate) fn address_for(url: &Url) -> Option<Result<Url, String>> {
+    let proxy = match Proxy::of_environment(url) {
+        Ok(proxy) => proxy?,
+        Err(e) => return Some(Err(e.to_string())),
+    };
+    Some(
+        proxy
+            .to_url()
+            .ok_or_else(|| format!("the proxy {} has no address", proxy.shown())),
+    )
 }
 
 fn percent_decoded(text: &str) -> String {

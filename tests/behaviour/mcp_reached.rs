@@ -1,16 +1,41 @@
 //! How MCP servers are reached, and what is said where they are not: those that die at once, the newest greeting and its
 //! unfinished answers, server-sent events, proxies.
 
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
+use std::process::{Command, Stdio};
+use std::thread;
 
 use serde_json::{Value, json};
 
 use crate::harness::Workspace;
-use crate::mcp::Servers;
+use crate::mcp::{Helper, Servers};
 
 /// A server with this entry.
 fn one(entry: &Value) -> Servers {
     Servers::configured(Workspace::new(), json!({ "one": entry }), &json!({}))
+}
+
+/// Starts a script that prints its port.
+fn listening(ws: &Workspace, script: &str, args: &[&str]) -> (Helper, u16) {
+    let mut command = Command::new("python3");
+    command.arg(ws.outside_path(script)).args(args);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("python3 is installed");
+    let mut port = String::new();
+    let stdout = child.stdout.take().expect("piped");
+    BufReader::new(stdout).read_line(&mut port).expect("a port");
+    (Helper(child), port.trim().parse().expect("a port"))
+}
+
+/// Writes the user's settings.
+fn configure(ws: &Workspace, entry: &Value) {
+    let settings = json!({"mcpServers": { "one": entry }}).to_string();
+    fs::create_dir_all(ws.root().join("home/.gemini")).expect("made");
+    fs::write(ws.root().join("home/.gemini/settings.json"), settings).expect("written");
 }
 
 #[test]
@@ -83,4 +108,46 @@ fn an_address_where_nobody_listens_is_told_with_the_reason_and_the_file() {
         );
         answer.must_say(&answer.error("mcp_tool_error", 1), &[&file]);
     }
+}
+
+#[test]
+fn servers_are_reached_by_the_proxy_that_all_requests_go_by() {
+    let ws = Workspace::new().outside("redirects.py", include_str!("mcp/redirects.py"));
+    let notes = ws.outside_path("notes");
+    let (_proxy, port) = listening(&ws, "redirects.py", &[&notes]);
+    let proxy = format!("http://127.0.0.1:{port}");
+    configure(&ws, &json!({"httpUrl": "http://mcp.invalid:81/mcp"}));
+    let asked = |variables: &[(&str, &str)]| {
+        let call = ws.tool("one__x").unwatched();
+        let call = variables.iter().fold(call, |call, (k, v)| call.env(k, v));
+        let message = call.run().error("mcp_tool_error", 1);
+        let notes = fs::read_to_string(&notes).unwrap_or_default();
+        let _ = fs::remove_file(ws.outside_path("notes"));
+        (notes.contains("mcp.invalid:81"), message)
+    };
+    assert!(asked(&[("http_proxy", &proxy)]).0);
+    assert!(asked(&[("all_proxy", &proxy)]).0);
+    // What curl's variables say for other requests they say here too.
+    let except = |hosts| asked(&[("http_proxy", proxy.as_str()), ("no_proxy", hosts)]).0;
+    assert!(!except("mcp.invalid:81") && !except("*.invalid"));
+    assert!(except("mcp.invalid:82"));
+    assert!(asked(&[("http_proxy", &proxy), ("HTTP_PROXY", "http://127.0.0.1:1")]).0);
+    let served = [("HTTP_PROXY", proxy.as_str()), ("REQUEST_METHOD", "GET")];
+    assert!(!asked(&served).0);
+    let (_, message) = asked(&[("http_proxy", "ftp://127.0.0.1")]);
+    assert!(
+        message.contains("variable http_proxy names no proxy"),
+        "{message}"
+    );
+    // SOCKS is spoken as well.
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let socks = format!("socks5://{}", listener.local_addr().expect("its address"));
+    let first = thread::spawn(move || {
+        let mut version = [0];
+        let (mut stream, _) = listener.accept().expect("a client");
+        stream.read_exact(&mut version).expect("a greeting");
+        version[0]
+    });
+    let _ = asked(&[("all_proxy", &socks)]);
+    assert_eq!(first.join().expect("heard"), 5);
 }

@@ -2,6 +2,7 @@
 //! speaks, by [`super::sse`].
 
 use crate::mcp::wire::Connect;
+use crate::net;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use rmcp::transport::StreamableHttpClientTransport;
@@ -55,9 +56,9 @@ pub(super) fn reason(e: &reqwest::Error) -> String {
     }
 }
 
-/// A client for one server. Proxies are those of the environment, but never for the machine
-/// itself. A redirect is followed where it stays at the same origin and the request stays what
-/// it is: no header goes to another host.
+/// A client for one server. Its proxy is the one that all requests here have, but there is none
+/// for the machine itself. A redirect is followed where it stays at the same origin and the
+/// request stays what it is: no header goes to another host.
 pub(super) fn client(url: &Url) -> Result<reqwest::Client, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut roots = RootCertStore::empty();
@@ -87,9 +88,13 @@ pub(super) fn client(url: &Url) -> Result<reqwest::Client, String> {
         // A connection that is used again waits some 40 ms where the answer before was not
         // read to its end (the SDK's own client does the same).
         .pool_max_idle_per_host(0);
-    if is_local(url) {
-        builder = builder.no_proxy();
-    }
+    builder = match net::proxy_address(url).filter(|_| !is_local(url)) {
+        Some(address) => builder.proxy(
+            reqwest::Proxy::all(address?)
+                .map_err(|e| format!("its proxy can't be used: {}", reason(&e)))?,
+        ),
+        None => builder.no_proxy(),
+    };
     builder.build().map_err(|e| e.to_string())
 }
 
