@@ -1,8 +1,9 @@
-//! Server-sent events, as the API writes them: `data:` lines, collected until a blank line.
+//! Server-sent events, as the API and MCP servers write them: `data:` lines, collected until a
+//! blank line.
 //!
 //! A parser of our own, because it is fed from blocking reads, must take a stream that is cut
 //! anywhere, and must not collect without bound; the crates for it are for asynchronous streams.
-//! Line ends are LF, CR LF or CR, as the specification has it (WHATWG HTML, section 9.2);
+//! Each byte is looked at once. Line ends are LF, CR LF or CR, as the specification has it (WHATWG HTML, section 9.2);
 //! comments and other fields are skipped; a byte-order mark at the front too.
 
 use thiserror::Error;
@@ -22,6 +23,7 @@ pub enum SseError {
 #[derive(Debug, Default)]
 pub struct Events {
     line: Vec<u8>,
+    name: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
     /// The last byte was a CR, so that a LF now belongs to it.
@@ -46,6 +48,20 @@ impl Events {
         bytes: &[u8],
         mut on_data: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
+        self.push_named(bytes, |_, data| on_data(data))
+    }
+
+    /// [`Events::push`] for who wants the event's name as well; it is empty where the event has
+    /// none.
+    ///
+    /// # Errors
+    ///
+    /// As [`Events::push`].
+    pub fn push_named<E: From<SseError>>(
+        &mut self,
+        bytes: &[u8],
+        mut on_event: impl FnMut(&[u8], &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
         let mut rest = bytes;
         while let Some(&first) = rest.first() {
             if std::mem::take(&mut self.after_cr) && first == b'\n' {
@@ -60,8 +76,8 @@ impl Events {
             self.after_cr = rest[end] == b'\r';
             rest = &rest[end + 1..];
             self.check_size()?;
-            if let Some(data) = self.end_line() {
-                on_data(&data)?;
+            if let Some((name, data)) = self.end_line() {
+                on_event(&name, &data)?;
             }
         }
         Ok(())
@@ -71,22 +87,22 @@ impl Events {
     /// may leave out at the very end.
     pub fn finish(&mut self) -> Option<Vec<u8>> {
         if !self.line.is_empty()
-            && let Some(data) = self.end_line()
+            && let Some((_, data)) = self.end_line()
         {
             return Some(data);
         }
-        self.end_event()
+        self.end_event().map(|(_, data)| data)
     }
 
     fn check_size(&self) -> Result<(), SseError> {
-        if self.line.len() + self.data.len() > MAX_EVENT_BYTES {
+        if self.line.len() + self.name.len() + self.data.len() > MAX_EVENT_BYTES {
             return Err(SseError::TooLarge);
         }
         Ok(())
     }
 
     /// Deals with a whole line; a blank one completes an event.
-    fn end_line(&mut self) -> Option<Vec<u8>> {
+    fn end_line(&mut self) -> Option<(Vec<u8>, Vec<u8>)> {
         let mut line = std::mem::take(&mut self.line);
         if !std::mem::replace(&mut self.is_past_mark, true) && line.starts_with(b"\xEF\xBB\xBF") {
             line.drain(..3);
@@ -101,12 +117,16 @@ impl Events {
             self.data
                 .extend_from_slice(value.strip_prefix(b" ").unwrap_or(value));
             self.has_data = true;
+        } else if let Some(name) = line.strip_prefix(b"event:") {
+            self.name = name.strip_prefix(b" ").unwrap_or(name).to_vec();
         }
         None
     }
 
-    fn end_event(&mut self) -> Option<Vec<u8>> {
-        std::mem::take(&mut self.has_data).then(|| std::mem::take(&mut self.data))
+    /// The event's name and data; one without data is none.
+    fn end_event(&mut self) -> Option<(Vec<u8>, Vec<u8>)> {
+        let name = std::mem::take(&mut self.name);
+        std::mem::take(&mut self.has_data).then(|| (name, std::mem::take(&mut self.data)))
     }
 }
 
@@ -137,6 +157,24 @@ mod tests {
     fn data_lines_are_collected_until_a_blank_line() {
         let found = all(&[STREAM.as_bytes()]);
         assert_eq!(found, ["{\"a\":1}", "{\"b\":\n[2,\n3]}", "ünï", "", "last"]);
+    }
+
+    #[test]
+    fn an_event_may_have_a_name_which_is_its_own_only() {
+        let (mut events, mut found) = (Events::new(), Vec::new());
+        let text = b"event: endpoint\rdata: /m\r\revent:none\n\nevent: a\nevent:b\ndata: 1\ndata: 2\n\ndata: 3\n\n";
+        for piece in text.chunks(5) {
+            let taken: Result<(), SseError> = events.push_named(piece, |name, data| {
+                found.push((name.to_vec(), data.to_vec()));
+                Ok(())
+            });
+            taken.expect("small");
+        }
+        let event = |name: &str, data: &str| (name.into(), data.into());
+        assert_eq!(
+            found,
+            [event("endpoint", "/m"), event("b", "1\n2"), event("", "3")]
+        );
     }
 
     #[test]

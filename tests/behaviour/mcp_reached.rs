@@ -111,6 +111,15 @@ fn an_address_where_nobody_listens_is_told_with_the_reason_and_the_file() {
 }
 
 #[test]
+fn lines_of_events_may_end_in_a_carriage_return_alone() {
+    let ws = Workspace::new().outside("events.py", include_str!("mcp/events.py"));
+    let (_server, port) = listening(&ws, "events.py", &[]);
+    configure(&ws, &json!({"url": format!("http://127.0.0.1:{port}/sse")}));
+    let answer = ws.tool("one__big").unwatched().run();
+    assert!(answer.output().ends_with("xEND"), "{}", answer.shown());
+}
+
+#[test]
 fn servers_are_reached_by_the_proxy_that_all_requests_go_by() {
     let ws = Workspace::new().outside("redirects.py", include_str!("mcp/redirects.py"));
     let notes = ws.outside_path("notes");

@@ -2,16 +2,15 @@
 //! are posted to. The SDK has given it up; many servers have not.
 
 use super::http;
+use crate::genai::{self, SseError};
 use crate::mcp::wire::Connect;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use rmcp::RoleClient;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
+use std::collections::VecDeque;
 use std::io;
 use url::Url;
-
-/// The largest event, in bytes.
-const MAX_EVENT_BYTES: usize = 64 * 1024 * 1024;
 
 /// A server's stream of events, and where it takes messages.
 pub(super) struct Sse {
@@ -46,12 +45,12 @@ impl Sse {
         }
         let mut events = Events::new(answer);
         loop {
-            let Some(event) = events.next().await else {
+            let Some((name, data)) = events.next().await else {
                 return Err("its stream ends before it says where messages go".to_owned());
             };
-            if event.kind == "endpoint" {
+            if name == b"endpoint" {
                 let post = url
-                    .join(event.data.trim())
+                    .join(String::from_utf8_lossy(&data).trim())
                     .map_err(|e| format!("the address for messages is none: {e}"))?;
                 // Whoever answers the stream must not have headers sent elsewhere.
                 if post.origin() != url.origin() {
@@ -97,9 +96,9 @@ impl Transport<RoleClient> for Sse {
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
-        while let Some(event) = self.events.next().await {
-            if event.kind == "message"
-                && let Ok(message) = super::message_of(event.data.as_bytes())
+        while let Some((name, data)) = self.events.next().await {
+            if matches!(&name[..], b"" | b"message")
+                && let Ok(message) = super::message_of(&data)
             {
                 return Some(message);
             }
@@ -113,95 +112,38 @@ impl Transport<RoleClient> for Sse {
     }
 }
 
-#[derive(Debug, Default, PartialEq)]
-struct Event {
-    kind: String,
-    data: String,
-}
-
 /// Events out of a body. A waiting that is given up loses nothing.
 struct Events {
     answer: Option<reqwest::Response>,
-    buffer: Vec<u8>,
+    parser: genai::Events,
+    /// Those that have come and that nobody has taken: name and data.
+    ready: VecDeque<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Events {
     fn new(answer: reqwest::Response) -> Self {
         Self {
             answer: Some(answer),
-            buffer: Vec::new(),
+            parser: genai::Events::new(),
+            ready: VecDeque::new(),
         }
     }
 
-    async fn next(&mut self) -> Option<Event> {
+    /// The name and the data of the next event. None comes any more once one is too large.
+    async fn next(&mut self) -> Option<(Vec<u8>, Vec<u8>)> {
         loop {
-            if let Some(event) = take_event(&mut self.buffer) {
+            if let Some(event) = self.ready.pop_front() {
                 return Some(event);
-            }
-            if self.buffer.len() > MAX_EVENT_BYTES {
-                return None;
             }
             let chunk = self.answer.as_mut()?.chunk().await.ok()??;
-            self.buffer.extend_from_slice(&chunk);
-        }
-    }
-}
-
-/// Takes the first event that is there as a whole.
-fn take_event(buffer: &mut Vec<u8>) -> Option<Event> {
-    let (mut event, mut at) = (Event::default(), 0);
-    let mut has_data = false;
-    while let Some(length) = memchr::memchr(b'\n', &buffer[at..]) {
-        let line = &buffer[at..at + length];
-        let line = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line));
-        at += length + 1;
-        if line.is_empty() {
-            if has_data {
-                drop(line);
-                buffer.drain(..at);
-                if event.kind.is_empty() {
-                    "message".clone_into(&mut event.kind);
-                }
-                return Some(event);
+            let ready = &mut self.ready;
+            let taken: Result<(), SseError> = self.parser.push_named(&chunk, |name, data| {
+                ready.push_back((name.to_vec(), data.to_vec()));
+                Ok(())
+            });
+            if taken.is_err() {
+                self.answer = None;
             }
-            event = Event::default();
-            continue;
         }
-        let (field, value) = line.split_once(':').unwrap_or((&line, ""));
-        let value = value.strip_prefix(' ').unwrap_or(value);
-        match field {
-            "event" => value.clone_into(&mut event.kind),
-            "data" => {
-                if has_data {
-                    event.data.push('\n');
-                }
-                event.data.push_str(value);
-                has_data = true;
-            }
-            _ => {}
-        }
-    }
-    None
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Event, take_event};
-
-    #[test]
-    fn events_are_taken_whole_and_in_order() {
-        let mut buffer =
-            b": hello\n\nevent: endpoint\r\ndata: /m?s=1\r\n\r\ndata: a\ndata: b\n".to_vec();
-        let event = |kind: &str, data: &str| {
-            Some(Event {
-                kind: kind.to_owned(),
-                data: data.to_owned(),
-            })
-        };
-        assert_eq!(take_event(&mut buffer), event("endpoint", "/m?s=1"));
-        assert_eq!(take_event(&mut buffer), None);
-        buffer.extend_from_slice(b"\nrest");
-        assert_eq!(take_event(&mut buffer), event("message", "a\nb"));
-        assert_eq!(buffer, b"rest");
     }
 }
