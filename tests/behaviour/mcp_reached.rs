@@ -111,6 +111,81 @@ fn an_address_where_nobody_listens_is_told_with_the_reason_and_the_file() {
 }
 
 #[test]
+fn a_server_of_the_newest_revision_is_greeted_its_way_however_it_refuses_the_older() {
+    let ws = Workspace::new().outside("newest.py", include_str!("mcp/newest.py"));
+    let notes = ws.outside_path("notes");
+    let expected = r#"{"responses": null, "state": null}"#;
+    for (code, status) in [
+        ("-32601", "404"),
+        ("-32022", "400"),
+        ("-32020", "400"),
+        ("-32600", "400"),
+        ("-32602", "200"),
+        ("-32000", "400"),
+        ("0", "400"),
+    ] {
+        let (_server, port) = listening(&ws, "newest.py", &[code, status, &notes]);
+        for kind in ["httpUrl", "url"] {
+            let mut entry = json!({});
+            entry[kind] = format!("http://127.0.0.1:{port}/mcp").into();
+            configure(&ws, &entry);
+            let answer = ws.tool("one__plain").unwatched().run();
+            assert_eq!(answer.output(), expected, "{code} {status} {kind}");
+        }
+        if code == "0" {
+            continue;
+        }
+        let args = json!([ws.outside_path("newest.py"), code, status, notes, "stdio"]);
+        configure(&ws, &json!({"command": "python3", "args": args}));
+        let answer = ws.tool("one__plain").unwatched().run();
+        assert_eq!(answer.output(), expected, "{code} on standard streams");
+    }
+}
+
+#[test]
+fn an_answer_that_is_not_complete_is_completed_or_is_an_error() {
+    let ws = Workspace::new().outside("newest.py", include_str!("mcp/newest.py"));
+    let notes = ws.outside_path("notes");
+    let (_server, port) = listening(&ws, "newest.py", &["-32601", "404", &notes]);
+    configure(
+        &ws,
+        &json!({"httpUrl": format!("http://127.0.0.1:{port}/mcp")}),
+    );
+    let call = |name: &str| ws.tool(&format!("one__{name}")).unwatched().run();
+    let said = |name: &str| -> Value { serde_json::from_str(&call(name).output()).expect("JSON") };
+    let root = format!("file://{}", ws.dir().display());
+    assert_eq!(
+        said("roots"),
+        json!({"responses": {"q": {"roots": [{"uri": root}]}}, "state": "s"})
+    );
+    assert_eq!(
+        said("form"),
+        json!({"responses": {"q": {"action": "decline"}}, "state": "s"})
+    );
+    assert_eq!(said("state"), json!({"responses": null, "state": "only"}));
+    for (name, reason) in [
+        ("model", "asks for \"sampling/createMessage\""),
+        ("nothing", "does not say for what"),
+        ("endless", "was not complete after 10 requests"),
+        ("later", "a result of the type \"from the future\""),
+    ] {
+        let answer = call(name);
+        answer.must_say(&answer.error("mcp_tool_error", 1), &[reason]);
+    }
+    let notes = fs::read_to_string(notes).expect("noted");
+    let count = |name: &str| {
+        notes
+            .lines()
+            .filter(|l| **l == format!("call {name}"))
+            .count()
+    };
+    assert_eq!(
+        (count("roots"), count("model"), count("endless")),
+        (2, 1, 10)
+    );
+}
+
+#[test]
 fn lines_of_events_may_end_in_a_carriage_return_alone() {
     let ws = Workspace::new().outside("events.py", include_str!("mcp/events.py"));
     let (_server, port) = listening(&ws, "events.py", &[]);

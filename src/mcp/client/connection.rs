@@ -3,16 +3,16 @@
 use super::handler::Handler;
 use super::sse::Sse;
 use super::stdio::{self, Aside};
-use super::{Problem, http};
+use super::{OtherGreeting, Problem, http};
 use crate::mcp::wire::{Connect, Wanted, Why};
 use crate::process::ending::Ending;
 use crate::process::piped::Piped;
 use crate::process::signal_name;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, CustomRequest, CustomResult, ErrorCode,
-    ListResourceTemplatesRequest, ListResourcesRequest, ListToolsRequest, PaginatedRequestParams,
-    ProtocolVersion, ReadResourceRequest, ReadResourceRequestParams, ServerCapabilities,
-    ServerResult,
+    InputResponses, ListResourceTemplatesRequest, ListResourcesRequest, ListToolsRequest,
+    PaginatedRequestParams, ProtocolVersion, ReadResourceRequest, ReadResourceRequestParams,
+    ServerCapabilities, ServerResult,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, PeerRequestOptions, RunningService, ServiceError,
@@ -61,6 +61,12 @@ const ENDING: Duration = Duration::from_secs(3);
 /// said last.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
+/// A server may ask so often for more before its answer is complete.
+const MAX_ROUNDS: usize = 10;
+
+/// The code of servers that have none for what is wrong.
+const SERVER_ERROR: ErrorCode = ErrorCode(-32000);
+
 type Service = RunningService<RoleClient, Handler>;
 
 /// A server that has been greeted.
@@ -99,13 +105,16 @@ impl Connection {
         handler: Handler,
         until: &mut Until,
     ) -> Result<Self, Problem> {
-        let aside = Mutex::new(Aside::default());
+        let (aside, refusal) = (Mutex::new(Aside::default()), Mutex::new(None));
         let opened = tokio::select! {
-            opened = Self::greet(connect, handler, &aside) => opened,
-            why = until.over() => Err(Problem::new(why, match why {
-                Why::TimedOut => "it did not answer in time to the greeting",
-                _ => "it was cancelled",
-            })),
+            opened = Self::greet(connect, handler, &aside, &refusal) => opened,
+            why = until.over() => Err(match (why, locked(&refusal).take()) {
+                (Why::TimedOut, Some(refusal)) => Problem::new(Why::Connection, refusal),
+                (Why::TimedOut, None) => {
+                    Problem::new(why, "it did not answer in time to the greeting")
+                }
+                _ => Problem::new(why, "it was cancelled"),
+            }),
         };
         let aside = aside.into_inner().unwrap_or_else(PoisonError::into_inner);
         opened.map_err(|mut problem| {
@@ -123,14 +132,19 @@ impl Connection {
         connect: &Connect,
         handler: Handler,
         aside: &Mutex<Aside>,
+        refusal: &Mutex<Option<String>>,
     ) -> Result<Self, Problem> {
-        let first = Self::greet_as(connect, handler.clone(), false, aside).await;
-        match first {
-            // A server that knows only the newest protocol, which greets in another way.
-            Err(problem) if problem.is_other_greeting => {
-                Self::greet_as(connect, handler, true, aside).await
-            }
-            other => other,
+        let first = match Self::greet_as(connect, handler.clone(), false, aside).await {
+            Err(problem) if problem.other_greeting != OtherGreeting::Unlikely => problem,
+            other => return other,
+        };
+        *locked(refusal) = Some(first.message.clone());
+        // A server that knows only the newest protocol, which greets in another way.
+        let second = Self::greet_as(connect, handler, true, aside).await;
+        match first.other_greeting {
+            OtherGreeting::Wanted => second,
+            // The first refusal says more than what comes of a guess.
+            _ => second.map_err(|_| first),
         }
     }
 
@@ -168,7 +182,7 @@ impl Connection {
         let streamed = serve(handler.clone(), transport, newest).await;
         let service = match streamed {
             Ok(service) => service,
-            Err(mut problem) if may_be_sse && !problem.is_other_greeting => {
+            Err(mut problem) if may_be_sse && !newest && !problem.is_refusal => {
                 let sse = match Sse::open(connect, &url).await {
                     Ok(sse) => sse,
                     Err(reason) => {
@@ -224,15 +238,68 @@ impl Connection {
                 tool, arguments, ..
             } => {
                 let params = CallToolRequestParams::new(tool).with_arguments(arguments);
-                let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-                self.request(id, request, until).await
+                let request = |round: Round| {
+                    let mut params = params.clone();
+                    (params.input_responses, params.request_state) = round;
+                    ClientRequest::CallToolRequest(CallToolRequest::new(params))
+                };
+                self.complete(id, &request, until).await
             }
             Wanted::Read { uri } => {
                 let params = ReadResourceRequestParams::new(uri);
-                let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));
-                self.request(id, request, until).await
+                let request = |round: Round| {
+                    let mut params = params.clone();
+                    (params.input_responses, params.request_state) = round;
+                    ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params))
+                };
+                self.complete(id, &request, until).await
             }
         }
+    }
+
+    /// A request that is made again with what the server asks for, until its answer is complete.
+    async fn complete(
+        &self,
+        id: u64,
+        request: &(dyn Fn(Round) -> ClientRequest + Sync),
+        until: &mut Until,
+    ) -> Result<Value, Problem> {
+        let bad = |message: String| Err(Problem::new(Why::Connection, message));
+        let mut round: Round = (None, None);
+        for _ in 0..MAX_ROUNDS {
+            let answer = self.request(id, request(round), until).await?;
+            match &answer["resultType"] {
+                Value::Null => return Ok(answer),
+                kind if kind == "complete" => return Ok(answer),
+                kind if kind == "input_required" => {}
+                kind => {
+                    return bad(format!(
+                        "it answers with a result of the type {kind}, which is not known here"
+                    ));
+                }
+            }
+            let mut responses = InputResponses::new();
+            for (key, wanted) in answer["inputRequests"].as_object().into_iter().flatten() {
+                let method = wanted["method"].as_str().unwrap_or_default();
+                match self.handler.answer(method) {
+                    Some(response) => responses.insert(key.clone(), response),
+                    None => {
+                        return bad(format!(
+                            "it asks for {method:?} before it completes its answer, which is not \
+                             offered here"
+                        ));
+                    }
+                };
+            }
+            let state = answer["requestState"].as_str().map(str::to_owned);
+            if responses.is_empty() && state.is_none() {
+                return bad("it asks for more and does not say for what".to_owned());
+            }
+            round = (Some(responses).filter(|r| !r.is_empty()), state);
+        }
+        bad(format!(
+            "its answer was not complete after {MAX_ROUNDS} requests"
+        ))
     }
 
     /// A call that the server runs as a task: it is asked how far it is until it is done.
@@ -466,6 +533,9 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// What is sent with a request that is made again.
+type Round = (Option<InputResponses>, Option<String>);
+
 /// How a server has ended that can no longer be talked to, in words.
 async fn end_of(process: Option<&mut Piped>, aside: &Aside) -> String {
     let Some(process) = process else {
@@ -525,10 +595,17 @@ fn greeting_problem(e: &ClientInitializeError) -> Problem {
     let mut problem = Problem::new(Why::Connection, String::new());
     problem.message = match e {
         ClientInitializeError::JsonRpcError(e) => {
-            problem.is_other_greeting = matches!(
-                e.code,
-                ErrorCode::METHOD_NOT_FOUND | ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
-            );
+            problem.is_refusal = true;
+            problem.other_greeting = match e.code {
+                ErrorCode::METHOD_NOT_FOUND | ErrorCode::UNSUPPORTED_PROTOCOL_VERSION => {
+                    OtherGreeting::Wanted
+                }
+                ErrorCode::HEADER_MISMATCH
+                | ErrorCode::INVALID_REQUEST
+                | ErrorCode::INVALID_PARAMS
+                | SERVER_ERROR => OtherGreeting::Possible,
+                _ => OtherGreeting::Unlikely,
+            };
             format!("it refuses the greeting: {}", e.message)
         }
         ClientInitializeError::ConnectionClosed(_) => {
@@ -541,6 +618,9 @@ fn greeting_problem(e: &ClientInitializeError) -> Problem {
         }
         ClientInitializeError::TransportError { error, .. } => {
             let (reason, _) = reason(&*error.error);
+            if is_bad_request(&*error.error) {
+                problem.other_greeting = OtherGreeting::Possible;
+            }
             format!("it can't be reached: {reason}")
         }
         ClientInitializeError::ConflictInitResponseId(..)
@@ -559,6 +639,14 @@ fn greeting_problem(e: &ClientInitializeError) -> Problem {
 fn is_broken_pipe(e: &(dyn Error + 'static)) -> bool {
     e.downcast_ref::<io::Error>()
         .is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// Whether a server refuses a request of HTTP without saying why in the protocol's way.
+fn is_bad_request(e: &(dyn Error + 'static)) -> bool {
+    matches!(
+        e.downcast_ref::<StreamableHttpError<reqwest::Error>>(),
+        Some(StreamableHttpError::UnexpectedServerResponse(said)) if said.starts_with("HTTP 400")
+    )
 }
 
 /// Why something could not be sent, in words, and whether it is certain that it was not.

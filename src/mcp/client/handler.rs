@@ -10,6 +10,7 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, ErrorData, RoleClient};
+use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,6 +32,25 @@ impl Handler {
             roots: roots.into(),
             out,
             progress: Arc::default(),
+        }
+    }
+
+    /// The directories that the server is told of.
+    fn roots(&self) -> ListRootsResult {
+        let urls = self
+            .roots
+            .iter()
+            .filter_map(|path| Url::from_file_path(path).ok());
+        ListRootsResult::new(urls.map(|url| Root::new(url.to_string())).collect())
+    }
+
+    /// The answer to what a result asks for before it is complete; `None` for what this client
+    /// has not declared. Nobody is there who could fill in a form.
+    pub(super) fn answer(&self, method: &str) -> Option<Value> {
+        match method {
+            "roots/list" => serde_json::to_value(self.roots()).ok(),
+            "elicitation/create" => Some(json!({ "action": "decline" })),
+            _ => None,
         }
     }
 
@@ -74,13 +94,7 @@ impl ClientHandler for Handler {
         &self,
         _: RequestContext<RoleClient>,
     ) -> Result<ListRootsResult, ErrorData> {
-        let roots = self
-            .roots
-            .iter()
-            .filter_map(|path| Url::from_file_path(path).ok())
-            .map(|url| Root::new(url.to_string()))
-            .collect();
-        Ok(ListRootsResult::new(roots))
+        Ok(self.roots())
     }
 
     async fn on_progress(

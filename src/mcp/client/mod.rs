@@ -43,8 +43,21 @@ const MAX_MESSAGE_CHARS: usize = 1500;
 pub(super) struct Problem {
     why: Why,
     message: String,
-    /// Whether the server may want to be greeted in the newest way.
-    is_other_greeting: bool,
+    /// Whether the server wants to be greeted in the newest way.
+    other_greeting: OtherGreeting,
+    /// Whether the server has answered to the greeting, with a refusal.
+    is_refusal: bool,
+}
+
+/// What a refused greeting says about the newest way to greet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OtherGreeting {
+    /// Nothing.
+    Unlikely,
+    /// The server may have refused for that reason.
+    Possible,
+    /// It has refused for that reason.
+    Wanted,
 }
 
 impl Problem {
@@ -52,7 +65,8 @@ impl Problem {
         Self {
             why,
             message: message.into(),
-            is_other_greeting: false,
+            other_greeting: OtherGreeting::Unlikely,
+            is_refusal: false,
         }
     }
 }
