@@ -17,6 +17,15 @@ pub(crate) fn bare_name(name: &str) -> &str {
 /// The longest chain of tail calls.
 const MAX_TAIL_CALLS: usize = 10;
 
+/// Tools that are not in a registry and that a caller may have meant.
+#[derive(Debug, Default)]
+pub(crate) struct Others {
+    /// Their names, each with another spelling.
+    pub(crate) tools: Vec<(String, String)>,
+    /// The MCP servers that they come from.
+    pub(crate) servers: Vec<String>,
+}
+
 /// The tools that can be called, by name.
 ///
 /// ```
@@ -197,27 +206,47 @@ impl ToolRegistry {
     ///
     /// `tool_not_registered`.
     pub fn require(&self, name: &str) -> Result<&dyn Tool, ToolError> {
-        self.get(name).ok_or_else(|| {
-            let all = self.all().map(|tool| tool.name());
-            let hint = hint(&self.near(name), all);
-            ToolError::new(
-                ErrorKind::ToolNotRegistered,
-                format!("There is no tool named {name:?}."),
-            )
-            .with_hint(hint)
-        })
+        self.get(name)
+            .ok_or_else(|| self.missing(name, &Others::default()))
+    }
+
+    /// The error of a name that no tool has, which names the nearest tools.
+    pub(crate) fn missing(&self, name: &str, others: &Others) -> ToolError {
+        let tools = || {
+            others
+                .tools
+                .iter()
+                .map(|(own, other)| (own.as_str(), &**other))
+        };
+        let spellings = tools().flat_map(|(own, other)| [(own, own), (other, own)]);
+        let near = nearest(name, self.spellings().chain(spellings));
+        let all = self.all().map(|tool| tool.name());
+        let hint = if near.is_empty() && name.contains("__") && !others.servers.is_empty() {
+            format!("The MCP servers are: {}.", others.servers.join(", "))
+        } else {
+            hint(&near, all.chain(tools().map(|(own, _)| own)))
+        };
+        ToolError::new(
+            ErrorKind::ToolNotRegistered,
+            format!("There is no tool named {name:?}."),
+        )
+        .with_hint(hint)
     }
 
     /// Up to three names that are near `name`, the nearest first.
     pub fn near(&self, name: &str) -> Vec<&str> {
-        let spellings = self.all().flat_map(|tool| {
+        nearest(name, self.spellings())
+    }
+
+    /// All names by which tools are known, each with the tool's own.
+    fn spellings(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.all().flat_map(|tool| {
             let own = tool.name();
             std::iter::once(own)
                 .chain(tool.aliases().iter().copied())
                 .chain(std::iter::once(tool.display_name()))
                 .map(move |spelling| (spelling, own))
-        });
-        nearest(name, spellings)
+        })
     }
 
     /// All tools: those that are registered, sorted by name, then those of the sources.

@@ -281,9 +281,11 @@ impl Session {
     ) -> Result<ToolResult, ToolError> {
         let (registry, name) = self.tools(name, cx)?;
         let name = name.as_str();
-        let tool = registry
-            .require(name)
-            .map_err(|e| custom::explain_missing(&self.surroundings, name, e))?;
+        let Some(tool) = registry.get(name) else {
+            let others = self.mcp().map(|mcp| mcp.others()).unwrap_or_default();
+            let error = registry.missing(name, &others);
+            return Err(custom::explain_missing(&self.surroundings, name, error));
+        };
         if manner.is_foreign {
             restore(tool.parameters().value(), &mut args);
         }

@@ -10,7 +10,7 @@ use super::tool::McpTool;
 use super::wire::{Wanted, Why};
 use crate::declaration::Finding;
 use crate::policy::{Call, ServerTool};
-use crate::registry::bare_name;
+use crate::registry::{Others, bare_name, hint, nearest};
 use crate::settings::Settings;
 use crate::tool::{Cancellation, Context, ErrorKind, LiveOutput, Tool, ToolError};
 use serde_json::{Map, Value};
@@ -280,31 +280,65 @@ impl Mcp {
     /// Whether a call of this name leaves the world as it was, as far as is known.
     pub fn is_read_only(&self, name: &str) -> bool {
         let name = bare_name(name);
-        resources::is_one(name) || self.known_as(name, is_read_only) == Some(true)
-    }
-
-    /// The server's name in the settings and the tool's own name there, as far as is known.
-    pub fn origin(&self, name: &str) -> Option<(String, String)> {
-        let name = bare_name(name);
-        self.known_as(name, |server, tool| {
-            (server.name.clone(), tool.original.clone())
-        })
-    }
-
-    /// What can be said of a tool without asking its server.
-    fn known_as<T>(&self, name: &str, say: impl Fn(&Server, &Declared) -> T) -> Option<T> {
         let mut servers = self.servers.iter().enumerate();
-        servers.find_map(|(at, server)| {
-            if !names::may_be_of(name, &server.name) {
-                return None;
-            }
+        resources::is_one(name)
+            || servers.any(|(at, server)| {
+                names::may_be_of(name, &server.name)
+                    && self.cached(at).is_some_and(|known| {
+                        find(&known, server, name).is_some_and(|tool| is_read_only(server, tool))
+                    })
+            })
+    }
+
+    /// The servers, and the tools that can be called as far as is known, each with its name on
+    /// the server.
+    pub(crate) fn others(&self) -> Others {
+        let servers = self.servers.iter().enumerate();
+        let names = servers.filter_map(|(at, server)| {
             let known = self.cached(at)?;
-            find(&known, server, name).map(|tool| say(server, tool))
-        })
+            let usable = known
+                .tools
+                .iter()
+                .filter(|tool| server.offers(&tool.original) && tool.held.is_none());
+            let names = usable.map(|tool| (tool.name.clone(), tool.original.clone()));
+            Some(names.collect::<Vec<_>>())
+        });
+        Others {
+            tools: names.flatten().collect(),
+            servers: self.servers.iter().map(|s| s.name.clone()).collect(),
+        }
+    }
+
+    /// The tool that has this name on its server, where only one of those that are known does.
+    fn find_by_own_name(self: &Arc<Self>, name: &str) -> Result<Option<Arc<dyn Tool>>, ToolError> {
+        let mut found = Vec::new();
+        for (at, server) in self.servers.iter().enumerate() {
+            if let Some(known) = self.cached(at)
+                && let Some(place) = known.tools.iter().position(|tool| tool.original == name)
+                && server.offers(name)
+            {
+                found.push((at, known, place));
+            }
+        }
+        match &found[..] {
+            [] => Ok(None),
+            [(at, known, place)] => self.usable(*at, &known.tools[*place]).map(Some),
+            several => {
+                let names: Vec<&str> = several
+                    .iter()
+                    .map(|(_, known, place)| known.tools[*place].name.as_str())
+                    .collect();
+                Err(ToolError::new(
+                    ErrorKind::ToolNotRegistered,
+                    format!("Several MCP servers have a tool named {name:?}."),
+                )
+                .with_hint(format!("Call one of {}.", names.join(", "))))
+            }
+        }
     }
 
     /// The tool of this name. Only a server whose tool it may be is asked, if what it has
-    /// declared is not known already.
+    /// declared is not known already. A name without a server's is looked for in what is known.
     ///
     /// # Errors
     ///
@@ -349,7 +383,7 @@ impl Mcp {
             names.extend(offered.map(|tool| tool.name.clone()));
         }
         if candidates.is_empty() {
-            return Ok(None);
+            return self.find_by_own_name(name);
         }
         let servers: Vec<&str> = candidates
             .iter()
@@ -363,9 +397,10 @@ impl Mcp {
             ),
         )
         .with_hint(if names.is_empty() {
-            "It has none at all.".to_owned()
+            "It declares no tools.".to_owned()
         } else {
-            format!("Its tools are: {}.", names.join(", "))
+            let all = || names.iter().map(String::as_str);
+            hint(&nearest(name, all().map(|own| (own, own))), all())
         }))
     }
 

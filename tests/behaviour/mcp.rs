@@ -457,6 +457,36 @@ fn arguments_are_checked_before_anything_is_started() {
 }
 
 #[test]
+fn a_name_that_no_tool_has_is_that_of_a_server_or_near_one() {
+    let s = Servers::new(&[("one", "plain", none()), ("two", "dotted", none())]);
+    // Only what is known counts: no server is started for a name.
+    let _ = s.call("echo", &none()).error("tool_not_registered", 2);
+    assert_eq!((s.was_started("one"), s.was_started("two")), (0, 0));
+    let _ = s.names();
+    assert_eq!(s.call("echo", &json!({"text": "x"})).output(), "x");
+    assert_eq!(s.call("rows.list", &none()).output(), "{}");
+    for (name, near) in [
+        ("one__ech", "Did you mean one__echo"),
+        ("oen__echo", "Did you mean one__echo"),
+        ("echoo", "Did you mean one__echo"),
+        ("nosrv__x", "The MCP servers are: one, two."),
+    ] {
+        let answer = s.call(name, &none());
+        answer.must_say(&answer.error("tool_not_registered", 2), &[near]);
+    }
+    s.all_gone();
+    let several = Servers::new(&[("one", "plain", none()), ("two", "plain", none())]);
+    let _ = several.names();
+    let answer = several.call("echo", &json!({"text": "x"}));
+    answer.must_say(
+        &answer.error("tool_not_registered", 2),
+        &["Several MCP servers", "one__echo, two__echo"],
+    );
+    assert!(!several.notes("one").contains(&"call echo".to_owned()));
+    several.all_gone();
+}
+
+#[test]
 fn contents_become_the_parts_of_the_contract() {
     let s = Servers::new(&[("one", "plain", none())]);
     let response = s.call("one__blocks", &none()).function_response();
