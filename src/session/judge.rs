@@ -100,8 +100,7 @@ impl Judge {
                 (Decision::Deny, _) => return Err(verdict.to_error()),
                 (Decision::AskUser, Some(mode)) => {
                     let Some(person) = person else {
-                        let reason = &verdict.reason;
-                        return Err(refused(format!("{reason} Nobody is there to be asked.")));
+                        return Err(nobody_asked(&verdict));
                     };
                     match self.ask(tool, args, (&verdict, mode), cx, person)? {
                         None => return Ok(()),
@@ -159,7 +158,8 @@ impl Judge {
                 Ok(None)
             }
             Some(Reply::NotShown(why)) => Err(refused(why)),
-            _ => Err(refused("The user has said no to this call.")),
+            None => Err(nobody_asked(verdict)),
+            Some(Reply::No | Reply::Stop) => Err(refused("The user has said no to this call.")),
         }
     }
 }
@@ -175,6 +175,10 @@ pub(super) fn call_of<'a>(tool: &'a dyn Tool, args: &'a Map<String, Value>) -> C
         annotations: tool.annotations(),
         kind: tool.kind(),
     }
+}
+
+fn nobody_asked(verdict: &Verdict) -> ToolError {
+    refused(format!("{} Nobody is there to be asked.", verdict.reason))
 }
 
 fn refused(message: impl Into<String>) -> ToolError {

@@ -223,6 +223,19 @@ fn an_explanation_names_rule_and_file_whoever_brought_the_tool() {
     s.all_gone();
 }
 
+#[test]
+fn a_question_that_nobody_could_answer_was_not_answered_no() {
+    let ws = Workspace::new();
+    let call = in_mode(&ws, "default", &WRITE);
+    let call = call.in_bash("trap '' HUP; exec \"$@\" >answer.json");
+    let mut person = call.at_a_terminal();
+    person.sees(ASKED);
+    assert_eq!(person.hangs_up(), Some(3));
+    let answer = content(&ws, "answer.json").expect("an answer");
+    assert!(answer.contains("Nobody is there to be asked"), "{answer}");
+    assert_eq!(content(&ws, "a.txt"), None);
+}
+
 /// Calls of one `--batch`, at a terminal in the mode `default`.
 fn batch(ws: &Workspace, calls: &[(&str, Value)]) -> Person {
     let lines: Vec<String> = calls
