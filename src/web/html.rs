@@ -86,11 +86,50 @@ pub(super) fn to_markdown(source: &str, url: &Url) -> Text {
     }
 }
 
+/// The tags of a page, as far as that can be seen without a parser: each from behind its `<`, with
+/// the text in front of it. What is within scripts and styles is passed over.
+struct Tags<'s> {
+    rest: &'s str,
+    /// Elements that hold no tags. Once there is no end of one, no other has an end either.
+    opaque: Vec<&'static str>,
+}
+
+impl<'s> Tags<'s> {
+    fn of(source: &'s str) -> Self {
+        Self {
+            rest: source,
+            opaque: vec!["script", "style"],
+        }
+    }
+}
+
+impl<'s> Iterator for Tags<'s> {
+    type Item = (&'s str, &'s str);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (text, tag) = self.rest.split_once('<')?;
+        self.rest = tag.split_once('>').map_or("", |(_, rest)| rest);
+        let name = self.opaque.iter().position(|name| {
+            let head = tag.get(..name.len());
+            head.is_some_and(|head| head.eq_ignore_ascii_case(name))
+        });
+        if let Some(at) = name {
+            match find_ignoring_case(tag, &format!("</{}", self.opaque[at])) {
+                Some(end) => self.rest = &tag[end..],
+                None => {
+                    self.opaque.remove(at);
+                }
+            }
+        }
+        Some((text, tag))
+    }
+}
+
 /// Whether elements are nested deeper than any page needs: browsers stop at 512 levels, while
 /// parsers get slower with each.
 pub(super) fn is_too_deep(source: &str) -> bool {
     let mut depth = 0_usize;
-    for tag in source.split('<').skip(1) {
+    for (_, tag) in Tags::of(source) {
         let is_end = tag.starts_with('/');
         let name = tag.trim_start_matches('/');
         let end = name.find(|c: char| !c.is_ascii_alphanumeric());
@@ -197,31 +236,12 @@ pub(super) fn tidy(text: &str) -> String {
 /// little memory.
 pub(super) fn bare_text(source: &str) -> String {
     let mut out = String::new();
-    let mut rest = source;
-    // Once there is no end of one, no other has an end either.
-    let mut unseen = vec!["script", "style"];
-    while let Some(start) = rest.find('<') {
-        out.push_str(&rest[..start]);
-        rest = &rest[start..];
-        let name = unseen.iter().position(|name| {
-            let head = rest.get(1..=name.len());
-            head.is_some_and(|head| head.eq_ignore_ascii_case(name))
-        });
-        if let Some(at) = name {
-            match find_ignoring_case(rest, &format!("</{}", unseen[at])) {
-                Some(end) => rest = &rest[end..],
-                None => {
-                    unseen.remove(at);
-                }
-            }
-        }
-        match rest.find('>') {
-            Some(end) => rest = &rest[end + 1..],
-            None => rest = "",
-        }
+    let mut tags = Tags::of(source);
+    for (text, _) in tags.by_ref() {
+        out.push_str(text);
         out.push(' ');
     }
-    out.push_str(rest);
+    out.push_str(tags.rest);
     let lines = out
         .lines()
         .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
@@ -302,6 +322,7 @@ let y = 2;</code></pre>
             "a < b",
             "<!-- -->",
             "<li><b>x</b>",
+            "<script>\"<item><item><item>\"</script>",
         ] {
             assert!(!is_too_deep(&flat.repeat(3000)), "{flat}");
         }
