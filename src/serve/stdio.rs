@@ -1,8 +1,9 @@
 //! One client on the standard streams, a message a line.
 //!
-//! The SDK's own transport passes over what it can't read without a word, so that a client
-//! waits for ever; here every line is answered. Threads read and write, because standard
-//! streams may be anything: pipes, sockets, terminals, files.
+//! The SDK's own transport (rmcp 3.9) bounds lines too and answers JSON that is not a message,
+//! without the request's id; it passes over lines that are not JSON, so that a client waits for
+//! ever. Here every line is answered. Threads read and write, because standard streams may be
+//! anything: pipes, sockets, terminals, files.
 
 use super::connection::Connection;
 use super::server::Server;
