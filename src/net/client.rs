@@ -1,6 +1,6 @@
 //! One request, one answer.
 
-use super::coding;
+use super::coding::{self, Undecodable};
 use super::connect::Dial;
 use super::{NetError, Reach};
 use crate::tool::Cancellation;
@@ -97,6 +97,7 @@ impl Client {
             .max_redirects_will_error(false)
             .user_agent(user_agent())
             .accept("*/*")
+            .accept_encoding(coding::ACCEPTED)
             .build();
         let connector = ().chain(dial.clone()).chain(RustlsConnector::default());
         Self {
@@ -138,7 +139,6 @@ impl Client {
             Method::Post => self.agent.run(builder.body(request.body).map_err(unfit)?),
         };
         let (parts, body) = sent.map_err(|e| explained(e, &host))?.into_parts();
-        // The library decodes what is named `gzip` or `br`, and then takes the header away.
         let codings = parts.headers.get_all(http::header::CONTENT_ENCODING);
         let codings = codings
             .iter()
@@ -262,20 +262,20 @@ fn explained(error: ureq::Error, host: &str) -> NetError {
             host,
             why: why.to_owned(),
         },
-        ureq::Error::Io(e) => match tls_error(&e) {
-            Some(why) => NetError::Tls { host, why },
-            None => NetError::Cut {
-                host,
-                why: e.to_string(),
-            },
-        },
-        ureq::Error::Decompress(what, e) => match interruption_within(&e) {
-            Some(own) => own,
-            None => NetError::Protocol {
-                host,
-                why: format!("{what}: {e}"),
-            },
-        },
+        ureq::Error::Io(e) => {
+            if let Some(undecodable) = inner::<Undecodable>(&e) {
+                interruption_within(&undecodable.source).unwrap_or_else(|| NetError::Protocol {
+                    host,
+                    why: undecodable.to_string(),
+                })
+            } else if let Some(tls) = inner::<rustls::Error>(&e) {
+                let why = tls.to_string();
+                NetError::Tls { host, why }
+            } else {
+                let why = e.to_string();
+                NetError::Cut { host, why }
+            }
+        }
         ureq::Error::BadUri(_) | ureq::Error::Http(_) => {
             NetError::BadRequest(format!("The request to {host} can't be sent."))
         }
@@ -286,11 +286,9 @@ fn explained(error: ureq::Error, host: &str) -> NetError {
     }
 }
 
-fn tls_error(e: &std::io::Error) -> Option<String> {
-    let inner = e.get_ref()?;
-    inner
-        .downcast_ref::<rustls::Error>()
-        .map(ToString::to_string)
+/// What is within an error of input and output.
+fn inner<E: std::error::Error + 'static>(e: &std::io::Error) -> Option<&E> {
+    e.get_ref()?.downcast_ref()
 }
 
 /// What ended the connection, where a decompressor has wrapped it.

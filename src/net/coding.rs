@@ -3,9 +3,13 @@
 use brotli_decompressor::Decompressor;
 use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use std::io::{self, Chain, Cursor, Read};
+use thiserror::Error;
 
 /// More codings than this, one upon another, are not for reading.
 const MOST_CODINGS: usize = 4;
+
+/// What servers are told to choose from: the codings that save most.
+pub(super) const ACCEPTED: &str = "gzip, br";
 
 /// The content before the codings that a header names, the last of which was applied last;
 /// or the name of one that is not understood, and which are.
@@ -45,6 +49,14 @@ pub(super) fn decoded<S: AsRef<str>>(
     Ok(content)
 }
 
+/// Content that is not what the header says; or it ended, as its source tells.
+#[derive(Debug, Error)]
+#[error("{coding}: {source}")]
+pub(super) struct Undecodable {
+    coding: &'static str,
+    pub(super) source: io::Error,
+}
+
 /// A decoder whose own errors say which it is.
 struct Coded<R>(&'static str, R);
 
@@ -57,11 +69,14 @@ impl<R: Read> Read for Coded<R> {
         self.1.read(buffer).map_err(|e| {
             let is_passed_on = e
                 .get_ref()
-                .is_some_and(<dyn std::error::Error + Send + Sync>::is::<ureq::Error>);
+                .is_some_and(|e| e.is::<ureq::Error>() || e.is::<Undecodable>());
             if is_passed_on || e.kind() == io::ErrorKind::Interrupted {
                 e
             } else {
-                ureq::Error::Decompress(self.0, e).into_io()
+                io::Error::other(Undecodable {
+                    coding: self.0,
+                    source: e,
+                })
             }
         })
     }

@@ -540,6 +540,7 @@ fn a_page_gets_a_plain_request_without_anything_of_the_user() {
     assert_eq!(asked.header("host"), Some(&*server.host()));
     let agent = asked.header("user-agent").unwrap_or_default();
     assert!(agent.starts_with("gemini-tools/"), "{agent}");
+    assert_eq!(asked.header("accept-encoding"), Some("gzip, br"));
     for name in ["cookie", "authorization", "referer", "x-goog-api-key"] {
         assert_eq!(asked.header(name), None, "{name}");
     }
