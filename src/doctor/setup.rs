@@ -3,7 +3,7 @@
 use super::{Commands, Patient, Report, said, trust_remedy};
 use crate::settings::{Scope, jsonc};
 use crate::shown::show_path;
-use crate::trust::{Trust, TrustedBy};
+use crate::trust::{Trust, TrustedBy, gemini_cli_trusts};
 use jsonc_parser::ParseOptions;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
@@ -309,6 +309,11 @@ fn left_out(projects: &Pair, in_force: &Pair, patient: &Patient<'_>, report: &mu
 
 /// Whether Gemini CLI trusts the folder too: our own record is not known to it.
 fn hosts_trust(patient: &Patient<'_>, report: &mut Report) {
+    // A refusal that we obey may be none to it, and the other way round.
+    let is_trusted = |home| gemini_cli_trusts(home, patient.root);
+    if patient.home.is_some_and(is_trusted) {
+        return;
+    }
     let why_not = match &*patient.settings.trust {
         // It takes this one word, where we take 1 as well.
         Trust::Trusted(TrustedBy::Environment)

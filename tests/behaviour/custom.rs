@@ -286,8 +286,10 @@ force = { type = "boolean", description = "d" }
 files = { type = "array", items = "string", description = "d" }
 line = { type = "integer", description = "d" }
 "#;
-    let comment =
-        |text: &str| -> String { text.lines().map(|line| format!("# {line}\n")).collect() };
+    let comment = |text: &str| -> String {
+        let lines: Vec<&str> = text.lines().collect();
+        format!("# {}\n", lines.join("\n# "))
+    };
     let script = format!(
         "#!/bin/sh\n# /// tool\n# description = \"d\"\n{}# ///\n",
         comment(keys.trim())

@@ -711,9 +711,9 @@ fn a_call_command_that_says_something_and_succeeds_is_told_with_what_to_try() {
     let noisy = QUICK.replace("cat >/dev/null", "cat >/dev/null; echo old >&2; exit 0");
     assert_ne!(noisy, QUICK);
     let ws = with_program(&noisy);
-    let noise = told(&ws, &[], "call-stderr");
-    assert_eq!(noise[0]["grade"], "warning", "{noise:?}");
-    let said = noise[0].to_string();
+    let warned = told(&ws, &[], "call-stderr");
+    assert_eq!(warned[0]["grade"], "warning", "{warned:?}");
+    let said = warned[0].to_string();
     assert!(
         said.contains(": old") && said.contains("--try greet"),
         "{said}"
