@@ -2,6 +2,7 @@
 """Writes tests/edits/cases.jsonl: real edits, told with the slips of a language model, and what has to come of each.
 
 The same repositories give the same file: they are read at fixed commits, and chance is seeded. Needs git, nothing else.
+Without them, those cases stay as they are, and only the ones of own.py are written again.
 """
 
 import argparse
@@ -19,6 +20,7 @@ sys.path.insert(0, str(HERE))
 from drafts import has_substance, is_fair, places
 from history import Repository, share
 from kinds import KINDS
+from own import own_cases
 from sources import SOURCES
 from traps import TRAPS
 
@@ -158,21 +160,28 @@ def cases(deck):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("mirror", type=Path, help="the folder with <owner>+<name>/repo, a bare repository each")
+    parser.add_argument("mirror", type=Path, nargs="?", help="the folder with <owner>+<name>/repo, a bare repository each")
     parser.add_argument("--output", type=Path, default=CASES)
     options = parser.parse_args()
+    if options.mirror is None:
+        known = [json.loads(line) for line in CASES.read_text(encoding="utf-8").splitlines()]
+        write(options.output, [entry for entry in known if entry["source"]] + list(own_cases()))
+        return
     repositories = {s.repository: Repository(s, str(options.mirror / s.directory / "repo")) for s in SOURCES}
-    made = list(cases(Deck(repositories)))
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    with open(options.output, "w", encoding="utf-8", newline="\n") as file:
-        for entry in made:
-            file.write(json.dumps(entry, ensure_ascii=False, separators=(",", ":")) + "\n")
+    write(options.output, [*cases(Deck(repositories)), *own_cases()])
     for repository in repositories.values():
         repository.close()
+
+
+def write(output, made):
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with open(output, "w", encoding="utf-8", newline="\n") as file:
+        for entry in made:
+            file.write(json.dumps(entry, ensure_ascii=False, separators=(",", ":")) + "\n")
     for kind, count in Counter(entry["kind"] for entry in made).items():
-        homes = {entry["source"]["repository"] for entry in made if entry["kind"] == kind}
+        homes = {entry["source"]["repository"] for entry in made if entry["kind"] == kind and entry["source"]}
         print(f"{kind:20} {count:4} cases of {len(homes)} repositories")
-    print(f"{len(made)} cases, {options.output.stat().st_size / 1e6:.1f} MB")
+    print(f"{len(made)} cases, {output.stat().st_size / 1e6:.1f} MB")
 
 
 if __name__ == "__main__":

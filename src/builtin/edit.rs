@@ -122,7 +122,12 @@ impl Edit {
             .map_err(|e| self.fail(&e))?;
         let mut notes = Vec::new();
         if found.by_line_ending {
-            notes.push("Line feeds in old_string stood for the file's CRLF line ends.".to_owned());
+            let note = if old.contains("\r\n") {
+                "The CRLF line ends in old_string stood for the file's line feeds."
+            } else {
+                "Line feeds in old_string stood for the file's CRLF line ends."
+            };
+            notes.push(note.to_owned());
         }
         self.plan((current, encoding), replacement, notes, None)
     }

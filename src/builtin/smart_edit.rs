@@ -6,21 +6,25 @@
 use super::edit::{Before, Edit, NEAREST_BYTES, Plan, line_list};
 use super::model::Model;
 use super::{Declaration, Spec, Surroundings};
-use crate::ladder::{Hit, Miss, climb};
+use crate::ladder::{Hit, Miss, behind, climb, unit_of};
 use crate::tool::{
     Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Location, Schema, ToolError,
     ToolInvocation, ToolResult,
 };
 use crate::workspace::OpenFile;
-use crate::workspace::edit::{Found, Replacement};
+use crate::workspace::edit::{Match, Replacement};
 use crate::workspace::text::Encoding;
 use crate::workspace::write::Target;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Larger files are not sent to a model.
 pub(super) const MODEL_CHARS: usize = 400_000;
+
+/// No further than this is looked for the beginning of a place's line.
+const FAR: u64 = 4096;
 
 /// Lines that a message lists.
 const LISTED_LINES: usize = 20;
@@ -127,8 +131,8 @@ impl Call {
         let found = self.edit.find((current, encoding), texts, &cx.cancel)?;
         match found.matches.as_slice() {
             [] => {}
-            [_] => {
-                let new = self.without_doubled_indentation(subject, &found, texts)?;
+            [place] => {
+                let new = self.placed(subject, place, texts)?;
                 return self
                     .edit
                     .literal_plan((current, encoding), found, (texts.0, &new));
@@ -223,41 +227,40 @@ impl Call {
         )
     }
 
-    /// The new text without the indentation of its first line, where the old text begins behind
-    /// just that in the file: a model that leaves it out in one of the texts only would have it
-    /// twice. Only where another line of the old text stays as it is, so that nobody wants to
-    /// shift the text.
-    fn without_doubled_indentation(
+    /// The new text for a literal place, with its lines as deep as they belong.
+    fn placed<'t>(
         &self,
-        Subject { current, .. }: Subject<'_>,
-        found: &Found,
-        (old, new): (&str, &str),
-    ) -> Result<String, ToolError> {
-        let indent_of = |line: &str| line.len() - line.trim_start_matches([' ', '\t']).len();
-        let indent = &new[..indent_of(new)];
-        let mut rest = old.lines().skip(1).filter(|line| !line.trim().is_empty());
-        let stays = rest.any(|line| new.lines().skip(1).any(|other| other == line));
-        let [place] = found.matches.as_slice() else {
-            return Ok(new.to_owned());
+        subject: Subject<'_>,
+        place: &Match,
+        (old, new): (&str, &'t str),
+    ) -> Result<Cow<'t, str>, ToolError> {
+        let Subject { current, encoding } = subject;
+        let start = place.start.max(encoding.mark().len() as u64);
+        let from = start.saturating_sub(FAR) / 4 * 4;
+        let from = from.max(encoding.mark().len() as u64);
+        let mut bytes = vec![0; usize::try_from(start - from).unwrap_or(0)];
+        let read = |bytes: &mut [u8]| crate::sys::io::pread(&current.file, bytes, from);
+        let n = crate::sys::io::retry_on_intr(|| read(&mut bytes))
+            .map_err(|e| self.edit.fail(&e.into()))?;
+        let before = encoding.decode(&bytes[..n]);
+        let before = before.rsplit('\n').next().unwrap_or_default();
+        let unit = || {
+            self.text(subject)
+                .ok()
+                .flatten()
+                .and_then(|text| unit_of(&text))
         };
-        if indent.is_empty() || indent_of(old) > 0 || !stays || place.start < indent.len() as u64 {
-            return Ok(new.to_owned());
-        }
-        let from = place.start - indent.len() as u64;
-        // With the byte before, which must be a line end.
-        let wanted = usize::from(from > 0);
-        let mut before = vec![0; indent.len() + wanted];
-        let n = crate::sys::io::retry_on_intr(|| {
-            crate::sys::io::pread(&current.file, &mut *before, from - wanted as u64)
-        })
-        .map_err(|e| self.edit.fail(&e.into()))?;
-        let is_doubled = n == before.len()
-            && before[wanted..] == *indent.as_bytes()
-            && (wanted == 0 || before[0] == b'\n');
-        Ok(if is_doubled {
-            new[indent.len()..].to_owned()
-        } else {
-            new.to_owned()
+        behind(before, (old, new), unit).map_err(|why| {
+            ToolError::new(
+                ErrorKind::EditNoOccurrenceFound,
+                format!(
+                    "old_string is at line {} of {} without the indentation of its line, and {why}; \
+                     nothing was changed.",
+                    place.line,
+                    self.edit.path()
+                ),
+            )
+            .with_hint("Give whole lines in both texts, with the indentation that the file has.")
         })
     }
 

@@ -5,7 +5,7 @@
 //! a line such as `...` may stand for lines that were left out. What the edit changes or takes
 //! away must be there as it says, and the place must be the only one.
 
-use super::indent::{Shift, unit_of};
+use super::depth::{Pair, Texts, placed};
 use super::lines::{Fitted, Lines, ModelLines, indentation, line_end};
 use super::normal::loose;
 use super::{Found, Hit, Rung};
@@ -323,17 +323,29 @@ impl Search<'_, '_> {
         places.extend((core_end + 1..=last).map(Place::Same));
         let mut region = self.file.region(first, last);
         let newline = line_end(self.file.text, region.clone());
-        let shifts = Shifts::new(self, &fitted.old, &places);
+        let ops = capture_diff_slices(Algorithm::Patience, &fitted.old, &fitted.new);
+        let pairs = self.pairs(&fitted.old, &places);
+        let new_lines = placed(&Texts {
+            old: &fitted.old,
+            new: &fitted.new,
+            ops: &ops,
+            pairs: &pairs,
+            unit: &self.file.unit(),
+        });
+        let new_lines = match new_lines {
+            Ok(lines) => lines,
+            Err(why) => return Found::Unclear(region.start, why),
+        };
         let mut merge = Merge {
             search: self,
             fitted: &fitted,
             places: &places,
-            shifts: &shifts,
+            new_lines: &new_lines,
             out: Vec::new(),
             next: first,
             was_quoted: true,
         };
-        for op in capture_diff_slices(Algorithm::Patience, &fitted.old, &fitted.new) {
+        for op in ops {
             if let Err(why) = merge.take(op) {
                 return Found::Unclear(region.start, why);
             }
@@ -349,6 +361,19 @@ impl Search<'_, '_> {
             rung: Rung::Anchored,
         })
     }
+
+    /// How the lines of the old text are indented in both.
+    fn pairs<'t>(&'t self, old: &[&'t str], places: &[Place]) -> Vec<Pair<'t>> {
+        let pair = |(at, place): (usize, &Place)| match place {
+            Place::Same(line) | Place::Near(line) if !old[at].is_empty() => Some(Pair {
+                at,
+                old: indentation(old[at]),
+                file: indentation(self.file.line(*line)),
+            }),
+            _ => None,
+        };
+        places.iter().enumerate().filter_map(pair).collect()
+    }
 }
 
 /// What becomes of a place, line by line.
@@ -356,7 +381,8 @@ struct Merge<'a, 's, 'f, 't> {
     search: &'a Search<'s, 'f>,
     fitted: &'a Fitted<'t>,
     places: &'a [Place],
-    shifts: &'a Shifts<'t>,
+    /// The lines that only the new text has, as they are to stand in the file.
+    new_lines: &'a HashMap<usize, String>,
     out: Vec<String>,
     /// The next line of the file that is not dealt with.
     next: usize,
@@ -386,9 +412,9 @@ impl Merge<'_, '_, '_, '_> {
             if is_elision(line) && !self.fitted.old.contains(&line) {
                 return Err("the new text leaves lines out that the old one has");
             }
-            let shifted = self.shifts.apply(line, old_range.start);
-            let line = shifted.ok_or("how its new lines are to be indented is not clear")?;
-            self.out.push(line + self.fitted.blanks_behind(i));
+            let line = &self.new_lines[&i];
+            let blanks = self.fitted.blanks_behind(i);
+            self.out.push(format!("{line}{blanks}"));
         }
         if !old_range.is_empty() {
             self.was_quoted = false;
@@ -438,63 +464,6 @@ impl Merge<'_, '_, '_, '_> {
         }
         self.next = line + 1;
         Ok(())
-    }
-}
-
-/// How new lines are indented: as all lines together have it, or as the nearest one has.
-struct Shifts<'a> {
-    whole: Option<Shift>,
-    /// By line of the old text: its indentation, and the file's.
-    pairs: Vec<(usize, &'a str, &'a str)>,
-    unit: String,
-}
-
-impl<'a> Shifts<'a> {
-    fn new(search: &Search<'_, 'a>, old: &[&'a str], places: &[Place]) -> Self {
-        let pairs: Vec<(usize, &str, &str)> = places
-            .iter()
-            .enumerate()
-            .filter_map(|(i, place)| match place {
-                Place::Same(line) | Place::Near(line) if !old[i].is_empty() => {
-                    Some((i, indentation(old[i]), indentation(search.file.line(*line))))
-                }
-                _ => None,
-            })
-            .collect();
-        let unit = unit_of(search.file);
-        let all: Vec<(&str, &str)> = pairs.iter().map(|(_, a, b)| (*a, *b)).collect();
-        Self {
-            whole: Shift::of(&all, &unit),
-            pairs,
-            unit,
-        }
-    }
-
-    /// The file's form of a new line that stands before line `near` of the old text.
-    fn apply(&self, line: &str, near: usize) -> Option<String> {
-        if let Some(shift) = &self.whole {
-            return shift.apply(line);
-        }
-        // The same indentation elsewhere says what this one becomes, if it always says the same.
-        let indent = indentation(line);
-        let known: HashMap<&str, usize> = self
-            .pairs
-            .iter()
-            .filter(|(_, old, _)| *old == indent)
-            .fold(HashMap::new(), |mut all, (_, _, file)| {
-                *all.entry(*file).or_default() += 1;
-                all
-            });
-        if known.len() == 1 {
-            let file = known.keys().next()?;
-            return Some(format!("{file}{}", &line[indent.len()..]));
-        }
-        let nearest = self
-            .pairs
-            .iter()
-            .min_by_key(|(i, ..)| i.abs_diff(near))
-            .map(|(_, old, file)| (*old, *file))?;
-        Shift::of(&[nearest], &self.unit)?.apply(line)
     }
 }
 

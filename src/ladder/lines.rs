@@ -39,6 +39,12 @@ impl<'a> Lines<'a> {
         &self.text[self.content[i].clone()]
     }
 
+    /// What the lines are indented by.
+    pub(super) fn unit(&self) -> String {
+        let lines = (0..self.len()).map(|i| self.line(i));
+        super::depth::unit_of(lines).unwrap_or_else(|| "    ".to_owned())
+    }
+
     /// From the first byte of line `first` to the end of line `last`'s content, with the blanks
     /// before its line end.
     pub(super) fn region(&self, first: usize, last: usize) -> Range<usize> {

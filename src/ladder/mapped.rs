@@ -1,7 +1,8 @@
 //! The rungs on which the normal forms of both texts are the same, character by character: the
 //! place may begin and end within lines.
 
-use super::lines::line_end;
+use super::depth;
+use super::lines::{Lines, line_end};
 use super::normal::{Level, Mapped, normalized};
 use super::{Found, Hit, Rung};
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
@@ -19,6 +20,7 @@ pub(super) fn find(text: &str, old: &str, new: &str, level: Level) -> Found {
     let (old_form, new_form) = (normalized(old, level), normalized(new, level));
     let forms = Forms {
         text,
+        level,
         old_text: old,
         new_text: new,
         file: &file,
@@ -45,6 +47,7 @@ struct Trimmed {
 
 struct Forms<'a> {
     text: &'a str,
+    level: Level,
     old_text: &'a str,
     new_text: &'a str,
     file: &'a [Mapped],
@@ -93,7 +96,7 @@ impl Forms<'_> {
         let places = self.places(old, part);
         match places.as_slice() {
             [] => Found::Nothing,
-            [at] => self.hit(*at, part),
+            [at] => self.placed(*at, part),
             several => Found::Several(several.iter().map(|at| self.file[*at].start).collect()),
         }
     }
@@ -122,6 +125,40 @@ impl Forms<'_> {
             }
         }
         places
+    }
+
+    /// The new text at the place, with its lines as deep as they belong.
+    fn placed(&self, at: usize, part: &Trimmed) -> Found {
+        let start = self.file[at].start;
+        let line_start = self.text[..start].rfind('\n').map_or(0, |n| n + 1);
+        let [old, new] = [
+            (self.old_text, &self.old[part.old.clone()]),
+            (self.new_text, &self.new[part.new.clone()]),
+        ]
+        .map(|(text, form)| match form {
+            [] => "",
+            [first, .., last] => &text[first.start..last.end],
+            [one] => &text[one.start..one.end],
+        });
+        let unit = || Some(Lines::of(self.text).unit());
+        match depth::behind(&self.text[line_start..start], (old, new), unit) {
+            Ok(placed) if placed == new => self.hit(at, part),
+            Ok(placed) => {
+                let form = normalized(&placed, self.level);
+                let forms = Forms {
+                    new_text: &placed,
+                    new: &form,
+                    ..*self
+                };
+                let part = Trimmed {
+                    old: part.old.clone(),
+                    new: 0..form.len(),
+                    ..*part
+                };
+                forms.hit(at, &part)
+            }
+            Err(why) => Found::Unclear(start, why),
+        }
     }
 
     fn hit(&self, at: usize, part: &Trimmed) -> Found {

@@ -12,6 +12,7 @@
 //! [`crate::workspace::edit`].
 
 mod anchored;
+mod depth;
 mod indent;
 mod lines;
 mod mapped;
@@ -19,6 +20,8 @@ mod normal;
 
 use crate::tool::{Cancellation, ToolError};
 use crate::workspace::line_ends::with_own_ends;
+
+pub(crate) use depth::behind;
 
 /// How far a text was from what stands in the file. From strict to lenient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -94,6 +97,11 @@ pub(super) enum Found {
     /// First bytes.
     Several(Vec<usize>),
     Unclear(usize, &'static str),
+}
+
+/// What a file is indented by; `None` where no line is indented.
+pub(crate) fn unit_of(text: &str) -> Option<String> {
+    depth::unit_of(text.lines())
 }
 
 /// Climbs from strict to lenient until a rung holds.

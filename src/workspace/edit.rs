@@ -2,7 +2,7 @@
 //!
 //! The file is scanned in pieces, whatever its size; nothing is decoded but the places that
 //! are shown. The text is looked for as it would be encoded in the file. Where that gives
-//! nothing, a line feed in it also stands for the file's `\r\n`.
+//! nothing, its line ends stand for the file's, whichever those are.
 
 use super::OpenFile;
 use super::line_ends::with_own_ends;
@@ -76,7 +76,7 @@ struct Needle {
 pub struct Found {
     /// The places, in order, without overlap.
     pub matches: Vec<Match>,
-    /// Whether a line feed in the text had to stand for `\r\n`.
+    /// Whether the line ends in the text had to stand for others.
     pub by_line_ending: bool,
 }
 
@@ -84,10 +84,19 @@ pub struct Found {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unmappable(pub char);
 
-/// Whether the new text is written as it is: it has no line feed, or one of the texts has a
-/// carriage return of its own, so that the caller means what was written.
+/// Whether the new text is written as it is: it has no line feed, or the edit is about the line
+/// ends, because the old text has both kinds or the texts differ in nothing else.
 fn is_literal(old: &str, new: &str) -> bool {
-    old.contains('\r') || new.contains('\r') || !new.contains('\n')
+    !new.contains('\n') || has_both_ends(old) || to_lf(old) == to_lf(new)
+}
+
+fn has_both_ends(text: &str) -> bool {
+    let crlf = text.matches("\r\n").count();
+    crlf > 0 && crlf < text.matches('\n').count()
+}
+
+fn to_lf(text: &str) -> String {
+    text.replace("\r\n", "\n")
 }
 
 /// Finds every place of `old` in a file, to put `new` there.
@@ -126,14 +135,22 @@ pub fn find(
 enum Reading {
     /// Byte by byte. Time is linear.
     Exact,
-    /// A line feed also stands for `\r\n`.
+    /// A line end stands for either kind.
     Loose,
 }
 
 impl Needle {
     fn new(old: &str, new: &str, encoding: Encoding) -> Result<Self, char> {
         let encode = |text: &str| encoding.encode(text).map(std::borrow::Cow::into_owned);
-        let lines = old.split('\n').map(encode).collect::<Result<Vec<_>, _>>()?;
+        let plain = if has_both_ends(old) {
+            old.to_owned()
+        } else {
+            to_lf(old)
+        };
+        let lines = plain
+            .split('\n')
+            .map(encode)
+            .collect::<Result<Vec<_>, _>>()?;
         let (newline, crlf) = (encode("\n")?, encode("\r\n")?);
         let (index, longest) = lines
             .iter()
@@ -148,9 +165,11 @@ impl Needle {
         };
         let anchor_to_line = if longest.is_empty() { newline.len() } else { 0 };
         let anchor = (index, Finder::new(anchor).into_owned());
-        let longest = lines.iter().map(Vec::len).sum::<usize>() + (lines.len() - 1) * crlf.len();
+        let whole = encode(old)?;
+        let loose = lines.iter().map(Vec::len).sum::<usize>() + (lines.len() - 1) * crlf.len();
+        let longest = loose.max(whole.len());
         Ok(Self {
-            whole: Finder::new(&encode(old)?).into_owned(),
+            whole: Finder::new(&whole).into_owned(),
             may_split: old.starts_with('\n') && !old.contains('\r'),
             lines,
             anchor,
@@ -481,11 +500,11 @@ impl Replacement {
                 .map(std::borrow::Cow::into_owned)
                 .map_err(Unmappable)
         };
-        let lf = encode(new)?;
-        let crlf = if is_literal(old, new) {
-            lf.clone()
+        let (lf, crlf) = if is_literal(old, new) {
+            let own = encode(new)?;
+            (own.clone(), own)
         } else {
-            encode(&to_crlf(new))?
+            (encode(&to_lf(new))?, encode(&to_crlf(new))?)
         };
         Ok(Self {
             matches,

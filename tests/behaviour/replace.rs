@@ -108,8 +108,25 @@ fn lines_that_are_only_quoted_keep_their_ends_in_a_file_of_both() {
 }
 
 #[test]
-fn lf_file_gets_what_was_given() {
-    becomes("a\nb\n", "b", "x\r\ny", "a\nx\r\ny\n");
+fn the_files_line_ends_stay_whichever_the_texts_have() {
+    becomes("a\nb\n", "b", "x\r\ny", "a\nx\ny\n");
+    becomes("a\nb\nc\n", "a\r\nb", "a\r\nB\r\nx", "a\nB\nx\nc\n");
+    becomes(
+        "a\r\nb\r\nc\r\n",
+        "a\r\nb",
+        "a\nB\nx",
+        "a\r\nB\r\nx\r\nc\r\n",
+    );
+    becomes(
+        "a\r\nb\r\nc\r\n",
+        "a\nb",
+        "a\r\nB\r\nx",
+        "a\r\nB\r\nx\r\nc\r\n",
+    );
+    becomes("a\r\nb\nc\n", "a\r\nb", "x\ny\nz", "x\r\ny\nz\nc\n");
+    // Unless the edit is about them.
+    becomes("a\r\nb\r\n", "a\r\nb", "a\nb", "a\nb\r\n");
+    becomes("a\nb\n", "a\nb\n", "a\r\nb\r\n", "a\r\nb\r\n");
 }
 
 #[test]
