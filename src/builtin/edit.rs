@@ -347,7 +347,7 @@ impl Edit {
             Plan::Create => {
                 target.commit(&self.place, |file| file.write_all(self.new.as_bytes()))?;
                 ToolResult::text(format!(
-                    "Created {path} ({}).",
+                    "Successfully created and wrote to new file: {path}. It has {}.",
                     super::counted(self.new.len(), "byte")
                 ))
                 .with_data("created", true)
@@ -360,13 +360,9 @@ impl Edit {
                 let written = &replacement;
                 target.commit(&self.place, move |file| written.write(&source, file))?;
                 let count = replacement.matches.len();
-                let what = if count == 1 {
-                    "occurrence"
-                } else {
-                    "occurrences"
-                };
+                // Gemini CLI's sentence, which has no singular.
                 let mut text = format!(
-                    "Replaced {count} {what} in {path}, at {}.",
+                    "Successfully modified file: {path} ({count} replacements). The text was at {}.",
                     line_list(&replacement.matches)
                 );
                 for note in notes {

@@ -249,7 +249,7 @@ impl ToolInvocation for Call {
             None => stored.to_owned(),
         };
         let message = if is_new {
-            format!("Remembered from now on: \"{quoted}\"")
+            format!("Okay, I've remembered that: \"{quoted}\"")
         } else {
             format!("Known already, so nothing was changed: \"{quoted}\"")
         };

@@ -515,6 +515,9 @@ impl Call {
                 note(format!("In the {} {reading}.", query.name));
             }
         }
+        if cut {
+            note("Narrow the search to see other matches.".to_owned());
+        }
         if per_file_cut {
             let most = self.wanted.most;
             note(format!("Matches shown of each file: at most {most}."));
@@ -575,7 +578,8 @@ impl Call {
         }
         let noun = if matches == 1 { "match" } else { "matches" };
         let limited = if cut {
-            format!(" (results limited to the first {matches}; narrow the search to see others)")
+            // Gemini CLI's words, which have no singular.
+            format!(" (results limited to {matches} matches)")
         } else {
             String::new()
         };

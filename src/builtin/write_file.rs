@@ -191,14 +191,18 @@ impl ToolInvocation for Call {
         cx.cancel.check()?;
         target.commit(&self.place, |file| file.write_all(&plan.bytes))?;
         let path = show_path(self.place.path()).into_owned();
-        let done = if is_new { "Created" } else { "Overwrote" };
+        let done = if is_new {
+            "created and wrote to new file"
+        } else {
+            "overwrote file"
+        };
         let kept = if plan.encoding.is_utf8() {
             String::new()
         } else {
             format!(" in {}, the encoding it had", plan.encoding.name())
         };
         let text = format!(
-            "{done} {path} ({}{kept}).",
+            "Successfully {done}: {path}. It has {}{kept}.",
             super::counted(plan.bytes.len(), "byte")
         );
         let mut result = ToolResult::text(text)

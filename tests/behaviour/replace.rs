@@ -40,6 +40,31 @@ fn replaces_one_occurrence() {
 }
 
 #[test]
+fn the_answer_begins_with_what_gemini_cli_says() {
+    let ws = with("one\ntwo\none\n");
+    let mut call = arguments(&ws, "one", "1");
+    call["expected_replacements"] = json!(2);
+    let answer = ws
+        .tool("replace")
+        .arguments(&call)
+        .changing(&["a.txt"])
+        .run();
+    let said = format!(
+        "Successfully modified file: {} (2 replacements). The text was at line 1, line 3.",
+        ws.path("a.txt")
+    );
+    assert_eq!(answer.output(), said);
+    let new = json!({"file_path": "new.txt", "old_string": "", "new_string": "x"});
+    let answer = ws
+        .tool("replace")
+        .arguments(&new)
+        .changing(&["new.txt"])
+        .run();
+    let said = "Successfully created and wrote to new file: ";
+    assert!(answer.output().starts_with(said), "{}", answer.output());
+}
+
+#[test]
 fn new_text_is_literal() {
     for new in ["$&", "$1 $$ $` $'", "\\n", "\\0", "${x}", "\u{1f44b}"] {
         becomes("a X b", "X", new, format!("a {new} b"));

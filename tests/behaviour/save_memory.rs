@@ -62,7 +62,7 @@ pub(crate) fn file_of(facts: &[&str]) -> String {
 fn answers_say_what_was_remembered() {
     let ws = Workspace::new();
     let said = message(&save(&ws, " - I prefer \"tabs\"\n").run());
-    assert!(said.contains(r#"I prefer "tabs""#), "{said}");
+    assert_eq!(said, r#"Okay, I've remembered that: "I prefer "tabs"""#);
     assert_eq!(memories(&ws), file_of(&["I prefer \"tabs\""]));
     let answer = save(&ws, "é\0x").flags(&["--output", "result"]).run();
     let result = answer.json();

@@ -270,10 +270,11 @@ fn matches_can_be_limited() {
     assert_eq!(matches(&per_file).len(), 6);
     let total = search(&ws, &json!({"pattern": "needle", "total_max_matches": 7}));
     assert_eq!(matches(&total).len(), 7);
+    let output = total.output();
     assert!(
-        total.output().to_lowercase().contains("limit"),
-        "{}",
-        total.output()
+        output.starts_with("Found 7 matches")
+            && output.contains(" (results limited to 7 matches):\n"),
+        "{output}"
     );
 }
 

@@ -97,12 +97,12 @@ fn every_tool_can_be_called() {
         (
             "write_file",
             json!({"file_path": "b.txt", "content": "x y\n"}),
-            "Created",
+            "Successfully created",
         ),
         (
             "replace",
             json!({"file_path": "b.txt", "old_string": "x", "new_string": "z"}),
-            "Replaced",
+            "Successfully modified",
         ),
         (
             "smart_edit",

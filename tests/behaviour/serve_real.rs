@@ -86,7 +86,7 @@ fn calls() -> Vec<(&'static str, Value, Expected)> {
         (
             "replace",
             json!({"file_path": "a.txt", "old_string": "one", "new_string": "two three"}),
-            Ok(&["Replaced 1 occurrence", "a.txt"]),
+            Ok(&["Successfully modified file: ", "a.txt (1 replacements)"]),
         ),
         (
             "search_file_content",
@@ -101,7 +101,7 @@ fn calls() -> Vec<(&'static str, Value, Expected)> {
         (
             "write_file",
             json!({"file_path": "b.txt", "content": "x\n"}),
-            Ok(&["Created", "b.txt (2 bytes)"]),
+            Ok(&["Successfully created", "b.txt. It has 2 bytes"]),
         ),
         (
             "run_shell_command",

@@ -36,8 +36,30 @@ fn refuses(before: &str, old: &str, new: &str, kind: &str) -> String {
 fn a_literal_text_is_replaced_as_by_replace() {
     let output = becomes("one\ntwo\nthree\n", "two", "2", "one\n2\nthree\n");
     assert!(
-        output.starts_with("Replaced 1 occurrence in") && !output.contains("literally"),
+        output.starts_with("Successfully modified file: ") && !output.contains("literally"),
         "{output}"
+    );
+}
+
+#[test]
+fn new_lines_whose_depth_is_not_known_are_refused() {
+    let text = "for a in b:\n    for c in a:\n        go(c)\n    done(a)\n";
+    let flat = "for a in b:\nfor c in a:\ngo(c)\ndone(a)";
+    let more = flat.replace("go(c)", "go(c)\nlog(c)");
+    let message = refuses(text, flat, &more, "edit_no_occurrence_found");
+    assert!(message.contains("how deep"), "{message}");
+    // Literally there, but behind the line's indentation.
+    let message = refuses(text, "go(c)", "go(c)\nlog(c)", "edit_no_occurrence_found");
+    assert!(
+        message.contains("line 3") && message.contains("how deep"),
+        "{message}"
+    );
+    let after = text.replace("go(c)", "go(c)\n        log(c)");
+    becomes(
+        text,
+        "        go(c)",
+        "        go(c)\n        log(c)",
+        &after,
     );
 }
 
@@ -149,7 +171,7 @@ fn dots_in_place_of_lines_never_get_into_the_file() {
     let after = before.replace("four", "five");
     let old = "fn a() {\n    // ...\n    four();\n}";
     becomes(before, old, "fn a() {\n    // ...\n    five();\n}", after);
-    let new = "fn a() {\n    one();\n    // ... existing code ...\n    five();\n}";
+    let new = "fn a() {\n    one();\n    // ...\n    five();\n}";
     let whole = "fn a(){\n    one();\n    two();\n    three();\n    four();\n}";
     refuses(before, whole, new, "edit_no_occurrence_found");
 }

@@ -81,7 +81,7 @@ def replace(file_path, old_string, new_string):
     with open(temporary, "w", encoding="utf-8", newline="") as file:
         file.write(before.replace(old_string, new_string))
     os.replace(temporary, file_path)
-    return f"Replaced 1 occurrence in {file_path}."
+    return f"Successfully modified file: {file_path} (1 replacements)."
 
 
 TOOLS = {f.__name__: f for f in (read_file, list_directory, glob, search_file_content, replace)}
