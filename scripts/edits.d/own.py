@@ -1,7 +1,8 @@
 """Cases that are written by hand: what the commits of projects do not give, as they are indented and end their lines evenly.
 
 Of each: the kind, the variant, the file's name, the file, the old and the new text, and the file that has to come of it,
-or None where only refusing is right, because the texts do not say how deep a line belongs.
+or None where only refusing is right, because the texts do not say how deep a line belongs,
+or say too little.
 """
 
 LOOP = "for a in b:\n    for c in a:\n        go(c)\n    done(a)\n"
@@ -64,9 +65,18 @@ LINE_ENDS = [
     ("only_line_ends", "c.txt", CRLF, "alpha\r\nbeta", "alpha\nbeta", CRLF.replace("alpha\r", "alpha")),
 ]
 
+# A line that stands for code which was left out would take the place of that code.
+PLACEHOLDERS = [
+    ("added", "f.py", THING, "            self.start()", "            self.begin()\n        # ... existing code ...", None),
+    ("added", "f.py", THING, "        return 1", "        return 2\n    (rest of methods ...)", None),
+    ("instead_of_code", "f.py", THING, THING, "class Thing:\n    size = 1\n\n    # rest of the code unchanged\n", None),
+    ("is_there", "f.py", THING + "    # ... existing code ...\n", "        return 1\n    # ... existing code ...", "        return 2\n    # ... existing code ...", THING.replace("1", "2") + "    # ... existing code ...\n"),
+    ("ordinary_dots", "f.py", THING, "            self.start()", "            ...  # Starts the rest of it later.", THING.replace("self.start()", "...  # Starts the rest of it later.")),
+]
+
 
 def own_cases():
-    for kind, cases in (("depth", DEPTHS), ("line_ends", LINE_ENDS)):
+    for kind, cases in (("depth", DEPTHS), ("line_ends", LINE_ENDS), ("placeholder", PLACEHOLDERS)):
         for number, (variant, name, before, old, new, after) in enumerate(cases, 1):
             yield {
                 "id": f"{kind}-{number:02}",

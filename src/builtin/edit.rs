@@ -2,6 +2,7 @@
 //! another. How the place is found is theirs.
 
 use super::nearest::{Candidate, nearest};
+use super::placeholder;
 use crate::tool::{
     Cancellation, Confirmation, ConfirmationDetails, Context, Display, ErrorKind, FileDiff,
     Location, ToolError, ToolResult,
@@ -68,6 +69,7 @@ impl Edit {
     pub(super) fn before<'t>(&self, target: &'t Target) -> Result<Before<'t>, ToolError> {
         let Some(current) = &target.current else {
             return if self.old.is_empty() {
+                placeholder::check("new_string", &self.new, [])?;
                 Ok(Before::Nothing)
             } else {
                 Err(ToolError::new(
@@ -93,7 +95,34 @@ impl Edit {
         if self.old == self.new {
             return Err(self.no_change("old_string and new_string are the same"));
         }
-        Ok(Before::File(current, self.encoding(current)?))
+        let encoding = self.encoding(current)?;
+        self.check_new(&self.new, (current, encoding))?;
+        Ok(Before::File(current, encoding))
+    }
+
+    /// Whether a new text is one to write: without placeholders that the file does not have.
+    pub(super) fn check_new(
+        &self,
+        new: &str,
+        (current, encoding): (&OpenFile, Encoding),
+    ) -> Result<(), ToolError> {
+        placeholder::check("new_string", new, [&*self.old]).or_else(|refusal| {
+            if current.size() > NEAREST_BYTES {
+                return Err(refusal);
+            }
+            let bytes = self.whole(current)?;
+            placeholder::check("new_string", new, [&*self.old, &encoding.decode(&bytes)])
+        })
+    }
+
+    /// All bytes of a file.
+    pub(super) fn whole(&self, current: &OpenFile) -> Result<Vec<u8>, ToolError> {
+        let mut bytes = vec![0; usize::try_from(current.size()).unwrap_or(0)];
+        let read = |bytes: &mut [u8]| crate::sys::io::pread(&current.file, bytes, 0);
+        let n =
+            crate::sys::io::retry_on_intr(|| read(&mut bytes)).map_err(|e| self.fail(&e.into()))?;
+        bytes.truncate(n);
+        Ok(bytes)
     }
 
     /// All places where a text stands literally.
@@ -223,9 +252,8 @@ impl Edit {
         let is_shown =
             current.size() <= NEAREST_BYTES && !self.workspace.is_gemini_ignored(&self.place);
         let candidates = if is_shown {
-            let mut bytes = vec![0; usize::try_from(current.size()).unwrap_or(0)];
-            crate::sys::io::retry_on_intr(|| crate::sys::io::pread(&current.file, &mut *bytes, 0))
-                .map(|n| nearest(&encoding.decode(&bytes[..n]), &self.old))
+            self.whole(current)
+                .map(|bytes| nearest(&encoding.decode(&bytes), &self.old))
                 .unwrap_or_default()
         } else {
             Vec::new()
@@ -269,10 +297,7 @@ impl Edit {
                 ..FileDiff::default()
             };
             if current.size() <= WHOLE_BYTES {
-                let mut bytes = vec![0; usize::try_from(current.size()).unwrap_or(0)];
-                let n = crate::sys::io::pread(&current.file, &mut bytes, 0)
-                    .map_err(|e| self.fail(&e.into()))?;
-                bytes.truncate(n);
+                let bytes = self.whole(current)?;
                 diff.original_content = Some(encoding.decode(&bytes).into_owned());
                 diff.new_content = Some(encoding.decode(&replacement.apply(&bytes)).into_owned());
             }

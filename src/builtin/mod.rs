@@ -17,6 +17,7 @@ mod model;
 mod nearest;
 #[cfg(test)]
 mod pages;
+mod placeholder;
 mod read_background_output;
 mod read_file;
 mod read_many_files;

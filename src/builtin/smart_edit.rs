@@ -188,11 +188,7 @@ impl Call {
         if current.size() > NEAREST_BYTES {
             return Ok(None);
         }
-        let mut bytes = vec![0; usize::try_from(current.size()).unwrap_or(0)];
-        let n =
-            crate::sys::io::retry_on_intr(|| crate::sys::io::pread(&current.file, &mut *bytes, 0))
-                .map_err(|e| self.edit.fail(&e.into()))?;
-        Ok(encoding.decode_fully(&bytes[..n]))
+        Ok(encoding.decode_fully(&self.edit.whole(current)?))
     }
 
     fn fuzzy_plan(
@@ -298,6 +294,7 @@ impl Call {
             )));
         }
         let texts = (correction.search.as_str(), correction.replace.as_str());
+        self.edit.check_new(texts.1, (current, encoding))?;
         if texts.0.trim().is_empty() || texts.0 == texts.1 {
             return Err(miss);
         }

@@ -1,6 +1,6 @@
 //! `write_file`: the whole content of one file.
 
-use super::{Declaration, Spec, Surroundings};
+use super::{Declaration, Spec, Surroundings, placeholder};
 use crate::tool::{
     Args, Confirmation, ConfirmationDetails, Context, Display, ErrorKind, FileDiff, Kind, Location,
     Schema, ToolError, ToolInvocation, ToolResult,
@@ -84,7 +84,9 @@ impl Call {
             encoding: Encoding::Utf8 { bom: false },
             old_text,
         };
+        let check = |old: &str| placeholder::check("content", &self.content, [old]);
         let Some(current) = &target.current else {
+            check("")?;
             return Ok(fresh(Some(String::new())));
         };
         let fail = |e: std::io::Error| crate::workspace::io_error(&e, self.place.path());
@@ -98,9 +100,11 @@ impl Call {
         file.take(limit).read_to_end(&mut old).map_err(fail)?;
         let whole = current.size() <= DIFF_BYTES;
         let Content::Text(encoding) = detect(&old, whole) else {
+            check("")?;
             return Ok(fresh(None));
         };
         let old_text = encoding.decode(&old).into_owned();
+        check(&old_text)?;
         let mut content = self.content.as_str();
         let crlf;
         if uniform_line_ending(&old_text) == Some(LineEnding::Crlf) && !content.contains('\r') {

@@ -65,6 +65,32 @@ fn the_answer_begins_with_what_gemini_cli_says() {
 }
 
 #[test]
+fn a_line_that_stands_for_code_left_out_is_written_only_where_it_is_there_already() {
+    let new = "one\n  # rest of the code unchanged";
+    let refuses = |before: &str| {
+        let ws = with(before);
+        let message = ws
+            .call("replace", &arguments(&ws, "one", new))
+            .error("invalid_tool_params", 2);
+        assert!(
+            message.contains("# rest of the code unchanged"),
+            "{message}"
+        );
+    };
+    refuses("one\ntwo\n");
+    refuses("one\n...\n");
+    let before = "one\n# rest of the code unchanged\n";
+    becomes(before, "one", new, before.replacen("one", new, 1));
+    becomes("one\n", "one", "one\n...", "one\n...\n");
+    becomes(
+        "one\n",
+        "one",
+        "f(...rest)\nand so on...",
+        "f(...rest)\nand so on...\n",
+    );
+}
+
+#[test]
 fn new_text_is_literal() {
     for new in ["$&", "$1 $$ $` $'", "\\n", "\\0", "${x}", "\u{1f44b}"] {
         becomes("a X b", "X", new, format!("a {new} b"));

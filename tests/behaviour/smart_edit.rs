@@ -28,8 +28,9 @@ fn becomes(before: impl AsRef<[u8]>, old: &str, new: &str, after: impl AsRef<[u8
 #[track_caller]
 fn refuses(before: &str, old: &str, new: &str, kind: &str) -> String {
     let ws = Workspace::new().file("a.txt", before);
+    let status = if kind == "invalid_tool_params" { 2 } else { 1 };
     ws.call("smart_edit", &arguments(&ws, old, new))
-        .error(kind, 1)
+        .error(kind, status)
 }
 
 #[test]
@@ -61,6 +62,15 @@ fn new_lines_whose_depth_is_not_known_are_refused() {
         "        go(c)\n        log(c)",
         &after,
     );
+}
+
+#[test]
+fn a_line_that_stands_for_code_left_out_is_not_written() {
+    let new = "one\n// ... existing code ...";
+    let message = refuses("one\ntwo\n", "one", new, "invalid_tool_params");
+    assert!(message.contains("// ... existing code ..."), "{message}");
+    let before = "one\n// ... existing code ...\n";
+    becomes(before, "one", new, before.replacen("one", new, 1));
 }
 
 #[test]
