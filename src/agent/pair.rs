@@ -260,10 +260,10 @@ fn read_declarations(text: &[u8], is_own: bool) -> Result<(Vec<Declared>, Vec<St
     // The agent puts nothing before a name.
     let outcome = declaration::read(text, &mut Names::new(63))?;
     let tools = outcome.tools.into_iter().map(|tool| Declared {
+        schema: tool.arguments(),
         name: tool.name,
         original: tool.original,
         description: tool.description,
-        schema: Schema::from_value(tool.schema),
         kind: tool.kind.unwrap_or(Kind::Other),
         mcp: tool.mcp.filter(|_| is_own),
     });
@@ -311,7 +311,7 @@ mod tests {
                 {"type": "object", "properties": {"x": {"description": "d"}}}},
             {"name": "old", "parameters": {"type": "object", "properties": {"x": {"type": "string"}}}},
         ]));
-        assert_eq!(names, ["with_spaces", "old"]);
+        assert_eq!(names, ["with_spaces", "untyped", "old"]);
         assert_eq!(notes.len(), 4, "{notes:?}");
         assert!(notes[2].contains("untyped: x"), "{notes:?}");
         assert!(notes[3].contains("parametersJsonSchema"), "{notes:?}");

@@ -72,8 +72,7 @@ impl Tool for CustomTool {
         let listed = &self.listing.listed;
         match self.definition()? {
             Definition::Tool(manifest) => {
-                let schema = Schema::from_value(manifest.declared.schema.clone());
-                let args = args.filled(&schema)?;
+                let args = args.filled(&manifest.declared.arguments())?;
                 let call = Call::new(*manifest, args, listed, &self.surroundings)?;
                 Ok(Box::new(call))
             }

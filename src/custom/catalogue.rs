@@ -14,6 +14,7 @@ use crate::sys::ffi::{OsStrExt, OsStringExt};
 use crate::tool::Kind;
 use crate::workspace::private;
 use crate::workspace::stamp::Stamp;
+use serde_json::Value;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -32,6 +33,9 @@ pub(super) struct Listed {
     pub(super) read_only: bool,
     pub(super) streaming: bool,
     pub(super) file: PathBuf,
+    /// What arguments are checked against where the declaration does not say all of it, as
+    /// compact JSON.
+    pub(super) whole: Option<String>,
     /// The declaration, as compact JSON.
     pub(super) json: String,
 }
@@ -187,6 +191,7 @@ fn listed(path: &Path, tool: &Manifest) -> Listed {
         read_only: tool.read_only,
         streaming: tool.streaming,
         file: path.to_owned(),
+        whole: tool.declared.whole.as_ref().map(Value::to_string),
         json: tool.declared.to_json(),
     }
 }
@@ -195,7 +200,7 @@ impl Listed {
     pub(super) fn to_line(&self) -> String {
         let flag = |is: bool, letter: &'static str| if is { letter } else { "-" };
         format!(
-            "{}\t{}\t{}\t{}\t{}{}\t{}",
+            "{}\t{}\t{}\t{}\t{}{}\t{}\t{}",
             escaped(self.name.as_bytes()),
             escaped(self.original.as_bytes()),
             escaped(self.display_name.as_bytes()),
@@ -205,17 +210,18 @@ impl Listed {
                 .unwrap_or_default(),
             flag(self.read_only, "r"),
             flag(self.streaming, "s"),
+            self.whole.as_deref().unwrap_or_default(),
             self.json,
         )
     }
 
     pub(super) fn from_line(line: &str, file: PathBuf) -> Option<Self> {
-        let mut fields = line.splitn(6, '\t');
+        let mut fields = line.splitn(7, '\t');
         let mut next = || fields.next();
         let (name, original, display) = (next()?, next()?, next()?);
         let kind = Kind::ALL.get(next()?.parse::<usize>().ok()?)?;
         let flags = next()?;
-        let json = next()?;
+        let (whole, json) = (next()?, next()?);
         Some(Self {
             name: unescaped_text(name)?,
             original: unescaped_text(original)?,
@@ -224,6 +230,7 @@ impl Listed {
             read_only: flags.starts_with('r'),
             streaming: flags.ends_with('s'),
             file,
+            whole: (!whole.is_empty()).then(|| whole.to_owned()),
             json: json.starts_with('{').then(|| json.to_owned())?,
         })
     }

@@ -96,7 +96,9 @@ impl Listing {
                 Some(schema) => schema.take(),
                 None => json!({ "type": "object" }),
             };
-            (description, Schema::from_value(schema))
+            let whole = self.listed.whole.as_deref();
+            let whole = whole.and_then(|text| serde_json::from_str(text).ok());
+            (description, Schema::from_value(schema).checked_by(whole))
         })
     }
 

@@ -32,7 +32,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 /// The first line; another version's file is none.
-const HEAD: &str = concat!("gemini-tools pair 2 ", env!("CARGO_PKG_VERSION"));
+const HEAD: &str = concat!("gemini-tools pair 3 ", env!("CARGO_PKG_VERSION"));
 
 /// The files of the pairs whose commands run above this process, each in a line: commands that
 /// start us again, such as a wrapper of `get_tools`, would otherwise go on without end.
@@ -280,6 +280,7 @@ fn ask(file: &Path, pair: &Pair, surroundings: &Surroundings) -> Discovered {
             } else {
                 pair.read_only
             },
+            whole: tool.whole.as_ref().map(Value::to_string),
             json: tool.to_json(),
             display_name: tool.name.clone(),
             name: tool.name,

@@ -17,11 +17,10 @@ pub use finding::{Finding, Origin, Severity};
 pub use hidden::hidden_character;
 pub use names::Names;
 pub(crate) use names::{HASH_CHARS, hashed};
-pub(crate) use references::decoded;
 pub(crate) use schema::{FORMATS as GEMINI_FORMATS, Tuples, named, repair_plain, within};
 pub use schema::{repair_schema, untyped};
 
-use crate::tool::Kind;
+use crate::tool::{Kind, Schema};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -37,8 +36,10 @@ pub struct Compiled {
     pub original: String,
     /// For the model.
     pub description: String,
-    /// The JSON Schema of the arguments.
+    /// The JSON Schema of the arguments, as a model is told it.
     pub schema: Value,
+    /// What arguments are checked against, where a model can't be told all of it.
+    pub whole: Option<Value>,
     /// What it does to the world, where that is said.
     pub kind: Option<Kind>,
     /// The MCP server that it comes from, as `get_tools --kinds` says it.
@@ -57,6 +58,11 @@ pub struct OfServer {
 }
 
 impl Compiled {
+    /// The schema, which checks arguments as the tool's own does.
+    pub fn arguments(&self) -> Schema {
+        Schema::from_value(self.schema.clone()).checked_by(self.whole.clone())
+    }
+
     /// As it is printed for a host: compact JSON.
     pub fn to_json(&self) -> String {
         format!(
@@ -141,7 +147,7 @@ pub fn compile(
     let mut schema = parameters(declaration, original, &mut repairs);
     let description = declaration["description"].as_str().unwrap_or_default();
     // What was done to a tool that is left out is of no interest.
-    judge(original, description, &mut schema, &mut repairs)?;
+    let whole = judge(original, description, &mut schema, &mut repairs)?;
     let name = names
         .take(original, findings)
         .map_err(|what| duplicate(original, what))?;
@@ -151,6 +157,7 @@ pub fn compile(
         original: original.to_owned(),
         description: description.to_owned(),
         schema,
+        whole,
         kind: Kind::deserialize(&declaration["kind"]).ok(),
         mcp: OfServer::deserialize(&declaration["mcp"]).ok(),
     })
@@ -179,7 +186,8 @@ pub(crate) fn duplicate(original: &str, what: String) -> Finding {
 }
 
 /// Judges what a model is told of a tool besides its name, whoever declares it: repairs the
-/// schema of its arguments, and adds what is to be said to `findings`.
+/// schema of its arguments, and adds what is to be said to `findings`. Gives what
+/// [`repair_schema`] does.
 ///
 /// # Errors
 ///
@@ -189,10 +197,10 @@ pub fn judge(
     description: &str,
     schema: &mut Value,
     findings: &mut Vec<Finding>,
-) -> Result<(), Finding> {
-    repair_schema(schema, original, findings)?;
+) -> Result<Option<Value>, Finding> {
+    let whole = repair_schema(schema, original, findings)?;
     judge_description(original, description, findings);
-    Ok(())
+    Ok(whole)
 }
 
 /// Tells of a description that is of no use, or too long.

@@ -1,6 +1,7 @@
 //! `$ref`: what it leads to is put in its place, because the API and hosts don't follow it.
 
 use super::{Finding, named};
+use crate::tool::reference::{find, is_data};
 use serde_json::{Map, Value, json};
 
 /// A schema that would have more nodes than this with all references resolved is refused.
@@ -9,8 +10,8 @@ const MAX_NODES: usize = 20_000;
 /// Or a deeper one.
 const MAX_DEPTH: usize = 48;
 
-/// Puts what every `$ref` leads to in its place. A reference to something that it stands in is
-/// cut: what is left says the type only.
+/// Puts what every `$ref` leads to in its place; says whether one led to what it stands in. Such
+/// a reference is cut: what is left says the type only.
 ///
 /// # Errors
 ///
@@ -19,9 +20,9 @@ pub(super) fn resolve(
     schema: &mut Value,
     tool: &str,
     repairs: &mut Vec<Finding>,
-) -> Result<(), Finding> {
+) -> Result<bool, Finding> {
     if !has_reference(schema) {
-        return Ok(());
+        return Ok(false);
     }
     let root = schema.clone();
     let mut resolver = Resolver {
@@ -31,8 +32,10 @@ pub(super) fn resolve(
         nodes: 0,
         open: Vec::new(),
         told: false,
+        has_cut: false,
     };
-    resolver.walk(schema, "", 0, false)
+    resolver.walk(schema, "", 0, false)?;
+    Ok(resolver.has_cut)
 }
 
 /// Looks whether every `$ref` leads to something.
@@ -54,12 +57,7 @@ pub(super) fn check(schema: &Value, tool: &str) -> Result<(), Finding> {
                 .try_for_each(|(i, item)| walk(root, item, &format!("{place}[{i}]"), false, tool));
         };
         if let Some(Value::String(target)) = map.get("$ref").filter(|_| !names) {
-            let anchor = target
-                .strip_prefix('#')
-                .filter(|name| !name.starts_with('/'));
-            if !anchor.is_some_and(|anchor| has_anchor(root, anchor)) {
-                found(root, target, tool, place)?;
-            }
+            found(root, target, tool, place)?;
         }
         for (key, item) in map {
             if is_data(key) && !names {
@@ -78,26 +76,9 @@ pub(super) fn check(schema: &Value, tool: &str) -> Result<(), Finding> {
     walk(schema, schema, "", false, tool)
 }
 
-/// Whether a schema in a schema is called so.
-fn has_anchor(value: &Value, anchor: &str) -> bool {
-    match value {
-        Value::Object(map) => {
-            ["$anchor", "$dynamicAnchor"]
-                .iter()
-                .any(|key| map.get(*key).is_some_and(|v| v == anchor))
-                || map.values().any(|inner| has_anchor(inner, anchor))
-        }
-        Value::Array(items) => items.iter().any(|inner| has_anchor(inner, anchor)),
-        _ => false,
-    }
-}
-
 /// What a reference leads to.
 fn found<'a>(root: &'a Value, target: &str, tool: &str, place: &str) -> Result<&'a Value, Finding> {
-    let found = target
-        .strip_prefix('#')
-        .and_then(|pointer| root.pointer(&decoded(pointer)));
-    found.ok_or_else(|| {
+    find(root, target).ok_or_else(|| {
         let why = if target.starts_with('#') {
             "leads nowhere"
         } else {
@@ -111,11 +92,6 @@ fn found<'a>(root: &'a Value, target: &str, tool: &str, place: &str) -> Result<&
             message,
         )
     })
-}
-
-/// Whether data stands under a key of a schema, and no schema.
-fn is_data(key: &str) -> bool {
-    matches!(key, "default" | "enum" | "const" | "examples" | "example")
 }
 
 fn has_reference(value: &Value) -> bool {
@@ -136,6 +112,7 @@ struct Resolver<'a> {
     /// The references that the walk is within.
     open: Vec<String>,
     told: bool,
+    has_cut: bool,
 }
 
 impl Resolver<'_> {
@@ -206,6 +183,7 @@ impl Resolver<'_> {
         };
         if self.open.iter().any(|open| open == target) {
             *value = cut(found, self.root);
+            self.has_cut = true;
             self.repairs.push(Finding::repair(
                 "cyclic-reference",
                 self.tool,
@@ -263,7 +241,7 @@ fn cut(schema: &Value, root: &Value) -> Value {
     for _ in 0..MAX_DEPTH {
         match schema["$ref"]
             .as_str()
-            .and_then(|target| root.pointer(&decoded(target.strip_prefix('#')?)))
+            .and_then(|target| find(root, target))
         {
             Some(next) => schema = next,
             None => break,
@@ -275,28 +253,8 @@ fn cut(schema: &Value, root: &Value) -> Value {
             left[key] = value.clone();
         }
     }
-    if left.get("type").is_none() {
+    if left.get("type").is_none() && schema.get("properties").is_some() {
         left["type"] = "object".into();
     }
     left
-}
-
-/// A fragment of an address as a JSON pointer.
-pub(crate) fn decoded(text: &str) -> String {
-    if !text.contains('%') {
-        return text.to_owned();
-    }
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut i = 0;
-    while i < bytes.len() {
-        let hex = bytes[i..]
-            .strip_prefix(b"%")
-            .and_then(|rest| rest.get(..2))
-            .and_then(|hex| std::str::from_utf8(hex).ok())
-            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        out.push(hex.unwrap_or(bytes[i]));
-        i += if hex.is_some() { 3 } else { 1 };
-    }
-    String::from_utf8_lossy(&out).into_owned()
 }

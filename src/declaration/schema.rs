@@ -70,14 +70,83 @@ pub(crate) const FORMATS: [&str; 7] = [
     "byte",
 ];
 
+/// What a value of any type may be.
+const ANY: [&str; 6] = ["string", "number", "boolean", "object", "array", "null"];
+
+/// What is of no use for checking a value.
+const IDLE: [&str; 11] = [
+    "title",
+    "description",
+    "default",
+    "examples",
+    "example",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+    "externalDocs",
+    "xml",
+    "$comment",
+];
+
 const COMBINERS: [&str; 3] = ["anyOf", "oneOf", "allOf"];
 
-/// Repairs the schema of a tool's arguments and adds what was done to `repairs`.
+/// What says something about the value, and the API does not know it.
+const UNTOLD: [&str; 16] = [
+    "$dynamicRef",
+    "$recursiveRef",
+    "not",
+    "if",
+    "then",
+    "else",
+    "contains",
+    "minContains",
+    "maxContains",
+    "dependentRequired",
+    "dependentSchemas",
+    "dependencies",
+    "propertyNames",
+    "patternProperties",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+];
+
+/// Repairs the schema of a tool's arguments and adds what was done to `repairs`. Gives what
+/// arguments are to be checked against, where a model can't be told all of it: the schema as it
+/// was, in the words of JSON Schema.
 ///
 /// # Errors
 ///
 /// Why the tool is left out.
 pub fn repair_schema(
+    schema: &mut Value,
+    tool: &str,
+    repairs: &mut Vec<Finding>,
+) -> Result<Option<Value>, Finding> {
+    let original = schema.clone();
+    let before = repairs.len();
+    repair_for_gemini(schema, tool, repairs)?;
+    let says_all = repairs.len() == before;
+    Ok((!says_all).then(|| whole(original, tool)).flatten())
+}
+
+/// A schema as arguments are checked against it; `None` where it can't be read.
+fn whole(mut schema: Value, tool: &str) -> Option<Value> {
+    let mut mender = Mender {
+        tool,
+        repairs: &mut Vec::new(),
+        purpose: Purpose::Checks,
+        has_cut: false,
+        relaxed: 0,
+    };
+    mender.mend(&mut schema, "", 0, None).ok()?;
+    schema
+        .as_object_mut()?
+        .entry("type")
+        .or_insert_with(|| "object".into());
+    Some(schema)
+}
+
+fn repair_for_gemini(
     schema: &mut Value,
     tool: &str,
     repairs: &mut Vec<Finding>,
@@ -90,14 +159,16 @@ pub fn repair_schema(
             "The schema of the arguments is no object; the tool is left out.",
         ));
     }
-    references::resolve(schema, tool, repairs)?;
+    let has_cut = references::resolve(schema, tool, repairs)?;
     if schema.as_object().is_some_and(Map::is_empty) {
         *schema = Value::Object(empty_object());
     }
     let mut mender = Mender {
         tool,
         repairs,
-        plain: None,
+        purpose: Purpose::Gemini,
+        has_cut,
+        relaxed: 0,
     };
     mender.mend(schema, "", 0, None)?;
     let is_object = |v: &Value| v["type"] == "object";
@@ -121,15 +192,7 @@ pub fn repair_schema(
             "The arguments must be an object; the tool is left out.",
         ));
     }
-    if let Some(place) = untyped(schema) {
-        return Err(Finding::refusal(
-            "untyped",
-            tool,
-            &place,
-            "There is no type, which the API refuses, and none is certain; the tool is left out. \
-             Add \"type\".",
-        ));
-    }
+    mender.open_untyped(schema, "");
     Ok(())
 }
 
@@ -199,7 +262,9 @@ pub(crate) fn repair_plain(
     let mut mender = Mender {
         tool,
         repairs: findings,
-        plain: Some(tuples),
+        purpose: Purpose::Plain(tuples),
+        has_cut: false,
+        relaxed: 0,
     };
     mender.mend(schema, "", 0, None)?;
     match schema.get("type") {
@@ -259,11 +324,25 @@ impl Known {
     }
 }
 
+/// What a schema is mended for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// The API and hosts of Gemini.
+    Gemini,
+    /// Another API, for which it stays JSON Schema.
+    Plain(Tuples),
+    /// Checking arguments: it says what it said, in the words of JSON Schema.
+    Checks,
+}
+
 struct Mender<'a> {
     tool: &'a str,
     repairs: &'a mut Vec<Finding>,
-    /// For what is to stay JSON Schema: what becomes of tuples.
-    plain: Option<Tuples>,
+    purpose: Purpose,
+    /// Whether a reference without end was cut.
+    has_cut: bool,
+    /// How often something had to be left out that says which values are right.
+    relaxed: usize,
 }
 
 impl Mender<'_> {
@@ -275,11 +354,11 @@ impl Mender<'_> {
     /// What no API takes as it was: an error where the schema is looked at for one that does not
     /// repair it.
     fn refused(&mut self, rule: &'static str, place: &str, message: impl Into<String>) {
-        if self.plain.is_some() {
+        if self.purpose == Purpose::Gemini {
+            self.said(rule, place, message);
+        } else {
             self.repairs
                 .push(Finding::refusal(rule, self.tool, named(place), message));
-        } else {
-            self.said(rule, place, message);
         }
     }
 
@@ -305,27 +384,74 @@ impl Mender<'_> {
         around: Option<&Known>,
     ) -> Result<(), Finding> {
         self.check_depth(place, depth)?;
+        if self.purpose == Purpose::Gemini && schema.is_boolean() {
+            // What takes everything, and what takes nothing: that the check knows.
+            self.relaxed += usize::from(*schema == false);
+            *schema = json!({});
+        }
         if !keywords::is_schema(schema) {
             let message = format!("A schema is an object, and not {}.", short(schema));
             return Err(Finding::refusal("schema", self.tool, named(place), message));
         }
-        let beside: &[&str] = match self.plain {
-            Some(_) => &["not", "if", "then", "else"],
-            None => &[],
+        let beside: &[&str] = match self.purpose {
+            Purpose::Gemini => &[],
+            Purpose::Plain(_) | Purpose::Checks => &["not", "if", "then", "else"],
         };
         let own = around.is_none().then(|| Known::of(schema, beside));
         let Some(known) = around.or(own.as_ref()) else {
             return Ok(());
         };
         let Some(map) = schema.as_object_mut() else {
-            // `true` and the like: the gate says so.
             return Ok(());
         };
         self.mend_type(map, place);
-        if self.plain.is_some() {
-            self.mend_plain(map, place, depth, known)
-        } else {
-            self.mend_for_gemini(map, place, depth, known)
+        match self.purpose {
+            Purpose::Gemini => self.mend_for_gemini(map, place, depth, known),
+            Purpose::Plain(_) => self.mend_plain(map, place, depth, known),
+            Purpose::Checks => {
+                self.mend_nullable(map, place);
+                map.retain(|key, _| !IDLE.contains(&&**key));
+                self.mend_plain(map, place, depth, known)
+            }
+        }
+    }
+
+    /// Says of what has no certain type that it may be of any, in a form that the API and hosts
+    /// take.
+    fn open_untyped(&mut self, schema: &mut Value, place: &str) {
+        let Some(map) = schema.as_object_mut() else {
+            return;
+        };
+        if !map.contains_key("type") {
+            let mut has_branches = false;
+            for key in COMBINERS {
+                if let Some(Value::Array(branches)) = map.get_mut(key) {
+                    has_branches |= !branches.is_empty();
+                    for (i, branch) in branches.iter_mut().enumerate() {
+                        self.open_untyped(branch, &within(place, &format!("{key}[{i}]")));
+                    }
+                }
+            }
+            if !has_branches {
+                let any = ANY.map(|name| json!({ "type": name }));
+                map.insert("anyOf".to_owned(), any.as_slice().into());
+                self.said(
+                    "untyped",
+                    place,
+                    "There is no type, which the API refuses, and none is certain: it is said to \
+                     be of any type. Add \"type\" where it is not.",
+                );
+            }
+        }
+        if let Some(Value::Object(properties)) = map.get_mut("properties") {
+            for (key, property) in properties {
+                self.open_untyped(property, &within(place, key));
+            }
+        }
+        for key in ["items", "additionalProperties"] {
+            if let Some(inner) = map.get_mut(key) {
+                self.open_untyped(inner, &within(place, key));
+            }
         }
     }
 
@@ -390,8 +516,8 @@ impl Mender<'_> {
         if !map.get("items").is_some_and(Value::is_array) {
             return;
         }
-        match self.plain {
-            Some(Tuples::Prefixed) => {
+        match self.purpose {
+            Purpose::Plain(Tuples::Prefixed) => {
                 let rest = map.remove("additionalItems");
                 let tuple = map.remove("items").unwrap_or_default();
                 map.entry("prefixItems").or_insert(tuple);
@@ -405,7 +531,7 @@ impl Mender<'_> {
                      each place, is \"prefixItems\".",
                 );
             }
-            Some(Tuples::Joined) => {
+            Purpose::Plain(Tuples::Joined) => {
                 map.remove("additionalItems");
                 if let Some(Value::Array(tuple)) = map.remove("items") {
                     join(map, tuple);
@@ -416,7 +542,7 @@ impl Mender<'_> {
                     "\"items\" must be one schema for all places of a list; use \"anyOf\" in it.",
                 );
             }
-            Some(Tuples::AsTheyAre) | None => {}
+            Purpose::Plain(Tuples::AsTheyAre) | Purpose::Gemini | Purpose::Checks => {}
         }
     }
 
@@ -431,6 +557,8 @@ impl Mender<'_> {
         self.mend_constants(map, place);
         self.mend_bounds(map, place);
         self.mend_items(map, place);
+        self.mend_patterns(map, place);
+        self.take_out_impossible(map, place);
         self.mend_required(map, place, known);
         self.mend_values(map, place);
         self.add_type(map, place);
@@ -453,21 +581,109 @@ impl Mender<'_> {
         {
             map.remove("additionalProperties");
         }
+        let mut is_vague = false;
         for key in COMBINERS {
+            let before = self.relaxed;
             if let Some(Value::Array(branches)) = map.get_mut(key) {
                 for (i, branch) in branches.iter_mut().enumerate() {
                     let at = within(place, &format!("{key}[{i}]"));
                     self.mend(branch, &at, depth + 1, Some(known))?;
                 }
             }
+            is_vague |= key == "oneOf" && (self.has_cut || self.relaxed > before);
+        }
+        if is_vague && let Some(branches) = map.remove("oneOf") {
+            self.loosen(map, branches, place);
         }
         self.type_branches(map, place);
         Ok(())
     }
 
+    /// Alternatives of which more than one may fit once what tells them apart is left out.
+    fn loosen(&mut self, map: &mut Map<String, Value>, branches: Value, place: &str) {
+        if map.contains_key("anyOf") {
+            let all = map.entry("allOf").or_insert_with(|| json!([]));
+            if let Some(all) = all.as_array_mut() {
+                all.push(json!({ "anyOf": branches }));
+            }
+        } else {
+            map.insert("anyOf".to_owned(), branches);
+        }
+        self.said(
+            "alternatives",
+            place,
+            "\"oneOf\" became \"anyOf\": the API does not know all that tells the alternatives \
+             apart.",
+        );
+    }
+
+    /// Names that are given by patterns: what they may hold counts for all other names.
+    fn mend_patterns(&mut self, map: &mut Map<String, Value>, place: &str) {
+        let Some(Value::Object(patterns)) = map.get("patternProperties") else {
+            return;
+        };
+        let rest = match map.get("additionalProperties") {
+            Some(Value::Bool(false)) => None,
+            Some(rest @ Value::Object(_)) => Some(rest),
+            // Any other name is right already.
+            _ => return,
+        };
+        if patterns.is_empty() {
+            return;
+        }
+        let mut kinds: Vec<Value> = Vec::new();
+        for kind in patterns.values().chain(rest) {
+            if *kind != false && !kinds.contains(kind) {
+                kinds.push(kind.clone());
+            }
+        }
+        let is_open = kinds.iter().any(|kind| *kind == true || *kind == json!({}));
+        match kinds.len() {
+            0 => {}
+            _ if is_open => drop(map.remove("additionalProperties")),
+            1 => drop(map.insert("additionalProperties".to_owned(), kinds.remove(0))),
+            _ => {
+                let any = json!({ "anyOf": kinds });
+                map.insert("additionalProperties".to_owned(), any);
+            }
+        }
+        self.said(
+            "patterns",
+            place,
+            "Names by a pattern became names of any kind, because the API does not know patterns.",
+        );
+    }
+
+    /// Properties that must not be given, and alternatives that nothing fits.
+    fn take_out_impossible(&mut self, map: &mut Map<String, Value>, place: &str) {
+        let mut gone = 0;
+        if let Some(Value::Object(properties)) = map.get_mut("properties") {
+            let before = properties.len();
+            properties.retain(|_, property| *property != false);
+            gone += before - properties.len();
+            self.relaxed += gone;
+        }
+        for key in ["anyOf", "oneOf"] {
+            if let Some(Value::Array(branches)) = map.get_mut(key) {
+                let before = branches.len();
+                if branches.iter().any(|branch| *branch != false) {
+                    branches.retain(|branch| *branch != false);
+                }
+                gone += before - branches.len();
+            }
+        }
+        if gone > 0 {
+            self.said(
+                "keyword",
+                place,
+                "What is \"false\" was taken out: the API does not know it.",
+            );
+        }
+    }
+
     /// Types of other dialects: Gemini's own in capitals, those of programming languages.
     fn mend_type(&mut self, map: &mut Map<String, Value>, place: &str) {
-        let is_plain = self.plain.is_some();
+        let is_plain = self.purpose != Purpose::Gemini;
         let instead = |name: &str, right: &str| {
             if is_plain {
                 format!("{name:?} is no type of JSON Schema; it would be {right:?}.")
@@ -510,6 +726,7 @@ impl Mender<'_> {
             && let Some(unknown) = map.get("type").filter(|name| !is_type(name)).cloned()
         {
             map.remove("type");
+            self.relaxed += 1;
             let message = format!(
                 "{unknown} is no type of JSON Schema; the types are {}.",
                 TYPES.join(", ")
@@ -542,6 +759,7 @@ impl Mender<'_> {
             .and_then(Value::as_array)
             .is_some_and(Vec::is_empty)
         {
+            self.relaxed += 1;
             self.said("enum", place, "An \"enum\" of nothing was taken out.");
             map.remove("enum");
         }
@@ -635,32 +853,53 @@ impl Mender<'_> {
             None => true,
         });
         for message in faults {
+            self.relaxed += 1;
             self.refused("keyword-value", place, message);
         }
     }
 
     /// Lists with a schema for each place, which the API doesn't know.
     fn mend_items(&mut self, map: &mut Map<String, Value>, place: &str) {
-        let tuple = match (map.remove("prefixItems"), map.get("items")) {
-            (Some(Value::Array(list)), _) => list,
-            (None, Some(Value::Array(list))) => list.clone(),
-            _ => {
-                if map
-                    .get("items")
-                    .is_some_and(|v| v.is_boolean() || v == &json!({}))
-                {
-                    map.remove("items");
-                    map.entry("type").or_insert_with(|| "array".into());
-                }
-                return;
-            }
+        let (first, rest) = match (map.remove("prefixItems"), map.remove("items")) {
+            (Some(Value::Array(first)), rest) => (first, rest),
+            (_, Some(Value::Array(first))) => (first, map.remove("additionalItems")),
+            (_, None) => return,
+            (_, Some(all)) => (Vec::new(), Some(all)),
         };
-        map.entry("type").or_insert_with(|| "array".into());
-        join(map, tuple);
+        if first.is_empty()
+            && rest
+                .as_ref()
+                .is_some_and(|rest| !is_anything(rest) && *rest != false)
+        {
+            map.extend(rest.map(|all| ("items".to_owned(), all)));
+            return;
+        }
+        if !map.contains_key("type") {
+            self.said("type", place, "The type was added: \"array\".");
+            map.insert("type".to_owned(), "array".into());
+        }
+        let most = map.get("maxItems").and_then(Value::as_f64);
+        #[expect(clippy::cast_precision_loss, reason = "a list in a schema is short")]
+        let places = first.len() as f64;
+        let is_closed = rest == Some(Value::Bool(false)) || most.is_some_and(|most| most <= places);
+        if rest == Some(Value::Bool(false)) && most.is_none_or(|most| most > places) {
+            map.insert("maxItems".to_owned(), first.len().into());
+        }
+        if first.is_empty() {
+            return;
+        }
+        self.relaxed += 1;
+        describe_places(map, &first, rest.as_ref().filter(|_| !is_closed));
+        match rest {
+            _ if is_closed => join(map, first),
+            Some(rest) if !is_anything(&rest) => join(map, [first, vec![rest]].concat()),
+            _ => {}
+        }
         self.said(
             "tuple",
             place,
-            "A schema for each place of the list became one that any of its elements may fit.",
+            "A schema for each place of the list became one that any of its elements may fit, and \
+             the description says the order.",
         );
     }
 
@@ -677,17 +916,19 @@ impl Mender<'_> {
         let Some(Value::Array(list)) = map.get_mut("required") else {
             return;
         };
+        let is_described = |key: &Value| key.as_str().is_some_and(|key| known.has(key));
         let twice = drop_repeated(list);
         let no_name = list.iter().position(|name| !name.is_string());
         let no_name = no_name.map(|at| short(&list[at]));
         list.retain(Value::is_string);
-        let is_known = |key: &Value| key.as_str().is_some_and(|key| known.has(key));
         let unknown: Vec<String> = list
             .iter()
-            .filter(|key| !is_known(key))
+            .filter(|key| !is_described(key))
             .map(Value::to_string)
             .collect();
-        list.retain(is_known);
+        if matches!(self.purpose, Purpose::Plain(_)) {
+            list.retain(is_described);
+        }
         if list.is_empty() && !(unknown.is_empty() && no_name.is_none()) {
             map.remove("required");
         }
@@ -702,14 +943,21 @@ impl Mender<'_> {
         if unknown.is_empty() {
             return;
         }
-        self.said(
-            "required",
-            place,
-            format!(
-                "{} can't be required: there is no such property.",
-                unknown.join(", ")
-            ),
-        );
+        let names = unknown.join(", ");
+        if self.purpose == Purpose::Gemini {
+            let properties = map.entry("properties").or_insert_with(|| json!({}));
+            for name in unknown
+                .iter()
+                .filter_map(|name| serde_json::from_str::<String>(name).ok())
+            {
+                properties[name] = json!({});
+            }
+            let message = format!("What is required is described, too: {names} may be anything.");
+            self.said("required", place, message);
+        } else {
+            let message = format!("{names} can't be required: there is no such property.");
+            self.said("required", place, message);
+        }
     }
 
     /// Draft 3 has it at the property.
@@ -746,16 +994,20 @@ impl Mender<'_> {
             return;
         }
         let any = |keys: &[&str]| keys.iter().any(|key| map.contains_key(*key));
-        let certain = if any(&["properties", "required", "minProperties", "maxProperties"])
-            || map.get("additionalProperties").is_some()
-        {
-            Some("object")
+        let certain = if let Some(values) = map.get("enum").and_then(Value::as_array) {
+            types_of(values)
+        } else if any(&[
+            "properties",
+            "required",
+            "minProperties",
+            "maxProperties",
+            "additionalProperties",
+        ]) {
+            Some("object".into())
         } else if any(&["items", "minItems", "maxItems", "uniqueItems"]) {
-            Some("array")
-        } else if let Some(values) = map.get("enum").and_then(Value::as_array) {
-            type_of_all(values)
+            Some("array".into())
         } else if any(&["minLength", "maxLength", "pattern"]) {
-            Some("string")
+            Some("string".into())
         } else if any(&[
             "minimum",
             "maximum",
@@ -763,13 +1015,13 @@ impl Mender<'_> {
             "exclusiveMaximum",
             "multipleOf",
         ]) {
-            Some("number")
+            Some("number".into())
         } else {
             None
         };
         if let Some(certain) = certain {
-            self.said("type", place, format!("The type was added: {certain:?}."));
-            map.insert("type".to_owned(), certain.into());
+            self.said("type", place, format!("The type was added: {certain}."));
+            map.insert("type".to_owned(), certain);
         }
     }
 
@@ -814,6 +1066,7 @@ impl Mender<'_> {
                 } else {
                     format!("{key:?}")
                 };
+                self.relaxed += usize::from(UNTOLD.contains(&&**key));
                 stripped.push(shown);
             }
             is_known
@@ -939,19 +1192,57 @@ fn is_type(value: &Value) -> bool {
     }
 }
 
-fn type_of_all(values: &[Value]) -> Option<&'static str> {
-    let all = |is: fn(&Value) -> bool| values.iter().all(is);
-    if values.is_empty() {
-        None
-    } else if all(Value::is_string) {
-        Some("string")
-    } else if all(|v| v.is_i64() || v.is_u64()) {
-        Some("integer")
-    } else if all(Value::is_number) {
-        Some("number")
-    } else if all(Value::is_boolean) {
-        Some("boolean")
-    } else {
-        None
+/// The types of some values, as "type" says them.
+fn types_of(values: &[Value]) -> Option<Value> {
+    let mut types: Vec<&str> = values.iter().map(type_of).collect();
+    types.sort_unstable();
+    types.dedup();
+    if types.contains(&"number") {
+        types.retain(|name| *name != "integer");
     }
+    match types[..] {
+        [] => None,
+        [one] => Some(one.into()),
+        _ => Some(json!(types)),
+    }
+}
+
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// Whether a schema takes every value.
+fn is_anything(schema: &Value) -> bool {
+    *schema == true || *schema == json!({})
+}
+
+/// Adds to the description of a list what stands at which place.
+fn describe_places(map: &mut Map<String, Value>, first: &[Value], rest: Option<&Value>) {
+    /// The most characters of a schema for one place.
+    const MOST: usize = 200;
+    let place = |schema: &Value| match schema.as_object() {
+        Some(only) if only.len() == 1 && schema["type"].is_string() => {
+            schema["type"].as_str().unwrap_or_default().to_owned()
+        }
+        _ if is_anything(schema) => "anything".to_owned(),
+        _ => schema.to_string().chars().take(MOST).collect(),
+    };
+    let first: Vec<String> = first.iter().map(place).collect();
+    let mut text = format!("Elements in this order: {}", first.join(", "));
+    if let Some(rest) = rest.filter(|rest| !is_anything(rest)) {
+        text.push_str(&format!("; all others: {}", place(rest)));
+    }
+    text.push('.');
+    if let Some(Value::String(own)) = map.get("description") {
+        text = format!("{own} {text}");
+    }
+    map.insert("description".to_owned(), text.into());
 }

@@ -29,6 +29,64 @@ fn repaired(parameter: &Value) -> (Value, Vec<Cow<'static, str>>) {
     (schema["properties"]["x"].take(), rules)
 }
 
+/// How a value of any type is declared.
+fn anything() -> Value {
+    let types = ["string", "number", "boolean", "object", "array", "null"];
+    json!({"anyOf": types.map(|name| json!({"type": name}))})
+}
+
+#[test]
+fn what_may_be_anything_is_said_to_be_of_any_type() {
+    let mut described = anything();
+    described["description"] = "d".into();
+    for (given, wanted) in [
+        (json!({"description": "d"}), described),
+        (json!({}), anything()),
+        (json!(true), anything()),
+        (
+            json!({"type": "array", "items": {"title": "t"}}),
+            json!({"type": "array", "items": {"title": "t", "anyOf": anything()["anyOf"]}}),
+        ),
+        (
+            json!({"anyOf": [{"type": "string"}, {}]}),
+            json!({"anyOf": [{"type": "string"}, anything()]}),
+        ),
+    ] {
+        let (schema, rules) = repaired(&given);
+        assert_eq!(schema, wanted, "{given}");
+        assert!(rules.iter().any(|rule| rule == "untyped"), "{rules:?}");
+    }
+}
+
+#[test]
+fn arguments_are_checked_against_what_a_model_can_not_be_told() {
+    let of = |x: Value| {
+        let declaration = json!({"name": "t", "description": "d",
+            "parametersJsonSchema": {"type": "OBJECT", "properties": {"x": x}}});
+        let mut names = Names::new(Names::LONGEST);
+        compile(&declaration, &mut names, &mut Vec::new()).expect("compiled")
+    };
+    let tool = of(
+        json!({"type": "LIST", "description": "d", "nullable": true, "minItems": "1",
+        "contains": {"type": "STRING"}}),
+    );
+    assert_eq!(
+        tool.whole,
+        Some(
+            json!({"type": "object", "properties": {"x": {"type": ["array", "null"],
+            "minItems": 1, "contains": {"type": "string"}}}})
+        )
+    );
+    let fits = |x: Value| tool.arguments().validate(&json!({"x": x})).is_ok();
+    assert!(fits(json!([1, "a"])) && fits(Value::Null));
+    assert!(!fits(json!([1])) && !fits(json!([])) && !fits(json!("a")));
+    let plain = json!({"name": "t", "description": "d", "parametersJsonSchema":
+        {"$schema": "s", "type": "object", "properties": {"x": {"type": "string", "description": "d"}}}});
+    let mut names = Names::new(Names::LONGEST);
+    let tool = compile(&plain, &mut names, &mut Vec::new()).expect("compiled");
+    assert_eq!(tool.whole, None, "the declaration says it all");
+}
+
 #[test]
 fn what_is_certain_is_repaired_and_told() {
     for (given, wanted, rule) in [
@@ -88,18 +146,13 @@ fn what_is_certain_is_repaired_and_told() {
             "bounds",
         ),
         (
-            json!({"items": [{"type": "string"}, {"type": "number"}]}),
-            json!({"type": "array", "items": {"anyOf": [{"type": "string"}, {"type": "number"}]}}),
-            "tuple",
-        ),
-        (
             json!({"type": "object", "properties": {"y": {"type": "string", "required": true}}}),
             json!({"type": "object", "properties": {"y": {"type": "string"}}, "required": ["y"]}),
             "required",
         ),
         (
             json!({"type": "object", "properties": {"y": {"type": "string"}}, "required": ["y", "z"]}),
-            json!({"type": "object", "properties": {"y": {"type": "string"}}, "required": ["y"]}),
+            json!({"type": "object", "properties": {"y": {"type": "string"}, "z": anything()}, "required": ["y", "z"]}),
             "required",
         ),
         (
@@ -121,6 +174,54 @@ fn what_is_certain_is_repaired_and_told() {
         repaired(&json!({"type": "string", "format": "date-time", "$comment": "c"}));
     assert_eq!(schema, json!({"type": "string", "format": "date-time"}));
     assert_eq!(rules, Vec::<&str>::new(), "nothing worth telling");
+}
+
+#[test]
+fn what_the_api_does_not_know_is_said_as_far_as_it_can_be() {
+    for (given, wanted, rule) in [
+        (
+            json!({"items": [{"type": "string"}, {"type": "number"}]}),
+            json!({"type": "array", "description": "Elements in this order: string, number."}),
+            "tuple",
+        ),
+        (
+            json!({"prefixItems": [{"type": "string"}, {"type": "number"}], "items": false}),
+            json!({"type": "array", "maxItems": 2, "description": "Elements in this order: string, number.",
+                "items": {"anyOf": [{"type": "string"}, {"type": "number"}]}}),
+            "tuple",
+        ),
+        (
+            json!({"description": "d", "prefixItems": [{"type": "string"}], "items": {"type": "number"}}),
+            json!({"type": "array", "description": "d Elements in this order: string; all others: number.",
+                "items": {"anyOf": [{"type": "string"}, {"type": "number"}]}}),
+            "tuple",
+        ),
+        (
+            json!({"type": "object", "patternProperties": {"^x-": {"type": "string"}}, "additionalProperties": false}),
+            json!({"type": "object", "additionalProperties": {"type": "string"}}),
+            "patterns",
+        ),
+        (
+            json!({"enum": ["a", 1, null]}),
+            json!({"type": ["integer", "null", "string"], "enum": ["a", 1, null]}),
+            "type",
+        ),
+        (
+            json!({"oneOf": [{"type": "object", "not": {"required": ["a"]}}, {"type": "object", "required": ["a"]}]}),
+            json!({"anyOf": [{"type": "object"},
+                {"type": "object", "properties": {"a": anything()}, "required": ["a"]}]}),
+            "alternatives",
+        ),
+        (
+            json!({"type": "object", "properties": {"y": {"type": "string"}, "n": false}}),
+            json!({"type": "object", "properties": {"y": {"type": "string"}}}),
+            "keyword",
+        ),
+    ] {
+        let (schema, rules) = repaired(&given);
+        assert_eq!(schema, wanted, "{given}");
+        assert!(rules.iter().any(|r| r == rule), "{given}: {rules:?}");
+    }
 }
 
 #[test]
@@ -169,18 +270,6 @@ fn what_can_not_be_known_costs_the_tool() {
     };
     let of = |x: &Value| with(&json!({"type": "object", "properties": {"x": x}}));
     for (result, rule, place) in [
-        (of(&json!({"description": "d"})), "untyped", ": x:"),
-        (of(&json!(true)), "untyped", ": x:"),
-        (
-            of(&json!({"type": "array", "items": {"description": "d"}})),
-            "untyped",
-            ": x.items:",
-        ),
-        (
-            of(&json!({"anyOf": [{"type": "string"}, {"description": "d"}]})),
-            "untyped",
-            ": x.anyOf[1]:",
-        ),
         (
             of(&json!({"$ref": "#/$defs/none"})),
             "reference",

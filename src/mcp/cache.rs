@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 /// The first words of a file; other forms than this and the one before are not read.
 const FORM: &str = "gemini-tools-mcp 3";
 
-/// The form before, without annotations. It only tells what was accepted: its hashes cover the
+/// The form before, without annotations and whole schemas. It only tells what was accepted: its hashes cover the
 /// annotations too.
 const OLD_FORM: &str = "gemini-tools-mcp 2";
 
@@ -96,13 +96,14 @@ impl Known {
         );
         for tool in &self.tools {
             text.push_str(&format!(
-                "t\t{}\t{}\t{}\t{}\t{}\t{}\n{}\n",
+                "t\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n{}\n",
                 if tool.as_task { "t" } else { "-" },
                 tool.hash,
                 tool.name,
                 json!(tool.original),
                 json!(tool.held),
                 json!(tool.annotations),
+                tool.whole,
                 tool.text
             ));
         }
@@ -136,7 +137,7 @@ impl Known {
                 });
                 continue;
             }
-            let mut fields = rest.splitn(6, '\t');
+            let mut fields = rest.splitn(7, '\t');
             let mut next = || fields.next();
             known.tools.push(Declared {
                 as_task: next()?.contains('t'),
@@ -151,6 +152,7 @@ impl Known {
                     None | Some("null") => None,
                     Some(annotations) => serde_json::from_str(annotations).ok()?,
                 },
+                whole: next().unwrap_or_default().to_owned(),
                 text: lines.next()?.to_owned(),
             });
         }
@@ -270,6 +272,7 @@ mod tests {
         };
         let tools = [
             json!({"name": "a\tb", "description": "one\ntwo", "annotations": {"readOnlyHint": true}}),
+            json!({"name": "b", "inputSchema": {"type": "object", "not": {"required": ["\t"]}}}),
             json!({"name": "c", "description": "\u{200b}"}),
             json!({"name": "d", "inputSchema": 1}),
         ];

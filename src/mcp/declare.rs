@@ -27,6 +27,9 @@ pub(super) struct Declared {
     pub(super) held: Option<Held>,
     /// The declaration as compact JSON, without the closing brace; empty where it is held back.
     pub(super) text: String,
+    /// What arguments are checked against where the declaration does not say all of it, as
+    /// compact JSON; empty where it does.
+    pub(super) whole: String,
 }
 
 impl Declared {
@@ -101,18 +104,22 @@ fn declare_one(server: &str, tool: &Value) -> Result<(Declared, Vec<Finding>), F
     let hidden = hidden_text(&told, original);
     let name = names::qualified(server, original);
     let description = tool["description"].as_str().unwrap_or_default();
-    let text = if hidden.is_some() {
-        String::new()
+    let (text, whole) = if hidden.is_some() {
+        (String::new(), String::new())
     } else {
         let mut schema = match &tool["inputSchema"] {
             Value::Null => Value::Object(empty_object()),
             schema => schema.clone(),
         };
-        judge(original, description, &mut schema, &mut findings)?;
-        format!(
+        let whole = judge(original, description, &mut schema, &mut findings)?;
+        let text = format!(
             r#"{{"name":{},"description":{},"parametersJsonSchema":{schema}"#,
             json!(name),
             json!(description),
+        );
+        (
+            text,
+            whole.map_or_else(String::new, |whole| whole.to_string()),
         )
     };
     let declared = Declared {
@@ -123,6 +130,7 @@ fn declare_one(server: &str, tool: &Value) -> Result<(Declared, Vec<Finding>), F
         as_task: tool["execution"]["taskSupport"] == "required",
         held: hidden.map(|finding| Held::Hidden(format!("{}: {}", finding.place, finding.message))),
         text,
+        whole,
     };
     Ok((declared, findings))
 }
@@ -187,12 +195,12 @@ mod tests {
             "s",
             &[
                 json!({"name": "a", "inputSchema": {"properties": {"x": {"type": "int"}}}}),
-                json!({"name": "b", "inputSchema": {"type": "object", "properties": {"x": {}}}}),
+                json!({"name": "b", "inputSchema": {"type": "string"}}),
             ],
         );
         assert_eq!(tools.len(), 1);
         assert_eq!(findings[0].severity, Severity::Error);
-        assert!(findings[0].text().starts_with("b: x: "), "{findings:?}");
+        assert!(findings[0].text().starts_with("b: type: "), "{findings:?}");
         let has = |rule: &str| findings.iter().any(|f| f.tool == "a" && f.rule == rule);
         assert!(has("type-name") && has("no-description"), "{findings:?}");
     }

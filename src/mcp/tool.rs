@@ -65,7 +65,8 @@ impl McpTool {
             original: declared.original.clone(),
             name: declared.name.clone(),
             description: declaration.description,
-            schema: Schema::from_value(declaration.parameters_json_schema),
+            schema: Schema::from_value(declaration.parameters_json_schema)
+                .checked_by(serde_json::from_str(&declared.whole).ok()),
             annotations: declared.annotations.clone(),
             is_read_only,
             as_task: declared.as_task,

@@ -4,12 +4,16 @@
 //! network; nothing here prints.
 
 mod args;
+mod check;
 mod confirmation;
 mod context;
+mod equal;
 mod error;
 mod execute;
 mod json;
 mod kind;
+mod pattern;
+pub(crate) mod reference;
 mod result;
 mod schema;
 

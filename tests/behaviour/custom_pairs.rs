@@ -78,6 +78,9 @@ fn the_pair_of_gemini_clis_issues_works_unchanged() {
         json!([
             {"name": "get_weather", "description": "Weather of a place.", "parametersJsonSchema": {
                 "type": "object", "properties": {"place": {"type": "string", "description": "Where."}}, "required": ["place"]}},
+            {"name": "untyped", "description": "d", "parametersJsonSchema": {"type": "object", "properties": {"x": {"anyOf": [
+                {"type": "string"}, {"type": "number"}, {"type": "boolean"}, {"type": "object"},
+                {"type": "array"}, {"type": "null"}]}}}},
             {"name": "with_space", "description": "An odd name.", "parametersJsonSchema": {"type": "object", "properties": {}}},
         ])
     );
@@ -222,7 +225,7 @@ fn lint_tells_every_repair_and_clash_of_a_pair() {
             "repair[parameters-key]",
             "repair[type-name]",
             "repair[name]",
-            "error[untyped]",
+            "repair[untyped]",
             "error[name-clash]",
             "a built-in tool has its name",
         ],
@@ -307,4 +310,86 @@ fn a_pair_that_starts_us_again_comes_to_an_end() {
     assert_eq!(answer.status(), 2, "{}", answer.shown());
     // Files that have just been written are looked at anew.
     assert!(starts().len() <= "x\nx\n".len(), "{}", starts());
+}
+
+/// A tool of a pair whose parameter `x` has the schema.
+fn with_parameter(schema: &Value) -> Workspace {
+    let list = json!([{"name": "t", "description": "d", "parametersJsonSchema":
+        {"type": "object", "properties": {"x": schema}, "required": ["x"]}}]);
+    Workspace::new().file("list.json", list.to_string()).file(
+        ".gemini/tools/t.toml",
+        "discovery_command = [\"cat\", \"list.json\"]\ncall_command = [\"sh\", \"-c\", \"cat\"]\n",
+    )
+}
+
+#[test]
+fn arguments_are_checked_against_the_schema_as_it_was_written() {
+    let text = json!({"type": "string"});
+    for (schema, good, bad, reason) in [
+        (
+            json!({"type": "object", "patternProperties": {"^x-": text}, "additionalProperties": false}),
+            json!({"x-a": "y"}),
+            json!({"y": "y"}),
+            "\"x.y\" is not known; what is known: ^x-.",
+        ),
+        (
+            json!({"type": "array", "prefixItems": [text], "items": {"type": "number"}}),
+            json!(["a", 1, 2]),
+            json!(["a", "b"]),
+            "\"x[1]\" must be a number",
+        ),
+        (
+            json!({"type": "array", "items": [text, {"type": "number"}], "maxItems": 2.0}),
+            json!(["a", 1]),
+            json!([1, "a"]),
+            "\"x[0]\" must be a string",
+        ),
+        (
+            json!({"type": "integer", "enum": [1, 2]}),
+            json!(1.0),
+            json!(3),
+            "\"x\" must be one of 1, 2",
+        ),
+        (
+            json!({"type": "object", "oneOf": [{"required": ["a"]}, {"required": ["b"]}]}),
+            json!({"a": 1}),
+            json!({"a": 1, "b": 1}),
+            "more than one of its alternatives",
+        ),
+        (
+            json!({"$ref": "#/properties/x/$defs/n", "$defs": {"n": {"type": "object", "properties":
+                {"c": {"type": "array", "items": {"$ref": "#/properties/x/$defs/n"}}}, "required": ["c"]}}}),
+            json!({"c": [{"c": []}]}),
+            json!({"c": [{"c": [{}]}]}),
+            "\"x.c[0].c[0].c\" is missing",
+        ),
+    ] {
+        let ws = with_parameter(&schema);
+        let call = |x: &Value| run(&ws, "t", &json!({"x": x}));
+        call(&good).output();
+        let refused = call(&bad);
+        refused.must_say(&refused.error("invalid_tool_params", 2), &[reason]);
+        // What is kept of the pair says the same.
+        call(&good).output();
+        call(&bad).error("invalid_tool_params", 2);
+    }
+}
+
+#[test]
+fn a_parameter_may_be_anything() {
+    for schema in [json!({}), json!(true), json!({"title": "Any"})] {
+        let ws = with_parameter(&schema);
+        for value in [
+            json!(null),
+            json!(1),
+            json!("a"),
+            json!([{}]),
+            json!({"b": [1]}),
+        ] {
+            let args = json!({"x": value});
+            let seen: Value = serde_json::from_str(&run(&ws, "t", &args).output()).expect("JSON");
+            assert_eq!(seen, args);
+        }
+        run(&ws, "t", &json!({})).error("invalid_tool_params", 2);
+    }
 }

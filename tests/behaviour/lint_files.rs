@@ -614,7 +614,7 @@ fn what_an_operation_can_not_be_called_with_is_told() {
         ),
         (
             "      requestBody: {content: {application/json: {schema: {properties: {b: {}}}}}}\n",
-            "error[untyped]: line 7, column 72: a: body.b: ",
+            "repair[untyped]: line 7, column 72: a: body.b: ",
         ),
     ] {
         let answer = lint_text(&operation(more), &[]);

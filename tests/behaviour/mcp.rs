@@ -309,6 +309,7 @@ fn people_are_told_what_was_left_out_and_programs_are_not() {
             "odd__a_tool_with_a_n___ng_for_the_API_of_Gemini",
             "odd__cyclic",
             "odd__fine",
+            "odd__untyped",
             "odd__without"
         ]
     );
@@ -317,7 +318,6 @@ fn people_are_told_what_was_left_out_and_programs_are_not() {
     let answer = s.marked(call).run();
     let shown = answer.text();
     for piece in [
-        "server odd: untyped: x: There is no type",
         "server odd: dangling: x: The reference \"#/nowhere\" leads nowhere",
         "\"hidden\" is held back",
         "U+200B",
@@ -356,7 +356,7 @@ fn lint_says_what_is_wrong_with_servers_and_starts_them_only_when_told_to() {
     lint(&[], 0, &[unknown, "0 tools in 0 files and 3 MCP servers"]);
     assert_eq!(s.was_started("odd"), 0);
     let found = [
-        "error[untyped]: The MCP server odd: untyped: x: ",
+        "repair[untyped]: The MCP server odd: untyped: x: ",
         "error[reference]: The MCP server odd: dangling: x: ",
         "error[hidden-text]: The MCP server odd: hidden: ",
         "error[nameless]: The MCP server odd: name: ",

@@ -122,7 +122,7 @@ fn their_answers_are_unwrapped_or_taken_as_they_are_and_judged_by_the_hosts_rule
     assert_eq!(
         names,
         [
-            "greet", "noisy", "fails", "picture", "object", "signal", "old"
+            "greet", "noisy", "fails", "picture", "object", "signal", "old", "untyped"
         ]
     );
     assert_eq!(

@@ -240,8 +240,8 @@ fn for_gemini(
     let before = findings.len();
     let compiled = declaration::compile(item.value(), names, findings);
     for finding in &mut findings[before..] {
-        // As it stands the API would refuse it. An operation's id is no name for an API yet.
-        if finding.rule == "name" && source != Source::OpenApi {
+        // As it stands the API would refuse it. What an operation says is for no API yet.
+        if matches!(&*finding.rule, "name" | "untyped") && source != Source::OpenApi {
             finding.severity = Severity::Error;
         }
     }

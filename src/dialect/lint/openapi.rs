@@ -6,8 +6,9 @@
 
 use super::Source;
 use super::document::{Document, Item};
+use crate::declaration::Finding;
 use crate::declaration::position::Step;
-use crate::declaration::{Finding, decoded};
+use crate::tool::reference::decoded;
 use serde_json::{Map, Value, json};
 
 const METHODS: [&str; 8] = [

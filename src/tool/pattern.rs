@@ -1,0 +1,78 @@
+//! Patterns of JSON Schema, which are regular expressions of ECMA-262.
+
+use fancy_regex::Regex;
+use std::borrow::Cow;
+
+/// The regular expression of a pattern; `None` where it is not one here.
+pub(super) fn regex(pattern: &str) -> Option<Regex> {
+    Regex::new(&translated(pattern)).ok()
+}
+
+/// A pattern in the words of the engine: for ECMA-262 digits and letters are those of ASCII, a
+/// space may be a byte-order mark, and a class has no classes within it.
+fn translated(pattern: &str) -> Cow<'_, str> {
+    if !pattern.contains(['\\', '[']) {
+        return Cow::Borrowed(pattern);
+    }
+    let mut out = String::with_capacity(pattern.len() + 16);
+    let mut is_in_class = false;
+    let mut chars = pattern.chars();
+    while let Some(c) = chars.next() {
+        let set = |inner: &str| {
+            if is_in_class {
+                inner.to_owned()
+            } else {
+                format!("[{inner}]")
+            }
+        };
+        match c {
+            '\\' => match chars.next() {
+                Some('d') => out.push_str(&set("0-9")),
+                Some('w') => out.push_str(&set("A-Za-z0-9_")),
+                Some('s') => out.push_str(&set(r"\s\x{FEFF}")),
+                Some('D') => out.push_str("[^0-9]"),
+                Some('W') => out.push_str("[^A-Za-z0-9_]"),
+                Some('S') => out.push_str(r"[^\s\x{FEFF}]"),
+                Some(next) => out.extend(['\\', next]),
+                None => out.push('\\'),
+            },
+            '[' if is_in_class => out.push_str(r"\["),
+            '&' | '~' if is_in_class => out.extend(['\\', c]),
+            '[' | ']' => {
+                is_in_class = c == '[';
+                out.push(c);
+            }
+            c => out.push(c),
+        }
+    }
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::regex;
+
+    #[test]
+    fn classes_are_those_of_ecma_262() {
+        for (pattern, good, bad) in [
+            (r"^\d$", "7", "߀"),
+            (r"^\D$", "߀", "7"),
+            (r"^\w+$", "a_9", "é"),
+            (r"^\W$", "é", "a"),
+            (r"^[\w.-]+$", "a-b.c", "é"),
+            (r"^[^\d]$", "߀", "7"),
+            (r"^[\D]$", "߀", "7"),
+            (r"^\s$", "\u{feff}", "a"),
+            (r"^\S$", "a", "\u{feff}"),
+            (r"^[[&&a]$", "[", "b"),
+            (r"^\[\\d\]$", r"[\d]", "[1]"),
+            (r"^\p{Letter}$", "é", "1"),
+            (r"^(?=a)\w\/$", "a/", "b/"),
+        ] {
+            let regex = regex(pattern).expect(pattern);
+            assert_eq!(regex.is_match(good).ok(), Some(true), "{pattern}");
+            assert_eq!(regex.is_match(bad).ok(), Some(false), "{pattern}");
+        }
+        assert!(regex("(").is_none());
+    }
+}
