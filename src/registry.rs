@@ -279,7 +279,7 @@ impl ToolRegistry {
         cx: &Context,
     ) -> Result<Box<dyn ToolInvocation>, ToolError> {
         let tool = self.require(name)?;
-        crate::tool::catch(tool.name(), || tool.build(args, cx))
+        crate::tool::catch(tool.name(), || crate::tool::build(tool, args, cx))
     }
 
     /// Checks and runs a call. A tail call that the result asks for runs at once, and its
@@ -498,6 +498,35 @@ mod tests {
             .expect_err("panics");
         assert_eq!(error.kind, ErrorKind::UnhandledException);
         assert!(error.message.contains("panics"), "{error}");
+    }
+
+    #[test]
+    fn arguments_are_checked_for_a_tool_whose_build_takes_anything() {
+        let mut registry = ToolRegistry::default();
+        let schema = json!({"type": "object", "required": ["text"], "additionalProperties": false,
+            "properties": {"text": {"type": "string"}}});
+        let loose = Chain {
+            schema: Schema::from_value(schema),
+            ..chain("loose", None)
+        };
+        registry.register(loose).expect("new");
+        let cx = Context::default();
+        for (args, named) in [
+            (json!({}), "\"text\" is missing"),
+            (json!({"text": 1}), "\"text\" must be a string"),
+            (json!({"text": "a", "other": 1}), "\"other\" is not known"),
+        ] {
+            let run = registry.execute("loose", args.clone(), &cx);
+            let error = run.expect_err("refused");
+            assert_eq!(error.kind, ErrorKind::InvalidToolParams, "{error}");
+            assert!(error.message.contains(named), "{error}");
+            let args = Args::from_value(args).expect("an object");
+            let built = registry.build("loose", args, &cx).err().expect("refused");
+            assert_eq!(built.message, error.message);
+        }
+        // The host's own key is not the tool's.
+        let args = json!({"text": "a", "wait_for_previous": true});
+        registry.execute("loose", args, &cx).expect("taken");
     }
 
     #[test]

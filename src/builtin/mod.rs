@@ -266,6 +266,10 @@ impl Tool for Builtin {
             .collect()
     }
 
+    fn checks_arguments(&self) -> bool {
+        true
+    }
+
     fn build(&self, mut args: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {
         args.rename(self.spec.declaration.renamed);
         (self.spec.build)(args, &self.schema, &self.surroundings)

@@ -68,6 +68,10 @@ impl Tool for CustomTool {
         self.listing.listed.read_only
     }
 
+    fn checks_arguments(&self) -> bool {
+        true
+    }
+
     fn build(&self, args: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {
         let listed = &self.listing.listed;
         match self.definition()? {

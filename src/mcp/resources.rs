@@ -107,6 +107,10 @@ impl Tool for ResourceTool {
         &self.schema
     }
 
+    fn checks_arguments(&self) -> bool {
+        true
+    }
+
     fn build(&self, args: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {
         let Params { uri, server_name } = args.parse(&self.schema)?;
         if let Some(name) = &server_name

@@ -12,9 +12,6 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// The key that Gemini CLI 0.61 adds to the arguments of every tool.
-const HOST_KEY: &str = "wait_for_previous";
-
 /// How many characters of the arguments a description shows.
 const MAX_SHOWN: usize = 200;
 
@@ -113,22 +110,12 @@ impl Tool for McpTool {
     }
 
     fn build(&self, args: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {
-        let mut arguments = args.as_map().clone();
-        let schema = self.schema.value();
-        if schema["properties"].get(HOST_KEY).is_none() {
-            arguments.remove(HOST_KEY);
-        }
-        let value = Value::Object(arguments);
-        self.schema.validate(&value)?;
-        let Value::Object(arguments) = value else {
-            return Err(ToolError::invalid("The arguments must be an object."));
-        };
         Ok(Box::new(Call {
             mcp: Arc::clone(&self.mcp),
             server: self.server,
             original: self.original.clone(),
             name: self.name.clone(),
-            arguments,
+            arguments: args.as_map().clone(),
             annotations: self.annotations.clone(),
             as_task: self.as_task,
         }))

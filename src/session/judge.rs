@@ -124,7 +124,7 @@ impl Judge {
         // One question at a time.
         let mut asker = person.lock().unwrap_or_else(PoisonError::into_inner);
         let own = Args::from_value(args.clone())?;
-        let invocation = tool.build(own.clone(), cx)?;
+        let invocation = crate::tool::build(tool, own.clone(), cx)?;
         let confirmation = match invocation.confirmation(cx)? {
             Confirmation::Forbidden(reason) => return Err(refused(reason)),
             // Nothing of the tool's own to show: what it does is in its description.

@@ -63,26 +63,31 @@ impl Args {
     }
 
     /// Checks the arguments against `schema` and gives them back, without those that the host
-    /// has added, and with the defaults of the schema for those that are missing.
+    /// has added.
     ///
     /// # Errors
     ///
     /// `invalid_tool_params`, naming the argument and what was expected.
-    pub fn filled(mut self, schema: &Schema) -> Result<Map<String, Value>, ToolError> {
-        let value = schema.value();
-        let properties = value.get("properties").and_then(Value::as_object);
+    pub fn checked(mut self, schema: &Schema) -> Result<Self, ToolError> {
+        let properties = schema.value().get("properties").and_then(Value::as_object);
         for key in HOST_KEYS {
             if !properties.is_some_and(|p| p.contains_key(key)) {
                 self.0.remove(key);
             }
         }
-        fill(value, &mut self.0);
         let value = Value::Object(self.0);
         schema.validate(&value)?;
-        match value {
-            Value::Object(map) => Ok(map),
-            _ => Ok(Map::new()),
-        }
+        Self::from_value(value)
+    }
+
+    /// [`Args::checked`], with the defaults of the schema for the arguments that are missing.
+    ///
+    /// # Errors
+    ///
+    /// `invalid_tool_params`, naming the argument and what was expected.
+    pub fn filled(mut self, schema: &Schema) -> Result<Map<String, Value>, ToolError> {
+        fill(schema.value(), &mut self.0);
+        Ok(self.checked(schema)?.0)
     }
 
     /// Checks the arguments against `schema` and turns them into `P`.

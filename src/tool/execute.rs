@@ -1,10 +1,28 @@
 //! Building and running a call in one step.
 
-use super::{Args, Context, ErrorKind, Tool, ToolError, ToolResult};
+use super::{Args, Context, ErrorKind, Tool, ToolError, ToolInvocation, ToolResult};
 use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Builds a call and runs it.
+/// Checks the arguments against the tool's schema and makes a call.
+///
+/// # Errors
+///
+/// `invalid_tool_params`, naming the argument and what was expected, and what building gives.
+pub fn build(
+    tool: &dyn Tool,
+    args: Args,
+    cx: &Context,
+) -> Result<Box<dyn ToolInvocation>, ToolError> {
+    let args = if tool.checks_arguments() {
+        args
+    } else {
+        args.checked(tool.parameters())?
+    };
+    tool.build(args, cx)
+}
+
+/// Checks the arguments against the tool's schema, builds a call and runs it.
 ///
 /// # Errors
 ///
@@ -14,7 +32,7 @@ pub fn build_and_execute(
     args: Args,
     cx: &Context,
 ) -> Result<ToolResult, ToolError> {
-    tool.build(args, cx)?.run(cx)
+    build(tool, args, cx)?.run(cx)
 }
 
 /// Checks any JSON value against the tool's schema, builds a call and runs it. A panic inside

@@ -23,7 +23,7 @@ pub(crate) use context::seconds_of;
 pub use context::{Cancellation, Context, Interruption, LiveOutput};
 pub use error::{ErrorKind, ToolError};
 pub(crate) use execute::catch;
-pub use execute::{build_and_execute, validate_build_execute};
+pub use execute::{build, build_and_execute, validate_build_execute};
 pub use json::parse_json;
 pub use kind::Kind;
 pub use result::{
@@ -57,13 +57,21 @@ pub trait Tool: Send + Sync {
     /// The JSON Schema of the arguments.
     fn parameters(&self) -> &Schema;
 
-    /// Checks the arguments and makes a call that can be described, confirmed and run.
+    /// Checks what the schema does not say of the arguments, and makes a call that can be
+    /// described, confirmed and run. Callers use [`build`].
     ///
     /// # Errors
     ///
     /// [`ErrorKind::InvalidToolParams`] where the arguments don't fit the schema or each
     /// other, and whatever else can be known before anything runs.
     fn build(&self, args: Args, cx: &Context) -> Result<Box<dyn ToolInvocation>, ToolError>;
+
+    /// Whether [`Tool::build`] checks the arguments against the schema itself, as it must where it
+    /// takes other spellings than the declared ones. For all other tools [`build`] does, before it
+    /// calls that.
+    fn checks_arguments(&self) -> bool {
+        false
+    }
 
     /// Other names under which the tool may be called; never printed.
     fn aliases(&self) -> &[&str] {
