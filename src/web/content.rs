@@ -4,7 +4,7 @@ use super::fetch::Page;
 use super::html;
 use crate::process::isolated::{self, Bounds, Ended};
 use crate::tool::{Cancellation, ToolError};
-use crate::workspace::text::{Content as Kind, detect};
+use crate::workspace::text::{Content as Kind, declared, detect};
 use encoding_rs::Encoding;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -161,7 +161,7 @@ fn decoded(page: &Page) -> String {
         .charset
         .as_deref()
         .and_then(|name| Encoding::for_label(name.as_bytes()))
-        .or_else(|| Encoding::for_label(html::charset(bytes)?.as_bytes()));
+        .or_else(|| declared(bytes));
     if let Some(encoding) = named {
         return encoding.decode_without_bom_handling(bytes).0.into_owned();
     }

@@ -254,20 +254,9 @@ fn find_ignoring_case(text: &str, what: &str) -> Option<usize> {
         .position(|window| window.eq_ignore_ascii_case(what))
 }
 
-/// The encoding that a page names in its head.
-pub(super) fn charset(bytes: &[u8]) -> Option<String> {
-    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(2048)]).to_ascii_lowercase();
-    let meta = head.find("<meta")?;
-    let at = meta + head[meta..].find("charset")? + "charset".len();
-    let value = head[at..].trim_start().strip_prefix('=')?;
-    let value = value.trim_start().trim_start_matches(['"', '\'']);
-    let end = value.find(|c: char| !c.is_ascii_alphanumeric() && !"-_:.".contains(c))?;
-    Some(value[..end].to_owned()).filter(|name| !name.is_empty())
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{bare_text, charset, is_too_deep, tidy, to_markdown};
+    use super::{bare_text, is_too_deep, tidy, to_markdown};
     use url::Url;
 
     const PAGE: &str = r#"<!doctype html><html><head><title> A
@@ -331,19 +320,5 @@ let y = 2;</code></pre>
     #[test]
     fn blank_lines_are_kept_single() {
         assert_eq!(tidy("\n\na  \n\n\n\nb\nc\n"), "a\n\nb\nc");
-    }
-
-    #[test]
-    fn the_charset_of_a_page_is_found() {
-        for (head, expected) in [
-            ("<meta charset=\"Windows-1252\">", Some("windows-1252")),
-            (
-                "<meta http-equiv=x content='text/html; charset=euc-jp'>",
-                Some("euc-jp"),
-            ),
-            ("<p charset=x>", None),
-        ] {
-            assert_eq!(charset(head.as_bytes()).as_deref(), expected, "{head}");
-        }
     }
 }

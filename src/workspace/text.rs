@@ -37,8 +37,11 @@ pub enum Content {
 /// How much of a file is looked at to recognise its encoding.
 pub const SAMPLE_BYTES: usize = 64 * 1024;
 
-/// Recognises text by a byte-order mark, by being valid UTF-8, or by its statistics; `whole`
-/// says that the sample is all of the file.
+/// Where an XML or HTML document says its encoding, in bytes from its beginning.
+const DECLARATION_BYTES: usize = 1024;
+
+/// Recognises text by a byte-order mark, by being valid UTF-8, by what an XML or HTML document says
+/// of itself, or by its statistics; `whole` says that the sample is all of the file.
 pub fn detect(sample: &[u8], whole: bool) -> Content {
     if let Some(encoding) = by_mark(sample) {
         return Content::Text(encoding);
@@ -51,11 +54,54 @@ pub fn detect(sample: &[u8], whole: bool) -> Content {
         Err(e) if !whole && e.error_len().is_none() => Content::Text(Encoding::Utf8 { bom: false }),
         Err(_) if is_damaged_utf8(sample) => Content::Text(Encoding::Utf8 { bom: false }),
         Err(_) => {
+            if let Some(declared) = declared(sample).filter(|e| holds(e, sample, whole)) {
+                return Content::Text(Encoding::Legacy(declared));
+            }
             let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
             detector.feed(sample, whole);
             Content::Text(Encoding::Legacy(detector.guess(None, Utf8Detection::Deny)))
         }
     }
+}
+
+/// The encoding that an XML or HTML document says it has.
+pub fn declared(bytes: &[u8]) -> Option<&'static encoding_rs::Encoding> {
+    let head = &bytes[..bytes.len().min(DECLARATION_BYTES)];
+    let head = String::from_utf8_lossy(head).to_ascii_lowercase();
+    let instruction = head
+        .strip_prefix("<?xml")
+        .and_then(|rest| rest.split("?>").next());
+    let label = instruction
+        .and_then(|text| value_of(text, "encoding"))
+        .or_else(|| value_of(&head[head.find("<meta")?..], "charset"))?;
+    let encoding = encoding_rs::Encoding::for_label(label.as_bytes())?;
+    // Who could read that was not reading UTF-16.
+    Some(match encoding.output_encoding() {
+        same if same == encoding => encoding,
+        _ => encoding_rs::UTF_8,
+    })
+}
+
+/// What stands behind the first `key=` of a tag, with or without quotes.
+fn value_of<'a>(tag: &'a str, key: &str) -> Option<&'a str> {
+    let rest = &tag[tag.find(key)? + key.len()..];
+    let value = rest.trim_start().strip_prefix('=')?.trim_start();
+    let value = value.trim_start_matches(['"', '\'']);
+    let end = value.find(|c: char| !c.is_ascii_alphanumeric() && !"-_:.".contains(c))?;
+    Some(&value[..end])
+}
+
+/// Whether bytes are text in an older encoding.
+fn holds(encoding: &'static encoding_rs::Encoding, bytes: &[u8], whole: bool) -> bool {
+    if encoding == encoding_rs::UTF_8 {
+        return false;
+    }
+    let mut decoder = encoding.new_decoder_without_bom_handling();
+    let mut text = String::new();
+    let room = decoder.max_utf8_buffer_length_without_replacement(bytes.len());
+    text.reserve(room.unwrap_or_default());
+    let (result, _) = decoder.decode_to_string_without_replacement(bytes, &mut text, whole);
+    result == encoding_rs::DecoderResult::InputEmpty
 }
 
 fn by_mark(bytes: &[u8]) -> Option<Encoding> {
@@ -343,7 +389,9 @@ pub fn to_crlf(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Content, Decoder, Encoding, LineEnding, detect, to_crlf, uniform_line_ending};
+    use super::{
+        Content, Decoder, Encoding, LineEnding, declared, detect, to_crlf, uniform_line_ending,
+    };
 
     fn encoding_of(bytes: &[u8]) -> Option<Encoding> {
         match detect(bytes, true) {
@@ -409,6 +457,72 @@ mod tests {
         assert_eq!(encoding.decode(b"caf\xe9"), "café");
         assert_eq!(encoding.encode("a≠b"), Err('≠'));
         assert_eq!(encoding.encode("é").as_deref(), Ok(&b"\xe9"[..]));
+    }
+
+    #[test]
+    fn what_a_document_says_of_itself_counts_where_it_holds() {
+        let named = |bytes: &[u8]| encoding_of(bytes).map(Encoding::name);
+        // Too short to be told by its letters.
+        for (head, expected) in [
+            (
+                &b"<?xml version=\"1.0\" encoding=\"ISO-8859-2\"?><a>"[..],
+                "ISO-8859-2",
+            ),
+            (
+                b"<?xml version='1.0' encoding='x-mac-cyrillic' ?>\n",
+                "x-mac-cyrillic",
+            ),
+            (b"<html><head><META CHARSET=windows-1251>", "windows-1251"),
+            (
+                b"<meta http-equiv=Content-Type content='text/html; charset=windows-1250'>",
+                "windows-1250",
+            ),
+        ] {
+            let bytes = [head, b"\xf5r\xfbltet\n"].concat();
+            assert_eq!(named(&bytes), Some(expected));
+            let encoding = encoding_of(&bytes).expect("text");
+            let text = encoding.decode_fully(&bytes).expect("all of it");
+            assert_eq!(encoding.encode_again(&text).expect("bytes"), bytes);
+            let utf8 = [head, "ő".as_bytes()].concat();
+            assert_eq!(named(&utf8), Some("UTF-8"), "valid UTF-8 is that");
+        }
+        let not_so = b"<?xml version=\"1.0\" encoding=\"EUC-JP\"?><a>caf\xe9 cr\xe8me\n";
+        assert_eq!(named(not_so), Some("windows-1252"), "not valid in it");
+        let cut = b"<meta charset=shift_jis>\x83";
+        assert_eq!(
+            detect(cut, false),
+            Content::Text(Encoding::Legacy(encoding_rs::SHIFT_JIS))
+        );
+        let far = [
+            &[b' '; 1024][..],
+            b"<meta charset=windows-1251>\xe9t\xe9 fran\xe7ais\n",
+        ]
+        .concat();
+        assert_eq!(
+            named(&far),
+            Some("windows-1252"),
+            "too far from the beginning"
+        );
+    }
+
+    #[test]
+    fn the_encoding_of_a_document_is_found() {
+        for (head, expected) in [
+            ("<meta charset=\"Windows-1252\">", Some("windows-1252")),
+            (
+                "<meta http-equiv=x content='text/html; charset=euc-jp'>",
+                Some("EUC-JP"),
+            ),
+            ("<meta charset=utf-16>", Some("UTF-8")),
+            ("<?xml version='1.0'?><meta charset=koi8-r>", Some("KOI8-R")),
+            ("<?xml version='1.0'?><a encoding='koi8-r'>", None),
+            ("<p charset=x>", None),
+            ("<meta charset=nothing>", None),
+            ("<meta charset=utf-8", None),
+        ] {
+            let name = declared(head.as_bytes()).map(encoding_rs::Encoding::name);
+            assert_eq!(name, expected, "{head}");
+        }
     }
 
     #[test]

@@ -205,6 +205,21 @@ fn decodes_legacy_text_and_names_its_encoding() {
 }
 
 #[test]
+fn what_a_document_says_of_its_encoding_counts() {
+    // Too little to be told by its letters: "őrület" in windows-1250, "Привет" in x-mac-cyrillic.
+    let xml = b"<?xml version=\"1.0\" encoding=\"windows-1250\"?>\n<a>\xf5r\xfclet</a>\n";
+    let html = b"<!doctype html>\n<meta charset=x-mac-cyrillic>\n<p>\x8f\xf0\xe8\xe2\xe5\xf2\n";
+    for (bytes, encoding, text) in [
+        (&xml[..], "windows-1250", "<a>őrület</a>"),
+        (&html[..], "x-mac-cyrillic", "<p>Привет"),
+    ] {
+        let answer = read(&Workspace::new().file("a", bytes), "a");
+        let output = answer.output();
+        answer.must_say(&output, &[&format!("[Decoded from {encoding}.]"), text]);
+    }
+}
+
+#[test]
 fn images_documents_sound_and_film_come_as_data() {
     let png = STANDARD.decode(PNG_BASE64).expect("base64");
     let cases: [(&str, Vec<u8>, &str); 9] = [

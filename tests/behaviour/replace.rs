@@ -219,6 +219,16 @@ fn legacy_encoding_stays() {
 }
 
 #[test]
+fn the_encoding_that_a_document_says_stays() {
+    let document = |text: &[u8]| {
+        let head = b"<?xml version=\"1.0\" encoding=\"ISO-8859-2\"?>\n<a>\xf5r\xfcl \x80\xff ";
+        [&head[..], text, b"</a>\n"].concat()
+    };
+    let (before, after) = (document(b"\xe1rv\xedz alt"), document(b"\xe1rv\xedz \xfbr"));
+    becomes(before, "árvíz alt", "árvíz űr", after);
+}
+
+#[test]
 fn text_that_the_encoding_cannot_hold_is_refused() {
     let ws = with(b"\xdcbergr\xf6\xdfe na\xefve caf\xe9 alt fa\xe7ade\n");
     ws.call("replace", &arguments(&ws, "alt", "日本語"))

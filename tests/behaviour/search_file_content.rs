@@ -366,12 +366,24 @@ fn encodings_are_searched_as_they_are_read() {
         .file("le.txt", utf16(u16::to_le_bytes))
         .file("be.txt", utf16(u16::to_be_bytes))
         .file("bom.txt", "\u{feff}eins\nGröße\n")
-        .file("latin.txt", legacy);
+        .file("latin.txt", legacy)
+        .file(
+            "said.xml",
+            b"<?xml version='1.0' encoding='windows-1250'?>\n<a>Gr\xf6\xdfe \xf5</a>\n",
+        );
     let answer = search(&ws, &json!({"pattern": "Größe"}));
     assert_eq!(
         sorted(&answer),
-        ["be.txt:2", "bom.txt:2", "latin.txt:2", "le.txt:2"]
+        [
+            "be.txt:2",
+            "bom.txt:2",
+            "latin.txt:2",
+            "le.txt:2",
+            "said.xml:2"
+        ]
     );
+    let said = search(&ws, &json!({"pattern": "Größe ő"}));
+    assert_eq!(sorted(&said), ["said.xml:2"]);
     let first = search(&ws, &json!({"pattern": "^eins$"}));
     assert_eq!(sorted(&first), ["be.txt:1", "bom.txt:1", "le.txt:1"]);
 }

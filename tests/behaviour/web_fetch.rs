@@ -169,6 +169,15 @@ fn every_charset_becomes_the_same_text() {
             ]
             .concat(),
         ),
+        (
+            "application/xhtml+xml",
+            [
+                &b"<?xml version='1.0' encoding='windows-1252'?>\n<html xmlns='http://www.w3.org/1999/xhtml'><body>"[..],
+                &windows,
+                b"</body></html>",
+            ]
+            .concat(),
+        ),
         ("text/html", [b"\xef\xbb\xbf", german.as_bytes()].concat()),
         // The mark at the front knows better than the server.
         (
