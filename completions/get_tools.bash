@@ -48,7 +48,7 @@ _get_tools() {
             fi
             case "${prev}" in
                 --format)
-                    COMPREPLY=($(compgen -W "gemini openai openai-responses anthropic mcp markdown table names" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "gemini gemini-openapi openai openai-responses anthropic mcp markdown table names" -- "${cur}"))
                     return 0
                     ;;
                 --only)

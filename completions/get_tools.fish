@@ -26,6 +26,7 @@ function __fish_get_tools_using_subcommand
 end
 
 complete -c get_tools -n "__fish_get_tools_needs_command" -l format -d 'How to write the declarations [default: gemini]' -r -f -a "gemini\t''
+gemini-openapi\t''
 openai\t''
 openai-responses\t''
 anthropic\t''

@@ -8,6 +8,7 @@ mod annotations;
 mod call;
 pub mod lint;
 mod names;
+mod native;
 mod reply;
 mod schema;
 
@@ -122,6 +123,21 @@ impl Declared {
     /// The schema as a value.
     pub fn schema(&self) -> Value {
         serde_json::from_str(self.parameters_json_schema.get()).unwrap_or(Value::Null)
+    }
+
+    /// The declaration for Gemini with the parameters in the form of its own `Schema`, under
+    /// `parameters`, as compact JSON.
+    pub fn to_native_json(&self) -> String {
+        let mut text = format!(
+            r#"{{"name":{},"description":{}"#,
+            json!(self.name),
+            json!(self.description)
+        );
+        if let Some(parameters) = native::native(&self.parameters_json_schema) {
+            text.push_str(&format!(r#","parameters":{parameters}"#));
+        }
+        text.push('}');
+        text
     }
 
     /// The declaration in a dialect, as compact JSON. `with_kind` adds the kind, where the

@@ -77,6 +77,115 @@ fn every_api_gets_its_own_shape_of_the_same_declarations() {
     }
 }
 
+/// The fields of the API's `Schema`.
+const SCHEMA_FIELDS: [&str; 22] = [
+    "type",
+    "format",
+    "title",
+    "description",
+    "nullable",
+    "enum",
+    "maxItems",
+    "minItems",
+    "properties",
+    "required",
+    "minProperties",
+    "maxProperties",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "example",
+    "anyOf",
+    "propertyOrdering",
+    "default",
+    "items",
+    "minimum",
+    "maximum",
+];
+
+/// Tells what the API's `Schema` does not take of a schema.
+fn not_native(schema: &Value, at: &str, bad: &mut Vec<String>) {
+    const TYPES: [&str; 7] = [
+        "STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL",
+    ];
+    for key in keys(schema) {
+        if !SCHEMA_FIELDS.contains(&key) {
+            bad.push(format!("{at}: {key}"));
+        }
+    }
+    let branches = schema["anyOf"].as_array();
+    let is_typed = schema["type"].as_str().is_some_and(|t| TYPES.contains(&t));
+    let has_values = schema.get("enum").is_some();
+    if is_typed == branches.is_some()
+        || branches.is_some() && keys(schema).len() > 1
+        || has_values && schema["type"] != "STRING"
+        || schema["type"] == "ARRAY" && schema.get("items").is_none()
+    {
+        bad.push(format!("{at}: {schema}"));
+    }
+    let properties = schema["properties"].as_object();
+    for name in schema["required"].as_array().into_iter().flatten() {
+        let name = name.as_str().expect("a name");
+        if properties.is_none_or(|all| !all.contains_key(name)) {
+            bad.push(format!("{at}: {name} is required"));
+        }
+    }
+    let inner = properties
+        .into_iter()
+        .flatten()
+        .map(|(name, s)| (name.clone(), s));
+    let items = schema.get("items").map(|items| ("items".to_owned(), items));
+    let branches = branches
+        .into_iter()
+        .flatten()
+        .map(|s| ("anyOf".to_owned(), s));
+    for (name, inner) in inner.chain(items).chain(branches) {
+        not_native(inner, &format!("{at}.{name}"), bad);
+    }
+}
+
+#[test]
+fn geminis_own_schema_has_only_the_fields_that_the_api_has() {
+    let odd = json!({"type": "object", "additionalProperties": false, "required": ["a", "z"],
+        "oneOf": [{"required": ["a"]}, {"required": ["b"]}],
+        "properties": {
+            "a": {"type": ["string", "null"], "enum": ["x", null], "format": "uri"},
+            "b": {"type": "integer", "enum": [1, 2], "exclusiveMinimum": 0, "multipleOf": 1},
+            "any": {}, "list": {"type": "array", "uniqueItems": true},
+            "tuple": {"type": "array", "prefixItems": [{"type": "string"}, {}], "items": false},
+            "map": {"type": "object", "patternProperties": {"^x": {"const": 1}}, "additionalProperties": false},
+            "maybe": {"anyOf": [{"$ref": "#/$defs/n"}, {"type": "null"}], "default": null}},
+        "$defs": {"n": {"type": "object", "properties": {"n": {"$ref": "#/$defs/n"}}}}});
+    let declared = json!([{"name": "odd", "description": "d", "parametersJsonSchema": odd}]);
+    let ws = Workspace::new().home("list.json", declared.to_string()).home(
+        ".gemini/tools/odd.toml",
+        "discovery_command = [\"cat\", \"{@dir}/../../list.json\"]\ncall_command = [\"true\"]\n",
+    );
+    let call = ws.get_tools(&["--format", "gemini-openapi"]);
+    let answer = success(call.changing_at_home(&[".gemini/tmp"]).run());
+    let mut bad = Vec::new();
+    let all = list(&answer);
+    assert!(all.iter().any(|tool| tool["name"] == "odd"), "{all:?}");
+    for tool in &all {
+        let name = tool["name"].as_str().expect("a name");
+        match tool.get("parameters") {
+            Some(parameters) => not_native(parameters, name, &mut bad),
+            None => assert_eq!(keys(tool), ["description", "name"]),
+        }
+    }
+    assert_eq!(bad, Vec::<String>::new());
+    // Our own judge of declarations takes them too.
+    let judged = ws
+        .get_tools(&["lint", "--dialect", "gemini", "-"])
+        .input(answer.text())
+        .changing_at_home(&[".gemini/tmp"])
+        .run();
+    assert_eq!(judged.status(), 0, "{}", judged.shown());
+    let call = ws.get_tools(&["--format", "gemini-openapi", "--wrap", "--only", "glob"]);
+    let wrapped = success(call.changing_at_home(&[".gemini/tmp"]).run()).json();
+    assert_eq!(wrapped[0]["functionDeclarations"][0]["name"], "glob");
+}
+
 #[test]
 fn the_order_of_parameters_stays_for_the_model() {
     let ws = Workspace::new();

@@ -5,8 +5,9 @@ use gemini_tools::dialect::lint::Source;
 use std::path::PathBuf;
 
 /// How declarations can be written.
-pub(crate) const FORMATS: [&str; 8] = [
+pub(crate) const FORMATS: [&str; 9] = [
     "gemini",
+    "gemini-openapi",
     "openai",
     "openai-responses",
     "anthropic",
@@ -26,6 +27,7 @@ Examples:
   get_tools --wrap                   as a tool of the Gemini API
   get_tools --format openai          for another API: openai, openai-responses,
                                      anthropic, mcp; with --wrap for a request
+  get_tools --format gemini-openapi  for the Gemini API, as it has parameters
   get_tools --format table           for people; markdown, names
   get_tools --mcp                    with the tools of MCP servers
   get_tools --refresh                the same, with nothing that is kept from earlier

@@ -15,6 +15,8 @@ const NARROWEST: usize = 24;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     Dialect(Dialect),
+    /// For Gemini, in the words of its own `Schema`.
+    Native,
     Markdown,
     Table,
     Names,
@@ -30,6 +32,7 @@ impl Format {
     /// The format of a name that the command line takes.
     pub(crate) fn from_name(name: &str) -> Self {
         match name {
+            "gemini-openapi" => Format::Native,
             "markdown" => Format::Markdown,
             "table" => Format::Table,
             "names" => Format::Names,
@@ -37,11 +40,9 @@ impl Format {
         }
     }
 
-    pub(crate) fn dialect(self) -> Option<Dialect> {
-        match self {
-            Format::Dialect(dialect) => Some(dialect),
-            _ => None,
-        }
+    /// Whether a program reads it.
+    pub(crate) fn is_json(self) -> bool {
+        matches!(self, Format::Dialect(_) | Format::Native)
     }
 
     pub(crate) fn is_gemini(self) -> bool {
@@ -51,8 +52,11 @@ impl Format {
     /// Whether there is a place for kinds, or they are there anyway. The other APIs refuse keys
     /// that they don't know.
     pub(crate) fn has_kinds(self) -> bool {
-        self.dialect()
-            .is_none_or(|dialect| matches!(dialect, Dialect::Gemini | Dialect::Mcp))
+        match self {
+            Format::Dialect(dialect) => matches!(dialect, Dialect::Gemini | Dialect::Mcp),
+            Format::Native => false,
+            Format::Markdown | Format::Table | Format::Names => true,
+        }
     }
 
     /// All declarations, which come as `get_tools` prints them for Gemini.
@@ -67,6 +71,10 @@ impl Format {
         match self {
             Format::Dialect(Dialect::Gemini) => {
                 json(list, "[{\"functionDeclarations\":", "}]", options)
+            }
+            Format::Native => {
+                let list: Vec<String> = declared().map(|d| d.to_native_json()).collect();
+                json(&list, "[{\"functionDeclarations\":", "}]", options)
             }
             Format::Dialect(dialect) => {
                 let list: Vec<String> = declared()

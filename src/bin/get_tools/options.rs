@@ -148,8 +148,8 @@ fn list_options(matches: &ArgMatches) -> Result<list::Options, u8> {
     let format = matches.get_one::<String>("format");
     let format = format.map_or(Format::default(), |name| Format::from_name(name));
     for (id, is_for) in [
-        ("pretty", format.dialect().is_some()),
-        ("wrap", format.dialect().is_some()),
+        ("pretty", format.is_json()),
+        ("wrap", format.is_json()),
         ("kinds", format.has_kinds()),
     ] {
         if matches.get_flag(id) && !is_for {
