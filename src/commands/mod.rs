@@ -6,7 +6,9 @@
 //! Where the parser and bash may read a text differently, the reading counts in which more
 //! commands run.
 
+mod agreement;
 mod options;
+mod reading;
 mod words;
 mod wrappers;
 
@@ -46,6 +48,8 @@ pub struct Analysis {
     pub is_broken: bool,
     /// Functions that the line defines for what comes after.
     functions: Vec<(String, usize)>,
+    /// Whether the line may take functions away again.
+    forgets_functions: bool,
 }
 
 /// One simple command that the line may run.
@@ -119,6 +123,7 @@ impl Analysis {
     pub fn programs(&self) -> impl Iterator<Item = &Command> {
         self.commands.iter().filter(|command| {
             command.is_direct
+                || self.forgets_functions
                 || !self
                     .functions
                     .iter()
@@ -166,28 +171,27 @@ impl Analysis {
             self.is_broken = true;
             return;
         }
-        let tree = parse(script).filter(|t| t.root_node().descendant_count() <= MAX_NODES);
+        let reading = reading::read(script);
+        let source = reading.as_ref().map_or(script, |reading| &reading.text);
+        let tree = parse(source).filter(|t| t.root_node().descendant_count() <= MAX_NODES);
         let Some(tree) = tree else {
             self.unresolved.push(excerpt(script));
             self.is_broken = true;
             return;
         };
+        let known = self.unresolved.len();
+        Walk {
+            source,
+            place,
+            analysis: self,
+        }
+        .tree(&tree);
         self.is_broken |= tree.root_node().has_error();
-        let joined = join_lines(script, &tree);
-        if joined == script {
-            Walk {
-                source: script,
-                place,
-                analysis: self,
+        if !reading.is_some_and(|reading| reading.agrees_with(&tree)) {
+            self.is_broken = true;
+            if self.unresolved.len() == known {
+                self.unresolved.push(excerpt(script));
             }
-            .tree(&tree);
-        } else if let Some(tree) = parse(&joined) {
-            Walk {
-                source: &joined,
-                place,
-                analysis: self,
-            }
-            .tree(&tree);
         }
     }
 }
@@ -256,34 +260,6 @@ fn parse(script: &str) -> Option<Tree> {
     let mut read = |at: usize, _| &script.as_bytes()[at.min(script.len())..];
     let options = ParseOptions::new().progress_callback(&mut go_on);
     parser.parse_with_options(&mut read, None, Some(options))
-}
-
-/// Joins words that go on in the next line, which the parser takes for two. In a comment a
-/// line ends all the same.
-fn join_lines(script: &str, tree: &Tree) -> String {
-    if !script.contains("\\\n") {
-        return script.to_owned();
-    }
-    let mut joined = String::with_capacity(script.len());
-    let mut backslashes = 0;
-    let bytes = script.as_bytes();
-    let is_word = |b: Option<&u8>| b.is_some_and(|b| !b.is_ascii_whitespace() && *b != b'#');
-    for (i, c) in script.char_indices() {
-        if c == '\n' && backslashes % 2 == 1 && i >= 2 {
-            let in_comment = tree
-                .root_node()
-                .descendant_for_byte_range(i - 1, i - 1)
-                .is_some_and(|node| node.kind() == "comment");
-            if !in_comment && is_word(bytes.get(i - 2)) && is_word(bytes.get(i + 1)) {
-                joined.pop();
-                backslashes = 0;
-                continue;
-            }
-        }
-        backslashes = if c == '\\' { backslashes + 1 } else { 0 };
-        joined.push(c);
-    }
-    joined
 }
 
 /// A walk over the tree of one script.
@@ -362,6 +338,7 @@ impl Walk<'_> {
             "file_redirect" | "heredoc_redirect" | "herestring_redirect" => {
                 self.analysis.redirects = true;
             }
+            "redirected_statement" => self.redirected(node),
             // A prompt's text is expanded once more.
             "expansion" if text.ends_with("@P}") || text.ends_with("@p}") => {
                 self.analysis.is_broken = true;
@@ -457,9 +434,8 @@ impl Walk<'_> {
         let text = text_of(node, self.source);
         let end = text.find(char::is_whitespace).unwrap_or(text.len());
         let words = words_of(node, self.source);
-        if text[..end] == *"unset" && words.iter().any(|w| w.value.as_deref() == Some("-f")) {
-            // From here on the functions may be gone.
-            self.analysis.functions.clear();
+        if text[..end] == *"unset" {
+            self.analysis.forgets_functions = true;
         }
         let name = text[..end].to_owned();
         let mut all = vec![Some(name)];
@@ -506,6 +482,13 @@ impl Walk<'_> {
                         || wrappers::CHANGES_COMMANDS.contains(&name)
                 })
             })
+    }
+
+    /// Words behind the redirections of something else than a command: nothing knows them.
+    fn redirected(&mut self, node: Node<'_>) {
+        if last_command(node).is_none() && words_behind(node).next().is_some() {
+            self.unresolved(text_of(node, self.source));
+        }
     }
 
     fn command(&mut self, node: Node<'_>) {
@@ -588,17 +571,35 @@ fn substitutions(text: &str) -> Vec<usize> {
     found
 }
 
+/// Variables of bash's own to which only numbers can be assigned.
+const NUMBERS: [&str; 9] = [
+    "BASHPID",
+    "BASH_SUBSHELL",
+    "HISTCMD",
+    "LINENO",
+    "OPTIND",
+    "PPID",
+    "RANDOM",
+    "SECONDS",
+    "SRANDOM",
+];
+
 /// Whether bash evaluates texts here that it would only pass on elsewhere.
 fn evaluates_text(node: Node<'_>, source: &str) -> bool {
     let text = text_of(node, source);
     match node.kind() {
         "arithmetic_expansion" | "subscript" | "c_style_for_statement" => true,
+        // Some variables are numbers: what is assigned to them is arithmetic.
+        "variable_assignment" => {
+            let name = text.split(['=', '+']).next().unwrap_or_default();
+            NUMBERS.contains(&name)
+        }
         "compound_statement" => text.starts_with("(("),
         // A prompt is expanded, and an offset is arithmetic.
         "expansion" => text.contains("@P") || text.contains(':') || text.contains('!'),
         "test_command" => text.contains('[') && (text.starts_with("[[") || text.contains("-v")),
         "declaration_command" => text.contains(" -") || text.contains('['),
-        "unset_command" => text.contains('['),
+        "unset_command" | "array" => text.contains('['),
         "command" => {
             let name = text.split_whitespace().next().unwrap_or_default();
             matches!(
@@ -612,19 +613,97 @@ fn evaluates_text(node: Node<'_>, source: &str) -> bool {
 
 /// The words of a command, its name first.
 fn words_of(node: Node<'_>, source: &str) -> Vec<Word> {
-    let mut words = Vec::new();
-    let mut cursor = node.walk();
-    for child in node.children(&mut cursor) {
+    let mut words: Vec<Word> = Vec::new();
+    let mut end = None;
+    for child in children(node) {
         let is_word = match child.kind() {
             "variable_assignment" => node.kind() != "command",
             kind if kind.ends_with("_redirect") => false,
             _ => child.is_named(),
         };
-        if is_word {
-            words.push(word_of(child, source));
+        if !is_word {
+            continue;
         }
+        let word = word_of(child, source);
+        // The parser makes two words of backticks and what stands right behind them.
+        match words.last_mut().filter(|_| end == Some(child.start_byte())) {
+            Some(last) => last.append(word),
+            None => words.push(word),
+        }
+        end = Some(child.end_byte());
+    }
+    let is_last = |p: &Node<'_>| is_made_of_commands(*p) && p.end_byte() == node.end_byte();
+    let statement = ancestors(node).skip(1).find(|p| !is_last(p));
+    let statement = statement.filter(|p| last_command(*p).is_some_and(|c| c == node));
+    if let Some(statement) = statement {
+        words.extend(words_behind(statement).map(|word| word_of(word, source)));
     }
     words
+}
+
+fn is_made_of_commands(node: Node<'_>) -> bool {
+    matches!(node.kind(), "list" | "pipeline" | "negated_command")
+}
+
+/// The command that the redirections of a statement belong to.
+fn last_command(statement: Node<'_>) -> Option<Node<'_>> {
+    if statement.kind() != "redirected_statement" {
+        return None;
+    }
+    let mut node = statement.child(0)?;
+    while is_made_of_commands(node) {
+        node = *children(node).last()?;
+    }
+    (node.kind() == "command").then_some(node)
+}
+
+/// The words behind redirections, which the parser takes for a part of them.
+fn words_behind(statement: Node<'_>) -> impl Iterator<Item = Node<'_>> {
+    let mut words = Vec::new();
+    let mut redirects: Vec<Node<'_>> = children(statement);
+    redirects.reverse();
+    while let Some(redirect) = redirects.pop() {
+        match redirect.kind() {
+            "file_redirect" => {
+                let mut end = None;
+                for child in children(redirect) {
+                    let is_word = child.is_named() && child.kind() != "file_descriptor";
+                    if is_word && end.is_some_and(|end| end < child.start_byte()) {
+                        words.push(child);
+                    }
+                    end = is_word.then_some(child.end_byte()).or(end);
+                }
+            }
+            "heredoc_redirect" => {
+                for child in children(redirect) {
+                    match child.kind() {
+                        kind if kind.ends_with("_redirect") => redirects.push(child),
+                        "word"
+                        | "string"
+                        | "raw_string"
+                        | "ansi_c_string"
+                        | "translated_string"
+                        | "concatenation"
+                        | "number"
+                        | "expansion"
+                        | "simple_expansion"
+                        | "command_substitution"
+                        | "process_substitution"
+                        | "arithmetic_expansion"
+                        | "brace_expression" => words.push(child),
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    words.into_iter()
+}
+
+fn children(node: Node<'_>) -> Vec<Node<'_>> {
+    let mut cursor = node.walk();
+    node.children(&mut cursor).collect()
 }
 
 /// What a command finds on its standard input, as far as the line says it.

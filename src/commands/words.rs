@@ -13,6 +13,18 @@ pub(super) struct Word {
     pub(super) is_quoted: bool,
 }
 
+impl Word {
+    /// Makes one word of two.
+    pub(super) fn append(&mut self, other: Self) {
+        self.value = match (self.value.take(), other.value) {
+            (Some(value), Some(more)) => Some(value + &more),
+            _ => None,
+        };
+        self.text.push_str(&other.text);
+        self.is_quoted |= other.is_quoted;
+    }
+}
+
 /// The source text of a node.
 pub(super) fn text_of<'s>(node: Node<'_>, source: &'s str) -> &'s str {
     source.get(node.byte_range()).unwrap_or_default()
@@ -60,8 +72,14 @@ pub(super) fn literal(node: Node<'_>, source: &str) -> Option<String> {
             for child in node.children(&mut cursor) {
                 value.push_str(source.get(end..child.start_byte())?);
                 end = child.end_byte();
+                let translates =
+                    |next: Node<'_>| next.kind() == "string" && next.start_byte() == end;
                 if child.is_named() {
                     value.push_str(&literal(child, source)?);
+                } else if text_of(child, source) == "$"
+                    && child.next_sibling().is_some_and(translates)
+                {
+                    // `$"…"` is a string that may be translated.
                 } else {
                     value.push_str(text_of(child, source));
                 }
@@ -205,6 +223,11 @@ fn ansi_c(text: &str) -> Option<String> {
             }
             'c' => return None,
             other => out.extend(other.encode_utf8(&mut [0; 4]).bytes()),
+        }
+        // Bash ends the text there.
+        if out.last() == Some(&0) {
+            out.pop();
+            break;
         }
     }
     String::from_utf8(out).ok()

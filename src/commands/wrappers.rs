@@ -376,6 +376,12 @@ const SSH: Grammar = Grammar {
     )
 };
 
+/// Builtins of bash that run commands, or take names for other programs.
+const MAPFILE: Grammar = Grammar::permuted("c:C:d:n:O:s:tu:", "");
+const COMPLETE: Grammar = Grammar::permuted("A:abC:cDdEeF:fG:gIjko:P:prS:suvW:X:", "");
+const ENABLE: Grammar = Grammar::permuted("adf:nps", "");
+const HASH: Grammar = Grammar::permuted("dlp:rt", "");
+
 /// Options of many programs whose value is a command.
 const RUN_BY_OPTION: [&str; 8] = [
     "--checkpoint-action",
@@ -427,6 +433,7 @@ fn resolve_command(
         return;
     }
     if let Some(command) = behind_keyword(name, words).filter(|_| !is_direct && !first.is_quoted) {
+        let command = behind_assignments(walk, command);
         resolve_command(walk, command, text, input, at, is_direct, depth + 1);
         return;
     }
@@ -472,21 +479,22 @@ fn resolve_command(
         "parallel" => run_parallel(walk, rest, text, at),
         "git" => git(walk, rest, text, at, &mut wrapped),
         "ssh" if is_remote_or_proxied(rest, input) => walk.unresolved(text),
-        "mapfile" | "readarray" | "compgen" | "complete" => {
-            let flag = rest
-                .iter()
-                .position(|w| matches!(w.value.as_deref(), Some("-C" | "-F")));
-            if let Some(flag) = flag {
-                run_first(walk, &rest[flag + 1..], at, true);
+        "mapfile" | "readarray" => {
+            let parsed = take_apart(walk, rest, &MAPFILE, text);
+            run_ours(walk, &parsed, &["C"], at);
+        }
+        "compgen" | "complete" => {
+            let parsed = take_apart(walk, rest, &COMPLETE, text);
+            run_ours(walk, &parsed, &["C", "F"], at);
+            // The words of a list are expanded.
+            let expands = |w: &Word| w.value.as_ref().is_none_or(|v| v.contains(['$', '`']));
+            if parsed.values(&["W"]).any(expands) {
+                walk.unresolved(text);
             }
         }
-        "enable" | "hash"
-            if rest
-                .iter()
-                .any(|w| matches!(w.value.as_deref(), Some("-f" | "-p"))) =>
-        {
-            walk.unresolved(text);
-        }
+        "enable" if take_apart(walk, rest, &ENABLE, text).has(&["f"]) => walk.unresolved(text),
+        "hash" if take_apart(walk, rest, &HASH, text).has(&["p"]) => walk.unresolved(text),
+        "unset" => walk.analysis.forgets_functions = true,
         "setarch" => {
             let is_architecture = |w: &Word| !w.text.starts_with('-');
             let rest = match rest.split_first() {
@@ -542,6 +550,31 @@ fn behind_keyword<'w>(name: &str, words: &'w [Word]) -> Option<&'w [Word]> {
     }
 }
 
+/// The command behind assignments, which the parser takes for words after a keyword.
+fn behind_assignments<'w>(walk: &mut Walk<'_>, words: &'w [Word]) -> &'w [Word] {
+    let mut words = words;
+    while let Some((first, rest)) = words.split_first() {
+        let Some(name) = assigned(&first.text) else {
+            break;
+        };
+        if HOLDS_COMMAND.contains(&name) || CHANGES_COMMANDS.contains(&name) {
+            walk.unresolved(&first.text);
+        }
+        words = rest;
+    }
+    words
+}
+
+/// The variable to which a word of the source assigns.
+fn assigned(text: &str) -> Option<&str> {
+    let (name, _) = text.split_once('=')?;
+    let name = name.strip_suffix('+').unwrap_or(name);
+    let name = name.split_once('[').map_or(name, |(name, _)| name);
+    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    is_name.then_some(name)
+}
+
 /// Whether names may stand for others by `alias`.
 fn expands_aliases(walk: &Walk<'_>) -> bool {
     // Shells other than bash do so in scripts too.
@@ -569,6 +602,13 @@ fn take_apart<'w>(
 fn run_scripts(walk: &mut Walk<'_>, parsed: &Parsed<'_>, names: &[&str], at: usize) {
     for script in parsed.values(names) {
         run_first(walk, std::slice::from_ref(script), at, false);
+    }
+}
+
+/// What an option's values are: scripts for this shell.
+fn run_ours(walk: &mut Walk<'_>, parsed: &Parsed<'_>, names: &[&str], at: usize) {
+    for script in parsed.values(names) {
+        run_first(walk, std::slice::from_ref(script), at, true);
     }
 }
 

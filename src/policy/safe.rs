@@ -55,8 +55,11 @@ pub(super) fn is_known_safe(
     let (Some(command), None) = (commands.next(), commands.next()) else {
         return false;
     };
-    let is_whole = command.text.trim() == line.trim();
-    if !is_whole || analysis.redirects || analysis.is_broken || !analysis.unresolved.is_empty() {
+    if !is_spelt_out(line, command)
+        || analysis.redirects
+        || analysis.is_broken
+        || !analysis.unresolved.is_empty()
+    {
         return false;
     }
     let Some(Some(name)) = command.words.first() else {
@@ -91,6 +94,27 @@ pub(super) fn is_known_safe(
         "git" => is_safe_git(args) && is_trusted(),
         _ => false,
     }
+}
+
+/// Whether the line is one command, and its words, as they are known, are all that stands there:
+/// nothing that a shell may read otherwise.
+fn is_spelt_out(line: &str, command: &Command) -> bool {
+    let line = line.trim();
+    if command.text.trim() != line || line.contains(|c: char| c == '\\' || c.is_control()) {
+        return false;
+    }
+    let letters = |text: &str| text.replace([' ', '\'', '"'], "");
+    let words: Option<String> = command.words.iter().cloned().collect();
+    if let Some(words) = words {
+        return letters(&words) == letters(line);
+    }
+    let pieces: Vec<&str> = line.split(' ').filter(|piece| !piece.is_empty()).collect();
+    let mut pairs = pieces.iter().zip(&command.words);
+    pieces.len() == command.words.len()
+        && pairs.all(|(piece, word)| match word {
+            Some(word) => letters(word) == letters(piece),
+            None => piece.contains('$'),
+        })
 }
 
 /// An argument that is an option without a path in it, or a path within the workspace.

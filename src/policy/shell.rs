@@ -58,8 +58,11 @@ impl Policy {
         if verdict.decision == Decision::Deny {
             return verdict;
         }
-        if !rule.is_some_and(Rule::is_conditional) {
-            verdict = self.by_experience(call, line, &analysis, mode, verdict);
+        let is_dangerous = mode != Mode::Yolo && analysis.programs().any(safe::is_dangerous);
+        let is_conditional = rule.is_some_and(Rule::is_conditional);
+        if is_dangerous && !is_conditional && verdict.decision == Decision::Allow {
+            let rule = "built in: what deletes or links needs somebody's agreement";
+            verdict = ask(call, &verdict, rule);
         }
         if analysis.is_broken || is_nothing {
             verdict = by_nobody(call, rule, mode, interactive, verdict);
@@ -71,10 +74,13 @@ impl Policy {
             let rule = "built in: redirections need a rule with allowRedirection, or agreement";
             verdict = ask(call, &verdict, rule);
         }
-        if single.is_some() {
+        if single.is_none() {
+            verdict = self.parts(call, &analysis, mode, interactive, verdict);
+        }
+        if is_dangerous || is_conditional {
             return verdict;
         }
-        self.parts(call, &analysis, mode, interactive, verdict)
+        self.by_experience(call, line, &analysis, verdict)
     }
 
     /// Whether what a line holds can make a difference.
@@ -131,38 +137,29 @@ impl Policy {
         verdict
     }
 
-    /// Commands that are known to be harmless need no agreement, and those that are known to
-    /// do harm need it whatever a rule for all commands says (Gemini CLI 0.61 does the same).
+    /// Commands that are known to be harmless need no agreement (Gemini CLI 0.61 does the same).
+    /// What a rule refuses is refused all the same, and so is a line that is not understood.
     fn by_experience(
         &self,
         call: &Call<'_>,
         line: &str,
         analysis: &Analysis,
-        mode: Mode,
         verdict: Verdict,
     ) -> Verdict {
-        if mode != Mode::Yolo && analysis.programs().any(safe::is_dangerous) {
-            let rule = "built in: what deletes or links needs somebody's agreement";
-            return match verdict.decision {
-                Decision::Allow => ask(call, &verdict, rule),
-                _ => verdict,
-            };
-        }
         let may_be_safe = verdict.decision == Decision::AskUser
             && call.kind == Kind::Execute
-            && !has_directory(call);
-        if may_be_safe
-            && safe::is_known_safe(line, analysis, self.root(), || self.trust.is_trusted())
-        {
-            let mut allowed = verdict;
-            allowed.decision = Decision::Allow;
-            allowed.reason.clear();
-            "built in: the command only looks at what is in the workspace"
-                .clone_into(&mut allowed.rule.rule);
-            allowed.rule.file = None;
-            return allowed;
+            && !has_directory(call)
+            && safe::is_known_safe(line, analysis, self.root(), || self.trust.is_trusted());
+        if !may_be_safe {
+            return verdict;
         }
-        verdict
+        let mut allowed = verdict;
+        allowed.decision = Decision::Allow;
+        allowed.reason.clear();
+        "built in: the command only looks at what is in the workspace"
+            .clone_into(&mut allowed.rule.rule);
+        allowed.rule.file = None;
+        allowed
     }
 }
 

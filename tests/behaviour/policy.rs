@@ -106,6 +106,66 @@ fn a_denied_command_is_refused_behind_clustered_options_and_its_file_stays() {
     assert!(!free.dir().join("x").exists());
 }
 
+/// Lines in which bash starts `touch`, and in which a parser may see only `echo`.
+const HIDES_TOUCH: [&str; 16] = [
+    "echo hi\n\\\ntouch F",
+    "echo hi\n\\\n\\\ntouch F",
+    "echo hi; to\\\nuch F",
+    "echo \\ #; touch F",
+    "echo \\\t#; touch F",
+    "echo a\r#; touch F",
+    "echo a\u{b}#; touch F",
+    "echo a\u{c}#; touch F",
+    "echo a\u{a0}#; touch F",
+    "echo a\\\n#; touch F",
+    "echo a # b\\\ntouch F",
+    "echo; RANDOM='a[$(touch F)]'",
+    "echo; x='a[$(touch F)]'; a=([x]=1)",
+    "echo >$ touch; >\\\t touch F",
+    "echo; 3>g touch F",
+    "echo; time a= touch F",
+];
+
+#[test]
+fn a_line_that_hides_a_command_neither_runs_unasked_nor_past_a_rule() {
+    const DENY_TOUCH: &str = "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"touch\"\ndecision = \"deny\"\npriority = 900\n";
+    let allowed = r#"{"tools": {"allowed": ["run_shell_command(echo)"]}}"#;
+    for line in HIDES_TOUCH {
+        let free = Workspace::new();
+        let bash = std::process::Command::new("/bin/bash")
+            .args(["-c", line])
+            .current_dir(free.dir())
+            .output();
+        bash.expect("bash runs");
+        assert!(free.dir().join("F").exists(), "bash runs it: {line:?}");
+
+        for (ws, mode) in [
+            (users(DENY_TOUCH), None),
+            (Workspace::new(), Some("default")),
+            (
+                Workspace::new().home(".gemini/settings.json", allowed),
+                Some("default"),
+            ),
+        ] {
+            let call = |flags: &[&str]| {
+                let flags: Vec<&str> = mode
+                    .map_or(vec![], |mode| vec!["--approval-mode", mode])
+                    .into_iter()
+                    .chain(flags.iter().copied())
+                    .collect();
+                ws.tool("run_shell_command")
+                    .arguments(&json!({ "command": line }))
+                    .flags(&flags)
+                    .run()
+            };
+            let explained = call(&["--explain"]);
+            assert_ne!(explained.json()["policy"]["decision"], "allow", "{line:?}");
+            call(&[]).error("policy_violation", 3);
+            assert!(!ws.dir().join("F").exists(), "{line:?}");
+        }
+    }
+}
+
 #[test]
 fn what_asks_runs_where_the_host_has_asked_and_not_where_nobody_can_be() {
     let ws = users(ASK_READING);
