@@ -457,12 +457,27 @@ impl Walk<'_> {
                 Some(None) => self.unresolved(text_of(node, self.source)),
                 None => {}
             }
-        } else if wrappers::CHANGES_COMMANDS.contains(&name)
+        } else if (wrappers::CHANGES_COMMANDS.contains(&name) && !self.splits_only(node, name))
             || name.starts_with("BASH_FUNC_")
             || self.names_changing_variable(node)
         {
             self.unresolved(text_of(node, self.source));
         }
+    }
+
+    /// Whether an assignment is `IFS=…` before a builtin that splits its input by it and does
+    /// nothing else with it.
+    fn splits_only(&self, node: Node<'_>, name: &str) -> bool {
+        let command = node.parent().filter(|p| p.kind() == "command");
+        let command = command.and_then(|c| c.child_by_field_name("name"));
+        let builtin = command.map(|c| text_of(c, self.source));
+        name == "IFS"
+            && builtin.is_some_and(|b| matches!(b, "read" | "mapfile" | "readarray"))
+            && !self
+                .analysis
+                .functions
+                .iter()
+                .any(|(f, _)| Some(f.as_str()) == builtin)
     }
 
     /// Whether an assignment makes a name stand for a variable by which other programs run.
@@ -584,6 +599,9 @@ const NUMBERS: [&str; 9] = [
     "SRANDOM",
 ];
 
+/// Tests whose operands are arithmetic, or names with a subscript.
+const CALCULATES: [&str; 8] = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"];
+
 /// Whether bash evaluates texts here that it would only pass on elsewhere.
 fn evaluates_text(node: Node<'_>, source: &str) -> bool {
     let text = text_of(node, source);
@@ -597,7 +615,10 @@ fn evaluates_text(node: Node<'_>, source: &str) -> bool {
         "compound_statement" => text.starts_with("(("),
         // A prompt is expanded, and an offset is arithmetic.
         "expansion" => text.contains("@P") || text.contains(':') || text.contains('!'),
-        "test_command" => text.contains('[') && (text.starts_with("[[") || text.contains("-v")),
+        "test_command" => {
+            let calculates = |w: &str| CALCULATES.contains(&w);
+            text.split(char::is_whitespace).any(calculates)
+        }
         "declaration_command" => text.contains(" -") || text.contains('['),
         "unset_command" | "array" => text.contains('['),
         "command" => {
