@@ -32,6 +32,8 @@ impl InitError {
 pub struct Change {
     /// Which.
     pub path: PathBuf,
+    /// Where its path leads, links followed.
+    pub real: PathBuf,
     /// `None` where there is none.
     pub before: Option<String>,
     /// `None` where there is to be none.
@@ -62,6 +64,68 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, InitError> {
     Ok(Some(text))
 }
 
+/// Where a path leads, links followed: what of it is not there yet counts as it is written.
+pub(super) fn real(path: &Path) -> Result<PathBuf, InitError> {
+    let there = path
+        .ancestors()
+        .find(|above| fs::symlink_metadata(above).is_ok())
+        .unwrap_or(path);
+    let real = crate::sys::canonicalize(there).map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound => InitError::new(there, "it is a link that leads nowhere"),
+        _ => InitError::new(there, e),
+    })?;
+    let rest = path.strip_prefix(there).unwrap_or(Path::new(""));
+    // Joined with nothing it would have a slash behind it.
+    Ok(if rest.as_os_str().is_empty() {
+        real
+    } else {
+        real.join(rest)
+    })
+}
+
+/// The project that files are to be in.
+#[derive(Debug, Clone)]
+pub(super) struct Project {
+    root: PathBuf,
+    /// Its directory of settings, as it is written.
+    gemini: PathBuf,
+    /// The user's own files, which may lie in the project too.
+    users: PathBuf,
+}
+
+impl Project {
+    pub(super) fn new(root: &Path, home: &Path) -> Result<Self, InitError> {
+        let users = home.join(".gemini");
+        Ok(Self {
+            root: real(root)?,
+            gemini: root.join(".gemini"),
+            // Where it leads nowhere, nothing leads there.
+            users: real(&users).unwrap_or(users),
+        })
+    }
+
+    /// Where a file leads that is the project's, or the user's.
+    ///
+    /// # Errors
+    ///
+    /// One of the project leads out of it, or to the user's own files: a repository could have
+    /// anything written there.
+    pub(super) fn real(&self, path: &Path) -> Result<PathBuf, InitError> {
+        let real = real(path)?;
+        let is_within = real.starts_with(&self.root) && !real.starts_with(&self.users);
+        if is_within || !path.starts_with(&self.gemini) {
+            return Ok(real);
+        }
+        let shown = crate::shown::show_path(&real);
+        Err(InitError::new(
+            path,
+            format!(
+                "a link makes it {shown}, which is not a file of this project; remove the link, or set up all of your projects with get_tools init --user"
+            ),
+        ))
+    }
+}
+
 /// The directories above a file that are not there, the highest first.
 pub(super) fn missing(path: &Path) -> Vec<PathBuf> {
     let above = path.ancestors().skip(1);
@@ -83,7 +147,7 @@ impl Change {
 
     /// Whether the file is as it was.
     pub(super) fn check(&self) -> Result<(), InitError> {
-        if read(&self.path)? == self.before {
+        if read(&self.path)? == self.before && real(&self.path)? == self.real {
             return Ok(());
         }
         Err(InitError::new(
@@ -97,7 +161,7 @@ impl Change {
         let fail = |e: io::Error| InitError::new(&self.path, e);
         match &self.after {
             None => fs::remove_file(&self.path).map_err(fail),
-            Some(text) => write(&self.path, text).map_err(fail),
+            Some(text) => write(&self.real, text).map_err(fail),
         }
     }
 }

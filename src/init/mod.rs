@@ -21,6 +21,7 @@ use crate::process::command::find_program;
 use crate::settings::expanded;
 use crate::shown::show_path;
 use crate::tool::Kind;
+use change::Project;
 use files::{CALL, DISCOVERY, Named, Pair, example, pair_file, parted, policy, quoted};
 use json::Set;
 use record::{Kept, Record};
@@ -79,6 +80,8 @@ pub struct Plan {
     pub notes: Vec<String>,
     record: Record,
     record_path: PathBuf,
+    /// The project whose files are changed; `None` where they are the user's.
+    project: Option<Project>,
     is_undo: bool,
 }
 
@@ -96,6 +99,7 @@ pub fn plan(wanted: &Wanted<'_>) -> Result<Plan, InitError> {
     let mut plan = Plan {
         record: Record::load(&record_path)?,
         record_path,
+        project: project(reach, home, root)?,
         ..Plan::default()
     };
     let base = match reach {
@@ -106,6 +110,7 @@ pub fn plan(wanted: &Wanted<'_>) -> Result<Plan, InitError> {
     let pairs = plan.set_commands(wanted, &gemini.join("settings.json"))?;
     plan.note_hidden(wanted);
     let tools = gemini.join("tools");
+    plan.real(&tools)?;
     let mut names = wanted.tools.to_vec();
     if pairs.is_empty() && (!tools.exists() || plan.record.holds(&tools.join(files::EXAMPLE))) {
         plan.add(tools.join(files::EXAMPLE), example())?;
@@ -136,6 +141,7 @@ pub fn undo(home: &Path, root: &Path, reach: Reach) -> Result<Plan, InitError> {
     let record = Record::load(&record_path)?;
     let mut plan = Plan {
         record_path,
+        project: project(reach, home, root)?,
         is_undo: true,
         ..Plan::default()
     };
@@ -146,7 +152,27 @@ pub fn undo(home: &Path, root: &Path, reach: Reach) -> Result<Plan, InitError> {
     Ok(plan)
 }
 
+fn project(reach: Reach, home: &Path, root: &Path) -> Result<Option<Project>, InitError> {
+    let project = (reach == Reach::Project).then(|| Project::new(root, home));
+    project.transpose()
+}
+
 impl Plan {
+    /// Where a file leads that is to be changed.
+    fn real(&self, path: &Path) -> Result<PathBuf, InitError> {
+        match &self.project {
+            Some(project) => project.real(path),
+            None => change::real(path),
+        }
+    }
+
+    /// The text of a file that is to be changed; `None` where there is no such file.
+    fn read(&self, path: &Path) -> Result<Option<String>, InitError> {
+        let text = change::read(path)?;
+        self.real(path)?;
+        Ok(text)
+    }
+
     /// Whether there was anything to undo.
     pub fn knows_nothing(&self) -> bool {
         self.record.files.is_empty()
@@ -160,7 +186,7 @@ impl Plan {
         settings: &Path,
     ) -> Result<Vec<Pair>, InitError> {
         let (discovery, call) = own_commands(wanted.directory)?;
-        let before = change::read(settings)?;
+        let before = self.read(settings)?;
         let named = Named::of(before.as_deref().unwrap_or_default());
         let put = |at: &[&str]| self.record.put(settings, at);
         let program = |command: &str| Some(parted(command)?.0);
@@ -237,7 +263,7 @@ impl Plan {
             };
             let path = tools.join(name);
             let is_planned = self.changes.iter().any(|change| change.path == path);
-            let there = change::read(&path)?;
+            let there = self.read(&path)?;
             if is_planned || there.as_deref().is_some_and(|there| there != text) {
                 continue;
             }
@@ -246,7 +272,7 @@ impl Plan {
                 show_path(&path)
             ));
             if there.is_none() {
-                self.change(path, None, Some(text.to_owned()), Vec::new());
+                self.change(path, None, Some(text.to_owned()), Vec::new())?;
             }
             return Ok(());
         }
@@ -270,14 +296,14 @@ impl Plan {
         if wanted.allow != Allow::Nothing {
             return self.add(path, &policy(names, wanted.allow));
         }
-        let Some(there) = change::read(&path)? else {
+        let Some(there) = self.read(&path)? else {
             return Ok(());
         };
         let kept = self.record.of(&path);
         match kept.filter(|kept| kept.is_as_written(&there)) {
             Some(kept) => {
                 let before = kept.before.clone();
-                self.change(path, Some(there), before, Vec::new());
+                self.change(path, Some(there), before, Vec::new())?;
             }
             None => self.notes.push(format!(
                 "{} still allows what it says: it was not written here, or was edited since. Remove it yourself.",
@@ -293,7 +319,7 @@ impl Plan {
         let Some(folders) = folders.map_err(|e| InitError::new(root, e))? else {
             return Ok(());
         };
-        let before = change::read(&folders)?;
+        let before = self.read(&folders)?;
         let Some(root) = root.to_str() else {
             return Err(InitError::new(
                 root,
@@ -316,20 +342,20 @@ impl Plan {
         if let Some(after) = after {
             json::check_strict(&after).map_err(fail)?;
             let keys = sets.iter().cloned().zip(old).collect();
-            self.change(path.to_owned(), before, Some(after), keys);
+            self.change(path.to_owned(), before, Some(after), keys)?;
         }
         Ok(())
     }
 
     /// Adds a file, or brings up to date one that was added before.
     fn add(&mut self, path: PathBuf, text: &str) -> Result<(), InitError> {
-        match change::read(&path)? {
+        match self.read(&path)? {
             Some(there) if there == text => {}
             Some(there) if !self.record.wrote(&path, &there) => self.notes.push(format!(
                 "{} is left as it is: it was there already, or was edited.",
                 show_path(&path)
             )),
-            before => self.change(path, before, Some(text.to_owned()), Vec::new()),
+            before => self.change(path, before, Some(text.to_owned()), Vec::new())?,
         }
         Ok(())
     }
@@ -340,7 +366,8 @@ impl Plan {
         before: Option<String>,
         after: Option<String>,
         keys: Vec<(Set, Option<Value>)>,
-    ) {
+    ) -> Result<(), InitError> {
+        let real = self.real(&path)?;
         if !self.is_undo
             && let Some(after) = &after
         {
@@ -354,20 +381,22 @@ impl Plan {
         }
         self.changes.push(Change {
             path,
+            real,
             before,
             after,
         });
+        Ok(())
     }
 
     /// Plans the way back of one file.
     fn restore(&mut self, kept: &Kept) -> Result<(), InitError> {
         let path = Path::new(&kept.path);
-        let Some(now) = change::read(path)? else {
+        let Some(now) = self.read(path)? else {
             return Ok(());
         };
         if kept.is_as_written(&now) {
             if kept.before.as_deref() != Some(&*now) {
-                self.change(path.to_owned(), Some(now), kept.before.clone(), Vec::new());
+                self.change(path.to_owned(), Some(now), kept.before.clone(), Vec::new())?;
             }
             return Ok(());
         }
@@ -378,7 +407,7 @@ impl Plan {
         }
         let after = json::take_back(&now, &kept.keys).map_err(|e| InitError::new(path, &e))?;
         if let Some(after) = after {
-            self.change(path.to_owned(), Some(now), Some(after), Vec::new());
+            self.change(path.to_owned(), Some(now), Some(after), Vec::new())?;
         }
         Ok(())
     }

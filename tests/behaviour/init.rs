@@ -322,6 +322,95 @@ fn a_link_to_settings_is_written_through() {
     assert!(read(ws.dir().join("dotfiles/settings.json")).contains("discoveryCommand"));
 }
 
+/// Settings of a repository with a pair of its own, which `init` would keep.
+const FOREIGN_PAIR: &str =
+    "{\"tools\": {\"discoveryCommand\": \"./pwn d\", \"callCommand\": \"./pwn\"}}";
+
+#[track_caller]
+fn refused(ws: &Workspace, args: &[&str], link: &str, real: &str) {
+    let answer = ws.get_tools(&["init"]).flags(args).run();
+    assert_eq!(answer.status(), 1, "{}", answer.shown());
+    let stderr = answer.errors();
+    let real = format!("a link makes it {}", ws.root().join(real).display());
+    answer.must_say(&stderr, &[link, &real, "is not a file of this project"]);
+}
+
+#[test]
+fn a_link_to_the_users_directory_makes_no_tools_of_a_repository_the_users() {
+    for target in ["../../home/.gemini/tools", "../../home/.gemini/later"] {
+        let ws = Workspace::new()
+            .home(
+                ".gemini/tools/own.toml",
+                "description = \"x\"\ncommand = [\"true\"]\n",
+            )
+            .home(".gemini/later/x", "")
+            .file(SETTINGS, FOREIGN_PAIR)
+            .link(".gemini/tools", target);
+        let real = format!("home/{}", target.trim_start_matches("../../home/"));
+        refused(&ws, &["--yes"], ".gemini/tools", &real);
+    }
+}
+
+#[test]
+fn a_link_out_of_the_project_is_refused_and_nothing_is_written_there() {
+    let ws = Workspace::new()
+        .home(".gemini/settings.json", "{}")
+        .link(".gemini", "../home/.gemini");
+    refused(
+        &ws,
+        &["--yes"],
+        ".gemini/settings.json",
+        "home/.gemini/settings.json",
+    );
+    let ws = Workspace::new()
+        .home(".gemini/settings.json", "{}")
+        .link(SETTINGS, "../../home/.gemini/settings.json");
+    refused(&ws, &["--yes"], SETTINGS, "home/.gemini/settings.json");
+    let ws = Workspace::new()
+        .outside("settings.json", "{}")
+        .link(SETTINGS, "../../out/settings.json");
+    refused(&ws, &["--yes"], SETTINGS, "out/settings.json");
+    let ws = Workspace::new()
+        .outside("earlier_pair.toml", "")
+        .file(SETTINGS, FOREIGN_PAIR)
+        .link(
+            ".gemini/tools/earlier_pair.toml",
+            "../../../out/earlier_pair.toml",
+        );
+    refused(
+        &ws,
+        &["--yes"],
+        "earlier_pair.toml",
+        "out/earlier_pair.toml",
+    );
+    let ws = Workspace::new().link(".gemini", "nowhere");
+    let answer = ws.get_tools(&["init", "--yes"]).run();
+    let stderr = answer.errors();
+    answer.must_say(&stderr, &[".gemini", "it is a link that leads nowhere"]);
+}
+
+#[test]
+fn the_way_back_does_not_lead_through_a_link_that_came_later() {
+    let ws = Workspace::new();
+    done(&ws, &["--yes"]);
+    let gemini = ws.dir().join(".gemini");
+    fs::rename(&gemini, ws.root().join("out")).expect("moved");
+    std::os::unix::fs::symlink("../out", &gemini).expect("a link");
+    refused(&ws, &["--undo", "--yes"], SETTINGS, "out/settings.json");
+}
+
+#[test]
+fn a_link_within_the_project_is_followed_and_where_it_leads_is_shown() {
+    let ws = Workspace::new()
+        .directory("config")
+        .link(".gemini", "config");
+    let text = done(&ws, &["--yes"]);
+    let real = ws.dir().join("config/settings.json");
+    let shown = format!("settings.json (new), which is {}", real.display());
+    assert!(text.contains(&shown), "{text}");
+    assert!(read(real).contains("discoveryCommand"));
+}
+
 #[test]
 fn executables_on_the_path_stand_there_by_their_names() {
     let ws = Workspace::new();

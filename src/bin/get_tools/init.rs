@@ -252,7 +252,11 @@ fn shown(plan: &Plan) -> String {
             (_, None) => "removed",
             _ => "changed",
         };
-        text.push_str(&format!("{} ({what})\n", show_path(&change.path)));
+        let path = show_path(&change.path);
+        match show_path(&change.real) {
+            real if real == path => text.push_str(&format!("{path} ({what})\n")),
+            real => text.push_str(&format!("{path} ({what}), which is {real}\n")),
+        }
         for line in change.diff().lines() {
             text.push_str(&format!("{}\n", visible(line)));
         }
