@@ -66,8 +66,9 @@ impl Trust {
     /// Costs two small files that mostly don't exist, and where there is a record a `stat` for
     /// each file that it holds.
     pub fn of(home: Option<&Path>, root: &Path) -> Self {
-        if let Some(said) = said_by_environment() {
-            return said;
+        let environment = said_by_environment();
+        if let Some(Self::Untrusted(why)) = environment {
+            return Self::Untrusted(why);
         }
         // The kernel's own answer, without the links of the way here.
         let root = match if root.is_absolute() {
@@ -81,14 +82,18 @@ impl Trust {
                 return Self::Untrusted(Untrusted::Unreadable(reason));
             }
         };
-        if is_home(home, &root) {
-            return Self::Trusted(TrustedBy::Home);
-        }
-        match Folders::load(home).map(|folders| folders.rule_for(&root)) {
+        let is_home = is_home(home, &root);
+        let rule = match Folders::load(home).map(|folders| folders.rule_for(&root)) {
+            _ if is_home => None,
             Err(reason) => return Self::Untrusted(Untrusted::Unreadable(reason)),
-            Ok(Some(Rule::Trusted(rule))) => return Self::Trusted(TrustedBy::Folder(rule)),
             Ok(Some(Rule::Untrusted(rule))) => return Self::Untrusted(Untrusted::Folder(rule)),
-            Ok(None) => {}
+            Ok(rule) => rule,
+        };
+        match (environment, rule) {
+            (Some(said), _) => return said,
+            _ if is_home => return Self::Trusted(TrustedBy::Home),
+            (None, Some(Rule::Trusted(rule))) => return Self::Trusted(TrustedBy::Folder(rule)),
+            _ => {}
         }
         match home.map(|home| Record::load(home, &root)) {
             None | Some(Ok(None)) => Self::Untrusted(Untrusted::Unknown),

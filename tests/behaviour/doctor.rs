@@ -746,12 +746,14 @@ fn the_remedy_for_an_untrusted_project_is_one_that_helps() {
         assert_eq!(mends.len(), 2, "{}", answer.shown());
         mends
     };
-    for mend in mends(&denied, ("NONE", "")) {
-        assert!(
-            mend.contains("trustedFolders.json") && mend.contains("DO_NOT_TRUST"),
-            "{mend}"
-        );
-        assert!(mend.contains(&denied.dir().display().to_string()), "{mend}");
+    for variable in [("NONE", ""), ("GEMINI_CLI_TRUST_WORKSPACE", "true")] {
+        for mend in mends(&denied, variable) {
+            assert!(
+                mend.contains("trustedFolders.json") && mend.contains("DO_NOT_TRUST"),
+                "{mend}"
+            );
+            assert!(mend.contains(&denied.dir().display().to_string()), "{mend}");
+        }
     }
     let lint = denied.get_tools(&["lint"]).unwatched().run();
     lint.must_say(lint.text(), &["trustedFolders.json to \"TRUST_FOLDER\""]);

@@ -242,11 +242,10 @@ fn gemini_clis_list_of_folders_counts_and_its_refusal_beats_a_record() {
     folders("DO_NOT_TRUST");
     let (code, said) = status(&ws);
     assert!(code == 1 && said.contains("trustedFolders.json"), "{said}");
-    assert_eq!(
-        trust(&ws, &["--yes"]).status(),
-        1,
-        "a record can't change that"
-    );
+    let answer = trust(&ws, &["--yes"]);
+    assert_eq!(answer.status(), 1, "a record can't change that");
+    let helps = "Change the entry";
+    answer.must_say(&answer.errors(), &[helps, "trustedFolders.json"]);
     assert_eq!(trust(&ws, &["--remove"]).status(), 0);
     folders("TRUST_FOLDER");
     assert_eq!(status(&ws).0, 0);
@@ -270,7 +269,47 @@ fn gemini_clis_list_of_folders_counts_and_its_refusal_beats_a_record() {
 }
 
 #[test]
-fn the_environment_has_the_last_word() {
+fn a_refusal_beats_a_consent_wherever_it_stands() {
+    let ws = project();
+    let with = |value: &str| {
+        let call = ws.get_tools(&["trust", "--status"]);
+        let answer = call.env("GEMINI_CLI_TRUST_WORKSPACE", value).run();
+        (answer.status(), answer.text().to_owned())
+    };
+    let folders = |text: &str| {
+        let path = ws.root().join("home/.gemini/trustedFolders.json");
+        fs::create_dir_all(path.parent().expect("a directory")).expect("made");
+        fs::write(path, text).expect("written");
+    };
+    let rule = |level: &str| format!("{{{:?}: {level:?}}}", ws.path(""));
+    for (list, value, trusts, by) in [
+        (rule("DO_NOT_TRUST"), "true", false, "trustedFolders.json"),
+        (
+            rule("TRUST_FOLDER"),
+            "false",
+            false,
+            "GEMINI_CLI_TRUST_WORKSPACE",
+        ),
+        (
+            rule("TRUST_FOLDER"),
+            "true",
+            true,
+            "GEMINI_CLI_TRUST_WORKSPACE",
+        ),
+        (rule("TRUST_FOLDER"), "", true, "trustedFolders.json"),
+        ("{".to_owned(), "true", false, "trustedFolders.json"),
+        ("{}".to_owned(), "true", true, "GEMINI_CLI_TRUST_WORKSPACE"),
+        ("{}".to_owned(), "", false, "nobody has said"),
+    ] {
+        folders(&list);
+        let (status, said) = with(value);
+        assert_eq!(status == 0, trusts, "{list} {value}: {said}");
+        assert!(said.contains(by), "{list} {value}: {said}");
+    }
+}
+
+#[test]
+fn the_environment_counts_before_a_record() {
     let ws = project();
     let with = |name: &str, value: &str| {
         let call = ws.get_tools(&["trust", "--status"]).env(name, value);
@@ -281,6 +320,10 @@ fn the_environment_has_the_last_word() {
     recorded(&ws);
     assert_eq!(with("GEMINI_CLI_TRUST_WORKSPACE", "false"), 1);
     assert_eq!(with("GEMINI_RESTRICTED_MODE", "true"), 1);
+    let call = ws.get_tools(&["trust", "--yes"]);
+    let answer = call.env("GEMINI_RESTRICTED_MODE", "true").run();
+    assert_eq!(answer.status(), 1);
+    answer.must_say(&answer.errors(), &["Unset GEMINI_RESTRICTED_MODE"]);
 }
 
 #[test]

@@ -90,7 +90,7 @@ A project's own tools, servers and commands run as you. They count once you have
 said so here, and until one of the files that were shown changes: then ask again.
 Programs that those files start are not watched. Folders that Gemini CLI trusts
 (~/.gemini/trustedFolders.json) and GEMINI_CLI_TRUST_WORKSPACE=true count as well,
-and without such a condition.
+and without such a condition; DO_NOT_TRUST in that file counts before the variable.
 
 Exit status: 0 done (--status: trusted), 1 not (--status: not trusted),
 2 unusable arguments, or nobody to ask.";

@@ -53,6 +53,13 @@ fn record(home: &Path, asks: bool) -> Result<u8, u8> {
         complain(&format!("get_tools: {}", visible(message)));
         1
     };
+    let refused = |trust: &Trust| {
+        let obstacle = trust.obstacle(Some(home));
+        fail(&match obstacle {
+            Some(obstacle) => format!("{trust}. {obstacle}."),
+            None => trust.to_string(),
+        })
+    };
     let root = std::env::current_dir()
         .map_err(|e| fail(&format!("the current directory is gone: {e}")))?;
     let trust = Trust::of(Some(home), &root);
@@ -62,7 +69,7 @@ fn record(home: &Path, asks: bool) -> Result<u8, u8> {
         }
         // A record could not change that.
         Trust::Untrusted(Untrusted::Environment(_) | Untrusted::Folder(_)) => {
-            return Err(fail(&trust.to_string()));
+            return Err(refused(&trust));
         }
         _ => {}
     }
@@ -89,7 +96,7 @@ fn record(home: &Path, asks: bool) -> Result<u8, u8> {
     // Something else may still say otherwise, a list of folders that is broken for example.
     let trust = Trust::of(Some(home), &root);
     if !trust.is_trusted() {
-        return Err(fail(&trust.to_string()));
+        return Err(refused(&trust));
     }
     Ok(print(b"Trusted, until one of these files changes.\n"))
 }
