@@ -16,18 +16,18 @@ use crate::tool::{
     Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, LiveOutput, Location,
     ResultError, Schema, ToolError, ToolInvocation, ToolResult, seconds_of,
 };
-use crate::workspace::{Place, show_path};
+use crate::workspace::{Place, Workspace, show_path};
 use serde::Deserialize;
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 pub(super) const DECLARATION: Declaration = Declaration {
     name: "run_shell_command",
     description: "Runs a command with bash -c in the project's root or in 'directory', without a \
-        terminal and with nothing on standard input. Answers with its output (both streams as they \
-        came), exit code, signal and the ids of processes that it left in the background. It is \
-        ended after 'timeout' seconds (default 120) with all that it started. Start servers and \
+        terminal and with nothing on standard input. Answers with the lines Command, Directory, \
+        Output (both streams as they came), Error, Exit Code, Signal, Background PIDs and Process \
+        Group PGID; kill -- -PGID ends what is left of the group. It is ended after 'timeout' seconds (default 120) with all that it started. Start servers and \
         watchers with is_background: then it answers at once, and read_background_output, \
         list_background_processes and stop_background_process go on with them.",
     schema: include_str!("declarations/run_shell_command.json"),
@@ -69,7 +69,7 @@ pub(super) struct Params {
     command: String,
     /// What the command is for, in a few words for the user.
     description: Option<String>,
-    /// Directory to run in: absolute, or relative to the project's root. Default: the root.
+    /// Directory to run in: absolute, relative to the project's root, or a root's name. Default: the project's root.
     directory: Option<String>,
     /// Whether to leave the command running and answer at once. Default: false.
     is_background: Option<bool>,
@@ -109,7 +109,7 @@ fn build(
     }
     let workspace = &surroundings.workspace;
     let place = match &params.directory {
-        Some(directory) if !directory.trim().is_empty() => workspace.locate(directory)?,
+        Some(directory) if !directory.trim().is_empty() => place_of(workspace, directory)?,
         _ => workspace.root_place(),
     };
     let is_background = params.is_background.unwrap_or(false);
@@ -142,6 +142,28 @@ fn build(
         },
         overlooks_timeout: is_background && params.timeout.is_some(),
     }))
+}
+
+/// A directory by its path, or a root of the workspace by its name.
+fn place_of(workspace: &Workspace, directory: &str) -> Result<Place, ToolError> {
+    let mut named: Vec<&Path> = workspace.roots().collect();
+    named.retain(|root| root.file_name().is_some_and(|name| name == directory));
+    let place = workspace.locate(directory);
+    let is_there = |place: &Place| workspace.stat(place).is_ok();
+    if named.is_empty() || place.as_ref().is_ok_and(is_there) {
+        return place;
+    }
+    match named.as_slice() {
+        [root] => workspace.locate(&root.to_string_lossy()),
+        roots => {
+            let roots: Vec<_> = roots.iter().map(|root| show_path(root)).collect();
+            Err(ToolError::invalid(format!(
+                "{directory:?} is the name of several directories: {}.",
+                roots.join(", ")
+            ))
+            .with_hint("Give the path of one of them."))
+        }
+    }
 }
 
 impl ToolInvocation for Call {

@@ -134,6 +134,75 @@ fn ignored_signals_of_the_host_are_not_inherited() {
 }
 
 #[test]
+fn a_root_of_the_workspace_can_be_named_as_the_directory() {
+    let ws = Workspace::new()
+        .directory("both")
+        .outside("other/a", "")
+        .outside("both/b", "")
+        .outside("x/twice/c", "")
+        .outside("y/twice/d", "");
+    let roots = ["other", "both", "x/twice", "y/twice"].map(|root| ws.outside_path(root));
+    let run = |directory: &str| {
+        let call = with(&ws, &json!({"command": "pwd; ls", "directory": directory}));
+        call.env("GEMINI_TOOLS_ROOTS", &roots.join(":")).run()
+    };
+    let text = run("other").output();
+    assert!(text.contains("\nDirectory: other\n"), "{text}");
+    assert_eq!(printed(&text), format!("{}\na", roots[0]));
+    assert_eq!(
+        printed(&run("ws").output()).lines().next(),
+        Some(&*ws.path("").trim_end_matches('/'))
+    );
+    assert_eq!(
+        printed(&run("both").output()),
+        ws.path("both"),
+        "a path comes first"
+    );
+    let message = run("twice").error("invalid_tool_params", 2);
+    assert!(
+        message.contains("the name of several directories"),
+        "{message}"
+    );
+    run("none").error("file_not_found", 1);
+}
+
+#[test]
+fn a_group_that_is_left_is_ended_as_the_declaration_says() {
+    let ws = Workspace::new();
+    let declarations = ws.get_tools(&[]).run().json();
+    let tools = declarations.as_array().expect("a list");
+    let shell = tools.iter().find(|t| t["name"] == "run_shell_command");
+    let description = shell
+        .and_then(|t| t["description"].as_str())
+        .expect("a text");
+    let text = call(&ws, "sleep 300 & echo $!").run().output();
+    let plain = call(&ws, "true").run().output();
+    let labels: Vec<&str> = plain
+        .lines()
+        .filter_map(|l| Some(l.split_once(": ")?.0))
+        .collect();
+    assert_eq!(labels.len(), 8, "{plain}");
+    for label in labels {
+        assert!(description.contains(label), "{label}: {description}");
+    }
+    assert!(description.contains("kill -- -PGID"), "{description}");
+    let pgid = text
+        .lines()
+        .find_map(|l| l.strip_prefix("Process Group PGID: "));
+    let pgid = pgid.expect("a group");
+    let ended = call(
+        &ws,
+        &format!("kill -- -{pgid}; sleep 0.3; kill -0 -- -{pgid}"),
+    )
+    .run();
+    assert!(
+        ended.output().contains("No such process"),
+        "{}",
+        ended.shown()
+    );
+}
+
+#[test]
 fn directory_is_kept_beneath_the_roots() {
     let ws = Workspace::new()
         .file("sub/a", "")
