@@ -1,12 +1,11 @@
 //! Files that are there whole or not at all: our own in the user's home directory, which nobody
 //! else reads, and settings that are changed for the user.
 
-use crate::sys::unix_fs::{DirBuilderExt, OpenOptionsExt};
+use crate::sys::unix_fs::DirBuilderExt;
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, OpenOptions, Permissions};
+use std::fs::{DirBuilder, Permissions};
 use std::io::{self, Write};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Writes what can be found out again. Where it can't be written it is found out again.
 pub(crate) fn write_cache(path: &Path, content: &[u8]) {
@@ -33,7 +32,7 @@ fn write(path: &Path, content: &[u8], flushes: bool) -> io::Result<()> {
     if flushes {
         // The name, too, which Windows does with the file's.
         #[cfg(unix)]
-        fs::File::open(directory)?.sync_all()?;
+        std::fs::File::open(directory)?.sync_all()?;
     }
     Ok(())
 }
@@ -65,34 +64,27 @@ pub(crate) fn put(
     flushes: bool,
 ) -> io::Result<()> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-    let new = path.with_file_name(unfinished(name));
-    let fill = || {
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true).mode(mode);
-        let mut file = options.open(&new)?;
-        if let Some(permissions) = exactly {
-            file.set_permissions(permissions)?;
-        }
-        file.write_all(content)?;
-        if flushes {
-            file.sync_all()?;
-        }
-        fs::rename(&new, path)
-    };
-    fill().inspect_err(|_| {
-        // It may not even have been made, and nothing else can be done about what is left.
-        let _ = fs::remove_file(&new);
-    })
-}
-
-/// A name that no other writer has.
-fn unfinished(name: &std::ffi::OsStr) -> OsString {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let mut own = OsString::from(".");
-    own.push(name);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    own.push(format!(".{}.{number}", std::process::id()));
-    own
+    let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut prefix = OsString::from(".");
+    prefix.push(name);
+    prefix.push(".");
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(&prefix).rand_bytes(12);
+    #[cfg(unix)]
+    builder.permissions(crate::sys::unix_fs::PermissionsExt::from_mode(mode));
+    #[cfg(windows)]
+    let _ = mode;
+    // It is removed again where something fails before it has its name.
+    let mut new = builder.tempfile_in(directory)?;
+    if let Some(permissions) = exactly {
+        new.as_file().set_permissions(permissions)?;
+    }
+    new.write_all(content)?;
+    if flushes {
+        new.as_file().sync_all()?;
+    }
+    new.persist(path)?;
+    Ok(())
 }
 
 #[cfg(test)]
@@ -121,6 +113,19 @@ mod tests {
             fs::read_dir(dir.path().join("below")).expect("it").count(),
             1
         );
+    }
+
+    #[test]
+    fn what_another_process_has_left_behind_is_neither_in_the_way_nor_removed() {
+        let dir = tempfile::tempdir().expect("a directory");
+        // In a container the next process may well have the same number.
+        let left = |n: usize| dir.path().join(format!(".it.{}.{n}", std::process::id()));
+        for n in 0..1000 {
+            fs::write(left(n), "left").expect("written");
+        }
+        write_record(&dir.path().join("it"), b"x").expect("written");
+        assert!((0..1000).all(|n| left(n).exists()));
+        assert_eq!(fs::read_dir(dir.path()).expect("it").count(), 1001);
     }
 
     #[test]
