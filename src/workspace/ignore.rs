@@ -1,8 +1,10 @@
-//! Ignore rules: `.gitignore` at every level, `.git/info/exclude`, `.geminiignore`.
+//! Ignore rules: `.gitignore` at every level, `.git/info/exclude`, the user's own file for all
+//! repositories, `.geminiignore`.
 //!
 //! Semantics are git's: within a file the last matching rule decides, a deeper file decides
-//! before a higher one, what lies below an ignored directory is ignored. Rules of files above
-//! the workspace count as far up as the repository reaches.
+//! before a higher one, `.git/info/exclude` after all of them and the user's own file last. What
+//! lies below an ignored directory is ignored. Rules of files above the workspace count as far up
+//! as the repository reaches.
 
 use super::pattern::Pattern;
 use std::sync::Arc;
@@ -10,7 +12,7 @@ use std::sync::Arc;
 /// Who asked for a path to be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ignored {
-    /// `.gitignore` or `.git/info/exclude`.
+    /// One of git's files.
     Git,
     /// `.geminiignore`.
     Gemini,
@@ -33,12 +35,11 @@ pub struct RuleFile {
 }
 
 impl RuleFile {
-    /// Parses an ignore file. Lines that are no valid pattern match nothing, as in git.
+    /// Parses an ignore file. Lines that are not a valid pattern match nothing, as in git.
     pub fn parse(text: &[u8]) -> Self {
-        let text = String::from_utf8_lossy(text);
-        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
         let rules: Vec<Rule> = text
-            .split('\n')
+            .split(|b| *b == b'\n')
             .filter_map(parse_rule)
             .take(usize::from(u16::MAX))
             .collect();
@@ -75,42 +76,38 @@ impl RuleFile {
     }
 }
 
-fn parse_rule(line: &str) -> Option<Rule> {
-    let line = line.strip_suffix('\r').unwrap_or(line);
-    if line.starts_with('#') {
+fn parse_rule(line: &[u8]) -> Option<Rule> {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    if line.starts_with(b"#") {
         return None;
     }
-    let mut line = trim_spaces(line);
-    let negated = line.starts_with('!');
-    if negated {
-        line = &line[1..];
-    }
-    let only_directories = line.ends_with('/');
-    if only_directories {
-        line = &line[..line.len() - 1];
-    }
-    let anchored = line.contains('/');
-    let pattern = line.strip_prefix('/').unwrap_or(line);
+    let line = trim_spaces(line);
+    let (negated, line) = match line.strip_prefix(b"!") {
+        Some(rest) => (true, rest),
+        None => (false, line),
+    };
+    let (only_directories, line) = match line.strip_suffix(b"/") {
+        Some(rest) => (true, rest),
+        None => (false, line),
+    };
+    let anchored = line.contains(&b'/');
+    let pattern = line.strip_prefix(b"/").unwrap_or(line);
     if pattern.is_empty() {
         return None;
     }
     Some(Rule {
-        pattern: Pattern::for_ignore_rule(pattern, anchored),
+        pattern: Pattern::for_ignore_rule(pattern, anchored)?,
         negated,
         only_directories,
     })
 }
 
 /// Takes trailing spaces off, but for one that a backslash protects.
-fn trim_spaces(line: &str) -> &str {
+fn trim_spaces(line: &[u8]) -> &[u8] {
     let mut end = line.len();
-    while line[..end].ends_with(' ') {
-        let backslashes = line[..end - 1]
-            .bytes()
-            .rev()
-            .take_while(|b| *b == b'\\')
-            .count();
-        if backslashes % 2 == 1 {
+    while line[..end].ends_with(b" ") {
+        let before = line[..end - 1].iter().rev();
+        if before.take_while(|b| **b == b'\\').count() % 2 == 1 {
             break;
         }
         end -= 1;
@@ -127,7 +124,7 @@ pub struct Rules {
 
 #[derive(Debug)]
 struct Level {
-    file: RuleFile,
+    file: Arc<RuleFile>,
     base: Base,
     above: Option<Arc<Level>>,
 }
@@ -145,7 +142,7 @@ impl Rules {
     /// Adds a `.gitignore` (or an exclude file) of a directory below the root, `depth` being
     /// the length of the directory's path and its slash.
     #[must_use]
-    pub fn with_git(&self, file: RuleFile, depth: usize) -> Self {
+    pub fn with_git(&self, file: Arc<RuleFile>, depth: usize) -> Self {
         let level = Level::below(file, depth, self.git.as_ref());
         Self {
             git: Some(level),
@@ -156,7 +153,7 @@ impl Rules {
     /// The same for a directory above the root; `root` is the root seen from there, with a
     /// slash. Higher directories must be added first.
     #[must_use]
-    pub fn with_git_above(&self, file: RuleFile, root: Vec<u8>) -> Self {
+    pub fn with_git_above(&self, file: Arc<RuleFile>, root: Vec<u8>) -> Self {
         let level = Level {
             file,
             base: Base::Above(root),
@@ -171,7 +168,7 @@ impl Rules {
     /// Adds a `.geminiignore`.
     #[must_use]
     pub fn with_gemini(&self, file: RuleFile, depth: usize) -> Self {
-        let level = Level::below(file, depth, self.gemini.as_ref());
+        let level = Level::below(file.into(), depth, self.gemini.as_ref());
         Self {
             git: self.git.clone(),
             gemini: Some(level),
@@ -208,7 +205,7 @@ impl Rules {
 }
 
 impl Level {
-    fn below(file: RuleFile, depth: usize, above: Option<&Arc<Level>>) -> Arc<Level> {
+    fn below(file: Arc<RuleFile>, depth: usize, above: Option<&Arc<Level>>) -> Arc<Level> {
         Arc::new(Level {
             file,
             base: Base::Below(depth),
@@ -250,7 +247,7 @@ mod tests {
     #[test]
     fn rules_decide_as_in_git() {
         let text = b"*.o\n!keep.o\n/top\nd/e\nbuild/\n# no\n\\#yes\nspace\\ \ntrail  \nlib/**\n**/deep/x\n*.[ch]~\r\n\xef\n!\n/\n";
-        let rules = Rules::default().with_git(RuleFile::parse(text), 0);
+        let rules = Rules::default().with_git(RuleFile::parse(text).into(), 0);
         let cases = [
             ("a.o", false, true),
             ("k/keep.o", false, false),
@@ -277,8 +274,11 @@ mod tests {
     #[test]
     fn a_deeper_file_decides_first_and_a_higher_one_sees_the_whole_path() {
         let rules = Rules::default()
-            .with_git_above(RuleFile::parse(b"/sub/a.log\n*.tmp\n"), b"sub/".to_vec())
-            .with_git(RuleFile::parse(b"!b.tmp\n"), 2);
+            .with_git_above(
+                RuleFile::parse(b"/sub/a.log\n*.tmp\n").into(),
+                b"sub/".to_vec(),
+            )
+            .with_git(RuleFile::parse(b"!b.tmp\n").into(), 2);
         assert!(ask(&rules, "a.log", false));
         assert!(ask(&rules, "c.tmp", false));
         assert!(!ask(&rules, "p/b.tmp", false));

@@ -6,6 +6,7 @@
 
 pub mod edit;
 pub mod flush;
+mod git_config;
 pub mod ignore;
 pub(crate) mod line_ends;
 pub mod lines;

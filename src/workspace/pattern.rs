@@ -6,8 +6,13 @@
 //! [`expand_braces`]. The tools' patterns for paths may also have groups: `@(a|b)`, `?(a)`,
 //! `*(a)`, `+(a)`, `!(a)`.
 //!
+//! The tools' patterns are compared with characters, those of ignore files with bytes, as git
+//! does it.
+//!
 //! Ours rather than `globset`'s, because ignore files with a hundred patterns stand before
 //! every first answer: compiling those to automata costs more than searching a small folder.
+
+mod git;
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -77,6 +82,8 @@ pub struct Pattern {
     basename_only: bool,
     ignore_case: bool,
     has_groups: bool,
+    /// Tokens stand for bytes, not for characters.
+    is_bytewise: bool,
 }
 
 impl Pattern {
@@ -100,19 +107,28 @@ impl Pattern {
         Self::compile(pattern, true, ignore_case, false)
     }
 
-    /// Compiles the pattern of an ignore file, with leading and trailing slash taken off.
-    pub(super) fn for_ignore_rule(pattern: &str, anchored: bool) -> Self {
-        if anchored {
-            Self::for_whole_path(pattern, false, false)
-        } else {
-            Self::for_name(pattern, false)
-        }
+    /// Compiles the pattern of an ignore file, with leading and trailing slash taken off; `None`
+    /// where it can't match anything.
+    pub(super) fn for_ignore_rule(pattern: &[u8], anchored: bool) -> Option<Self> {
+        let name = match pattern.strip_prefix(b"**/") {
+            Some(name) if !name.contains(&b'/') && name != b"**" => Some(name),
+            _ => (!anchored).then_some(pattern),
+        };
+        let tokens = git::tokenize(name.unwrap_or(pattern))?;
+        Some(Self {
+            shape: shape_of(&tokens, false, true),
+            tokens,
+            basename_only: name.is_some(),
+            ignore_case: false,
+            has_groups: false,
+            is_bytewise: true,
+        })
     }
 
     fn compile(pattern: &str, basename_only: bool, ignore_case: bool, with_groups: bool) -> Self {
         let chars: Vec<char> = pattern.chars().collect();
         let tokens = tokenize(&chars, ignore_case, with_groups);
-        let shape = shape_of(&tokens, ignore_case);
+        let shape = shape_of(&tokens, ignore_case, false);
         let is_group = |token: &Token| matches!(token, Token::Group { .. });
         Self {
             has_groups: tokens.iter().any(is_group),
@@ -120,6 +136,7 @@ impl Pattern {
             shape,
             basename_only,
             ignore_case,
+            is_bytewise: false,
         }
     }
 
@@ -151,8 +168,10 @@ impl Pattern {
     fn fits(&self, tokens: &[Token], text: &[u8]) -> bool {
         if self.has_groups {
             GroupMatcher::new(text, self.ignore_case).matches(tokens)
+        } else if self.is_bytewise {
+            matches_tokens::<true>(tokens, text, self.ignore_case)
         } else {
-            matches_tokens(tokens, text, self.ignore_case)
+            matches_tokens::<false>(tokens, text, self.ignore_case)
         }
     }
 
@@ -187,27 +206,19 @@ impl Pattern {
         false
     }
 
-    /// The bytes with which a matching path can end, or `None` for any.
+    /// The bytes with which a matching path can end, or `None` for any. For patterns of ignore
+    /// files.
     pub(super) fn last_bytes(&self) -> Option<Vec<u8>> {
+        let byte = |c: u32| u8::try_from(c).ok();
         match self.tokens.last()? {
-            Token::Char(c) => {
-                let c = char::from_u32(*c)?;
-                let mut buffer = [0; 4];
-                c.encode_utf8(&mut buffer)
-                    .as_bytes()
-                    .last()
-                    .map(|b| vec![*b])
-            }
+            Token::Char(c) => byte(*c).map(|c| vec![c]),
             Token::Class {
                 negated: false,
                 ranges,
-            } if ranges.iter().all(|(_, to)| *to < 0x80) => Some(
-                ranges
-                    .iter()
-                    .flat_map(|(from, to)| *from..=*to)
-                    .filter_map(|c| u8::try_from(c).ok())
-                    .collect(),
-            ),
+            } => {
+                let bytes = ranges.iter().flat_map(|(from, to)| *from..=*to);
+                Some(bytes.filter_map(byte).collect())
+            }
             _ => None,
         }
     }
@@ -384,17 +395,24 @@ fn named_class(name: &str) -> Option<&'static [(u32, u32)]> {
         "lower" => &[(0x61, 0x7a)],
         "space" => &[(0x09, 0x0d), (0x20, 0x20)],
         "blank" => &[(0x09, 0x09), (0x20, 0x20)],
+        "cntrl" => &[(0x00, 0x1f), (0x7f, 0x7f)],
+        "graph" => &[(0x21, 0x7e)],
+        "print" => &[(0x20, 0x7e)],
         "punct" => &[(0x21, 0x2f), (0x3a, 0x40), (0x5b, 0x60), (0x7b, 0x7e)],
         "xdigit" => &[(0x30, 0x39), (0x41, 0x46), (0x61, 0x66)],
         _ => return None,
     })
 }
 
-fn shape_of(tokens: &[Token], ignore_case: bool) -> Shape {
+fn shape_of(tokens: &[Token], ignore_case: bool, is_bytewise: bool) -> Shape {
     let literal = |tokens: &[Token]| -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
         for token in tokens {
             let c = match token {
+                Token::Char(c) if is_bytewise => {
+                    bytes.push(u8::try_from(*c).ok()?);
+                    continue;
+                }
                 Token::Char(c) => char::from_u32(*c)?,
                 Token::Separator => '/',
                 _ => return None,
@@ -432,6 +450,16 @@ fn char_at(text: &[u8], at: usize) -> (u32, usize) {
     match text.get(at..at + length).map(std::str::from_utf8) {
         Some(Ok(s)) => (s.chars().next().map_or(0xfffd, u32::from), length),
         _ => (0x11_0000 + u32::from(first), 1),
+    }
+}
+
+/// The byte or the character at `at`, and its length.
+#[inline]
+fn one_at<const BYTES: bool>(text: &[u8], at: usize) -> (u32, usize) {
+    if BYTES {
+        (u32::from(text[at]), 1)
+    } else {
+        char_at(text, at)
     }
 }
 
@@ -578,7 +606,7 @@ impl<'a> GroupMatcher<'a> {
 /// Matches by going back to the last `*` and the last `**/` only. That is enough: what an
 /// earlier one could take in addition, the later one can take as well. Time is bounded by
 /// the product of both lengths.
-fn matches_tokens(tokens: &[Token], text: &[u8], ignore_case: bool) -> bool {
+fn matches_tokens<const BYTES: bool>(tokens: &[Token], text: &[u8], ignore_case: bool) -> bool {
     let (mut token, mut at) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
     let mut dirs: Option<(usize, usize)> = None;
@@ -599,7 +627,7 @@ fn matches_tokens(tokens: &[Token], text: &[u8], ignore_case: bool) -> bool {
             Some(_) if at == text.len() => None,
             Some(Token::Separator) => (text[at] == b'/').then_some(at + 1),
             Some(one) => {
-                let (c, length) = char_at(text, at);
+                let (c, length) = one_at::<BYTES>(text, at);
                 fits_char(one, c, ignore_case).then_some(at + length)
             }
         };
@@ -612,7 +640,7 @@ fn matches_tokens(tokens: &[Token], text: &[u8], ignore_case: bool) -> bool {
             && from < text.len()
             && text[from] != b'/'
         {
-            let next = from + char_at(text, from).1;
+            let next = from + one_at::<BYTES>(text, from).1;
             star = Some((after, next));
             (token, at) = (after, next);
             continue;

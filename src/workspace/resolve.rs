@@ -144,7 +144,7 @@ impl Workspace {
 
 /// `None` where the kernel can't tell: its call is missing, or it met a link that it refuses.
 #[cfg(target_os = "linux")]
-fn open_by_kernel(
+pub(super) fn open_by_kernel(
     root: BorrowedFd<'_>,
     rel: &Path,
     flags: OFlags,
@@ -168,7 +168,7 @@ fn open_by_kernel(
 }
 
 #[cfg(not(target_os = "linux"))]
-fn open_by_kernel(
+pub(super) fn open_by_kernel(
     _root: BorrowedFd<'_>,
     _rel: &Path,
     _flags: OFlags,

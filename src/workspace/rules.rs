@@ -1,15 +1,17 @@
 //! Reading ignore files from the disk.
 
 use super::Workspace;
+use super::git_config::UsersRules;
 use super::ignore::{Ignored, RuleFile, Rules};
-use super::resolve::Place;
-use crate::sys::fd::{AsFd, BorrowedFd};
+use super::resolve::{Place, open_by_kernel};
+use crate::sys::fd::{AsFd, BorrowedFd, OwnedFd};
 use crate::sys::ffi::OsStrExt;
-use crate::sys::fs::{AtFlags, Mode, OFlags};
+use crate::sys::fs::{AtFlags, FileType, Mode, OFlags};
 use std::ffi::CStr;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// More than this of an ignore file is not read.
 const MAX_IGNORE_FILE_BYTES: u64 = 4 * 1024 * 1024;
@@ -26,7 +28,7 @@ const READING: OFlags = OFlags::RDONLY
 /// Which ignore files count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Respect {
-    /// `.gitignore` and `.git/info/exclude`.
+    /// `.gitignore`, `.git/info/exclude` and the user's own file for all repositories.
     pub git: bool,
     /// `.geminiignore`.
     pub gemini: bool,
@@ -59,14 +61,14 @@ pub(super) struct Scope {
 impl Workspace {
     /// The rules of everything above a directory of the workspace; its own files are not
     /// among them.
-    pub(super) fn rules_above(&self, place: &Place, respect: Respect) -> Scope {
+    pub(super) fn rules_above(&self, place: &Place, respect: Respect, users: &UsersRules) -> Scope {
         let root = &self.roots[place.root];
         let mut scope = Scope {
             rules: Rules::default(),
             in_repository: false,
         };
         if respect.git && !has(root.dir.as_fd(), c".git") {
-            scope = above_the_root(&root.path);
+            scope = above_the_root(&root.path, users);
         }
         let mut depth = 0;
         let rel = place.rel().as_os_str().as_bytes();
@@ -80,7 +82,7 @@ impl Workspace {
                     gitignore: true,
                     geminiignore: true,
                 };
-                scope = scope.entered(dir, &rel[..depth], seen, respect);
+                scope = scope.entered(dir, &rel[..depth], seen, respect, users);
             }
             here.push(component);
             depth = (here.as_os_str().len() + 1).min(rel.len());
@@ -118,7 +120,9 @@ impl Workspace {
     }
 
     fn ignored_as_named(&self, place: &Place, is_dir: bool, respect: Respect) -> Option<Ignored> {
-        let rules = self.rules_above(place, respect).rules;
+        let rules = self
+            .rules_above(place, respect, &UsersRules::default())
+            .rules;
         let path = place.rel().as_os_str().as_bytes();
         if rules.is_empty() || path.is_empty() {
             return None;
@@ -149,13 +153,17 @@ impl Scope {
         path: &[u8],
         seen: Seen,
         respect: Respect,
+        users: &UsersRules,
     ) -> Self {
         let mut scope = self.clone();
         if respect.git && seen.git {
             scope.rules = scope.rules.without_git();
             scope.in_repository = true;
+            if let Some(file) = users.get() {
+                scope.rules = scope.rules.with_git(Arc::clone(file), path.len());
+            }
             if let Some(file) = own_excludes(dir) {
-                scope.rules = scope.rules.with_git(file, path.len());
+                scope.rules = scope.rules.with_git(file.into(), path.len());
             }
         }
         if respect.git
@@ -163,7 +171,7 @@ impl Scope {
             && seen.gitignore
             && let Some(file) = read_at(dir, ".gitignore")
         {
-            scope.rules = scope.rules.with_git(file, path.len());
+            scope.rules = scope.rules.with_git(file.into(), path.len());
         }
         if respect.gemini
             && seen.geminiignore
@@ -176,7 +184,7 @@ impl Scope {
 }
 
 /// Git's rules from the top of the repository that the root lies in down to above the root.
-fn above_the_root(root: &Path) -> Scope {
+fn above_the_root(root: &Path, users: &UsersRules) -> Scope {
     let mut scope = Scope {
         rules: Rules::default(),
         in_repository: false,
@@ -203,9 +211,13 @@ fn above_the_root(root: &Path) -> Scope {
         rest.push(b'/');
         rest
     };
+    if let Some(file) = users.get() {
+        let file = Arc::clone(file);
+        scope.rules = scope.rules.with_git_above(file, seen_from(top));
+    }
     let dir = crate::sys::fs::open(top, READING | OFlags::DIRECTORY, Mode::empty());
     if let Some(file) = dir.ok().and_then(|dir| own_excludes(dir.as_fd())) {
-        scope.rules = scope.rules.with_git_above(file, seen_from(top));
+        scope.rules = scope.rules.with_git_above(file.into(), seen_from(top));
     }
     let mut between: Vec<&Path> = root
         .ancestors()
@@ -215,7 +227,7 @@ fn above_the_root(root: &Path) -> Scope {
     between.reverse();
     for dir in between {
         if let Some(file) = read_path(&dir.join(".gitignore")) {
-            scope.rules = scope.rules.with_git_above(file, seen_from(dir));
+            scope.rules = scope.rules.with_git_above(file.into(), seen_from(dir));
         }
     }
     scope
@@ -227,26 +239,52 @@ fn has(dir: BorrowedFd<'_>, name: &CStr) -> bool {
 
 /// The rules that a repository keeps for itself, `info/exclude`, given its topmost directory.
 ///
-/// In a worktree or a submodule `.git` is a file that names the place of what git keeps, and a
-/// worktree has most of that in common with its repository (gitrepository-layout).
+/// A link is followed as far as it stays in the repository. What is read elsewhere can only be the
+/// `info/exclude` of a repository: a project may come from others, and any other file that it
+/// could have read as rules would tell by what is missing in a listing what it holds.
 fn own_excludes(top: BorrowedFd<'_>) -> Option<RuleFile> {
-    let here = open(top, Path::new(".git/info/exclude"), OFlags::NOFOLLOW);
-    if here.is_some() || open(top, Path::new(".git"), OFlags::DIRECTORY).is_some() {
-        return read_rules(here?);
+    if let Some(file) = open_beneath(top, Path::new(".git/info/exclude")) {
+        return read_rules(file);
     }
-    let kept = PathBuf::from(line_of(top, Path::new(".git"))?.strip_prefix("gitdir: ")?);
-    let common = line_of(top, &kept.join("commondir")).unwrap_or_else(|| ".".to_owned());
-    let exclude = kept.join(common).join("info/exclude");
-    read_rules(open(top, &exclude, OFlags::empty())?)
+    let kept = kept_elsewhere(top)?;
+    let named = open_beneath(kept.as_fd(), Path::new("commondir")).and_then(line_of);
+    let common = match named {
+        Some(common) => open_directory(kept.as_fd(), Path::new(&common))?,
+        None => kept,
+    };
+    if !has(common.as_fd(), c"HEAD") || !has(common.as_fd(), c"objects") {
+        return None;
+    }
+    read_rules(open_beneath(common.as_fd(), Path::new("info/exclude"))?)
+}
+
+/// The directory in which git keeps what it knows, where that is not `.git` itself.
+///
+/// In a worktree or a submodule `.git` is a file that names it, and a worktree has most of that in
+/// common with its repository (gitrepository-layout). Where `.git` is a link, it leads there.
+fn kept_elsewhere(top: BorrowedFd<'_>) -> Option<OwnedFd> {
+    let stat = crate::sys::fs::statat(top, c".git", AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => {
+            let line = line_of(open(top, Path::new(".git"), OFlags::NOFOLLOW)?)?;
+            open_directory(top, Path::new(line.strip_prefix("gitdir: ")?))
+        }
+        FileType::Symlink => open_directory(top, Path::new(".git")),
+        _ => None,
+    }
+}
+
+fn open_directory(dir: BorrowedFd<'_>, path: &Path) -> Option<OwnedFd> {
+    let flags = super::path_only() | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    crate::sys::fs::openat(dir, path, flags, Mode::empty()).ok()
 }
 
 /// The only line of a small file.
-fn line_of(dir: BorrowedFd<'_>, path: &Path) -> Option<String> {
-    let mut text = String::new();
-    let file = open(dir, path, OFlags::empty())?;
+fn line_of(file: File) -> Option<String> {
     if !file.metadata().ok()?.is_file() {
         return None;
     }
+    let mut text = String::new();
     file.take(MAX_LINE_BYTES).read_to_string(&mut text).ok()?;
     Some(text.trim_end_matches(['\r', '\n']).to_owned())
 }
@@ -256,8 +294,36 @@ fn read_at(dir: BorrowedFd<'_>, name: &str) -> Option<RuleFile> {
 }
 
 fn read_path(path: &Path) -> Option<RuleFile> {
-    let fd = crate::sys::fs::open(path, READING, Mode::empty()).ok()?;
+    let fd = crate::sys::fs::open(path, READING | OFlags::NOFOLLOW, Mode::empty()).ok()?;
     read_rules(fd.into())
+}
+
+/// The content of a file that the user's configuration names; links are followed.
+pub(super) fn read_named(path: &Path) -> Option<Vec<u8>> {
+    let fd = crate::sys::fs::open(path, READING, Mode::empty()).ok()?;
+    read(fd.into())
+}
+
+/// Opens a file below a directory. Links are followed where the kernel can tell that they stay
+/// below it.
+fn open_beneath(dir: BorrowedFd<'_>, path: &Path) -> Option<File> {
+    if let Some(answer) = open_by_kernel(dir, path, READING) {
+        return Some(answer.ok()?.into());
+    }
+    let mut names = path.components().peekable();
+    let mut here: Option<OwnedFd> = None;
+    while let Some(name) = names.next() {
+        let kind = if names.peek().is_some() {
+            super::path_only() | OFlags::DIRECTORY | OFlags::CLOEXEC
+        } else {
+            READING
+        };
+        let from = here.as_ref().map_or(dir, AsFd::as_fd);
+        let name = Path::new(name.as_os_str());
+        let flags = kind | OFlags::NOFOLLOW;
+        here = Some(crate::sys::fs::openat(from, name, flags, Mode::empty()).ok()?);
+    }
+    here.map(File::from)
 }
 
 fn open(dir: BorrowedFd<'_>, path: &Path, more: OFlags) -> Option<File> {
@@ -266,6 +332,10 @@ fn open(dir: BorrowedFd<'_>, path: &Path, more: OFlags) -> Option<File> {
 }
 
 fn read_rules(file: File) -> Option<RuleFile> {
+    Some(RuleFile::parse(&read(file)?))
+}
+
+fn read(file: File) -> Option<Vec<u8>> {
     if !file.metadata().ok()?.is_file() {
         return None;
     }
@@ -273,5 +343,5 @@ fn read_rules(file: File) -> Option<RuleFile> {
     file.take(MAX_IGNORE_FILE_BYTES)
         .read_to_end(&mut text)
         .ok()?;
-    Some(RuleFile::parse(&text))
+    Some(text)
 }

@@ -6,6 +6,7 @@
 //! opened only where the listing shows them, and helpers start only when there is something
 //! to do for them.
 
+use super::git_config::UsersRules;
 use super::ignore::Ignored;
 use super::resolve::Place;
 use super::rules::{Respect, Scope, Seen};
@@ -132,6 +133,7 @@ struct Shared<'a> {
     /// The start.
     place: &'a Place,
     root: BorrowedFd<'a>,
+    users: &'a UsersRules,
     /// The root is `/`.
     is_whole_system: bool,
     /// Bytes of the start's path below the root, with its slash.
@@ -165,7 +167,8 @@ pub fn walk<V: Visitor>(
         path.push(b'/');
     }
     let start = path.len();
-    let scope = workspace.rules_above(place, options.respect);
+    let users = UsersRules::default();
+    let scope = workspace.rules_above(place, options.respect, &users);
     let first = Task {
         path,
         scope,
@@ -176,6 +179,7 @@ pub fn walk<V: Visitor>(
         workspace,
         place,
         root: workspace.roots[place.root].dir.as_fd(),
+        users: &users,
         is_whole_system: workspace.roots[place.root].path == std::path::Path::new("/"),
         start,
         options,
@@ -378,7 +382,8 @@ impl<'a, V: Visitor> Worker<'a, V> {
             task.scope.clone()
         } else {
             let respect = shared.options.respect;
-            task.scope.entered(dir.as_fd(), &task.path, seen, respect)
+            let (dir, users) = (dir.as_fd(), shared.users);
+            task.scope.entered(dir, &task.path, seen, respect, users)
         };
         self.sort_out(task, &scope, dir);
     }
@@ -679,9 +684,14 @@ impl Workspace {
         if !path.is_empty() {
             path.push(b'/');
         }
-        let scope = self
-            .rules_above(place, respect)
-            .entered(dir.as_fd(), &path, seen, respect);
+        let users = UsersRules::default();
+        let scope = self.rules_above(place, respect, &users).entered(
+            dir.as_fd(),
+            &path,
+            seen,
+            respect,
+            &users,
+        );
         let is_closed = respect.gemini && self.is_directory_gemini_ignored(place);
         let name_at = path.len();
         let listed = entries.into_iter().filter_map(|(name, file_type)| {

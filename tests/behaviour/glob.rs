@@ -238,8 +238,12 @@ fn the_git_file_of_a_linked_worktree_is_left_out() {
 fn what_a_repository_excludes_for_itself_counts_in_its_worktrees_and_submodules() {
     let ws = Workspace::new()
         .file("main/.git/info/exclude", "kept.out\n")
+        .file("main/.git/HEAD", "ref: refs/heads/main\n")
+        .file("main/.git/objects/x", "")
         .file("main/.git/worktrees/w/commondir", "../..\n")
         .file("main/.git/modules/s/info/exclude", "sub.out\n")
+        .file("main/.git/modules/s/HEAD", "ref: refs/heads/main\n")
+        .file("main/.git/modules/s/objects/x", "")
         .file("main/s/.git", "gitdir: ../.git/modules/s\n")
         .file("main/s/sub.out", "x")
         .file("main/s/kept.out", "x")
