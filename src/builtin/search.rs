@@ -7,14 +7,14 @@
 
 use crate::tool::{ErrorKind, ToolError};
 use crate::workspace::lines::count_newlines;
-use crate::workspace::text::{Content, Encoding, detect};
+use crate::workspace::text::{Content, Encoding, SAMPLE_BYTES, detect};
 use grep_matcher::{LineMatchKind, Matcher};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use regex_syntax::ast::ErrorKind as AstErrorKind;
-use regex_syntax::hir::{Class, Hir, HirKind};
+use regex_syntax::hir::{Class, Hir, HirKind, Look};
 use std::borrow::Cow;
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek};
 use std::sync::OnceLock;
 
 /// The buffer, and the size from which on a file is searched in pieces.
@@ -44,8 +44,11 @@ pub(super) struct Query {
     engine: Engine,
     /// The end of a line may be `\r\n`: the expression asks for ends of lines.
     line_ends: Option<LineEnds>,
-    /// The expression can match characters beyond ASCII, so a file in an older encoding must
-    /// be decoded before it is searched.
+    /// The expression may match a carriage return without asking for one, so that a line that ends
+    /// in `\r\n` must be looked at without it.
+    takes_line_ends: bool,
+    /// What the expression matches depends on characters beyond ASCII, so a file in an older
+    /// encoding must be decoded before it is searched.
     beyond_ascii: bool,
     /// What the pattern was taken for, where that is not what it says.
     pub(super) note: Option<String>,
@@ -95,12 +98,19 @@ impl Query {
         ignore_case: bool,
         fixed: bool,
     ) -> Result<Self, ToolError> {
-        let beyond_ascii = if fixed {
-            !pattern.is_ascii()
+        let Reach {
+            beyond_ascii,
+            line_ends,
+        } = if fixed {
+            Reach {
+                beyond_ascii: !pattern.is_ascii(),
+                line_ends: false,
+            }
         } else {
-            reaches_beyond_ascii(pattern, ignore_case)
+            Reach::of(pattern, ignore_case)
         };
         let crlf = pattern.contains('$') && !fixed;
+        let takes_line_ends = line_ends && !crlf && !asks_for_carriage_return(pattern);
         let linear = |pattern: &str| {
             let mut builder = RegexMatcherBuilder::new();
             builder
@@ -123,6 +133,7 @@ impl Query {
                 ignore_case,
                 strict: OnceLock::new(),
             }),
+            takes_line_ends,
             beyond_ascii,
             note,
         };
@@ -231,28 +242,69 @@ fn escape_braces(pattern: &str) -> String {
     out
 }
 
-fn reaches_beyond_ascii(pattern: &str, ignore_case: bool) -> bool {
-    fn walk(hir: &Hir) -> bool {
+/// Whether a pattern itself speaks of a carriage return.
+fn asks_for_carriage_return(pattern: &str) -> bool {
+    let hex = ["\\x0d", "\\x{d}", "\\x{0d}", "\\u000d", "\\u{d}", "\\u{0d}"];
+    let lower = pattern.to_ascii_lowercase();
+    pattern.contains(['\r']) || pattern.contains("\\r") || hex.iter().any(|hex| lower.contains(hex))
+}
+
+/// What an expression may match besides plain text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Reach {
+    /// What it matches depends on characters beyond ASCII.
+    beyond_ascii: bool,
+    /// It can match a carriage return.
+    line_ends: bool,
+}
+
+impl Reach {
+    fn of(pattern: &str, ignore_case: bool) -> Self {
+        let parsed = regex_syntax::ParserBuilder::new()
+            .case_insensitive(ignore_case)
+            .utf8(false)
+            .build()
+            .parse(pattern);
+        let mut reach = Self::default();
+        match parsed {
+            Ok(hir) => reach.add(&hir),
+            Err(_) => (reach.beyond_ascii, reach.line_ends) = (true, true),
+        }
+        reach
+    }
+
+    fn add(&mut self, hir: &Hir) {
         // Two letters beyond ASCII fold to s and k; no older encoding has them.
         const FOLDED: [char; 2] = ['\u{17f}', '\u{212a}'];
         match hir.kind() {
-            HirKind::Literal(literal) => !literal.0.is_ascii(),
-            HirKind::Class(Class::Unicode(class)) => class.ranges().iter().any(|r| {
-                !r.end().is_ascii() && (r.start() != r.end() || !FOLDED.contains(&r.start()))
-            }),
-            HirKind::Class(Class::Bytes(class)) => class.ranges().iter().any(|r| r.end() >= 0x80),
-            HirKind::Repetition(r) => walk(&r.sub),
-            HirKind::Capture(c) => walk(&c.sub),
-            HirKind::Concat(subs) | HirKind::Alternation(subs) => subs.iter().any(walk),
-            HirKind::Empty | HirKind::Look(_) => false,
+            HirKind::Literal(literal) => self.beyond_ascii |= !literal.0.is_ascii(),
+            HirKind::Class(Class::Unicode(class)) => {
+                for range in class.ranges() {
+                    let is_folded = range.start() == range.end() && FOLDED.contains(&range.start());
+                    self.beyond_ascii |= !range.end().is_ascii() && !is_folded;
+                    self.line_ends |= (range.start()..=range.end()).contains(&'\r');
+                }
+            }
+            HirKind::Class(Class::Bytes(class)) => {
+                for range in class.ranges() {
+                    self.beyond_ascii |= range.end() >= 0x80;
+                    self.line_ends |= (range.start()..=range.end()).contains(&b'\r');
+                }
+            }
+            HirKind::Repetition(r) => self.add(&r.sub),
+            HirKind::Capture(c) => self.add(&c.sub),
+            HirKind::Concat(subs) | HirKind::Alternation(subs) => {
+                subs.iter().for_each(|sub| self.add(sub));
+            }
+            // Whether a word begins or ends depends on both neighbours.
+            HirKind::Look(look) => {
+                let ends = [Look::Start, Look::End, Look::StartLF, Look::EndLF];
+                let crlf = [Look::StartCRLF, Look::EndCRLF];
+                self.beyond_ascii |= !ends.contains(look) && !crlf.contains(look);
+            }
+            HirKind::Empty => {}
         }
     }
-    regex_syntax::ParserBuilder::new()
-        .case_insensitive(ignore_case)
-        .utf8(false)
-        .build()
-        .parse(pattern)
-        .map_or(true, |hir| walk(&hir))
 }
 
 /// A line that is shown.
@@ -282,6 +334,8 @@ pub(super) struct Hits {
     pub(super) text: String,
     /// The search stopped at the limit of matches.
     pub(super) is_cut: bool,
+    /// A matching line is not UTF-8.
+    has_odd_line: bool,
 }
 
 /// What is wanted of a file's matches.
@@ -364,7 +418,13 @@ impl<'a> Searcher<'a> {
         if let Some(text) = self.needs_decoding(bytes) {
             return self.search_text(text.as_bytes(), None, bytes);
         }
-        self.search_text(bytes, Some(bytes), bytes)
+        let hits = self.search_text(bytes, Some(bytes), bytes)?;
+        if hits.as_ref().is_some_and(Hits::may_split_characters)
+            && let Some(encoding) = of_several_bytes(bytes)
+        {
+            return self.search_text(encoding.decode(bytes).as_bytes(), None, bytes);
+        }
+        Ok(hits)
     }
 
     /// The text of a file that can't be searched as it is.
@@ -373,7 +433,8 @@ impl<'a> Searcher<'a> {
             bytes,
             [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, 0, 0xfe, 0xff, ..]
         );
-        let is_foreign = self.query.beyond_ascii && std::str::from_utf8(bytes).is_err();
+        let needs_characters = self.query.beyond_ascii || self.except.is_some();
+        let is_foreign = needs_characters && std::str::from_utf8(bytes).is_err();
         if !marked && !is_foreign {
             return None;
         }
@@ -432,7 +493,7 @@ impl<'a> Searcher<'a> {
                 continue;
             }
             let at = if self.wanted.columns || end - start > LINE_CHARS {
-                let line = &text[start..end];
+                let line = self.without_ending(&text[start..end]);
                 let found = self.find_within(line, 0).map(|(at, _)| at);
                 found.or_else(|| self.find_back(line)).unwrap_or_default() + start
             } else {
@@ -466,7 +527,8 @@ impl<'a> Searcher<'a> {
                     }
                     let (start, end) = line_around(text, at);
                     let line = self.without_ending(&text[start..end]);
-                    let is_match = if self.strict_for(line).is_some() || !is_sure {
+                    let is_shorter = self.query.takes_line_ends && line.len() < end - start;
+                    let is_match = if self.strict_for(line).is_some() || !is_sure || is_shorter {
                         self.find_within(line, 0).is_some()
                     } else {
                         true
@@ -513,7 +575,18 @@ impl<'a> Searcher<'a> {
             file.read_to_end(&mut all).map_err(Failure::Read)?;
             return self.search_whole(&all);
         }
-        self.search_pieces(file, buffer, filled)
+        let sample = whole_lines(&buffer[..filled]).to_vec();
+        let hits = self.search_pieces(file, buffer, filled, &sample)?;
+        if hits.as_ref().is_some_and(Hits::may_split_characters)
+            && size <= WHOLE_BYTES as u64
+            && of_several_bytes(&sample).is_some()
+        {
+            let mut all = Vec::new();
+            file.rewind().map_err(Failure::Read)?;
+            file.read_to_end(&mut all).map_err(Failure::Read)?;
+            return self.search_whole(&all);
+        }
+        Ok(hits)
     }
 
     fn search_pieces(
@@ -521,8 +594,8 @@ impl<'a> Searcher<'a> {
         file: &mut File,
         buffer: &mut [u8],
         mut filled: usize,
+        sample: &[u8],
     ) -> Result<Option<Hits>, Failure> {
-        let sample = buffer[..filled.min(64 * 1024)].to_vec();
         let mut found = Accumulator::new(self.wanted);
         let mut has_zero = false;
         let mut ended = false;
@@ -569,7 +642,7 @@ impl<'a> Searcher<'a> {
                     found.add(piece, start, end, at);
                     !found.is_full()
                 })?;
-                found.keep_lines(piece, &sample, &|line| {
+                found.keep_lines(piece, sample, &|line| {
                     self.is_excepted(line).unwrap_or_default()
                 });
                 found.number += count_newlines(&piece[found.counted_to..]);
@@ -631,7 +704,7 @@ impl<'a> Searcher<'a> {
     /// at the end of a text the expression would see the beginning of another line.
     fn without_ending<'b>(&self, line: &'b [u8]) -> &'b [u8] {
         match line.strip_suffix(b"\r") {
-            Some(rest) if self.query.line_ends.is_some() => rest,
+            Some(rest) if self.query.line_ends.is_some() || self.query.takes_line_ends => rest,
             _ => line,
         }
     }
@@ -687,6 +760,33 @@ impl<'a> Searcher<'a> {
             // Lines of many megabytes are not for an engine that goes back.
             Engine::Backtracking(_) => None,
         }
+    }
+}
+
+impl Hits {
+    /// Whether a match may be half of a character: a byte that is ASCII by itself is the second
+    /// of a character in some older encodings.
+    fn may_split_characters(&self) -> bool {
+        self.has_odd_line && !self.is_binary
+    }
+}
+
+/// The beginning of a file to recognise its encoding by. It does not end within a character.
+fn whole_lines(bytes: &[u8]) -> &[u8] {
+    let Some(sample) = bytes.get(..SAMPLE_BYTES) else {
+        return bytes;
+    };
+    let end = memchr::memrchr(b'\n', sample);
+    end.map_or(sample, |end| &sample[..=end])
+}
+
+/// The encoding of a file whose characters may have several bytes, and is not UTF-8.
+fn of_several_bytes(sample: &[u8]) -> Option<Encoding> {
+    match detect(whole_lines(sample), true) {
+        Content::Text(Encoding::Legacy(encoding)) if !encoding.is_single_byte() => {
+            Some(Encoding::Legacy(encoding))
+        }
+        _ => None,
     }
 }
 
@@ -766,6 +866,7 @@ impl Accumulator {
 
     fn add(&mut self, text: &[u8], start: usize, end: usize, at: usize) {
         self.hits.count += 1;
+        self.hits.has_odd_line |= std::str::from_utf8(&text[start..end]).is_err();
         if self.wanted.lines {
             self.number += count_newlines(&text[self.counted_to..start]);
             self.counted_to = start;
@@ -897,7 +998,7 @@ fn cut(line: &str, at: usize) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Hits, Query, Searcher, Wanted, escape_braces, reaches_beyond_ascii};
+    use super::{Hits, Query, Reach, Searcher, Wanted, escape_braces};
     use std::io::{Seek, Write};
 
     fn search(pattern: &str, text: &[u8], context: u64) -> Option<Hits> {
@@ -1036,12 +1137,14 @@ mod tests {
     fn what_can_match_beyond_ascii_is_known() {
         for (pattern, expected) in [
             ("PM_RESUME", false),
-            (r"\b[a-z]+_skip\b", false),
+            (r"^[a-z]+_skip$", false),
+            (r"\bskip", true),
             ("größe", true),
             (r"\w", true),
             ("a.c", true),
         ] {
-            assert_eq!(reaches_beyond_ascii(pattern, true), expected, "{pattern}");
+            let reach = Reach::of(pattern, true);
+            assert_eq!(reach.beyond_ascii, expected, "{pattern}");
         }
     }
 

@@ -527,3 +527,66 @@ fn a_limit_beyond_all_numbers_is_no_limit() {
         "{output}"
     );
 }
+
+#[test]
+fn characters_of_several_bytes_are_matched_whole() {
+    // Second bytes of characters, among them R, \ and A; a comma before an ASCII word.
+    let text = "これは日本語の文章です。文字コードを判定するために書きました。\nソース、foo と表示\nRest\n";
+    let (shift_jis, ..) = encoding_rs::SHIFT_JIS.encode(text);
+    let chinese = "这是一个用中文写的句子，用来判断编码。\n编码丂foo文丵\nRest\n";
+    let (gbk, ..) = encoding_rs::GBK.encode(chinese);
+    let long = [shift_jis.repeat(16_000), b"end\n".to_vec()].concat();
+    let ws = Workspace::new()
+        .file("s.txt", &shift_jis)
+        .file("g.txt", &gbk)
+        .file("long.txt", &long);
+    let lines_of = |path: &str, pattern: &str| {
+        let call = json!({"pattern": pattern, "path": path, "case_sensitive": true});
+        let found = matches(&search(&ws, &call));
+        let number = |at: &String| at.split(':').next_back().map(str::to_owned);
+        found
+            .iter()
+            .filter_map(number)
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    for (path, pattern, expected) in [
+        ("s.txt", "R", "3"),
+        ("s.txt", "[A-Z]", "3"),
+        ("s.txt", r"\\", ""),
+        ("s.txt", r"\bfoo\b", "2"),
+        ("s.txt", "foo", "2"),
+        ("s.txt", r"\b", "1 2 3"),
+        ("s.txt", r"^\b{start}", "1 2 3"),
+        ("g.txt", "[@-Z]", "3"),
+        ("g.txt", "foo", "2"),
+    ] {
+        assert_eq!(lines_of(path, pattern), expected, "{path} {pattern}");
+    }
+    let count = |pattern: &str| {
+        let call =
+            json!({"pattern": pattern, "path": "long.txt", "count": true, "case_sensitive": true});
+        search(&ws, &call).output()
+    };
+    assert!(count("R").contains("long.txt: 16000"), "{}", count("R"));
+    assert!(count(r"\\").starts_with("No matches"), "{}", count(r"\\"));
+    let except = json!({"pattern": "foo|Rest", "exclude_pattern": r"\\", "path": "s.txt"});
+    assert_eq!(matches(&search(&ws, &except)), ["s.txt:2", "s.txt:3"]);
+}
+
+#[test]
+fn the_end_of_a_line_is_no_character_of_it() {
+    let ws = Workspace::new().file("crlf.txt", "a;\r\n\r\nb; c\r\nd\te\r\n");
+    for (pattern, expected) in [
+        (";.", &["crlf.txt:3"][..]),
+        (r"\W", &["crlf.txt:1", "crlf.txt:3", "crlf.txt:4"]),
+        ("^[^a]", &["crlf.txt:3", "crlf.txt:4"]),
+        (r"\s", &["crlf.txt:3", "crlf.txt:4"]),
+        (r";\r", &["crlf.txt:1"]),
+        ("^.$", &[]),
+        ("^$", &["crlf.txt:2"]),
+    ] {
+        let answer = search(&ws, &json!({"pattern": pattern}));
+        assert_eq!(matches(&answer), expected, "{pattern}");
+    }
+}
