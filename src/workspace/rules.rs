@@ -336,10 +336,10 @@ fn read_rules(file: File) -> Option<RuleFile> {
 }
 
 fn read(file: File) -> Option<Vec<u8>> {
-    if !file.metadata().ok()?.is_file() {
-        return None;
-    }
-    let mut text = Vec::new();
+    let metadata = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    // With room for one byte more, one call reads all and one more tells that it is all.
+    let size = metadata.len().min(MAX_IGNORE_FILE_BYTES);
+    let mut text = Vec::with_capacity(usize::try_from(size).ok()? + 1);
     file.take(MAX_IGNORE_FILE_BYTES)
         .read_to_end(&mut text)
         .ok()?;
