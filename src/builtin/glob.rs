@@ -135,6 +135,7 @@ fn compile(pattern: &str, ignore_case: bool) -> Result<PatternSet, ToolError> {
 /// say from where.
 fn without_detours(pattern: &str) -> Option<String> {
     let mut parts: Vec<&str> = Vec::new();
+    let last = pattern.rsplit('/').next().unwrap_or_default();
     for part in pattern.split('/') {
         match part {
             "" | "." => {}
@@ -144,8 +145,9 @@ fn without_detours(pattern: &str) -> Option<String> {
             part => parts.push(part),
         }
     }
-    // A slash at the end asks for directories.
-    let end = if pattern.ends_with('/') { "/" } else { "" };
+    // A slash or dots at the end ask for directories.
+    let asks_for_directories = matches!(last, "" | "." | "..");
+    let end = if asks_for_directories { "/" } else { "" };
     Some(parts.join("/") + end)
 }
 

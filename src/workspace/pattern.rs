@@ -259,7 +259,7 @@ fn tokenize(chars: &[char], ignore_case: bool, with_groups: bool) -> Vec<Token> 
                 if with_groups && end - i > 1 && group(chars, end - 1).is_some() {
                     end -= 1;
                 }
-                let whole = end - i >= 2
+                let whole = end - i == 2
                     && (i == 0 || chars[i - 1] == '/')
                     && (end == chars.len() || chars[end] == '/');
                 i = end;
@@ -352,7 +352,10 @@ fn class(chars: &[char], start: usize, ignore_case: bool) -> Option<(Token, usiz
                 let length = chars.get(name_at..)?.iter().position(|c| *c == ':')?;
                 let name: String = chars[name_at..name_at + length].iter().collect();
                 if chars.get(name_at + length + 1) == Some(&']')
-                    && let Some(named) = named_class(&name)
+                    && let Some(named) = named_class(match name.as_str() {
+                        "lower" | "upper" if ignore_case => "alpha",
+                        name => name,
+                    })
                 {
                     ranges.extend_from_slice(named);
                     i = name_at + length + 2;
@@ -917,6 +920,9 @@ mod tests {
             ("é*", "é1", true),
             ("**/x/**", "a/x/b", true),
             ("a/**/b", "a/b", true),
+            ("***", "a", true),
+            ("***", "a/b", false),
+            ("a/***/b", "a/x/y/b", false),
             ("a**b", "axxb", true),
             ("a**b", "ax/xb", false),
         ];
@@ -979,6 +985,7 @@ mod tests {
             ("**/readme*", "x/README.md"),
             ("É*", "éa"),
             ("[a-c]x", "BX"),
+            ("[[:upper:]]x", "ax"),
         ] {
             assert!(
                 Pattern::for_path(pattern, true).matches(path.as_bytes(), name_at(path)),

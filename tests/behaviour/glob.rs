@@ -290,3 +290,18 @@ fn a_name_with_parentheses_that_exists_is_meant_as_it_is() {
         assert_eq!(found(&ws, &json!({"pattern": pattern})), [path]);
     }
 }
+
+#[test]
+fn only_two_stars_go_through_directories_and_a_dot_at_the_end_is_no_file() {
+    let ws = tree();
+    let none: [&str; 0] = [];
+    for pattern in ["**/.", "src/.", "src/util/.."] {
+        assert_eq!(found(&ws, &json!({"pattern": pattern})), none, "{pattern}");
+    }
+    assert_eq!(found(&ws, &json!({"pattern": "src/***"})), ["src/app.ts"]);
+    assert_eq!(
+        found(&ws, &json!({"pattern": "***/app.ts"})),
+        ["src/app.ts"]
+    );
+    assert_eq!(found(&ws, &json!({"pattern": "***/io.ts"})), none);
+}
