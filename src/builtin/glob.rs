@@ -1,6 +1,6 @@
 //! `glob`: files by pattern, the newest first.
 
-use super::{Declaration, Spec, Surroundings, ignored_note};
+use super::{Declaration, Spec, Surroundings, ignored_note, node_modules_note};
 use crate::sys::ffi::OsStrExt;
 use crate::sys::fs::{AtFlags, FileType, Stat};
 use crate::tool::{
@@ -8,7 +8,7 @@ use crate::tool::{
 };
 use crate::workspace::ignore::Ignored;
 use crate::workspace::pattern::{PatternSet, expand_braces};
-use crate::workspace::walk::{Found, Options, Report, Visitor, walk};
+use crate::workspace::walk::{Found, Links, NodeModules, Options, Report, Visitor, walk};
 use crate::workspace::{Place, Respect, Workspace, show_name, show_path};
 use serde::Deserialize;
 use std::ffi::OsStr;
@@ -20,7 +20,7 @@ use std::time::SystemTime;
 pub(super) const RECENT_SECS: i64 = 24 * 60 * 60;
 
 /// Directories that are never searched, as in Gemini CLI.
-pub(super) const NEVER: &[&[u8]] = &[b".git", b"node_modules"];
+pub(super) const NEVER: &[&[u8]] = &[b".git"];
 
 pub(super) const DECLARATION: Declaration = Declaration {
     name: "glob",
@@ -59,6 +59,20 @@ pub(super) struct Params {
     respect_gemini_ignore: Option<bool>,
 }
 
+/// What becomes of `node_modules`, given what the call says of where to look.
+pub(super) fn node_modules<'a>(
+    says: impl IntoIterator<Item = &'a str>,
+    respect: Respect,
+) -> NodeModules {
+    if says.into_iter().any(|text| text.contains("node_modules")) {
+        NodeModules::Named
+    } else if respect.git {
+        NodeModules::LeftOut
+    } else {
+        NodeModules::Ordinary
+    }
+}
+
 struct Call {
     workspace: Arc<Workspace>,
     /// Where to search; several where the workspace has several roots and no path was given.
@@ -66,6 +80,7 @@ struct Call {
     pattern: String,
     set: PatternSet,
     respect: Respect,
+    node_modules: NodeModules,
 }
 
 fn build(
@@ -103,15 +118,18 @@ fn build(
         pattern = below(pattern, &places[0]).unwrap_or(pattern);
     }
     let ignore_case = !params.case_sensitive.unwrap_or(false);
+    let respect = Respect {
+        git: params.respect_git_ignore.unwrap_or(true),
+        gemini: params.respect_gemini_ignore.unwrap_or(true),
+    };
+    let says = [pattern].into_iter().chain(params.path.as_deref());
     Ok(Box::new(Call {
         set: compile(pattern, ignore_case)?,
         pattern: pattern.to_owned(),
         workspace: Arc::clone(workspace),
         places,
-        respect: Respect {
-            git: params.respect_git_ignore.unwrap_or(true),
-            gemini: params.respect_gemini_ignore.unwrap_or(true),
-        },
+        respect,
+        node_modules: node_modules(says, respect),
     }))
 }
 
@@ -278,12 +296,18 @@ impl ToolInvocation for Call {
             .duration_since(SystemTime::UNIX_EPOCH)
             .map_or(0, |d| d.as_secs() as i64);
         let enter = |path: &[u8]| self.set.can_match_below(path);
+        let follow = |path: &[u8]| self.set.names_directory(path);
         let mut finders = Vec::new();
         let mut reports = Vec::new();
         for place in &self.places {
             let options = Options {
                 respect: self.respect,
                 never: NEVER,
+                node_modules: self.node_modules,
+                links: Some(Links {
+                    follow: &follow,
+                    most: self.set.most_named_directories(),
+                }),
                 visit_ignored: true,
                 enter: Some(&enter),
                 recursive: true,
@@ -336,6 +360,10 @@ impl Call {
         let mut note = ignored_note(git, gemini);
         if reports.iter().any(|r| r.more_ignored) {
             note.push_str(" or more");
+        }
+        if let Some(modules) = node_modules_note(reports) {
+            let parted = if note.is_empty() { "" } else { ", " };
+            note.push_str(&format!("{parted}{modules}"));
         }
         if !note.is_empty() {
             note = format!(" ({note})");

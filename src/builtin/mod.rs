@@ -302,6 +302,17 @@ fn ignored_note(git: usize, gemini: usize) -> String {
     parts.join(", ")
 }
 
+/// Says that directories called `node_modules` were left out, where that was so.
+fn node_modules_note(reports: &[Report]) -> Option<String> {
+    let count: usize = reports.iter().map(|r| r.node_modules).sum();
+    let directories = if count == 1 {
+        "directory"
+    } else {
+        "directories"
+    };
+    (count > 0).then(|| format!("{count} node_modules {directories} left out"))
+}
+
 /// Says that directories could not be read, where that was so.
 fn push_unreadable(text: &mut String, reports: &[Report]) {
     let count: usize = reports.iter().map(|r| r.unreadable).sum();

@@ -55,7 +55,10 @@ const UNDECLARED: &[(&str, &str)] = &[
         "The most matching lines of one file.",
     ),
     ("names_only", "Only names the files that match."),
-    ("no_ignore", "Searches what ignore files name, too."),
+    (
+        "no_ignore",
+        "Searches `node_modules` and what git's ignore files name, too.",
+    ),
     ("start_line", "The first line, counted from 1."),
     ("total_max_matches", "The most matching lines of the call."),
 ];

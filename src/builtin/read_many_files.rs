@@ -15,7 +15,7 @@ use crate::tool::{
 use crate::workspace::lines::Request;
 use crate::workspace::media::is_media_name;
 use crate::workspace::pattern::PatternSet;
-use crate::workspace::walk::{Found, Options, Visitor, walk};
+use crate::workspace::walk::{Found, Links, NodeModules, Options, Visitor, walk};
 use crate::workspace::{Place, Respect, Workspace, show_path};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -252,13 +252,19 @@ impl Call {
         cx: &Context,
     ) -> Result<Option<&'static str>, ToolError> {
         let enter = |path: &[u8]| set.can_match_below(path);
+        let follow = |path: &[u8]| set.names_directory(path);
         let options = Options {
             respect: self.respect,
-            never: if self.default_excludes.is_empty() {
-                &[b".git"]
+            never: NEVER,
+            node_modules: if self.default_excludes.is_empty() {
+                NodeModules::Ordinary
             } else {
-                NEVER
+                NodeModules::LeftOut
             },
+            links: Some(Links {
+                follow: &follow,
+                most: set.most_named_directories(),
+            }),
             visit_ignored: false,
             enter: Some(&enter),
             recursive,

@@ -1,6 +1,6 @@
 //! `search_file_content`: lines of files by a regular expression.
 
-use super::glob::{NEVER, require_directory};
+use super::glob::{NEVER, node_modules, require_directory};
 use super::search::{Failure, Hits, Query, Searcher, Wanted};
 use super::{Declaration, Spec, Surroundings};
 use crate::sys::ffi::OsStrExt;
@@ -10,7 +10,7 @@ use crate::tool::{
     ToolResult,
 };
 use crate::workspace::pattern::{PatternSet, split_list};
-use crate::workspace::walk::{Found, Options, Report, Visitor, walk};
+use crate::workspace::walk::{Found, NodeModules, Options, Report, Visitor, walk};
 use crate::workspace::{Place, Respect, Workspace, show_name, show_path};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -133,6 +133,7 @@ struct Call {
     wanted: Wanted,
     most: u64,
     respect: Respect,
+    node_modules: NodeModules,
 }
 
 fn build(
@@ -194,7 +195,13 @@ fn build(
         lines: form == Form::Lines,
         columns: false,
     };
-    let ignore = !params.no_ignore.unwrap_or(false);
+    let respect = Respect {
+        git: !params.no_ignore.unwrap_or(false),
+        gemini: true,
+    };
+    let included = split_list(params.include.as_deref().unwrap_or_default());
+    let included = included.into_iter().filter(|part| !part.starts_with('!'));
+    let node_modules = node_modules(included.chain(params.path.as_deref()), respect);
     Ok(Box::new(Call {
         workspace: Arc::clone(workspace),
         places,
@@ -208,10 +215,8 @@ fn build(
         form,
         wanted,
         most,
-        respect: Respect {
-            git: ignore,
-            gemini: true,
-        },
+        respect,
+        node_modules,
     }))
 }
 
@@ -432,11 +437,15 @@ impl ToolInvocation for Call {
             finder.search(Ok(open.file), |_| name);
             finders.push(finder);
         } else {
-            let enter = |path: &[u8]| !self.exclude.directory(path);
+            let includes =
+                |path: &[u8]| self.include.is_empty() || self.include.can_match_below(path);
+            let enter = |path: &[u8]| !self.exclude.directory(path) && includes(path);
             for place in &self.places {
                 let options = Options {
                     respect: self.respect,
                     never: NEVER,
+                    node_modules: self.node_modules,
+                    links: None,
                     visit_ignored: false,
                     enter: Some(&enter),
                     recursive: true,
@@ -521,6 +530,11 @@ impl Call {
         if per_file_cut {
             let most = self.wanted.most;
             note(format!("Matches shown of each file: at most {most}."));
+        }
+        if let Some(modules) = super::node_modules_note(reports) {
+            note(format!(
+                "{modules}; name it in 'include' or 'path' to search it."
+            ));
         }
         if !binary.is_empty() {
             let files = super::counted(binary.len(), "binary file");

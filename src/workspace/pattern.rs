@@ -206,6 +206,24 @@ impl Pattern {
         false
     }
 
+    /// The ends of the components that stand before others and name a directory as it is.
+    fn literal_directories(&self) -> impl Iterator<Item = usize> {
+        let is_end = |token: &Token| matches!(token, Token::Separator | Token::AnyDirs);
+        let ends = self.tokens.iter().enumerate();
+        let ends = ends.filter(|(_, token)| **token == Token::Separator);
+        ends.map(|(end, _)| end).filter(move |end| {
+            let before = &self.tokens[..*end];
+            let from = before.iter().rposition(is_end).map_or(0, |i| i + 1);
+            from < *end && before[from..].iter().all(|t| matches!(t, Token::Char(_)))
+        })
+    }
+
+    /// Whether a component that stands before others names a directory as it is.
+    fn names_directory(&self, path: &[u8]) -> bool {
+        let mut ends = self.literal_directories();
+        ends.any(|end| self.fits(&self.tokens[..end], path))
+    }
+
     /// The bytes with which a matching path can end, or `None` for any. For patterns of ignore
     /// files.
     pub(super) fn last_bytes(&self) -> Option<Vec<u8>> {
@@ -843,6 +861,18 @@ impl PatternSet {
         self.0.iter().any(|p| p.matches(path, name_at))
     }
 
+    /// Whether a pattern names the directory at a path without a wildcard in its name, and goes
+    /// on below it.
+    pub fn names_directory(&self, path: &[u8]) -> bool {
+        self.0.iter().any(|p| p.names_directory(path))
+    }
+
+    /// The most directories that one of the patterns so names.
+    pub fn most_named_directories(&self) -> usize {
+        let named = self.0.iter().map(|p| p.literal_directories().count());
+        named.max().unwrap_or_default()
+    }
+
     /// Whether something below the directory can match.
     pub fn can_match_below(&self, path: &[u8]) -> bool {
         self.0.iter().any(|p| p.can_match_below(path))
@@ -1007,6 +1037,23 @@ mod tests {
             assert_eq!(p.can_match_below(dir.as_bytes()), expected, "{dir}");
         }
         assert!(!Pattern::for_path("*.c", false).can_match_below(b"src"));
+    }
+
+    #[test]
+    fn directories_that_a_pattern_names_are_known() {
+        let set = PatternSet::for_paths("{a/x?/b/c,**/d/*.c,e}", false).expect("few");
+        for (dir, expected) in [
+            ("a", true),
+            ("a/xy", false),
+            ("a/xy/b", true),
+            ("a/xy/b/c", false),
+            ("b", false),
+            ("p/d", true),
+            ("e", false),
+        ] {
+            assert_eq!(set.names_directory(dir.as_bytes()), expected, "{dir}");
+        }
+        assert_eq!(set.most_named_directories(), 2);
     }
 
     #[test]

@@ -16,6 +16,7 @@ use crate::sys::ffi::OsStrExt;
 use crate::sys::fs::{AtFlags, FileType, Mode, OFlags};
 use crate::sys::io::Errno;
 use crate::tool::{Cancellation, ToolError};
+use std::borrow::Cow;
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -35,6 +36,29 @@ const PSEUDO_DIRECTORIES: [&[u8]; 3] = [b"proc", b"sys", b"dev"];
 /// Ignored entries that are counted before the counting stops.
 const MAX_IGNORED_ENTRIES: usize = 50_000;
 
+/// The directory that holds a project's dependencies, in the hundreds of thousands of files.
+const NODE_MODULES: &[u8] = b"node_modules";
+
+/// What becomes of directories that are called `node_modules`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NodeModules {
+    /// They are not entered, but counted.
+    LeftOut,
+    /// They are asked for: git's rules do not keep them closed.
+    Named,
+    /// They are directories like others.
+    Ordinary,
+}
+
+/// Links to directories that are followed as far as they stay in the workspace.
+#[derive(Clone, Copy)]
+pub struct Links<'a> {
+    /// Whether a link, by its path below the start, is followed where it leads to a directory.
+    pub follow: &'a Enter<'a>,
+    /// The most that are followed behind each other.
+    pub most: usize,
+}
+
 /// Says whether a directory, by its path below the start, is worth entering.
 pub type Enter<'a> = dyn Fn(&[u8]) -> bool + Sync + 'a;
 
@@ -45,12 +69,24 @@ pub struct Options<'a> {
     pub respect: Respect,
     /// Names of directories that are never entered.
     pub never: &'a [&'a [u8]],
+    /// What becomes of directories that are called `node_modules`.
+    pub node_modules: NodeModules,
+    /// Links to directories that are followed; without it none is.
+    pub links: Option<Links<'a>>,
     /// Ignored files are visited too, with the reason, so that they can be counted.
     pub visit_ignored: bool,
     /// Whether a directory, by its path below the start, is worth entering.
     pub enter: Option<&'a Enter<'a>>,
     /// Whether directories below the start are entered at all.
     pub recursive: bool,
+}
+
+impl std::fmt::Debug for Links<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Links")
+            .field("most", &self.most)
+            .finish_non_exhaustive()
+    }
 }
 
 impl std::fmt::Debug for Options<'_> {
@@ -68,7 +104,7 @@ pub struct Found<'a> {
     pub dir: BorrowedFd<'a>,
     /// Its name in the directory.
     pub name: &'a CStr,
-    /// Its path below the start of the walk.
+    /// Its path below the start of the walk, links that were followed by their names.
     pub path: &'a [u8],
     /// Where in `path` the name begins.
     pub name_at: usize,
@@ -100,6 +136,17 @@ pub struct Report {
     pub unreadable_example: Option<String>,
     /// Counting ignored files was given up, so there are more than were visited.
     pub more_ignored: bool,
+    /// Directories called `node_modules` that were left out.
+    pub node_modules: usize,
+}
+
+impl Report {
+    fn add(&mut self, other: Self) {
+        self.unreadable += other.unreadable;
+        self.unreadable_example = self.unreadable_example.take().or(other.unreadable_example);
+        self.more_ignored |= other.more_ignored;
+        self.node_modules += other.node_modules;
+    }
 }
 
 struct Task {
@@ -126,6 +173,8 @@ struct Queue {
     busy: usize,
     stopped: bool,
     report: Report,
+    /// Links that are to be followed.
+    links: Vec<Vec<u8>>,
 }
 
 struct Shared<'a> {
@@ -138,6 +187,8 @@ struct Shared<'a> {
     is_whole_system: bool,
     /// Bytes of the start's path below the root, with its slash.
     start: usize,
+    /// How paths begin that are shown: the link that was followed, with a slash.
+    behind: &'a [u8],
     options: Options<'a>,
     cancel: &'a Cancellation,
     queue: Mutex<Queue>,
@@ -159,6 +210,37 @@ pub fn walk<V: Visitor>(
     cancel: &Cancellation,
     make: impl Fn() -> V + Sync,
 ) -> Result<(Vec<V>, Report), ToolError> {
+    let tree =
+        |place: &Place, behind: &[u8]| walk_tree(workspace, place, behind, options, cancel, &make);
+    let (mut visitors, mut report, mut links) = tree(place, b"")?;
+    for _ in 0..options.links.map_or(0, |links| links.most) {
+        for mut link in std::mem::take(&mut links) {
+            let start = place.join(std::path::Path::new(std::ffi::OsStr::from_bytes(&link)));
+            link.push(b'/');
+            match tree(&start, &link) {
+                Ok((more_visitors, more, further)) => {
+                    visitors.extend(more_visitors);
+                    report.add(more);
+                    links.extend(further);
+                }
+                // It led elsewhere a moment ago.
+                Err(_) => cancel.check()?,
+            }
+        }
+    }
+    Ok((visitors, report))
+}
+
+/// Walks the tree below `place` without following links; gives back those that are to be followed
+/// as well.
+fn walk_tree<V: Visitor>(
+    workspace: &Workspace,
+    place: &Place,
+    behind: &[u8],
+    options: Options<'_>,
+    cancel: &Cancellation,
+    make: &(impl Fn() -> V + Sync),
+) -> Result<(Vec<V>, Report, Vec<Vec<u8>>), ToolError> {
     let is_closed = options.respect.gemini && workspace.is_directory_gemini_ignored(place);
     // The start may be a link inside of the workspace: from here on its real path counts.
     let place = &workspace.real_directory(place)?;
@@ -182,6 +264,7 @@ pub fn walk<V: Visitor>(
         users: &users,
         is_whole_system: workspace.roots[place.root].path == std::path::Path::new("/"),
         start,
+        behind,
         options,
         cancel,
         queue: Mutex::new(Queue {
@@ -221,8 +304,9 @@ pub fn walk<V: Visitor>(
         visitors
     });
     cancel.check()?;
-    let report = shared.lock().report.clone();
-    Ok((visitors, report))
+    let mut queue = shared.lock();
+    let links = std::mem::take(&mut queue.links);
+    Ok((visitors, std::mem::take(&mut queue.report), links))
 }
 
 /// The processors that this process may use. Asked of the scheduler only: the standard
@@ -411,6 +495,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
             };
             let is_dir = file_type == FileType::Directory;
             let bare = name.to_bytes();
+            let is_modules = is_dir && bare == NODE_MODULES;
             // In a linked worktree `.git` is a file.
             let is_never = (is_dir || bare == b".git") && shared.options.never.contains(&bare);
             let is_pseudo = is_dir
@@ -420,14 +505,25 @@ impl<'a, V: Visitor> Worker<'a, V> {
             if is_never || is_pseudo {
                 continue;
             }
-            if !is_dir
-                && !self
-                    .visitor
-                    .wants(&self.path[shared.start..], name_at - shared.start)
-            {
+            if is_modules && shared.options.node_modules == NodeModules::LeftOut {
+                if task.ignored.is_none() && shared.enters(&self.path) {
+                    shared.lock().report.node_modules += 1;
+                }
                 continue;
             }
+            let is_followed = file_type == FileType::Symlink && shared.follows(&self.path);
+            if !is_dir && !is_followed {
+                let path = shared.shown(&self.path);
+                if !self.visitor.wants(&path, shared.shown_at(name_at)) {
+                    continue;
+                }
+            }
+            let is_named = is_modules && shared.options.node_modules == NodeModules::Named;
             let ignored = match task.ignored {
+                None if is_named => {
+                    let rules = scope.rules.without_git();
+                    rules.ignored(&self.path, name_at, is_dir)
+                }
                 None if !scope.rules.is_empty() => scope.rules.ignored(&self.path, name_at, is_dir),
                 other => other,
             };
@@ -439,16 +535,16 @@ impl<'a, V: Visitor> Worker<'a, V> {
             if ignored.is_some() && !(shared.options.visit_ignored && shared.may_count_ignored()) {
                 continue;
             }
-            if !is_dir {
+            if is_followed && ignored.is_none() {
+                shared
+                    .lock()
+                    .links
+                    .push(shared.shown(&self.path).into_owned());
+            } else if !is_dir {
                 files.names.extend_from_slice(name.to_bytes_with_nul());
                 files.types.push(file_type);
                 files.ignored.push(ignored);
-            } else if shared.options.recursive
-                && shared
-                    .options
-                    .enter
-                    .is_none_or(|enter| enter(&self.path[shared.start..]))
-            {
+            } else if shared.enters(&self.path) {
                 let mut path = Vec::with_capacity(self.path.len() + 1);
                 path.extend_from_slice(&self.path);
                 path.push(b'/');
@@ -501,9 +597,9 @@ impl<'a, V: Visitor> Worker<'a, V> {
     }
 
     fn visit_files(&mut self, dir_path: &[u8], files: &Files) {
-        let start = self.shared.start;
+        // From here on paths are as they are shown.
         self.path.clear();
-        self.path.extend_from_slice(dir_path);
+        self.path.extend_from_slice(&self.shared.shown(dir_path));
         let name_at = self.path.len();
         let mut at = 0;
         for (file_type, ignored) in files.types.iter().zip(&files.ignored) {
@@ -514,8 +610,8 @@ impl<'a, V: Visitor> Worker<'a, V> {
             self.visitor.visit(&Found {
                 dir: files.dir.as_fd(),
                 name,
-                path: &self.path[start..],
-                name_at: name_at - start,
+                path: &self.path,
+                name_at,
                 file_type: *file_type,
                 ignored: *ignored,
             });
@@ -538,6 +634,41 @@ impl<'a, V: Visitor> Worker<'a, V> {
 }
 
 impl Shared<'_> {
+    /// A path below the root as it is shown: below the start.
+    #[inline]
+    fn shown<'p>(&self, path: &'p [u8]) -> Cow<'p, [u8]> {
+        let path = &path[self.start..];
+        if self.behind.is_empty() {
+            path.into()
+        } else {
+            [self.behind, path].concat().into()
+        }
+    }
+
+    /// Where in a path as it is shown a name begins.
+    #[inline]
+    fn shown_at(&self, name_at: usize) -> usize {
+        name_at - self.start + self.behind.len()
+    }
+
+    /// Whether a directory is entered.
+    fn enters(&self, path: &[u8]) -> bool {
+        let enter = self.options.enter;
+        self.options.recursive && enter.is_none_or(|enter| enter(&self.shown(path)))
+    }
+
+    /// Whether a link is followed: it is asked for and leads to a directory of the workspace.
+    fn follows(&self, path: &[u8]) -> bool {
+        let Some(links) = self.options.links else {
+            return false;
+        };
+        let target = || {
+            let below = std::path::Path::new(std::ffi::OsStr::from_bytes(&path[self.start..]));
+            self.workspace.file_type(&self.place.join(below))
+        };
+        (links.follow)(&self.shown(path)) && target().is_ok_and(|t| t == FileType::Directory)
+    }
+
     /// Whether `.geminiignore` closes what a link leads to.
     fn is_closed(&self, below: &[u8]) -> bool {
         let below = std::path::Path::new(std::ffi::OsStr::from_bytes(below));

@@ -292,6 +292,45 @@ fn a_name_with_parentheses_that_exists_is_meant_as_it_is() {
 }
 
 #[test]
+fn a_link_to_a_directory_is_followed_where_the_pattern_names_it() {
+    let ws = Workspace::new()
+        .git()
+        .file("src/a.js", "")
+        .file("src/deep/b.js", "")
+        .file("ign/c.js", "")
+        .file(".gitignore", "ignored\n")
+        .sibling("d.js", "")
+        .link("linkdir", "src")
+        .link("lib/linked", "../src")
+        .link("src/back", "..")
+        .link("out", "../ws-sibling")
+        .link("ignored", "ign");
+    let cases: [(&str, &[&str]); 10] = [
+        ("linkdir/a.js", &["linkdir/a.js"]),
+        ("LINKDIR/**/*.js", &["linkdir/a.js", "linkdir/deep/b.js"]),
+        ("{src,linkdir}/*.js", &["linkdir/a.js", "src/a.js"]),
+        ("**/linked/*.js", &["lib/linked/a.js"]),
+        ("lib/linked/deep/*", &["lib/linked/deep/b.js"]),
+        ("linkdir/back/linkdir/a.js", &["linkdir/back/linkdir/a.js"]),
+        ("**/a.js", &["src/a.js"]),
+        ("link*/a.js", &[]),
+        ("out/*.js", &[]),
+        ("ignored/*.js", &[]),
+    ];
+    for (pattern, expected) in cases {
+        assert_eq!(
+            found(&ws, &json!({"pattern": pattern})),
+            expected,
+            "{pattern}"
+        );
+    }
+    let ignored = ws.call("glob", &json!({"pattern": "ignored/*.js"}));
+    ignored.must_say(&ignored.output(), &["1 git-ignored"]);
+    let all = json!({"pattern": "ignored/*.js", "respect_git_ignore": false});
+    assert_eq!(found(&ws, &all), ["ignored/c.js"]);
+}
+
+#[test]
 fn only_two_stars_go_through_directories_and_a_dot_at_the_end_is_no_file() {
     let ws = tree();
     let none: [&str; 0] = [];
@@ -304,4 +343,32 @@ fn only_two_stars_go_through_directories_and_a_dot_at_the_end_is_no_file() {
         ["src/app.ts"]
     );
     assert_eq!(found(&ws, &json!({"pattern": "***/io.ts"})), none);
+}
+
+#[test]
+fn node_modules_is_left_out_counted_and_listed_when_named() {
+    let ws = Workspace::new()
+        .git()
+        .file("a.js", "")
+        .file("node_modules/p/b.js", "")
+        .file("sub/node_modules/p/c.js", "");
+    let answer = ws.call("glob", &json!({"pattern": "**/*.js"}));
+    assert_eq!(in_order(&ws, &answer), ["a.js"]);
+    answer.must_say(&answer.output(), &["(2 node_modules directories left out)"]);
+    let top = ws.call("glob", &json!({"pattern": "*.js"})).output();
+    assert!(!top.contains("left out"), "{top}");
+    let named = json!({"pattern": "node_modules/**/*.js"});
+    let by_path = json!({"pattern": "**/*.js", "path": "sub/node_modules"});
+    let all = json!({"pattern": "**/*.js", "respect_git_ignore": false});
+    let every = ["a.js", "node_modules/p/b.js", "sub/node_modules/p/c.js"];
+    assert_eq!(found(&ws, &named), ["node_modules/p/b.js"]);
+    assert_eq!(found(&ws, &by_path), ["sub/node_modules/p/c.js"]);
+    assert_eq!(found(&ws, &all), every);
+    // As most repositories have it.
+    let ws = ws.file(".gitignore", "node_modules/\n");
+    assert_eq!(found(&ws, &named), ["node_modules/p/b.js"]);
+    assert_eq!(found(&ws, &all), every);
+    let ws = ws.file(".geminiignore", "node_modules/\n");
+    let none: [&str; 0] = [];
+    assert_eq!(found(&ws, &named), none);
 }

@@ -194,3 +194,14 @@ fn empty_list_is_refused() {
     let message = answer.error("invalid_tool_params", 2);
     answer.must_say(&message, &["paths"]);
 }
+
+#[test]
+fn a_link_to_a_directory_is_followed_where_a_pattern_names_it() {
+    let ws = tree().link("linked", "docs");
+    let answer = read(&ws, &json!({"paths": ["linked/**/*.md"]}));
+    let mut got = shown(&ws, &answer);
+    got.sort();
+    assert_eq!(got, ["linked/deep/two.md", "linked/one.md"]);
+    let answer = read(&ws, &json!({"paths": ["**/one.md"]}));
+    assert_eq!(shown(&ws, &answer), ["docs/one.md"]);
+}

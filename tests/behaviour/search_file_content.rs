@@ -529,6 +529,38 @@ fn a_limit_beyond_all_numbers_is_no_limit() {
 }
 
 #[test]
+fn node_modules_is_left_out_counted_and_searched_when_named() {
+    let ws = Workspace::new()
+        .git()
+        .file("a.js", "needle\n")
+        .file("node_modules/p/b.js", "needle\n");
+    let answer = search(&ws, &json!({"pattern": "needle"}));
+    assert_eq!(matches(&answer), ["a.js:1"]);
+    answer.must_say(&answer.output(), &["(1 node_modules directory left out;"]);
+    for include in ["*.js,!node_modules", "src/**"] {
+        let output = search(&ws, &json!({"pattern": "needle", "include": include})).output();
+        assert!(!output.contains("left out"), "{output}");
+    }
+    let both = ["a.js:1", "node_modules/p/b.js:1"];
+    for ws in [
+        ws,
+        Workspace::new()
+            .git()
+            .file(".gitignore", "node_modules\n")
+            .file("a.js", "needle\n")
+            .file("node_modules/p/b.js", "needle\n"),
+    ] {
+        let named = json!({"pattern": "needle", "include": "node_modules/**"});
+        let by_path = json!({"pattern": "needle", "path": "node_modules/p"});
+        assert_eq!(matches(&search(&ws, &named)), [both[1]]);
+        assert_eq!(matches(&search(&ws, &by_path)), [both[1]]);
+        let all = search(&ws, &json!({"pattern": "needle", "no_ignore": true}));
+        assert_eq!(sorted(&all), both);
+        assert!(!all.output().contains("left out"));
+    }
+}
+
+#[test]
 fn characters_of_several_bytes_are_matched_whole() {
     // Second bytes of characters, among them R, \ and A; a comma before an ASCII word.
     let text = "これは日本語の文章です。文字コードを判定するために書きました。\nソース、foo と表示\nRest\n";
