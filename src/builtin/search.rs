@@ -266,9 +266,10 @@ impl Reach {
             .build()
             .parse(pattern);
         let mut reach = Self::default();
-        match parsed {
-            Ok(hir) => reach.add(&hir),
-            Err(_) => (reach.beyond_ascii, reach.line_ends) = (true, true),
+        if let Ok(hir) = parsed {
+            reach.add(&hir);
+        } else {
+            (reach.beyond_ascii, reach.line_ends) = (true, true);
         }
         reach
     }
@@ -294,7 +295,9 @@ impl Reach {
             HirKind::Repetition(r) => self.add(&r.sub),
             HirKind::Capture(c) => self.add(&c.sub),
             HirKind::Concat(subs) | HirKind::Alternation(subs) => {
-                subs.iter().for_each(|sub| self.add(sub));
+                for sub in subs {
+                    self.add(sub);
+                }
             }
             // Whether a word begins or ends depends on both neighbours.
             HirKind::Look(look) => {

@@ -73,6 +73,17 @@ enum Shape {
     General,
 }
 
+/// What a pattern's tokens are compared with, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Manner {
+    /// Characters.
+    Plain,
+    /// Characters, and there are groups among the tokens.
+    Groups,
+    /// Bytes.
+    Bytes,
+}
+
 /// A compiled pattern without braces.
 #[derive(Debug, Clone)]
 pub struct Pattern {
@@ -81,9 +92,7 @@ pub struct Pattern {
     /// Only the last component is looked at: the pattern has no inner slash, or is `**/name`.
     basename_only: bool,
     ignore_case: bool,
-    has_groups: bool,
-    /// Tokens stand for bytes, not for characters.
-    is_bytewise: bool,
+    manner: Manner,
 }
 
 impl Pattern {
@@ -120,8 +129,7 @@ impl Pattern {
             tokens,
             basename_only: name.is_some(),
             ignore_case: false,
-            has_groups: false,
-            is_bytewise: true,
+            manner: Manner::Bytes,
         })
     }
 
@@ -131,12 +139,15 @@ impl Pattern {
         let shape = shape_of(&tokens, ignore_case, false);
         let is_group = |token: &Token| matches!(token, Token::Group { .. });
         Self {
-            has_groups: tokens.iter().any(is_group),
+            manner: if tokens.iter().any(is_group) {
+                Manner::Groups
+            } else {
+                Manner::Plain
+            },
             tokens,
             shape,
             basename_only,
             ignore_case,
-            is_bytewise: false,
         }
     }
 
@@ -166,12 +177,10 @@ impl Pattern {
 
     /// Whether some of the pattern's tokens match a text.
     fn fits(&self, tokens: &[Token], text: &[u8]) -> bool {
-        if self.has_groups {
-            GroupMatcher::new(text, self.ignore_case).matches(tokens)
-        } else if self.is_bytewise {
-            matches_tokens::<true>(tokens, text, self.ignore_case)
-        } else {
-            matches_tokens::<false>(tokens, text, self.ignore_case)
+        match self.manner {
+            Manner::Plain => matches_tokens::<false>(tokens, text, self.ignore_case),
+            Manner::Groups => GroupMatcher::new(text, self.ignore_case).matches(tokens),
+            Manner::Bytes => matches_tokens::<true>(tokens, text, self.ignore_case),
         }
     }
 

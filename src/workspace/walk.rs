@@ -212,16 +212,20 @@ pub fn walk<V: Visitor>(
 ) -> Result<(Vec<V>, Report), ToolError> {
     let tree =
         |place: &Place, behind: &[u8]| walk_tree(workspace, place, behind, options, cancel, &make);
-    let (mut visitors, mut report, mut links) = tree(place, b"")?;
+    let Walked {
+        mut visitors,
+        mut report,
+        mut links,
+    } = tree(place, b"")?;
     for _ in 0..options.links.map_or(0, |links| links.most) {
         for mut link in std::mem::take(&mut links) {
             let start = place.join(std::path::Path::new(std::ffi::OsStr::from_bytes(&link)));
             link.push(b'/');
             match tree(&start, &link) {
-                Ok((more_visitors, more, further)) => {
-                    visitors.extend(more_visitors);
-                    report.add(more);
-                    links.extend(further);
+                Ok(more) => {
+                    visitors.extend(more.visitors);
+                    report.add(more.report);
+                    links.extend(more.links);
                 }
                 // It led elsewhere a moment ago.
                 Err(_) => cancel.check()?,
@@ -231,8 +235,15 @@ pub fn walk<V: Visitor>(
     Ok((visitors, report))
 }
 
-/// Walks the tree below `place` without following links; gives back those that are to be followed
-/// as well.
+/// What comes of walking one tree.
+struct Walked<V> {
+    visitors: Vec<V>,
+    report: Report,
+    /// Links that are still to be followed.
+    links: Vec<Vec<u8>>,
+}
+
+/// Walks the tree below `place` without following links.
 fn walk_tree<V: Visitor>(
     workspace: &Workspace,
     place: &Place,
@@ -240,7 +251,7 @@ fn walk_tree<V: Visitor>(
     options: Options<'_>,
     cancel: &Cancellation,
     make: &(impl Fn() -> V + Sync),
-) -> Result<(Vec<V>, Report, Vec<Vec<u8>>), ToolError> {
+) -> Result<Walked<V>, ToolError> {
     let is_closed = options.respect.gemini && workspace.is_directory_gemini_ignored(place);
     // The start may be a link inside of the workspace: from here on its real path counts.
     let place = &workspace.real_directory(place)?;
@@ -305,8 +316,11 @@ fn walk_tree<V: Visitor>(
     });
     cancel.check()?;
     let mut queue = shared.lock();
-    let links = std::mem::take(&mut queue.links);
-    Ok((visitors, std::mem::take(&mut queue.report), links))
+    Ok(Walked {
+        visitors,
+        report: std::mem::take(&mut queue.report),
+        links: std::mem::take(&mut queue.links),
+    })
 }
 
 /// The processors that this process may use. Asked of the scheduler only: the standard
