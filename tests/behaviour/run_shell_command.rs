@@ -151,7 +151,7 @@ fn a_root_of_the_workspace_can_be_named_as_the_directory() {
     assert_eq!(printed(&text), format!("{}\na", roots[0]));
     assert_eq!(
         printed(&run("ws").output()).lines().next(),
-        Some(&*ws.path("").trim_end_matches('/'))
+        Some(ws.path("").trim_end_matches('/'))
     );
     assert_eq!(
         printed(&run("both").output()),
