@@ -314,8 +314,9 @@ impl<'a> Texts<'a> {
 
     /// Whether the first line of the new text is what has become of the first one of the old.
     fn takes_place_of_first(&self, i: usize) -> bool {
-        let is_there = |line: &&str| line.trim_start() == self.new[i].trim_start();
-        let of_others = self.old.iter().skip(1).any(|line| is_there(&line));
+        let content = self.new[i].trim_start();
+        let mut others = self.old.iter().skip(1);
+        let of_others = others.any(|line| line.trim_start() == content);
         let op = self.ops.iter().find(|op| op.new_range().contains(&i));
         !of_others && op.is_some_and(|op| op.old_range().len() <= op.new_range().len())
     }
@@ -501,10 +502,8 @@ fn wants_deeper(above: &str, below: &str) -> bool {
         "signals",
     ];
     let starts = |line: &str| is_label.iter().any(|word| line.starts_with(word));
-    opening(above).is_some()
-        && !(below.starts_with(['}', ')', ']']) || below.starts_with("</"))
-        && !starts(above.trim_start())
-        && !starts(below)
+    let is_end = below.starts_with(['}', ')', ']']) || below.starts_with("</");
+    opening(above).is_some() && !is_end && !starts(above.trim_start()) && !starts(below)
 }
 
 /// The new text for a place that begins within a line, as it has to be written there.
@@ -563,39 +562,12 @@ pub(crate) fn behind<'t>(
     }
     let without_doubled = || Cow::Borrowed(&new[prefix.len()..]);
     if !old_rest.is_empty() {
-        let is_kept = |a: &str, b: &str| a.trim_start() == b.trim_start();
-        // The first line, where it stays, must not be a further one without its indentation,
-        // nor the other way round.
-        let mut moved = rest.iter().filter(|line| is_kept(line, old_lines[0]));
-        if moved.any(|line| !line.starts_with(&whole))
-            || old_rest.iter().any(|line| is_kept(line, first))
-        {
-            return Err(UNCLEAR);
-        }
-        if indent == own || first.is_empty() {
-            return Ok(Cow::Borrowed(new));
-        }
-        let is_nested = |first_indent: &str| {
-            rest.first().is_none_or(|below| {
-                !wants_deeper(first, below) || is_deeper(indentation(below), first_indent)
-            })
-        };
-        let stays = old_rest.iter().any(|line| rest.contains(line));
-        let common_of = |lines: &[&str]| common(lines.iter().map(|line| indentation(line))).len();
-        let is_deeper_as_a_whole = is_kept(first, old_lines[0])
-            && common_of(&rest) == indent.len() + common_of(&old_rest)
-            && is_nested(&format!("{prefix}{indent}"));
-        return if indent != whole || !is_nested(&whole) {
-            Err(UNCLEAR)
-        } else if stays || rest.is_empty() {
-            Ok(without_doubled())
-        } else if is_deeper_as_a_whole {
-            Ok(Cow::Borrowed(new))
-        } else if all_start_with(&whole) {
-            Ok(without_doubled())
+        let is_doubled = is_first_doubled((old_lines[0], first), (&old_rest, &rest), prefix)?;
+        return Ok(if is_doubled {
+            without_doubled()
         } else {
-            Err(UNCLEAR)
-        };
+            Cow::Borrowed(new)
+        });
     }
     if indent == whole && all_start_with(&whole) {
         return Ok(without_doubled());
@@ -637,6 +609,55 @@ pub(crate) fn behind<'t>(
         shifted.push_str(line);
     }
     Ok(Cow::Owned(shifted))
+}
+
+/// Whether the first line of the new text, which takes the place of one that lacks `prefix`, has
+/// the file's indentation, so that it would stand there twice. Of both texts the first line and
+/// the others.
+///
+/// # Errors
+///
+/// Where that is not clear.
+fn is_first_doubled(
+    (old, new): (&str, &str),
+    (old_rest, rest): (&[&str], &[&str]),
+    prefix: &str,
+) -> Result<bool, &'static str> {
+    let (indent, own) = (indentation(new), indentation(old));
+    let whole = format!("{prefix}{own}");
+    let is_kept = |a: &str, b: &str| a.trim_start() == b.trim_start();
+    // The first line, where it stays, must not be a further one without its indentation, nor the
+    // other way round.
+    let mut moved = rest.iter().filter(|line| is_kept(line, old));
+    if moved.any(|line| !line.starts_with(&whole)) || old_rest.iter().any(|line| is_kept(line, new))
+    {
+        return Err(UNCLEAR);
+    }
+    let is_nested = |first_indent: &str| {
+        rest.first().is_none_or(|below| {
+            !wants_deeper(new, below) || is_deeper(indentation(below), first_indent)
+        })
+    };
+    if new.is_empty() || indent == own && (is_kept(new, old) || is_nested(&whole)) {
+        return Ok(false);
+    }
+    let stays = old_rest.iter().any(|line| rest.contains(line));
+    let common_of = |lines: &[&str]| common(lines.iter().map(|line| indentation(line))).len();
+    let is_deeper_as_a_whole = is_kept(new, old)
+        && common_of(rest) == indent.len() + common_of(old_rest)
+        && is_nested(&format!("{prefix}{indent}"));
+    let all_start = rest.iter().all(|line| line.starts_with(&whole));
+    if indent != whole || !is_nested(&whole) {
+        Err(UNCLEAR)
+    } else if stays || rest.is_empty() {
+        Ok(true)
+    } else if is_deeper_as_a_whole {
+        Ok(false)
+    } else if all_start {
+        Ok(true)
+    } else {
+        Err(UNCLEAR)
+    }
 }
 
 #[cfg(test)]
