@@ -24,10 +24,7 @@ fn creates_a_file_and_says_so() {
     let answer = write(&ws, "new.txt", "hello\n");
     let path = ws.path("new.txt");
     let said = "Successfully created and wrote to new file";
-    assert_eq!(
-        answer.output(),
-        format!("{said}: {}. It has 6 bytes.", path)
-    );
+    assert_eq!(answer.output(), format!("{said}: {path}. It has 6 bytes."));
     assert_eq!(bytes(&ws, "new.txt"), b"hello\n");
 }
 
@@ -38,7 +35,7 @@ fn overwrites_a_file_and_says_so() {
     let path = ws.path("a.txt");
     assert_eq!(
         answer.output(),
-        format!("Successfully overwrote file: {}. It has 4 bytes.", path)
+        format!("Successfully overwrote file: {path}. It has 4 bytes.")
     );
     assert_eq!(bytes(&ws, "a.txt"), b"new\n");
 }
