@@ -369,14 +369,13 @@ pub fn explain_missing(surroundings: &Surroundings, name: &str, error: ToolError
             format!("The tool {name} can't be used. {}", fault.text),
         );
     }
-    // Which tools a pair has is not known where it does not say so.
-    let asked = custom.discovered(&pairs, false, &|| Ok(surroundings.clone()));
-    let silent = asked.into_iter().filter(|(_, of)| of.failure.is_some());
+    // Which tools a pair has is not known where it does not say so. It has just been asked.
+    let cache = custom.cache.as_deref();
+    let has_failed = |file: &PathBuf| cache.is_some_and(|dir| pair::has_failed(file, dir));
+    let silent = pairs.into_iter().filter(has_failed);
     let is_manifest = |path: &PathBuf| path.extension().is_some_and(|e| e == "toml");
     let broken = faults.into_iter().map(|fault| fault.file);
-    let files = broken
-        .filter(is_manifest)
-        .chain(silent.map(|(file, _)| file));
+    let files = broken.filter(is_manifest).chain(silent);
     let files: Vec<String> = files.map(|file| show_path(&file).into_owned()).collect();
     if files.is_empty() {
         return error;

@@ -114,6 +114,15 @@ pub(super) fn kept(file: &Path, cache: &Path) -> Option<Discovered> {
     Some(discovered)
 }
 
+/// Whether the pair in `file` failed when it was asked last, by what is kept in the directory
+/// `caches`.
+pub(super) fn has_failed(file: &Path, caches: &Path) -> bool {
+    files::beginning(&cache_of(file, caches), super::MAX_CACHE_BYTES).is_some_and(|text| {
+        text.split(|b| *b == b'\n')
+            .any(|line| line.starts_with(b"E\t"))
+    })
+}
+
 fn now_secs() -> u64 {
     SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)

@@ -176,7 +176,7 @@ fn age_cache(s: &Servers) {
             let mut fields: Vec<&str> = line.split('\t').collect();
             match fields[0] {
                 "gemini-tools-mcp 3" => fields[0] = "gemini-tools-mcp 2",
-                "t" => drop(fields.remove(6)),
+                "t" => fields.truncate(6),
                 _ => {}
             }
             fields.join("\t") + "\n"

@@ -191,8 +191,8 @@ fn a_discovery_command_that_fails_ends_the_session_before_it_begins() {
     let ws = Workspace::new();
     for (line, piece) in [
         ("sh -c 'echo broken >&2; exit 7'", "broken"),
-        ("echo '{}'", "no array"),
-        ("echo nothing", "no JSON"),
+        ("echo '{}'", "not an array"),
+        ("echo nothing", "not JSON"),
         ("./missing", "can't be started"),
         ("'unfinished", "quote"),
         ("sh -c 'yes \"[\" | head -c 11000000'", "bytes"),
