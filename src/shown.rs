@@ -114,17 +114,23 @@ pub(crate) fn is_deceptive(c: char) -> bool {
 /// that are joined, and selectors of how an emoji looks, belong to what is seen.
 pub(crate) fn with_deceptive(text: &str) -> impl Iterator<Item = (char, bool)> {
     let mut before: Option<char> = None;
+    let mut is_selected = false;
     let mut chars = text.chars().peekable();
     std::iter::from_fn(move || {
         let c = chars.next()?;
         let joins = |c: Option<char>| c.is_some_and(|c| !c.is_ascii() && !is_deceptive(c));
+        // Digits, # and * are keys as emoji. More than one selector could spell a hidden text.
+        let is_key = |c: char| matches!(c, '#' | '*' | '0'..='9');
+        let selects = (joins(before) || before.is_some_and(is_key)) && !is_selected;
+        let is_selector = matches!(c, '\u{fe0e}' | '\u{fe0f}');
         let deceives = match c {
             '\u{200c}' | '\u{200d}' => !(joins(before) && joins(chars.peek().copied())),
-            '\u{fe0e}' | '\u{fe0f}' => before.is_none_or(is_deceptive),
+            _ if is_selector => !selects,
             c => is_deceptive(c),
         };
         // A selector belongs to what it follows.
-        if !matches!(c, '\u{fe0e}' | '\u{fe0f}') {
+        is_selected = is_selector;
+        if !is_selector {
             before = Some(c);
         }
         Some((c, deceives))

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// More of either stream is not kept, in bytes.
-const MAX_OUTPUT: usize = 16 * 1024 * 1024;
+pub(super) const MAX_OUTPUT: usize = 16 * 1024 * 1024;
 
 /// How often it is looked whether a call has to end.
 const TICK: Duration = Duration::from_millis(50);
@@ -44,7 +44,8 @@ pub(super) struct Ended {
     pub(super) status: Option<ExitStatus>,
     /// Why it was ended.
     pub(super) interruption: Option<Interruption>,
-    is_cut: bool,
+    /// Whether it printed more than [`MAX_OUTPUT`] bytes.
+    pub(super) is_cut: bool,
 }
 
 /// What has been read of a stream so far.
@@ -52,6 +53,8 @@ pub(super) struct Ended {
 struct Drained {
     bytes: Vec<u8>,
     is_cut: bool,
+    /// Nothing more is wanted.
+    is_taken: bool,
 }
 
 impl Foreign {
@@ -183,6 +186,10 @@ fn drain(stream: Option<impl Read + Send + 'static>, done: Sender<()>) -> Arc<Mu
                 Ok(0) => break,
                 Ok(n) => {
                     let mut drained = own.lock().unwrap_or_else(PoisonError::into_inner);
+                    // Whatever still holds the pipe is told so by its end.
+                    if drained.is_taken {
+                        break;
+                    }
                     let room = MAX_OUTPUT.saturating_sub(drained.bytes.len());
                     drained.bytes.extend_from_slice(&buffer[..n.min(room)]);
                     drained.is_cut |= n > room;
@@ -197,7 +204,14 @@ fn drain(stream: Option<impl Read + Send + 'static>, done: Sender<()>) -> Arc<Mu
 }
 
 fn taken(drained: &Mutex<Drained>) -> Drained {
-    std::mem::take(&mut *drained.lock().unwrap_or_else(PoisonError::into_inner))
+    let end = Drained {
+        is_taken: true,
+        ..Drained::default()
+    };
+    std::mem::replace(
+        &mut *drained.lock().unwrap_or_else(PoisonError::into_inner),
+        end,
+    )
 }
 
 /// Waits until both readers are done, or the call has to end.

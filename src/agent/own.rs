@@ -226,8 +226,14 @@ impl Own {
         if let Some(why) = ended.interruption {
             return Err(Box::new(Outcome::interrupted(request, why)));
         }
+        if ended.is_cut {
+            return Err(broken(format!(
+                "call_tool --explain printed more than {} bytes. Make the change in smaller steps.",
+                foreign::MAX_OUTPUT
+            )));
+        }
         let value: Value = serde_json::from_slice(&ended.stdout)
-            .map_err(|e| broken(format!("call_tool --explain printed no JSON: {e}.")))?;
+            .map_err(|e| broken(format!("call_tool --explain did not print JSON: {e}.")))?;
         if let Some(response) = value.pointer("/functionResponse/response") {
             let message = response["error"].as_str().unwrap_or_default();
             let kind = ErrorKind::deserialize(&response["errorType"]);

@@ -290,7 +290,7 @@ impl<F: FnMut(&str)> Telemetry<F> {
         let Some(outcome) = call.outcome() else {
             return;
         };
-        // The name of a tool says whose it is, also where nobody was asked.
+        // The name of a tool says whose it is, also for calls that needed no approval.
         let server = self.servers.remove(&request.id).or_else(|| {
             let named = ServerTool::from_name(bare_name(&request.name))?;
             Some(named.name.to_owned())
@@ -549,7 +549,7 @@ mod tests {
         let asked = call.clone();
         let cancelled = CallState::Cancelled(Outcome::default());
         call.move_to(cancelled).expect("legal");
-        // Nobody is asked about the others.
+        // The others need no approval.
         let unasked = ["srv__t", "discovered_tool_srv__t", "read_file"];
         let unasked = unasked.map(|name| done(name, json!({}), Outcome::default()));
         let events = [&asked, &call].into_iter().chain(&unasked);

@@ -79,7 +79,7 @@ struct Words {
     is_first: bool,
     /// Whether a word of this command has a bracket that is still open: bash may read a subscript.
     has_bracket: bool,
-    /// Whether a parenthesis has just ended that is no substitution.
+    /// Whether a parenthesis has just ended that is not a substitution.
     is_after_paren: bool,
     cases: Vec<Case>,
 }

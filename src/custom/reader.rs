@@ -73,7 +73,7 @@ impl<'a> Reader<'a> {
             let near = near(&text, names.iter().copied());
             self.fault(
                 key,
-                format!("{text:?} is none of {}.{near}", names.join(", ")),
+                format!("{text:?} is not one of {}.{near}", names.join(", ")),
             );
         }
         found

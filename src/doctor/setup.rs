@@ -119,7 +119,7 @@ impl Seen {
     /// The files that were looked at, in words.
     fn files(&self) -> String {
         match self.read.as_slice() {
-            [] => format!("There is none of {}.", self.missing.join(", ")),
+            [] => format!("None of these files exists: {}.", self.missing.join(", ")),
             read => format!("Read: {}.", read.join(", ")),
         }
     }

@@ -46,7 +46,7 @@ fn keys_of_the_wrong_kind_or_name() {
     more("name = \"y\"", &["the file's name is the tool's"]);
     more(
         "kind = \"reed\"",
-        &["kind: \"reed\" is none of", "Did you mean \"read\""],
+        &["kind: \"reed\" is not one of", "Did you mean \"read\""],
     );
     more(
         "kind = 1",
@@ -76,13 +76,13 @@ fn keys_of_the_wrong_kind_or_name() {
     more("env.A = []", &["env.A: It must be a text"]);
     more(
         "sandbox = \"on\"",
-        &["sandbox: \"on\" is none of off, workspace-write, read-only"],
+        &["sandbox: \"on\" is not one of off, workspace-write, read-only"],
     );
     more(
         "output = \"xml\"",
-        &["output: \"xml\" is none of text, json, tool_result"],
+        &["output: \"xml\" is not one of text, json, tool_result"],
     );
-    more("stdin = \"all\"", &["stdin: \"all\" is none of"]);
+    more("stdin = \"all\"", &["stdin: \"all\" is not one of"]);
     more(
         "stdin = \"param:x\"",
         &["stdin: There is no parameter \"x\""],
@@ -408,7 +408,7 @@ fn a_fault_in_one_comment_is_told_with_its_line() {
     let script = "/**\n * /// tool\n * description = \"d\"\n * kind = \"reed\"\n */\n";
     let ws = with("t.mjs", &format!("#!/usr/bin/env node\n{script}"));
     let lint = ws.get_tools(&["lint"]).run();
-    lint.must_say(lint.text(), &["t.mjs:5:4: t: kind: \"reed\" is none of"]);
+    lint.must_say(lint.text(), &["t.mjs:5:4: t: kind: \"reed\" is not one of"]);
 }
 
 #[test]

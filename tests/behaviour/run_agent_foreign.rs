@@ -260,7 +260,7 @@ fn a_process_that_holds_the_pipes_of_a_call_is_not_waited_for_when_the_time_is_o
     };
     for (session, survives) in [("", false), ("setsid", true)] {
         let ws = foreign().file("call it.py", leaving(session));
-        let args = ["Play", "-y", "--trust", "--time-limit", "3"];
+        let args = ["Play", "-y", "--trust", "--time-limit", "15"];
         ended(&agent(&ws, &api, &args).run(), 124, &["time is over"]);
         assert_eq!(is_left(&ws), survives, "{session}");
     }
@@ -284,7 +284,7 @@ fn an_explanation_that_never_comes_is_not_waited_for_when_the_time_is_over() {
     let ws = ws
         .file("bin/call_tool", leaving(""))
         .mode("bin/call_tool", 0o755);
-    let args = ["Play", "--time-limit", "5"];
+    let args = ["Play", "--time-limit", "15"];
     let call = agent(&ws, &api, &args);
     let mut person = call.by(&beside.join("run_agent")).at_a_terminal();
     let shown = person.sees_it_end(124);

@@ -92,7 +92,10 @@ mod tests {
         for c in "\u{200b}\u{200e}\u{200f}\u{61c}\u{feff}\u{2060}\u{2066}\u{ad}\u{e0041}\u{e007f}\u{fe00}\u{e0100}".chars() {
             assert_eq!(harmless(&format!("a{c}b")), "a\u{fffd}b", "{c:?}");
         }
-        assert_eq!(harmless("a\u{200d}b\u{fe0f}"), "a\u{fffd}b\u{fe0f}");
+        assert_eq!(harmless("a\u{200d}b\u{fe0f}"), "a\u{fffd}b\u{fffd}");
+        // A row of selectors could spell a text.
+        let row = "⚠\u{fe0f}\u{fe0e}\u{fe0f} 1\u{fe0f}";
+        assert_eq!(harmless(row), "⚠\u{fe0f}\u{fffd}\u{fffd} 1\u{fe0f}");
     }
 
     #[test]
