@@ -51,7 +51,7 @@ impl Events {
         self.push_named(bytes, |_, data| on_data(data))
     }
 
-    /// [`Events::push`] for who wants the event's name as well; it is empty where the event has
+    /// [`Events::push`] for callers that also need the event's name; it is empty where the event has
     /// none.
     ///
     /// # Errors

@@ -45,7 +45,7 @@ impl Handler {
     }
 
     /// The answer to what a result asks for before it is complete; `None` for what this client
-    /// has not declared. Nobody is there who could fill in a form.
+    /// has not declared. There is no user to fill in a form.
     pub(super) fn answer(&self, method: &str) -> Option<Value> {
         match method {
             "roots/list" => serde_json::to_value(self.roots()).ok(),

@@ -116,7 +116,7 @@ impl Transport<RoleClient> for Sse {
 struct Events {
     answer: Option<reqwest::Response>,
     parser: genai::Events,
-    /// Those that have come and that nobody has taken: name and data.
+    /// Those that have come and that have not been taken yet: name and data.
     ready: VecDeque<(Vec<u8>, Vec<u8>)>,
 }
 

@@ -1,5 +1,5 @@
-"""An MCP server that knows revision 2026-07-28 only. It refuses initialize as its arguments say: code and HTTP status; a code of
-0 is no message of the protocol. A third argument names the file in which it notes what it is asked. With "stdio" behind that it
+"""An MCP server that knows revision 2026-07-28 only. It refuses initialize as its arguments say: code and HTTP status; 0 means a
+reply that is not a protocol message. A third argument names the file in which it notes what it is asked. With "stdio" behind that it
 speaks on its standard streams."""
 
 import json
