@@ -26,7 +26,7 @@ use std::error::Error;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::watch;
+use tokio::sync::{OnceCell, watch};
 use tokio::time::{Instant, timeout, timeout_at};
 use url::Url;
 
@@ -59,7 +59,7 @@ const ENDING: Duration = Duration::from_secs(3);
 
 /// How long it is waited for how a server has ended that has closed its streams, and for what it
 /// said last.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// A server may ask so often for more before its answer is complete.
 const MAX_ROUNDS: usize = 10;
@@ -74,8 +74,10 @@ pub(super) struct Connection {
     peer: Peer<RoleClient>,
     handler: Handler,
     service: Mutex<Option<Service>>,
-    process: tokio::sync::Mutex<Option<Piped>>,
+    process: Mutex<Option<Piped>>,
     aside: Aside,
+    /// How the server has ended, once that has been asked for.
+    end: OnceCell<String>,
 }
 
 /// When and why waiting ends.
@@ -156,13 +158,14 @@ impl Connection {
     ) -> Result<Self, Problem> {
         let bad = |message: String| Problem::new(Why::Connection, message);
         if let Some(command) = &connect.command {
-            let (mut piped, transport, aside) = stdio::start(connect, command).map_err(bad)?;
+            let (piped, transport, aside) = stdio::start(connect, command).map_err(bad)?;
             *locked(shared) = aside.clone();
+            let process = Mutex::new(Some(piped));
             return match serve(handler.clone(), transport, newest).await {
-                Ok(service) => Ok(Self::new(service, handler, Some(piped), aside)),
+                Ok(service) => Ok(Self::new(service, handler, process, aside)),
                 Err(mut problem) => {
                     if problem.why == Why::Gone {
-                        problem.message = end_of(Some(&mut piped), &aside).await;
+                        problem.message = end_of(&process, &aside).await;
                     }
                     Err(problem)
                 }
@@ -196,16 +199,27 @@ impl Connection {
             }
             Err(problem) => return Err(problem),
         };
-        Ok(Self::new(service, handler, None, Aside::default()))
+        Ok(Self::new(
+            service,
+            handler,
+            Mutex::default(),
+            Aside::default(),
+        ))
     }
 
-    fn new(service: Service, handler: Handler, process: Option<Piped>, aside: Aside) -> Self {
+    fn new(
+        service: Service,
+        handler: Handler,
+        process: Mutex<Option<Piped>>,
+        aside: Aside,
+    ) -> Self {
         Self {
             peer: service.peer().clone(),
             handler,
             service: Mutex::new(Some(service)),
-            process: tokio::sync::Mutex::new(process),
+            process,
             aside,
+            end: OnceCell::new(),
         }
     }
 
@@ -504,12 +518,15 @@ impl Connection {
         }
     }
 
-    /// How the server has ended, and what it said last.
+    /// How the server has ended, and what it said last. All calls that its end has cut short wait
+    /// for the same words.
     async fn end_in_words(&self) -> String {
-        let mut process = self.process.lock().await;
-        let mut message = end_of(process.as_mut(), &self.aside).await;
-        message.push_str(&self.aside.told(true));
-        message
+        let words = self.end.get_or_init(|| async {
+            let mut message = end_of(&self.process, &self.aside).await;
+            message.push_str(&self.aside.told(true));
+            message
+        });
+        words.await.clone()
     }
 
     /// Ends the connection, and the server where it is a process of ours, with all that it has
@@ -519,7 +536,7 @@ impl Connection {
         if let Some(mut service) = service {
             let _ = service.close_with_timeout(GRACE).await;
         }
-        let process = self.process.lock().await.take();
+        let process = locked(&self.process).take();
         let Some(mut process) = process else { return };
         if gone_within(&mut process, BY_ITSELF).await {
             return;
@@ -537,17 +554,20 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 type Round = (Option<InputResponses>, Option<String>);
 
 /// How a server has ended that can no longer be talked to, in words.
-async fn end_of(process: Option<&mut Piped>, aside: &Aside) -> String {
-    let Some(process) = process else {
-        return "it closed the connection before it answered".to_owned();
-    };
-    if let Some(fault) = aside.fault() {
-        return fault;
-    }
+async fn end_of(process: &Mutex<Option<Piped>>, aside: &Aside) -> String {
     let until = Instant::now() + LAST_WORDS;
     let ending = loop {
-        process.is_gone();
-        let ending = process.ending();
+        let ending = match locked(process).as_mut() {
+            Some(process) => {
+                process.is_gone();
+                process.ending()
+            }
+            // It is not a process of ours, or is being ended by now.
+            None => return "it closed the connection before it answered".to_owned(),
+        };
+        if let Some(fault) = aside.fault() {
+            return fault;
+        }
         if ending.is_some() && aside.is_complete() || Instant::now() >= until {
             break ending;
         }
