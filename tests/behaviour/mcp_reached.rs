@@ -2,11 +2,12 @@
 //! unfinished answers, server-sent events, proxies.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
-use std::net::TcpListener;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::thread;
 
+use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
 use serde_json::{Value, json};
 
 use crate::harness::Workspace;
@@ -79,10 +80,11 @@ fn only_a_call_that_was_handed_over_may_have_had_an_effect() {
 
 #[test]
 fn an_address_where_nobody_listens_is_told_with_the_reason_and_the_file() {
-    let port = {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        listener.local_addr().expect("its address").port()
-    };
+    // A bound socket that does not listen keeps the port from others.
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
+    bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+    let address = SocketAddrV4::try_from(getsockname(&socket).expect("its address"));
+    let port = address.expect("of IPv4").port();
     for kind in ["httpUrl", "url"] {
         let mut entry = json!({});
         entry[kind] = format!("http://127.0.0.1:{port}/secret").into();
@@ -225,7 +227,8 @@ fn servers_are_reached_by_the_proxy_that_all_requests_go_by() {
     );
     // SOCKS is spoken as well.
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let socks = format!("socks5://{}", listener.local_addr().expect("its address"));
+    let address = listener.local_addr().expect("its address");
+    let socks = format!("socks5://{address}");
     let first = thread::spawn(move || {
         let mut version = [0];
         let (mut stream, _) = listener.accept().expect("a client");
@@ -233,5 +236,9 @@ fn servers_are_reached_by_the_proxy_that_all_requests_go_by() {
         version[0]
     });
     let _ = asked(&[("all_proxy", &socks)]);
+    // Where none came this one is heard, so that the thread ends.
+    if let Ok(mut other) = TcpStream::connect(address) {
+        drop(other.write_all(&[0]));
+    }
     assert_eq!(first.join().expect("heard"), 5);
 }
