@@ -369,13 +369,7 @@ impl Mcp {
         let mut names = Vec::new();
         for &at in &candidates {
             let server = &self.servers[at];
-            let has_just_said = self.state().heard.contains(&at);
-            let known = match self.cached(at).filter(|_| has_just_said) {
-                Some(known) => known,
-                None => self
-                    .learn(at, false, &cx.cancel)
-                    .map_err(|failure| self.error(at, failure, cx))?,
-            };
+            let known = self.heard(at, cx)?;
             if let Some(tool) = find(&known, server, name) {
                 return self.usable(at, tool).map(Some);
             }
@@ -446,28 +440,31 @@ impl Mcp {
         cx: &Context,
     ) -> Result<Value, ToolError> {
         let started = Instant::now();
-        self.hear_of_changes();
-        if !self.state().heard.contains(&at) {
-            let known = self
-                .learn(at, false, &cx.cancel)
-                .map_err(|failure| self.error(at, failure, cx))?;
-            if let Some(declared) = known.tools.iter().find(|t| t.original == tool) {
-                self.check_held(at, declared)?;
-                let heeds = self.heeds_annotations.load(Ordering::Relaxed);
-                if heeds && declared.annotations.as_ref() != judged {
-                    return Err(ToolError::new(
-                        ErrorKind::PolicyViolation,
-                        format!(
-                            "The MCP server {} now says something else of what its tool {tool:?} \
-                             does to the world.",
-                            self.servers[at].name
-                        ),
-                    )
-                    .with_hint("Call it again: the policy then judges by that."));
-                }
-            }
+        let known = self.heard(at, cx)?;
+        let declared = known.tools.iter().find(|t| t.original == tool);
+        if let Some(declared) = declared {
+            self.check_held(at, declared)?;
+        }
+        // What was judged may be older than what the server has said since, also to other calls.
+        let now = declared.and_then(|declared| declared.annotations.as_ref());
+        if self.heeds_annotations.load(Ordering::Relaxed) && now != judged {
+            return Err(says_something_else(&self.servers[at].name, tool)
+                .with_hint("Call it again: the policy then judges by that."));
         }
         self.ask(at, what, started, cx)
+    }
+
+    /// What a server says to this process: one that has not said it yet, or that has said that it
+    /// has changed, is asked.
+    fn heard(&self, at: usize, cx: &Context) -> Result<Arc<Known>, ToolError> {
+        self.hear_of_changes();
+        let has_just_said = self.state().heard.contains(&at);
+        match self.cached(at).filter(|_| has_just_said) {
+            Some(known) => Ok(known),
+            None => self
+                .learn(at, false, &cx.cancel)
+                .map_err(|failure| self.error(at, failure, cx)),
+        }
     }
 
     /// Servers that have said that their tools have changed are asked again.
@@ -585,6 +582,17 @@ impl Mcp {
             _ => Ok(found),
         }
     }
+}
+
+/// Why a call is not made that was judged by other annotations than the server now declares.
+pub(crate) fn says_something_else(server: &str, tool: &str) -> ToolError {
+    ToolError::new(
+        ErrorKind::PolicyViolation,
+        format!(
+            "The MCP server {server} now says something else of what its tool {tool:?} does to the \
+             world."
+        ),
+    )
 }
 
 fn is_read_only(server: &Server, tool: &Declared) -> bool {

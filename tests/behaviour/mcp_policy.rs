@@ -210,3 +210,53 @@ fn declarations_that_were_kept_without_annotations_are_asked_for_again() {
         s.all_gone();
     }
 }
+
+#[test]
+fn what_a_server_says_while_a_question_is_open_counts_for_that_call() {
+    const RULES: &str = r#"
+[[rule]]
+toolName = "plain"
+mcpName = "ann"
+decision = "allow"
+priority = 300
+
+[[rule]]
+toolName = "*"
+mcpName = "ann"
+toolAnnotations = { readOnlyHint = true }
+decision = "ask_user"
+priority = 200
+
+[[rule]]
+toolName = "*"
+mcpName = "ann"
+decision = "deny"
+priority = 100
+"#;
+    let s = with_policy(annotated(), RULES);
+    assert_eq!(s.names(), ["ann__look", "ann__plain"]);
+    let mut server = Server::greeted(
+        &s.ws,
+        &["--mcp", "--approval-mode", "default"],
+        &json!({"elicitation": {}}),
+    );
+    let id = server.request("tools/call", &json!({"name": "ann__look", "arguments": {}}));
+    let question = server.told("elicitation/create");
+    fs::write(s.ws.outside_path("ann.notes.poison"), "").expect("written");
+    // This call is the first that the server is asked for: it says by then what is new.
+    let other = server.call("ann__plain", &json!({}));
+    assert_eq!(other["isError"], false, "{other}");
+    let agreed = json!({"action": "accept", "content": {"decision": "allow once"}});
+    let agreed = json!({"jsonrpc": "2.0", "id": question["id"], "result": agreed});
+    server.say(&agreed.to_string());
+    let refused = server.answer(id)["result"].take();
+    assert_eq!(
+        refused["structuredContent"]["errorType"], "policy_violation",
+        "{refused}"
+    );
+    assert!(refused.to_string().contains("now says something else"));
+    server.hang_up();
+    assert_eq!(server.status(), Some(0));
+    assert_eq!(calls(&s), ["call plain"]);
+    s.all_gone();
+}
