@@ -8,7 +8,7 @@ use crate::answer::to_line;
 use crate::builtin::{self, Surroundings};
 use crate::custom;
 use crate::dialect::restore;
-use crate::mcp::{Listed, Mcp};
+use crate::mcp::{Listed, Mcp, says_something_else};
 use crate::policy::Decision;
 use crate::settings::{Settings, home};
 use crate::tool::{
@@ -53,6 +53,9 @@ pub struct Manner<'a> {
     pub is_foreign: bool,
     /// Who is asked where rules want it.
     pub person: Option<&'a Person>,
+    /// What the tool's MCP server had said of it when the caller judged the call, where the caller
+    /// went by that. The call is not made where the server says something else.
+    pub judged: Option<&'a Map<String, Value>>,
 }
 
 impl fmt::Debug for Manner<'_> {
@@ -62,6 +65,7 @@ impl fmt::Debug for Manner<'_> {
             .field("is_explained", &self.is_explained)
             .field("is_foreign", &self.is_foreign)
             .field("can_ask", &self.person.is_some())
+            .field("judged", &self.judged)
             .finish()
     }
 }
@@ -286,6 +290,9 @@ impl Session {
             let error = registry.missing(name, &others);
             return Err(custom::explain_missing(&self.surroundings, name, error));
         };
+        if let Some(judged) = manner.judged {
+            self.compare(tool, judged)?;
+        }
         if manner.is_foreign {
             restore(tool.parameters().value(), &mut args);
         }
@@ -306,6 +313,23 @@ impl Session {
         registry.execute_judged(name, args, cx, |tool, args| {
             self.judge.judge(tool, args, cx, manner.person)
         })
+    }
+
+    /// Refuses a call that the caller has judged by something else than what the tool's server
+    /// is known to say of it; from now on it also must not say something else by then.
+    fn compare(&self, tool: &dyn Tool, judged: &Map<String, Value>) -> Result<(), ToolError> {
+        if let Some(mcp) = self.mcp() {
+            mcp.heed_annotations();
+        }
+        let empty = Map::new();
+        let Some((server, original)) = tool.server() else {
+            return Ok(());
+        };
+        if tool.annotations().unwrap_or(&empty) == judged {
+            return Ok(());
+        }
+        Err(says_something_else(server, original)
+            .with_hint("A new session judges its calls by that."))
     }
 
     /// What a call would do, and what the policy says of it.

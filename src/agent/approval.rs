@@ -123,6 +123,11 @@ impl Approval {
         &self.policy.problems
     }
 
+    /// Whether calls are judged by what MCP servers say of their tools.
+    pub fn heeds_annotations(&self) -> bool {
+        self.policy.heeds_annotations() || self.mode == ApprovalMode::Plan
+    }
+
     /// Whether a model is shown the tool at all.
     pub fn shows(&self, tool: &Declared) -> bool {
         let args = Map::new();

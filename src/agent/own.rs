@@ -9,7 +9,7 @@ use crate::process::tree;
 use crate::sys::unix_process::CommandExt;
 use crate::tool::{Cancellation, ConfirmationDetails, ErrorKind, LlmContent, Location, ToolResult};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -78,9 +78,11 @@ impl Own {
         }
     }
 
+    /// Runs a call; `judged` is what the tool's MCP server had said of it when the call was judged
+    /// by that.
     pub(super) fn run(
         &self,
-        name: &str,
+        (name, judged): (&str, Option<&Map<String, Value>>),
         request: &CallRequest,
         cancel: &Cancellation,
         live: &dyn Fn(&str),
@@ -91,7 +93,7 @@ impl Own {
             *next += 1;
             next.to_string()
         };
-        if let Err(e) = self.send(&id, name, request, sender) {
+        if let Err(e) = self.send(&id, (name, judged), request, sender) {
             let message = format!("{} can't be started: {e}.", self.program.display());
             return broken(request, message);
         }
@@ -134,11 +136,15 @@ impl Own {
     fn send(
         &self,
         id: &str,
-        name: &str,
+        (name, judged): (&str, Option<&Map<String, Value>>),
         request: &CallRequest,
         sender: Sender<Value>,
     ) -> io::Result<()> {
-        let mut line = json!({ "id": id, "name": name, "args": request.args }).to_string();
+        let mut line = json!({ "id": id, "name": name, "args": request.args });
+        if let Some(judged) = judged {
+            line["annotations"] = json!(judged);
+        }
+        let mut line = line.to_string();
         line.push('\n');
         let mut slot = lock(&self.running);
         let is_gone = |running: &mut Running| !matches!(running.child.try_wait(), Ok(None));

@@ -6,7 +6,7 @@ use super::own::Own;
 use crate::declaration::{self, Names, OfServer, Severity};
 use crate::registry::bare_name;
 use crate::tool::{Cancellation, ConfirmationDetails, ErrorKind, Kind, Location, Schema};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use thiserror::Error;
@@ -240,16 +240,23 @@ impl Pair {
         }
     }
 
-    /// Runs a call; `live` gets output as it comes.
+    /// Runs a call; `live` gets output as it comes. `by_annotations` is whether it was judged by
+    /// what an MCP server had declared: then it is not made where the server now says otherwise.
     pub fn run(
         &self,
         tool: &Declared,
+        by_annotations: bool,
         request: &CallRequest,
         cancel: &Cancellation,
         live: &dyn Fn(&str),
     ) -> Outcome {
         match &self.caller {
-            Caller::Own(own) => own.run(&tool.original, request, cancel, live),
+            Caller::Own(own) => {
+                let none = Map::new();
+                let said = tool.mcp.as_ref().filter(|_| by_annotations);
+                let judged = said.map(|mcp| mcp.annotations.as_ref().unwrap_or(&none));
+                own.run((&tool.original, judged), request, cancel, live)
+            }
             Caller::Foreign(foreign) => foreign.run(&tool.original, request, cancel),
         }
     }

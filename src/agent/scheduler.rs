@@ -55,6 +55,7 @@ impl<'a> Scheduler<'a> {
             notify: self.notify,
             cancel: self.cancel,
             is_recorded: self.is_recorded,
+            by_annotations: self.approval.heeds_annotations(),
         }
     }
 
@@ -255,6 +256,8 @@ struct Running<'a> {
     notify: &'a Mutex<&'a mut (dyn FnMut(&Event<'_>) + Send)>,
     cancel: &'a Cancellation,
     is_recorded: &'a AtomicBool,
+    /// Whether calls are judged by what MCP servers say of their tools.
+    by_annotations: bool,
 }
 
 impl Running<'_> {
@@ -283,7 +286,8 @@ impl Running<'_> {
         }
         let id = call.request.id.clone();
         let live = |text: &str| self.notify(&Event::Live { id: &id, text });
-        let mut outcome = self.pair.run(tool, &call.request, self.cancel, &live);
+        let by = self.by_annotations;
+        let mut outcome = self.pair.run(tool, by, &call.request, self.cancel, &live);
         // The tool can't know that not all of it is the model's.
         if let (Some(stat), Some(shares)) = (&mut outcome.diff_stat, &call.shares) {
             *stat = serde_json::json!(shares);

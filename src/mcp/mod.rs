@@ -19,4 +19,5 @@ mod tool;
 mod wire;
 
 pub use audit::{Asks, Audit};
+pub(crate) use session::says_something_else;
 pub use session::{Listed, Mcp};

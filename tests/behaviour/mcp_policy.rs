@@ -260,3 +260,63 @@ priority = 100
     assert_eq!(calls(&s), ["call plain"]);
     s.all_gone();
 }
+
+#[test]
+fn run_agent_makes_no_call_that_it_has_judged_by_what_a_server_no_longer_says() {
+    const RULES: &str = r#"
+[[rule]]
+toolName = "run_shell_command"
+decision = "allow"
+priority = 100
+
+[[rule]]
+toolName = "plain"
+mcpName = "ann"
+decision = "allow"
+priority = 100
+
+[[rule]]
+toolName = "*"
+mcpName = "ann"
+toolAnnotations = { readOnlyHint = true }
+decision = "allow"
+priority = 100
+"#;
+    let Some(api) = StandIn::playing(&json!({"closing": "Done."})) else {
+        return;
+    };
+    // The call command may know the rules, or only the agent does.
+    for is_shared in [true, false] {
+        let s = annotated();
+        let s = if is_shared {
+            with_policy(s, RULES)
+        } else {
+            Servers {
+                ws: s.ws.outside("rule.toml", RULES),
+            }
+        };
+        let poison = format!("touch '{}'", s.ws.outside_path("ann.notes.poison"));
+        let look = |id: &str| json!([{"id": id, "tool": "ann__look", "args": {}}]);
+        let shell = json!([{"id": "s", "tool": "run_shell_command", "args": {"command": poison}}]);
+        let plain = json!([{"id": "p", "tool": "ann__plain", "args": {}}]);
+        let turns = json!([shell, look("first"), look("second"), plain]);
+        api.play(&json!({"turns": turns, "closing": "Done."}));
+        let policy = s.ws.outside_path("rule.toml");
+        let mut args = vec!["Play"];
+        if !is_shared {
+            args.extend(["--policy", &policy]);
+        }
+        let run = agent(&s.ws, &api, &args);
+        let answer = s.marked(run.env("GEMINI_TOOLS_MCP", "1")).run();
+        said(&answer);
+        assert_eq!(calls(&s), ["call plain"], "{is_shared}: {}", answer.shown());
+        assert_eq!(response(&api, "p")["output"], "called plain");
+        let asked = api.requests().pop().expect("a request").to_string();
+        assert_eq!(
+            asked.matches("now says something else").count(),
+            2,
+            "{asked}"
+        );
+        s.all_gone();
+    }
+}

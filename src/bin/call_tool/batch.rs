@@ -16,7 +16,7 @@ use gemini_tools::side_by_side::MOST;
 use gemini_tools::sys::event::{PollFd, PollFlags, Timespec};
 use gemini_tools::sys::io::Errno;
 use gemini_tools::tool::{Cancellation, Context, ToolError, parse_json};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -52,6 +52,8 @@ struct Own {
     id: Option<String>,
     name: String,
     args: Value,
+    /// What the tool's MCP server had said of it when the caller judged the call.
+    annotations: Option<Map<String, Value>>,
 }
 
 impl Own {
@@ -68,8 +70,21 @@ impl Own {
             Value::String(id) => Some(id),
             other => Some(other.to_string()),
         };
+        let annotations = match take("annotations") {
+            Value::Null => None,
+            Value::Object(annotations) => Some(annotations),
+            other => {
+                let wrong = format!("\"annotations\" must be an object, but it is {other}");
+                return Err((id, wrong));
+            }
+        };
         match (take("name"), take("args")) {
-            (Value::String(name), args) => Ok(Self { id, name, args }),
+            (Value::String(name), args) => Ok(Self {
+                id,
+                name,
+                args,
+                annotations,
+            }),
             (other, _) => {
                 let wrong = format!("\"name\" must be a string, but it is {other}");
                 Err((id, wrong))
@@ -383,6 +398,7 @@ impl Batch<'_> {
                     self.options,
                     self.person.as_ref(),
                     (&request.name, args),
+                    request.annotations.as_ref(),
                     &cx,
                 )
             }

@@ -114,7 +114,14 @@ fn one(
     let outcome = args.and_then(|args| {
         let session = opened.session.as_ref().map_err(ToolError::again)?;
         cx.limit_chars = session.surroundings().settings.limit_chars();
-        call(session, opened.options, opened.person, (name, args), &cx)
+        call(
+            session,
+            opened.options,
+            opened.person,
+            (name, args),
+            None,
+            &cx,
+        )
     });
     (outcome, cx.cancel)
 }

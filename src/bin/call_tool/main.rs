@@ -21,7 +21,7 @@ use gemini_tools::shown::visible;
 use gemini_tools::tool::{
     Cancellation, Context, Interruption, LiveOutput, LlmContent, ToolError, ToolResult,
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::io::IsTerminal;
 use std::sync::Arc;
 
@@ -89,6 +89,7 @@ fn call(
     options: &Options,
     person: Option<&Person>,
     (name, args): (&str, Value),
+    judged: Option<&Map<String, Value>>,
     cx: &Context,
 ) -> Result<ToolResult, ToolError> {
     let manner = Manner {
@@ -96,6 +97,7 @@ fn call(
         is_explained: options.explain,
         is_foreign: options.from.is_some(),
         person,
+        judged,
     };
     let outcome = session.call(name, args, manner, cx);
     if std::io::stderr().is_terminal() {
@@ -122,7 +124,7 @@ fn answer(options: &Options, input: Result<Vec<u8>, ToolError>, cancel: Cancella
         ci::check_tool(options, session)?;
         let person = person(options);
         let named = (options.name.as_str(), args);
-        let result = call(session, options, person.as_ref(), named, &cx)?;
+        let result = call(session, options, person.as_ref(), named, None, &cx)?;
         ci::check(options, result)
     });
     let outcome = outcome.map_err(|e| explain_types(options, e));
