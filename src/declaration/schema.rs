@@ -209,19 +209,20 @@ pub fn untyped(schema: &Value) -> Option<String> {
         if schema.get("type").is_none() && combined.is_empty() {
             return Some(named(place).to_owned());
         }
-        // What stands beside a type only narrows it.
-        if schema.get("type").is_none()
-            && let Some(place) = combined.iter().find_map(|(key, list)| {
-                let mut all = list.iter().enumerate();
-                all.find_map(|(i, branch)| find(branch, &within(&format!("{key}[{i}]"))))
-            })
-        {
-            return Some(place);
+        let in_branches = combined.iter().find_map(|(key, list)| {
+            let mut all = list.iter().enumerate();
+            all.find_map(|(i, branch)| find(branch, &within(&format!("{key}[{i}]"))))
+        });
+        if in_branches.is_some() {
+            return in_branches;
         }
         let properties = schema["properties"].as_object().into_iter().flatten();
+        let inner = ["items", "additionalProperties"].into_iter();
+        let inner = inner.filter_map(|key| Some((key, schema.get(key)?)));
         properties
             .map(|(key, value)| (key.as_str(), value))
-            .chain(schema.get("items").map(|items| ("items", items)))
+            // `additionalProperties` may be a boolean.
+            .chain(inner.filter(|(_, value)| value.is_object()))
             .find_map(|(key, value)| find(value, &within(key)))
     }
     find(schema, "")
@@ -422,26 +423,24 @@ impl Mender<'_> {
         let Some(map) = schema.as_object_mut() else {
             return;
         };
-        if !map.contains_key("type") {
-            let mut has_branches = false;
-            for key in COMBINERS {
-                if let Some(Value::Array(branches)) = map.get_mut(key) {
-                    has_branches |= !branches.is_empty();
-                    for (i, branch) in branches.iter_mut().enumerate() {
-                        self.open_untyped(branch, &within(place, &format!("{key}[{i}]")));
-                    }
+        let mut has_branches = false;
+        for key in COMBINERS {
+            if let Some(Value::Array(branches)) = map.get_mut(key) {
+                has_branches |= !branches.is_empty();
+                for (i, branch) in branches.iter_mut().enumerate() {
+                    self.open_untyped(branch, &within(place, &format!("{key}[{i}]")));
                 }
             }
-            if !has_branches {
-                let any = ANY.map(|name| json!({ "type": name }));
-                map.insert("anyOf".to_owned(), any.as_slice().into());
-                self.said(
-                    "untyped",
-                    place,
-                    "There is no type, which the API refuses, and none is certain: it is said to \
-                     be of any type. Add \"type\" where it is not.",
-                );
-            }
+        }
+        if !has_branches && !map.contains_key("type") {
+            let any = ANY.map(|name| json!({ "type": name }));
+            map.insert("anyOf".to_owned(), any.as_slice().into());
+            self.said(
+                "untyped",
+                place,
+                "There is no type, which the API refuses, and none is certain: it is said to be \
+                 of any type. Add \"type\" where it is not.",
+            );
         }
         if let Some(Value::Object(properties)) = map.get_mut("properties") {
             for (key, property) in properties {

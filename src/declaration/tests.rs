@@ -59,6 +59,29 @@ fn what_may_be_anything_is_said_to_be_of_any_type() {
 }
 
 #[test]
+fn what_stands_beside_a_type_has_types_too() {
+    let either = json!([{"required": ["a"]}, {"required": ["b"]}]);
+    let branch = |name: &str| json!({"type": "object", "required": [name], "properties": {name: anything()}});
+    for key in ["anyOf", "oneOf", "allOf"] {
+        let given = json!({"type": "object", key: either});
+        let wanted = json!({"type": "object", key: [branch("a"), branch("b")]});
+        let (schema, rules) = repaired(&given);
+        assert_eq!(schema, wanted, "{given}");
+        assert!(rules.iter().any(|rule| rule == "untyped"), "{rules:?}");
+        let place = format!("x.{key}[0].a");
+        let mut raw = given.clone();
+        raw[key][0] = json!({"type": "object", "properties": {"a": {}}});
+        let all = json!({"type": "object", "properties": {"x": raw}});
+        assert_eq!(untyped(&all), Some(place));
+    }
+    let rest = json!({"type": "object", "additionalProperties": {"type": "array", "items": {}}});
+    assert_eq!(
+        untyped(&rest).as_deref(),
+        Some("additionalProperties.items")
+    );
+}
+
+#[test]
 fn arguments_are_checked_against_what_a_model_can_not_be_told() {
     let of = |x: Value| {
         let declaration = json!({"name": "t", "description": "d",
