@@ -26,6 +26,9 @@ const KEPT: [&str; 12] = [
     "default",
 ];
 
+/// The types of a value of which nothing is known; a list would have to say of what.
+const OPEN: [&str; 4] = ["string", "number", "boolean", "object"];
+
 /// The members of an object in the order in which they were written, which matters to a model.
 #[derive(Debug, Clone, Default)]
 struct Members(Vec<(String, Box<RawValue>)>);
@@ -74,15 +77,27 @@ impl Members {
 
     /// Adds what another schema of the same value says, where this one does not say it.
     fn add(&mut self, other: Members) {
-        for (key, raw) in other.0 {
+        for (key, more) in other.0 {
             match (&*key, self.0.iter_mut().find(|(own, _)| *own == key)) {
-                (_, None) => self.0.push((key, raw)),
+                (_, None) => self.0.push((key, more)),
                 ("properties", Some((_, own))) => {
                     let mut all = Members::of(own);
-                    all.add(Members::of(&raw));
+                    let new = Members::of(&more).0.into_iter();
+                    let new: Vec<_> = new.filter(|(name, _)| all.raw(name).is_none()).collect();
+                    all.0.extend(new);
                     if let Ok(text) = serde_json::value::to_raw_value(&all) {
                         *own = text;
                     }
+                }
+                ("required", Some((_, own))) => {
+                    let names = |raw: &RawValue| -> Vec<Value> {
+                        serde_json::from_str(raw.get()).unwrap_or_default()
+                    };
+                    let mut all = names(own);
+                    let new = names(&more).into_iter();
+                    let new: Vec<_> = new.filter(|name| !all.contains(name)).collect();
+                    all.extend(new);
+                    *own = raw(&Value::from(all));
                 }
                 _ => {}
             }
@@ -132,7 +147,22 @@ fn written(mut node: Members, told: Option<&str>) -> String {
         types.retain(|name| name != "null");
     }
     branches.retain(|branch| branch.value("type") != "null" || branch.0.len() > 1);
-    let is_nullable = types.len() + branches.len() < all;
+    let mut is_nullable = types.len() + branches.len() < all;
+    if types.is_empty() && branches.is_empty() {
+        if is_nullable {
+            types.push("null".to_owned());
+            is_nullable = false;
+        } else {
+            types = OPEN.map(str::to_owned).to_vec();
+        }
+    }
+    let values = node.value("enum");
+    if let Some(values) = values.as_array().filter(|_| types.len() > 1) {
+        let is_possible = |name: &String| values.iter().any(|value| is_of(value, name));
+        if types.iter().any(is_possible) {
+            types.retain(is_possible);
+        }
+    }
     let own = node.value("description");
     let description = own.as_str().or(told).map(str::to_owned);
     if types.is_empty() && branches.len() == 1 {
@@ -157,6 +187,11 @@ fn written(mut node: Members, told: Option<&str>) -> String {
             let mut own = Members(vec![("type".to_owned(), raw(&json!(name)))]);
             own.0
                 .extend(rest.iter().filter(|(key, _)| is_about(key, name)).cloned());
+            if let Some(values) = values.as_array() {
+                let values = values.iter().filter(|value| is_of(value, name));
+                let values: Vec<_> = values.collect();
+                own.0.push(("enum".to_owned(), raw(&json!(values))));
+            }
             own
         };
         types.iter().map(of).collect()
@@ -170,8 +205,8 @@ fn written(mut node: Members, told: Option<&str>) -> String {
         Vec::new()
     };
     let is_nullable = is_nullable || node.value("nullable") == true;
-    if several.is_empty() {
-        return of_one_type(&node, types.first(), description, is_nullable);
+    if let (true, Some(name)) = (several.is_empty(), types.first()) {
+        return of_one_type(&node, name, description, is_nullable);
     }
     let branches = several.into_iter().map(|mut branch| {
         if is_nullable {
@@ -183,10 +218,26 @@ fn written(mut node: Members, told: Option<&str>) -> String {
     format!(r#"{{"anyOf":[{}]}}"#, branches.join(","))
 }
 
-/// Whether a keyword says something about values of a type.
+/// Whether a value is of a type.
+fn is_of(value: &Value, name: &str) -> bool {
+    match name {
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "null" => value.is_null(),
+        "number" => value.is_number(),
+        "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
+        _ => false,
+    }
+}
+
+/// Whether a keyword says something about values of a type. The values of an enumeration are
+/// divided up among the types.
 fn is_about(key: &str, name: &str) -> bool {
     let about = match key {
-        "enum" | "minLength" | "maxLength" | "pattern" | "format" => "string",
+        "enum" => return false,
+        "minLength" | "maxLength" | "pattern" | "format" => "string",
         "items" | "minItems" | "maxItems" => "array",
         "properties" | "required" | "minProperties" | "maxProperties" => "object",
         "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => {
@@ -204,11 +255,10 @@ fn raw(value: &Value) -> Box<RawValue> {
 /// A schema that says one type.
 fn of_one_type(
     node: &Members,
-    name: Option<&String>,
+    name: &str,
     description: Option<String>,
     is_nullable: bool,
 ) -> String {
-    let name = name.map_or("string", String::as_str);
     let mut description = description.unwrap_or_default();
     let mut out = vec![format!(r#""type":{}"#, json!(name.to_ascii_uppercase()))];
     let mut values: Vec<Value> = match node.value("enum") {
@@ -251,10 +301,11 @@ fn of_one_type(
     }
     if name == "array" {
         let items = match node.raw("items") {
-            Some(items) => written(Members::of(items), None),
+            Some(items) => Members::of(items),
             // The API wants to be told something.
-            None => r#"{"anyOf":[{"type":"STRING"},{"type":"NUMBER"},{"type":"BOOLEAN"},{"type":"OBJECT"}]}"#.to_owned(),
+            None => Members::default(),
         };
+        let items = written(items, None);
         out.push(format!(r#""items":{items}"#));
     }
     let properties = node.raw("properties").map(Members::of).unwrap_or_default();
@@ -325,6 +376,27 @@ mod tests {
             (
                 json!({"type": "object", "allOf": [{"type": "object", "properties": {"a": {"type": "string"}}}]}),
                 json!({"type": "OBJECT", "properties": {"a": {"type": "STRING"}}}),
+            ),
+            (
+                json!({"type": "object", "required": ["a"], "properties": {"a": {"type": "string"}},
+                    "allOf": [{"required": ["required", "a"], "properties": {"required": {"type": "string"}}},
+                        {"required": ["c"], "properties": {"required": {"type": "null"}, "c": {"type": "null"}}}]}),
+                json!({"type": "OBJECT", "required": ["a", "required", "c"], "properties":
+                    {"a": {"type": "STRING"}, "required": {"type": "STRING"}, "c": {"type": "NULL"}}}),
+            ),
+            (
+                json!({"type": ["string", "integer", "boolean", "null"], "enum": ["a", 1, null]}),
+                json!({"anyOf": [{"type": "STRING", "enum": ["a"], "nullable": true},
+                    {"type": "INTEGER", "description": "One of 1.", "nullable": true}]}),
+            ),
+            (
+                json!({"description": "d"}),
+                json!({"anyOf": [{"type": "STRING", "description": "d"}, {"type": "NUMBER", "description": "d"},
+                    {"type": "BOOLEAN", "description": "d"}, {"type": "OBJECT", "description": "d"}]}),
+            ),
+            (
+                json!({"anyOf": [{"type": "null"}]}),
+                json!({"type": "NULL"}),
             ),
             (
                 json!({"type": "array", "uniqueItems": true}),
