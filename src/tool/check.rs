@@ -6,13 +6,13 @@
 //! nowhere. A general validator compiles a schema before it checks once, which costs more than a
 //! whole small call: that is why this one is ours.
 
-use super::equal::{is_multiple, order, same};
+use super::equal::{digest, is_multiple, order, same};
 use super::pattern::regex;
 use super::reference::find;
 use super::schema::describe;
 use serde_json::{Map, Value};
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A schema that takes more steps for one value is left to the tool.
 const MOST_STEPS: usize = 1_000_000;
@@ -37,6 +37,7 @@ pub(super) fn check(schema: &Value, value: &Value) -> Result<(), String> {
         depth: 0,
         steps: MOST_STEPS,
         patterns: BTreeMap::new(),
+        targets: HashMap::new(),
     };
     let result = checker.check(schema, value);
     if checker.steps == 0 { Ok(()) } else { result }
@@ -56,6 +57,8 @@ struct Checker<'a> {
     steps: usize,
     /// The patterns so far; `None` is not one.
     patterns: BTreeMap<&'a str, Option<fancy_regex::Regex>>,
+    /// What the references so far lead to.
+    targets: HashMap<&'a str, Option<&'a Value>>,
 }
 
 /// What schemas of one value have looked at: names of an object, places of a list.
@@ -220,8 +223,14 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn check_reference(&mut self, target: &Value, value: &Value) -> Result<(), String> {
-        let found = target.as_str().and_then(|target| find(self.root, target));
+    fn find(&mut self, target: &'a str) -> Option<&'a Value> {
+        let root = self.root;
+        let entry = self.targets.entry(target);
+        *entry.or_insert_with(|| find(root, target))
+    }
+
+    fn check_reference(&mut self, target: &'a Value, value: &Value) -> Result<(), String> {
+        let found = target.as_str().and_then(|target| self.find(target));
         let Some(found) = found else { return Ok(()) };
         self.opened(found, value, |this| this.check(found, value))
     }
@@ -421,7 +430,8 @@ impl<'a> Checker<'a> {
             return Ok(());
         }
         for (key, item) in members {
-            let mut is_known = map(schema, "properties").any(|(known, _)| known == key);
+            let known = schema.get("properties").and_then(Value::as_object);
+            let mut is_known = known.is_some_and(|known| known.contains_key(key));
             for (pattern, property) in map(schema, "patternProperties") {
                 let fits = self.fits_pattern(pattern, key);
                 if fits == Some(true) {
@@ -456,12 +466,11 @@ impl<'a> Checker<'a> {
     ) -> Result<(), String> {
         self.check_count(schema, ["minItems", "maxItems"], items.len(), "element(s)")?;
         if schema.get("uniqueItems") == Some(&Value::Bool(true)) {
-            let is_repeated = |at: &usize| items[..*at].iter().any(|one| same(one, &items[*at]));
-            if let Some(at) = (1..items.len()).find(is_repeated) {
+            if let Some(again) = self.repeated(items) {
                 return Err(format!(
                     "{} must not hold the same element twice, but {} is there again.",
                     self.name(),
-                    describe(&items[at])
+                    describe(again)
                 ));
             }
         }
@@ -494,6 +503,23 @@ impl<'a> Checker<'a> {
             }
         }
         Ok(())
+    }
+
+    /// The first element that is the same as one before it.
+    fn repeated<'v>(&mut self, items: &'v [Value]) -> Option<&'v Value> {
+        let mut seen: HashMap<u64, Vec<&Value>> = HashMap::new();
+        for item in items {
+            let alike = seen.entry(digest(item)).or_default();
+            self.steps = self.steps.saturating_sub(1 + alike.len());
+            if self.steps == 0 {
+                return None;
+            }
+            if alike.iter().any(|one| same(one, item)) {
+                return Some(item);
+            }
+            alike.push(item);
+        }
+        None
     }
 
     fn check_contains(
@@ -660,7 +686,7 @@ impl<'a> Checker<'a> {
             let Some(target) = schema.get(key).and_then(Value::as_str) else {
                 continue;
             };
-            let Some(found) = find(self.root, target) else {
+            let Some(found) = self.find(target) else {
                 // It may have looked at anything.
                 seen.is_all = true;
                 return;
@@ -871,6 +897,44 @@ mod tests {
         ] {
             assert_eq!(check(&schema, &value), Err(expected.to_owned()));
         }
+    }
+
+    #[test]
+    fn a_long_list_is_looked_through_once() {
+        let unique = json!({"uniqueItems": true});
+        let mut items: Vec<Value> = (0..300_000).map(Value::from).collect();
+        items.push(json!(299_999.0));
+        let refused = check(&unique, &Value::from(items));
+        let message = refused.expect_err("the last one is there twice");
+        assert!(message.contains("299999"), "{message}");
+        for (value, fits) in [
+            (
+                json!([9_007_199_254_740_992_u64, 9_007_199_254_740_993_u64]),
+                true,
+            ),
+            (json!([1, true, "1", [1], {"a": 1}, null, false, 0]), true),
+            (json!([{"a": 1, "b": [2]}, {"b": [2.0], "a": 1}]), false),
+            (json!([0, -0.0]), false),
+        ] {
+            assert_eq!(check(&unique, &value).is_ok(), fits, "{value}");
+        }
+    }
+
+    #[test]
+    fn a_reference_is_looked_up_once() {
+        let mut definitions = serde_json::Map::new();
+        for i in 0..20_000 {
+            definitions.insert(format!("d{i}"), json!({"description": "d"}));
+        }
+        definitions.insert(
+            "last".to_owned(),
+            json!({"$anchor": "here", "type": "integer"}),
+        );
+        let schema = json!({"$defs": definitions, "items": {"$ref": "#here"}});
+        let mut items: Vec<Value> = (0..20_000).map(Value::from).collect();
+        assert_eq!(check(&schema, &Value::from(items.clone())), Ok(()));
+        items.push("a".into());
+        assert!(check(&schema, &Value::from(items)).is_err());
     }
 
     #[test]

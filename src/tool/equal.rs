@@ -2,6 +2,7 @@
 
 use serde_json::{Number, Value};
 use std::cmp::Ordering;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Whether two values are equal: numbers by what they are worth, so that 1 is 1.0.
 pub(super) fn same(a: &Value, b: &Value) -> bool {
@@ -16,6 +17,36 @@ pub(super) fn same(a: &Value, b: &Value) -> bool {
         }
         (a, b) => a == b,
     }
+}
+
+/// A number that values have in common if they are the [`same`].
+pub(super) fn digest(value: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    match value {
+        Value::Null => 0_u8.hash(&mut hasher),
+        Value::Bool(is_true) => (1_u8, is_true).hash(&mut hasher),
+        // Integers as well, because 1 is 1.0; and 0 is -0.0.
+        Value::Number(number) => {
+            let number = number.as_f64().unwrap_or_default() + 0.0;
+            (2_u8, number.to_bits()).hash(&mut hasher);
+        }
+        Value::String(text) => (3_u8, text).hash(&mut hasher),
+        Value::Array(items) => {
+            (4_u8, items.len()).hash(&mut hasher);
+            items.iter().for_each(|item| digest(item).hash(&mut hasher));
+        }
+        Value::Object(members) => {
+            let of = |(key, value): (&String, &Value)| {
+                let mut hasher = DefaultHasher::new();
+                (key, digest(value)).hash(&mut hasher);
+                hasher.finish()
+            };
+            // The order of the members does not count.
+            let sum = members.iter().map(of).fold(0, u64::wrapping_add);
+            (5_u8, sum).hash(&mut hasher);
+        }
+    }
+    hasher.finish()
 }
 
 /// How two numbers compare; `None` where one is not a number.
@@ -74,7 +105,7 @@ fn whole(number: &Number) -> Option<i128> {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_multiple, order, same};
+    use super::{digest, is_multiple, order, same};
     use serde_json::json;
     use std::cmp::Ordering;
 
@@ -89,6 +120,23 @@ mod tests {
         assert_eq!(order(&a, &b), Some(Ordering::Greater));
         assert_eq!(order(&json!(-1), &json!(u64::MAX)), Some(Ordering::Less));
         assert_eq!(order(&json!("1"), &json!(1)), None);
+    }
+
+    #[test]
+    fn the_same_values_have_the_same_digest() {
+        for (a, b) in [
+            (json!({"a": 1, "b": [2]}), json!({"b": [2.0], "a": 1.0})),
+            (json!(0), json!(-0.0)),
+        ] {
+            assert!(same(&a, &b) && digest(&a) == digest(&b), "{a} {b}");
+        }
+        for (a, b) in [
+            (json!([[1], 2]), json!([[1, 2]])),
+            (json!({"a": 1}), json!({"b": 1})),
+            (json!("1"), json!(1)),
+        ] {
+            assert!(digest(&a) != digest(&b), "{a} {b}");
+        }
     }
 
     #[test]
