@@ -9,14 +9,15 @@ pub(super) fn regex(pattern: &str) -> Option<Regex> {
 }
 
 /// A pattern in the words of the engine: for ECMA-262 digits and letters are those of ASCII, a
-/// space may be a byte-order mark, and a class has no classes within it.
+/// space may be a byte-order mark, a class has no classes within it, four characters end a line,
+/// and a repetition says its least number.
 fn translated(pattern: &str) -> Cow<'_, str> {
-    if !pattern.contains(['\\', '[']) {
+    if !pattern.contains(['\\', '[', '.', '{']) {
         return Cow::Borrowed(pattern);
     }
     let mut out = String::with_capacity(pattern.len() + 16);
     let mut is_in_class = false;
-    let mut chars = pattern.chars();
+    let mut chars = pattern.chars().peekable();
     while let Some(c) = chars.next() {
         let set = |inner: &str| {
             if is_in_class {
@@ -38,6 +39,8 @@ fn translated(pattern: &str) -> Cow<'_, str> {
             },
             '[' if is_in_class => out.push_str(r"\["),
             '&' | '~' if is_in_class => out.extend(['\\', c]),
+            '.' if !is_in_class => out.push_str(r"[^\n\r\x{2028}\x{2029}]"),
+            '{' if !is_in_class && chars.peek() == Some(&',') => out.push_str(r"\{"),
             '[' | ']' => {
                 is_in_class = c == '[';
                 out.push(c);
@@ -68,6 +71,11 @@ mod tests {
             (r"^\[\\d\]$", r"[\d]", "[1]"),
             (r"^\p{Letter}$", "é", "1"),
             (r"^(?=a)\w\/$", "a/", "b/"),
+            ("^a{,3}$", "a{,3}", "aa"),
+            ("^a{1,3}$", "aa", "a{1,3}"),
+            ("^.$", "\u{85}", "\r"),
+            ("^.$", "é", "\u{2028}"),
+            (r"^[.{,]\.$", "{.", "a."),
         ] {
             let regex = regex(pattern).expect(pattern);
             assert_eq!(regex.is_match(good).ok(), Some(true), "{pattern}");
