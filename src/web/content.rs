@@ -150,8 +150,8 @@ fn plain(page: &Page) -> Text {
     }
 }
 
-/// The bytes as text: by the mark at the front, the server's word, the page's own word, or by
-/// what they look like.
+/// The bytes as text: by the mark at the front, the server's word, or as a file is read: UTF-8 if
+/// they are that, the page's own word if they are valid by it, or by what they look like.
 fn decoded(page: &Page) -> String {
     let bytes = &page.bytes;
     if let Some((encoding, _)) = Encoding::for_bom(bytes) {
@@ -161,7 +161,10 @@ fn decoded(page: &Page) -> String {
         .charset
         .as_deref()
         .and_then(|name| Encoding::for_label(name.as_bytes()))
-        .or_else(|| declared(bytes));
+        // Its bytes are those of ASCII, and so UTF-8 as well.
+        .or_else(|| {
+            declared(bytes).filter(|own| *own == encoding_rs::ISO_2022_JP && bytes.contains(&0x1b))
+        });
     if let Some(encoding) = named {
         return encoding.decode_without_bom_handling(bytes).0.into_owned();
     }

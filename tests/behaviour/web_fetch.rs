@@ -193,6 +193,12 @@ fn every_charset_becomes_the_same_text() {
             format!("{}{german}", meta("koi8-r")).into_bytes(),
         ),
         ("text/html; charset=none-such", german.as_bytes().to_vec()),
+        // What the page says of itself counts where the bytes are not UTF-8, and valid by it.
+        (
+            "text/html",
+            format!("{}{german}", meta("koi8-r")).into_bytes(),
+        ),
+        ("text/html", [meta("euc-jp").as_bytes(), &windows].concat()),
     ] {
         let server = WebServer::always(page(media_type, &body));
         let found = text(&server, "/");
