@@ -4,8 +4,8 @@
 use super::call::{CallRequest, ToolCall};
 use super::pair::{Declared, Explanation};
 use crate::builtin;
-use crate::policy::{Agreed, Call, Decision, Policy, ServerTool};
-use crate::tool::{ApprovalMode, ConfirmationDetails, Kind};
+use crate::policy::{self, Agreed, Call, Decision, Policy, ServerTool};
+use crate::tool::{ApprovalMode, ConfirmationDetails};
 use serde_json::{Map, Value};
 
 /// What the rules say of a call.
@@ -53,14 +53,13 @@ pub enum Reply {
 impl Reply {
     /// What the answer allows besides the call that was asked about; `None` where it allows
     /// nothing more.
-    pub fn agreed<'a>(
-        &self,
-        tool: &'a str,
-        confirmation: Option<&'a ConfirmationDetails>,
-    ) -> Option<Agreed<'a>> {
-        match (self, confirmation) {
+    pub fn agreed<'a>(&self, tool: &'a str, explanation: &'a Explanation) -> Option<Agreed<'a>> {
+        match (self, explanation.confirmation.as_ref()) {
+            _ if explanation.is_for_once => None,
             (Reply::Always, Some(ConfirmationDetails::Edit { .. })) => Some(Agreed::Edits),
-            (Reply::Always, Some(ConfirmationDetails::Exec { root_commands, .. })) => {
+            (Reply::Always, Some(ConfirmationDetails::Exec { root_commands, .. }))
+                if policy::is_shell(tool) =>
+            {
                 // No program of such a command is known.
                 (!root_commands.is_empty()).then_some(Agreed::Programs {
                     tool,
@@ -137,8 +136,41 @@ impl Approval {
 
     /// What the rules say before anybody has looked at what the call would do.
     pub fn first_look(&self, tool: &Declared, request: &CallRequest) -> Verdict {
-        let call = of_tool(tool, &request.args);
-        let verdict = self.policy.check(&call, self.mode, self.is_interactive);
+        self.verdict(&of_tool(tool, &request.args))
+    }
+
+    /// The same, once it is known what the call would do: a tool that has nothing to ask about
+    /// need not, unless a rule wants it to. `by_rule` is whether one does.
+    pub fn second_look(
+        &self,
+        tool: &Declared,
+        request: &CallRequest,
+        by_rule: bool,
+        explanation: &Explanation,
+    ) -> Verdict {
+        match &explanation.confirmation {
+            _ if by_rule => Verdict::Ask { by_rule },
+            None => Verdict::Allow,
+            Some(ConfirmationDetails::Mcp {
+                server_name,
+                tool_name,
+                ..
+            }) => {
+                let call = Call {
+                    server: Some(ServerTool {
+                        name: server_name,
+                        tool: tool_name,
+                    }),
+                    ..of_tool(tool, &request.args)
+                };
+                self.verdict(&call)
+            }
+            Some(_) => Verdict::Ask { by_rule },
+        }
+    }
+
+    fn verdict(&self, call: &Call<'_>) -> Verdict {
+        let verdict = self.policy.check(call, self.mode, self.is_interactive);
         match verdict.decision {
             Decision::Allow => Verdict::Allow,
             Decision::AskUser => Verdict::Ask {
@@ -148,45 +180,14 @@ impl Approval {
         }
     }
 
-    /// The same, once it is known what the call would do: a tool that has nothing to ask about
-    /// need not, unless a rule wants it to. `by_rule` is whether one does.
-    pub fn second_look(
-        &self,
-        tool: &Declared,
-        by_rule: bool,
-        explanation: &Explanation,
-    ) -> Verdict {
-        match &explanation.confirmation {
-            None if tool.kind != Kind::Other && !by_rule => Verdict::Allow,
-            Some(ConfirmationDetails::Mcp {
-                server_name,
-                tool_name,
-                ..
-            }) => {
-                let args = Map::new();
-                let call = Call {
-                    server: Some(ServerTool {
-                        name: server_name,
-                        tool: tool_name,
-                    }),
-                    ..of_tool(tool, &args)
-                };
-                match self
-                    .policy
-                    .check(&call, self.mode, self.is_interactive)
-                    .decision
-                {
-                    Decision::Allow => Verdict::Allow,
-                    _ => Verdict::Ask { by_rule },
-                }
-            }
-            _ => Verdict::Ask { by_rule },
-        }
+    /// Whether a person's yes can only be for the call that they are asked about.
+    pub fn keeps_no_answers(&self) -> bool {
+        self.policy.keeps_no_answers()
     }
 
     /// Keeps in mind what a person has agreed to for the session.
     pub fn remember(&mut self, reply: &Reply, tool: &Declared, explanation: &Explanation) {
-        if let Some(agreed) = reply.agreed(&tool.name, explanation.confirmation.as_ref()) {
+        if let Some(agreed) = reply.agreed(&tool.name, explanation) {
             self.policy.remember(agreed, self.mode);
         }
     }
@@ -204,6 +205,7 @@ fn of_tool<'a>(tool: &'a Declared, args: &'a Map<String, Value>) -> Call<'a> {
     });
     Call {
         kind: tool.kind,
+        is_built_in: tool.is_built_in,
         server: server.or_else(|| ServerTool::from_name(&tool.name)),
         annotations: mcp.and_then(|mcp| mcp.annotations.as_ref()),
         renamed: known.map_or(&[], |known| known.renamed),
@@ -232,6 +234,7 @@ mod tests {
             schema: Schema::from_value(json!({"type": "object"})),
             kind,
             mcp: None,
+            is_built_in: false,
         }
     }
 
@@ -296,6 +299,18 @@ mod tests {
     }
 
     #[test]
+    fn a_rule_that_asks_is_not_outvoted_and_what_needs_no_question_is_not_asked_about() {
+        let rules = approval(ApprovalMode::Default, &[], &[]);
+        let nothing = Explanation::default();
+        for kind in [Kind::Read, Kind::Other] {
+            let tool = tool("t", kind);
+            let look = |by_rule| rules.second_look(&tool, &run(""), by_rule, &nothing);
+            assert_eq!(look(false), Verdict::Allow, "{kind:?}");
+            assert_eq!(look(true), Verdict::Ask { by_rule: true }, "{kind:?}");
+        }
+    }
+
+    #[test]
     fn what_is_excluded_stays_so_in_every_mode() {
         let rules = approval(ApprovalMode::Yolo, &["t"], &["discovered_tool_t"]);
         let own = tool("t", Kind::Read);
@@ -314,6 +329,7 @@ mod tests {
                 root_command: "make".to_owned(),
                 root_commands: vec!["make".to_owned()],
                 unresolved: Vec::new(),
+                runs: None,
             }),
             ..Explanation::default()
         };

@@ -262,6 +262,7 @@ impl Own {
             description: line.description,
             locations: line.locations,
             confirmation,
+            is_for_once: false,
         })
     }
 }

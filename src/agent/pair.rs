@@ -32,6 +32,8 @@ pub struct Declared {
     pub kind: Kind,
     /// The MCP server that it comes from. Only our own commands are believed in that.
     pub mcp: Option<OfServer>,
+    /// Whether it is a built-in tool of our own commands.
+    pub is_built_in: bool,
 }
 
 impl Declared {
@@ -54,6 +56,8 @@ pub struct Explanation {
     pub locations: Vec<Location>,
     /// What a person must agree to; `None` where nobody need be asked.
     pub confirmation: Option<ConfirmationDetails>,
+    /// Whether a yes can only be for this call: no other answer is offered then.
+    pub is_for_once: bool,
 }
 
 /// Why there are no tools.
@@ -235,7 +239,9 @@ impl Pair {
                     title: format!("Call {}", tool.name),
                     prompt: serde_json::to_string_pretty(&request.args).unwrap_or_default(),
                     urls: Vec::new(),
+                    runs: None,
                 }),
+                is_for_once: false,
             }),
         }
     }
@@ -268,6 +274,7 @@ fn read_declarations(text: &[u8], is_own: bool) -> Result<(Vec<Declared>, Vec<St
     let outcome = declaration::read(text, &mut Names::new(63))?;
     let tools = outcome.tools.into_iter().map(|tool| Declared {
         schema: tool.arguments(),
+        is_built_in: is_own && tool.mcp.is_none() && crate::builtin::kind(&tool.name).is_some(),
         name: tool.name,
         original: tool.original,
         description: tool.description,

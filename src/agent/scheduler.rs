@@ -128,9 +128,15 @@ impl<'a> Scheduler<'a> {
             let verdict = match self.approval.first_look(tool, &call.request) {
                 Verdict::Ask { by_rule } => {
                     match self.pair.explain(tool, &call.request, self.cancel) {
-                        Ok(explanation) => {
+                        Ok(mut explanation) => {
+                            explanation.is_for_once = self.approval.keeps_no_answers();
                             call.description = Some(explanation.description.clone());
-                            match self.approval.second_look(tool, by_rule, &explanation) {
+                            match self.approval.second_look(
+                                tool,
+                                &call.request,
+                                by_rule,
+                                &explanation,
+                            ) {
                                 Verdict::Ask { .. } => Err(explanation),
                                 other => Ok(other),
                             }

@@ -416,6 +416,7 @@ impl ToolInvocation for Call {
                          if it means exactly one place."
                     ),
                     urls: Vec::new(),
+                    runs: None,
                 }))
             }
             Err(e) => Err(e),

@@ -210,9 +210,19 @@ impl Call {
             }
             Action::Command(_) if self.manifest.stdin == Stdin::Nothing => quoted(&self.words),
             Action::Command(_) | Action::File(_) => {
-                let input = String::from_utf8_lossy(&self.input);
-                let input = shlex::try_quote(&input).unwrap_or_default().into_owned();
-                format!("{} <<< {input}", quoted(&self.words))
+                let mut line = quoted(&self.words);
+                if self.manifest.stdin != Stdin::Nothing {
+                    let input = String::from_utf8_lossy(&self.input);
+                    let input = shlex::try_quote(&input).unwrap_or_default();
+                    line.push_str(&format!(" <<< {input}"));
+                }
+                // They are in the environment.
+                if matches!(self.manifest.action, Action::File(_))
+                    && self.manifest.stdin != Stdin::Arguments
+                {
+                    line.push_str(&format!("\n# {}", Value::Object(self.args.clone())));
+                }
+                line
             }
         }
     }
@@ -345,6 +355,7 @@ impl ToolInvocation for Call {
             root_command: root_commands.first().cloned().unwrap_or_default(),
             root_commands,
             unresolved,
+            runs: None,
         }))
     }
 

@@ -419,6 +419,7 @@ impl ToolInvocation for Call {
             root_command: program.clone(),
             root_commands: vec![program],
             unresolved: Vec::new(),
+            runs: None,
         }))
     }
 

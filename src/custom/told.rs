@@ -235,7 +235,8 @@ impl Told {
 }
 
 impl Question {
-    /// Puts what the file says in the place of what is asked of every tool.
+    /// Puts what the file says in the place of what is asked of every tool. The command itself is
+    /// still there beside the file's own words.
     pub(super) fn fill(
         &self,
         filling: Filling<'_>,
@@ -253,9 +254,11 @@ impl Question {
                     None => None,
                     Some(prompt) => prompt.fill(filling)?,
                 };
+                let (prompt, runs) = beside(prompt, own_command);
                 ConfirmationDetails::Info {
                     title,
-                    prompt: prompt.unwrap_or(own_command),
+                    prompt,
+                    runs,
                     urls: all(urls, filling)?,
                 }
             }
@@ -276,15 +279,25 @@ impl Question {
                     root_commands = said;
                 }
                 root_commands.dedup();
+                let (command, runs) = beside(command, own_command);
                 ConfirmationDetails::Exec {
                     title,
-                    command: command.unwrap_or(own_command),
+                    command,
+                    runs,
                     root_command: root_commands.first().cloned().unwrap_or_default(),
                     root_commands,
                     unresolved,
                 }
             }
         })
+    }
+}
+
+/// What is shown first, and the command itself where that is something else.
+fn beside(said: Option<String>, command: String) -> (String, Option<String>) {
+    match said {
+        Some(said) if said != command => (said, Some(command)),
+        _ => (command, None),
     }
 }
 

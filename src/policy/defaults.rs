@@ -120,7 +120,7 @@ pub(super) fn verdict(
         let rule = "built in: in the mode auto_edit edits and pages need no agreement";
         return built_in(Decision::Allow, 15, rule, String::new());
     }
-    if edits_are_agreed && call.kind == Kind::Edit && call.server.is_none() {
+    if edits_are_agreed && call.kind == Kind::Edit && call.is_built_in {
         let rule = "agreed to for the session: all edits";
         return built_in(Decision::Allow, 15, rule, String::new());
     }

@@ -20,6 +20,7 @@ mod text;
 
 pub use crate::tool::ApprovalMode as Mode;
 pub use rule::Rule;
+pub use shell::is_shell;
 pub use sources::{Extra, hosts_mode};
 
 use crate::shown::show_path;
@@ -101,6 +102,8 @@ pub struct Call<'a> {
     pub annotations: Option<&'a Map<String, Value>>,
     /// What the tool does to the world.
     pub kind: Kind,
+    /// Whether it is one of our own tools, and not only called like one.
+    pub is_built_in: bool,
 }
 
 impl<'a> Call<'a> {
@@ -114,6 +117,7 @@ impl<'a> Call<'a> {
             renamed: &[],
             annotations: None,
             kind: Kind::Other,
+            is_built_in: false,
         }
     }
 }
@@ -201,8 +205,9 @@ pub struct Policy {
     forbids_yolo: bool,
     /// A person has agreed to all edits of the session.
     edits_are_agreed: bool,
-    /// `security.disableAlwaysAllow`: answers that were kept for good don't count.
-    ignores_kept_answers: bool,
+    /// `security.disableAlwaysAllow`: a yes is for one call, and answers that were kept for good
+    /// don't count.
+    keeps_no_answers: bool,
 }
 
 /// A policy file that counts.
@@ -232,7 +237,7 @@ impl Policy {
         self.rules
             .sort_by_key(|rule| std::cmp::Reverse((rule.tier, rule.priority)));
         self.files.sort_by_key(|file| std::cmp::Reverse(file.tier));
-        if self.ignores_kept_answers {
+        if self.keeps_no_answers {
             self.rules.retain(|rule| rule.priority != ANSWER_PRIORITY);
         }
     }
@@ -261,6 +266,12 @@ impl Policy {
     /// Whether a rule goes by what an MCP server says of its tools.
     pub fn heeds_annotations(&self) -> bool {
         self.rules.iter().any(|rule| !rule.annotations.is_empty())
+    }
+
+    /// Whether a person's yes can only be for the call that they are asked about:
+    /// `security.disableAlwaysAllow` says so.
+    pub fn keeps_no_answers(&self) -> bool {
+        self.keeps_no_answers
     }
 
     /// The mode that counts where this one is wanted.
@@ -380,8 +391,12 @@ impl Policy {
 
     /// Adds a rule that a person has made by an answer: it holds in this mode and in those
     /// that ask less, and no rule of the user or the administrator yields to it. All edits are
-    /// more than the person has seen: no rule at all yields to that answer.
+    /// more than the person has seen: no rule at all yields to that answer. Nothing is added
+    /// where the policy [keeps no answers](Self::keeps_no_answers).
     pub fn remember(&mut self, agreed: Agreed<'_>, mode: Mode) {
+        if self.keeps_no_answers {
+            return;
+        }
         let order = [Mode::Plan, Mode::Default, Mode::AutoEdit, Mode::Yolo];
         let from = order.iter().position(|m| *m == mode).unwrap_or(0);
         let (tools, server, condition, text) = match agreed {
@@ -438,7 +453,7 @@ pub enum Agreed<'a> {
         /// Their names.
         programs: &'a [String],
     },
-    /// All edits of files, by whichever of our tools.
+    /// All edits of files by built-in tools.
     Edits,
     /// All calls of a tool.
     Tool(&'a str),

@@ -17,9 +17,14 @@ const DIRECTORY: [&str; 2] = ["dir_path", "directory"];
 
 /// The line that a call runs.
 pub(super) fn line_of<'a>(call: &Call<'a>) -> Option<&'a str> {
-    let is_shell = call.server.is_none() && SHELL.contains(&call.name);
+    let is_shell = call.server.is_none() && is_shell(call.name);
     let line = is_shell.then(|| call.args.get("command").and_then(Value::as_str));
     line.flatten().filter(|line| !line.is_empty())
+}
+
+/// Whether the tool of this name runs lines of shell, of which each command is judged.
+pub fn is_shell(tool: &str) -> bool {
+    SHELL.contains(&tool)
 }
 
 impl Policy {

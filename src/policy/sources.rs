@@ -56,7 +56,7 @@ impl Policy {
             root: root.to_owned(),
             trust: settings.trust.clone(),
             forbids_yolo: settings.disable_yolo,
-            ignores_kept_answers: settings.disable_always_allow,
+            keeps_no_answers: settings.disable_always_allow,
             ..Self::default()
         };
         let has_system = policy.add_system(&system_directory().join("policies"));
@@ -98,7 +98,7 @@ impl Policy {
             root: root.to_owned(),
             trust: ProjectTrust::known(Trust::Trusted(TrustedBy::Caller)),
             forbids_yolo: settings.disable_yolo,
-            ignores_kept_answers: settings.disable_always_allow,
+            keeps_no_answers: settings.disable_always_allow,
             ..Self::default()
         };
         for (tier, path, text) in texts {

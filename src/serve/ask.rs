@@ -14,7 +14,7 @@ use rmcp::service::Peer;
 use std::sync::mpsc::SyncSender;
 use tokio::sync::mpsc::Sender;
 
-/// What takes more to be shown is refused, in characters: nobody would read it.
+/// What takes more to be shown is refused, in characters: it is too long to be read.
 const MAX_SHOWN_CHARS: usize = 50_000;
 
 /// The one field of the form.
@@ -70,7 +70,7 @@ impl Text {
     ///
     /// # Errors
     ///
-    /// The refusal of a call that can't be shown whole: nobody can agree to what is not shown.
+    /// The refusal of a call that can't be shown whole: what is not shown can't be approved.
     pub(super) fn new(
         call: &ToolCall,
         explanation: &Explanation,
@@ -80,12 +80,12 @@ impl Text {
         let count = message.chars().count();
         if count > MAX_SHOWN_CHARS {
             return Err(Reply::NotShown(format!(
-                "This call needs the user's approval, and it is too long to be shown: it takes \
+                "This call needs the user's approval, and it is too long to be read: it takes \
                  {count} characters, and {MAX_SHOWN_CHARS} are the most. Make it in smaller steps."
             )));
         }
         let name = &call.request.name;
-        let agreed = Reply::Always.agreed(name, explanation.confirmation.as_ref());
+        let agreed = Reply::Always.agreed(name, explanation);
         let always = agreed.filter(|_| is_alone).map(Agreed::words);
         if let Some(what) = always {
             message.push_str(&format!("\n\n\"{ALWAYS}\" is for {what}."));

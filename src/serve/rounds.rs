@@ -200,8 +200,7 @@ mod tests {
             };
             let explanation = Explanation {
                 description: description.to_owned(),
-                locations: Vec::new(),
-                confirmation: None,
+                ..Explanation::default()
             };
             asker.ask(&ToolCall::new(request, None), &explanation)
         };

@@ -77,6 +77,12 @@ impl Judge {
         policy.problems.clone()
     }
 
+    /// Whether a person's yes can only be for the call that they are asked about.
+    fn keeps_no_answers(&self) -> bool {
+        let policy = self.policy.lock().unwrap_or_else(PoisonError::into_inner);
+        policy.keeps_no_answers()
+    }
+
     fn is_interactive(&self, can_ask: bool) -> bool {
         self.mode.is_none() || can_ask
     }
@@ -136,6 +142,7 @@ impl Judge {
             description: invocation.describe(),
             locations: invocation.locations(),
             confirmation,
+            is_for_once: self.keeps_no_answers(),
         };
         let request = CallRequest {
             id: String::new(),
@@ -150,8 +157,7 @@ impl Judge {
             Some(
                 reply @ (Reply::Once | Reply::Always | Reply::AlwaysTool | Reply::AlwaysServer),
             ) => {
-                let confirmation = explanation.confirmation.as_ref();
-                if let Some(agreed) = reply.agreed(tool.name(), confirmation) {
+                if let Some(agreed) = reply.agreed(tool.name(), &explanation) {
                     let mut policy = self.policy.lock().unwrap_or_else(PoisonError::into_inner);
                     policy.remember(agreed, mode);
                 }
@@ -166,19 +172,22 @@ impl Judge {
 
 /// A tool's call as rules see it.
 pub(super) fn call_of<'a>(tool: &'a dyn Tool, args: &'a Map<String, Value>) -> Call<'a> {
+    let server = tool.server().map(|(name, tool)| ServerTool { name, tool });
     Call {
         name: tool.name(),
         aliases: tool.aliases(),
-        server: tool.server().map(|(name, tool)| ServerTool { name, tool }),
+        server,
         args,
         renamed: builtin::known(tool.name()).map_or(&[], |known| known.renamed),
         annotations: tool.annotations(),
         kind: tool.kind(),
+        // No other tool of a session can have the name of one.
+        is_built_in: server.is_none() && builtin::kind(tool.name()).is_some(),
     }
 }
 
 fn nobody_asked(verdict: &Verdict) -> ToolError {
-    refused(format!("{} Nobody is there to be asked.", verdict.reason))
+    refused(format!("{} There is no one to ask.", verdict.reason))
 }
 
 fn refused(message: impl Into<String>) -> ToolError {

@@ -232,7 +232,7 @@ fn a_question_that_nobody_could_answer_was_not_answered_no() {
     person.sees(ASKED);
     assert_eq!(person.hangs_up(), Some(3));
     let answer = content(&ws, "answer.json").expect("an answer");
-    assert!(answer.contains("Nobody is there to be asked"), "{answer}");
+    assert!(answer.contains("There is no one to ask"), "{answer}");
     assert_eq!(content(&ws, "a.txt"), None);
 }
 
@@ -303,4 +303,53 @@ fn always_at_an_edit_yields_to_a_rule_that_denies_another_tool() {
     person.types(b"a");
     person.sees("policy_violation");
     assert_eq!(content(&ws, "a.txt").as_deref(), Some("one\n"));
+}
+
+/// A tool whose file says that it edits, and words its question itself.
+const TOUCH: &str = "description = \"d\"\nkind = \"edit\"\ncommand = [\"touch\", \"{name}\"]\n\
+                     [confirmation]\ncommand = \"ls {name}\"\n\
+                     [params.name]\ntype = \"string\"\ndescription = \"d\"\n";
+
+#[test]
+fn always_at_an_edit_is_not_for_commands_of_custom_tools_which_are_shown_as_they_run() {
+    let ws = with("touch_it.toml", TOUCH);
+    let touch = |name: &str| ("touch_it", json!({ "name": name }));
+    let edit = json!({"file_path": "a.txt", "content": "one\n"});
+    let after = ("write_file", json!({"file_path": "b.txt", "content": "x"}));
+    let mut person = batch(
+        &ws,
+        &[("write_file", edit), touch("one"), touch("two"), after],
+    );
+    person.sees(ASKED);
+    person.types(b"a");
+    let page = person.sees(ASKED);
+    assert!(page.contains("ls one"), "{page}");
+    assert!(
+        page.contains("What runs:") && page.contains("touch one"),
+        "{page}"
+    );
+    assert!(page.contains("[a]lways (this tool)"), "{page}");
+    assert_eq!(content(&ws, "one"), None);
+    person.types(b"a");
+    person.sees_it_end(0);
+    assert_eq!(content(&ws, "two").as_deref(), Some(""));
+    assert_eq!(content(&ws, "b.txt").as_deref(), Some("x"));
+}
+
+#[test]
+fn where_always_is_switched_off_each_call_is_asked_about() {
+    let settings = json!({"security": {"disableAlwaysAllow": true}});
+    let ws = Workspace::new().home(".gemini/settings.json", settings.to_string());
+    let write = |name: &str| ("write_file", json!({"file_path": name, "content": "x"}));
+    let mut person = batch(&ws, &[write("a.txt"), write("b.txt")]);
+    let page = person.sees(ASKED);
+    assert!(!page.contains("lways"), "{page}");
+    // Keys that are not offered are no answers.
+    person.types(b"aty");
+    let page = person.sees(ASKED);
+    assert!(page.contains("b.txt") && !page.contains("lways"), "{page}");
+    person.types(b"n");
+    person.sees("has said no");
+    assert_eq!(content(&ws, "a.txt").as_deref(), Some("x"));
+    assert_eq!(content(&ws, "b.txt"), None);
 }

@@ -309,8 +309,12 @@ line = { type = "integer", description = "d" }
         assert_eq!(told["locations"], locations, "{file}");
         let confirmation = json!({"type": "exec", "title": "Restart web?",
             "command": "systemctl restart web && true", "rootCommand": "systemctl",
-            "rootCommands": ["systemctl"]});
+            "rootCommands": ["systemctl"], "runs": told["confirmation"]["runs"]});
         assert_eq!(told["confirmation"], confirmation, "{file}");
+        // The file's own words hide nothing.
+        let runs = confirmation["runs"].as_str().expect("the command itself");
+        let program = if file == "restart.sh" { file } else { "true" };
+        assert!(runs.contains(program) && runs.contains("hangs"), "{runs}");
         let told = explained(&ws, "restart", &json!({"service": "db"}));
         assert_eq!(told["description"], "Restarts db", "{file}");
         assert_eq!(
@@ -336,7 +340,7 @@ description = "d"
     let ws = with("publish.toml", manifest);
     let told = explained(&ws, "publish", &json!({"id": "a1"}));
     let info = json!({"type": "info", "title": "Confirm publish", "prompt": "Publish a1?",
-        "urls": ["https://example.com/a1"]});
+        "urls": ["https://example.com/a1"], "runs": "true a1"});
     assert_eq!(told["confirmation"], info);
     let ws = with("publish.toml", &format!("kind = \"read\"\n{manifest}"));
     assert_eq!(explained(&ws, "publish", &json!({}))["confirmation"], false);

@@ -7,6 +7,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::harness::stand_in::StandIn;
+use crate::harness::terminal::ASKED;
 use crate::mcp::Servers;
 use crate::run_agent::{agent, response, said, turns};
 use crate::serve::client::Server;
@@ -98,6 +99,29 @@ fn run_agent_obeys_such_a_rule_where_nothing_else_asks() {
     let error = response(&api, "w")["error"].to_string();
     assert!(error.contains("may not run"), "{error}");
     assert_eq!(response(&api, "p")["output"], "called plain");
+    assert_eq!(calls(&s), ["call plain"]);
+    s.all_gone();
+}
+
+#[test]
+fn run_agent_asks_where_a_rule_for_arguments_does_and_a_lower_one_allows() {
+    let call = json!({"id": "p", "tool": "ann__plain", "args": {"text": "all"}});
+    let other = json!({"id": "o", "tool": "ann__plain", "args": {"text": "one"}});
+    let script = json!({"turns": [[call, other]], "closing": "Done."});
+    let Some(api) = StandIn::playing(&script) else {
+        return;
+    };
+    let rules = "[[rule]]\ntoolName = \"*\"\nmcpName = \"ann\"\nargsPattern = \"all\"\n\
+                 decision = \"ask_user\"\npriority = 100\n\
+                 [[rule]]\ntoolName = \"*\"\nmcpName = \"ann\"\ndecision = \"allow\"\npriority = 10\n";
+    let s = with_policy(annotated(), rules);
+    let run = agent(&s.ws, &api, &["Play"]).env("GEMINI_TOOLS_MCP", "1");
+    let mut person = s.marked(run).at_a_terminal();
+    let page = person.sees(ASKED);
+    assert!(page.contains("\"all\""), "{page}");
+    person.types(b"n");
+    person.sees_it_end(0);
+    assert_eq!(response(&api, "o")["output"], "called plain");
     assert_eq!(calls(&s), ["call plain"]);
     s.all_gone();
 }

@@ -171,7 +171,7 @@ fn what_asks_runs_where_the_host_has_asked_and_not_where_nobody_can_be() {
     let ws = users(ASK_READING);
     list(&ws, &[]).output();
     let message = list(&ws, &["--approval-mode", "default"]).error("policy_violation", 3);
-    assert!(message.contains("Nobody is there to be asked"), "{message}");
+    assert!(message.contains("There is no one to ask"), "{message}");
     let ws = Workspace::new();
     list(&ws, &["--approval-mode", "plan"]).output();
     for (mode, runs) in [

@@ -64,6 +64,7 @@ fn decide(ws: &Workspace, case: &Value) -> String {
         renamed: known.map_or(&[], |k| k.renamed),
         annotations: call["annotations"].as_object(),
         kind: known.map_or(Kind::Other, |k| k.kind),
+        is_built_in: server.is_none() && known.is_some(),
     };
     let mode = match case["mode"].as_str() {
         None => Mode::Default,

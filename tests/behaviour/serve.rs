@@ -653,7 +653,29 @@ fn all_of_a_command_is_seen_before_it_is_agreed_to() {
         refused["structuredContent"]["errorType"], "policy_violation",
         "{refused}"
     );
-    assert!(text(&refused).contains("too long to be shown"), "{refused}");
+    assert!(text(&refused).contains("too long to be read"), "{refused}");
+}
+
+#[test]
+fn where_always_is_switched_off_a_session_is_not_offered() {
+    let settings = json!({"security": {"disableAlwaysAllow": true}});
+    let ws = Workspace::new().home(".gemini/settings.json", settings.to_string());
+    let args = ["--approval-mode", "default"];
+    let mut server = Server::greeted(&ws, &args, &json!({"elicitation": {}}));
+    let written = json!({"file_path": "a.txt", "content": "one\n"});
+    let message = questioned(&mut server, "write_file", &written, "allow once");
+    assert!(!message.contains("for this session"), "{message}");
+    let id = server.request(
+        "tools/call",
+        &json!({"name": "write_file", "arguments": written}),
+    );
+    let always = json!({"action": "accept", "content": {"decision": "allow for this session"}});
+    let question = server.answer_request("elicitation/create", &always);
+    assert!(
+        !question.to_string().contains("for this session"),
+        "{question}"
+    );
+    assert_eq!(server.answer(id)["result"]["isError"], true);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::approval::{Asker, Reply};
 use super::call::ToolCall;
 use super::pair::Explanation;
 use super::signals::Signals;
-use crate::tool::{Cancellation, ConfirmationDetails};
+use crate::tool::Cancellation;
 use change::Edited;
 pub use change::changed_lines;
 use editor::Draft;
@@ -118,13 +118,12 @@ impl Terminal {
     }
 
     fn converse(&self, call: &ToolCall, explanation: &Explanation) -> io::Result<Reply> {
-        let confirmation = explanation.confirmation.as_ref();
         let page = |whole| show::page(call, explanation, self.shows_colours, whole);
         let first = page(false);
         self.write(&first.text)?;
-        let line = show::keys(confirmation, first.is_cut);
+        let line = show::keys(call, explanation, first.is_cut);
         loop {
-            let pressed = self.key(&line, |byte| choice(byte, confirmation, first.is_cut))?;
+            let pressed = self.key(&line, |byte| choice(byte, call, explanation, first.is_cut))?;
             let (reply, word) = match pressed {
                 Pressed::Key(Choice::Answer(reply, word)) => (reply, word),
                 Pressed::Key(Choice::View) => {
@@ -214,13 +213,16 @@ impl Asker for Terminal {
 
 /// Only what the line of keys offers; capitals are no answers, so that none is given by
 /// mistake.
-fn choice(byte: u8, confirmation: Option<&ConfirmationDetails>, is_cut: bool) -> Option<Choice> {
-    let is_mcp = matches!(confirmation, Some(ConfirmationDetails::Mcp { .. }));
+fn choice(byte: u8, call: &ToolCall, explanation: &Explanation, is_cut: bool) -> Option<Choice> {
     Some(match byte {
         b'y' => Choice::Answer(Reply::Once, "yes"),
-        b'a' if show::always(confirmation).is_some() => Choice::Answer(Reply::Always, "always"),
-        b't' => Choice::Answer(Reply::AlwaysTool, "tool always"),
-        b's' if is_mcp => Choice::Answer(Reply::AlwaysServer, "server always"),
+        b'a' if show::always(call, explanation).is_some() => {
+            Choice::Answer(Reply::Always, "always")
+        }
+        b't' if !explanation.is_for_once => Choice::Answer(Reply::AlwaysTool, "tool always"),
+        b's' if show::offers_server(explanation) => {
+            Choice::Answer(Reply::AlwaysServer, "server always")
+        }
         b'n' => Choice::Answer(Reply::No, "no"),
         b'q' => Choice::Answer(Reply::Stop, "quit"),
         b'e' => Choice::Edit,

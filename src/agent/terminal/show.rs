@@ -142,6 +142,14 @@ impl Page {
         self.details(call, confirmation);
     }
 
+    /// The command itself, where a tool's file has put its own words in the place of it.
+    fn what_runs(&mut self, runs: Option<&str>) {
+        if let Some(runs) = runs {
+            self.line("What runs:", "", None);
+            self.block(runs, |_| Some(BOLD));
+        }
+    }
+
     fn details(&mut self, call: &ToolCall, confirmation: Option<&ConfirmationDetails>) {
         match confirmation {
             Some(ConfirmationDetails::Edit {
@@ -162,6 +170,7 @@ impl Page {
                 command,
                 root_commands,
                 unresolved,
+                runs,
                 ..
             }) => {
                 self.block(command, |_| Some(BOLD));
@@ -171,12 +180,16 @@ impl Page {
                 for text in unresolved {
                     self.line("Not known before it runs: ", text, Some(YELLOW));
                 }
+                self.what_runs(runs.as_deref());
             }
-            Some(ConfirmationDetails::Info { prompt, urls, .. }) => {
+            Some(ConfirmationDetails::Info {
+                prompt, urls, runs, ..
+            }) => {
                 self.block(prompt, |_| None);
                 for url in urls {
                     self.line("Address: ", url, None);
                 }
+                self.what_runs(runs.as_deref());
             }
             Some(ConfirmationDetails::Mcp {
                 server_name,
@@ -270,22 +283,31 @@ pub(super) fn page(call: &ToolCall, explanation: &Explanation, colours: bool, wh
 }
 
 /// What a yes to all like it means; `None` where it would mean nothing.
-pub(super) fn always(confirmation: Option<&ConfirmationDetails>) -> Option<&'static str> {
-    let agreed = Reply::Always.agreed("", confirmation);
+pub(super) fn always(call: &ToolCall, explanation: &Explanation) -> Option<&'static str> {
+    let agreed = Reply::Always.agreed(&call.request.name, explanation);
     agreed.map(Agreed::words)
 }
 
+/// Whether a yes to all tools of an MCP server is offered.
+pub(super) fn offers_server(explanation: &Explanation) -> bool {
+    let is_mcp = matches!(
+        explanation.confirmation,
+        Some(ConfirmationDetails::Mcp { .. })
+    );
+    is_mcp && !explanation.is_for_once
+}
+
 /// The line of keys.
-pub(super) fn keys(confirmation: Option<&ConfirmationDetails>, is_cut: bool) -> String {
+pub(super) fn keys(call: &ToolCall, explanation: &Explanation, is_cut: bool) -> String {
     let mut line = "[y]es".to_owned();
-    let always = always(confirmation);
+    let always = always(call, explanation);
     if let Some(what) = always {
         line.push_str(&format!("  [a]lways ({what})"));
     }
-    if always != Some("this tool") {
+    if !explanation.is_for_once && always != Some("this tool") {
         line.push_str("  [t]ool always");
     }
-    if matches!(confirmation, Some(ConfirmationDetails::Mcp { .. })) {
+    if offers_server(explanation) {
         line.push_str("  [s]erver always");
     }
     if is_cut {
@@ -298,7 +320,7 @@ pub(super) fn keys(confirmation: Option<&ConfirmationDetails>, is_cut: bool) -> 
 #[cfg(all(test, unix))]
 mod tests {
     use super::{harmless, keys, page, question};
-    use crate::agent::terminal::tests::{call, edit, exec, explained};
+    use crate::agent::terminal::tests::{call, edit, exec, explained, mcp};
     use crate::tool::ConfirmationDetails;
     use serde_json::json;
 
@@ -324,11 +346,13 @@ mod tests {
                 root_command: own(),
                 root_commands: vec![own()],
                 unresolved: vec![own()],
+                runs: Some(own()),
             },
             ConfirmationDetails::Info {
                 title: own(),
                 prompt: own(),
                 urls: vec![own()],
+                runs: Some(own()),
             },
             ConfirmationDetails::Mcp {
                 title: own(),
@@ -430,13 +454,25 @@ mod tests {
 
     #[test]
     fn the_keys_say_what_always_means() {
-        let line = |details: &ConfirmationDetails| keys(Some(details), false);
+        let shell = call("run_shell_command", json!({}));
+        let line =
+            |details: &ConfirmationDetails| keys(&shell, &explained(Some(details.clone())), false);
         assert_eq!(
             line(&exec("git status", &["git"])),
             "[y]es  [a]lways (these programs)  [t]ool always  [e]dit  [n]o  [q]uit "
         );
         assert!(!line(&exec("$x", &[])).contains("[a]lways"));
         assert!(line(&edit("a", None, "", "")).contains("[a]lways (all edits)"));
-        assert!(keys(None, true).starts_with("[y]es  [a]lways (this tool)  [v]iew all"));
+        let other = call("t", json!({}));
+        for details in [None, Some(exec("git status", &["git"]))] {
+            let keys = keys(&other, &explained(details), true);
+            assert!(keys.starts_with("[y]es  [a]lways (this tool)  [v]iew all"));
+        }
+        for details in [None, Some(exec("git status", &["git"])), Some(mcp())] {
+            let mut explanation = explained(details);
+            explanation.is_for_once = true;
+            let keys = keys(&shell, &explanation, true);
+            assert_eq!(keys, "[y]es  [v]iew all  [e]dit  [n]o  [q]uit ");
+        }
     }
 }
