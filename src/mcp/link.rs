@@ -10,7 +10,7 @@ use crate::tool::Cancellation;
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
 use std::env::consts::EXE_SUFFIX;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
 #[cfg(windows)]
 use std::os::windows::process::CommandExt;
 use std::path::PathBuf;
@@ -178,8 +178,14 @@ impl Link {
             what: question.what,
         });
         push_line(&mut lines, &request);
-        without_sigpipe(|| running.stdin.write_all(&lines))
-            .map_err(|e| format!("{PROGRAM} can't be talked to: {e}"))
+        match without_sigpipe(|| running.stdin.write_all(&lines)) {
+            // It has ended: the same as if it had done so a moment later.
+            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {
+                lock(&running.awaited).remove(&id);
+                Ok(())
+            }
+            sent => sent.map_err(|e| format!("{PROGRAM} can't be talked to: {e}")),
+        }
     }
 
     fn give_up(&self, id: u64) {

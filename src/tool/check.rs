@@ -465,14 +465,14 @@ impl<'a> Checker<'a> {
         value: &Value,
     ) -> Result<(), String> {
         self.check_count(schema, ["minItems", "maxItems"], items.len(), "element(s)")?;
-        if schema.get("uniqueItems") == Some(&Value::Bool(true)) {
-            if let Some(again) = self.repeated(items) {
-                return Err(format!(
-                    "{} must not hold the same element twice, but {} is there again.",
-                    self.name(),
-                    describe(again)
-                ));
-            }
+        if schema.get("uniqueItems") == Some(&Value::Bool(true))
+            && let Some(again) = self.repeated(items)
+        {
+            return Err(format!(
+                "{} must not hold the same element twice, but {} is there again.",
+                self.name(),
+                describe(again)
+            ));
         }
         let (first, rest) = tuple(schema);
         if rest == Some(&Value::Bool(false)) && items.len() > first.len() {

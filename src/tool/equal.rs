@@ -33,7 +33,9 @@ pub(super) fn digest(value: &Value) -> u64 {
         Value::String(text) => (3_u8, text).hash(&mut hasher),
         Value::Array(items) => {
             (4_u8, items.len()).hash(&mut hasher);
-            items.iter().for_each(|item| digest(item).hash(&mut hasher));
+            for item in items {
+                digest(item).hash(&mut hasher);
+            }
         }
         Value::Object(members) => {
             let of = |(key, value): (&String, &Value)| {
