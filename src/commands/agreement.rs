@@ -53,6 +53,9 @@ impl Reading {
             match node.kind() {
                 "comment" => comments.push(node.byte_range()),
                 "heredoc_end" => documents.push(node.start_byte()),
+                "command_substitution" if joins_backticks(&bytes[node.byte_range()]) => {
+                    return false;
+                }
                 _ => {}
             }
             let is_text = node.kind() == "heredoc_body" || node.kind() == "string";
@@ -94,6 +97,25 @@ fn is_cut(pair: &[Node<'_>]) -> bool {
     let is_start = matches!(pair[0].kind(), "variable_assignment" | "command_name");
     let is_word = pair[1].is_named() && !pair[1].kind().ends_with("_redirect");
     is_start && is_word && pair[0].end_byte() == pair[1].start_byte()
+}
+
+/// Whether a substitution in backticks goes on behind the backtick that ends it for bash: the
+/// parser takes several of them for one.
+fn joins_backticks(text: &[u8]) -> bool {
+    let mut bytes = text.iter();
+    if bytes.next() != Some(&b'`') {
+        return false;
+    }
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'\\' => {
+                bytes.next();
+            }
+            b'`' => return bytes.len() > 0,
+            _ => {}
+        }
+    }
+    false
 }
 
 fn is_blank(byte: u8) -> bool {

@@ -19,7 +19,7 @@ pub(super) struct Reading {
     pub(super) comments: Vec<Range<usize>>,
     /// What is in quotes, with them, outside of other quotes.
     pub(super) quotes: Vec<Range<usize>>,
-    /// `$(…)`, `<(…)` and `>(…)`.
+    /// `$(…)`, `<(…)` and `>(…)`, and what is in backticks.
     pub(super) substitutions: Vec<Range<usize>>,
     /// Where the lines stand that end here-documents.
     pub(super) documents: Vec<usize>,
@@ -123,8 +123,12 @@ impl Reader<'_> {
     /// A backslash and what it quotes.
     fn escaped(&mut self) -> Option<()> {
         self.take();
-        let is_whole = self.peek(0).is_some();
-        is_whole.then(|| self.take())
+        self.peek(0)?;
+        self.take();
+        while self.peek(0).is_some_and(|byte| byte & 0xc0 == 0x80) {
+            self.take();
+        }
+        Some(())
     }
 
     fn deeper(&mut self) -> Option<()> {
@@ -275,8 +279,9 @@ impl Reader<'_> {
             match self.next_byte() {
                 Some(b'\\') => {
                     is_quoted = true;
+                    let escaped = self.here() + 1;
                     self.escaped()?;
-                    end.push(*self.out.last()?);
+                    end.extend_from_slice(&self.out[escaped..]);
                 }
                 Some(quote @ (b'\'' | b'"')) => {
                     is_quoted = true;
@@ -555,6 +560,7 @@ impl Reader<'_> {
 
     /// A substitution in backticks. Bash looks for its end first, whatever is quoted in it.
     fn backticks(&mut self, is_quoted: bool) -> Option<()> {
+        let start = self.here();
         self.take();
         let mut end = self.at;
         while *self.source.get(end)? != b'`' {
@@ -584,6 +590,7 @@ impl Reader<'_> {
         (self.out, self.reading) = (inner.out, inner.reading);
         self.at = end;
         self.take();
+        self.reading.substitutions.push(start..self.here());
         self.depth -= 1;
         is_whole.then_some(())
     }

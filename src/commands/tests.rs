@@ -268,3 +268,51 @@ fn ordinary_lines_stay_resolved() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+#[test]
+fn no_command_hides_between_backticks() {
+    let deny = ["evil".to_owned()];
+    let allow = ["echo".to_owned()];
+    let mut hidden = Vec::new();
+    for line in [
+        "echo \"`:` `evil`\"",
+        "echo \"`:``evil`\"",
+        "echo `echo x``evil`",
+        "echo `echo x`\n`evil`",
+        "x=\"`:` `evil`\"",
+        "[[ \"`:` `evil`\" ]]",
+        "cat <<< \"`:` `evil`\"",
+        "a[`echo 1``evil`]=1",
+        "echo ${a[`echo 1``evil`]}",
+        "echo \"`echo $(ls)` `evil`\"",
+        "echo \"$(echo \"`echo x` `evil`\")\"",
+        "cat <<E\n`echo x`\n`evil`\nE",
+        "cat <<E\n$(echo `echo x` `evil`)\nE",
+        "cat <<E\n${x:-`echo x` `evil`}\nE",
+        "echo $((`echo 1` `evil`))",
+        "echo \"`echo \\`ls\\`` `evil`\"",
+        "echo \"`echo x` `evil` `echo y`\"",
+    ] {
+        let analysis = analyse(line);
+        let is_denied = analysis.permitted(None, &deny).is_err();
+        if !is_denied || analysis.permitted(Some(&allow), &[]).is_ok() {
+            hidden.push(format!("{line}: {analysis:?}"));
+        }
+    }
+    assert!(hidden.is_empty(), "{}", hidden.join("\n"));
+}
+
+#[test]
+fn one_substitution_in_backticks_and_one_letter_behind_a_backslash_stay_resolved() {
+    for line in [
+        "echo `ls`",
+        "echo \"`ls`\"",
+        "echo \"a `ls` b\" $(pwd)",
+        "echo `echo \\`ls\\``",
+        "cat <<E\n`ls`\nE",
+        "ls caf\\é",
+    ] {
+        let analysis = analyse(line);
+        assert!(analysis.unresolved.is_empty(), "{line}: {analysis:?}");
+    }
+}
