@@ -23,7 +23,7 @@ impl Trust {
                     |file| show_path(&file).into_owned(),
                 );
                 Some(format!(
-                    "Change the entry {:?} in {file} to \"TRUST_FOLDER\", or in Gemini CLI with \
+                    "Change the entry \"{}\" in {file} to \"TRUST_FOLDER\", or in Gemini CLI with \
                      /permissions; get_tools trust can do nothing while it says \"DO_NOT_TRUST\"",
                     show_path(rule)
                 ))
