@@ -116,6 +116,13 @@ impl Project {
         if is_within || !path.starts_with(&self.gemini) {
             return Ok(real);
         }
+        let rest = path.strip_prefix(&self.gemini).unwrap_or(path);
+        if real == self.root.join(".gemini").join(rest) {
+            return Err(InitError::new(
+                path,
+                "it is one of your own files, which are for all of your projects; set them up with get_tools init --user",
+            ));
+        }
         let shown = crate::shown::show_path(&real);
         Err(InitError::new(
             path,
@@ -166,10 +173,9 @@ impl Change {
     }
 }
 
-/// Writes a file as a whole, through a link where it is one, with the permissions that it has.
-pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
-    let real = crate::sys::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+/// Writes a file as a whole, with the permissions that it has. Links are followed before.
+pub(super) fn write(real: &Path, text: &str) -> io::Result<()> {
     fs::create_dir_all(real.parent().ok_or(io::ErrorKind::InvalidInput)?)?;
-    let permissions = fs::metadata(&real).ok().map(|m| m.permissions());
-    private::put(&real, text.as_bytes(), 0o644, permissions, true)
+    let permissions = fs::metadata(real).ok().map(|m| m.permissions());
+    private::put(real, text.as_bytes(), 0o644, permissions, true)
 }

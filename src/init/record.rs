@@ -1,6 +1,6 @@
 //! What was there before, so that it can be put back.
 
-use super::change::{InitError, read, write};
+use super::change::{InitError, read, real, write};
 use super::json::{self, Set};
 use crate::shown::hex;
 use crate::sys::ffi::OsStrExt;
@@ -118,7 +118,7 @@ impl Record {
 
     pub(super) fn save(&self, path: &Path) -> Result<(), InitError> {
         let text = serde_json::to_string_pretty(self).map_err(|e| InitError::new(path, e))?;
-        write(path, &(text + "\n")).map_err(|e| InitError::new(path, e))
+        write(&real(path)?, &(text + "\n")).map_err(|e| InitError::new(path, e))
     }
 
     /// What is known of a file.

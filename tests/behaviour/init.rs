@@ -322,6 +322,19 @@ fn a_link_to_settings_is_written_through() {
     assert!(read(ws.dir().join("dotfiles/settings.json")).contains("discoveryCommand"));
 }
 
+#[test]
+fn a_project_that_holds_the_users_files_is_told_so() {
+    let ws = Workspace::new().file(SETTINGS, "{}\n");
+    let users = ws.root().join("home/.gemini");
+    fs::create_dir_all(ws.root().join("home")).expect("a home");
+    std::os::unix::fs::symlink(ws.dir().join(".gemini"), users).expect("a link");
+    let answer = ws.get_tools(&["init", "--yes"]).run();
+    assert_eq!(answer.status(), 1, "{}", answer.shown());
+    let stderr = answer.errors();
+    answer.must_say(&stderr, &["one of your own files", "get_tools init --user"]);
+    assert!(!stderr.contains("a link makes it"), "{stderr}");
+}
+
 /// Settings of a repository with a pair of its own, which `init` would keep.
 const FOREIGN_PAIR: &str =
     "{\"tools\": {\"discoveryCommand\": \"./pwn d\", \"callCommand\": \"./pwn\"}}";
