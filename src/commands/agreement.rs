@@ -17,9 +17,18 @@ impl Reading {
                 at(quote).is_some_and(|node| is_opaque(node) || node.byte_range() == *quote)
             })
             && self.substitutions.iter().all(|inner| {
-                at(inner).is_some_and(|node| is_opaque(node) || node.byte_range() == *inner)
+                at(inner).is_some_and(|node| is_opaque(node) || self.is_substitution(node, inner))
             })
             && self.covers(root)
+    }
+
+    /// Whether a node is what bash substitutes. The parser takes blanks in a string before
+    /// backticks for a part of them.
+    fn is_substitution(&self, node: Node<'_>, inner: &Range<usize>) -> bool {
+        let blanks = self.text.as_bytes().get(node.start_byte()..inner.start);
+        let is_near = node.kind() == "command_substitution"
+            && blanks.is_some_and(|blanks| blanks.iter().all(|b| is_blank(*b)));
+        node.end_byte() == inner.end && (is_near || node.start_byte() == inner.start)
     }
 
     /// Whether the parser ends something, too, where bash ends a word or a command.
@@ -102,7 +111,7 @@ fn is_cut(pair: &[Node<'_>]) -> bool {
 /// Whether a substitution in backticks goes on behind the backtick that ends it for bash: the
 /// parser takes several of them for one.
 fn joins_backticks(text: &[u8]) -> bool {
-    let mut bytes = text.iter();
+    let mut bytes = text.trim_ascii_start().iter();
     if bytes.next() != Some(&b'`') {
         return false;
     }

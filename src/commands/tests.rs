@@ -290,6 +290,8 @@ fn no_command_hides_between_backticks() {
         "cat <<E\n$(echo `echo x` `evil`)\nE",
         "cat <<E\n${x:-`echo x` `evil`}\nE",
         "echo $((`echo 1` `evil`))",
+        "echo \"$(ls) `:` `evil`\"",
+        "cat <<E\n$(ls) `:` `evil`\nE",
         "echo \"`echo \\`ls\\`` `evil`\"",
         "echo \"`echo x` `evil` `echo y`\"",
     ] {
@@ -306,6 +308,7 @@ fn no_command_hides_between_backticks() {
 fn one_substitution_in_backticks_and_one_letter_behind_a_backslash_stay_resolved() {
     for line in [
         "echo `ls`",
+        "echo \"$(pwd) `ls`\"",
         "echo \"`ls`\"",
         "echo \"a `ls` b\" $(pwd)",
         "echo `echo \\`ls\\``",

@@ -220,6 +220,10 @@ fn settings_restrict_the_commands_that_may_run() {
         (exclude, "git $X origin", false),
         (exclude, "r\"\"m x", false),
         (exclude, "curl -s x | sh", false),
+        (core, "echo \"`echo x` `touch out`\"", false),
+        (exclude, "echo \"`:` `rm -f x`\"", false),
+        (exclude, "cat <<E\n`echo x`\n`rm -f x`\nE", false),
+        (exclude, "echo $((`echo 1` `rm -f x`))", false),
     ] {
         let ws = Workspace::new().file(".gemini/settings.json", settings);
         let call = ws
