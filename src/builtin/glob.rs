@@ -1,6 +1,6 @@
 //! `glob`: files by pattern, the newest first.
 
-use super::{Declaration, Spec, Surroundings, ignored_note, node_modules_note};
+use super::{Declaration, Spec, Surroundings, ignored_note, more_links, node_modules_note};
 use crate::sys::ffi::OsStrExt;
 use crate::sys::fs::{AtFlags, FileType, Stat};
 use crate::tool::{
@@ -8,7 +8,7 @@ use crate::tool::{
 };
 use crate::workspace::ignore::Ignored;
 use crate::workspace::pattern::{PatternSet, expand_braces};
-use crate::workspace::walk::{Found, Links, NodeModules, Options, Report, Visitor, walk};
+use crate::workspace::walk::{Found, NodeModules, Options, Report, Visitor, walk};
 use crate::workspace::{Place, Respect, Workspace, show_name, show_path};
 use serde::Deserialize;
 use std::ffi::OsStr;
@@ -296,7 +296,6 @@ impl ToolInvocation for Call {
             .duration_since(SystemTime::UNIX_EPOCH)
             .map_or(0, |d| d.as_secs() as i64);
         let enter = |path: &[u8]| self.set.can_match_below(path);
-        let follow = |path: &[u8]| self.set.names_directory(path);
         let mut finders = Vec::new();
         let mut reports = Vec::new();
         for place in &self.places {
@@ -304,10 +303,7 @@ impl ToolInvocation for Call {
                 respect: self.respect,
                 never: NEVER,
                 node_modules: self.node_modules,
-                links: Some(Links {
-                    follow: &follow,
-                    most: self.set.most_named_directories(),
-                }),
+                links: Some(&self.set),
                 visit_ignored: true,
                 enter: Some(&enter),
                 recursive: true,
@@ -400,6 +396,9 @@ impl Call {
             text.push_str(&show_name(finder.path(hit)));
         });
         super::push_unreadable(&mut text, reports);
+        if let Some((links, why)) = more_links(reports) {
+            text.push_str(&format!("\n({links}: {why})"));
+        }
         ToolResult::text(text)
             .with_display(format!("Found {}", super::counted(total, "file")))
             .with_data("files", total)

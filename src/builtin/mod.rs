@@ -313,6 +313,16 @@ fn node_modules_note(reports: &[Report]) -> Option<String> {
     (count > 0).then(|| format!("{count} node_modules {directories} left out"))
 }
 
+/// Says that links were not followed, and why, where that was so.
+fn more_links(reports: &[Report]) -> Option<(&'static str, &'static str)> {
+    const _: () = assert!(crate::workspace::walk::MAX_LINKS == 1_000);
+    let is_so = reports.iter().any(|r| r.more_links);
+    is_so.then_some((
+        "some links were not followed",
+        "the pattern names more than 1,000 links to directories",
+    ))
+}
+
 /// Says that directories could not be read, where that was so.
 fn push_unreadable(text: &mut String, reports: &[Report]) {
     let count: usize = reports.iter().map(|r| r.unreadable).sum();

@@ -15,7 +15,7 @@ use crate::tool::{
 use crate::workspace::lines::Request;
 use crate::workspace::media::is_media_name;
 use crate::workspace::pattern::PatternSet;
-use crate::workspace::walk::{Found, Links, NodeModules, Options, Visitor, walk};
+use crate::workspace::walk::{Found, NodeModules, Options, Visitor, walk};
 use crate::workspace::{Place, Respect, Workspace, show_path};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -252,7 +252,6 @@ impl Call {
         cx: &Context,
     ) -> Result<Option<&'static str>, ToolError> {
         let enter = |path: &[u8]| set.can_match_below(path);
-        let follow = |path: &[u8]| set.names_directory(path);
         let options = Options {
             respect: self.respect,
             never: NEVER,
@@ -261,20 +260,20 @@ impl Call {
             } else {
                 NodeModules::LeftOut
             },
-            links: Some(Links {
-                follow: &follow,
-                most: set.most_named_directories(),
-            }),
+            links: Some(set),
             visit_ignored: false,
             enter: Some(&enter),
             recursive,
         };
-        let (finders, _) = walk(&self.workspace, place, options, &cx.cancel, || Finder {
+        let (finders, report) = walk(&self.workspace, place, options, &cx.cancel, || Finder {
             workspace: &self.workspace,
             place,
             set,
             files: Vec::new(),
         })?;
+        if let Some((links, why)) = super::more_links(&[report]) {
+            selection.skipped.insert(links.to_owned(), why);
+        }
         let mut why_none = Some("holds no file, or none that is not ignored");
         for place in finders.into_iter().flat_map(|f| f.files) {
             if let Some(reason) = self.excluded(&place) {

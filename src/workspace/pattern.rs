@@ -233,6 +233,25 @@ impl Pattern {
         ends.any(|end| self.fits(&self.tokens[..end], path))
     }
 
+    /// Where in the pattern one can be below the directory `path`: from there on it is compared
+    /// with what lies below.
+    fn left_below(&self, path: &[u8]) -> Vec<usize> {
+        if self.basename_only {
+            return vec![0];
+        }
+        let inside = [path, b"/"].concat();
+        let inside = if path.is_empty() { path } else { &inside };
+        let is_left = |end: &usize| match self.tokens[..*end].last() {
+            // One that has begun says the same.
+            _ if self.tokens.get(*end) == Some(&Token::AnyDirs) => false,
+            None => path.is_empty(),
+            Some(Token::Separator | Token::AnyDirs) => self.fits(&self.tokens[..*end], inside),
+            Some(Token::Rest) => self.fits(&self.tokens[..*end], path),
+            Some(_) => false,
+        };
+        (0..=self.tokens.len()).filter(is_left).collect()
+    }
+
     /// The bytes with which a matching path can end, or `None` for any. For patterns of ignore
     /// files.
     pub(super) fn last_bytes(&self) -> Option<Vec<u8>> {
@@ -882,6 +901,14 @@ impl PatternSet {
         named.max().unwrap_or_default()
     }
 
+    /// What the patterns still ask for below a directory, as a key: the same for two directories
+    /// below which the same paths match.
+    pub(super) fn left_below(&self, path: &[u8]) -> Vec<(usize, usize)> {
+        let all = self.0.iter().enumerate();
+        all.flat_map(|(i, pattern)| pattern.left_below(path).into_iter().map(move |at| (i, at)))
+            .collect()
+    }
+
     /// Whether something below the directory can match.
     pub fn can_match_below(&self, path: &[u8]) -> bool {
         self.0.iter().any(|p| p.can_match_below(path))
@@ -1063,6 +1090,33 @@ mod tests {
             assert_eq!(set.names_directory(dir.as_bytes()), expected, "{dir}");
         }
         assert_eq!(set.most_named_directories(), 2);
+    }
+
+    #[test]
+    fn what_a_pattern_still_asks_for_below_a_directory_is_known() {
+        let same: [(&str, &str, &str); 6] = [
+            ("**/a/**/a/*.c", "d/a", "e/a"),
+            ("**/a/**/a/*.c", "d/a/e/a", "a/a/a"),
+            ("**/a/**/*.c", "a", "d/a/e/f"),
+            ("x?/a/**", "x1/a/b", "x2/a/c/d"),
+            ("@(x|y)/a/*", "x/a", "y/a"),
+            ("**/*.c", "", "a/b"),
+        ];
+        let other: [(&str, &str, &str); 5] = [
+            ("**/a/**/a/*.c", "d", "d/a"),
+            ("**/a/**/a/*.c", "d/a", "d/a/a"),
+            ("{s,l}/*.c", "s", "l"),
+            ("a/*/b/*.c", "a", "a/x"),
+            ("a/b/*.c", "", "a"),
+        ];
+        for (cases, expected) in [(&same[..], true), (&other[..], false)] {
+            for (pattern, one, two) in cases {
+                let set = PatternSet::for_paths(pattern, true).expect("few");
+                let (one, two) = (one.as_bytes(), two.as_bytes());
+                let is_same = set.left_below(one) == set.left_below(two);
+                assert_eq!(is_same, expected, "{pattern} {one:?} {two:?}");
+            }
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@
 
 use super::git_config::UsersRules;
 use super::ignore::Ignored;
+use super::pattern::PatternSet;
 use super::resolve::Place;
 use super::rules::{Respect, Scope, Seen};
 use super::{Workspace, system_error};
@@ -17,6 +18,7 @@ use crate::sys::fs::{AtFlags, FileType, Mode, OFlags};
 use crate::sys::io::Errno;
 use crate::tool::{Cancellation, ToolError};
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -36,6 +38,9 @@ const PSEUDO_DIRECTORIES: [&[u8]; 3] = [b"proc", b"sys", b"dev"];
 /// Ignored entries that are counted before the counting stops.
 const MAX_IGNORED_ENTRIES: usize = 50_000;
 
+/// The most links to directories that one walk follows.
+pub const MAX_LINKS: usize = 1_000;
+
 /// The directory that holds a project's dependencies, in the hundreds of thousands of files.
 const NODE_MODULES: &[u8] = b"node_modules";
 
@@ -50,15 +55,6 @@ pub enum NodeModules {
     Ordinary,
 }
 
-/// Links to directories that are followed as far as they stay in the workspace.
-#[derive(Clone, Copy)]
-pub struct Links<'a> {
-    /// Whether a link, by its path below the start, is followed where it leads to a directory.
-    pub follow: &'a Enter<'a>,
-    /// The most that are followed behind each other.
-    pub most: usize,
-}
-
 /// Says whether a directory, by its path below the start, is worth entering.
 pub type Enter<'a> = dyn Fn(&[u8]) -> bool + Sync + 'a;
 
@@ -71,22 +67,15 @@ pub struct Options<'a> {
     pub never: &'a [&'a [u8]],
     /// What becomes of directories that are called `node_modules`.
     pub node_modules: NodeModules,
-    /// Links to directories that are followed; without it none is.
-    pub links: Option<Links<'a>>,
+    /// Links to directories are followed where these patterns name them, as far as they stay in
+    /// the workspace. A directory is walked once for what the patterns still ask for below it.
+    pub links: Option<&'a PatternSet>,
     /// Ignored files are visited too, with the reason, so that they can be counted.
     pub visit_ignored: bool,
     /// Whether a directory, by its path below the start, is worth entering.
     pub enter: Option<&'a Enter<'a>>,
     /// Whether directories below the start are entered at all.
     pub recursive: bool,
-}
-
-impl std::fmt::Debug for Links<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Links")
-            .field("most", &self.most)
-            .finish_non_exhaustive()
-    }
 }
 
 impl std::fmt::Debug for Options<'_> {
@@ -136,17 +125,25 @@ pub struct Report {
     pub unreadable_example: Option<String>,
     /// Counting ignored files was given up, so there are more than were visited.
     pub more_ignored: bool,
-    /// Directories called `node_modules` that were left out.
+    /// Directories called `node_modules` that were left out, without those that
+    /// `.geminiignore` closes.
     pub node_modules: usize,
+    /// There are more links to follow than [`MAX_LINKS`].
+    pub more_links: bool,
 }
 
-impl Report {
-    fn add(&mut self, other: Self) {
-        self.unreadable += other.unreadable;
-        self.unreadable_example = self.unreadable_example.take().or(other.unreadable_example);
-        self.more_ignored |= other.more_ignored;
-        self.node_modules += other.node_modules;
-    }
+/// A directory by its root and its real path below it.
+type Real = (usize, Vec<u8>);
+
+/// What a walk met, behind links too.
+#[derive(Default)]
+struct Met {
+    report: Report,
+    /// Directories that were queued: with what the patterns still ask for below them, and
+    /// whether they are ignored.
+    queued: HashSet<(Real, Vec<(usize, usize)>, bool)>,
+    unreadable: HashSet<Real>,
+    node_modules: HashSet<Real>,
 }
 
 struct Task {
@@ -172,7 +169,6 @@ struct Queue {
     /// Workers that have tasks.
     busy: usize,
     stopped: bool,
-    report: Report,
     /// Links that are to be followed.
     links: Vec<Vec<u8>>,
 }
@@ -191,6 +187,7 @@ struct Shared<'a> {
     behind: &'a [u8],
     options: Options<'a>,
     cancel: &'a Cancellation,
+    met: &'a Mutex<Met>,
     queue: Mutex<Queue>,
     wake: Condvar,
     /// How many workers wait for tasks.
@@ -210,21 +207,33 @@ pub fn walk<V: Visitor>(
     cancel: &Cancellation,
     make: impl Fn() -> V + Sync,
 ) -> Result<(Vec<V>, Report), ToolError> {
-    let tree =
-        |place: &Place, behind: &[u8]| walk_tree(workspace, place, behind, options, cancel, &make);
+    let most = options.links.map_or(0, PatternSet::most_named_directories);
+    let options = Options {
+        links: options.links.filter(|_| most > 0),
+        ..options
+    };
+    let met = Mutex::default();
+    let tree = |place: &Place, behind: &[u8]| {
+        walk_tree(workspace, place, behind, options, cancel, &met, &make)
+    };
     let Walked {
         mut visitors,
-        mut report,
         mut links,
     } = tree(place, b"")?;
-    for _ in 0..options.links.map_or(0, |links| links.most) {
+    let mut followed = 0;
+    for _ in 0..most {
+        links.sort_unstable();
         for mut link in std::mem::take(&mut links) {
+            if followed == MAX_LINKS {
+                lock(&met).report.more_links = true;
+                break;
+            }
             let start = place.join(std::path::Path::new(std::ffi::OsStr::from_bytes(&link)));
             link.push(b'/');
             match tree(&start, &link) {
                 Ok(more) => {
+                    followed += usize::from(!more.visitors.is_empty());
                     visitors.extend(more.visitors);
-                    report.add(more.report);
                     links.extend(more.links);
                 }
                 // It led elsewhere a moment ago.
@@ -232,13 +241,18 @@ pub fn walk<V: Visitor>(
             }
         }
     }
-    Ok((visitors, report))
+    let met = met.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok((visitors, met.report))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What comes of walking one tree.
 struct Walked<V> {
+    /// None where there was nothing to walk.
     visitors: Vec<V>,
-    report: Report,
     /// Links that are still to be followed.
     links: Vec<Vec<u8>>,
 }
@@ -250,34 +264,25 @@ fn walk_tree<V: Visitor>(
     behind: &[u8],
     options: Options<'_>,
     cancel: &Cancellation,
+    met: &Mutex<Met>,
     make: &(impl Fn() -> V + Sync),
 ) -> Result<Walked<V>, ToolError> {
-    let is_closed = options.respect.gemini && workspace.is_directory_gemini_ignored(place);
     // The start may be a link inside of the workspace: from here on its real path counts.
-    let place = &workspace.real_directory(place)?;
-    let mut path = place.rel().as_os_str().as_bytes().to_vec();
-    if !path.is_empty() {
-        path.push(b'/');
-    }
-    let start = path.len();
+    let named = place;
+    let place = &workspace.real_directory(named)?;
+    let path = slashed(place);
     let users = UsersRules::default();
-    let scope = workspace.rules_above(place, options.respect, &users);
-    let first = Task {
-        path,
-        scope,
-        ignored: is_closed.then_some(Ignored::Gemini),
-        files: None,
-    };
     let shared = Shared {
         workspace,
         place,
         root: workspace.roots[place.root].dir.as_fd(),
         users: &users,
         is_whole_system: workspace.roots[place.root].path == std::path::Path::new("/"),
-        start,
+        start: path.len(),
         behind,
         options,
         cancel,
+        met,
         queue: Mutex::new(Queue {
             busy: 1,
             ..Queue::default()
@@ -285,6 +290,22 @@ fn walk_tree<V: Visitor>(
         wake: Condvar::new(),
         waiting: AtomicUsize::new(0),
         ignored_left: AtomicUsize::new(MAX_IGNORED_ENTRIES),
+    };
+    let is_closed = options.respect.gemini && workspace.is_directory_gemini_ignored(named);
+    let ignored = is_closed.then_some(Ignored::Gemini);
+    let bare = |path| <[u8]>::strip_suffix(path, b"/").unwrap_or(path);
+    let leads_to_never = !behind.is_empty() && shared.is_within_never(bare(&path));
+    if leads_to_never || !shared.is_new(bare(&path), bare(behind), ignored) {
+        return Ok(Walked {
+            visitors: Vec::new(),
+            links: Vec::new(),
+        });
+    }
+    let first = Task {
+        path,
+        scope: workspace.rules_above(place, options.respect, &users),
+        ignored,
+        files: None,
     };
     let visitors = std::thread::scope(|threads| {
         let mut helpers = Vec::new();
@@ -318,7 +339,6 @@ fn walk_tree<V: Visitor>(
     let mut queue = shared.lock();
     Ok(Walked {
         visitors,
-        report: std::mem::take(&mut queue.report),
         links: std::mem::take(&mut queue.links),
     })
 }
@@ -340,7 +360,7 @@ pub(crate) fn processors() -> usize {
 
 impl Shared<'_> {
     fn lock(&self) -> std::sync::MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.queue)
     }
 
     /// Waits for a task of another worker; `None` when nobody has any more.
@@ -509,19 +529,19 @@ impl<'a, V: Visitor> Worker<'a, V> {
             };
             let is_dir = file_type == FileType::Directory;
             let bare = name.to_bytes();
-            let is_modules = is_dir && bare == NODE_MODULES;
             // In a linked worktree `.git` is a file.
             let is_never = (is_dir || bare == b".git") && shared.options.never.contains(&bare);
-            let is_pseudo = is_dir
-                && shared.is_whole_system
-                && task.path.is_empty()
-                && PSEUDO_DIRECTORIES.contains(&bare);
+            let is_pseudo = is_dir && task.path.is_empty() && shared.is_pseudo(bare);
             if is_never || is_pseudo {
                 continue;
             }
-            if is_modules && shared.options.node_modules == NodeModules::LeftOut {
+            let is_modules = bare == NODE_MODULES;
+            if is_dir && is_modules && shared.options.node_modules == NodeModules::LeftOut {
                 if task.ignored.is_none() && shared.enters(&self.path) {
-                    shared.lock().report.node_modules += 1;
+                    let rules = scope.rules.without_git();
+                    if rules.ignored(&self.path, name_at, is_dir).is_none() {
+                        shared.count_modules(&self.path);
+                    }
                 }
                 continue;
             }
@@ -532,7 +552,9 @@ impl<'a, V: Visitor> Worker<'a, V> {
                     continue;
                 }
             }
-            let is_named = is_modules && shared.options.node_modules == NodeModules::Named;
+            let is_named = (is_dir || is_followed)
+                && is_modules
+                && shared.options.node_modules == NodeModules::Named;
             let ignored = match task.ignored {
                 None if is_named => {
                     let rules = scope.rules.without_git();
@@ -558,7 +580,9 @@ impl<'a, V: Visitor> Worker<'a, V> {
                 files.names.extend_from_slice(name.to_bytes_with_nul());
                 files.types.push(file_type);
                 files.ignored.push(ignored);
-            } else if shared.enters(&self.path) {
+            } else if shared.enters(&self.path)
+                && shared.is_new(&self.path, &shared.shown(&self.path), ignored)
+            {
                 let mut path = Vec::with_capacity(self.path.len() + 1);
                 path.extend_from_slice(&self.path);
                 path.push(b'/');
@@ -637,9 +661,15 @@ impl<'a, V: Visitor> Worker<'a, V> {
         if matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP) {
             return;
         }
-        let mut queue = self.shared.lock();
-        queue.report.unreadable += 1;
-        let report = &mut queue.report;
+        let mut met = lock(self.shared.met);
+        if !met
+            .unreadable
+            .insert((self.shared.place.root, path.to_vec()))
+        {
+            return;
+        }
+        let report = &mut met.report;
+        report.unreadable += 1;
         report.unreadable_example.get_or_insert_with(|| {
             let shown = super::show_name(path);
             system_error(errno, shown.trim_end_matches('/')).message
@@ -671,16 +701,46 @@ impl Shared<'_> {
         self.options.recursive && enter.is_none_or(|enter| enter(&self.shown(path)))
     }
 
+    /// Whether a directory is to be walked, given its real path, the path by which it is shown and
+    /// why it is left out. Behind links the same one is met again and again.
+    fn is_new(&self, path: &[u8], shown: &[u8], ignored: Option<Ignored>) -> bool {
+        let Some(set) = self.options.links else {
+            return true;
+        };
+        let real = (self.place.root, path.to_vec());
+        let key = (real, set.left_below(shown), ignored.is_some());
+        lock(self.met).queued.insert(key)
+    }
+
+    fn count_modules(&self, path: &[u8]) {
+        let mut met = lock(self.met);
+        if met.node_modules.insert((self.place.root, path.to_vec())) {
+            met.report.node_modules += 1;
+        }
+    }
+
+    /// Whether a name at the root is that of what the kernel shows as a directory.
+    fn is_pseudo(&self, name: &[u8]) -> bool {
+        self.is_whole_system && PSEUDO_DIRECTORIES.contains(&name)
+    }
+
+    /// Whether a real path leads through a directory that is never entered.
+    fn is_within_never(&self, path: &[u8]) -> bool {
+        let mut names = path.split(|b| *b == b'/');
+        names.clone().any(|name| self.options.never.contains(&name))
+            || names.next().is_some_and(|name| self.is_pseudo(name))
+    }
+
     /// Whether a link is followed: it is asked for and leads to a directory of the workspace.
     fn follows(&self, path: &[u8]) -> bool {
-        let Some(links) = self.options.links else {
+        let Some(set) = self.options.links else {
             return false;
         };
         let target = || {
             let below = std::path::Path::new(std::ffi::OsStr::from_bytes(&path[self.start..]));
             self.workspace.file_type(&self.place.join(below))
         };
-        (links.follow)(&self.shown(path)) && target().is_ok_and(|t| t == FileType::Directory)
+        set.names_directory(&self.shown(path)) && target().is_ok_and(|t| t == FileType::Directory)
     }
 
     /// Whether `.geminiignore` closes what a link leads to.
@@ -693,7 +753,7 @@ impl Shared<'_> {
     fn may_count_ignored(&self) -> bool {
         let left = self.ignored_left.load(Ordering::Relaxed);
         if left == 0 {
-            self.lock().report.more_ignored = true;
+            lock(self.met).report.more_ignored = true;
             return false;
         }
         self.ignored_left.store(left - 1, Ordering::Relaxed);
