@@ -59,12 +59,25 @@ pub(super) struct Params {
     respect_gemini_ignore: Option<bool>,
 }
 
-/// What becomes of `node_modules`, given what the call says of where to look.
+/// What becomes of `node_modules`, given the patterns and the path that say where to look.
 pub(super) fn node_modules<'a>(
-    says: impl IntoIterator<Item = &'a str>,
+    patterns: impl IntoIterator<Item = &'a str>,
+    path: Option<&str>,
     respect: Respect,
 ) -> NodeModules {
-    if says.into_iter().any(|text| text.contains("node_modules")) {
+    let is_modules = |name: &str| name.eq_ignore_ascii_case("node_modules");
+    // A group such as `@(a|b)` may name it too.
+    let names = |component: &str| {
+        let group = component.strip_prefix(['@', '+', '*', '?']);
+        let choices = group.and_then(|rest| rest.strip_prefix('(')?.strip_suffix(')'));
+        choices.unwrap_or(component).split('|').any(is_modules)
+    };
+    let is_named = |pattern: &str| {
+        let alternatives = expand_braces(pattern).unwrap_or_default();
+        alternatives.iter().any(|one| one.split('/').any(names))
+    };
+    let mut components = path.unwrap_or_default().split('/');
+    if components.any(is_modules) || patterns.into_iter().any(is_named) {
         NodeModules::Named
     } else if respect.git {
         NodeModules::LeftOut
@@ -122,14 +135,13 @@ fn build(
         git: params.respect_git_ignore.unwrap_or(true),
         gemini: params.respect_gemini_ignore.unwrap_or(true),
     };
-    let says = [pattern].into_iter().chain(params.path.as_deref());
     Ok(Box::new(Call {
         set: compile(pattern, ignore_case)?,
         pattern: pattern.to_owned(),
         workspace: Arc::clone(workspace),
         places,
         respect,
-        node_modules: node_modules(says, respect),
+        node_modules: node_modules([pattern], params.path.as_deref(), respect),
     }))
 }
 

@@ -201,7 +201,7 @@ fn build(
     };
     let included = split_list(params.include.as_deref().unwrap_or_default());
     let included = included.into_iter().filter(|part| !part.starts_with('!'));
-    let node_modules = node_modules(included.chain(params.path.as_deref()), respect);
+    let node_modules = node_modules(included, params.path.as_deref(), respect);
     Ok(Box::new(Call {
         workspace: Arc::clone(workspace),
         places,

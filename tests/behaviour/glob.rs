@@ -372,3 +372,69 @@ fn node_modules_is_left_out_counted_and_listed_when_named() {
     let none: [&str; 0] = [];
     assert_eq!(found(&ws, &named), none);
 }
+
+#[test]
+fn links_that_lead_back_do_not_multiply_what_is_listed() {
+    let mut ws = Workspace::new()
+        .file("f.c", "")
+        .file("closed/node_modules/y", "");
+    for i in 0..30 {
+        ws = ws
+            .file(&format!("d{i:02}/node_modules/x"), "")
+            .link(&format!("d{i:02}/a"), "..");
+    }
+    let ws = ws.file(".geminiignore", "closed/node_modules\n");
+    assert_eq!(
+        found(&ws, &json!({"pattern": "**/a/**/a/*.c"})),
+        ["d00/a/d00/a/f.c"]
+    );
+    let answer = ws.call("glob", &json!({"pattern": "**/a/**/*.c"}));
+    assert_eq!(in_order(&ws, &answer), ["d00/a/f.c"]);
+    answer.must_say(
+        &answer.output(),
+        &["(30 node_modules directories left out)"],
+    );
+}
+
+#[test]
+fn links_beyond_the_most_that_are_followed_are_spoken_of() {
+    let mut ws = Workspace::new();
+    for i in 0..1_001 {
+        ws = ws
+            .file(&format!("t/{i}/f.c"), "")
+            .link(&format!("l/{i}/a"), &format!("../../t/{i}"));
+    }
+    let answer = ws.call("glob", &json!({"pattern": "l/*/a/*.c"}));
+    assert_eq!(in_order(&ws, &answer).len(), 1_000);
+    answer.must_say(&answer.output(), &["names more than 1,000 links"]);
+}
+
+#[test]
+fn a_link_to_node_modules_is_followed_when_named_and_one_to_git_never() {
+    let ws = Workspace::new()
+        .git()
+        .file(".gitignore", "node_modules\n")
+        .file("real/p/b.js", "")
+        .file("sub/node_modules/c.js", "")
+        .file(".git/hooks/h", "")
+        .link("node_modules", "real")
+        .link("x", ".git");
+    let cases: [(&str, &[&str]); 6] = [
+        ("node_modules/**/*.js", &["node_modules/p/b.js"]),
+        ("*/@(node_modules|y)/*.js", &["sub/node_modules/c.js"]),
+        ("**/{node_modules,y}/c.js", &["sub/node_modules/c.js"]),
+        ("sub/!(node_modules)/*.js", &[]),
+        ("sub/*/*my_node_modules_x{,c.js}", &[]),
+        ("x/**", &[]),
+    ];
+    for (pattern, expected) in cases {
+        assert_eq!(
+            found(&ws, &json!({"pattern": pattern})),
+            expected,
+            "{pattern}"
+        );
+    }
+    let excluded = ws.call("glob", &json!({"pattern": "!(node_modules)/**/*.js"}));
+    assert_eq!(in_order(&ws, &excluded), ["real/p/b.js"]);
+    excluded.must_say(&excluded.output(), &["1 node_modules directory left out"]);
+}
