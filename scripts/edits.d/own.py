@@ -69,7 +69,7 @@ LINE_ENDS = [
 PLACEHOLDERS = [
     ("added", "f.py", THING, "            self.start()", "            self.begin()\n        # ... existing code ...", None),
     ("added", "f.py", THING, "        return 1", "        return 2\n    (rest of methods ...)", None),
-    ("instead_of_code", "f.py", THING, THING, "class Thing:\n    size = 1\n\n    # rest of the code unchanged\n", None),
+    ("instead_of_code", "f.py", THING, THING, "class Thing:\n    size = 1\n\n    # ... rest of the code ...\n", None),
     ("is_there", "f.py", THING + "    # ... existing code ...\n", "        return 1\n    # ... existing code ...", "        return 2\n    # ... existing code ...", THING.replace("1", "2") + "    # ... existing code ...\n"),
     ("ordinary_dots", "f.py", THING, "            self.start()", "            ...  # Starts the rest of it later.", THING.replace("self.start()", "...  # Starts the rest of it later.")),
 ]

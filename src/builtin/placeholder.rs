@@ -1,8 +1,9 @@
 //! Lines of a new text that stand for code which was left out, such as `(rest of methods ...)`:
 //! written to a file, they take the place of that code.
 //!
-//! A line counts only if it says nothing else: its words must name what was left out, between
-//! dots, or in a comment that says it stays as it was. Dots alone are ordinary text.
+//! A line counts only if it says nothing else: without the marks of a comment and brackets around
+//! it, it is a short phrase such as `rest of the code`, and dots stand behind that, or on both
+//! sides. Dots alone are ordinary text, and so is a comment without dots.
 
 use crate::tool::ToolError;
 use std::collections::HashSet;
@@ -12,52 +13,17 @@ const MARKS: [&str; 12] = [
     "{/*", "*/}", "/*", "*/", "<!--", "-->", "//", "#", "--", ";", "%", "*",
 ];
 
-/// How it begins, after an article, that something was left out.
-const OPENINGS: [&str; 9] = [
-    "rest",
-    "remaining",
-    "remainder",
-    "existing",
-    "unchanged",
-    "previous",
-    "same",
-    "other",
-    "omitted",
-];
-
 /// What is left out; also in the plural.
-const THINGS: [&str; 18] = [
+const THINGS: [&str; 9] = [
     "code",
     "method",
     "function",
-    "implementation",
     "class",
     "file",
-    "content",
-    "line",
+    "implementation",
     "import",
-    "body",
-    "logic",
     "test",
-    "field",
-    "definition",
-    "component",
-    "section",
-    "case",
-    "item",
-];
-
-/// How it ends that something stays.
-const ENDINGS: [&str; 9] = [
-    "unchanged",
-    "omitted",
-    "as before",
-    "as is",
-    "the same",
-    "not shown",
-    "stays",
-    "remains",
-    "for brevity",
+    "content",
 ];
 
 /// A placeholder in a form in which two that say the same are the same; `None` for any other
@@ -72,34 +38,30 @@ fn placeholder(line: &str) -> Option<String> {
     }) {
         bare = inner;
     }
-    let is_comment = bare.len() < line.len();
     for (open, close) in [('(', ')'), ('[', ']'), ('<', '>')] {
         let inner = bare.strip_prefix(open).and_then(|b| b.strip_suffix(close));
         bare = inner.map_or(bare, str::trim);
     }
-    let dots = |text: &str| text.starts_with("...") || text.starts_with('…');
-    let has_dots_before = dots(bare);
-    let has_dots_behind = bare.ends_with("...") || bare.ends_with('…');
-    let phrase = bare.trim_matches(['.', '…', ' ', '\t', ':']).to_lowercase();
-    let mut words: Vec<&str> = phrase.split_whitespace().collect();
-    if matches!(
-        words.first(),
-        Some(&("the" | "all" | "your" | "my" | "and"))
-    ) {
-        words.remove(0);
+    let dots = ['.', '…'];
+    if !bare.ends_with("...") && !bare.ends_with('…') {
+        return None;
     }
-    let is_thing = |word: &&str| {
-        let word = word.trim_matches(|c: char| !c.is_alphanumeric());
-        THINGS.iter().any(|thing| {
-            [Some(word), word.strip_suffix('s'), word.strip_suffix("es")].contains(&Some(thing))
-        })
+    let before = &bare[..bare.len() - bare.trim_start_matches(dots).len()];
+    if !before.is_empty() && !before.starts_with("...") && !before.starts_with('…') {
+        return None;
+    }
+    let phrase = bare.trim_matches(dots).to_lowercase();
+    let words: Vec<&str> = phrase.split_whitespace().collect();
+    let is_thing = |word: &str| {
+        let one = [Some(word), word.strip_suffix('s'), word.strip_suffix("es")];
+        THINGS.iter().any(|thing| one.contains(&Some(thing)))
     };
-    let is_short = words.len() <= 8 && words.iter().all(|w| w.chars().any(char::is_alphanumeric));
-    let opens = words.first().is_some_and(|word| OPENINGS.contains(word));
-    let ends = ENDINGS.iter().any(|end| phrase.ends_with(end));
-    let names = words.iter().any(is_thing);
-    let is_one =
-        is_short && opens && names && (has_dots_before || has_dots_behind || is_comment && ends);
+    let is_one = match words.strip_prefix(&["the"]).unwrap_or(&words) {
+        ["rest", "of"] | ["rest", "of", "the"] => true,
+        ["rest", "of", "the", thing] | ["rest", "of", thing] => is_thing(thing),
+        ["existing" | "unchanged", thing] => is_thing(thing),
+        _ => false,
+    };
     is_one.then(|| words.join(" "))
 }
 
@@ -145,17 +107,15 @@ mod tests {
         for line in [
             "(rest of methods ...)",
             "  // ... existing code ...",
-            "# rest of the code unchanged",
+            "// rest of ...",
             "    # ... rest of the function ...",
             "// rest of methods...",
-            "/* ... remaining implementation ... */",
+            "/* ... Rest of the implementation ... */",
             "<!-- ... rest of the file ... -->",
             "{/* … existing code … */}",
             "... unchanged code ...",
             "unchanged methods ...",
-            "// The rest of the class stays the same",
-            "-- remaining code as before",
-            "// ... other imports ...",
+            "// The rest of the class…",
         ] {
             assert!(placeholder(line).is_some(), "{line}");
         }
@@ -178,6 +138,16 @@ mod tests {
             "rest of the code unchanged",
             "## Unchanged",
             "same...",
+            "# rest of the code unchanged",
+            "// Other fields remain unchanged",
+            "# Existing tests unchanged",
+            "* Existing files remain unchanged.",
+            " * Existing fields stay the same.",
+            "## Other Sections ...",
+            "Remaining test cases...",
+            "The rest of the code is in lib.rs ...",
+            "... rest of the code",
+            "existing code.",
         ] {
             assert_eq!(placeholder(line), None, "{line}");
         }
