@@ -5,7 +5,7 @@
 //! a line such as `...` may stand for lines that were left out. What the edit changes or takes
 //! away must be there as it says, and the place must be the only one.
 
-use super::depth::{Pair, Texts, placed};
+use super::depth::{Pair, Placed, Texts, placed};
 use super::lines::{Fitted, Lines, ModelLines, indentation, line_end};
 use super::normal::loose;
 use super::{Found, Hit, Rung};
@@ -325,15 +325,18 @@ impl Search<'_, '_> {
         let newline = line_end(self.file.text, region.clone());
         let ops = capture_diff_slices(Algorithm::Patience, &fitted.old, &fitted.new);
         let pairs = self.pairs(&fitted.old, &places);
-        let new_lines = placed(&Texts {
+        let placed = placed(Texts {
             old: &fitted.old,
             new: &fitted.new,
-            ops: &ops,
+            ops,
             pairs: &pairs,
             unit: &self.file.unit(),
         });
-        let new_lines = match new_lines {
-            Ok(lines) => lines,
+        let Placed {
+            ops,
+            lines: new_lines,
+        } = match placed {
+            Ok(placed) => placed,
             Err(why) => return Found::Unclear(region.start, why),
         };
         let mut merge = Merge {

@@ -7,7 +7,7 @@
 //! cases its depth is not known, and the edit is refused.
 
 use super::lines::indentation;
-use similar::DiffOp;
+use similar::{Algorithm, DiffOp, capture_diff_slices};
 use std::collections::{BTreeSet, HashMap};
 
 /// Why an edit is refused whose new lines can't be placed.
@@ -150,7 +150,7 @@ pub(super) struct Pair<'a> {
 pub(super) struct Texts<'a> {
     pub(super) old: &'a [&'a str],
     pub(super) new: &'a [&'a str],
-    pub(super) ops: &'a [DiffOp],
+    pub(super) ops: Vec<DiffOp>,
     pub(super) pairs: &'a [Pair<'a>],
     /// What the file counts in.
     pub(super) unit: &'a str,
@@ -169,52 +169,97 @@ enum Reading<'a> {
     Paired,
 }
 
-/// The lines of the new text that the old one does not have, by number, as the file is to have
-/// them.
+/// What becomes of the old text.
+#[derive(Debug)]
+pub(super) struct Placed {
+    /// How the new text differs from the old one.
+    pub(super) ops: Vec<DiffOp>,
+    /// The lines that only the new text has, by number, as the file is to have them.
+    pub(super) lines: HashMap<usize, String>,
+}
+
+/// What becomes of the old text where it stands in the file.
 ///
 /// # Errors
 ///
 /// Where the depth of a line is not known.
-pub(super) fn placed(texts: &Texts<'_>) -> Result<HashMap<usize, String>, &'static str> {
-    let changed: Vec<usize> = texts
-        .ops
-        .iter()
-        .filter(|op| !matches!(op, DiffOp::Equal { .. }))
-        .flat_map(DiffOp::new_range)
-        .collect();
-    let as_they_are = || changed.iter().map(|i| (*i, texts.new[*i].to_owned()));
-    if texts.pairs.iter().all(|pair| pair.old == pair.file) {
-        return Ok(as_they_are().collect());
+pub(super) fn placed(mut texts: Texts<'_>) -> Result<Placed, &'static str> {
+    if texts.pairs.iter().any(|pair| pair.old != pair.file) {
+        let uniform = Shift::of(&texts.indents(), texts.unit);
+        if !texts
+            .has_files_indentation(uniform.as_ref())
+            .ok_or(UNCLEAR)?
+        {
+            let lines = texts.shifted(uniform)?;
+            let ops = texts.ops;
+            return Ok(Placed { ops, lines });
+        }
+        // A line may be one of the old text that belongs elsewhere in the file.
+        let kept_before = texts.kept();
+        texts.ops = texts.ops_with_files_indentation();
+        let kept = texts.kept();
+        if uniform.is_none() && kept_before.keys().any(|i| !kept.contains_key(i)) {
+            return Err(UNCLEAR);
+        }
     }
-    let uniform = Shift::of(&texts.indents(), texts.unit);
-    match texts.has_files_indentation(uniform.as_ref()) {
-        None => return Err(UNCLEAR),
-        Some(true) => return Ok(as_they_are().collect()),
-        Some(false) => {}
-    }
-    // Where the old text has one depth only, a lower one is not known.
-    let depths: BTreeSet<&str> = texts.pairs.iter().map(|pair| pair.old).collect();
-    let is_lower = |i: &usize| {
-        let line = texts.new[*i];
-        !line.is_empty() && depths.iter().all(|depth| !line.starts_with(depth))
-    };
-    if depths.len() == 1 && changed.iter().any(is_lower) {
-        return Err(UNCLEAR);
-    }
-    let readings = texts.readings(uniform, &changed);
-    let placed = readings
-        .iter()
-        .filter_map(|reading| texts.placed_by(reading, &changed));
-    let mut fitting = placed.filter(|lines| texts.is_nested(lines));
-    let lines = fitting.next().ok_or(UNCLEAR)?;
-    if fitting.all(|other| other == lines) {
-        Ok(lines)
-    } else {
-        Err(UNCLEAR)
-    }
+    let lines = texts.changed().into_iter();
+    let lines = lines.map(|i| (i, texts.new[i].to_owned())).collect();
+    let ops = texts.ops;
+    Ok(Placed { ops, lines })
 }
 
 impl<'a> Texts<'a> {
+    /// The lines that only the new text has.
+    fn changed(&self) -> Vec<usize> {
+        let ops = self.ops.iter();
+        ops.filter(|op| !matches!(op, DiffOp::Equal { .. }))
+            .flat_map(DiffOp::new_range)
+            .collect()
+    }
+
+    /// The lines of the new text that the old one has, and which one each is.
+    fn kept(&self) -> HashMap<usize, usize> {
+        let ops = self.ops.iter();
+        ops.filter(|op| matches!(op, DiffOp::Equal { .. }))
+            .flat_map(|op| op.new_range().zip(op.old_range()))
+            .collect()
+    }
+
+    /// How the new text differs from the old one as the file indents it.
+    fn ops_with_files_indentation(&self) -> Vec<DiffOp> {
+        let mut old: Vec<String> = self.old.iter().map(|&line| line.to_owned()).collect();
+        for pair in self.pairs {
+            old[pair.at].replace_range(..pair.old.len(), pair.file);
+        }
+        let old: Vec<&str> = old.iter().map(String::as_str).collect();
+        capture_diff_slices(Algorithm::Patience, &old, self.new)
+    }
+
+    /// The lines that only the new text has where it is not indented as the file is.
+    fn shifted(&self, uniform: Option<Shift>) -> Result<HashMap<usize, String>, &'static str> {
+        let changed = self.changed();
+        // Where the old text has one depth only, a lower one is not known.
+        let depths: BTreeSet<&str> = self.pairs.iter().map(|pair| pair.old).collect();
+        let is_lower = |i: &usize| {
+            let line = self.new[*i];
+            !line.is_empty() && depths.iter().all(|depth| !line.starts_with(depth))
+        };
+        if depths.len() == 1 && changed.iter().any(is_lower) {
+            return Err(UNCLEAR);
+        }
+        let readings = self.readings(uniform, &changed);
+        let placed = readings
+            .iter()
+            .filter_map(|reading| self.placed_by(reading, &changed));
+        let mut fitting = placed.filter(|lines| self.is_nested(lines));
+        let lines = fitting.next().ok_or(UNCLEAR)?;
+        if fitting.all(|other| other == lines) {
+            Ok(lines)
+        } else {
+            Err(UNCLEAR)
+        }
+    }
+
     fn indents(&self) -> Vec<(&'a str, &'a str)> {
         self.pairs.iter().map(|p| (p.old, p.file)).collect()
     }
@@ -236,12 +281,12 @@ impl<'a> Texts<'a> {
         let of_file = common(self.pairs.iter().map(|pair| pair.file));
         // Lines that both texts have, and that tell one indentation from the other.
         let (mut as_old, mut as_file, mut other) = (0, 0, 0);
+        let (old_by_content, new_by_content) = (by_content(self.old), by_content(self.new));
         for pair in self.pairs.iter().filter(|pair| pair.old != pair.file) {
             let content = self.old[pair.at].trim_start();
-            let is_same = |line: &&str| line.trim_start() == content;
-            let mut there = filled().filter(is_same);
-            let is_only_one = self.old.iter().copied().filter(is_same).count() == 1;
-            if let (Some(line), None, true) = (there.next(), there.next(), is_only_one) {
+            let there = new_by_content.get(content).copied().flatten();
+            let is_only_one = old_by_content.get(content).is_some_and(Option::is_some);
+            if let (Some(line), true) = (there, is_only_one) {
                 match indentation(line) {
                     indent if indent == pair.old => as_old += 1,
                     indent if indent == pair.file => as_file += 1,
@@ -392,13 +437,9 @@ impl<'a> Texts<'a> {
     /// steps, wherever one of the two is new: a text all of whose lines stand at one depth does
     /// not tell.
     fn is_nested(&self, placed: &HashMap<usize, String>) -> bool {
-        let mut kept = HashMap::new();
-        for op in self.ops {
-            if let DiffOp::Equal { .. } = op {
-                kept.extend(op.new_range().zip(op.old_range()));
-            }
-        }
-        let files = |old: usize| self.pairs.iter().find(|pair| pair.at == old);
+        let kept = self.kept();
+        let by_line: HashMap<usize, &Pair<'_>> = self.pairs.iter().map(|p| (p.at, p)).collect();
+        let files = |old: usize| by_line.get(&old).copied();
         let depth = |i: usize| -> Option<&str> {
             match placed.get(&i) {
                 Some(line) => Some(indentation(line)),
@@ -432,6 +473,16 @@ impl<'a> Texts<'a> {
             }
         })
     }
+}
+
+/// The lines by what they say without their indentation; `None` where several say it.
+fn by_content<'t>(lines: &[&'t str]) -> HashMap<&'t str, Option<&'t str>> {
+    let mut found = HashMap::new();
+    for line in lines {
+        let entry = found.entry(line.trim_start());
+        entry.and_modify(|one| *one = None).or_insert(Some(*line));
+    }
+    found
 }
 
 fn is_deeper(indent: &str, than: &str) -> bool {
@@ -563,11 +614,14 @@ pub(crate) fn behind<'t>(
     let without_doubled = || Cow::Borrowed(&new[prefix.len()..]);
     if !old_rest.is_empty() {
         let is_doubled = is_first_doubled((old_lines[0], first), (&old_rest, &rest), prefix)?;
-        return Ok(if is_doubled {
-            without_doubled()
-        } else {
-            Cow::Borrowed(new)
-        });
+        if is_doubled {
+            return Ok(without_doubled());
+        }
+        let is_as_before = first.is_empty() || indent == own;
+        if is_as_before && !are_further_known(&old_lines[1..], &new_lines[1..], (own, &whole)) {
+            return Err(UNCLEAR);
+        }
+        return Ok(Cow::Borrowed(new));
     }
     if indent == whole && all_start_with(&whole) {
         return Ok(without_doubled());
@@ -597,6 +651,14 @@ pub(crate) fn behind<'t>(
     let is_nested = nested.windows(2).all(|two| {
         !wants_deeper(two[0], two[1]) || is_deeper(indentation(two[1]), indentation(two[0]))
     });
+    // A further line ends the block at the depth that the first one has in the file.
+    let ends_block = opens
+        && is_deeper(below, &whole)
+        && all_start_with(&whole)
+        && rest.iter().any(|line| indentation(line) == whole);
+    if ends_block && is_nested {
+        return Ok(Cow::Borrowed(new));
+    }
     if !is_shifted || !is_nested {
         return Err(UNCLEAR);
     }
@@ -609,6 +671,42 @@ pub(crate) fn behind<'t>(
         shifted.push_str(line);
     }
     Ok(Cow::Owned(shifted))
+}
+
+/// Whether it is clear how deep the further lines of the new text stand that the old one does not
+/// have: at least as deep as the first line in the file, which lacks indentation in both texts, or
+/// as a line beside them. Directly behind the first line, one that is indented as that line is
+/// may belong to it or to the lines below.
+fn are_further_known(old: &[&str], new: &[&str], (own, whole): (&str, &str)) -> bool {
+    let ops = capture_diff_slices(Algorithm::Patience, old, new);
+    let mut is_kept = vec![false; new.len()];
+    for op in &ops {
+        is_kept[op.new_range()].fill(matches!(op, DiffOp::Equal { .. }));
+    }
+    let is_filled = |i: &usize| !new[*i].is_empty();
+    let filled = |lines: &[&'_ str]| lines.iter().filter(|line| !line.is_empty()).count();
+    ops.iter().all(|op| {
+        let place = op.new_range();
+        if matches!(op, DiffOp::Equal { .. }) {
+            return true;
+        }
+        let removed = &old[op.old_range()];
+        let is_behind_first = place.start == 0 && filled(&new[place.clone()]) > filled(removed);
+        let above = (0..place.start).rev().find(is_filled);
+        let below = (place.end..new.len()).find(is_filled);
+        let beside = [above, below].into_iter().flatten();
+        let depths: Vec<&str> = beside
+            .filter(|i| is_kept[*i])
+            .map(|i| new[i])
+            .chain(removed.iter().copied().filter(|line| !line.is_empty()))
+            .map(indentation)
+            .collect();
+        place.filter(is_filled).all(|i| {
+            let is_beside = depths.iter().any(|depth| new[i].starts_with(depth));
+            let is_as_first = is_behind_first && indentation(new[i]) == own;
+            new[i].starts_with(whole) || is_beside && !is_as_first
+        })
+    })
 }
 
 /// Whether the first line of the new text, which takes the place of one that lacks `prefix`, has
@@ -723,12 +821,49 @@ mod tests {
                 "    c:\n        d()",
                 Some("c:\n        d()"),
             ),
+            ("    ", "a:\n        b()", "c:\n        d()\ne()", None),
+            // A further line that is new is as deep as the first in the file, or as one beside it.
+            ("    ", "a()\nx()", "a()\nb()\nx()", None),
+            (
+                "        ",
+                "a()\n        c()",
+                "a()\nb()\n        c()",
+                None,
+            ),
+            ("  ", "  a()\nx()", "  a()\n  b()\nx()", None),
+            ("    ", "a()\nx()", "a()\ny()", Some("a()\ny()")),
             (
                 "    ",
-                "a:\n        b()",
-                "c:\n        d()\ne()",
-                Some("c:\n        d()\ne()"),
+                "a()\nx()",
+                "a()\n    b()\nx()",
+                Some("a()\n    b()\nx()"),
             ),
+            (
+                "    ",
+                "a()\n    c()\nx()",
+                "a()\n    c()\nb()\nx()",
+                Some("a()\n    c()\nb()\nx()"),
+            ),
+            (
+                "    ",
+                "a()\n\ndef g():",
+                "a()\n\ndef h():\n    pass\n\ndef g():",
+                Some("a()\n\ndef h():\n    pass\n\ndef g():"),
+            ),
+            // The block that the first line opens ends at the depth which that has in the file.
+            (
+                "    ",
+                "g(a)",
+                "g(a, {\n        b: 1,\n    })",
+                Some("g(a, {\n        b: 1,\n    })"),
+            ),
+            (
+                "    ",
+                "return x",
+                "if x:\n        return 1\n    return x",
+                Some("if x:\n        return 1\n    return x"),
+            ),
+            ("    ", "a()", "if x:\n        b()\nc()", None),
             // Only the indentation is meant.
             ("    ", "a()", "    a()", Some("    a()")),
             (

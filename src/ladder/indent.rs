@@ -1,7 +1,7 @@
 //! The rung on which all lines are the same but for their indentation, and that differs in the
 //! same way for all of them.
 
-use super::depth::{Pair, Shift, Texts, placed};
+use super::depth::{Pair, Placed, Shift, Texts, placed};
 use super::lines::{Lines, ModelLines, indentation, line_end};
 use super::normal::{Level, normal_line};
 use super::{Found, Hit, Rung};
@@ -64,15 +64,18 @@ fn replace(
             file: indentation(file.line(first + i)),
         })
         .collect();
-    let new_lines = placed(&Texts {
+    let placed = placed(Texts {
         old: &fitted.old,
         new: &fitted.new,
-        ops: &ops,
+        ops,
         pairs: &pairs,
         unit,
     });
-    let new_lines = match new_lines {
-        Ok(lines) => lines,
+    let Placed {
+        ops,
+        lines: new_lines,
+    } = match placed {
+        Ok(placed) => placed,
         Err(why) => return Found::Unclear(region.start, why),
     };
     let mut lines: Vec<String> = Vec::new();

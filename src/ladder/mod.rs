@@ -248,6 +248,31 @@ mod tests {
     }
 
     #[test]
+    fn a_new_text_with_the_files_indentation_is_taken_as_it_is() {
+        gives(
+            Rung::Indentation,
+            "def f():\n    for i in r:\n        log()\n        stop()\n    stop()\n    c()\n",
+            "    log()\n    stop()\nstop()\nc()",
+            "        log()\n        stop()\n    stop()\n    d()\n    c()",
+            "def f():\n    for i in r:\n        log()\n        stop()\n    stop()\n    d()\n    c()\n",
+        );
+        gives(
+            Rung::Indentation,
+            "def f():\n    if a:\n        if b:\n            x()\n        else:\n            y()\n    else:\n        z()\n",
+            "    if b:\n        x()\n    else:\n        y()\nelse:\n    z()",
+            "        if b:\n            x()\n        else:\n            y()\n    else:\n        w()\n        z()",
+            "def f():\n    if a:\n        if b:\n            x()\n        else:\n            y()\n    else:\n        w()\n        z()\n",
+        );
+        gives(
+            Rung::Indentation,
+            "function f() {\n    for (;;) {\n        if (a) {\n            x();\n        }\n    }\n    c();\n}\n",
+            "    if (a) {\n        x();\n    }\n}\nc();",
+            "        if (a) {\n            x();\n        }\n    }\n    d();\n    c();",
+            "function f() {\n    for (;;) {\n        if (a) {\n            x();\n        }\n    }\n    d();\n    c();\n}\n",
+        );
+    }
+
+    #[test]
     fn lines_that_stay_keep_their_ends_where_those_differ() {
         gives(
             Rung::Indentation,
