@@ -405,8 +405,8 @@ fn links_beyond_the_most_that_are_followed_are_spoken_of() {
             .link(&format!("l/{i}/a"), &format!("../../t/{i}"));
     }
     let answer = ws.call("glob", &json!({"pattern": "l/*/a/*.c"}));
-    assert_eq!(in_order(&ws, &answer).len(), 1_000);
-    answer.must_say(&answer.output(), &["names more than 1,000 links"]);
+    let expected = ["Found 1000 file(s)", "names more than 1,000 links"];
+    answer.must_say(&answer.output(), &expected);
 }
 
 #[test]
