@@ -58,8 +58,9 @@ fn placeholder(line: &str) -> Option<String> {
     };
     let is_one = match words.strip_prefix(&["the"]).unwrap_or(&words) {
         ["rest", "of"] | ["rest", "of", "the"] => true,
-        ["rest", "of", "the", thing] | ["rest", "of", thing] => is_thing(thing),
-        ["existing" | "unchanged", thing] => is_thing(thing),
+        ["rest", "of", "the", thing]
+        | ["rest", "of", thing]
+        | ["existing" | "unchanged", thing] => is_thing(thing),
         _ => false,
     };
     is_one.then(|| words.join(" "))

@@ -325,18 +325,18 @@ impl Search<'_, '_> {
         let newline = line_end(self.file.text, region.clone());
         let ops = capture_diff_slices(Algorithm::Patience, &fitted.old, &fitted.new);
         let pairs = self.pairs(&fitted.old, &places);
-        let placed = placed(Texts {
+        let texts = Texts {
             old: &fitted.old,
             new: &fitted.new,
             ops,
             pairs: &pairs,
             unit: &self.file.unit(),
-        });
+        };
         let Placed {
             ops,
             lines: new_lines,
-        } = match placed {
-            Ok(placed) => placed,
+        } = match placed(texts) {
+            Ok(fit) => fit,
             Err(why) => return Found::Unclear(region.start, why),
         };
         let mut merge = Merge {

@@ -135,13 +135,16 @@ pub struct Report {
 /// A directory by its root and its real path below it.
 type Real = (usize, Vec<u8>);
 
+/// A directory that is to be walked: what the patterns still ask for below it, and whether it
+/// is ignored.
+type Asked = (Real, Vec<(usize, usize)>, bool);
+
 /// What a walk met, behind links too.
 #[derive(Default)]
 struct Met {
     report: Report,
-    /// Directories that were queued: with what the patterns still ask for below them, and
-    /// whether they are ignored.
-    queued: HashSet<(Real, Vec<(usize, usize)>, bool)>,
+    /// Directories that were queued.
+    queued: HashSet<Asked>,
     unreadable: HashSet<Real>,
     node_modules: HashSet<Real>,
 }

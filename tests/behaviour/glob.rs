@@ -380,7 +380,7 @@ fn links_that_lead_back_do_not_multiply_what_is_listed() {
         .file("closed/node_modules/y", "");
     for i in 0..30 {
         ws = ws
-            .file(&format!("d{i:02}/node_modules/x"), "")
+            .file(format!("d{i:02}/node_modules/x"), "")
             .link(&format!("d{i:02}/a"), "..");
     }
     let ws = ws.file(".geminiignore", "closed/node_modules\n");
@@ -401,8 +401,8 @@ fn links_beyond_the_most_that_are_followed_are_spoken_of() {
     let mut ws = Workspace::new();
     for i in 0..1_001 {
         ws = ws
-            .file(&format!("t/{i}/f.c"), "")
-            .link(&format!("l/{i}/a"), &format!("../../t/{i}"));
+            .file(format!("t/{i}/f.c"), "")
+            .link(&format!("l/{i}/a"), format!("../../t/{i}"));
     }
     let answer = ws.call("glob", &json!({"pattern": "l/*/a/*.c"}));
     let expected = ["Found 1000 file(s)", "names more than 1,000 links"];
