@@ -413,7 +413,7 @@ fn read_stdin(
         _ => {
             reader.fault(
                 "stdin",
-                format!("{text:?} is none of \"args\", \"none\" and \"param:NAME\"."),
+                format!("{text:?} is not one of \"args\", \"none\" and \"param:NAME\"."),
             );
             None
         }

@@ -146,9 +146,16 @@ fn asked(
 
 /// The same for keys alone.
 fn answered(confirmation: Option<ConfirmationDetails>, keys: &[u8]) -> Option<Reply> {
-    let call = call("t", json!({"a": 1}));
+    answered_of("t", confirmation, keys)
+}
+
+fn answered_of(
+    tool: &str,
+    confirmation: Option<ConfirmationDetails>,
+    keys: &[u8],
+) -> Option<Reply> {
     asked(
-        &call,
+        &call(tool, json!({"a": 1})),
         &explained(confirmation),
         |terminal| terminal,
         |person| {
@@ -200,7 +207,9 @@ fn keys_that_mean_nothing_are_ignored() {
         );
     }
     // Nothing can be always agreed to where no program is known.
-    assert_eq!(answered(Some(exec("$x", &[])), b"an"), Some(Reply::No));
+    let unknown = Some(exec("$x", &[]));
+    let reply = answered_of("run_shell_command", unknown, b"an");
+    assert_eq!(reply, Some(Reply::No));
 }
 
 #[test]
