@@ -369,9 +369,11 @@ impl Call {
         if reports.iter().any(|r| r.more_ignored) {
             note.push_str(" or more");
         }
-        if let Some(modules) = node_modules_note(reports) {
+        // At the head, which is never cut.
+        let links = more_links(reports).map(|(links, why)| format!("{links}: {why}"));
+        for more in node_modules_note(reports).into_iter().chain(links) {
             let parted = if note.is_empty() { "" } else { ", " };
-            note.push_str(&format!("{parted}{modules}"));
+            note.push_str(&format!("{parted}{more}"));
         }
         if !note.is_empty() {
             note = format!(" ({note})");
@@ -408,9 +410,6 @@ impl Call {
             text.push_str(&show_name(finder.path(hit)));
         });
         super::push_unreadable(&mut text, reports);
-        if let Some((links, why)) = more_links(reports) {
-            text.push_str(&format!("\n({links}: {why})"));
-        }
         ToolResult::text(text)
             .with_display(format!("Found {}", super::counted(total, "file")))
             .with_data("files", total)
