@@ -354,7 +354,7 @@ impl Walk<'_> {
             | "special_variable_name" => {
                 self.leaf(node);
             }
-            "heredoc_body" if node.named_child_count() == 0 => self.heredoc(node),
+            "heredoc_body" => self.heredoc(node),
             _ => {}
         }
     }
@@ -412,9 +412,15 @@ impl Walk<'_> {
         if is_quoted_heredoc(node, self.source) {
             return;
         }
-        let text = text_of(node, self.source);
-        for at in substitutions(text) {
-            self.substitution(&text[at..], node.start_byte());
+        // The parser passes over some substitutions, between those that it looks into.
+        let mut end = node.start_byte();
+        let next = children(node).into_iter().map(|child| child.byte_range());
+        for child in next.chain(std::iter::once(node.end_byte()..node.end_byte())) {
+            let gap = self.source.get(end..child.start).unwrap_or_default();
+            for at in substitutions(gap) {
+                self.substitution(&gap[at..], end);
+            }
+            end = end.max(child.end);
         }
     }
 
@@ -508,8 +514,13 @@ impl Walk<'_> {
 
     fn command(&mut self, node: Node<'_>) {
         let words = words_of(node, self.source);
-        if words.is_empty() {
+        let Some(first) = words.first() else {
             return;
+        };
+        // The parser takes what follows `!` for a command, also where it is a compound one.
+        if !first.is_quoted && RESERVED.contains(&first.text.as_str()) {
+            self.analysis.is_broken = true;
+            self.unresolved(text_of(node, self.source));
         }
         let input = input_of(node, self.source);
         wrappers::resolve(
@@ -585,6 +596,12 @@ fn substitutions(text: &str) -> Vec<usize> {
     }
     found
 }
+
+/// Words that are no commands where a command begins.
+const RESERVED: [&str; 16] = [
+    "case", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in", "select",
+    "then", "until", "while", "{",
+];
 
 /// Variables of bash's own to which only numbers can be assigned.
 const NUMBERS: [&str; 9] = [

@@ -107,7 +107,10 @@ fn a_denied_command_is_refused_behind_clustered_options_and_its_file_stays() {
 }
 
 /// Lines in which bash starts `touch`, and in which a parser may see only `echo`.
-const HIDES_TOUCH: [&str; 16] = [
+const HIDES_TOUCH: [&str; 19] = [
+    "! if true; then touch F; fi",
+    "cat <<E\n`touch F`${x:-:}\nE",
+    "echo \"`echo x` `touch F`\"",
     "echo hi\n\\\ntouch F",
     "echo hi\n\\\n\\\ntouch F",
     "echo hi; to\\\nuch F",
