@@ -222,7 +222,7 @@ impl ToolInvocation for Call {
         let sandbox = sandbox(&self.surroundings, None)?;
         let directory = workspace.open_dir(&self.place)?;
         let command = ShellCommand {
-            line: &self.command,
+            line: cx.line.as_deref().unwrap_or(&self.command),
             directory: directory.as_fd(),
             path: self.place.path(),
             sandbox: sandbox.as_ref(),

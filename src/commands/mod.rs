@@ -1,20 +1,26 @@
 //! Which commands a line of bash runs.
 //!
-//! The line is parsed, never executed: every simple command in it is found, wherever it
-//! stands, and so are the commands that well-known commands run for it (`env`, `xargs`,
-//! `bash -c`, …). What can't be known without running the line is named as unresolved.
-//! Where the parser and bash may read a text differently, the reading counts in which more
-//! commands run.
+//! How it works. A line is read, never executed. The reader of plain shell (`plain`) understands
+//! a part of bash whole: only what it understands counts as known, and what it understood is
+//! printed anew ([`Analysis::understood`]), so that what is judged is what runs. Of other lines
+//! a parser of all of bash (tree-sitter) finds the commands, to show them and to refuse more of
+//! them; it never makes a line known. Both look for the commands that well-known commands run
+//! for them (`env`, `xargs`, `bash -c`, …). What can't be known without running the line is
+//! named as unresolved.
 
-mod agreement;
+mod builtins;
+mod code;
+mod meaning;
 mod options;
-mod reading;
+mod plain;
+mod render;
 mod words;
 mod wrappers;
 
 #[cfg(test)]
 mod tests;
 
+use plain::Dialect;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -50,6 +56,8 @@ pub struct Analysis {
     functions: Vec<(String, usize)>,
     /// Whether the line may take functions away again.
     forgets_functions: bool,
+    /// The line as it was understood.
+    understood: Option<String>,
 }
 
 /// One simple command that the line may run.
@@ -66,6 +74,12 @@ pub struct Command {
     at: usize,
     /// Whether a function of this name is passed over.
     is_direct: bool,
+    /// Whether it is given code, in a language that is not looked into: what that runs can't be
+    /// known.
+    pub(crate) runs_code: bool,
+    /// Whether a program runs it that is there to run others (`npx`, `uv run`): who allows that
+    /// one allows this.
+    pub(crate) is_carried: bool,
 }
 
 impl Command {
@@ -89,8 +103,7 @@ fn base(name: &str) -> &str {
 /// Finds the commands of a line.
 pub fn analyse(line: &str) -> Analysis {
     let mut analysis = Analysis::default();
-    let whole = Place::default();
-    analysis.script(line, whole);
+    analysis.script(line, Place::default());
     analysis.commands.sort_by_key(|c| c.at);
     let mut seen = BTreeSet::new();
     analysis.unresolved.retain(|text| seen.insert(text.clone()));
@@ -103,6 +116,12 @@ pub fn analyse(line: &str) -> Analysis {
 }
 
 impl Analysis {
+    /// The line as it was understood, to be run in its place: bash can read that in one way only.
+    /// `None` where it is more than plain shell.
+    pub fn understood(&self) -> Option<&str> {
+        self.understood.as_deref()
+    }
+
     /// The names of the programs and builtins, each once, in the order in which they are
     /// written; what can't be resolved stands there as its source text. Functions that the
     /// line itself defines are no programs.
@@ -111,7 +130,7 @@ impl Analysis {
         if self.commands.is_empty() {
             return self.unresolved.clone();
         }
-        for command in self.programs() {
+        for command in self.programs().filter(|command| !command.is_carried) {
             if !roots.iter().any(|r| r == command.root()) {
                 roots.push(command.root().to_owned());
             }
@@ -147,6 +166,9 @@ impl Analysis {
             if command.words.first().is_none_or(Option::is_none) {
                 return Err(format!("What {text:?} runs can't be known beforehand."));
             }
+            if !deny.is_empty() && command.runs_code {
+                return Err(format!("What {text:?} runs can't be known beforehand."));
+            }
             if deny
                 .iter()
                 .any(|prefix| command.begins_with(prefix) != Some(false))
@@ -154,7 +176,7 @@ impl Analysis {
                 return Err(format!("{text:?} is excluded."));
             }
             let allows = |prefix: &String| command.begins_with(prefix) == Some(true);
-            if allow.is_some_and(|allow| !allow.iter().any(allows)) {
+            if !command.is_carried && allow.is_some_and(|allow| !allow.iter().any(allows)) {
                 return Err(format!("{text:?} is not among the commands that may run."));
             }
         }
@@ -171,27 +193,50 @@ impl Analysis {
             self.is_broken = true;
             return;
         }
-        let reading = reading::read(script);
-        let source = reading.as_ref().map_or(script, |reading| &reading.text);
-        let tree = parse(source).filter(|t| t.root_node().descendant_count() <= MAX_NODES);
+        let plain = if place.is_tree_only {
+            None
+        } else {
+            plain::parse(script, place.dialect)
+        };
+        let Some(plain) = plain else {
+            return self.parsed(script, place);
+        };
+        if place.depth == 0 {
+            // No argument of a program is longer.
+            self.understood = Some(plain.text()).filter(|text| text.len() < MAX_LINE);
+        }
+        Walk {
+            source: script,
+            place,
+            analysis: self,
+            shell: Dialect::Posix,
+        }
+        .plain(&plain);
+    }
+
+    /// Adds what the parser of all of bash finds in a script that is not understood.
+    fn parsed(&mut self, script: &str, place: Place) {
+        let (known, was_within) = (self.unresolved.len(), place.is_tree_only);
+        let tree = parse(script).filter(|t| t.root_node().descendant_count() <= MAX_NODES);
         let Some(tree) = tree else {
             self.unresolved.push(excerpt(script));
             self.is_broken = true;
             return;
         };
-        let known = self.unresolved.len();
+        let place = Place {
+            is_tree_only: true,
+            ..place
+        };
         Walk {
-            source,
+            source: script,
             place,
             analysis: self,
+            shell: Dialect::Posix,
         }
         .tree(&tree);
         self.is_broken |= tree.root_node().has_error();
-        if !reading.is_some_and(|reading| reading.agrees_with(&tree)) {
-            self.is_broken = true;
-            if self.unresolved.len() == known {
-                self.unresolved.push(excerpt(script));
-            }
+        if self.unresolved.len() == known && !was_within {
+            self.unresolved.push(excerpt(script));
         }
     }
 }
@@ -267,16 +312,34 @@ struct Walk<'a> {
     source: &'a str,
     place: Place,
     analysis: &'a mut Analysis,
+    /// How a shell that is started reads its script.
+    shell: Dialect,
 }
 
 /// Where a script stands in the whole line.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 struct Place {
     at: usize,
     /// Within how many others.
     depth: usize,
     /// Whether another shell runs it, which knows none of the line's functions.
     is_elsewhere: bool,
+    /// How it is going to be read.
+    dialect: Dialect,
+    /// Whether it is only looked through for further reasons to refuse.
+    is_tree_only: bool,
+}
+
+impl Default for Place {
+    fn default() -> Self {
+        Self {
+            at: 0,
+            depth: 0,
+            is_elsewhere: false,
+            dialect: Dialect::Printed,
+            is_tree_only: false,
+        }
+    }
 }
 
 impl Walk<'_> {
@@ -306,6 +369,7 @@ impl Walk<'_> {
         let place = Place {
             at: self.place.at + at,
             depth: self.place.depth + 1,
+            dialect: Dialect::Bash,
             ..self.place
         };
         self.analysis.script(script, place);
@@ -313,11 +377,7 @@ impl Walk<'_> {
 
     /// A script within this one, for a shell of its own.
     fn elsewhere(&mut self, script: &str, at: usize) {
-        let place = Place {
-            at: self.place.at + at,
-            depth: self.place.depth + 1,
-            is_elsewhere: true,
-        };
+        let place = self.place.elsewhere(at, self.shell);
         self.analysis.script(script, place);
     }
 
@@ -333,7 +393,6 @@ impl Walk<'_> {
             "test_command" if text.starts_with('[') && !text.starts_with("[[") => {
                 self.builtin(node);
             }
-            "function_definition" => self.function(node),
             "variable_assignment" => self.assignment(node),
             "file_redirect" | "heredoc_redirect" | "herestring_redirect" => {
                 self.analysis.redirects = true;
@@ -396,8 +455,13 @@ impl Walk<'_> {
     /// The commands of a substitution with which a text begins.
     fn substitution(&mut self, text: &str, at: usize) {
         let before = self.analysis.commands.len();
+        let place = Place {
+            at: self.place.at + at,
+            depth: self.place.depth + 1,
+            ..self.place
+        };
         // As a word of a command, which is then taken away again.
-        self.inner(&format!("echo {text}"), at);
+        self.analysis.script(&format!("echo {text}"), place);
         if self
             .analysis
             .commands
@@ -421,18 +485,6 @@ impl Walk<'_> {
                 self.substitution(&gap[at..], end);
             }
             end = end.max(child.end);
-        }
-    }
-
-    fn function(&mut self, node: Node<'_>) {
-        let name = node.child_by_field_name("name");
-        if let (Some(name), Some("program")) = (name, node.parent().map(|p| p.kind()))
-            && self.place.depth == 0
-            // In the background it is defined for nobody.
-            && node.next_sibling().is_none_or(|next| next.kind() != "&")
-        {
-            let name = text_of(name, self.source).to_owned();
-            self.analysis.functions.push((name, node.start_byte()));
         }
     }
 
@@ -463,8 +515,7 @@ impl Walk<'_> {
                 Some(None) => self.unresolved(text_of(node, self.source)),
                 None => {}
             }
-        } else if (wrappers::CHANGES_COMMANDS.contains(&name) && !self.splits_only(node, name))
-            || name.starts_with("BASH_FUNC_")
+        } else if (wrappers::changes_commands(name) && !self.splits_only(node, name))
             || self.names_changing_variable(node)
         {
             self.unresolved(text_of(node, self.source));
@@ -499,8 +550,7 @@ impl Walk<'_> {
             && value.is_some_and(|value| {
                 value.is_none_or(|value| {
                     let name = value.split('[').next().unwrap_or_default();
-                    wrappers::HOLDS_COMMAND.contains(&name)
-                        || wrappers::CHANGES_COMMANDS.contains(&name)
+                    wrappers::HOLDS_COMMAND.contains(&name) || wrappers::changes_commands(name)
                 })
             })
     }
@@ -518,7 +568,7 @@ impl Walk<'_> {
             return;
         };
         // The parser takes what follows `!` for a command, also where it is a compound one.
-        if !first.is_quoted && RESERVED.contains(&first.text.as_str()) {
+        if !first.is_quoted && KEYWORDS.contains(&first.text.as_str()) {
             self.analysis.is_broken = true;
             self.unresolved(text_of(node, self.source));
         }
@@ -541,6 +591,8 @@ impl Walk<'_> {
             text: text.to_owned(),
             at: self.place.at + at,
             is_direct: is_direct || self.place.is_elsewhere,
+            runs_code: false,
+            is_carried: false,
         });
     }
 
@@ -598,7 +650,7 @@ fn substitutions(text: &str) -> Vec<usize> {
 }
 
 /// Words that are no commands where a command begins.
-const RESERVED: [&str; 16] = [
+const KEYWORDS: [&str; 16] = [
     "case", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in", "select",
     "then", "until", "while", "{",
 ];

@@ -180,7 +180,9 @@ fn option(parsed: &mut Parsed<'_>, words: &[Word], at: usize, options: &Options)
     let attached = attached.map(|value| Word {
         value: is_whole.then(|| value.to_owned()),
         text: value.to_owned(),
+        written: value.to_owned(),
         is_quoted: true,
+        is_number: false,
     });
     let following = match values {
         Values::Next(count) if count > 0 => count - usize::from(attached.is_some()),

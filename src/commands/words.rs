@@ -7,10 +7,14 @@ use tree_sitter::Node;
 pub(super) struct Word {
     /// Without quotes; `None` where it can't be known before the line runs.
     pub(super) value: Option<String>,
-    /// As it is written.
+    /// As it is written; of plain shell as it is printed.
     pub(super) text: String,
+    /// As it is written.
+    pub(super) written: String,
     /// Whether any of it is quoted.
     pub(super) is_quoted: bool,
+    /// Whether it is a number, whatever the line does.
+    pub(super) is_number: bool,
 }
 
 impl Word {
@@ -21,7 +25,9 @@ impl Word {
             _ => None,
         };
         self.text.push_str(&other.text);
+        self.written.push_str(&other.written);
         self.is_quoted |= other.is_quoted;
+        self.is_number &= other.is_number;
     }
 }
 
@@ -36,6 +42,8 @@ pub(super) fn word_of(node: Node<'_>, source: &str) -> Word {
     Word {
         value: literal(node, source),
         is_quoted: text.contains(['\'', '"', '\\']),
+        is_number: false,
+        written: text.clone(),
         text,
     }
 }
@@ -184,7 +192,7 @@ pub(super) fn is_single(word: &Word) -> bool {
 }
 
 /// The escapes of `$'…'`.
-fn ansi_c(text: &str) -> Option<String> {
+pub(super) fn ansi_c(text: &str) -> Option<String> {
     let mut out: Vec<u8> = Vec::with_capacity(text.len());
     let mut rest = text;
     while let Some(c) = rest.chars().next() {

@@ -1,7 +1,8 @@
 //! Commands that run other commands: where in their words those stand.
 
+use super::code;
 use super::options::{Grammar, Parsed, parse};
-use super::words::{Word, is_expanded};
+use super::words::{Word, is_expanded, is_single};
 use super::{Input, Walk, base};
 
 /// Variables whose value is a command that other programs run.
@@ -28,34 +29,130 @@ pub(super) const HOLDS_COMMAND: [&str; 19] = [
 ];
 
 /// Variables by which a name means another program, or a program does other things.
-pub(super) const CHANGES_COMMANDS: [&str; 26] = [
+const CHANGES_COMMANDS: [&str; 60] = [
+    "BASHOPTS",
     "BASH_ALIASES",
     "BASH_CMDS",
+    "BASH_COMPAT",
     "BASH_ENV",
-    "BASHOPTS",
+    "BASH_LOADABLES_PATH",
+    "BASH_XTRACEFD",
     "CDPATH",
-    "DYLD_INSERT_LIBRARIES",
     "ENV",
+    "EXECIGNORE",
+    "GCONV_PATH",
+    "GEM_HOME",
+    "GEM_PATH",
+    "GIT_CONFIG",
     "GIT_CONFIG_COUNT",
     "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_NOSYSTEM",
     "GIT_CONFIG_PARAMETERS",
     "GIT_CONFIG_SYSTEM",
+    "GIT_DIR",
     "GIT_EXEC_PATH",
     "GIT_TEMPLATE_DIR",
+    "GOFLAGS",
+    "GREP_OPTIONS",
+    "HISTFILE",
+    "HOME",
     "IFS",
-    "LD_AUDIT",
-    "LD_LIBRARY_PATH",
-    "LD_PRELOAD",
+    "INPUTRC",
+    "JAVA_TOOL_OPTIONS",
+    "JDK_JAVA_OPTIONS",
+    "LUA_INIT",
+    "MAKEFILES",
     "NODE_OPTIONS",
-    "PATH",
+    "NODE_PATH",
+    "OPENSSL_CONF",
+    "PERL5DB",
     "PERL5LIB",
     "PERL5OPT",
+    "PERLLIB",
+    "PHPRC",
+    "PHP_INI_SCAN_DIR",
+    "POSIXLY_CORRECT",
+    "PS0",
     "PS4",
+    "PYTHONBREAKPOINT",
+    "PYTHONHOME",
+    "PYTHONINSPECT",
     "PYTHONPATH",
     "PYTHONSTARTUP",
+    "PYTHONUSERBASE",
+    "RUBYLIB",
     "RUBYOPT",
+    "R_PROFILE",
     "SHELLOPTS",
+    "SUDO_ASKPASS",
+    "TAR_OPTIONS",
+    "XDG_CONFIG_DIRS",
+    "XDG_CONFIG_HOME",
+    "ZDOTDIR",
+    "_JAVA_OPTIONS",
 ];
+
+/// Whether a variable changes what other programs do.
+pub(super) fn changes_commands(name: &str) -> bool {
+    CHANGES_COMMANDS.contains(&name)
+        || [
+            "BASH_FUNC_",
+            "DYLD_",
+            "GIT_CONFIG_KEY_",
+            "GIT_CONFIG_VALUE_",
+            "LD_",
+            "npm_config_",
+        ]
+        .iter()
+        .any(|prefix| name.starts_with(prefix))
+}
+
+/// Whether it makes a difference to commands what a variable is assigned.
+pub(super) fn matters(name: &str) -> bool {
+    name == "PATH" || HOLDS_COMMAND.contains(&name) || changes_commands(name)
+}
+
+/// Adds what a value means that a variable is assigned: a command, or other programs by the
+/// names of known ones.
+pub(super) fn assign(walk: &mut Walk<'_>, name: &str, value: Option<&str>, text: &str) {
+    if name == "PATH" {
+        // The names after it are what they are for a rule that denies. A rule that allows a
+        // program does not allow whatever has its name elsewhere.
+        walk.push(vec![Some("PATH=".to_owned())], text, 0, true);
+    } else if HOLDS_COMMAND.contains(&name) {
+        match value {
+            Some("") => {}
+            Some(command) => walk.elsewhere(command, 0),
+            None => walk.unresolved(text),
+        }
+    } else if changes_commands(name) {
+        walk.unresolved(text);
+    }
+}
+
+/// Whether a program is known to run others, or to be a shell.
+pub(super) fn is_known(name: &str) -> bool {
+    wrapper_named(program(name)).is_some()
+        || SHELLS.contains(&name)
+        || matches!(
+            name,
+            "capsh"
+                | "fd"
+                | "fdfind"
+                | "find"
+                | "flock"
+                | "gdb"
+                | "git"
+                | "parallel"
+                | "perf"
+                | "runuser"
+                | "script"
+                | "setarch"
+                | "ssh"
+                | "su"
+                | "watch"
+        )
+}
 
 /// A command that runs its arguments, and how it takes them.
 struct Wrapper {
@@ -418,10 +515,10 @@ fn resolve_command(
 ) {
     let Some(first) = words.first() else { return };
     let values: Vec<Option<String>> = words.iter().map(|w| w.value.clone()).collect();
-    let is_known = depth == 0 || !is_expanded(&first.text);
+    let is_known = !is_expanded(&first.text) && !first.text.starts_with('~');
     let Some(name) = first.value.as_deref().filter(|_| is_known) else {
-        walk.unresolved(&first.text);
-        walk.push(values, &first.text, at, is_direct);
+        walk.unresolved(&first.written);
+        walk.push(values, &first.written, at, is_direct);
         return;
     };
     if depth > super::MAX_DEPTH {
@@ -439,6 +536,10 @@ fn resolve_command(
     }
     walk.push(values, text, at, is_direct);
     let rest = &words[1..];
+    if !walk.place.is_tree_only {
+        super::builtins::judge(walk, name, rest, text);
+        code_and_carried(walk, name, rest, input, at, depth);
+    }
     let holds_command = |w: &Word| RUN_BY_OPTION.iter().any(|o| w.text.starts_with(o));
     if rest.iter().any(holds_command) {
         walk.unresolved(text);
@@ -449,9 +550,9 @@ fn resolve_command(
     };
     match program(name) {
         shell if SHELLS.contains(&shell) => run_shell(walk, shell, rest, text, input, at),
-        "eval" => run_text(walk, rest, at, true),
+        "eval" => run_text(walk, without_dashes(rest), at, true),
         "trap" => run_first(walk, rest, at, true),
-        "source" | "." => walk.unresolved(text),
+        "source" | "." => run_script_or_input(walk, rest, text, input, at),
         "alias" if expands_aliases(walk) && rest.iter().any(|w| w.text.contains(['=', '$'])) => {
             walk.unresolved(text);
         }
@@ -474,7 +575,7 @@ fn resolve_command(
                 run_shell(walk, "bash", &rest[end + 1..], text, input, at);
             }
         }
-        "find" => run_found(walk, rest, &mut wrapped),
+        "find" => run_found(walk, rest, text, &mut wrapped),
         "fd" | "fdfind" => run_found_by_fd(walk, rest, text, &mut wrapped),
         "parallel" => run_parallel(walk, rest, text, at),
         "git" => git(walk, rest, text, at, &mut wrapped),
@@ -510,6 +611,32 @@ fn resolve_command(
         }
         name => {
             run_wrapped(walk, wrapper_named(name), rest, text, at, &mut wrapped);
+        }
+    }
+}
+
+/// Notes that the command just added is given code, and adds the commands that it is there to run.
+fn code_and_carried(
+    walk: &mut Walk<'_>,
+    name: &str,
+    rest: &[Word],
+    input: &Input,
+    at: usize,
+    depth: usize,
+) {
+    let name = program(name);
+    let reads_text = input.text.is_some() || input.is_other;
+    if code::runs_code(name, rest, reads_text)
+        && let Some(command) = walk.analysis.commands.last_mut()
+    {
+        command.runs_code = true;
+    }
+    for start in code::carried(name, rest) {
+        let known = walk.analysis.commands.len();
+        let words = &rest[start..];
+        resolve_command(walk, words, &joined(words), input, at, true, depth + 1);
+        for command in walk.analysis.commands.iter_mut().skip(known) {
+            command.is_carried = true;
         }
     }
 }
@@ -557,7 +684,7 @@ fn behind_assignments<'w>(walk: &mut Walk<'_>, words: &'w [Word]) -> &'w [Word] 
         let Some(name) = assigned(&first.text) else {
             break;
         };
-        if HOLDS_COMMAND.contains(&name) || CHANGES_COMMANDS.contains(&name) {
+        if HOLDS_COMMAND.contains(&name) || changes_commands(name) {
             walk.unresolved(&first.text);
         }
         words = rest;
@@ -733,21 +860,53 @@ fn run_debugged(
     }
 }
 
+/// Whether a program runs a text that is among its words, so that what is put into the text
+/// becomes a part of a script. Of programs that start others that may be said too.
+fn runs_scripts(first: &Word) -> bool {
+    first.value.as_deref().is_none_or(|name| {
+        let name = program(name);
+        is_known(name) || name == "eval" || code::runs_code(name, &[], true)
+    })
+}
+
 /// A name in the place of which the files stand that were found.
 fn with_files(words: &[Word]) -> Vec<Word> {
-    let with_file = |word: &Word| Word {
-        value: word.value.clone().filter(|value| value != "{}"),
-        ..word.clone()
+    let is_started = words.first().is_some_and(runs_scripts);
+    let with_file = |word: &Word| {
+        let is_file = |value: &String| value == "{}" || is_started && value.contains("{}");
+        Word {
+            value: word.value.clone().filter(|value| !is_file(value)),
+            ..word.clone()
+        }
     };
     words.iter().map(with_file).collect()
+}
+
+/// Whether a word that is not known may be `-exec` with a command behind it. One word in quotes
+/// does no harm before an option or at the end: what follows it is no command then.
+fn may_hide_actions(rest: &[Word]) -> bool {
+    rest.iter().enumerate().any(|(i, word)| {
+        let next = rest.get(i + 1).and_then(|word| word.value.as_deref());
+        if word.value.is_none() {
+            let is_last = i + 1 == rest.len();
+            return !(is_single(word)
+                && (is_last || next.is_some_and(|next| next.starts_with('-'))));
+        }
+        let begins_freely = word.text.starts_with(['*', '?', '[', '{']) && word.text != "{}";
+        is_expanded(&word.text) && begins_freely && !word.text.contains(['.', '/'])
+    })
 }
 
 /// What `find` runs for the files that it finds.
 fn run_found(
     walk: &mut Walk<'_>,
     rest: &[Word],
+    text: &str,
     wrapped: &mut impl FnMut(&mut Walk<'_>, &[Word], bool),
 ) {
+    if !walk.place.is_tree_only && may_hide_actions(rest) {
+        walk.unresolved(text);
+    }
     let is = |i: usize, value: &str| {
         rest.get(i)
             .is_some_and(|w| w.value.as_deref() == Some(value))
@@ -826,15 +985,19 @@ fn with_input(parsed: &Parsed<'_>) -> Vec<Word> {
     if parsed.has(&marks) {
         let mark = parsed.values(&marks).last();
         let mark = mark.and_then(|w| w.value.as_deref()).unwrap_or("{}");
+        let is_started = words.first().is_some_and(runs_scripts);
         for (i, word) in words.iter_mut().enumerate() {
-            let is_input = |v: &String| v == mark || (i == 0 && v.contains(mark));
+            // In a name, and in a script, which would be another one with it.
+            let is_input = |v: &String| v == mark || v.contains(mark) && (i == 0 || is_started);
             word.value = word.value.take().filter(|value| !is_input(value));
         }
     } else if !words.is_empty() {
         words.push(Word {
             value: None,
             text: INPUT.to_owned(),
+            written: INPUT.to_owned(),
             is_quoted: false,
+            is_number: false,
         });
     }
     words
@@ -851,8 +1014,12 @@ fn run_wrapped(
     let Some(wrapper) = wrapper else { return };
     let parsed = take_apart(walk, rest, &wrapper.grammar, text);
     for assignment in &parsed.assignments {
-        let name = assignment.text.split('=').next().unwrap_or_default();
-        if HOLDS_COMMAND.contains(&name) || CHANGES_COMMANDS.contains(&name) {
+        let value = assignment.value.as_deref().unwrap_or(&assignment.text);
+        let name = value.split('=').next().unwrap_or_default();
+        if name == "PATH" {
+            assign(walk, name, None, &assignment.text);
+        }
+        if HOLDS_COMMAND.contains(&name) || changes_commands(name) {
             walk.unresolved(&assignment.text);
         }
     }
@@ -898,10 +1065,17 @@ fn run_wrapped(
 fn joined(words: &[Word]) -> String {
     let texts: Vec<_> = words
         .iter()
-        .map(|w| w.text.as_str())
+        .map(|w| w.written.as_str())
         .filter(|text| *text != INPUT)
         .collect();
     texts.join(" ")
+}
+
+fn without_dashes(words: &[Word]) -> &[Word] {
+    match words {
+        [dashes, rest @ ..] if dashes.value.as_deref() == Some("--") => rest,
+        words => words,
+    }
 }
 
 /// The words as one script, as `eval` joins them, for this shell or for another.
@@ -921,7 +1095,7 @@ fn run_first(walk: &mut Walk<'_>, words: &[Word], at: usize, is_ours: bool) {
         None | Some((_, Some("" | "-" | "-l" | "-p"))) => {}
         Some((_, Some(script))) if is_ours => walk.inner(script, at),
         Some((_, Some(script))) => walk.elsewhere(script, at),
-        Some((word, None)) => walk.unresolved(&word.text),
+        Some((word, None)) => walk.unresolved(&word.written),
     }
 }
 
@@ -962,11 +1136,27 @@ fn run_shell(
         }
         return;
     }
+    let Some(dialect) = super::meaning::dialect_of(shell) else {
+        // Their grammar is another: all that is known is whether they run a file.
+        let is_flag = |word: &&Word| {
+            word.text.starts_with('-') && !word.text.contains(['c', 's', '\'', '"', '$'])
+        };
+        let file = rest
+            .iter()
+            .find(|word| !is_flag(word))
+            .and_then(|word| word.value.as_deref());
+        if file.is_none_or(|file| file.starts_with('-') || is_of_the_system(file)) {
+            walk.unresolved(text);
+        }
+        return;
+    };
+    let before = std::mem::replace(&mut walk.shell, dialect);
     run_arguments(walk, rest, text, input, at, false);
     let has_setting = |w: &Word| w.text.starts_with(['-', '+']) && w.text.contains(['o', 'O']);
     if rest.iter().any(has_setting) {
         run_arguments(walk, rest, text, input, at, true);
     }
+    walk.shell = before;
 }
 
 /// What a shell does with its arguments. The name of a setting is `attached` to its letter in
@@ -1037,15 +1227,33 @@ fn run_arguments(
 fn run_script_or_input(walk: &mut Walk<'_>, words: &[Word], text: &str, input: &Input, at: usize) {
     match words.first().map(|w| w.value.as_deref()) {
         None | Some(Some("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")) => {}
-        Some(Some(file)) if !file.starts_with("/dev/") && !file.starts_with("/proc/") => return,
+        Some(Some(file)) if !is_of_the_system(file) => return run_script(walk, words, text, at),
         // A script by a name that can't be known, or one that is made on the way.
         Some(_) => return walk.unresolved(text),
     }
     match &input.text {
-        Some(script) => walk.elsewhere(script, at),
-        None if input.is_other => walk.unresolved(text),
-        None => {}
+        Some(script) if !input.is_other => walk.elsewhere(script, at),
+        // What it reads then, the commands around it say.
+        _ => walk.unresolved(text),
     }
+}
+
+/// A file of commands is looked for in `PATH` too: a rule that denies a program denies it.
+fn run_script(walk: &mut Walk<'_>, words: &[Word], text: &str, at: usize) {
+    let values = words.iter().map(|word| word.value.clone()).collect();
+    walk.push(values, text, at, true);
+    if let Some(command) = walk.analysis.commands.last_mut() {
+        command.is_carried = true;
+    }
+}
+
+/// Whether a path may lead to what a program reads, rather than to a file.
+fn is_of_the_system(path: &str) -> bool {
+    let last = base(path);
+    last == "stdin"
+        || last.bytes().all(|b| b.is_ascii_digit())
+        || path.contains("dev/")
+        || path.contains("proc/")
 }
 
 /// `env -S`: the value is split into words and goes on with the rest.
@@ -1170,8 +1378,11 @@ fn git_setting(walk: &mut Walk<'_>, setting: &str, text: &str, at: usize) {
     let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
     let key = key.to_lowercase();
     if key.starts_with("alias.") {
-        if let Some(command) = value.strip_prefix('!') {
-            walk.elsewhere(command, at);
+        // An alias may be one of options, which hold further settings.
+        match value.strip_prefix('!') {
+            Some(command) => walk.elsewhere(command, at),
+            None if value.starts_with('-') => walk.unresolved(text),
+            None => {}
         }
         return;
     }

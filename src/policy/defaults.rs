@@ -68,6 +68,7 @@ fn built_in(decision: Decision, priority: u16, rule: &str, reason: String) -> Ve
             is_default: true,
         },
         reason,
+        understood: None,
     }
 }
 

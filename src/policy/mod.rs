@@ -148,6 +148,9 @@ pub struct Verdict {
     pub rule: Decider,
     /// Why, in words for a model; empty where it simply may run.
     pub reason: String,
+    /// The line of shell as it was understood, which is what runs unless a person has seen the
+    /// line itself; `None` for other calls and for lines that are not understood.
+    pub understood: Option<String>,
 }
 
 /// The rule that decided.
@@ -296,6 +299,7 @@ impl Policy {
                     is_default: false,
                 },
                 reason,
+                understood: None,
             };
         }
         let verdict = match shell::line_of(call) {
@@ -513,5 +517,6 @@ fn rule_verdict(rule: &Rule, decision: Decision, call: &Call<'_>) -> Verdict {
             is_default: false,
         },
         reason,
+        understood: None,
     }
 }

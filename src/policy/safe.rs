@@ -4,15 +4,91 @@
 use crate::commands::{Analysis, Command};
 use std::path::{Component, Path, PathBuf};
 
-/// Programs that print, and read no files.
+/// Programs that print, and read no files, whatever their arguments.
 const PRINTERS: [&str; 11] = [
     "echo", "expr", "false", "id", "pwd", "seq", "tr", "true", "uname", "which", "whoami",
 ];
 
-/// Programs that read the files that they are given.
-const READERS: [&str; 14] = [
-    "cat", "cut", "grep", "head", "ls", "nl", "numfmt", "paste", "rev", "stat", "tac", "tail",
-    "uniq", "wc",
+/// A program that reads the files that it is given, and nothing else.
+struct Reader {
+    name: &'static str,
+    /// Letters that do nothing but change how it prints. Numbers may stand behind them.
+    letters: &'static str,
+    /// How many files it takes: some write to the last.
+    files: usize,
+}
+
+const fn reader(name: &'static str, letters: &'static str) -> Reader {
+    Reader {
+        name,
+        letters,
+        files: usize::MAX,
+    }
+}
+
+/// Not among the letters is what follows links out of the workspace (`grep -R`, `ls -L`), what
+/// takes names of files from a file, and what goes on for ever (`tail -f`).
+const READERS: [Reader; 15] = [
+    reader("base64", "diw"),
+    reader("cat", "AbeEnstTuv"),
+    reader("cut", "bcdfnsz"),
+    reader("grep", "aABbcCeEFGHhiIlLmnoPqrsTvwxyzZ"),
+    reader("head", "cnqvz"),
+    reader("ls", "1aAbBcCdfFgGhiIklmnNopqQrRsStTuUvwxXZ"),
+    reader("nl", "bdfhilnpsvw"),
+    reader("numfmt", "dz"),
+    reader("paste", "dsz"),
+    reader("rev", ""),
+    reader("stat", "cft"),
+    reader("tac", "brs"),
+    reader("tail", "cnqvz"),
+    Reader {
+        files: 1,
+        ..reader("uniq", "cdDiuz")
+    },
+    reader("wc", "clLmw"),
+];
+
+/// Long options of readers that do nothing but change what they print.
+const READER_OPTIONS: [&str; 38] = [
+    "--after-context",
+    "--all",
+    "--almost-all",
+    "--before-context",
+    "--bytes",
+    "--characters",
+    "--chars",
+    "--classify",
+    "--color",
+    "--context",
+    "--count",
+    "--decode",
+    "--delimiter",
+    "--directory",
+    "--exclude",
+    "--exclude-dir",
+    "--fields",
+    "--files-with-matches",
+    "--files-without-match",
+    "--fixed-strings",
+    "--human-readable",
+    "--ignore-case",
+    "--include",
+    "--invert-match",
+    "--line-number",
+    "--line-regexp",
+    "--lines",
+    "--max-count",
+    "--number",
+    "--number-nonblank",
+    "--only-matching",
+    "--quiet",
+    "--recursive",
+    "--reverse",
+    "--show-all",
+    "--size",
+    "--word-regexp",
+    "--words",
 ];
 
 /// What makes `find` do more than look.
@@ -20,15 +96,99 @@ const FIND_ACTS: [&str; 9] = [
     "-delete", "-exec", "-execdir", "-fls", "-fprint", "-fprint0", "-fprintf", "-ok", "-okdir",
 ];
 
-/// Options by which `git` writes files or starts programs.
-const GIT_ACTS: [&str; 6] = [
-    "--exec",
-    "--ext-diff",
-    "--output",
-    "--paginate",
-    "--textconv",
-    "--no-index",
+/// Tests and prints of `find`; others may follow links, write, or start programs.
+const FIND_LOOKS: [&str; 34] = [
+    "-a",
+    "-amin",
+    "-and",
+    "-atime",
+    "-cmin",
+    "-ctime",
+    "-depth",
+    "-empty",
+    "-executable",
+    "-false",
+    "-iname",
+    "-ipath",
+    "-iregex",
+    "-ls",
+    "-maxdepth",
+    "-mindepth",
+    "-mmin",
+    "-mount",
+    "-mtime",
+    "-name",
+    "-newer",
+    "-not",
+    "-o",
+    "-or",
+    "-path",
+    "-perm",
+    "-print",
+    "-print0",
+    "-prune",
+    "-quit",
+    "-regex",
+    "-size",
+    "-type",
+    "-xdev",
 ];
+
+/// Options of `git status`, `log`, `diff` and `show` that only change what is printed. Git takes
+/// the beginnings of others for them, so that nothing but these is let pass.
+const GIT_LOOKS: [&str; 48] = [
+    "--abbrev-commit",
+    "--after",
+    "--all",
+    "--author",
+    "--before",
+    "--branch",
+    "--branches",
+    "--cached",
+    "--color",
+    "--compact-summary",
+    "--date",
+    "--date-order",
+    "--decorate",
+    "--diff-filter",
+    "--dirstat",
+    "--first-parent",
+    "--follow",
+    "--format",
+    "--graph",
+    "--grep",
+    "--histogram",
+    "--ignore-all-space",
+    "--ignore-space-change",
+    "--ignored",
+    "--left-right",
+    "--long",
+    "--max-count",
+    "--merges",
+    "--minimal",
+    "--name-only",
+    "--name-status",
+    "--no-color",
+    "--no-merges",
+    "--no-patch",
+    "--numstat",
+    "--oneline",
+    "--patch",
+    "--porcelain",
+    "--pretty",
+    "--raw",
+    "--reverse",
+    "--short",
+    "--shortstat",
+    "--since",
+    "--staged",
+    "--stat",
+    "--summary",
+    "--until",
+];
+
+/// Letters of theirs.
+const GIT_LETTERS: &str = "aAbCGiMnpqsSuUvwz";
 
 /// Options of `git branch` that only list.
 const BRANCH_LISTS: [&str; 10] = [
@@ -55,7 +215,8 @@ pub(super) fn is_known_safe(
     let (Some(command), None) = (commands.next(), commands.next()) else {
         return false;
     };
-    if !is_spelt_out(line, command)
+    if command.text.trim() != line.trim()
+        || analysis.understood().is_none()
         || analysis.redirects
         || analysis.is_broken
         || !analysis.unresolved.is_empty()
@@ -82,51 +243,47 @@ pub(super) fn is_known_safe(
     };
     let args = args.as_slice();
     match name.as_str() {
-        name if READERS.contains(&name) => args.iter().all(|arg| is_fine(arg, root)),
         "cd" => !args.is_empty() && args.iter().all(|arg| !leaves(arg, root)),
-        "base64" => args.iter().all(|arg| {
-            !arg.starts_with("-o") && !arg.starts_with("--output") && is_fine(arg, root)
+        "find" => args.iter().all(|arg| {
+            let looks = !arg.starts_with('-') || FIND_LOOKS.contains(arg) || is_number(&arg[1..]);
+            looks && !leaves(arg, root)
         }),
-        "find" => args
-            .iter()
-            .all(|arg| !FIND_ACTS.contains(arg) && is_fine(arg, root)),
         "sed" => is_safe_sed(args, root),
-        "git" => is_safe_git(args) && is_trusted(),
-        _ => false,
+        "git" => is_safe_git(args, root) && is_trusted(),
+        name => READERS
+            .iter()
+            .any(|reader| reader.name == name && reader.only_reads(args, root)),
     }
 }
 
-/// Whether the line is one command, and its words, as they are known, are all that stands there:
-/// nothing that a shell may read otherwise.
-fn is_spelt_out(line: &str, command: &Command) -> bool {
-    let line = line.trim();
-    if command.text.trim() != line || line.contains(|c: char| c == '\\' || c.is_control()) {
-        return false;
-    }
-    let letters = |text: &str| text.replace([' ', '\'', '"'], "");
-    let words: Option<String> = command.words.iter().cloned().collect();
-    if let Some(words) = words {
-        return letters(&words) == letters(line);
-    }
-    let pieces: Vec<&str> = line.split(' ').filter(|piece| !piece.is_empty()).collect();
-    let mut pairs = pieces.iter().zip(&command.words);
-    pieces.len() == command.words.len()
-        && pairs.all(|(piece, word)| match word {
-            Some(word) => letters(word) == letters(piece),
-            None => piece.contains('$'),
+impl Reader {
+    /// Whether the arguments are options that are known to do no harm, and files of the workspace.
+    fn only_reads(&self, args: &[&str], root: &Path) -> bool {
+        let mut files = 0;
+        args.iter().all(|arg| {
+            if let Some(option) = arg.strip_prefix("--") {
+                let name = option
+                    .split_once('=')
+                    .map_or(*arg, |(name, _)| &arg[..name.len() + 2]);
+                return READER_OPTIONS.contains(&name);
+            }
+            if let Some(letters) = arg.strip_prefix('-') {
+                return is_cluster(letters, self.letters);
+            }
+            files += 1;
+            files <= self.files && !leaves(arg, root)
         })
+    }
 }
 
-/// An argument that is an option without a path in it, or a path within the workspace.
-fn is_fine(arg: &str, root: &Path) -> bool {
-    match arg.strip_prefix('-') {
-        Some(option) => match option.split_once('=') {
-            Some((_, value)) => !leaves(value, root),
-            // `-f/etc/passwd` names a file without a space.
-            None => !option.contains('/'),
-        },
-        None => !leaves(arg, root),
-    }
+/// Whether these are known letters, with nothing but a number behind them.
+fn is_cluster(letters: &str, known: &str) -> bool {
+    let behind = letters.trim_start_matches(|c| known.contains(c));
+    behind.is_empty() || is_number(behind)
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// `sed -n 3,7p file`.
@@ -146,14 +303,21 @@ fn is_safe_sed(args: &[&str], root: &Path) -> bool {
 }
 
 /// `git status`, `log`, `diff`, `show`, and `branch` where it only lists.
-fn is_safe_git(args: &[&str]) -> bool {
+fn is_safe_git(args: &[&str], root: &Path) -> bool {
     let Some((command, rest)) = args.split_first() else {
         return false;
     };
-    let acts = |arg: &str| GIT_ACTS.contains(&arg.split_once('=').map_or(arg, |(name, _)| name));
+    let looks = |arg: &&str| {
+        let name = arg.split_once('=').map_or(*arg, |(name, _)| name);
+        match arg.strip_prefix('-') {
+            Some(_) if arg.starts_with("--") => *arg == "--" || GIT_LOOKS.contains(&name),
+            Some(letters) => is_cluster(letters, GIT_LETTERS),
+            None => !leaves(arg, root),
+        }
+    };
     let lists = |arg: &str| BRANCH_LISTS.contains(&arg) || arg.starts_with("--format=");
     match *command {
-        "status" | "log" | "diff" | "show" => !rest.iter().any(|arg| acts(arg)),
+        "status" | "log" | "diff" | "show" => rest.iter().all(looks),
         "branch" => rest.iter().all(|arg| lists(arg)),
         _ => false,
     }

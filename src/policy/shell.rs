@@ -39,6 +39,19 @@ impl Policy {
         let Some(analysis) = analysis else {
             return self.by_default(call, mode, interactive);
         };
+        Verdict {
+            understood: analysis.understood().map(str::to_owned),
+            ..self.check_analysed(call, (line, &analysis), mode, interactive)
+        }
+    }
+
+    fn check_analysed(
+        &self,
+        call: &Call<'_>,
+        (line, analysis): (&str, &Analysis),
+        mode: Mode,
+        interactive: bool,
+    ) -> Verdict {
         let (texts, is_ambiguous) = self.texts(call);
         let commands: Vec<&Command> = analysis.programs().collect();
         let is_nothing = commands.is_empty();
@@ -51,7 +64,9 @@ impl Policy {
             line: Some(line),
             command: single,
             is_part: false,
-            is_unknown: analysis.is_broken || is_nothing && !analysis.unresolved.is_empty(),
+            is_unknown: analysis.is_broken
+                || is_nothing && !analysis.unresolved.is_empty()
+                || single.is_some_and(|command| command.runs_code),
             texts: &texts,
             is_ambiguous,
         };
@@ -80,12 +95,12 @@ impl Policy {
             verdict = ask(call, &verdict, rule);
         }
         if single.is_none() {
-            verdict = self.parts(call, &analysis, mode, interactive, verdict);
+            verdict = self.parts(call, analysis, mode, interactive, verdict);
         }
         if is_dangerous || is_conditional {
             return verdict;
         }
-        self.by_experience(call, line, &analysis, verdict)
+        self.by_experience(call, line, analysis, verdict)
     }
 
     /// Whether what a line holds can make a difference.
@@ -105,7 +120,7 @@ impl Policy {
         let mut verdict = whole;
         let known = analysis
             .programs()
-            .map(|c| (c.text.as_str(), Some(c), false));
+            .map(|c| (c.text.as_str(), Some(c), c.runs_code));
         let unknown = analysis
             .unresolved
             .iter()
@@ -133,6 +148,9 @@ impl Policy {
             };
             match part.decision {
                 Decision::Deny => return about(part, line, is_unknown),
+                // What allows the program that runs it allows this, but for a rule of its own.
+                Decision::AskUser
+                    if part.rule.is_default && command.is_some_and(|c| c.is_carried) => {}
                 Decision::AskUser if verdict.decision == Decision::Allow => {
                     verdict = about(part, line, is_unknown);
                 }
@@ -206,6 +224,7 @@ fn ask(call: &Call<'_>, allowed: &Verdict, rule: &str) -> Verdict {
             file: None,
             ..allowed.rule.clone()
         },
+        understood: None,
     }
 }
 

@@ -158,6 +158,22 @@ pub(super) fn variables(path: &Path, more: &[(OsString, OsString)]) -> Variables
     variables
 }
 
+/// Whether bash takes code, settings or functions from a variable before it reads its line: none
+/// of that was judged.
+#[cfg(unix)]
+pub(super) fn changes_bash(name: &OsStr) -> bool {
+    const READ: [&str; 6] = [
+        "BASHOPTS",
+        "BASH_ENV",
+        "ENV",
+        "POSIXLY_CORRECT",
+        "PS4",
+        "SHELLOPTS",
+    ];
+    let name = name.to_string_lossy();
+    name.starts_with("BASH_FUNC_") || READ.contains(&name.as_ref())
+}
+
 /// Variables of an environment, by their names.
 type Variables = BTreeMap<OsString, OsString>;
 

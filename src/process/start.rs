@@ -1,6 +1,8 @@
 //! Starting programs under a warden.
 
-use super::command::{ProgramCommand, ShellCommand, find_program, is_program, variables};
+use super::command::{
+    ProgramCommand, ShellCommand, changes_bash, find_program, is_program, variables,
+};
 use super::piped::Program;
 use super::raw::{self, Descriptors, Prepared};
 use super::sandbox::Sandbox;
@@ -75,11 +77,13 @@ impl ShellCommand<'_> {
     pub fn start(&self) -> io::Result<Watched> {
         let bash = OsStr::new("bash");
         // What comes after `--` is the line, whatever it begins with.
-        let arguments = ["-c", "--", self.line].map(OsStr::new);
+        let arguments = ["--norc", "--noprofile", "-c", "--", self.line].map(OsStr::new);
+        let mut environment = variables(self.path, &[]);
+        environment.retain(|name, _| !changes_bash(name));
         let start = Start {
             program: &find_program(bash).ok_or(io::ErrorKind::NotFound)?,
             arguments: words(bash, arguments.into_iter())?,
-            environment: &variables(self.path, &[]),
+            environment: &environment,
             directory: self.directory,
             input: None,
             sandbox: self.sandbox,

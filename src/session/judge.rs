@@ -6,6 +6,7 @@ use crate::agent::call::{CallRequest, ToolCall};
 use crate::agent::pair::Explanation;
 use crate::builtin;
 use crate::policy::{Call, Decision, Extra, Mode, Policy, ServerTool, Verdict, hosts_mode};
+use crate::registry::Judged;
 use crate::settings::Settings;
 use crate::tool::{Args, Confirmation, Context, ErrorKind, Tool, ToolError};
 use serde_json::{Map, Value};
@@ -87,29 +88,34 @@ impl Judge {
         self.mode.is_none() || can_ask
     }
 
-    /// Lets a call pass, with what a person has made of its arguments, or says why not.
+    /// Lets a call pass, with what a person has made of its arguments, or says why not. A line of
+    /// shell that no person has seen runs as it was understood.
     pub(super) fn judge(
         &self,
         tool: &dyn Tool,
         args: &mut Value,
         cx: &Context,
         person: Option<&Person>,
-    ) -> Result<(), ToolError> {
+    ) -> Result<Judged, ToolError> {
         if self.mode.is_none() && self.lets_all_pass {
-            return Ok(());
+            return Ok(Judged::default());
         }
         let empty = Map::new();
         for _ in 0..MOST_CHANGES {
             let verdict = self.verdict(tool, args.as_object().unwrap_or(&empty), person);
             match (verdict.decision, self.mode) {
-                (Decision::Allow, _) | (Decision::AskUser, None) => return Ok(()),
+                (Decision::Allow, _) | (Decision::AskUser, None) => {
+                    return Ok(Judged {
+                        line: verdict.understood,
+                    });
+                }
                 (Decision::Deny, _) => return Err(verdict.to_error()),
                 (Decision::AskUser, Some(mode)) => {
                     let Some(person) = person else {
                         return Err(nobody_asked(&verdict));
                     };
                     match self.ask(tool, args, (&verdict, mode), cx, person)? {
-                        None => return Ok(()),
+                        None => return Ok(Judged::default()),
                         Some(changed) => *args = Value::Object(changed),
                     }
                 }

@@ -152,6 +152,8 @@ pub struct Context {
     pub wants_locations: bool,
     /// The most characters of an answer, for tools that choose themselves what to leave out.
     pub limit_chars: Option<usize>,
+    /// The line of shell that was judged, in the place of the one that the arguments hold.
+    pub(crate) line: Option<String>,
     output: Option<Arc<dyn Fn(LiveOutput) + Send + Sync>>,
 }
 
@@ -162,6 +164,7 @@ impl Default for Context {
             wants_display: true,
             wants_locations: false,
             limit_chars: None,
+            line: None,
             output: None,
         }
     }
@@ -184,7 +187,16 @@ impl Context {
             wants_display,
             wants_locations: false,
             limit_chars: None,
+            line: None,
             output: None,
+        }
+    }
+
+    /// The same call, with the line of shell that was judged.
+    pub(crate) fn with_line(&self, line: String) -> Self {
+        Self {
+            line: Some(line),
+            ..self.clone()
         }
     }
 

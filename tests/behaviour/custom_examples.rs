@@ -233,14 +233,20 @@ fn check_format_lists_what_is_not_formatted() {
         .file("bad.rs", "fn main(){ }\n")
         .file("-x.rs", "fn main() {}\n");
     let home = env::var("HOME").unwrap_or_default();
+    // rustup looks for its toolchains there.
+    let place =
+        |name: &str, usual: &str| env::var(name).unwrap_or_else(|_| format!("{home}/{usual}"));
+    let (rustup_home, cargo_home) = (
+        place("RUSTUP_HOME", ".rustup"),
+        place("CARGO_HOME", ".cargo"),
+    );
     let check = |paths: &Value| {
-        // rustup looks for its toolchains there.
         let tool = ws
             .tool("check_format")
             .arguments(&json!({ "paths": paths }))
             .unwatched();
-        tool.env("RUSTUP_HOME", &format!("{home}/.rustup"))
-            .env("CARGO_HOME", &format!("{home}/.cargo"))
+        tool.env("RUSTUP_HOME", &rustup_home)
+            .env("CARGO_HOME", &cargo_home)
             .run()
     };
     assert_eq!(

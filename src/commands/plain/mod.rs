@@ -1,0 +1,329 @@
+//! Plain shell: the part of bash that is understood whole.
+//!
+//! How it works. A recursive descent over the characters builds a tree of what is written. It
+//! knows the common part of bash's grammar and no more: what it does not recognise, it refuses,
+//! and the line counts as unresolved. What it accepts is printed again from the tree
+//! (`render`), with one way to quote, and that text is what runs. So a difference between this
+//! reading of the characters and bash's can't make another program run than was judged: bash
+//! never reads the characters that were read here.
+//!
+//! A script that another shell reads as it stands (`bash -c '…'`) is not printed again. For
+//! such texts there is a smaller grammar without backslashes, comments and documents, in which
+//! shells have nothing to differ about ([`Dialect`]).
+
+mod expansion;
+mod lists;
+mod test;
+mod words;
+
+use lists::Reader;
+
+/// Commands within commands are followed so deep.
+const MAX_DEPTH: usize = 40;
+
+/// Words that are no commands where a command begins.
+pub(super) const RESERVED: [&str; 22] = [
+    "!", "[[", "]]", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for",
+    "function", "if", "in", "select", "then", "time", "until", "while", "{", "}",
+];
+
+/// How a text is going to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// It is printed again for bash.
+    Printed,
+    /// Bash reads it as it stands.
+    Bash,
+    /// Some shell with the grammar of POSIX reads it as it stands.
+    Posix,
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Script {
+    pub(super) items: Vec<Item>,
+}
+
+/// Pipelines that are joined by `&&` and `||`.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Item {
+    pub(super) first: Pipeline,
+    pub(super) more: Vec<(Joint, Pipeline)>,
+    pub(super) is_background: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Joint {
+    And,
+    Or,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Pipeline {
+    pub(super) is_negated: bool,
+    /// `time`, or `time -p`.
+    pub(super) timed: Option<&'static str>,
+    pub(super) stages: Vec<Stage>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Stage {
+    pub(super) command: Command,
+    pub(super) redirects: Vec<Redirect>,
+    /// Whether `|&` follows.
+    pub(super) pipes_errors: bool,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Command {
+    Simple {
+        assignments: Vec<Assignment>,
+        words: Vec<Argument>,
+        at: usize,
+        /// As it is written, without redirections before and behind it.
+        text: String,
+    },
+    Subshell(Script),
+    Group(Script),
+    If {
+        arms: Vec<(Script, Script)>,
+        otherwise: Option<Script>,
+    },
+    Loop {
+        is_until: bool,
+        condition: Script,
+        body: Script,
+    },
+    For {
+        variable: String,
+        words: Option<Vec<Word>>,
+        body: Script,
+    },
+    Count {
+        parts: [Arithmetic; 3],
+        body: Script,
+    },
+    Case {
+        word: Word,
+        arms: Vec<Arm>,
+    },
+    Function {
+        name: String,
+        body: Box<Stage>,
+        at: usize,
+    },
+    Test(Test),
+    Arithmetic(Arithmetic),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Arm {
+    pub(super) patterns: Vec<Word>,
+    pub(super) body: Script,
+    pub(super) end: &'static str,
+}
+
+/// A word of a command, or a list of words that a declaration assigns: `local a=(…)`.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Argument {
+    Word(Word),
+    List(Assignment),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Assignment {
+    pub(super) name: String,
+    pub(super) subscript: Option<Subscript>,
+    pub(super) appends: bool,
+    pub(super) value: Value,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Value {
+    Word(Word),
+    List(Vec<Word>),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Redirect {
+    pub(super) descriptor: Option<String>,
+    pub(super) operator: &'static str,
+    pub(super) target: Target,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Target {
+    Word(Word),
+    /// A here-document, by its number.
+    Document(usize),
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Word {
+    pub(super) pieces: Vec<Piece>,
+    /// As it is written.
+    pub(super) text: String,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Piece {
+    /// Not quoted, of characters that stand for themselves, for patterns, for lists in braces or
+    /// for a home directory.
+    Bare(String),
+    /// Exactly this text.
+    Quoted(String),
+    /// Within double quotes; never `Bare`, `Double` or `Process`.
+    Double(Vec<Piece>),
+    Variable(Variable),
+    Substitution(Script),
+    Arithmetic(Arithmetic),
+    Process {
+        mark: char,
+        script: Script,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Variable {
+    pub(super) name: String,
+    pub(super) subscript: Option<Subscript>,
+    pub(super) is_length: bool,
+    /// The variable is another one, whose name this one holds.
+    pub(super) is_indirect: bool,
+    pub(super) operation: Option<(&'static str, Vec<Operand>)>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Subscript {
+    /// `@` or `*`.
+    All(char),
+    Number(String),
+    Name(String),
+}
+
+/// A part of what follows the operator in `${…}`.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Operand {
+    /// Printed as it was written.
+    Text(String),
+    Piece(Piece),
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Arithmetic {
+    pub(super) tokens: Vec<Token>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Token {
+    Number(String),
+    Name(String),
+    Variable(Variable),
+    Operator(&'static str),
+}
+
+/// What stands in `[[ … ]]`.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Test {
+    Either(Box<Test>, &'static str, Box<Test>),
+    Not(Box<Test>),
+    Group(Box<Test>),
+    Unary(String, Word),
+    Binary(Word, String, Word),
+    Matches(Word, String),
+    Word(Word),
+}
+
+/// A whole line.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Plain {
+    pub(super) script: Script,
+    /// What the here-documents hold.
+    pub(super) documents: Vec<Word>,
+}
+
+/// Takes a text apart; `None` where it is more than plain shell.
+pub(super) fn parse(text: &str, dialect: Dialect) -> Option<Plain> {
+    if text
+        .chars()
+        .any(|c| c.is_control() && c != '\n' && c != '\t')
+    {
+        return None;
+    }
+    if dialect != Dialect::Printed && !text.is_ascii() {
+        return None;
+    }
+    let mut reader = Reader::new(text, dialect, 0);
+    let script = reader.script(&[])?;
+    if reader.peek().is_some() || !reader.pending.is_empty() {
+        return None;
+    }
+    let documents: Option<Vec<Word>> = reader.documents.into_iter().collect();
+    Some(Plain {
+        script,
+        documents: documents?,
+    })
+}
+
+fn is_name_start(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || byte == b'_'
+}
+
+fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+/// Whether a text is a variable's name.
+pub(super) fn is_name(text: &str) -> bool {
+    text.bytes().next().is_some_and(is_name_start) && text.bytes().all(is_name_byte)
+}
+
+impl Variable {
+    fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            subscript: None,
+            is_length: false,
+            is_indirect: false,
+            operation: None,
+        }
+    }
+}
+
+impl Word {
+    /// The text, where the word is all bare.
+    pub(super) fn bare(&self) -> Option<&str> {
+        match self.pieces.as_slice() {
+            [Piece::Bare(text)] => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Whether a character stands in it, quoted or not.
+    fn has(&self, c: char) -> bool {
+        self.pieces.iter().any(|piece| match piece {
+            Piece::Bare(text) | Piece::Quoted(text) => text.contains(c),
+            _ => false,
+        })
+    }
+
+    pub(super) fn is_bare(&self, texts: &[&str]) -> bool {
+        self.bare().is_some_and(|text| texts.contains(&text))
+    }
+
+    /// What the word is without quotes, where nothing is substituted. Patterns and lists in
+    /// braces stand for themselves.
+    pub(super) fn literal(&self) -> Option<String> {
+        self.pieces
+            .iter()
+            .map(|piece| match piece {
+                Piece::Bare(text) | Piece::Quoted(text) => Some(text.as_str()),
+                Piece::Double(inner) => match inner.as_slice() {
+                    [] => Some(""),
+                    [Piece::Quoted(text)] => Some(text.as_str()),
+                    _ => None,
+                },
+                _ => None,
+            })
+            .collect()
+    }
+}

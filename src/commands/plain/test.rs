@@ -1,0 +1,121 @@
+//! `[[ … ]]`.
+
+use super::lists::Reader;
+use super::{MAX_DEPTH, RESERVED, Test};
+
+const UNARY: [&str; 23] = [
+    "-a", "-b", "-c", "-d", "-e", "-f", "-g", "-h", "-k", "-n", "-p", "-r", "-s", "-t", "-u", "-w",
+    "-x", "-z", "-G", "-L", "-N", "-O", "-S",
+];
+
+const BINARY: [&str; 14] = [
+    "=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-ef", "-nt", "-ot",
+];
+
+impl Reader<'_> {
+    pub(super) fn either(&mut self) -> Option<Test> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return None;
+        }
+        let mut left = self.both()?;
+        loop {
+            self.lines()?;
+            if !self.take("||") {
+                break;
+            }
+            left = Test::Either(Box::new(left), "||", Box::new(self.both()?));
+        }
+        self.depth -= 1;
+        Some(left)
+    }
+
+    pub(super) fn both(&mut self) -> Option<Test> {
+        let mut left = self.term()?;
+        loop {
+            self.lines()?;
+            if !self.take("&&") {
+                return Some(left);
+            }
+            left = Test::Either(Box::new(left), "&&", Box::new(self.term()?));
+        }
+    }
+
+    pub(super) fn term(&mut self) -> Option<Test> {
+        self.lines()?;
+        if self.take_word("!") {
+            self.depth += 1;
+            if self.depth > MAX_DEPTH {
+                return None;
+            }
+            let inner = self.term()?;
+            self.depth -= 1;
+            return Some(Test::Not(Box::new(inner)));
+        }
+        if self.take("(") {
+            let inner = self.either()?;
+            self.lines()?;
+            return self.take(")").then(|| Test::Group(Box::new(inner)));
+        }
+        let first = self.word().filter(|word| !word.is_bare(&RESERVED))?;
+        self.blanks()?;
+        if let Some(operator) = first.bare() {
+            if UNARY.contains(&operator) {
+                let operator = operator.to_owned();
+                let operand = self.word().filter(|word| !word.is_bare(&BINARY))?;
+                return Some(Test::Unary(operator, operand));
+            }
+            if operator.starts_with('-') && operator.len() <= 3 {
+                return None;
+            }
+        }
+        if self.take_word("=~") {
+            self.blanks()?;
+            return Some(Test::Matches(first, self.pattern()?));
+        }
+        if let Some(operator) = BINARY.into_iter().find(|operator| self.take_word(operator)) {
+            self.blanks()?;
+            let second = self.word()?;
+            return Some(Test::Binary(first, operator.to_owned(), second));
+        }
+        Some(Test::Word(first))
+    }
+
+    /// A regular expression in `[[ … ]]`, which is printed as it was written.
+    pub(super) fn pattern(&mut self) -> Option<String> {
+        let mut text = String::new();
+        let mut open = 0_usize;
+        loop {
+            let byte = self.raw(0)?;
+            match byte {
+                b' ' | b'\t' | b'\n' if open == 0 => break,
+                b'(' => open += 1,
+                b')' => open = open.checked_sub(1)?,
+                b'\\' => {
+                    let next = self.raw(1)?;
+                    if !next.is_ascii_punctuation() && !next.is_ascii_alphanumeric() || next == b'`'
+                    {
+                        return None;
+                    }
+                    text.push('\\');
+                    self.at += 1;
+                    text.push(char::from(next));
+                    self.at += 1;
+                    continue;
+                }
+                b'$' => {
+                    if !matches!(self.raw(1), Some(b' ' | b')' | b'|')) {
+                        return None;
+                    }
+                }
+                byte if byte.is_ascii_alphanumeric() => {}
+                b'.' | b'_' | b'-' | b'+' | b'*' | b'?' | b'^' | b'[' | b']' | b'{' | b'}'
+                | b'|' | b'/' | b':' | b',' | b'@' | b'=' | b'%' => {}
+                _ => return None,
+            }
+            text.push(char::from(byte));
+            self.at += 1;
+        }
+        (open == 0 && !text.is_empty()).then_some(text)
+    }
+}

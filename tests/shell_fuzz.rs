@@ -1,0 +1,379 @@
+//! Random lines of shell, judged by the policy and then run by bash: a program that a rule denies,
+//! or that no rule allows, never runs. Each run has a seed of its own, which is printed;
+//! `GEMINI_TOOLS_SEED` repeats one, and `GEMINI_TOOLS_TRIALS` makes so many times as many lines.
+
+#![cfg(target_os = "linux")]
+
+#[path = "../fuzz/shell/lines.rs"]
+mod lines;
+
+use gemini_tools::commands::analyse;
+use gemini_tools::policy::{Call, Decision, Extra, Mode, Policy};
+use gemini_tools::settings::Settings;
+use gemini_tools::tool::Kind;
+use lines::Random;
+use serde_json::{Map, Value};
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use tempfile::TempDir;
+
+/// So many lines are tried by default.
+const LINES: usize = 20_000;
+
+/// A line that runs longer is ended.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+const DENY: &str = "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = [\"evil\"]\ndecision = \"deny\"\npriority = 900\n";
+const ALLOW: &str = "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = [\"echo\", \"cat\", \":\"]\ndecision = \"allow\"\npriority = 900\nallowRedirection = true\n";
+
+/// A directory where lines run, with the program that tells that it ran.
+struct Place {
+    directory: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let directory = TempDir::new().expect("a directory");
+        let place = Self { directory };
+        fs::create_dir_all(place.work()).expect("a directory");
+        let evil = "#!/bin/sh\n: > \"$EVIL_RAN\"\n";
+        for file in [place.path("bin/evil"), place.work().join("evil")] {
+            fs::create_dir_all(file.parent().expect("its directory")).expect("a directory");
+            fs::write(&file, evil).expect("a program");
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("its mode");
+        }
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn work(&self) -> PathBuf {
+        self.path("home/work")
+    }
+
+    /// Runs a line as the tool does. Whether the program ran.
+    fn runs(&self, line: &str) -> bool {
+        let mark = self.path("ran");
+        let _ = fs::remove_file(&mark);
+        for name in ["g", "1", "a", "2", "x"] {
+            let _ = fs::remove_file(self.work().join(name));
+        }
+        // A value for what reads it. No script: what a file holds that a line runs by its name is
+        // not judged.
+        fs::write(self.work().join("f"), "a[$(evil)] )\n").expect("a file");
+        let mut bash = Command::new("bash");
+        bash.args(["--norc", "--noprofile", "-c", "--", line])
+            .current_dir(self.work())
+            .env_clear()
+            .env(
+                "PATH",
+                format!("{}:/usr/bin:/bin", self.path("bin").display()),
+            )
+            .env("HOME", self.path("home"))
+            .env("EVIL_RAN", &mark)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0);
+        let Ok(mut child) = bash.spawn() else {
+            return false;
+        };
+        let group = rustix::process::Pid::from_child(&child);
+        let started = Instant::now();
+        let mut pause = Duration::from_micros(500);
+        while matches!(child.try_wait(), Ok(None)) && started.elapsed() < PATIENCE {
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(20));
+        }
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        let _ = child.wait();
+        mark.exists()
+    }
+}
+
+/// A policy and how it is asked.
+struct Judge {
+    name: &'static str,
+    policy: Policy,
+    mode: Mode,
+}
+
+fn judges(root: &Path) -> Vec<Judge> {
+    let judge = |name, rules: &str, mode| {
+        let file = root.join(format!("{name}.toml"));
+        fs::write(&file, rules).expect("rules");
+        let extra = Extra {
+            paths: vec![file],
+            allowed: Vec::new(),
+        };
+        let policy = Policy::load(&Settings::default(), None, root, &extra);
+        assert!(policy.problems.is_empty(), "{:?}", policy.problems);
+        Judge { name, policy, mode }
+    };
+    vec![
+        judge("deny", DENY, Mode::Yolo),
+        judge("allow", ALLOW, Mode::Default),
+        judge("nothing", "", Mode::Default),
+    ]
+}
+
+impl Judge {
+    /// What would run without a question.
+    fn lets_run(&self, line: &str) -> Option<String> {
+        let mut args = Map::new();
+        args.insert("command".to_owned(), Value::from(line));
+        let call = Call {
+            name: "run_shell_command",
+            aliases: &[],
+            server: None,
+            args: &args,
+            renamed: &[],
+            annotations: None,
+            kind: Kind::Execute,
+            is_built_in: true,
+        };
+        let verdict = self.policy.check(&call, self.mode, true);
+        let runs = verdict.understood.unwrap_or_else(|| line.to_owned());
+        (verdict.decision == Decision::Allow).then_some(runs)
+    }
+}
+
+#[test]
+fn no_program_that_is_denied_or_not_allowed_runs() {
+    let trials: usize = number("GEMINI_TOOLS_TRIALS").unwrap_or(1);
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .expect("a time");
+    let seed = number("GEMINI_TOOLS_SEED").unwrap_or(now.as_secs() ^ u64::from(now.subsec_nanos()));
+    let _ = writeln!(std::io::stderr(), "shell_fuzz: GEMINI_TOOLS_SEED={seed}");
+    let (tried, run) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let failures: Vec<String> = std::thread::scope(|scope| {
+        let (tried, run) = (&tried, &run);
+        let workers: Vec<_> = (0..threads as u64)
+            .map(|i| {
+                scope.spawn(move || {
+                    let mut random = Random(seed.wrapping_add(i.wrapping_mul(0x1000_0000_01b3)));
+                    fuzz(&mut random, LINES * trials / threads, tried, run)
+                })
+            })
+            .collect();
+        workers
+            .into_iter()
+            .flat_map(|worker| worker.join().expect("its failures"))
+            .collect()
+    });
+    let _ = writeln!(
+        std::io::stderr(),
+        "shell_fuzz: {} lines, of which {} ran",
+        tried.load(Ordering::Relaxed),
+        run.load(Ordering::Relaxed)
+    );
+    assert!(failures.is_empty(), "seed {seed}:\n{}", failures.join("\n"));
+    assert!(
+        run.load(Ordering::Relaxed) * 50 > tried.load(Ordering::Relaxed),
+        "hardly any line is let run"
+    );
+}
+
+/// Ways to a program that have been overlooked before. Bash runs it by each.
+const ROUNDABOUT: &[&str] = &[
+    "echo evil > >(bash); wait; sleep 0.2",
+    "exec <<< evil; bash",
+    "echo evil | eval bash",
+    "echo evil | bash -c bash",
+    "echo evil | case x in x) bash;; esac",
+    "if false; then :; else bash; fi <<< evil",
+    "h() { bash; }; h <<< evil",
+    "coproc bash; echo evil >&\"${COPROC[1]}\"; sleep 0.2",
+    "echo evil | echo $(bash)",
+    "echo evil > h; bash <<<: <h",
+    "sh //dev/stdin <<<evil",
+    "cd /dev; sh stdin <<<evil",
+    "sh 0<<<evil",
+    "echo 'a;evil' | xargs -I% sh -c 'echo %'",
+    "> 'x;evil'; find . -name 'x;*' -exec sh -c 'echo {}' \\;",
+    "$'evil\\0zzz'",
+    "evil() { :; }; unset evil; evil",
+    "evil() { :; }; builtin unset -f evil; evil",
+    "evil() { :; }; un\"set\" evil; evil",
+    "false && evil() { :; }; evil",
+    "hash -rp $(type -P evil) ls; ls",
+    "mapfile -tC evil -c1 y < /etc/passwd",
+    "compgen -Cevil",
+    "compgen -W '$(evil)'",
+    "shopt -s expand_alia\"s\"es\nalias ls=evil\nls",
+    "POSIXLY_CORRECT=1\nalias ls=evil\nls",
+    "x='a[$(evil)]'; let x",
+    "x='a[$(evil)]'; printf -v \"$x\" a",
+    "x='a[$(evil)]'; read \"$x\" <<< a",
+    "x='a[$(evil)]'; test -v \"$x\"",
+    "x='a[$(evil)]'; declare \"$x=1\"",
+    "x='a[$(evil)]'; [ -v \"$x\" ]",
+    "x='-v a[$(evil)]'; [ $x ]",
+    "x=-v; y='a[$(evil)]'; [ \"$x\" \"$y\" ]",
+    "x='a[$(evil)]'; [[ $x -eq 1 ]]",
+    "x='$(evil)'; echo ${x@P}",
+    "x='a[$(evil)]'; echo ${!x}",
+    "RANDOM='a[$(evil)]'",
+    "for OPTIND in 'a[$(evil)]'; do :; done",
+    "x='a[$(evil)]';a=([x]=1)",
+    "declare -i x; x='a[$(evil)]'",
+    "read x < f; echo $((x))",
+    "while read x; do ((s+=x)); done < f",
+    "echo evil > h; export 'BASH_ENV=h'; bash -c :",
+    "for PS4 in '$(evil)'; do set -x; :; done",
+    "env 'BASH_FUNC_ls%%=() { evil; }' bash -c ls",
+    "HOME=$(type -P evil); ~",
+    "x=-exec; find . $x evil ';'",
+    "find . {-exec,evil,';'}",
+    "git -c 'alias.x=-c alias.y=!evil y' x",
+    "ev\\\n\\\nil",
+    "exec 3>g evil",
+    "<$\\\nf evil; evil",
+    ">\\\t evil",
+    "eval -- evil",
+    "0>g evil",
+    "{evil,x}",
+    "echo evil > h; set -k; bash -c : BASH_ENV=h",
+    "trap evil EXIT",
+    "echo a\\ #; evil",
+    "echo hi\n\\\nevil",
+    "printf -v PATH %s bin; export PATH=../../bin; evil",
+    "tar cf /dev/null f -I evil",
+    "awk 'BEGIN { system(\"evil\") }'",
+    "sed -n '1e evil' f",
+    "sed 's/.*/evil/e' f",
+    "python3 -c 'import os; os.system(\"evil\")'",
+    "perl -e 'system(\"evil\")'",
+    "echo 'system(\"evil\")' | perl",
+    "make --eval 'x: ; evil' x",
+    "split --filter=evil f",
+    "ssh-agent evil",
+    "env -S evil",
+    "nice env evil",
+    "git -c core.pager=evil -p log --help; git -c alias.a=!evil a",
+    "find . -maxdepth 0 -exec evil \\;",
+    "bash evil",
+    ". {evil,x}",
+    "git {-c,alias.a=!evil} a",
+    "cd ../../bin; . evil",
+];
+
+#[test]
+fn ways_round_a_rule_that_denies_end_in_a_refusal() {
+    let place = Place::new();
+    let rules = TempDir::new().expect("a directory");
+    let judges = judges(rules.path());
+    let deny = judges
+        .iter()
+        .find(|judge| judge.name == "deny")
+        .expect("it");
+    let mut wrong = Vec::new();
+    for line in ROUNDABOUT {
+        if deny.lets_run(line).is_some() {
+            wrong.push(format!("let run: {line:?}"));
+        }
+        // Only what really leads there says something.
+        if !place.runs(line) {
+            wrong.push(format!("leads nowhere: {line:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn lines_of_every_day_are_understood() {
+    let rules = TempDir::new().expect("a directory");
+    let judges = judges(rules.path());
+    let deny = judges
+        .iter()
+        .find(|judge| judge.name == "deny")
+        .expect("it");
+    let refused: Vec<_> = EVERY_DAY
+        .iter()
+        .filter(|line| deny.lets_run(line).is_none())
+        .collect();
+    assert!(refused.is_empty(), "{refused:#?}");
+}
+
+/// What people and models write.
+const EVERY_DAY: &[&str] = &[
+    "cargo build --release && cargo test --workspace -- --nocapture",
+    "RUST_BACKTRACE=1 cargo test foo::bar 2>&1 | tee log",
+    "make -j$(nproc) CC=clang test",
+    "git commit -m \"$(cat <<'EOF'\nfix: it's done\n\nbody\nEOF\n)\"",
+    "while IFS= read -r line; do echo \"$line\"; done < f",
+    "IFS=, read -r a b <<< '1,2'; echo $a",
+    "source .venv/bin/activate && pip install -r requirements.txt",
+    "export PATH=$HOME/.cargo/bin:$PATH && cargo build",
+    "PATH=\"$PWD/node_modules/.bin:$PATH\" eslint .",
+    "for f in *.txt; do echo \"${f%.txt}\"; done",
+    "i=0; while [ $i -lt 3 ]; do i=$((i + 1)); done; echo $i",
+    "for ((i = 0; i < 3; i++)); do echo $i; done",
+    "find . -type f -name '*.py' -exec grep -l foo {} +",
+    "find \"$dir\" -name x | xargs -r rm -f",
+    "if [[ \"$x\" =~ ^v[0-9]+(\\.[0-9]+)*$ && -f y ]]; then echo yes; else echo no; fi",
+    "case \"$1\" in -h | --help) echo usage ;; *) exit 1 ;; esac",
+    "log() { echo \"$*\" >&2; }; log a b",
+    "set -euo pipefail; trap 'rm -f tmp' EXIT; echo hi > tmp",
+    "arr=(a b c); for i in \"${arr[@]}\"; do echo \"$i ${#arr[@]}\"; done",
+    "diff <(sort a) <(sort b) || true",
+    "cat <<EOF > f.txt\nhello $USER ${x:-none}\nEOF",
+    "npx eslint \"src/**/*.ts\" && uv run pytest -q",
+    "awk '{print $1}' file | sort -u | sed -e 's/a/b/g'",
+    "time make; sleep 1 & wait $!",
+    "echo `date` $((1 + 2)) ${HOME} $? $# $$",
+    "tar -czf x.tgz src && tar -I zstd -xf y.tar.zst",
+];
+
+fn fuzz(random: &mut Random, count: usize, tried: &AtomicUsize, run: &AtomicUsize) -> Vec<String> {
+    let place = Place::new();
+    let rules = TempDir::new().expect("a directory");
+    let judges = judges(rules.path());
+    let mut failures = Vec::new();
+    for _ in 0..count {
+        let line = lines::line(random);
+        tried.fetch_add(1, Ordering::Relaxed);
+        if line.contains('\0') || line.trim().is_empty() {
+            continue;
+        }
+        if let Some(text) = analyse(&line).understood()
+            && analyse(text).understood() != Some(text)
+        {
+            failures.push(format!(
+                "{line:?} is understood as {text:?}, and that otherwise"
+            ));
+        }
+        let let_run: Vec<_> = judges
+            .iter()
+            .filter_map(|judge| Some((judge.name, judge.lets_run(&line)?)))
+            .collect();
+        let Some((_, text)) = let_run.first() else {
+            continue;
+        };
+        run.fetch_add(1, Ordering::Relaxed);
+        // What a command leaves in the background may be late: it counts for its own line only
+        // where it runs again.
+        if place.runs(text) && place.runs(text) {
+            let names: Vec<_> = let_run.iter().map(|(name, _)| *name).collect();
+            failures.push(format!("{names:?}: {line:?} ran the program as {text:?}"));
+        }
+        if failures.len() > 20 {
+            break;
+        }
+    }
+    failures
+}
+
+fn number<T: std::str::FromStr>(name: &str) -> Option<T> {
+    std::env::var(name).ok()?.parse().ok()
+}
