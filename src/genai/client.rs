@@ -123,8 +123,8 @@ impl Client {
         cancel: &Cancellation,
     ) -> Result<GenerateContentResponse, ApiError> {
         self.retrying(cancel, |client| {
+            let url = client.credentials.address(model, "generateContent")?;
             let body = client.body(model, request, cancel)?;
-            let url = client.credentials.address(model, "generateContent");
             let answer = client.post(&url, model, &body, cancel)?;
             client.unwrapped(&answer)
         })
@@ -145,9 +145,9 @@ impl Client {
         on_piece: &mut dyn FnMut(GenerateContentResponse) -> ControlFlow<()>,
     ) -> Result<(), ApiError> {
         self.retrying(cancel, |client| {
-            let body = client.body(model, request, cancel)?;
-            let mut url = client.credentials.address(model, "streamGenerateContent");
+            let mut url = client.credentials.address(model, "streamGenerateContent")?;
             url.set_query(Some("alt=sse"));
+            let body = client.body(model, request, cancel)?;
             let mut is_used = false;
             client
                 .read_stream(&url, model, &body, cancel, &mut |piece| {
@@ -178,7 +178,7 @@ impl Client {
                 }
                 _ => json!({ "contents": contents }),
             };
-            let url = client.credentials.address(model, "countTokens");
+            let url = client.credentials.address(model, "countTokens")?;
             let answer = client.post(&url, model, &to_bytes(&body), cancel)?;
             let value: Value = serde_json::from_slice(&answer)
                 .map_err(|e| ApiError::unreadable(&e.to_string(), &answer))?;
@@ -256,7 +256,7 @@ impl Client {
                 "pluginType": "GEMINI",
             }
         });
-        let url = self.credentials.address(model, "loadCodeAssist");
+        let url = self.credentials.address(model, "loadCodeAssist")?;
         let answer = self.post(&url, model, &to_bytes(&body), cancel)?;
         let value: Value = serde_json::from_slice(&answer)
             .map_err(|e| ApiError::unreadable(&e.to_string(), &answer))?;

@@ -204,33 +204,60 @@ impl Credentials {
     }
 
     /// The address of a method of a model.
-    pub(super) fn address(&self, model: &str, method: &str) -> Url {
-        let model = model.strip_prefix("models/").unwrap_or(model);
+    ///
+    /// # Errors
+    ///
+    /// `BadRequest` for what is not the name of a model: a name can't lead to another path.
+    pub(super) fn address(&self, model: &str, method: &str) -> Result<Url, ApiError> {
+        let called = format!("{}:{method}", model_name(model)?);
+        let google = ["publishers", "google", "models", called.as_str()];
         let (base, path) = match self {
-            Credentials::ApiKey { base, .. } => (base, format!("v1beta/models/{model}:{method}")),
-            Credentials::VertexKey { base, .. } => (
-                base,
-                format!("v1beta1/publishers/google/models/{model}:{method}"),
-            ),
+            Credentials::ApiKey { base, .. } => (base, vec!["v1beta", "models", called.as_str()]),
+            Credentials::VertexKey { base, .. } => (base, [&["v1beta1"][..], &google].concat()),
             Credentials::VertexToken {
                 base,
                 project,
                 location,
                 ..
-            } => (
-                base,
-                format!(
-                    "v1beta1/projects/{project}/locations/{location}/publishers/google/models/{model}:{method}"
-                ),
-            ),
-            Credentials::CodeAssist { base, .. } => (base, format!("v1internal:{method}")),
+            } => {
+                let (project, location) = (project.as_str(), location.as_str());
+                let of_project = ["v1beta1", "projects", project, "locations", location];
+                (base, [&of_project[..], &google].concat())
+            }
+            Credentials::CodeAssist { base, .. } => {
+                let mut url = base.clone();
+                push(&mut url, &[&format!("v1internal:{method}")]);
+                return Ok(url);
+            }
         };
         let mut url = base.clone();
-        // A gateway may stand below a path of its own.
-        let prefix = url.path().trim_end_matches('/').to_owned();
-        url.set_path(&format!("{prefix}/{path}"));
-        url
+        push(&mut url, &path);
+        Ok(url)
     }
+}
+
+/// Adds names to the path of an address, each with what would part or end it encoded. A gateway
+/// may stand below a path of its own.
+fn push(url: &mut Url, names: &[&str]) {
+    // Addresses of HTTP have a path.
+    if let Ok(mut path) = url.path_segments_mut() {
+        path.pop_if_empty().extend(names);
+    }
+}
+
+/// The name of a model without what may stand before it.
+fn model_name(model: &str) -> Result<&str, ApiError> {
+    let name = model.strip_prefix("models/").unwrap_or(model);
+    let is_name = name.chars().any(|c| c != '.')
+        && !name.contains(|c: char| matches!(c, '/' | '\\') || c.is_control());
+    if is_name {
+        return Ok(name);
+    }
+    Err(ApiError::new(
+        ApiErrorKind::BadRequest,
+        format!("{model:?} is not a valid name of a model."),
+    )
+    .with_hint("Such a name holds no slash: gemini-2.5-flash, for example."))
 }
 
 fn api_key(vars: &Variables<'_>) -> Result<Option<Credentials>, ApiError> {
@@ -366,7 +393,47 @@ mod tests {
 
     fn address(vars: &[(&str, &str)]) -> String {
         let found = find(vars, None).expect("no error").expect("a credential");
-        found.address("m", "generateContent").to_string()
+        let address = found.address("m", "generateContent");
+        address.expect("an address").to_string()
+    }
+
+    #[test]
+    fn the_name_of_a_model_leads_nowhere_else() {
+        let vars = [
+            ("GEMINI_API_KEY", "k"),
+            ("GOOGLE_GEMINI_BASE_URL", "http://g/x"),
+        ];
+        let found = find(&vars, None).expect("no error").expect("a credential");
+        let address = |model: &str| found.address(model, "generateContent");
+        for model in [
+            "../../../evil",
+            "..",
+            ".",
+            "",
+            "models/",
+            "models/..",
+            "models/models/m",
+            "a/b",
+            "a\\b",
+            "a\r\nb",
+        ] {
+            let error = address(model).expect_err("refused").to_string();
+            assert!(error.contains("is not a valid name of a model"), "{error}");
+        }
+        for (model, sent) in [
+            ("m", "m"),
+            ("models/gemini-2.5-pro@001", "gemini-2.5-pro@001"),
+            ("..a", "..a"),
+            ("m?key=x#y", "m%3Fkey=x%23y"),
+            ("%2e%2e%2fm", "%252e%252e%252fm"),
+            ("m é", "m%20%C3%A9"),
+        ] {
+            let url = address(model).expect("an address").to_string();
+            assert_eq!(
+                url,
+                format!("http://g/x/v1beta/models/{sent}:generateContent")
+            );
+        }
     }
 
     #[test]

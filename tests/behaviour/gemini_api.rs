@@ -316,3 +316,29 @@ fn a_signal_during_a_slow_answer_ends_the_call() {
         assert_eq!(error_type, "cancelled", "{said}");
     }
 }
+
+#[test]
+fn the_name_of_a_model_changes_no_path() {
+    let Some(api) = StandIn::playing(&json!({})) else {
+        return;
+    };
+    let ws = Workspace::new();
+    let named = |model: &str| {
+        search(&ws, api.url())
+            .env("GEMINI_TOOLS_MODEL", model)
+            .run()
+    };
+    for model in ["../../../evil", "..", "models/../m", "a/b", "a\\b"] {
+        let failure = named(model).failure();
+        assert!(
+            failure.message.contains("is not a valid name of a model"),
+            "{failure:?}"
+        );
+    }
+    assert_eq!(api.requests().len(), 0);
+    named("m?key=x#y").output();
+    assert_eq!(
+        api.requests()[0]["path"],
+        "/v1beta/models/m%3Fkey=x%23y:generateContent"
+    );
+}
