@@ -1,34 +1,53 @@
 //! What each key means, and whose word counts for it.
 
-use super::mcp;
-use super::reader::{Key, Reader};
+use super::reader::{Key, Reader, Rule};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-pub(super) const CORE: Key = Key::since("tools.core", "coreTools");
-pub(super) const EXCLUDE: Key = Key::since("tools.exclude", "excludeTools");
-pub(super) const ALLOWED: Key = Key::since("tools.allowed", "allowedTools");
-pub(super) const CONFIRMATION_REQUIRED: Key = Key::new("tools.confirmationRequired");
-pub(super) const DISCOVERY: Key = Key::since("tools.discoveryCommand", "toolDiscoveryCommand");
-pub(super) const CALL: Key = Key::since("tools.callCommand", "toolCallCommand");
-pub(super) const THRESHOLD: Key = Key::since(
-    "tools.truncateToolOutputThreshold",
-    "truncateToolOutputThreshold",
-);
-pub(super) const IDLE: Key = Key::new("tools.shell.inactivityTimeout");
-pub(super) const SANDBOX: Key = Key::since("tools.sandbox", "sandbox");
-pub(super) const SANDBOX_NETWORK: Key = Key::new("tools.sandboxNetworkAccess");
-pub(super) const SANDBOX_PATHS: Key = Key::new("tools.sandboxAllowedPaths");
-pub(super) const FETCH_HOSTS: Key = Key::new("tools.webFetch.allowedHosts");
-pub(super) const NO_CORRECTION: Key = Key::new("tools.disableLLMCorrection");
-pub(super) const DIRECTORIES: Key = Key::since("context.includeDirectories", "includeDirectories");
-pub(super) const FILE_NAME: Key = Key::since("context.fileName", "contextFileName");
-pub(super) const MODEL: Key = Key::new("model.name");
-pub(super) const TURNS: Key = Key::since("model.maxSessionTurns", "maxSessionTurns");
-pub(super) const POLICIES: Key = Key::new("policyPaths");
-pub(super) const ADMIN_POLICIES: Key = Key::new("adminPolicyPaths");
-pub(super) const NO_YOLO: Key = Key::new("security.disableYoloMode");
-pub(super) const NO_ALWAYS: Key = Key::new("security.disableAlwaysAllow");
+/// Defines every key that is read, each with the rule for what a project's file may say of it: a
+/// key can't be read without one.
+macro_rules! keys {
+    ($($name:ident = $key:literal $(since $old:literal)?, $rule:expr;)*) => {
+        $(pub(super) const $name: Key = Key::new($key, keys!(@old $($old)?), $rule);)*
+
+        /// All of them.
+        pub(super) const ALL: &[Key] = &[$($name),*];
+    };
+    (@old) => { None };
+    (@old $old:literal) => { Some($old) };
+}
+
+keys! {
+    CORE = "tools.core" since "coreTools", Rule::Leaves;
+    EXCLUDE = "tools.exclude" since "excludeTools", Rule::TakesAway;
+    ALLOWED = "tools.allowed" since "allowedTools", Rule::Trusted;
+    CONFIRMATION_REQUIRED = "tools.confirmationRequired", Rule::TakesAway;
+    DISCOVERY = "tools.discoveryCommand" since "toolDiscoveryCommand", Rule::Trusted;
+    CALL = "tools.callCommand" since "toolCallCommand", Rule::Trusted;
+    THRESHOLD = "tools.truncateToolOutputThreshold" since "truncateToolOutputThreshold",
+        Rule::Limit { is_none: |n| n <= 0, otherwise: super::DEFAULT_LIMIT_CHARS as u64 };
+    IDLE = "tools.shell.inactivityTimeout",
+        Rule::Limit { is_none: |n| n <= 0, otherwise: u64::MAX };
+    SANDBOX = "tools.sandbox" since "sandbox", Rule::Stricter;
+    SANDBOX_NETWORK = "tools.sandboxNetworkAccess", Rule::Own;
+    SANDBOX_PATHS = "tools.sandboxAllowedPaths", Rule::Own;
+    FETCH_HOSTS = "tools.webFetch.allowedHosts", Rule::Own;
+    NO_CORRECTION = "tools.disableLLMCorrection", Rule::Switch;
+    DIRECTORIES = "context.includeDirectories" since "includeDirectories", Rule::Own;
+    FILE_NAME = "context.fileName" since "contextFileName", Rule::PlainNames;
+    MODEL = "model.name" since "model", Rule::Trusted;
+    TURNS = "model.maxSessionTurns" since "maxSessionTurns",
+        Rule::Limit { is_none: |n| n < 0, otherwise: u64::MAX };
+    POLICIES = "policyPaths", Rule::Trusted;
+    ADMIN_POLICIES = "adminPolicyPaths", Rule::Own;
+    NO_YOLO = "security.disableYoloMode", Rule::Switch;
+    NO_ALWAYS = "security.disableAlwaysAllow", Rule::Switch;
+    MCP_SERVERS = "mcpServers", Rule::Trusted;
+    MCP_SERVER_COMMAND = "mcp.serverCommand" since "mcpServerCommand", Rule::Trusted;
+    MCP_ALLOWED = "mcp.allowed" since "allowMCPServers", Rule::Leaves;
+    MCP_EXCLUDED = "mcp.excluded" since "excludeMCPServers", Rule::TakesAway;
+    MCP_PIN = "mcp.pin", Rule::Switch;
+}
 
 /// What Gemini CLI takes from a project's file where it is trusted, and what nothing here
 /// takes from there at all: they move credentials and what was said, or run programs.
@@ -44,25 +63,10 @@ const NEVER_FROM_PROJECTS: [&str; 7] = [
 
 /// The name of a key in the older, flat generation of settings.
 pub(super) fn old_name(key: &str) -> Option<&'static str> {
-    const RENAMED: [Key; 15] = [
-        CORE,
-        EXCLUDE,
-        ALLOWED,
-        DISCOVERY,
-        CALL,
-        THRESHOLD,
-        SANDBOX,
-        DIRECTORIES,
-        FILE_NAME,
-        Key::since(MODEL.0, "model"),
-        TURNS,
-        mcp::ALLOWED,
-        mcp::EXCLUDED,
-        mcp::SERVER_COMMAND,
-        Key::since("security.folderTrust", "folderTrust"),
-    ];
-    let found = RENAMED.iter().find(|renamed| renamed.0 == key)?;
-    found.1
+    match ALL.iter().find(|known| known.name == key) {
+        Some(known) => known.old,
+        None => (key == "security.folderTrust").then_some("folderTrust"),
+    }
 }
 
 impl Reader<'_> {
@@ -80,7 +84,7 @@ impl Reader<'_> {
     /// Notes what nothing takes from a project's file.
     pub(super) fn note_what_never_counts(&mut self) {
         for name in NEVER_FROM_PROJECTS {
-            if self.is_project() && self.get(Key::new(name)).is_some() {
+            if self.is_project() && self.says(name) {
                 self.leave_out(name, "left out, it is never taken from a project", false);
             }
         }
@@ -88,36 +92,25 @@ impl Reader<'_> {
 
     fn read_lists(&mut self) {
         if let Some(core) = self.restrictions(CORE) {
-            if self.is_project() && self.into.core.is_some() && !self.into.trust.is_trusted() {
-                let what = "left out, your own list counts: the project is not trusted";
-                self.leave_out(CORE.0, what, true);
-            } else {
+            if self.into.core.is_none() || self.is_believed() {
                 self.into.core = Some(core);
                 self.replaces(CORE);
+            } else {
+                let what = "left out, your own list counts: the project is not trusted";
+                self.leave_out(CORE.name, what, true);
             }
         }
         if let Some(exclude) = self.restrictions(EXCLUDE) {
             self.into.exclude.extend(exclude);
             self.adds(EXCLUDE);
         }
-        if self.get(ALLOWED).is_some()
-            && self.is_believed(ALLOWED)
-            && let Some(allowed) = self.list(ALLOWED)
-        {
+        if let Some(allowed) = self.list(ALLOWED) {
             *self.into.allowed.of(self.scope) = allowed;
             self.adds(ALLOWED);
         }
     }
 
     fn read_commands(&mut self) {
-        if self.get(DISCOVERY).is_none() && self.get(CALL).is_none() {
-            return;
-        }
-        // One without the other could join a project's command with a user's.
-        let (discovery, call) = (self.is_believed(DISCOVERY), self.is_believed(CALL));
-        if !discovery || !call {
-            return;
-        }
         let call = self.text(CALL).map(str::to_owned);
         if call.is_some() {
             self.replaces(CALL);
@@ -129,48 +122,44 @@ impl Reader<'_> {
     }
 
     fn read_limits(&mut self) {
-        if let Some(n) = self.number(THRESHOLD, whole) {
+        let now = self.into.truncate_threshold;
+        if let Some(n) = self.limit(THRESHOLD, now, whole) {
             self.into.truncate_threshold = Some(n);
             self.replaces(THRESHOLD);
         }
-        if let Some(secs) = self.number(IDLE, Value::as_u64) {
-            self.into.shell_idle_secs = Some(secs);
+        let now = self.into.shell_idle_secs;
+        let secs = |value: &Value| value.as_u64().map(saturated);
+        if let Some(secs) = self.limit(IDLE, now.map(saturated), secs) {
+            self.into.shell_idle_secs = u64::try_from(secs).ok();
             self.replaces(IDLE);
+        }
+        let now = self.into.max_turns.map(i64::from);
+        if let Some(turns) = self.limit(TURNS, now, whole) {
+            // As in Gemini CLI, less than nothing is no limit.
+            self.into.max_turns = u32::try_from(turns).ok();
+            self.replaces(TURNS);
         }
         if self.flag(NO_CORRECTION) == Some(true) {
             self.into.disable_llm_correction = true;
             self.adds(NO_CORRECTION);
         }
-        // Before 0.3 the model's name was the whole of it.
-        let key = match self.file.get("model") {
-            Some(Value::String(_)) => Key::since(MODEL.0, "model"),
-            _ => MODEL,
-        };
-        if let Some(name) = self.text(key) {
+        if let Some(name) = self.text(MODEL) {
             self.into.model = Some(name.to_owned());
             self.replaces(MODEL);
-        }
-        if let Some(turns) = self.number(TURNS, whole) {
-            // As in Gemini CLI, less than nothing is no limit.
-            self.into.max_turns = u32::try_from(turns).ok();
-            self.replaces(TURNS);
         }
     }
 
     fn read_context(&mut self, home: Option<&Path>) {
-        if self.get(DIRECTORIES).is_some()
-            && self.is_own(DIRECTORIES)
-            && let Some(dirs) = self.list(DIRECTORIES)
-        {
+        if let Some(dirs) = self.list(DIRECTORIES) {
             let dirs = dirs.into_iter().map(|dir| in_home(dir, home));
             self.into.include_directories.extend(dirs);
             self.adds(DIRECTORIES);
         }
-        let Some(value) = self.get(FILE_NAME) else {
+        let Some(value) = self.value(FILE_NAME) else {
             return;
         };
         if !value.is_string() && !value.is_array() {
-            self.wrong(FILE_NAME.0, "a string or a list of strings", value);
+            self.wrong(FILE_NAME.name, "a string or a list of strings", value);
             return;
         }
         let is_project = self.is_project();
@@ -187,14 +176,14 @@ impl Reader<'_> {
             }
             None if is_project && first_name(value).is_some() => {
                 let what = "left out, a project can name markdown files of no directory only";
-                self.leave_out(FILE_NAME.0, what, false);
+                self.leave_out(FILE_NAME.name, what, false);
             }
             None => {}
         }
     }
 
     fn read_sandbox(&mut self, home: Option<&Path>) {
-        if let Some(sandbox) = self.get(SANDBOX).cloned() {
+        if let Some(sandbox) = self.value(SANDBOX).cloned() {
             if self.is_project() {
                 self.into.sandbox.projects = Some(sandbox);
             } else {
@@ -202,31 +191,21 @@ impl Reader<'_> {
             }
             self.adds(SANDBOX);
         }
-        if self.get(SANDBOX_NETWORK).is_some()
-            && self.is_own(SANDBOX_NETWORK)
-            && let Some(network) = self.flag(SANDBOX_NETWORK)
-        {
+        if let Some(network) = self.flag(SANDBOX_NETWORK) {
             self.into.sandbox.network = network;
             self.replaces(SANDBOX_NETWORK);
         }
-        if self.get(SANDBOX_PATHS).is_some()
-            && self.is_own(SANDBOX_PATHS)
-            && let Some(paths) = self.list(SANDBOX_PATHS)
-        {
+        if let Some(paths) = self.list(SANDBOX_PATHS) {
             let paths = paths.into_iter().map(|path| in_home(path, home));
             self.into.sandbox.allowed_paths = paths.collect();
             self.replaces(SANDBOX_PATHS);
         }
-        if self.get(FETCH_HOSTS).is_some()
-            && self.is_own(FETCH_HOSTS)
-            && let Some(hosts) = self.list(FETCH_HOSTS)
-        {
+        if let Some(hosts) = self.list(FETCH_HOSTS) {
             self.into.fetch_hosts = hosts;
             self.replaces(FETCH_HOSTS);
         }
     }
 
-    /// Anybody can ask for more agreement; only the user's own files for less.
     fn read_policy(&mut self, home: Option<&Path>) {
         if let Some(names) = self.restrictions(CONFIRMATION_REQUIRED) {
             self.into.confirmation_required.extend(names);
@@ -240,14 +219,10 @@ impl Reader<'_> {
             self.into.disable_always_allow = true;
             self.adds(NO_ALWAYS);
         }
-        if self.get(POLICIES).is_some() && self.is_believed(POLICIES) {
-            let paths = self.paths(POLICIES, home);
-            self.into.policy_paths.extend(paths);
-        }
-        if self.get(ADMIN_POLICIES).is_some() && self.is_own(ADMIN_POLICIES) {
-            let paths = self.paths(ADMIN_POLICIES, home);
-            self.into.admin_policy_paths.extend(paths);
-        }
+        let paths = self.paths(POLICIES, home);
+        self.into.policy_paths.extend(paths);
+        let paths = self.paths(ADMIN_POLICIES, home);
+        self.into.admin_policy_paths.extend(paths);
     }
 
     /// The paths of a list to which each file adds.
@@ -264,6 +239,10 @@ impl Reader<'_> {
 fn whole(value: &Value) -> Option<i64> {
     let float = || value.as_f64().filter(|n| n.fract() == 0.0);
     value.as_i64().or_else(|| float().map(|n| n as i64))
+}
+
+fn saturated(n: u64) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
 }
 
 fn in_home(path: String, home: Option<&Path>) -> PathBuf {

@@ -1,16 +1,11 @@
 //! `mcpServers` and `mcp`: which servers of the Model Context Protocol there are.
 
 use super::Scope;
-use super::reader::{Key, Reader};
+use super::keys::{MCP_ALLOWED, MCP_EXCLUDED, MCP_PIN, MCP_SERVER_COMMAND, MCP_SERVERS};
+use super::reader::Reader;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-
-pub(super) const SERVERS: Key = Key::new("mcpServers");
-pub(super) const SERVER_COMMAND: Key = Key::since("mcp.serverCommand", "mcpServerCommand");
-pub(super) const ALLOWED: Key = Key::since("mcp.allowed", "allowMCPServers");
-pub(super) const EXCLUDED: Key = Key::since("mcp.excluded", "excludeMCPServers");
-pub(super) const PIN: Key = Key::new("mcp.pin");
 
 /// What the settings say about MCP servers. The servers of a project that is not trusted are
 /// not among them.
@@ -79,9 +74,9 @@ impl McpServer {
 
 impl Reader<'_> {
     pub(super) fn read_mcp(&mut self) {
-        if self.get(ALLOWED).is_some() {
+        if self.value(MCP_ALLOWED).is_some() {
             // What can't be understood allows nothing.
-            let allowed = self.names(ALLOWED).unwrap_or_default();
+            let allowed = self.names(MCP_ALLOWED).unwrap_or_default();
             let known = self.into.mcp.allowed.take();
             let same = |a: &str, b: &str| a.trim().eq_ignore_ascii_case(b.trim());
             self.into.mcp.allowed = Some(match known {
@@ -91,39 +86,36 @@ impl Reader<'_> {
                     .filter(|one| allowed.iter().any(|other| same(one, other)))
                     .collect(),
             });
-            self.adds(ALLOWED);
+            self.adds(MCP_ALLOWED);
         }
-        if let Some(excluded) = self.names(EXCLUDED) {
+        if let Some(excluded) = self.names(MCP_EXCLUDED) {
             self.into.mcp.excluded.extend(excluded);
-            self.adds(EXCLUDED);
+            self.adds(MCP_EXCLUDED);
         }
-        if self.flag(PIN) == Some(true) {
+        if self.flag(MCP_PIN) == Some(true) {
             self.into.mcp.pin = true;
-            self.adds(PIN);
+            self.adds(MCP_PIN);
         }
-        if self.get(SERVER_COMMAND).is_some()
-            && self.is_believed(SERVER_COMMAND)
-            && let Some(line) = self.text(SERVER_COMMAND)
-        {
+        if let Some(line) = self.text(MCP_SERVER_COMMAND) {
             self.into.mcp.server_command = Some(line.to_owned());
-            self.replaces(SERVER_COMMAND);
+            self.replaces(MCP_SERVER_COMMAND);
         }
-        let Some(servers) = self.get(SERVERS) else {
+        let Some(servers) = self.value(MCP_SERVERS) else {
             return;
         };
         let Some(servers) = servers.as_object() else {
-            self.wrong(SERVERS.0, "an object", servers);
+            self.wrong(MCP_SERVERS.name, "an object", servers);
             return;
         };
-        if servers.is_empty() || !self.is_believed(SERVERS) {
+        if servers.is_empty() {
             return;
         }
         for (name, value) in servers {
-            if let Some(server) = self.server(&format!("{}.{name}", SERVERS.0), value) {
+            if let Some(server) = self.server(&format!("{}.{name}", MCP_SERVERS.name), value) {
                 self.into.mcp.servers.insert(name.clone(), server);
             }
         }
-        self.adds(SERVERS);
+        self.adds(MCP_SERVERS);
     }
 
     /// One server; a restriction that can't be understood costs the whole server.

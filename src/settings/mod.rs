@@ -4,10 +4,10 @@
 //! (`~/.gemini/settings.json`), the project's (`.gemini/settings.json` in the current
 //! directory), and the system's. Comments are allowed, and so are the keys of both generations.
 //!
-//! A project, or a model that edits the project's file, must not give itself more: what would
-//! widen the reach of tools counts in the user's and the system's files only, and what can run
-//! programs or move a credential only where the project is trusted. What is left out for that
-//! is noted. In the file of a project that is not trusted no variable is put in either, so that
+//! A project, or a model that edits the project's file, must not give itself more. Every key has a
+//! rule (`keys`): what would widen the reach of tools counts in the user's and the system's files
+//! only, what can run programs, move a credential or choose the model only where the project is
+//! trusted, and of all else what is stricter. What is left out for that is noted. In the file of a project that is not trusted no variable is put in either, so that
 //! a secret can't get into a value that goes somewhere.
 
 mod file;
@@ -42,17 +42,18 @@ const DEFAULT_LIMIT_CHARS: usize = 40_000;
 /// What the settings say about tools.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
-    /// Only these tools, where given (`tools.core`, before 0.3 `coreTools`). The project's
-    /// list takes the place of the user's, as in Gemini CLI.
+    /// Only these tools, where given (`tools.core`, before 0.3 `coreTools`). The list of a project
+    /// that is trusted takes the place of the user's, as in Gemini CLI.
     pub core: Option<Vec<String>>,
     /// Not these (`tools.exclude`, `excludeTools`); both files' lists count.
     pub exclude: Vec<String>,
-    /// `tools.truncateToolOutputThreshold`.
+    /// `tools.truncateToolOutputThreshold`; in a project that is not trusted the stricter one.
     pub truncate_threshold: Option<i64>,
     /// `context.includeDirectories` (`includeDirectories`) of all files but the project's.
     pub include_directories: Vec<PathBuf>,
     /// After how many seconds without output a command is ended
-    /// (`tools.shell.inactivityTimeout`); zero is never.
+    /// (`tools.shell.inactivityTimeout`); zero is never. In a project that is not trusted the
+    /// stricter one.
     pub shell_idle_secs: Option<u64>,
     /// The first name in `context.fileName` (`contextFileName`), as it stands in the user's
     /// file. A project's takes its place, as in Gemini CLI, where it names a markdown file of
@@ -75,9 +76,10 @@ pub struct Settings {
     /// `tools.allowed` (`allowedTools`): calls that need no agreement; the project's where it
     /// is trusted.
     pub allowed: PerFile<Vec<String>>,
-    /// `model.name`, before 0.3 `model`; the project's takes the place of the user's.
+    /// `model.name`, before 0.3 `model`; the project's where it is trusted.
     pub model: Option<String>,
-    /// `model.maxSessionTurns` (`maxSessionTurns`), where it is a limit.
+    /// `model.maxSessionTurns` (`maxSessionTurns`), where it is a limit; in a project that is not
+    /// trusted the stricter one.
     pub max_turns: Option<u32>,
     /// `tools.confirmationRequired`: calls that always need agreement; all lists count.
     pub confirmation_required: Vec<String>,
@@ -186,12 +188,7 @@ impl Settings {
         if parsed.has_variables && (scope != Scope::Project || self.trust.is_trusted()) {
             expand_all(&mut parsed.value, &|name| std::env::var(name).ok());
         }
-        let mut reader = Reader {
-            scope,
-            path: &path,
-            file: &parsed.value,
-            into: self,
-        };
+        let mut reader = Reader::new(scope, &path, &parsed.value, self);
         reader.read_all(home);
         if shows {
             reader.note_what_never_counts();

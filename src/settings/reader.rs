@@ -5,63 +5,132 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// A key with dots, and its name in the older, flat generation of settings.
+/// A key that is read.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Key(pub(super) &'static str, pub(super) Option<&'static str>);
+pub(super) struct Key {
+    /// Its name, with dots.
+    pub(super) name: &'static str,
+    /// Its name in the older, flat generation of settings.
+    pub(super) old: Option<&'static str>,
+    rule: Rule,
+}
+
+/// What a project's file may say of a key. Where it is not trusted it can only restrict.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Rule {
+    /// Nothing: the key counts in the user's own files and the system's.
+    Own,
+    /// Anything once the project is trusted, and nothing before.
+    Trusted,
+    /// A list of which each entry takes something away: all lists count.
+    TakesAway,
+    /// A list of what is left. It never brings back what another list leaves out, unless the
+    /// project is trusted.
+    Leaves,
+    /// `true` in any file counts, and no other takes it back.
+    Switch,
+    /// A number of something that there may be at most: of two the stricter one counts, unless
+    /// the project is trusted.
+    Limit {
+        /// Whether a number stands for no limit.
+        is_none: fn(i64) -> bool,
+        /// The limit where no file says anything.
+        otherwise: u64,
+    },
+    /// A mode: of two the stricter one counts.
+    Stricter,
+    /// Names of markdown files in no directory.
+    PlainNames,
+}
 
 impl Key {
-    pub(super) const fn new(name: &'static str) -> Self {
-        Self(name, None)
+    pub(super) const fn new(name: &'static str, old: Option<&'static str>, rule: Rule) -> Self {
+        Self { name, old, rule }
     }
+}
 
-    pub(super) const fn since(name: &'static str, old: &'static str) -> Self {
-        Self(name, Some(old))
+impl Rule {
+    /// How much a limit leaves.
+    fn allows(self, limit: Option<i64>) -> u64 {
+        match (self, limit) {
+            (Self::Limit { is_none, .. }, Some(n)) if !is_none(n) => u64::try_from(n).unwrap_or(0),
+            (Self::Limit { otherwise, .. }, None) => otherwise,
+            _ => u64::MAX,
+        }
     }
 }
 
 /// One file, and the settings that it adds to.
 pub(super) struct Reader<'a> {
     pub(super) scope: Scope,
-    pub(super) path: &'a Path,
-    pub(super) file: &'a Value,
+    path: &'a Path,
+    /// Only read by a [`Key`], which has its rule.
+    file: &'a Value,
     pub(super) into: &'a mut Settings,
 }
 
 impl<'a> Reader<'a> {
-    /// The value, where there is one.
-    pub(super) fn get(&self, key: Key) -> Option<&'a Value> {
-        let new = key
-            .0
-            .split('.')
-            .try_fold(self.file, |value, name| value.get(name));
-        new.or_else(|| self.file.get(key.1?))
+    pub(super) fn new(
+        scope: Scope,
+        path: &'a Path,
+        file: &'a Value,
+        into: &'a mut Settings,
+    ) -> Self {
+        Self {
+            scope,
+            path,
+            file,
+            into,
+        }
+    }
+
+    /// The value, where there is one that this file may give; what it may not is noted.
+    pub(super) fn value(&mut self, key: Key) -> Option<&'a Value> {
+        let value = self.written(key)?;
+        match key.rule {
+            Rule::Own if self.is_project() => {
+                let what = "left out, it counts in your own settings only";
+                self.leave_out(key.name, what, false);
+                None
+            }
+            Rule::Trusted if !self.is_believed() => {
+                self.leave_out(key.name, "left out, the project is not trusted", true);
+                None
+            }
+            _ => Some(value),
+        }
+    }
+
+    fn written(&self, key: Key) -> Option<&'a Value> {
+        let old = || {
+            let old = key.old?;
+            let value = self.file.get(old)?;
+            // What was once the value holds others now.
+            let is_new = value.is_object() && key.name.starts_with(old);
+            (!is_new).then_some(value)
+        };
+        self.at(key.name)
+            .or_else(old)
             .filter(|value| !value.is_null())
+    }
+
+    fn at(&self, name: &str) -> Option<&'a Value> {
+        let mut names = name.split('.');
+        names.try_fold(self.file, |value, name| value.get(name))
+    }
+
+    /// Whether there is something by a name with dots.
+    pub(super) fn says(&self, name: &str) -> bool {
+        self.at(name).is_some_and(|value| !value.is_null())
     }
 
     pub(super) fn is_project(&self) -> bool {
         self.scope == Scope::Project
     }
 
-    /// Whether this file's word counts where a project's does only in a trusted folder; if it
-    /// does not, that is noted.
-    pub(super) fn is_believed(&mut self, key: Key) -> bool {
-        let is_believed = !self.is_project() || self.into.trust.is_trusted();
-        if !is_believed && self.get(key).is_some() {
-            self.leave_out(key.0, "left out, the project is not trusted", true);
-        }
-        is_believed
-    }
-
-    /// Whether this file is the user's own or the system's; if it is not, that is noted.
-    pub(super) fn is_own(&mut self, key: Key) -> bool {
-        if self.is_project() && self.get(key).is_some() {
-            self.leave_out(
-                key.0,
-                "left out, it counts in your own settings only",
-                false,
-            );
-        }
-        !self.is_project()
+    /// Whether this file's word counts where a project's does only in a trusted folder.
+    pub(super) fn is_believed(&self) -> bool {
+        !self.is_project() || self.into.trust.is_trusted()
     }
 
     pub(super) fn leave_out(&mut self, key: &str, what: &str, needs_trust: bool) {
@@ -77,13 +146,13 @@ impl<'a> Reader<'a> {
 
     /// Notes that this file's value has taken the place of all others.
     pub(super) fn replaces(&mut self, key: Key) {
-        self.into.origins.retain(|(name, _)| *name != key.0);
+        self.into.origins.retain(|(name, _)| *name != key.name);
         self.adds(key);
     }
 
     /// Notes that this file's value counts beside others.
     pub(super) fn adds(&mut self, key: Key) {
-        self.into.origins.push((key.0, self.scope));
+        self.into.origins.push((key.name, self.scope));
     }
 
     /// Notes a value of the wrong type.
@@ -98,10 +167,10 @@ impl<'a> Reader<'a> {
         expected: &str,
         read: impl FnOnce(&'a Value) -> Option<T>,
     ) -> Option<T> {
-        let value = self.get(key)?;
+        let value = self.value(key)?;
         let read = read(value);
         if read.is_none() {
-            self.wrong(key.0, expected, value);
+            self.wrong(key.name, expected, value);
         }
         read
     }
@@ -114,24 +183,33 @@ impl<'a> Reader<'a> {
         self.typed(key, "true or false", Value::as_bool)
     }
 
-    pub(super) fn number<T>(
+    /// A limit that counts: `now` is the one of the files before.
+    pub(super) fn limit(
         &mut self,
         key: Key,
-        read: impl FnOnce(&'a Value) -> Option<T>,
-    ) -> Option<T> {
-        self.typed(key, "a whole number", read)
+        now: Option<i64>,
+        read: impl FnOnce(&'a Value) -> Option<i64>,
+    ) -> Option<i64> {
+        let limit = self.typed(key, "a whole number", read)?;
+        if key.rule.allows(Some(limit)) > key.rule.allows(now) && !self.is_believed() {
+            let what = "left out, it would allow more: the project is not trusted";
+            self.leave_out(key.name, what, true);
+            return None;
+        }
+        Some(limit)
     }
 
     pub(super) fn list(&mut self, key: Key) -> Option<Vec<String>> {
-        let value = self.get(key)?;
-        self.list_in(key.0, value)
+        let value = self.value(key)?;
+        self.list_in(key.name, value)
     }
 
     /// [`Reader::list`] of what restricts. What can't be understood there is a problem: not
     /// everything may go on as if nothing had been said.
     pub(super) fn restrictions(&mut self, key: Key) -> Option<Vec<String>> {
+        let value = self.value(key)?;
         let before = self.into.notes.len();
-        let list = self.names(key);
+        let list = self.names_in(key, value);
         let notes = self.into.notes.split_off(before);
         let problems = notes.iter().map(ToString::to_string);
         self.into.problems.extend(problems);
@@ -140,9 +218,14 @@ impl<'a> Reader<'a> {
 
     /// [`Reader::list`], or the one name in its place: so does Gemini CLI where it joins lists.
     pub(super) fn names(&mut self, key: Key) -> Option<Vec<String>> {
-        match self.get(key)? {
+        let value = self.value(key)?;
+        self.names_in(key, value)
+    }
+
+    fn names_in(&mut self, key: Key, value: &Value) -> Option<Vec<String>> {
+        match value {
             Value::String(name) => Some(vec![name.clone()]),
-            value => self.list_in(key.0, value),
+            value => self.list_in(key.name, value),
         }
     }
 

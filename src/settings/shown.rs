@@ -1,6 +1,6 @@
 //! What is in force, for people and programs. Secrets are left out.
 
-use super::{McpServer, Scope, Settings, keys, mcp};
+use super::{McpServer, Scope, Settings, keys};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ impl Settings {
         }
         for (name, server) in &self.mcp.servers {
             all.push(InForce {
-                key: format!("{}.{name}", mcp::SERVERS.0),
+                key: format!("{}.{name}", keys::MCP_SERVERS.name),
                 value: server.without_secrets(),
                 from: vec![server.source],
             });
@@ -64,43 +64,43 @@ impl Settings {
             .chain(&self.allowed.projects)
             .collect();
         vec![
-            (keys::CORE.0, json!(self.core)),
-            (keys::EXCLUDE.0, json!(self.exclude)),
-            (keys::ALLOWED.0, json!(allowed)),
+            (keys::CORE.name, json!(self.core)),
+            (keys::EXCLUDE.name, json!(self.exclude)),
+            (keys::ALLOWED.name, json!(allowed)),
             (
-                keys::CONFIRMATION_REQUIRED.0,
+                keys::CONFIRMATION_REQUIRED.name,
                 json!(self.confirmation_required),
             ),
             (
-                keys::DISCOVERY.0,
+                keys::DISCOVERY.name,
                 json!(pair.map(|(discovery, _)| hide_in_line(discovery))),
             ),
             (
-                keys::CALL.0,
+                keys::CALL.name,
                 json!(pair.and_then(|(_, call)| call.as_deref().map(hide_in_line))),
             ),
-            (keys::THRESHOLD.0, json!(self.truncate_threshold)),
-            (keys::IDLE.0, json!(self.shell_idle_secs)),
-            (keys::SANDBOX.0, sandbox),
-            (keys::SANDBOX_NETWORK.0, json!(self.sandbox.network)),
-            (keys::SANDBOX_PATHS.0, paths(&self.sandbox.allowed_paths)),
-            (keys::FETCH_HOSTS.0, json!(self.fetch_hosts)),
-            (keys::NO_CORRECTION.0, json!(self.disable_llm_correction)),
-            (keys::DIRECTORIES.0, paths(&self.include_directories)),
-            (keys::FILE_NAME.0, json!(self.context_file_names)),
-            (keys::MODEL.0, json!(self.model)),
-            (keys::TURNS.0, json!(self.max_turns)),
-            (keys::POLICIES.0, paths(&self.policy_paths)),
-            (keys::ADMIN_POLICIES.0, paths(&self.admin_policy_paths)),
-            (keys::NO_YOLO.0, json!(self.disable_yolo)),
-            (keys::NO_ALWAYS.0, json!(self.disable_always_allow)),
-            (mcp::ALLOWED.0, json!(self.mcp.allowed)),
-            (mcp::EXCLUDED.0, json!(self.mcp.excluded)),
+            (keys::THRESHOLD.name, json!(self.truncate_threshold)),
+            (keys::IDLE.name, json!(self.shell_idle_secs)),
+            (keys::SANDBOX.name, sandbox),
+            (keys::SANDBOX_NETWORK.name, json!(self.sandbox.network)),
+            (keys::SANDBOX_PATHS.name, paths(&self.sandbox.allowed_paths)),
+            (keys::FETCH_HOSTS.name, json!(self.fetch_hosts)),
+            (keys::NO_CORRECTION.name, json!(self.disable_llm_correction)),
+            (keys::DIRECTORIES.name, paths(&self.include_directories)),
+            (keys::FILE_NAME.name, json!(self.context_file_names)),
+            (keys::MODEL.name, json!(self.model)),
+            (keys::TURNS.name, json!(self.max_turns)),
+            (keys::POLICIES.name, paths(&self.policy_paths)),
+            (keys::ADMIN_POLICIES.name, paths(&self.admin_policy_paths)),
+            (keys::NO_YOLO.name, json!(self.disable_yolo)),
+            (keys::NO_ALWAYS.name, json!(self.disable_always_allow)),
+            (keys::MCP_ALLOWED.name, json!(self.mcp.allowed)),
+            (keys::MCP_EXCLUDED.name, json!(self.mcp.excluded)),
             (
-                mcp::SERVER_COMMAND.0,
+                keys::MCP_SERVER_COMMAND.name,
                 json!(self.mcp.server_command.as_deref().map(hide_in_line)),
             ),
-            (mcp::PIN.0, json!(self.mcp.pin)),
+            (keys::MCP_PIN.name, json!(self.mcp.pin)),
         ]
     }
 }

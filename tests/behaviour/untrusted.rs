@@ -697,3 +697,40 @@ fn its_list_of_tools_cannot_widen_the_users() {
     assert_eq!(count("false"), 1);
     assert_eq!(count("true"), 2, "as in Gemini CLI");
 }
+
+#[test]
+fn its_limits_cannot_widen_the_users() {
+    let limits = |model: &str, turns: i64, chars: i64, secs: i64| {
+        json!({"model": {"name": model, "maxSessionTurns": turns}, "tools": {
+            "truncateToolOutputThreshold": chars, "shell": {"inactivityTimeout": secs}}})
+    };
+    let keys = [
+        "model.maxSessionTurns",
+        "model.name",
+        "tools.shell.inactivityTimeout",
+        "tools.truncateToolOutputThreshold",
+    ];
+    let users = limits("mine", 3, 5000, 2);
+    let ws = Workspace::new().home(".gemini/settings.json", users.to_string());
+    let ws = settings(ws, &limits("theirs", -1, 0, 0));
+    let config = ws.get_tools(&["config", "--json"]).run().json();
+    let of = |list: &str, value: &dyn Fn(&Value) -> Value| {
+        let list = config[list].as_array().expect("a list").iter();
+        let mut values: Vec<_> = list.map(|one| json!([one["key"], value(one)])).collect();
+        values.sort_by_key(ToString::to_string);
+        values
+    };
+    let values = of("settings", &|one| one["value"].clone());
+    let expected = [json!(3), json!("mine"), json!(2), json!(5000)];
+    let expected = keys
+        .iter()
+        .zip(expected)
+        .map(|(key, value)| json!([key, value]));
+    assert_eq!(values, expected.collect::<Vec<_>>());
+    let left_out = of("leftOut", &|_| Value::Null);
+    assert_eq!(left_out, keys.map(|key| json!([key, null])), "{config}");
+    let command = json!({"command": "head -c 100000 /dev/zero | tr '\\0' '\\n' | nl -ba"});
+    let call = ws.tool("run_shell_command").arguments(&command);
+    let length = call.changing_at_home(&[".gemini"]).run().output().len();
+    assert!(length < 10_000, "{length}");
+}
