@@ -15,6 +15,7 @@ pub use seen::{Seen, WATCHED};
 
 pub(crate) use folders::path as folders_path;
 
+use crate::workspace::brought::Whose;
 use folders::{Folders, Rule};
 use std::fmt;
 use std::ops::Deref;
@@ -148,7 +149,7 @@ pub fn gemini_cli_trusts(home: &Path, root: &Path) -> bool {
 }
 
 fn is_folder_trust_off(home: &Path) -> bool {
-    let text = crate::settings::read_regular(&home.join(".gemini/settings.json"));
+    let text = Whose::Users.read(&home.join(".gemini/settings.json"));
     let value = text
         .ok()
         .flatten()
@@ -158,7 +159,8 @@ fn is_folder_trust_off(home: &Path) -> bool {
     })
 }
 
-fn is_home(home: Option<&Path>, root: &Path) -> bool {
+/// Whether a directory is the user's home.
+pub(crate) fn is_home(home: Option<&Path>, root: &Path) -> bool {
     home.is_some_and(|home| {
         home == root || crate::sys::canonicalize(home).is_ok_and(|canonical| canonical == root)
     })

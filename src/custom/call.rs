@@ -94,8 +94,9 @@ impl CustomTool {
     /// The file as it is now: it may have changed since it was listed.
     fn definition(&self) -> Result<Definition, ToolError> {
         let file = &self.listing.listed.file;
-        let is_executable = is_executable(file);
-        match definition(file, is_executable) {
+        let whose = super::whose(file, &self.surroundings);
+        let is_executable = is_executable(file, whose);
+        match definition(file, whose, is_executable) {
             Some(Ok((definition, _))) => Ok(definition),
             Some(Err(findings)) => {
                 let texts: Vec<String> = findings.iter().map(Finding::text).collect();

@@ -12,6 +12,7 @@ use super::{MAX_BLOCK_BYTES, MAX_MANIFEST_BYTES};
 use crate::declaration::{Finding, Severity};
 use crate::sys::ffi::{OsStrExt, OsStringExt};
 use crate::tool::Kind;
+use crate::workspace::brought::Whose;
 use crate::workspace::private;
 use crate::workspace::stamp::Stamp;
 use serde_json::Value;
@@ -74,11 +75,24 @@ pub(super) struct Fault {
 }
 
 /// Lists the tools of a directory; `cache` is the file of its catalogue.
-pub(super) fn scan(directory: &Path, cache: Option<&Path>, refresh: bool) -> Scan {
-    let files = files::list(directory);
-    if files.is_empty() {
-        return Scan::default();
-    }
+pub(super) fn scan(
+    directory: &Path,
+    whose: Whose<'_>,
+    cache: Option<&Path>,
+    refresh: bool,
+) -> Scan {
+    let files = match files::list(directory, whose) {
+        Ok(files) if files.is_empty() => return Scan::default(),
+        Ok(files) => files,
+        Err(text) => {
+            let file = directory.to_owned();
+            let faults = vec![Fault { file, text }];
+            return Scan {
+                faults,
+                ..Scan::default()
+            };
+        }
+    };
     let (kept, written) = cache
         .filter(|_| !refresh)
         .and_then(|cache| Some((read(cache, directory)?, Stamp::of_path(cache)?.modified())))
@@ -97,7 +111,7 @@ pub(super) fn scan(directory: &Path, cache: Option<&Path>, refresh: bool) -> Sca
             is_stale = true;
             let path = directory.join(OsStr::from_bytes(&name));
             Entry {
-                state: compile(&path, is_executable),
+                state: compile(&path, whose, is_executable),
                 name,
                 stamp,
             }
@@ -137,7 +151,11 @@ fn collect(directory: &Path, entries: Vec<Entry>) -> Scan {
 }
 
 /// What a file of a directory of tools defines, with its findings; `None` where it is none.
-pub(super) fn definition(path: &Path, is_executable: bool) -> Option<manifest::Outcome> {
+pub(super) fn definition(
+    path: &Path,
+    whose: Whose<'_>,
+    is_executable: bool,
+) -> Option<manifest::Outcome> {
     let is_manifest = path.extension().is_some_and(|e| e == "toml");
     let name = path.file_stem()?.to_string_lossy();
     let limit = if is_manifest {
@@ -149,7 +167,7 @@ pub(super) fn definition(path: &Path, is_executable: bool) -> Option<manifest::O
         let finding = Finding::refusal("manifest", &name, "", message);
         Some(Err(vec![finding.in_file(path)]))
     };
-    let Some(mut bytes) = files::beginning(path, limit + 1) else {
+    let Some(mut bytes) = files::beginning(path, whose, limit + 1) else {
         return refusal("It can't be read; check its permissions.".to_owned());
     };
     if bytes.len() as u64 > limit {
@@ -169,8 +187,8 @@ pub(super) fn definition(path: &Path, is_executable: bool) -> Option<manifest::O
     manifest::read(&name, path, &text, is_executable)
 }
 
-fn compile(path: &Path, is_executable: bool) -> State {
-    match definition(path, is_executable) {
+fn compile(path: &Path, whose: Whose<'_>, is_executable: bool) -> State {
+    match definition(path, whose, is_executable) {
         None => State::Other,
         Some(Ok((Definition::Pair(_), _))) => State::Pair,
         Some(Ok((Definition::Tool(tool), _))) => State::Tool(listed(path, &tool)),
@@ -256,7 +274,12 @@ fn to_text(directory: &Path, entries: &[Entry]) -> String {
 }
 
 fn read(cache: &Path, directory: &Path) -> Option<Vec<Entry>> {
-    let text = String::from_utf8(files::beginning(cache, super::MAX_CACHE_BYTES)?).ok()?;
+    let text = String::from_utf8(files::beginning(
+        cache,
+        Whose::Users,
+        super::MAX_CACHE_BYTES,
+    )?)
+    .ok()?;
     let mut lines = text.strip_suffix("end\n")?.lines();
     if lines.next()? != HEAD || lines.next()? != escaped(directory.as_os_str().as_bytes()) {
         return None;
@@ -285,6 +308,7 @@ fn read(cache: &Path, directory: &Path) -> Option<Vec<Entry>> {
 #[cfg(test)]
 mod tests {
     use super::{read, scan};
+    use crate::workspace::brought::Whose;
     use std::fs;
 
     const MANIFEST: &str = "description = \"d\"\ncommand = [\"true\"]\n";
@@ -301,7 +325,7 @@ mod tests {
         fs::write(tools.join("a.toml"), MANIFEST).expect("written");
         fs::write(tools.join("README.md"), "# Tools\n").expect("written");
         fs::write(tools.join("bad.toml"), "description = 1").expect("written");
-        let look = || scan(&tools, Some(&cache), false);
+        let look = || scan(&tools, Whose::Users, Some(&cache), false);
         let first = look();
         assert_eq!(names(&first), ["a"]);
         assert_eq!(first.faults.len(), 1);

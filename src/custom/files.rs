@@ -2,10 +2,13 @@
 //! beginnings.
 
 use crate::shown::show_path;
-use crate::sys::fs::{AtFlags, FileType, OFlags};
+use crate::sys::ffi::OsStrExt;
+use crate::sys::fs::{AtFlags, FileType};
+use crate::sys::io::Errno;
+use crate::workspace::brought::{LEADS_OUT, Whose};
+use crate::workspace::resolve::Failure;
 use crate::workspace::stamp::Stamp;
-use std::fs::File;
-use std::io::Read;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 #[cfg(unix)]
@@ -20,22 +23,22 @@ fn may_be_executed(_stat: &crate::sys::fs::Stat, name: &[u8]) -> bool {
 
 /// Whether anybody may execute a file.
 #[cfg(unix)]
-pub(super) fn is_executable(file: &Path) -> bool {
-    use crate::sys::unix_fs::PermissionsExt;
-    file.metadata()
-        .is_ok_and(|m| m.permissions().mode() & 0o111 != 0)
+pub(super) fn is_executable(file: &Path, whose: Whose<'_>) -> bool {
+    whose
+        .stat(file)
+        .is_ok_and(|stat| may_be_executed(&stat, b""))
 }
 
 /// Whether a file's ending is that of a program.
 #[cfg(windows)]
-pub(super) fn is_executable(file: &Path) -> bool {
+pub(super) fn is_executable(file: &Path, _whose: Whose<'_>) -> bool {
     crate::process::command::is_program(file)
 }
 
 /// Whether two files of tools say the same, so that nothing is lost where only one counts: with
 /// `get_tools init` a user and their project get the same example.
-pub(super) fn are_same(one: &Path, other: &Path) -> bool {
-    let text = |path| beginning(path, super::MAX_MANIFEST_BYTES);
+pub(super) fn are_same(one: (&Path, Whose<'_>), other: (&Path, Whose<'_>)) -> bool {
+    let text = |(path, whose)| beginning(path, whose, super::MAX_MANIFEST_BYTES);
     // What lies beside them need not be the same.
     let is_alone = |text: &[u8]| {
         let text = String::from_utf8_lossy(text);
@@ -45,102 +48,106 @@ pub(super) fn are_same(one: &Path, other: &Path) -> bool {
 }
 
 /// The regular files of a directory that may be tools, sorted by name, each with its stamp and
-/// whether it may be executed. Links are followed.
-pub(super) fn list(directory: &Path) -> Vec<(Vec<u8>, Stamp, bool)> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let Ok(dir) = crate::sys::fs::open(directory, flags, crate::sys::fs::Mode::empty()) else {
-        return Vec::new();
+/// whether it may be executed. Links are followed; a project's as long as they stay in it.
+///
+/// # Errors
+///
+/// That a link on the way to the directory leads out of the project.
+pub(super) fn list(
+    directory: &Path,
+    whose: Whose<'_>,
+) -> Result<Vec<(Vec<u8>, Stamp, bool)>, String> {
+    let flags = crate::sys::fs::OFlags::RDONLY | crate::sys::fs::OFlags::DIRECTORY;
+    let dir = match whose.open(directory, flags) {
+        Err(Failure::Escapes) => return Err(format!("{}: {LEADS_OUT}", show_path(directory))),
+        Err(Failure::System(_)) => return Ok(Vec::new()),
+        Ok(dir) => dir,
     };
     let Ok(entries) = crate::sys::fs::Dir::read_from(&dir) else {
-        return Vec::new();
+        return Ok(Vec::new());
     };
     let mut files = Vec::new();
     for entry in entries.flatten() {
         let name = entry.file_name().to_bytes();
-        if name.starts_with(b".")
-            || name.ends_with(b"~")
-            || entry.file_type() == FileType::Directory
-        {
+        let is_other = is_hidden(name) || entry.file_type() == FileType::Directory;
+        if is_other {
             continue;
         }
-        let Ok(stat) = crate::sys::fs::statat(&dir, entry.file_name(), AtFlags::empty()) else {
+        let mut stat =
+            crate::sys::fs::statat(&dir, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW).ok();
+        let file_type = |stat: &crate::sys::fs::Stat| FileType::from_raw_mode(stat.st_mode);
+        if stat
+            .as_ref()
+            .is_some_and(|stat| file_type(stat) == FileType::Symlink)
+        {
+            stat = whose.stat(&directory.join(OsStr::from_bytes(name))).ok();
+        }
+        let Some(stat) = stat.filter(|stat| file_type(stat) == FileType::RegularFile) else {
             continue;
         };
-        if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
-            let is_executable = may_be_executed(&stat, name);
-            files.push((name.to_owned(), Stamp::of(&stat), is_executable));
-        }
+        let is_executable = may_be_executed(&stat, name);
+        files.push((name.to_owned(), Stamp::of(&stat), is_executable));
     }
     files.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-    files
+    Ok(files)
+}
+
+fn is_hidden(name: &[u8]) -> bool {
+    name.starts_with(b".") || name.ends_with(b"~")
 }
 
 /// What [`list`] leaves out though it looks as if it were to be a tool, sorted by name, each with
-/// what it is: links that lead nowhere, and what is no file but called like a manifest.
-pub(super) fn oddities(directory: &Path) -> Vec<(PathBuf, String)> {
-    let Ok(entries) = std::fs::read_dir(directory) else {
-        return Vec::new();
-    };
-    let paths = entries.flatten().map(|entry| entry.path());
-    let mut all: Vec<_> = paths
-        .filter(|path| {
-            let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-            !name.starts_with(b".") && !name.ends_with(b"~")
-        })
-        .filter_map(|path| Some((what_is_odd(&path)?, path)))
+/// what it is: links that are not followed, and what is no file but called like a manifest.
+pub(super) fn oddities(directory: &Path, whose: Whose<'_>) -> Vec<(PathBuf, String)> {
+    let names = whose.names(directory).unwrap_or_default().into_iter();
+    let mut all: Vec<_> = names
+        .filter(|name| !is_hidden(name.as_bytes()))
+        .map(|name| directory.join(name))
+        .filter_map(|path| Some((what_is_odd(&path, whose)?, path)))
         .map(|(what, path)| (path, what))
         .collect();
     all.sort_unstable();
     all
 }
 
-fn what_is_odd(path: &Path) -> Option<String> {
-    let own = std::fs::symlink_metadata(path).ok()?.file_type();
+fn what_is_odd(path: &Path, whose: Whose<'_>) -> Option<String> {
+    let (_, target) = whose.entry(path).ok()?;
     let is_manifest = path.extension().is_some_and(|e| e == "toml");
-    let found = match std::fs::metadata(path) {
-        Ok(found) if !found.is_file() && is_manifest => found.file_type(),
-        Err(e) if own.is_symlink() => {
-            let target = std::fs::read_link(path).unwrap_or_default();
-            let target = show_path(&target);
-            return Some(if e.kind() == std::io::ErrorKind::NotFound {
-                format!("It is a link to {target}, which is not there")
-            } else {
-                format!("It is a link to {target}, which can't be followed: {e}")
+    let found = match whose.stat(path) {
+        Ok(found) => FileType::from_raw_mode(found.st_mode),
+        Err(e) => {
+            let target = target?;
+            let target = crate::shown::show_name(&target);
+            return Some(match e {
+                Failure::Escapes => format!("It is a link to {target}: {LEADS_OUT}"),
+                Failure::System(Errno::NOENT) => {
+                    format!("It is a link to {target}, which is not there")
+                }
+                Failure::System(e) => {
+                    format!("It is a link to {target}, which can't be followed: {e}")
+                }
             });
         }
-        _ => return None,
     };
-    let link = if own.is_symlink() { "a link to " } else { "" };
+    if found == FileType::RegularFile || !is_manifest {
+        return None;
+    }
+    let link = if target.is_some() { "a link to " } else { "" };
     Some(format!("It is {link}{}, and no file", kind_of(found)))
 }
 
-fn kind_of(file_type: std::fs::FileType) -> &'static str {
-    if file_type.is_dir() {
-        return "a directory";
+fn kind_of(file_type: FileType) -> &'static str {
+    match file_type {
+        FileType::Directory => "a directory",
+        FileType::Fifo => "a FIFO",
+        FileType::Socket => "a socket",
+        _ => "a device",
     }
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::FileTypeExt;
-        if file_type.is_fifo() {
-            return "a FIFO";
-        }
-        if file_type.is_socket() {
-            return "a socket";
-        }
-    }
-    "a device"
 }
 
 /// At most `limit` bytes of a regular file's beginning; nothing else is opened, or waited for.
-pub(super) fn beginning(path: &Path, limit: u64) -> Option<Vec<u8>> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = File::from(crate::sys::fs::open(path, flags, crate::sys::fs::Mode::empty()).ok()?);
-    if !file.metadata().ok()?.is_file() {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    file.take(limit).read_to_end(&mut bytes).ok()?;
-    Some(bytes)
+pub(super) fn beginning(path: &Path, whose: Whose<'_>, limit: u64) -> Option<Vec<u8>> {
+    whose.beginning(path, limit).ok()?
 }
 
 /// A text in one field of a line.

@@ -11,6 +11,7 @@ use crate::settings::{Lines, Settings};
 use crate::sys::ffi::OsStrExt;
 use crate::tool::{Cancellation, ToolError};
 use crate::workspace::Workspace;
+use crate::workspace::brought::Whose;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -67,7 +68,7 @@ fn lint(
     if !pairs.is_empty() {
         let open = surroundings()?;
         for (file, discovered) in custom.discovered(&pairs, true, &|| Ok(open.clone())) {
-            lint.take(&file, discovered);
+            lint.take(&file, custom.whose(&file), discovered);
         }
     }
     Ok(lint)
@@ -100,7 +101,7 @@ pub fn lint_tools(
     });
     let obstacle = settings.trust.obstacle(home);
     let remedy = obstacle.as_deref().unwrap_or("get_tools trust");
-    let mut lines = Lines::default();
+    let mut lines = Lines::new(home, root);
     lint.findings.extend(servers.map(|note| {
         let message = format!("{}: {remedy}", note.what);
         let finding = Finding::warning("untrusted", "", &note.key, message);
@@ -133,13 +134,19 @@ fn look(custom: &Custom) -> (Lint, Vec<PathBuf>) {
         let Some(directory) = directory else {
             continue;
         };
-        let (manifests, others): (Vec<_>, Vec<_>) = files::list(directory)
+        let door = custom.whose(directory);
+        let files = files::list(directory, door).unwrap_or_else(|message| {
+            let finding = Finding::refusal("no-file", "", "", message);
+            lint.findings.push(finding.in_file(directory));
+            Vec::new()
+        });
+        let (manifests, others): (Vec<_>, Vec<_>) = files
             .into_iter()
             .partition(|(name, _, _)| name.ends_with(b".toml"));
         for (name, _, is_executable) in manifests.into_iter().chain(others) {
             let path = directory.join(OsStr::from_bytes(&name));
-            let Some(outcome) = definition(&path, is_executable) else {
-                lint.findings.extend(no_block(&path));
+            let Some(outcome) = definition(&path, door, is_executable) else {
+                lint.findings.extend(no_block(&path, door));
                 continue;
             };
             lint.files += 1;
@@ -150,7 +157,9 @@ fn look(custom: &Custom) -> (Lint, Vec<PathBuf>) {
                     let name = tool.declared.name;
                     let owner = format!("{whose} {}", path.display());
                     let other = owners.insert(name.clone(), path.clone());
-                    if other.is_none_or(|other| !files::are_same(&other, &path)) {
+                    if other.is_none_or(|other| {
+                        !files::are_same((&other, custom.whose(&other)), (&path, door))
+                    }) {
                         lint.claim(&name, owner, |finding| finding.in_file(&path));
                     }
                 }
@@ -160,9 +169,9 @@ fn look(custom: &Custom) -> (Lint, Vec<PathBuf>) {
                 }
                 Err(findings) => lint.findings.extend(findings),
             }
-            position::put(&path, &mut lint.findings[before..]);
+            position::put(&path, door, &mut lint.findings[before..]);
         }
-        let odd = files::oddities(directory).into_iter();
+        let odd = files::oddities(directory, door).into_iter();
         lint.findings.extend(odd.map(|(path, what)| {
             let name = path.file_stem().unwrap_or_default().to_string_lossy();
             let message = format!("{what}: it is no tool. Mend or remove it.");
@@ -177,8 +186,8 @@ fn look(custom: &Custom) -> (Lint, Vec<PathBuf>) {
 }
 
 /// That a file that is not a tool looks as if it were to be one.
-fn no_block(path: &Path) -> Option<Finding> {
-    let text = files::beginning(path, MAX_BLOCK_BYTES)?;
+fn no_block(path: &Path, whose: Whose<'_>) -> Option<Finding> {
+    let text = files::beginning(path, whose, MAX_BLOCK_BYTES)?;
     let line = block::near_miss(&String::from_utf8_lossy(&text))?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let message = "This line looks like the beginning of a block that makes a tool of the file, but it is \
@@ -190,7 +199,7 @@ fn no_block(path: &Path) -> Option<Finding> {
 }
 
 impl Lint {
-    fn take(&mut self, file: &Path, discovered: pair::Discovered) {
+    fn take(&mut self, file: &Path, whose: Whose<'_>, discovered: pair::Discovered) {
         let before = self.findings.len();
         if let Some(failure) = discovered.failure {
             let shown = format!("{}: ", crate::shown::show_path(file));
@@ -204,7 +213,12 @@ impl Lint {
             self.claim(&tool.name, owner, |finding| finding.in_file(file));
         }
         // What a command prints has no lines of anybody's file.
-        position::put_all(file, "discovery_command", &mut self.findings[before..]);
+        position::put_all(
+            file,
+            whose,
+            "discovery_command",
+            &mut self.findings[before..],
+        );
     }
 
     /// Takes a tool of an MCP server, which counts less than all that were taken before.

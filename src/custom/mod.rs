@@ -33,6 +33,7 @@ use crate::registry::{Source, bare_name};
 use crate::shown::show_path;
 use crate::tool::{ErrorKind, Kind, Schema, Tool, ToolError};
 use crate::trust::ProjectTrust;
+use crate::workspace::brought::Whose;
 use crate::workspace::spill;
 use catalogue::{Listed, Scan};
 use serde_json::{Value, json};
@@ -60,6 +61,8 @@ pub struct Custom {
     left_out: Option<(PathBuf, String)>,
     /// Where catalogues are kept.
     cache: Option<PathBuf>,
+    home: Option<PathBuf>,
+    root: PathBuf,
 }
 
 /// What is declared, and what is not.
@@ -132,7 +135,14 @@ impl Custom {
             user,
             project,
             left_out,
+            home: home.map(Path::to_owned),
+            root: root.to_owned(),
         }
+    }
+
+    /// Whose one of these files or directories is.
+    fn whose(&self, path: &Path) -> Whose<'_> {
+        Whose::of(path, self.home.as_deref(), &self.root)
     }
 
     fn of(surroundings: &Surroundings) -> Self {
@@ -165,7 +175,7 @@ impl Custom {
         ]
         .map(|(dir, name)| {
             dir.as_ref().map_or_else(Scan::default, |dir| {
-                catalogue::scan(dir, cached(name).as_deref(), refresh)
+                catalogue::scan(dir, self.whose(dir), cached(name).as_deref(), refresh)
             })
         })
     }
@@ -182,7 +192,10 @@ impl Custom {
                 if is_reserved(&tool.name) {
                     notes.push(clash(&tool, "a built-in tool"));
                 } else if let Some(other) = names.get(&tool.name) {
-                    if !files::are_same(other, &tool.file) {
+                    if !files::are_same(
+                        (other, self.whose(other)),
+                        (&tool.file, self.whose(&tool.file)),
+                    ) {
                         notes.push(clash(&tool, "one in the user's ~/.gemini/tools"));
                     }
                 } else {
@@ -333,8 +346,8 @@ pub fn explain_missing(surroundings: &Surroundings, name: &str, error: ToolError
     let custom = Custom::of(surroundings);
     let is_named = |path: &Path| path.file_stem().is_some_and(|stem| stem == bare_name(name));
     if let Some((dir, remedy)) = &custom.left_out {
-        let files = std::fs::read_dir(dir).into_iter().flatten().flatten();
-        let mut paths = files.map(|entry| entry.path());
+        let files = custom.whose(dir).names(dir).unwrap_or_default();
+        let mut paths = files.into_iter().map(|name| dir.join(name));
         let Some(path) = paths.find(|path| is_named(path)) else {
             let hint = error.hint.as_deref().unwrap_or_default();
             let hint = format!("{hint} {}", custom.untrusted().unwrap_or_default());
@@ -386,6 +399,12 @@ pub fn explain_missing(surroundings: &Surroundings, name: &str, error: ToolError
         files.join(" and ")
     );
     error.with_hint(hint.trim())
+}
+
+/// Whose the file of a tool is.
+fn whose<'a>(file: &Path, surroundings: &'a Surroundings) -> Whose<'a> {
+    let workspace = &surroundings.workspace;
+    Whose::of(file, workspace.home(), workspace.root())
 }
 
 /// What is said of a tool whose name is another's.

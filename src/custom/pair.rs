@@ -23,6 +23,7 @@ use crate::tool::{
     Cancellation, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, LlmContent,
     Location, PartOrText, ResultError, ToolError, ToolInvocation, ToolResult,
 };
+use crate::workspace::brought::Whose;
 use crate::workspace::stamp::Stamp;
 use crate::workspace::{Place, private, show_path};
 use serde_json::Value;
@@ -77,7 +78,12 @@ fn running_with(file: &Path) -> OsString {
 
 /// What is kept of a pair, where that still counts.
 pub(super) fn kept(file: &Path, cache: &Path) -> Option<Discovered> {
-    let text = String::from_utf8(files::beginning(cache, super::MAX_CACHE_BYTES)?).ok()?;
+    let text = String::from_utf8(files::beginning(
+        cache,
+        Whose::Users,
+        super::MAX_CACHE_BYTES,
+    )?)
+    .ok()?;
     let written = Stamp::of_path(cache)?.modified();
     let mut lines = text.strip_suffix("end\n")?.lines();
     if lines.next()? != HEAD {
@@ -117,7 +123,12 @@ pub(super) fn kept(file: &Path, cache: &Path) -> Option<Discovered> {
 /// Whether the pair in `file` failed when it was asked last, by what is kept in the directory
 /// `caches`.
 pub(super) fn has_failed(file: &Path, caches: &Path) -> bool {
-    files::beginning(&cache_of(file, caches), super::MAX_CACHE_BYTES).is_some_and(|text| {
+    files::beginning(
+        &cache_of(file, caches),
+        Whose::Users,
+        super::MAX_CACHE_BYTES,
+    )
+    .is_some_and(|text| {
         text.split(|b| *b == b'\n')
             .any(|line| line.starts_with(b"E\t"))
     })
@@ -135,7 +146,8 @@ pub(super) fn discover(
     cache: Option<&Path>,
     surroundings: &Surroundings,
 ) -> Discovered {
-    let Some(Ok((Definition::Pair(pair), _))) = definition(file, false) else {
+    let whose = super::whose(file, surroundings);
+    let Some(Ok((Definition::Pair(pair), _))) = definition(file, whose, false) else {
         return Discovered {
             failure: Some(format!("{} points to no pair any more.", show_path(file))),
             ..Discovered::default()

@@ -3,6 +3,7 @@
 use super::{MAX_MANIFEST_BYTES, block, files};
 use crate::declaration::Finding;
 use crate::declaration::position::{Lines, Node, NodeKind, Position, Search, Step};
+use crate::workspace::brought::Whose;
 use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -43,20 +44,25 @@ impl<'a> Source<'a> {
 }
 
 /// Says of findings about a file where in it they are.
-pub(super) fn put(file: &Path, findings: &mut [Finding]) {
-    place(file, findings, |finding| finding.place.clone());
+pub(super) fn put(file: &Path, whose: Whose<'_>, findings: &mut [Finding]) {
+    place(file, whose, findings, |finding| finding.place.clone());
 }
 
 /// Says of findings that they are all about one key of a file.
-pub(super) fn put_all(file: &Path, key: &str, findings: &mut [Finding]) {
-    place(file, findings, |_| key.to_owned());
+pub(super) fn put_all(file: &Path, whose: Whose<'_>, key: &str, findings: &mut [Finding]) {
+    place(file, whose, findings, |_| key.to_owned());
 }
 
-fn place(file: &Path, findings: &mut [Finding], key: impl Fn(&Finding) -> String) {
+fn place(
+    file: &Path,
+    whose: Whose<'_>,
+    findings: &mut [Finding],
+    key: impl Fn(&Finding) -> String,
+) {
     if findings.iter().all(|finding| finding.line.is_some()) {
         return;
     }
-    let bytes = files::beginning(file, MAX_MANIFEST_BYTES);
+    let bytes = files::beginning(file, whose, MAX_MANIFEST_BYTES);
     let Some(text) = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()) else {
         return;
     };

@@ -4,6 +4,7 @@ use super::{Patient, Report, said};
 use crate::builtin::is_reserved;
 use crate::policy::{Call, Decision, Mode, Tier};
 use crate::shown::show_path;
+use crate::workspace::brought::Whose;
 use serde_json::Map;
 use std::path::{Path, PathBuf};
 
@@ -206,7 +207,7 @@ fn files_in(directory: &Path) -> Vec<PathBuf> {
 
 /// The names in the rules of a file that allow something.
 fn allowed_by(file: &Path) -> Vec<String> {
-    let Ok(Some(text)) = crate::settings::read_regular(file) else {
+    let Ok(Some(text)) = Whose::Users.read(file) else {
         return Vec::new();
     };
     let Ok(table) = toml::from_str::<toml::Table>(&text) else {

@@ -4,6 +4,7 @@ use super::{Commands, Patient, Report, said, trust_remedy};
 use crate::settings::{Scope, jsonc};
 use crate::shown::show_path;
 use crate::trust::{Trust, TrustedBy, gemini_cli_trusts};
+use crate::workspace::brought::Whose;
 use jsonc_parser::ParseOptions;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ pub(super) fn examine(patient: &Patient<'_>, report: &mut Report) -> Option<Comm
     let mut old_names = None;
     let mut seen = Seen::default();
     for (scope, path) in files(patient) {
-        let Some(value) = read(&path) else {
+        let Some(value) = read(&path, scope.whose(patient.home, patient.root)) else {
             seen.missing.push(show_path(&path).into_owned());
             continue;
         };
@@ -166,11 +167,12 @@ fn files(patient: &Patient<'_>) -> impl Iterator<Item = (Scope, PathBuf)> {
 fn unreadable(patient: &Patient<'_>, report: &mut Report) -> bool {
     let problems = &patient.settings.problems;
     let mut is_all_read = true;
-    for (_, path) in files(patient) {
+    for (scope, path) in files(patient) {
+        let whose = scope.whose(patient.home, patient.root);
         let known = format!("{}: ", path.display());
         let reasons = problems.iter().filter_map(|one| one.strip_prefix(&known));
         let reasons: Vec<&str> = reasons.collect();
-        let text = crate::settings::read_regular(&path).ok().flatten();
+        let text = whose.read(&path).ok().flatten();
         let is_sound = |text: &String| jsonc(text).is_ok_and(|value| value.is_object());
         if text.as_ref().is_some_and(is_sound) && !reasons.is_empty() {
             for reason in reasons {
@@ -328,7 +330,8 @@ fn hosts_trust(patient: &Patient<'_>, report: &mut Report) {
         Trust::Untrusted(why) => format!("Gemini CLI does not trust the folder: {why}."),
     };
     let is_switched_off = |(_, path): (Scope, PathBuf)| {
-        read(&path).is_some_and(|value| value["security"]["folderTrust"]["enabled"] == false)
+        let value = read(&path, Whose::Users);
+        value.is_some_and(|value| value["security"]["folderTrust"]["enabled"] == false)
     };
     // Gemini CLI asks its settings before any folder; a project may not say it.
     if files(patient)
@@ -457,7 +460,7 @@ fn note(into: &mut Option<Named>, key: &str, file: &str, text: &str, report: &mu
     });
 }
 
-fn read(path: &Path) -> Option<Value> {
-    let text = crate::settings::read_regular(path).ok()??;
+fn read(path: &Path, whose: Whose<'_>) -> Option<Value> {
+    let text = whose.read(path).ok()??;
     jsonc(text.trim_start_matches('\u{feff}')).ok()
 }

@@ -9,6 +9,7 @@ use super::change::{InitError, read};
 use super::files::EXAMPLE;
 use super::record::{self, Record};
 use crate::shown::show_path;
+use crate::workspace::brought::Whose;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -25,6 +26,7 @@ const MAX_DEPTH: usize = 8;
 /// A record that can't be read.
 pub fn brings(home: &Path, root: &Path) -> Result<Vec<String>, InitError> {
     let mut walk = Walk {
+        home,
         root,
         record: Record::load(&record::path(home, Some(root)))?,
         found: Vec::new(),
@@ -47,6 +49,7 @@ pub fn brings(home: &Path, root: &Path) -> Result<Vec<String>, InitError> {
 }
 
 struct Walk<'a> {
+    home: &'a Path,
     root: &'a Path,
     record: Record,
     found: Vec<String>,
@@ -95,7 +98,8 @@ impl Walk<'_> {
         }
         let is_ours_alone =
             path == gemini.join("settings.json") || path == gemini.join("tools").join(EXAMPLE);
-        let text = || read(path).ok().flatten();
+        let whose = Whose::of(path, Some(self.home), self.root);
+        let text = || read(path, whose).ok().flatten();
         is_ours_alone && text().is_some_and(|text| self.record.made(path, &text))
     }
 }

@@ -1,5 +1,6 @@
 //! One file that is to be changed.
 
+use crate::workspace::brought::Whose;
 use crate::workspace::edit::diff_texts;
 use crate::workspace::private;
 use std::fmt;
@@ -41,27 +42,27 @@ pub struct Change {
 }
 
 /// A file's text; `None` where there is no such file.
-pub(super) fn read(path: &Path) -> Result<Option<String>, InitError> {
+pub(super) fn read(path: &Path, whose: Whose<'_>) -> Result<Option<String>, InitError> {
     let fail = |e: &dyn fmt::Display| InitError::new(path, e);
-    match fs::metadata(path) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => {
-            // Written to it would become a file, and what it leads to would be left out.
-            return match fs::read_link(path) {
-                Ok(target) => Err(fail(&format!(
-                    "it is a link to {}, which is not there: make that file, or remove the link",
-                    crate::shown::show_path(&target)
-                ))),
-                Err(_) => Ok(None),
-            };
-        }
-        Err(e) => return Err(fail(&e)),
-        Ok(metadata) if !metadata.is_file() => return Err(fail(&"it is no regular file")),
-        Ok(metadata) if metadata.len() > MAX_BYTES => return Err(fail(&"it is too large")),
-        Ok(_) => {}
+    let opened = whose.beginning(path, MAX_BYTES + 1).map_err(|e| fail(&e))?;
+    let Some(bytes) = opened else {
+        // Written to it would become a file, and what it leads to would be left out.
+        return dangling(path).map_or(Ok(None), Err);
+    };
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(fail(&"it is too large"));
     }
-    let bytes = fs::read(path).map_err(|e| fail(&e))?;
     let text = String::from_utf8(bytes).map_err(|_| fail(&"it is no text in UTF-8"))?;
     Ok(Some(text))
+}
+
+/// That a file is a link to nothing.
+pub(super) fn dangling(path: &Path) -> Option<InitError> {
+    let target = fs::read_link(path).ok().filter(|_| !path.exists())?;
+    let target = crate::shown::show_path(&target);
+    let reason =
+        format!("it is a link to {target}, which is not there: make that file, or remove the link");
+    Some(InitError::new(path, reason))
 }
 
 /// Where a path leads, links followed: what of it is not there yet counts as it is written.
@@ -87,8 +88,9 @@ pub(super) fn real(path: &Path) -> Result<PathBuf, InitError> {
 #[derive(Debug, Clone)]
 pub(super) struct Project {
     root: PathBuf,
-    /// Its directory of settings, as it is written.
-    gemini: PathBuf,
+    /// Its directory, as it is written.
+    written: PathBuf,
+    home: PathBuf,
     /// The user's own files, which may lie in the project too.
     users: PathBuf,
 }
@@ -98,10 +100,16 @@ impl Project {
         let users = home.join(".gemini");
         Ok(Self {
             root: real(root)?,
-            gemini: root.join(".gemini"),
+            written: root.to_owned(),
+            home: home.to_owned(),
             // Where it leads nowhere, nothing leads there.
             users: real(&users).unwrap_or(users),
         })
+    }
+
+    /// Whose a file is, which says how it is read.
+    pub(super) fn whose(&self, path: &Path) -> Whose<'_> {
+        Whose::of(path, Some(&self.home), &self.written)
     }
 
     /// Where a file leads that is the project's, or the user's.
@@ -113,10 +121,11 @@ impl Project {
     pub(super) fn real(&self, path: &Path) -> Result<PathBuf, InitError> {
         let real = real(path)?;
         let is_within = real.starts_with(&self.root) && !real.starts_with(&self.users);
-        if is_within || !path.starts_with(&self.gemini) {
+        let gemini = self.written.join(".gemini");
+        if is_within || !path.starts_with(&gemini) {
             return Ok(real);
         }
-        let rest = path.strip_prefix(&self.gemini).unwrap_or(path);
+        let rest = path.strip_prefix(&gemini).unwrap_or(path);
         if real == self.root.join(".gemini").join(rest) {
             return Err(InitError::new(
                 path,
@@ -153,8 +162,8 @@ impl Change {
     }
 
     /// Whether the file is as it was.
-    pub(super) fn check(&self) -> Result<(), InitError> {
-        if read(&self.path)? == self.before && real(&self.path)? == self.real {
+    pub(super) fn check(&self, whose: Whose<'_>) -> Result<(), InitError> {
+        if read(&self.path, whose)? == self.before && real(&self.path)? == self.real {
             return Ok(());
         }
         Err(InitError::new(
@@ -163,8 +172,8 @@ impl Change {
         ))
     }
 
-    pub(super) fn make(&self) -> Result<(), InitError> {
-        self.check()?;
+    pub(super) fn make(&self, whose: Whose<'_>) -> Result<(), InitError> {
+        self.check(whose)?;
         let fail = |e: io::Error| InitError::new(&self.path, e);
         match &self.after {
             None => fs::remove_file(&self.path).map_err(fail),

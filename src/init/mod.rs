@@ -21,6 +21,7 @@ use crate::process::command::find_program;
 use crate::settings::expanded;
 use crate::shown::show_path;
 use crate::tool::Kind;
+use crate::workspace::brought::Whose;
 use change::Project;
 use files::{CALL, DISCOVERY, Named, Pair, example, pair_file, parted, policy, quoted};
 use json::Set;
@@ -168,9 +169,14 @@ impl Plan {
 
     /// The text of a file that is to be changed; `None` where there is no such file.
     fn read(&self, path: &Path) -> Result<Option<String>, InitError> {
-        let text = change::read(path)?;
-        self.real(path)?;
-        Ok(text)
+        self.real(path)
+            .map_err(|e| change::dangling(path).unwrap_or(e))?;
+        change::read(path, self.whose(path))
+    }
+
+    fn whose(&self, path: &Path) -> Whose<'_> {
+        let project = self.project.as_ref();
+        project.map_or(Whose::Users, |project| project.whose(path))
     }
 
     /// Whether there was anything to undo.
@@ -243,7 +249,10 @@ impl Plan {
             return;
         }
         // Whatever is wrong with that file is said by others.
-        let text = change::read(&settings).ok().flatten().unwrap_or_default();
+        let text = change::read(&settings, Whose::Users)
+            .ok()
+            .flatten()
+            .unwrap_or_default();
         let pairs = Named::of(&text).pairs();
         let is_foreign = |pair: &&Pair| !is_own_discovery(&pair.0, wanted.root);
         if let Some((discovery, _)) = pairs.iter().find(is_foreign) {
@@ -421,7 +430,7 @@ impl Plan {
     /// A file that has changed meanwhile, or what the system says.
     pub fn apply(&self, lock: &mut Lock) -> Result<(), InitError> {
         for change in &self.changes {
-            change.check()?;
+            change.check(self.whose(&change.path))?;
         }
         if !self.is_undo && !self.changes.is_empty() {
             let mut record = self.record.clone();
@@ -429,7 +438,7 @@ impl Plan {
             record.save(&self.record_path)?;
         }
         for change in &self.changes {
-            change.make()?;
+            change.make(self.whose(&change.path))?;
         }
         if self.is_undo {
             record::remove(&self.record_path)?;

@@ -4,6 +4,7 @@ use super::change::{InitError, read, real, write};
 use super::json::{self, Set};
 use crate::shown::hex;
 use crate::sys::ffi::OsStrExt;
+use crate::workspace::brought::Whose;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -103,7 +104,7 @@ fn hash(bytes: &[u8]) -> String {
 
 impl Record {
     pub(super) fn load(path: &Path) -> Result<Self, InitError> {
-        let Some(text) = read(path)? else {
+        let Some(text) = read(path, Whose::Users)? else {
             return Ok(Self::default());
         };
         let record: Self = serde_json::from_str(&text).map_err(|e| InitError::new(path, e))?;

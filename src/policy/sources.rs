@@ -3,12 +3,11 @@
 use super::settings::Lists;
 use super::{Mode, Policy, PolicyFile, Tier, file};
 use crate::settings::{Settings, system_directory};
-use crate::sys::fs::OFlags;
 #[cfg(unix)]
 use crate::sys::unix_fs::MetadataExt;
 use crate::trust::{ProjectTrust, Trust, TrustedBy};
-use std::fs::File;
-use std::io::{ErrorKind, Read};
+use crate::workspace::brought::Whose;
+use std::io::{Error, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// More of a policy file is not read.
@@ -81,7 +80,7 @@ impl Policy {
             }
         }
         if users.as_deref() != Some(&*root.join(".gemini")) {
-            policy.add_projects(&root.join(".gemini/policies"));
+            policy.add_projects(home, root);
         }
         if let Some(users) = &users {
             policy.add_extensions(&users.join("extensions"));
@@ -117,12 +116,12 @@ impl Policy {
     /// The system's directory; whether there are files in it. Where others than root may write
     /// there, its rules can only restrict.
     fn add_system(&mut self, directory: &Path) -> bool {
-        let Ok(files) = files_in(directory) else {
+        let Ok(files) = files_in(directory, Whose::Users) else {
             return false;
         };
         let is_secure = is_of_the_system(directory);
         for path in &files {
-            self.add_file(path, Tier::Admin, is_secure);
+            self.add_file(path, Whose::Users, Tier::Admin, is_secure);
         }
         if !is_secure && !files.is_empty() {
             self.problems.push(format!(
@@ -134,13 +133,14 @@ impl Policy {
     }
 
     /// The project's rules, which count where it is trusted.
-    fn add_projects(&mut self, directory: &Path) {
-        let Ok(files) = files_in(directory) else {
-            return;
+    fn add_projects(&mut self, home: Option<&Path>, root: &Path) {
+        let whose = Whose::Projects { root, home };
+        let directory = root.join(".gemini/policies");
+        let files = match files_in(&directory, whose) {
+            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return,
+            Ok(files) if files.is_empty() => return,
+            files => files,
         };
-        if files.is_empty() {
-            return;
-        }
         if !self.trust.is_trusted() {
             self.problems.push(format!(
                 "{} is left out: the project is not trusted.",
@@ -148,8 +148,13 @@ impl Policy {
             ));
             return;
         }
-        for path in &files {
-            self.add_file(path, Tier::Workspace, true);
+        match files {
+            Ok(files) => {
+                for path in &files {
+                    self.add_file(path, whose, Tier::Workspace, true);
+                }
+            }
+            Err(e) => self.broken(&directory, Tier::Workspace, &e.to_string()),
         }
     }
 
@@ -167,22 +172,24 @@ impl Policy {
 
     /// A file, or all files in a directory.
     fn add_path(&mut self, path: &Path, tier: Tier, must_exist: bool) {
-        match files_in(path) {
+        match files_in(path, Whose::Users) {
             Ok(files) => {
                 for path in &files {
-                    self.add_file(path, tier, true);
+                    self.add_file(path, Whose::Users, tier, true);
                 }
             }
             Err(e) if e.kind() == ErrorKind::NotFound && !must_exist => {}
             // Nothing is there where what should hold it is no directory.
             Err(e) if e.kind() == ErrorKind::NotADirectory && !must_exist && !path.exists() => {}
-            Err(e) if e.kind() == ErrorKind::NotADirectory => self.add_file(path, tier, true),
+            Err(e) if e.kind() == ErrorKind::NotADirectory => {
+                self.add_file(path, Whose::Users, tier, true);
+            }
             Err(e) => self.broken(path, tier, &e.to_string()),
         }
     }
 
-    fn add_file(&mut self, path: &Path, tier: Tier, may_allow: bool) {
-        match read(path) {
+    fn add_file(&mut self, path: &Path, whose: Whose<'_>, tier: Tier, may_allow: bool) {
+        match read(path, whose) {
             Ok(text) => {
                 let mut loaded = file::read(path, tier, &text);
                 if !may_allow {
@@ -239,35 +246,22 @@ fn is_of_the_system(_directory: &Path) -> bool {
 }
 
 /// The policy files in a directory, sorted by name.
-fn files_in(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(directory)? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|ending| ending == "toml") {
-            files.push(path);
-        }
-    }
+fn files_in(directory: &Path, whose: Whose<'_>) -> std::io::Result<Vec<PathBuf>> {
+    let names = whose.names(directory)?.into_iter();
+    let mut files: Vec<PathBuf> = names.map(|name| directory.join(name)).collect();
+    files.retain(|path| path.extension().is_some_and(|ending| ending == "toml"));
     files.sort();
     Ok(files)
 }
 
-/// The text of a policy file. What is no regular file is not waited for.
-fn read(path: &Path) -> std::io::Result<String> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = File::from(crate::sys::fs::open(
-        path,
-        flags,
-        crate::sys::fs::Mode::empty(),
-    )?);
-    if !file.metadata()?.is_file() {
-        return Err(std::io::Error::other("it is no regular file"));
-    }
+/// The text of a policy file.
+fn read(path: &Path, whose: Whose<'_>) -> std::io::Result<String> {
+    let opened = whose.open_regular(path)?;
+    let opened = opened.ok_or_else(|| Error::from(ErrorKind::NotFound))?;
     let mut text = String::new();
-    let count = file.take(MAX_BYTES + 1).read_to_string(&mut text)?;
+    let count = opened.file.take(MAX_BYTES + 1).read_to_string(&mut text)?;
     if count as u64 > MAX_BYTES {
-        return Err(std::io::Error::other(format!(
-            "it is larger than {MAX_BYTES} bytes"
-        )));
+        return Err(Error::other(format!("it is larger than {MAX_BYTES} bytes")));
     }
     Ok(text)
 }

@@ -1,51 +1,12 @@
-//! Reading files that may be anything under their names.
+//! Reading settings files, and the variables in them.
 
 use super::Scope;
-use crate::sys::fs::OFlags;
-use crate::sys::io::Errno;
 #[cfg(unix)]
 use crate::sys::unix_fs::MetadataExt;
+use crate::workspace::brought::{Opened, Whose};
 use serde_json::Value;
-use std::fs::{File, Metadata};
-use std::io::{self, Read};
+use std::fs::Metadata;
 use std::path::Path;
-
-/// More of a settings file is not read.
-const MAX_BYTES: u64 = 8 * 1024 * 1024;
-
-/// A regular file, opened, and what the system says of it.
-pub(crate) struct Opened {
-    pub(crate) file: File,
-    pub(crate) metadata: Metadata,
-}
-
-/// Opens a file; `None` where there is none. A project may bring anything under a name: what is
-/// no regular file is not waited for.
-pub(crate) fn open_regular(path: &Path) -> io::Result<Option<Opened>> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = match crate::sys::fs::open(path, flags, crate::sys::fs::Mode::empty()) {
-        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
-        file => File::from(file?),
-    };
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(io::Error::other("it is no regular file"));
-    }
-    Ok(Some(Opened { file, metadata }))
-}
-
-/// The text of a file; `None` where there is none. Of a large one only the beginning is read,
-/// which then does not parse.
-pub(crate) fn read_regular(path: &Path) -> io::Result<Option<String>> {
-    open_regular(path)?.map(text_of).transpose()
-}
-
-fn text_of(opened: Opened) -> io::Result<String> {
-    let mut bytes = Vec::with_capacity(opened.metadata.len().min(MAX_BYTES) as usize + 1);
-    opened.file.take(MAX_BYTES).read_to_end(&mut bytes)?;
-    Ok(String::from_utf8(bytes)
-        .unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()))
-}
 
 /// What a settings file says, and which file it is by device and inode.
 pub(super) struct Parsed {
@@ -74,15 +35,15 @@ fn identity(opened: &Opened) -> Result<(u64, u64), String> {
 /// # Errors
 ///
 /// Why it can't be understood.
-pub(super) fn parse(path: &Path, scope: Scope) -> Result<Option<Parsed>, String> {
-    let Some(opened) = open_regular(path).map_err(|e| e.to_string())? else {
+pub(super) fn parse(path: &Path, scope: Scope, whose: Whose<'_>) -> Result<Option<Parsed>, String> {
+    let Some(opened) = whose.open_regular(path).map_err(|e| e.to_string())? else {
         return Ok(None);
     };
     let id = identity(&opened)?;
     if matches!(scope, Scope::System | Scope::SystemDefaults) {
         check_system_file(path, &opened.metadata)?;
     }
-    let text = text_of(opened).map_err(|e| e.to_string())?;
+    let text = opened.text().map_err(|e| e.to_string())?;
     match jsonc(&text) {
         // Nothing, or comments only.
         Ok(Value::Null) => Ok(None),

@@ -1,18 +1,32 @@
 //! In which line of a settings file a key stands, for people.
 
-use super::{file, keys};
+use super::keys;
 use crate::declaration::Finding;
 use crate::declaration::position::{self, Position};
+use crate::workspace::brought::Whose;
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 /// The texts of settings files, read when they are first asked for.
-#[derive(Debug, Default)]
-pub struct Lines(HashMap<PathBuf, Option<String>>);
+#[derive(Debug)]
+pub struct Lines {
+    home: Option<PathBuf>,
+    root: PathBuf,
+    texts: HashMap<PathBuf, Option<String>>,
+}
 
 impl Lines {
+    /// For the project in `root`; `home` is the user's home directory.
+    pub fn new(home: Option<&Path>, root: &Path) -> Self {
+        Self {
+            home: home.map(Path::to_owned),
+            root: root.to_owned(),
+            texts: HashMap::new(),
+        }
+    }
+
     /// The line of a key with dots, counted from 1; of its nearest part that is there, where it
     /// is itself not.
     pub fn line_of(&mut self, path: &Path, key: &str) -> Option<usize> {
@@ -29,9 +43,10 @@ impl Lines {
     }
 
     fn position_of(&mut self, path: &Path, key: &str) -> Option<Position> {
-        let read = || file::read_regular(path).ok().flatten();
+        let whose = Whose::of(path, self.home.as_deref(), &self.root);
+        let read = || whose.read(path).ok().flatten();
         let text = self
-            .0
+            .texts
             .entry(path.to_owned())
             .or_insert_with(read)
             .as_ref()?;
@@ -81,7 +96,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("settings.json");
         std::fs::write(&path, text).expect("written");
-        let mut lines = Lines::default();
+        let mut lines = Lines::new(None, dir.path());
         for (key, line) in [
             ("tools.core", Some(3)),
             ("tools.exclude", Some(4)),

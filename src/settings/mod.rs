@@ -21,9 +21,7 @@ mod source;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use file::{
-    Opened, expanded, jsonc, open_regular, read_regular, reference, variables_in,
-};
+pub(crate) use file::{expanded, jsonc, reference, variables_in};
 pub use lines::Lines;
 pub use mcp::{McpServer, McpSettings};
 pub use sandbox::SandboxSettings;
@@ -157,7 +155,7 @@ impl Settings {
             let Some(path) = scope.file(home, root) else {
                 continue;
             };
-            match file::parse(&path, scope) {
+            match file::parse(&path, scope, scope.whose(home, root)) {
                 Err(reason) => settings
                     .problems
                     .push(format!("{}: {reason}", path.display())),

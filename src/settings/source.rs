@@ -1,5 +1,6 @@
 //! The files of the settings, in Gemini CLI's order.
 
+use crate::workspace::brought::Whose;
 use std::path::{Path, PathBuf};
 
 /// Whose settings a value comes from. A later one takes the place of an earlier.
@@ -50,6 +51,16 @@ impl Scope {
                     Some(system.parent()?.join("system-defaults.json"))
                 })
                 .filter(|path| path.is_absolute()),
+        }
+    }
+}
+
+impl Scope {
+    /// Whose its file is, which says how it is opened.
+    pub(crate) fn whose<'a>(self, home: Option<&'a Path>, root: &'a Path) -> Whose<'a> {
+        match self {
+            Self::Project => Whose::Projects { root, home },
+            Self::SystemDefaults | Self::User | Self::System => Whose::Users,
         }
     }
 }

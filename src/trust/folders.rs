@@ -1,6 +1,7 @@
 //! Gemini CLI's `trustedFolders.json`: read here; `get_tools init` adds to it.
 
-use crate::settings::{jsonc, read_regular};
+use crate::settings::jsonc;
+use crate::workspace::brought::Whose;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -49,7 +50,7 @@ impl Folders {
             return Ok(Self::default());
         };
         let wrong = |what: &str| format!("{}: {what}", path.display());
-        let text = match read_regular(&path) {
+        let text = match Whose::Users.read(&path) {
             Ok(Some(text)) => text,
             Ok(None) => return Ok(Self::default()),
             Err(e) => return Err(wrong(&e.to_string())),

@@ -3,11 +3,11 @@
 //! One file each, so that two who record at once never write over each other's.
 
 use super::seen::Seen;
-use crate::settings::{Opened, open_regular};
 use crate::shown::hex;
 use crate::sys::ffi::OsStrExt;
 #[cfg(unix)]
 use crate::sys::unix_fs::MetadataExt;
+use crate::workspace::brought::{Opened, Whose};
 use crate::workspace::private::write_record;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -81,7 +81,8 @@ impl Record {
 
     fn read(path: &Path) -> Result<Option<Self>, RecordError> {
         let fail = |e: io::Error| RecordError::new(path, &e);
-        let Some(Opened { mut file, metadata }) = open_regular(path).map_err(fail)? else {
+        let Some(Opened { mut file, metadata }) = Whose::Users.open_regular(path).map_err(fail)?
+        else {
             return Ok(None);
         };
         if can_be_written_by_others(path, &metadata) {

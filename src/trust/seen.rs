@@ -4,10 +4,10 @@
 
 use super::record::RecordError;
 use crate::shown::hex;
-use crate::sys::fd::{AsFd, OwnedFd};
-use crate::sys::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
+use crate::sys::fs::{FileType, OFlags, Stat};
 use crate::sys::io::Errno;
-use crate::workspace::path_only;
+use crate::workspace::brought::{LEADS_OUT, Whose};
+use crate::workspace::resolve::Failure;
 use crate::workspace::stamp::{COARSE_TICK, Stamp, permissions};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -56,7 +56,13 @@ enum Is {
     Link,
     Absent,
     Special,
+    /// A link on the way to it leads out of the project, so that it is not opened.
+    Outside,
 }
+
+/// A project at which is looked.
+#[derive(Clone, Copy)]
+struct Project<'a>(&'a Path);
 
 impl Seen {
     /// Looks at the project in `root`. Waits for a moment where a file has only just changed.
@@ -92,7 +98,7 @@ impl Seen {
     pub fn files(&self) -> impl Iterator<Item = &str> {
         self.0
             .iter()
-            .filter(|entry| matches!(entry.is, Is::File | Is::Special))
+            .filter(|entry| matches!(entry.is, Is::File | Is::Special | Is::Outside))
             .map(|entry| entry.path.as_str())
     }
 
@@ -107,30 +113,41 @@ impl Seen {
         hex(&hash.finalize())
     }
 
+    /// At most `limit` bytes of the beginning of one of the files.
+    ///
+    /// # Errors
+    ///
+    /// Why it is not read.
+    pub fn beginning(root: &Path, file: &str, limit: u64) -> std::io::Result<Vec<u8>> {
+        let found = Project(root).door().beginning(&root.join(file), limit)?;
+        found.ok_or_else(|| std::io::ErrorKind::NotFound.into())
+    }
+
     /// What is no longer as it was seen, empty where all is.
     pub fn changes(&self, root: &Path) -> Vec<String> {
-        let Ok(dir) = open_root(root) else {
+        if !root.is_dir() {
             return vec![root.display().to_string()];
-        };
+        }
+        let project = Project(root);
         let mut changed = BTreeSet::new();
         for entry in &self.0 {
-            if !entry.is_unchanged(&dir) {
-                changed.extend(self.news(entry, &dir));
+            if !entry.is_unchanged(project) {
+                changed.extend(self.news(entry, project));
             }
         }
         changed.into_iter().collect()
     }
 
     /// What is new of an entry whose stamp is: of a directory the names that came or went.
-    fn news(&self, entry: &Entry, dir: &OwnedFd) -> Vec<String> {
+    fn news(&self, entry: &Entry, project: Project<'_>) -> Vec<String> {
         let own = || vec![entry.path.clone()];
         if entry.is != Is::Dir {
-            return match Entry::of(dir, &entry.path, entry.is == Is::Link) {
+            return match Entry::of(project, &entry.path, entry.is == Is::Link) {
                 Ok(now) if now.is_same(entry) => Vec::new(),
                 _ => own(),
             };
         }
-        let Ok(now) = names(dir, &entry.path) else {
+        let Ok(now) = project.names(&entry.path) else {
             return own();
         };
         let below = |path: &str| -> Option<String> {
@@ -146,8 +163,8 @@ impl Seen {
 }
 
 impl Entry {
-    /// What is at `path` below `dir`.
-    fn of(dir: &OwnedFd, path: &str, is_link: bool) -> Result<Self, Errno> {
+    /// What is at `path` in the project.
+    fn of(project: Project<'_>, path: &str, is_link: bool) -> Result<Self, Errno> {
         let entry = |is, what, stat: Option<&Stat>| Self {
             path: path.to_owned(),
             is,
@@ -155,24 +172,29 @@ impl Entry {
             mode: stat.map_or(0, permissions),
             stamp: stat.map(Stamp::of),
         };
+        let outside = || entry(Is::Outside, LEADS_OUT.to_owned(), None);
         if is_link {
-            let stat = crate::sys::fs::statat(dir, path, AtFlags::SYMLINK_NOFOLLOW)?;
-            if FileType::from_raw_mode(stat.st_mode) != FileType::Symlink {
-                return Err(Errno::INVAL);
-            }
-            let target = crate::sys::fs::readlinkat(dir, path, Vec::new())?;
-            let target = crate::shown::show_name(target.as_bytes()).into_owned();
-            return Ok(entry(Is::Link, target, Some(&stat)));
+            return match project.entry(path) {
+                Ok((stat, Some(target))) => {
+                    let target = crate::shown::show_name(&target).into_owned();
+                    Ok(entry(Is::Link, target, Some(&stat)))
+                }
+                Ok(_) => Err(Errno::INVAL),
+                Err(Failure::Escapes) => Ok(outside()),
+                Err(Failure::System(errno)) => Err(errno),
+            };
         }
-        let stat = match crate::sys::fs::statat(dir, path, AtFlags::empty()) {
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
+        let stat = match project.stat(path) {
+            Err(Failure::Escapes) => return Ok(outside()),
+            Err(Failure::System(Errno::NOENT | Errno::NOTDIR | Errno::LOOP)) => {
                 return Ok(entry(Is::Absent, String::new(), None));
             }
-            stat => stat?,
+            Err(Failure::System(errno)) => return Err(errno),
+            Ok(stat) => stat,
         };
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => {
-                let (hash, stat) = hash(dir, path)?;
+                let (hash, stat) = project.hash(path)?;
                 Ok(entry(Is::File, hash, Some(&stat)))
             }
             FileType::Directory => Ok(entry(Is::Dir, String::new(), Some(&stat))),
@@ -190,18 +212,21 @@ impl Entry {
     }
 
     /// Whether `stat` says that nothing has happened to it.
-    fn is_unchanged(&self, dir: &OwnedFd) -> bool {
-        let flags = if self.is == Is::Link {
-            AtFlags::SYMLINK_NOFOLLOW
+    fn is_unchanged(&self, project: Project<'_>) -> bool {
+        let stat = if self.is == Is::Link {
+            project.entry(&self.path).map(|(stat, _)| stat)
         } else {
-            AtFlags::empty()
+            project.stat(&self.path)
         };
-        match crate::sys::fs::statat(dir, &*self.path, flags) {
+        match stat {
             Ok(stat) => self
                 .stamp
                 .as_ref()
                 .is_some_and(|stamp| *stamp == Stamp::of(&stat)),
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => self.is == Is::Absent,
+            Err(Failure::Escapes) => self.is == Is::Outside,
+            Err(Failure::System(Errno::NOENT | Errno::NOTDIR | Errno::LOOP)) => {
+                self.is == Is::Absent
+            }
             Err(_) => false,
         }
     }
@@ -215,22 +240,28 @@ struct Scan {
 
 impl Scan {
     fn of(root: &Path) -> Result<Self, (String, String)> {
-        let said = |path: &str, e: Errno| (path.to_owned(), e.to_string());
-        let dir = open_root(root).map_err(|e| said("", e))?;
+        let project = Project(root);
+        let said = |failure| (String::new(), errno_of(failure).to_string());
+        project.stat("").map_err(said)?;
         let mut scan = Self {
             start: SystemTime::now(),
             entries: Vec::new(),
         };
-        if Entry::of(&dir, ".gemini", true).is_ok() {
-            scan.add(&dir, ".gemini", true)?;
+        if project.is_link(".gemini") {
+            scan.add(project, ".gemini", true)?;
         }
         for path in WATCHED {
-            scan.walk(&dir, path, 0)?;
+            scan.walk(project, path, 0)?;
         }
         Ok(scan)
     }
 
-    fn add(&mut self, dir: &OwnedFd, path: &str, is_link: bool) -> Result<(), (String, String)> {
+    fn add(
+        &mut self,
+        project: Project<'_>,
+        path: &str,
+        is_link: bool,
+    ) -> Result<(), (String, String)> {
         if self.entries.len() >= MAX_ENTRIES {
             let reason = format!("there are more than {MAX_ENTRIES} files");
             return Err((path.to_owned(), reason));
@@ -239,76 +270,99 @@ impl Scan {
             Errno::FBIG => format!("it is larger than {MAX_BYTES} bytes"),
             e => e.to_string(),
         };
-        let entry = Entry::of(dir, path, is_link).map_err(|e| (path.to_owned(), reason(e)))?;
+        let entry = Entry::of(project, path, is_link).map_err(|e| (path.to_owned(), reason(e)))?;
         self.entries.push(entry);
         Ok(())
     }
 
-    fn walk(&mut self, dir: &OwnedFd, path: &str, depth: usize) -> Result<(), (String, String)> {
+    fn walk(
+        &mut self,
+        project: Project<'_>,
+        path: &str,
+        depth: usize,
+    ) -> Result<(), (String, String)> {
         if depth > MAX_DEPTH {
             let reason = format!("directories are more than {MAX_DEPTH} deep");
             return Err((path.to_owned(), reason));
         }
-        let is_link = crate::sys::fs::statat(dir, path, AtFlags::SYMLINK_NOFOLLOW)
-            .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink);
-        if is_link {
-            self.add(dir, path, true)?;
+        if project.is_link(path) {
+            self.add(project, path, true)?;
         }
-        self.add(dir, path, false)?;
+        self.add(project, path, false)?;
         if self.entries.last().is_some_and(|entry| entry.is == Is::Dir) {
-            let names = names(dir, path).map_err(|e| (path.to_owned(), e.to_string()))?;
+            let names = project
+                .names(path)
+                .map_err(|e| (path.to_owned(), e.to_string()))?;
             for name in names {
-                self.walk(dir, &format!("{path}/{name}"), depth + 1)?;
+                self.walk(project, &format!("{path}/{name}"), depth + 1)?;
             }
         }
         Ok(())
     }
 }
 
-fn open_root(root: &Path) -> Result<OwnedFd, Errno> {
-    let flags = path_only() | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    crate::sys::fs::openat(CWD, root, flags, Mode::empty())
-}
-
-/// The names in a directory. One that is no UTF-8 could not be written down.
-fn names(dir: &OwnedFd, path: &str) -> Result<BTreeSet<String>, Errno> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let opened = crate::sys::fs::openat(dir.as_fd(), path, flags, Mode::empty())?;
-    let mut names = BTreeSet::new();
-    for entry in Dir::new(opened)? {
-        let entry = entry?;
-        let name = entry.file_name().to_str().map_err(|_| Errno::ILSEQ)?;
-        if name != "." && name != ".." {
-            names.insert(name.to_owned());
+impl<'a> Project<'a> {
+    /// The user's home directory needs no record, so that it is never looked at here.
+    fn door(self) -> Whose<'a> {
+        Whose::Projects {
+            root: self.0,
+            home: None,
         }
     }
-    Ok(names)
+
+    fn stat(self, path: &str) -> Result<Stat, Failure> {
+        self.door().stat(&self.0.join(path))
+    }
+
+    fn entry(self, path: &str) -> Result<(Stat, Option<Vec<u8>>), Failure> {
+        self.door().entry(&self.0.join(path))
+    }
+
+    fn is_link(self, path: &str) -> bool {
+        self.entry(path).is_ok_and(|(_, target)| target.is_some())
+    }
+
+    /// The names in a directory. One that is no UTF-8 could not be written down.
+    fn names(self, path: &str) -> Result<BTreeSet<String>, Errno> {
+        let names = self.door().names(&self.0.join(path)).map_err(errno_of)?;
+        let texts = names.into_iter().map(std::ffi::OsString::into_string);
+        texts.collect::<Result<_, _>>().map_err(|_| Errno::ILSEQ)
+    }
+
+    /// The hash of a file, and what `stat` says of the file that was read.
+    fn hash(self, path: &str) -> Result<(String, Stat), Errno> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let opened = self.door().open(&self.0.join(path), flags);
+        let opened = opened.map_err(errno_of)?;
+        let stat = crate::sys::fs::fstat(&opened)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(Errno::INVAL);
+        }
+        let mut file = std::fs::File::from(opened);
+        let mut hash = Sha256::new();
+        let mut buffer = [0; 16 * 1024];
+        let mut total = 0;
+        loop {
+            let count = match file.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(count) => count,
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(e) => return Err(Errno::from_io_error(&e).unwrap_or(Errno::IO)),
+            };
+            total += count as u64;
+            if total > MAX_BYTES {
+                return Err(Errno::FBIG);
+            }
+            hash.update(&buffer[..count]);
+        }
+        Ok((hex(&hash.finalize()), stat))
+    }
 }
 
-/// The hash of a file, and what `stat` says of the file that was read.
-fn hash(dir: &OwnedFd, path: &str) -> Result<(String, Stat), Errno> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let opened = crate::sys::fs::openat(dir.as_fd(), path, flags, Mode::empty())?;
-    let stat = crate::sys::fs::fstat(&opened)?;
-    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-        return Err(Errno::INVAL);
+/// A link that has come in between is no file any more.
+fn errno_of(failure: Failure) -> Errno {
+    match failure {
+        Failure::Escapes => Errno::LOOP,
+        Failure::System(errno) => errno,
     }
-    let mut file = std::fs::File::from(opened);
-    let mut hash = Sha256::new();
-    let mut buffer = [0; 16 * 1024];
-    let mut total = 0;
-    loop {
-        let count = match file.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(count) => count,
-            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
-            Err(e) => return Err(Errno::from_io_error(&e).unwrap_or(Errno::IO)),
-        };
-        total += count as u64;
-        if total > MAX_BYTES {
-            return Err(Errno::FBIG);
-        }
-        hash.update(&buffer[..count]);
-    }
-    Ok((hex(&hash.finalize()), stat))
 }

@@ -4,6 +4,7 @@
 //! by the kernel at the moment of opening, never by comparing strings, so that exchanging a
 //! directory for a link in between gains nothing.
 
+pub(crate) mod brought;
 pub mod edit;
 pub mod flush;
 mod git_config;
@@ -14,7 +15,7 @@ pub mod media;
 pub mod pattern;
 pub(crate) mod private;
 mod project;
-mod resolve;
+pub(crate) mod resolve;
 mod rules;
 #[cfg(target_os = "linux")]
 mod shielded;

@@ -5,7 +5,7 @@ use super::{Place, Root, Workspace, io_error, open_directory};
 #[cfg(unix)]
 use crate::sys::fs::{AtFlags, CWD};
 use crate::tool::ToolError;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::OnceLock;
 
 impl Workspace {
@@ -16,13 +16,15 @@ impl Workspace {
     ///
     /// What the system says.
     pub fn reading(directory: &Path) -> Result<Self, ToolError> {
-        let open = |path: PathBuf| Ok((open_directory(&path)?, path));
-        let (dir, path) = crate::sys::canonicalize(directory)
-            .and_then(open)
-            .map_err(|e| io_error(&e, directory))?;
+        Self::of_directory(directory).map_err(|e| io_error(&e, directory))
+    }
+
+    /// [`Workspace::reading`], with what the system says.
+    pub(super) fn of_directory(directory: &Path) -> std::io::Result<Self> {
+        let path = crate::sys::canonicalize(directory)?;
         let root = Root {
+            dir: open_directory(&path)?,
             path,
-            dir,
             read_only: true,
         };
         Ok(Self {

@@ -33,6 +33,7 @@ mod glob;
 mod google_web_search;
 mod ignore_rules;
 mod launchers;
+mod links_out;
 mod lint_files;
 mod list_directory;
 mod mcp;

@@ -71,7 +71,7 @@ pub(crate) fn run(as_json: bool) -> u8 {
         obstacle,
         variables: VARIABLES.into_iter().filter_map(variable).collect(),
         files: Scope::ALL.into_iter().filter_map(file).collect(),
-        lines: Lines::default(),
+        lines: Lines::new(home.as_deref(), &root),
         root,
     };
     let text = if as_json {

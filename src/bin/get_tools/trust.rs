@@ -4,12 +4,9 @@ use crate::agree::agree;
 use crate::print::{complain, print};
 use gemini_tools::settings::{Scope, Settings, home};
 use gemini_tools::shown::{show_path, visible};
-use gemini_tools::sys::fs::{Mode, OFlags};
 use gemini_tools::trust::{
     self, ProjectTrust, Seen, Trust, TrustedBy, Untrusted, list, remove, save,
 };
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Of a file that can run, no more than this is looked at for a description.
@@ -107,7 +104,7 @@ fn describe(home: &Path, root: &Path, trust: &Trust, seen: &Seen) -> String {
     for file in seen.files() {
         text.push_str(&format!("\n  {}\n", visible(file)));
         if file != trust::WATCHED[0] {
-            for line in head_lines(&root.join(file)) {
+            for line in head_lines(root, file) {
                 text.push_str(&format!("      {line}\n"));
             }
         }
@@ -141,7 +138,7 @@ fn describe(home: &Path, root: &Path, trust: &Trust, seen: &Seen) -> String {
 
 /// The lines at the top of a tool's file that say what it is and what it starts, as they are
 /// written there.
-fn head_lines(path: &Path) -> Vec<String> {
+fn head_lines(root: &Path, file: &str) -> Vec<String> {
     const KEYS: [&str; 7] = [
         "description",
         "command",
@@ -151,16 +148,10 @@ fn head_lines(path: &Path) -> Vec<String> {
         "decision",
         "toolName",
     ];
-    let mut bytes = Vec::new();
-    // A pipe of that name must not be waited for.
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let opened = gemini_tools::sys::fs::open(path, flags, Mode::empty()).map(File::from);
-    let is_file = |file: &File| file.metadata().is_ok_and(|metadata| metadata.is_file());
-    let Some(file) = opened.ok().filter(is_file) else {
-        return Vec::new();
+    let bytes = match Seen::beginning(root, file, HEAD_BYTES) {
+        Ok(bytes) => bytes,
+        Err(reason) => return vec![format!("(not read: {reason})")],
     };
-    // What can't be read is shown by its name only.
-    let _ = file.take(HEAD_BYTES).read_to_end(&mut bytes);
     if bytes.contains(&0) {
         return vec!["a binary file".to_owned()];
     }

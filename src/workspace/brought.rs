@@ -1,0 +1,199 @@
+//! The one way to open the files that say what may happen: settings, tools, rules, and what is
+//! recorded of them.
+//!
+//! The user's own may be links to wherever the user keeps them. A project's are opened beneath
+//! the project by the kernel: a repository that links one of them to a file elsewhere has that
+//! file neither read nor waited for.
+
+use super::resolve::{Failure, open_by_kernel};
+use super::{Place, Workspace, open_directory, path_only};
+use crate::sys::fd::{AsFd, OwnedFd};
+use crate::sys::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
+use crate::sys::io::Errno;
+use crate::trust::is_home;
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// More of a settings file is not read.
+const MAX_TEXT_BYTES: u64 = 8 * 1024 * 1024;
+
+/// What is said of a link that is not followed.
+pub(crate) const LEADS_OUT: &str = "a link leads out of the project";
+
+/// Whose a file is, which says how it is opened.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Whose<'a> {
+    /// The user's or the administrator's: links are followed.
+    Users,
+    /// Of the project in `root`: links are followed as long as they stay there.
+    Projects {
+        root: &'a Path,
+        home: Option<&'a Path>,
+    },
+}
+
+/// A regular file, opened, and what the system says of it.
+pub(crate) struct Opened {
+    pub(crate) file: File,
+    pub(crate) metadata: Metadata,
+}
+
+impl From<Failure> for io::Error {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Escapes => io::Error::other(LEADS_OUT),
+            Failure::System(errno) => errno.into(),
+        }
+    }
+}
+
+impl<'a> Whose<'a> {
+    /// Whose the file at a path is, by where it lies: what is in the `.gemini` of the project in
+    /// `root` is the project's, unless that directory is the user's home.
+    pub(crate) fn of(path: &Path, home: Option<&'a Path>, root: &'a Path) -> Self {
+        if home != Some(root) && path.starts_with(root.join(".gemini")) {
+            Self::Projects { root, home }
+        } else {
+            Self::Users
+        }
+    }
+
+    /// Opens what is at a path.
+    ///
+    /// # Errors
+    ///
+    /// What the system says, or that a link leads out of the project.
+    pub(crate) fn open(self, path: &Path, flags: OFlags) -> Result<OwnedFd, Failure> {
+        let flags = flags | OFlags::CLOEXEC;
+        let users = || Ok(crate::sys::fs::open(path, flags, Mode::empty())?);
+        let Self::Projects { root, home } = self else {
+            return users();
+        };
+        match beneath(root, path, flags) {
+            // By another name the project is the home directory, and its files are the user's.
+            Err(Failure::Escapes) if is_home(home, root) => users(),
+            opened => opened,
+        }
+    }
+
+    /// What is at a path, links followed.
+    ///
+    /// # Errors
+    ///
+    /// As [`Whose::open`].
+    pub(crate) fn stat(self, path: &Path) -> Result<Stat, Failure> {
+        let opened = self.open(path, path_only())?;
+        Ok(crate::sys::fs::fstat(&opened)?)
+    }
+
+    /// What is at a path itself, and where it leads if it is a link.
+    ///
+    /// # Errors
+    ///
+    /// As [`Whose::open`].
+    pub(crate) fn entry(self, path: &Path) -> Result<(Stat, Option<Vec<u8>>), Failure> {
+        let parent = path.parent().ok_or(Errno::NOENT)?;
+        let name = path.file_name().ok_or(Errno::NOENT)?;
+        let dir = self.open(parent, path_only() | OFlags::DIRECTORY)?;
+        let stat = crate::sys::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let is_link = FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
+        let target = is_link.then(|| crate::sys::fs::readlinkat(&dir, name, Vec::new()));
+        Ok((stat, target.transpose()?.map(std::ffi::CString::into_bytes)))
+    }
+
+    /// Opens a directory for its names.
+    ///
+    /// # Errors
+    ///
+    /// As [`Whose::open`].
+    pub(crate) fn directory(self, path: &Path) -> Result<Dir, Failure> {
+        let dir = self.open(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        Ok(Dir::read_from(&dir)?)
+    }
+
+    /// The names in a directory, as they come.
+    ///
+    /// # Errors
+    ///
+    /// As [`Whose::open`].
+    pub(crate) fn names(self, path: &Path) -> Result<Vec<OsString>, Failure> {
+        use crate::sys::ffi::OsStrExt;
+        let mut names = Vec::new();
+        for entry in self.directory(path)? {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if name != b"." && name != b".." {
+                names.push(OsStr::from_bytes(name).to_owned());
+            }
+        }
+        Ok(names)
+    }
+
+    /// Opens a file; `None` where there is none. A project may bring anything under a name: what
+    /// is not a regular file is not waited for.
+    ///
+    /// # Errors
+    ///
+    /// As [`Whose::open`], or that it is not a regular file.
+    pub(crate) fn open_regular(self, path: &Path) -> io::Result<Option<Opened>> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = match self.open(path, flags) {
+            Err(Failure::System(Errno::NOENT | Errno::NOTDIR)) => return Ok(None),
+            file => File::from(file?),
+        };
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Err(io::Error::other("it is no regular file"));
+        }
+        Ok(Some(Opened { file, metadata }))
+    }
+
+    /// The text of a file; `None` where there is none. Of a large one only the beginning is
+    /// read, which then does not parse.
+    ///
+    /// # Errors
+    ///
+    /// As [`Whose::open_regular`].
+    pub(crate) fn read(self, path: &Path) -> io::Result<Option<String>> {
+        self.open_regular(path)?.map(Opened::text).transpose()
+    }
+
+    /// At most `limit` bytes of a file's beginning; `None` where there is none.
+    ///
+    /// # Errors
+    ///
+    /// As [`Whose::open_regular`].
+    pub(crate) fn beginning(self, path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
+        let opened = self.open_regular(path)?;
+        opened.map(|opened| opened.beginning(limit)).transpose()
+    }
+}
+
+impl Opened {
+    /// The text, of a large file only the beginning.
+    pub(crate) fn text(self) -> io::Result<String> {
+        Ok(String::from_utf8(self.beginning(MAX_TEXT_BYTES)?)
+            .unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()))
+    }
+
+    fn beginning(self, limit: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::with_capacity(self.metadata.len().min(limit) as usize + 1);
+        self.file.take(limit).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+/// Opens what a path leads to beneath `root`.
+fn beneath(root: &Path, path: &Path, flags: OFlags) -> Result<OwnedFd, Failure> {
+    let rel = path.strip_prefix(root).map_err(|_| Failure::Escapes)?;
+    let said = |e: &io::Error| Failure::System(Errno::from_io_error(e).unwrap_or(Errno::IO));
+    let dir = open_directory(root).map_err(|e| said(&e))?;
+    if let Some(opened) = open_by_kernel(dir.as_fd(), rel, flags) {
+        return Ok(opened?);
+    }
+    let door = Workspace::of_directory(root).map_err(|e| said(&e))?;
+    let place = Place::new(0, rel.to_owned(), PathBuf::from(path));
+    door.open_beneath(&place, flags)
+}
