@@ -21,6 +21,7 @@ use crate::process::command::find_program;
 use crate::settings::expanded;
 use crate::shown::show_path;
 use crate::tool::Kind;
+use crate::trust::Trust;
 use crate::workspace::brought::Whose;
 use change::Project;
 use files::{CALL, DISCOVERY, Named, Pair, example, pair_file, parted, policy, quoted};
@@ -218,18 +219,34 @@ impl Plan {
         };
         let mut pairs = named.pairs();
         pairs.retain(|(discovery, call)| !is_own(discovery) && !is_own_call(call));
+        // What a stranger has put there would run as a tool of ours, once this file is trusted.
+        let is_strangers = wanted.reach == Reach::Project
+            && !pairs.is_empty()
+            && !Trust::of(Some(wanted.home), wanted.root).is_trusted();
+        let (why, remedy) = if is_strangers {
+            pairs.clear();
+            (
+                "the project is not trusted.",
+                " To keep its tools, look at them first: get_tools init --undo, get_tools trust, get_tools init.",
+            )
+        } else {
+            (
+                "alone, without the other command of its pair, it can't be called.",
+                " get_tools init --undo puts it back.",
+            )
+        };
         let is_kept = |text: &str| pairs.iter().any(|(d, c)| d == text || c == text);
         let gone: Vec<String> = named
             .all()
             .filter(|(_, is_call, text)| {
-                let is_ours = if *is_call { is_own_call(text) } else { is_own(text) };
+                let is_ours = if *is_call {
+                    is_own_call(text)
+                } else {
+                    is_own(text)
+                };
                 !text.trim().is_empty() && !is_ours && !is_kept(text)
             })
-            .map(|(key, _, text)| {
-                format!(
-                    "{key} was {text:?}, which is not kept: alone, without the other command of its pair, it can't be called. get_tools init --undo puts it back."
-                )
-            })
+            .map(|(key, _, text)| format!("{key} was {text:?}, which is not kept: {why}{remedy}"))
             .collect();
         let mut sets = vec![
             Set::new(&DISCOVERY, new_discovery),

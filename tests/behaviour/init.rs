@@ -21,6 +21,15 @@ fn done(ws: &Workspace, args: &[&str]) -> String {
     answer.text().to_owned()
 }
 
+/// [`done`], in a project that was trusted before.
+#[track_caller]
+fn done_trusted(ws: &Workspace, args: &[&str]) -> String {
+    let call = ws.get_tools(&["init"]).flags(args).unwatched();
+    let answer = call.env("GEMINI_CLI_TRUST_WORKSPACE", "true").run();
+    assert_eq!(answer.status(), 0, "{}", answer.shown());
+    answer.text().to_owned()
+}
+
 fn read(path: impl AsRef<Path>) -> String {
     fs::read_to_string(path).expect("a file")
 }
@@ -236,6 +245,28 @@ fn somebody_elses_pair_goes_on_as_a_tool_of_ours() {
 }
 
 #[test]
+fn commands_of_a_project_that_is_not_trusted_are_not_carried_over() {
+    let old = json!({"tools": {"discoveryCommand": "./theirs list", "callCommand": "./theirs"},
+        "toolDiscoveryCommand": "./old list", "toolCallCommand": "./old"});
+    let ws = Workspace::new().file(SETTINGS, old.to_string());
+    let said = done(&ws, &["--yes"]);
+    for gone in ["./theirs list", "./theirs", "./old list", "./old"] {
+        let gone = format!("was {gone:?}, which is not kept: the project is not trusted.");
+        assert!(said.contains(&gone), "{gone}: {said}");
+    }
+    assert!(!ws.dir().join(".gemini/tools/earlier_pair.toml").exists());
+    let text = read(ws.dir().join(SETTINGS));
+    assert!(
+        !text.contains("theirs") && !text.contains("./old"),
+        "{text}"
+    );
+    done(&ws, &["--undo", "--yes"]);
+    assert_eq!(read(ws.dir().join(SETTINGS)), old.to_string());
+    done_trusted(&ws, &["--yes"]);
+    assert!(ws.dir().join(".gemini/tools/earlier_pair.toml").exists());
+}
+
+#[test]
 fn a_project_that_brings_something_is_not_trusted_by_the_way() {
     let ws = Workspace::new().file(
         ".gemini/tools/evil.toml",
@@ -341,7 +372,8 @@ const FOREIGN_PAIR: &str =
 
 #[track_caller]
 fn refused(ws: &Workspace, args: &[&str], link: &str, real: &str) {
-    let answer = ws.get_tools(&["init"]).flags(args).run();
+    let call = ws.get_tools(&["init"]).flags(args);
+    let answer = call.env("GEMINI_CLI_TRUST_WORKSPACE", "true").run();
     assert_eq!(answer.status(), 1, "{}", answer.shown());
     let stderr = answer.errors();
     let real = format!("a link makes it {}", ws.root().join(real).display());
@@ -575,7 +607,7 @@ fn a_foreign_pair_with_our_names_is_kept() {
     ] {
         let old = json!({"tools": {"discoveryCommand": discovery, "callCommand": call}});
         let ws = with_foreign_pair(&old.to_string());
-        done(&ws, &["--yes"]);
+        done_trusted(&ws, &["--yes"]);
         let pair = read(ws.dir().join(".gemini/tools/earlier_pair.toml"));
         assert!(pair.contains(&format!("\"{discovery}\"")), "{pair}");
         assert_eq!(
@@ -589,6 +621,7 @@ fn a_foreign_pair_with_our_names_is_kept() {
     );
     let path = format!("{}:/usr/bin:/bin", ws.path("bin"));
     let call = ws.get_tools(&["init", "--yes"]).env("PATH", &path);
+    let call = call.env("GEMINI_CLI_TRUST_WORKSPACE", "true");
     assert_eq!(call.unwatched().run().status(), 0);
     let pair = read(ws.dir().join(".gemini/tools/earlier_pair.toml"));
     assert!(pair.contains("discovery_command = \"get_tools\""), "{pair}");
@@ -657,7 +690,7 @@ fn keys_of_old_go_and_their_pair_is_kept() {
     let old = "{\n  \"toolDiscoveryCommand\": \"./old list\",\n  \"toolCallCommand\": \"./old-call\",\n  \"theme\": \"x\"\n}\n";
     let ws = Workspace::new().file(SETTINGS, old);
     let before = Tree::of(ws.root());
-    done(&ws, &["--yes"]);
+    done_trusted(&ws, &["--yes"]);
     assert_eq!(
         settings(&ws),
         json!({"theme": "x", "tools": {"discoveryCommand": discovery(), "callCommand": command("call_tool")}})
@@ -670,7 +703,7 @@ fn keys_of_old_go_and_their_pair_is_kept() {
     done(&ws, &["--undo", "--yes"]);
     unchanged(&before, &ws);
     // Also where the file is another one by then.
-    done(&ws, &["--yes"]);
+    done_trusted(&ws, &["--yes"]);
     let path = ws.dir().join(SETTINGS);
     fs::write(&path, read(&path).replace("\"x\"", "\"y\"")).expect("written");
     done(&ws, &["--undo", "--yes"]);
@@ -753,7 +786,7 @@ fn a_kept_pair_gets_the_values_of_variables() {
         SETTINGS,
         "{\"tools\": {\"discoveryCommand\": \"$HOME/bin/list --in ${HOME}\", \"callCommand\": \"${HOME}/bin/call\"}}",
     );
-    done(&ws, &["--yes"]);
+    done_trusted(&ws, &["--yes"]);
     let pair = read(ws.dir().join(".gemini/tools/earlier_pair.toml"));
     let home = ws.root().join("home").display().to_string();
     assert!(
@@ -777,7 +810,7 @@ fn a_pair_is_kept_beside_another_one() {
             SETTINGS,
             "{\"tools\": {\"discoveryCommand\": \"./list\", \"callCommand\": \"./call\"}}",
         );
-    let said = done(&ws, &["--yes"]);
+    let said = done_trusted(&ws, &["--yes"]);
     assert!(said.contains("earlier_pair_2.toml."), "{said}");
     let tools = ws.dir().join(".gemini/tools");
     assert_eq!(read(tools.join("earlier_pair.toml")), other);
