@@ -19,8 +19,14 @@ const FIRST_LINES: usize = 35;
 /// Of a text that is too long.
 const LAST_LINES: usize = 15;
 
-/// The rest of a longer line is left out.
+/// A longer line is shown by its first and last characters.
 const MAX_LINE_CHARS: usize = 1000;
+
+/// Of a line that is too long.
+const FIRST_CHARS: usize = 700;
+
+/// Of a line that is too long.
+const LAST_CHARS: usize = 200;
 
 const BOLD: &str = "1";
 const DIM: &str = "2";
@@ -62,22 +68,22 @@ impl Page {
         }
     }
 
-    /// A line, of which everything can be seen; line feeds in it, too.
+    /// A line, of which everything can be seen; line feeds in it, too. What is cut from a long
+    /// one is counted, and stands between its two ends: what is hidden must not be the last.
     fn line(&mut self, label: &str, line: &str, colour: Option<&str>) {
         let count = line.chars().count();
-        let shown: String = if self.whole || count <= MAX_LINE_CHARS {
-            harmless(line, self.colours)
-        } else {
-            self.is_cut = true;
-            let first: String = line.chars().take(MAX_LINE_CHARS).collect();
-            harmless(&first, self.colours)
-        };
+        let at = |n: usize| line.char_indices().nth(n).map_or(line.len(), |(at, _)| at);
         self.text.push_str("  ");
         self.paint(Some(DIM), label);
-        self.paint(colour, &shown);
-        if !self.whole && count > MAX_LINE_CHARS {
-            let more = format!(" … {} characters more", count - MAX_LINE_CHARS);
-            self.paint(Some(DIM), &more);
+        if self.whole || count <= MAX_LINE_CHARS {
+            self.paint(colour, &harmless(line, self.colours));
+        } else {
+            self.is_cut = true;
+            let (first, last) = (&line[..at(FIRST_CHARS)], &line[at(count - LAST_CHARS)..]);
+            self.paint(colour, &harmless(first, self.colours));
+            let hidden = count - FIRST_CHARS - LAST_CHARS;
+            self.paint(Some(DIM), &format!(" … {hidden} characters … "));
+            self.paint(colour, &harmless(last, self.colours));
         }
         self.text.push('\n');
     }
@@ -121,25 +127,30 @@ impl Page {
         });
     }
 
-    /// What is shown below the name of the tool. A command comes first, so that no words about
+    /// What is shown below the name of the tool. What runs comes first, so that no words about
     /// it push it away.
     fn body(&mut self, call: &ToolCall, explanation: &Explanation) {
         let confirmation = explanation.confirmation.as_ref();
         let description = explanation.description.trim();
-        if let Some(ConfirmationDetails::Exec { command, .. }) = confirmation {
-            self.details(call, confirmation);
-            // It begins with the command once more.
-            let quoted = format!("`{}`", command.trim());
-            let rest = description.strip_prefix(&*quoted).unwrap_or(description);
-            if !rest.is_empty() && rest != command {
-                self.line("", rest.trim_start(), None);
+        let rest = match confirmation {
+            Some(ConfirmationDetails::Exec { command, .. }) => {
+                // It begins with the command once more.
+                let quoted = format!("`{}`", command.trim());
+                let rest = description.strip_prefix(&*quoted).unwrap_or(description);
+                if rest == command { "" } else { rest }
             }
-            return;
-        }
-        if !description.is_empty() {
-            self.line("", description, None);
-        }
+            Some(ConfirmationDetails::Info { runs: Some(_), .. }) => description,
+            _ => {
+                if !description.is_empty() {
+                    self.line("", description, None);
+                }
+                return self.details(call, confirmation);
+            }
+        };
         self.details(call, confirmation);
+        if !rest.is_empty() {
+            self.line("", rest.trim_start(), None);
+        }
     }
 
     /// The command itself, where a tool's file has put its own words in the place of it.
@@ -173,6 +184,7 @@ impl Page {
                 runs,
                 ..
             }) => {
+                self.what_runs(runs.as_deref());
                 self.block(command, |_| Some(BOLD));
                 if !root_commands.is_empty() {
                     self.line("Programs: ", &root_commands.join(", "), None);
@@ -180,16 +192,15 @@ impl Page {
                 for text in unresolved {
                     self.line("Not known before it runs: ", text, Some(YELLOW));
                 }
-                self.what_runs(runs.as_deref());
             }
             Some(ConfirmationDetails::Info {
                 prompt, urls, runs, ..
             }) => {
+                self.what_runs(runs.as_deref());
                 self.block(prompt, |_| None);
                 for url in urls {
                     self.line("Address: ", url, None);
                 }
-                self.what_runs(runs.as_deref());
             }
             Some(ConfirmationDetails::Mcp {
                 server_name,
@@ -409,9 +420,11 @@ mod tests {
         let whole = page(&call, &explanation, false, true);
         assert!(!whole.is_cut && whole.text.contains("+line 100\n"));
 
-        let wide = explained(Some(exec(&"é".repeat(1500), &["x"])));
+        let line = format!("{}; rm -rf ~", "é".repeat(1500));
+        let wide = explained(Some(exec(&line, &["x"])));
         let short = page(&call, &wide, false, false);
-        assert!(short.is_cut && short.text.contains("é … 500 characters more\n"));
+        let last = format!("é … 610 characters … {}; rm -rf ~\n", "é".repeat(190));
+        assert!(short.is_cut && short.text.contains(&last), "{}", short.text);
         assert!(
             page(&call, &wide, false, true)
                 .text
@@ -449,6 +462,29 @@ mod tests {
             let question = question(&call("t", json!({})), &explanation);
             assert!(question.starts_with("May t run?\n\n  make\n"), "{question}");
             assert_eq!(question.lines().last(), Some(rest));
+        }
+    }
+
+    #[test]
+    fn what_runs_comes_before_a_tools_own_words() {
+        let runs = Some("rm -rf build".to_owned());
+        let mut words = exec("Tidies up.", &["rm"]);
+        if let ConfirmationDetails::Exec { runs: into, .. } = &mut words {
+            into.clone_from(&runs);
+        }
+        let info = ConfirmationDetails::Info {
+            title: String::new(),
+            prompt: "Tidies up.".to_owned(),
+            urls: Vec::new(),
+            runs,
+        };
+        for details in [words, info] {
+            let mut explanation = explained(Some(details));
+            explanation.description = "Harmless.".to_owned();
+            let question = question(&call("t", json!({})), &explanation);
+            let expected = "May t run?\n\n  What runs:\n  rm -rf build\n  Tidies up.\n";
+            assert!(question.starts_with(expected), "{question}");
+            assert_eq!(question.lines().last(), Some("  Harmless."));
         }
     }
 
