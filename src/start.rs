@@ -58,8 +58,22 @@ pub fn run(main: fn() -> u8) -> u8 {
         }
     }
     crate::process::keep_endings();
+    close_to_others();
     catch_unwind(AssertUnwindSafe(main)).unwrap_or(UNFORESEEN)
 }
+
+/// Closes `/proc/PID/fd` and the memory of this process to all other processes of an ordinary
+/// user: a command that a tool runs could else open the stream that the answer goes to, and write
+/// another one there. What is forked from here is closed as well; a program that is started is
+/// not. No core file is left either.
+#[cfg(target_os = "linux")]
+fn close_to_others() {
+    use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+}
+
+#[cfg(all(unix, not(target_os = "linux")))]
+fn close_to_others() {}
 
 #[cfg(unix)]
 fn is_closed(stream: BorrowedFd<'_>) -> bool {

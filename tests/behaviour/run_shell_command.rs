@@ -687,3 +687,31 @@ fn explaining_runs_nothing() {
     assert_eq!(explained["confirmation"]["command"], "touch ran");
     assert!(!ws.dir().join("sub/ran").exists());
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_command_of_an_ordinary_user_reaches_neither_the_answer_nor_the_memory_of_the_call() {
+    // The watching process, then the call itself.
+    let command = "read -r _ _ _ call _ < /proc/$PPID/stat; for id in $PPID $call; do
+        for name in fd/0 fd/1 fd/2 mem environ; do
+            (exec 3<> /proc/$id/$name) 2> /dev/null && echo \"$name of $id is open\"
+        done
+    done; echo tried";
+    let ws = Workspace::new().unprivileged();
+    let output = ws
+        .call("run_shell_command", &json!({"command": command}))
+        .output();
+    assert!(output.contains("\nOutput: tried\n"), "{output}");
+    // What it does to its own files is as it was.
+    let edit = json!({"file_path": ws.path("a.txt"), "content": "text\n"});
+    let answer = ws
+        .tool("write_file")
+        .arguments(&edit)
+        .changing(&["a.txt"])
+        .run();
+    assert!(
+        answer.output().starts_with("Successfully"),
+        "{}",
+        answer.shown()
+    );
+}
