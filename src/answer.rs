@@ -5,6 +5,7 @@
 //! is missing and where the whole is.
 
 use crate::genai::{Content, FunctionResponse, Part};
+use crate::shown::harmless_lines;
 use crate::sys::event::{PollFd, PollFlags};
 use crate::tool::{Display, ErrorKind, LlmContent, PartOrText, ToolError, ToolResult};
 use crate::workspace::Workspace;
@@ -109,7 +110,10 @@ impl Answer<'_> {
             return;
         }
         match &mut result.llm_content {
-            LlmContent::Text(text) => limit_text(text, limit, self.name, workspace),
+            LlmContent::Text(text) => {
+                limit_text(text, limit, self.name, workspace);
+                result.odd_names.keep_within(text.len());
+            }
             LlmContent::Part(part) => {
                 if let Some(text) = &mut part.text {
                     limit_text(text, limit, self.name, workspace);
@@ -151,10 +155,11 @@ impl Answer<'_> {
         to_line(&value)
     }
 
-    /// The text for a person or a pipe.
+    /// The text for a person or a pipe. A name in it breaks no line and commands no terminal; as
+    /// it is shown, path arguments take it.
     pub fn to_text(&self) -> String {
         let mut text = match &self.outcome {
-            Err(e) => e.to_string(),
+            Err(e) => harmless_lines(&e.to_string()),
             Ok(result) => match (&result.llm_content, &result.return_display) {
                 (_, Display::FileDiff(diff)) if !diff.file_diff.is_empty() => {
                     let content = text_of(&result.llm_content);
@@ -165,6 +170,7 @@ impl Answer<'_> {
                         format!("{content}\n{}", diff.file_diff)
                     }
                 }
+                (LlmContent::Text(text), _) => result.odd_names.shown_in(text).into_owned(),
                 (content, _) => text_of(content),
             },
         };

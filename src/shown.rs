@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Names that are no UTF-8 are shown to callers with `\x{ff}` for each odd byte; see
-/// [`show_name`].
+/// Names that are no UTF-8 are shown to callers with `\x{ff}` for each odd byte, and in lines of
+/// text those with characters that deceive, too; see [`show_name`] and [`line_name`].
 pub(crate) fn path_from_argument(argument: &str) -> PathBuf {
     if !argument.contains("\\x{") {
         return PathBuf::from(argument);
@@ -20,7 +20,7 @@ pub(crate) fn path_from_argument(argument: &str) -> PathBuf {
             .filter(|rest| rest.get(2) == Some(&b'}'))
             .and_then(|rest| std::str::from_utf8(&rest[..2]).ok())
             .and_then(|hex| u8::from_str_radix(hex, 16).ok())
-            .filter(|byte| *byte >= 0x80);
+            .filter(|byte| matches!(byte, 1..b' ' | b'\\' | 0x7f..));
         if let Some(byte) = escaped {
             out.push(byte);
             i += 6;
@@ -57,6 +57,67 @@ pub fn show_name(name: &[u8]) -> Cow<'_, str> {
             .collect::<String>()
             .into(),
     }
+}
+
+/// A name or path on a line of text: what would end the line, command a terminal, or make the name
+/// look other than it is, is shown as its bytes, such as `\x{0a}`, which path arguments understand.
+pub fn line_name(name: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = std::str::from_utf8(name)
+        && name.iter().all(|b| matches!(b, b' '..=b'~') && *b != b'\\')
+    {
+        return text.into();
+    }
+    let mut out = String::with_capacity(name.len() + 16);
+    let escape = |out: &mut String, bytes: &[u8]| {
+        out.extend(bytes.iter().map(|b| format!("\\x{{{b:02x}}}")));
+    };
+    for chunk in name.utf8_chunks() {
+        let valid = chunk.valid();
+        let mut at = 0;
+        for (c, deceives) in with_deceptive(valid) {
+            let bytes = &valid.as_bytes()[at..at + c.len_utf8()];
+            at += c.len_utf8();
+            // A name that is written like this must not be taken for another one.
+            if deceives || c == '\\' && valid[at..].starts_with("x{") {
+                escape(&mut out, bytes);
+            } else {
+                out.push(c);
+            }
+        }
+        escape(&mut out, chunk.invalid());
+    }
+    out.into()
+}
+
+/// A text of several lines without what would command a terminal or deceive: that is escaped.
+pub(crate) fn harmless_lines(text: &str) -> String {
+    let seen = |(c, deceives): (char, bool)| -> String {
+        if deceives && !matches!(c, '\n' | '\t') {
+            c.escape_unicode().collect()
+        } else {
+            c.into()
+        }
+    };
+    with_deceptive(text).map(seen).collect()
+}
+
+/// A document of JSON for a terminal: what would command it or deceive is escaped, which changes
+/// no value.
+pub fn json_for_terminal(json: &str) -> Cow<'_, str> {
+    let is_odd = |c: char, deceives: bool| deceives && !c.is_ascii_control() || c == '\u{7f}';
+    if !with_deceptive(json).any(|(c, deceives)| is_odd(c, deceives)) {
+        return json.into();
+    }
+    let mut out = String::with_capacity(json.len() + 16);
+    for (c, deceives) in with_deceptive(json) {
+        if is_odd(c, deceives) {
+            let units = c.encode_utf16(&mut [0; 2]).to_vec();
+            out.extend(units.iter().map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            out.push(c);
+        }
+    }
+    out.into()
 }
 
 /// [`show_name`] of a path.
@@ -158,7 +219,7 @@ pub(crate) fn without_controls(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{path_from_argument, show_name, visible};
+    use super::{json_for_terminal, line_name, path_from_argument, show_name, visible};
     use crate::sys::ffi::OsStrExt;
 
     #[test]
@@ -167,6 +228,32 @@ mod tests {
         let shown = show_name(name);
         assert_eq!(shown, "caf\\x{e9} \\x{41}.txt");
         assert_eq!(path_from_argument(&shown).as_os_str().as_bytes(), name);
+    }
+
+    #[test]
+    fn a_name_on_a_line_deceives_nobody_and_leads_back() {
+        for (name, shown) in [
+            (&b"plain name.txt"[..], "plain name.txt"),
+            ("ünï 中 👩\u{200d}💻".as_bytes(), "ünï 中 👩\u{200d}💻"),
+            (b"a\nb\x1b[2J\x7f", "a\\x{0a}b\\x{1b}[2J\\x{7f}"),
+            ("a\u{202e}b".as_bytes(), "a\\x{e2}\\x{80}\\x{ae}b"),
+            (b"caf\xe9", "caf\\x{e9}"),
+            (b"a\\x{0a}b\\c", "a\\x{5c}x{0a}b\\c"),
+        ] {
+            assert_eq!(line_name(name), shown);
+            assert_eq!(path_from_argument(shown).as_os_str().as_bytes(), name);
+        }
+    }
+
+    #[test]
+    fn json_means_the_same_on_a_terminal() {
+        let value = serde_json::json!({"a\u{202e}": "\u{1b}\u{7f}\u{9b}\u{e0041}é"});
+        let json = value.to_string();
+        let shown = json_for_terminal(&json);
+        assert!(!shown.chars().any(super::is_deceptive), "{shown}");
+        let read: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
+        assert_eq!(read, value);
+        assert_eq!(json_for_terminal("{\"a\": 1}\n"), "{\"a\": 1}\n");
     }
 
     #[test]

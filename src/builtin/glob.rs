@@ -3,13 +3,14 @@
 use super::{Declaration, Spec, Surroundings, ignored_note, more_links, node_modules_note};
 use crate::sys::ffi::OsStrExt;
 use crate::sys::fs::{AtFlags, FileType, Stat};
+use crate::tool::named::NamedText;
 use crate::tool::{
     Args, Confirmation, Context, Kind, Location, Schema, ToolError, ToolInvocation, ToolResult,
 };
 use crate::workspace::ignore::Ignored;
 use crate::workspace::pattern::{PatternSet, expand_braces};
 use crate::workspace::walk::{Found, NodeModules, Options, Report, Visitor, walk};
-use crate::workspace::{Place, Respect, Workspace, show_name, show_path};
+use crate::workspace::{Place, Respect, Workspace, show_path};
 use serde::Deserialize;
 use std::ffi::OsStr;
 use std::path::Path;
@@ -378,39 +379,38 @@ impl Call {
         if !note.is_empty() {
             note = format!(" ({note})");
         }
-        let within: Vec<_> = self
-            .places
-            .iter()
-            .map(|p| show_path(p.path()).into_owned())
-            .collect();
-        let within = within.join(" and ");
-        let mut text = if total == 0 {
-            format!(
-                "No files found matching '{}' within {within}{note}.",
-                self.pattern
-            )
+        let mut text = NamedText::default();
+        let head = if total == 0 {
+            "No files found".to_owned()
         } else {
-            format!(
-                "Found {total} file(s) matching '{}' within {within}{note}, sorted by \
-                 modification time (newest first):",
-                self.pattern
-            )
+            format!("Found {total} file(s)")
         };
+        text.push_str(&format!("{head} matching '{}' within ", self.pattern));
+        for (i, place) in self.places.iter().enumerate() {
+            text.push_str(if i == 0 { "" } else { " and " });
+            text.push_path(place.path());
+        }
+        text.push_str(&note);
+        text.push_str(if total == 0 {
+            "."
+        } else {
+            ", sorted by modification time (newest first):"
+        });
         let room: usize = finders
             .iter()
             .map(|f| f.paths.len() + f.hits.len() * 64)
             .sum();
-        text.reserve(room);
+        text.text.reserve(room);
         merge(finders, |finder, hit| {
-            text.push('\n');
-            text.push_str(&show_path(finder.place.path()));
-            if !text.ends_with('/') {
-                text.push('/');
+            text.push_str("\n");
+            text.push_path(finder.place.path());
+            if !text.text.ends_with('/') {
+                text.push_str("/");
             }
-            text.push_str(&show_name(finder.path(hit)));
+            text.push_name(finder.path(hit));
         });
         super::push_unreadable(&mut text, reports);
-        ToolResult::text(text)
+        ToolResult::named(text)
             .with_display(format!("Found {}", super::counted(total, "file")))
             .with_data("files", total)
     }

@@ -1,6 +1,7 @@
 //! `list_directory`: the entries of one directory.
 
 use super::{Declaration, Spec, Surroundings, counted, ignored_note};
+use crate::tool::named::NamedText;
 use crate::tool::{
     Args, Confirmation, Context, ErrorKind, Kind, Location, Schema, ToolError, ToolInvocation,
     ToolResult,
@@ -8,7 +9,7 @@ use crate::tool::{
 use crate::workspace::ignore::Ignored;
 use crate::workspace::pattern::PatternSet;
 use crate::workspace::walk::Listed;
-use crate::workspace::{Place, Respect, Workspace, show_name, show_path};
+use crate::workspace::{Place, Respect, Workspace, show_path};
 use serde::Deserialize;
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -134,26 +135,30 @@ impl ToolInvocation for Call {
                 .then_with(|| compare(&keys[*a..*b], &keys[*c..*d], &x.name, &y.name))
         });
         let path = self.place.path();
-        let mut text = String::new();
+        let mut text = NamedText::default();
         if shown.is_empty() {
             let why = if entries.is_empty() {
                 "is empty"
             } else {
                 "has no entries but those that are left out"
             };
-            text.push_str(&format!("Directory {} {why}.", show_path(path)));
+            text.push_str("Directory ");
+            text.push_path(path);
+            text.push_str(&format!(" {why}."));
         } else {
-            text.push_str(&format!("Directory listing for {}:", show_path(path)));
+            text.push_str("Directory listing for ");
+            text.push_path(path);
+            text.push_str(":");
             for (_, _, entry) in &shown {
                 text.push_str(if entry.is_dir { "\n[DIR] " } else { "\n" });
-                text.push_str(&show_name(&entry.name));
+                text.push_name(&entry.name);
             }
         }
         if !note.is_empty() {
             text.push_str(&format!("\n\n({note})"));
         }
         let summary = format!("Listed {}", counted(shown.len(), "entry"));
-        Ok(ToolResult::text(text)
+        Ok(ToolResult::named(text)
             .with_display(summary)
             .with_data("entries", shown.len()))
     }

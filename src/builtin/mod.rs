@@ -36,6 +36,7 @@ pub(crate) use list_directory::push_collation_key;
 
 use crate::registry::ToolRegistry;
 use crate::settings::Settings;
+use crate::tool::named::NamedText;
 use crate::tool::{Args, Context, Kind, Schema, Tool, ToolError, ToolInvocation};
 use crate::workspace::Workspace;
 use crate::workspace::walk::Report;
@@ -324,7 +325,7 @@ fn more_links(reports: &[Report]) -> Option<(&'static str, &'static str)> {
 }
 
 /// Says that directories could not be read, where that was so.
-fn push_unreadable(text: &mut String, reports: &[Report]) {
+fn push_unreadable(text: &mut NamedText, reports: &[Report]) {
     let count: usize = reports.iter().map(|r| r.unreadable).sum();
     if let Some(example) = reports.iter().find_map(|r| r.unreadable_example.as_ref()) {
         text.push_str(&format!(

@@ -6,6 +6,7 @@ use super::read_file::{
     DEFAULT_LINES, FileContent, LINE_CHARS, range_note, read_content, read_decoded,
 };
 use super::{Declaration, READ_LIMIT_CHARS, Spec, Surroundings, counted};
+use crate::shown::{line_name, visible};
 use crate::sys::ffi::OsStrExt;
 use crate::sys::fs::FileType;
 use crate::tool::{
@@ -329,7 +330,10 @@ impl Call {
         let Ok(open) = self.workspace.open_file(place) else {
             return Ok(Err("can't be read"));
         };
-        let heading = format!("--- {} ---\n\n", show_path(place.path()));
+        let heading = format!(
+            "--- {} ---\n\n",
+            line_name(place.path().as_os_str().as_bytes())
+        );
         let text = match read_content(&open, place) {
             Err(_) => return Ok(Err("too large, or can't be read")),
             Ok(FileContent::Binary) => return Ok(Err("binary")),
@@ -441,7 +445,7 @@ fn answer(
     if !skipped.is_empty() {
         head.push_str(&format!("[Skipped {}:\n", counted(skipped.len(), "file")));
         for (path, reason) in skipped.iter().take(NAMED_SKIPS) {
-            head.push_str(&format!("{path}: {reason}\n"));
+            head.push_str(&format!("{}: {reason}\n", visible(path)));
         }
         if skipped.len() > NAMED_SKIPS {
             head.push_str(&format!("and {} more\n", skipped.len() - NAMED_SKIPS));

@@ -5,6 +5,7 @@ use super::search::{Failure, Hits, Query, Searcher, Wanted};
 use super::{Declaration, Spec, Surroundings};
 use crate::sys::ffi::OsStrExt;
 use crate::sys::fs::{FileType, Mode, OFlags};
+use crate::tool::named::NamedText;
 use crate::tool::{
     Args, Confirmation, Context, ErrorKind, Kind, Location, Schema, ToolError, ToolInvocation,
     ToolResult,
@@ -476,17 +477,17 @@ impl Call {
         }
         binary.sort_unstable();
         files.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        let mut body = String::new();
+        let mut body = NamedText::default();
         let (mut matches, mut shown_files) = (0, 0);
         let mut locations = Vec::new();
         for file in &files {
-            if self.form == Form::Lines && (matches >= self.most || body.len() > MOST_BYTES) {
+            if self.form == Form::Lines && (matches >= self.most || body.text.len() > MOST_BYTES) {
                 cut = true;
                 break;
             }
             shown_files += 1;
-            let name = show_name(&file.name);
             if self.wanted.columns {
+                let name = show_name(&file.name);
                 let room =
                     usize::try_from(self.most - matches.min(self.most)).unwrap_or(usize::MAX);
                 push_locations(&mut locations, &name, &file.hits, room);
@@ -494,15 +495,17 @@ impl Call {
             match self.form {
                 Form::Names => {
                     matches += 1;
-                    body.push_str(&format!("{name}\n"));
+                    body.push_name(&file.name);
+                    body.push_str("\n");
                 }
                 Form::Counts => {
                     matches += file.hits.count;
-                    body.push_str(&format!("{name}: {}\n", file.hits.count));
+                    body.push_name(&file.name);
+                    body.push_str(&format!(": {}\n", file.hits.count));
                 }
                 Form::Lines => {
                     let room = self.most - matches;
-                    matches += push_file(&mut body, &name, &file.hits, room);
+                    matches += push_file(&mut body, &file.name, &file.hits, room);
                     cut |= file.hits.count > room;
                 }
             }
@@ -514,7 +517,7 @@ impl Call {
         if shown_files > 0 && self.form == Form::Lines {
             text.push_str("---\n");
         }
-        text.push_str(body.trim_end_matches('\n'));
+        text.append(body);
         let mut note = |note: String| text.push_str(&format!("\n({note})"));
         for query in [Some(&self.query), self.except.as_ref()]
             .into_iter()
@@ -546,7 +549,7 @@ impl Call {
         }
         super::push_unreadable(&mut text, reports);
         let summary = format!("Found {}", super::counted(matches as usize, "match"));
-        let mut result = ToolResult::text(text)
+        let mut result = ToolResult::named(text)
             .with_display(summary)
             .with_data("matches", matches)
             .with_data("files", shown_files)
@@ -567,37 +570,38 @@ impl Call {
     }
 
     /// The first line of the answer.
-    fn headline(&self, matches: u64, cut: bool) -> String {
+    fn headline(&self, matches: u64, cut: bool) -> NamedText {
         let pattern = &self.pattern;
-        let shown: Vec<_> = self
-            .places
-            .iter()
-            .map(|p| show_path(self.workspace.display(p.path())).into_owned())
-            .collect();
-        let within = match self.places.as_slice() {
-            [one] if one.path() == self.workspace.root() => "in the workspace directory".to_owned(),
-            _ => format!("in path \"{}\"", shown.join("\" and \"")),
+        let noun = match (matches, self.form) {
+            (0, _) => "No matches found".to_owned(),
+            (_, Form::Names) => format!("Found {matches} file(s) with matches"),
+            (1, _) => "Found 1 match".to_owned(),
+            _ => format!("Found {matches} matches"),
         };
-        let filter = match &self.filter {
-            Some(filter) => format!(" (filter: \"{filter}\")"),
-            None => String::new(),
-        };
-        if matches == 0 {
-            return format!("No matches found for pattern \"{pattern}\" {within}{filter}.");
+        let mut line = NamedText::default();
+        line.push_str(&format!("{noun} for pattern \"{pattern}\" "));
+        match self.places.as_slice() {
+            [one] if one.path() == self.workspace.root() => {
+                line.push_str("in the workspace directory");
+            }
+            places => {
+                line.push_str("in path \"");
+                for (i, place) in places.iter().enumerate() {
+                    line.push_str(if i == 0 { "" } else { "\" and \"" });
+                    line.push_path(self.workspace.display(place.path()));
+                }
+                line.push_str("\"");
+            }
         }
-        if self.form == Form::Names {
-            return format!(
-                "Found {matches} file(s) with matches for pattern \"{pattern}\" {within}{filter}:\n"
-            );
+        if let Some(filter) = &self.filter {
+            line.push_str(&format!(" (filter: \"{filter}\")"));
         }
-        let noun = if matches == 1 { "match" } else { "matches" };
-        let limited = if cut {
+        if cut && matches > 0 && self.form != Form::Names {
             // Gemini CLI's words, which have no singular.
-            format!(" (results limited to {matches} matches)")
-        } else {
-            String::new()
-        };
-        format!("Found {matches} {noun} for pattern \"{pattern}\" {within}{filter}{limited}:\n")
+            line.push_str(&format!(" (results limited to {matches} matches)"));
+        }
+        line.push_str(if matches == 0 { "." } else { ":\n" });
+        line
     }
 }
 
@@ -618,10 +622,11 @@ fn push_locations(locations: &mut Vec<Value>, name: &str, hits: &Hits, room: usi
 }
 
 /// Appends the lines of one file, up to `room` matches; gives back how many.
-fn push_file(body: &mut String, name: &str, hits: &Hits, room: u64) -> u64 {
+fn push_file(body: &mut NamedText, name: &[u8], hits: &Hits, room: u64) -> u64 {
     use std::fmt::Write;
     body.push_str("File: ");
-    body.push_str(name);
+    body.push_name(name);
+    let body = &mut body.text;
     body.push('\n');
     let mut matches = 0;
     let mut previous = None;

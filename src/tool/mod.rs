@@ -12,6 +12,7 @@ mod error;
 mod execute;
 mod json;
 mod kind;
+pub mod named;
 mod pattern;
 pub(crate) mod reference;
 mod result;

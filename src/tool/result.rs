@@ -1,6 +1,7 @@
 //! What a call gives back: content for the model, a display for people.
 
 use super::ErrorKind;
+use super::named::{NamedText, OddNames};
 use crate::genai::Part;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -29,6 +30,9 @@ pub struct ToolResult {
     /// What a terminal shows instead of the text, where that has colours.
     #[serde(skip)]
     pub terminal_text: Option<String>,
+    /// Names in the text that are shown otherwise where it is printed as lines.
+    #[serde(skip)]
+    pub odd_names: OddNames,
 }
 
 impl ToolResult {
@@ -37,6 +41,15 @@ impl ToolResult {
         Self {
             llm_content: LlmContent::Text(text.into()),
             ..Self::default()
+        }
+    }
+
+    /// The same for a text with names of files.
+    pub(crate) fn named(text: NamedText) -> Self {
+        let (text, odd_names) = text.into_parts();
+        Self {
+            odd_names,
+            ..Self::text(text)
         }
     }
 

@@ -674,7 +674,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
         let report = &mut met.report;
         report.unreadable += 1;
         report.unreadable_example.get_or_insert_with(|| {
-            let shown = super::show_name(path);
+            let shown = crate::shown::line_name(path);
             system_error(errno, shown.trim_end_matches('/')).message
         });
     }

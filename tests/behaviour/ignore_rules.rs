@@ -163,13 +163,9 @@ fn names() -> impl Strategy<Value = Vec<Vec<u8>>> {
     vec(path, 4..16)
 }
 
-/// How an answer shows a name.
+/// How a line of an answer shows a name.
 fn shown(name: &[u8]) -> String {
-    let chunk = |chunk: std::str::Utf8Chunk<'_>| {
-        let odd = chunk.invalid().iter().map(|b| format!("\\x{{{b:02x}}}"));
-        chunk.valid().to_owned() + &odd.collect::<String>()
-    };
-    name.utf8_chunks().map(chunk).collect()
+    gemini_tools::shown::line_name(name).into_owned()
 }
 
 fn write(path: &Path, content: &[u8]) {

@@ -40,6 +40,7 @@ mod mcp;
 mod mcp_policy;
 mod mcp_reached;
 mod mcp_real;
+mod names;
 mod packages;
 mod paths;
 mod policy;

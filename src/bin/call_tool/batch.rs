@@ -7,7 +7,7 @@
 use crate::foreign;
 use crate::input::MAX_ARGUMENT_BYTES;
 use crate::options::Options;
-use crate::print::print;
+use crate::print::print_json;
 use crate::{as_value, call, explanation, live_line, open_session, person, status};
 use gemini_tools::answer::{Answer, Form, to_line};
 use gemini_tools::dialect;
@@ -464,5 +464,5 @@ impl Batch<'_> {
 
 fn write(output: &Mutex<()>, line: &[u8]) {
     let _turn = output.lock().unwrap_or_else(PoisonError::into_inner);
-    print(line, 0);
+    print_json(line, 0);
 }

@@ -1,7 +1,7 @@
 //! `call_tool --from`: calls as other APIs write them, and answers in the same shape.
 
 use crate::options::Options;
-use crate::print::print;
+use crate::print::print_json;
 use crate::{call, open_session, person, status};
 use gemini_tools::answer::{Answer, to_line};
 use gemini_tools::dialect::{Call, Dialect, Refusal, Request};
@@ -24,7 +24,7 @@ pub(crate) fn run(
     let mut request = match request {
         Ok(Some(request)) => request,
         Ok(None) => return 0,
-        Err(refusal) => return print(&to_line(&refusal.to_value()), 2),
+        Err(refusal) => return print_json(&to_line(&refusal.to_value()), 2),
     };
     if !options.name.is_empty() {
         for call in request.calls.iter_mut().filter(|c| !c.is_of(&options.name)) {
@@ -42,7 +42,7 @@ pub(crate) fn run(
         person: person.as_ref(),
     };
     let (value, status) = answer(opened, &mut request, cancel);
-    print(&to_line(&value), status)
+    print_json(&to_line(&value), status)
 }
 
 /// What calls are made with.

@@ -13,7 +13,7 @@ mod print;
 
 use crate::input::{arguments, explain_types, read_input};
 use crate::options::{Options, options};
-use crate::print::{coloured, complain, print, shows_colours};
+use crate::print::{coloured, complain, print, print_json, shows_colours};
 use gemini_tools::agent::terminal::Terminal;
 use gemini_tools::answer::{Answer, Form, to_line};
 use gemini_tools::session::{Manner, Person, Session, with_time_limit};
@@ -146,16 +146,16 @@ fn answer(options: &Options, input: Result<Vec<u8>, ToolError>, cancel: Cancella
         );
     }
     if let Some(text) = explanation(options, &answer) {
-        return print(text.as_bytes(), status);
+        return print_json(text.as_bytes(), status);
     }
     if form == Form::Text && !options.stream {
         return print_text(&answer, status);
     }
     let line = answer.to_json(form);
     if options.stream {
-        return print(&to_line(&as_result(&line)), status);
+        return print_json(&to_line(&as_result(&line)), status);
     }
-    print(&line, status)
+    print_json(&line, status)
 }
 
 /// What a call would do, where that was asked and can be said.
@@ -195,7 +195,7 @@ fn print_text(answer: &Answer<'_>, status: u8) -> u8 {
 
 /// One line of output of a call that still runs.
 fn print_live(output: LiveOutput) {
-    print(&to_line(&live_line(output)), 0);
+    print_json(&to_line(&live_line(output)), 0);
 }
 
 fn live_line(output: LiveOutput) -> Value {

@@ -2,7 +2,7 @@
 
 use crate::command::command;
 use crate::input::read_input;
-use crate::print::{complain, print};
+use crate::print::{complain, print_json};
 use clap::ArgMatches;
 use gemini_tools::answer::{Answer, Form, printed};
 use gemini_tools::dialect::Dialect;
@@ -133,5 +133,5 @@ pub(crate) fn usage_error(name: &str, reason: &str) -> u8 {
         id: None,
         outcome: Err(ToolError::invalid(reason)),
     };
-    print(&answer.to_json(Form::Part), 2)
+    print_json(&answer.to_json(Form::Part), 2)
 }

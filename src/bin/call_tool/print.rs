@@ -1,6 +1,7 @@
 //! The only place that writes to the standard streams.
 
 use gemini_tools::answer::write_stdout;
+use gemini_tools::shown::json_for_terminal;
 use std::io::{IsTerminal, Write};
 
 /// Colours the lines of a diff, where a terminal shows them.
@@ -35,6 +36,16 @@ pub(crate) fn coloured(text: &str) -> String {
 pub(crate) fn complain(message: &str) {
     // Where standard error is gone, nobody reads it.
     let _ = writeln!(std::io::stderr(), "{message}");
+}
+
+/// [`print`] of a line of JSON, which on a terminal shows nothing that deceives.
+pub(crate) fn print_json(line: &[u8], status: u8) -> u8 {
+    match std::str::from_utf8(line) {
+        Ok(json) if std::io::stdout().is_terminal() => {
+            print(json_for_terminal(json).as_bytes(), status)
+        }
+        _ => print(line, status),
+    }
 }
 
 /// Writes everything at once; a reader that has gone away is none of our business.
