@@ -5,6 +5,7 @@
 //! address would get the user's key.
 
 use super::{ApiError, ApiErrorKind};
+use crate::workspace::brought::Whose;
 use serde_json::Value;
 use std::fmt;
 use std::path::Path;
@@ -327,15 +328,10 @@ fn code_assist(vars: &Variables<'_>, token: String) -> Result<Credentials, ApiEr
     })
 }
 
+/// The text of one of the user's own files.
 fn read(path: &Path) -> Option<String> {
-    use std::io::Read;
-    let file = std::fs::File::open(path).ok()?;
-    if !file.metadata().ok()?.is_file() {
-        return None;
-    }
-    let mut text = String::new();
-    file.take(MAX_FILE_BYTES).read_to_string(&mut text).ok()?;
-    Some(text)
+    let bytes = Whose::Users.beginning(path, MAX_FILE_BYTES).ok()??;
+    String::from_utf8(bytes).ok()
 }
 
 /// The lines `KEY=VALUE` of an `.env` file, as Gemini CLI reads them: with `export`, quotes and

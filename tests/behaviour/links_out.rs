@@ -140,6 +140,22 @@ fn rules_behind_a_link_out_stop_every_call_of_a_trusted_project() {
 }
 
 #[test]
+fn rules_that_can_not_be_read_stop_every_call_of_a_trusted_project() {
+    for closed in [".gemini/policies", ".gemini/policies/p.toml"] {
+        let ws = project()
+            .file(".gemini/policies/p.toml", RULE)
+            .mode(closed, 0)
+            .unprivileged();
+        let failure = lists_glob(&ws).failure();
+        assert_eq!(
+            failure.error_type, "policy_violation",
+            "{closed}: {failure:?}"
+        );
+        assert!(failure.message.contains("policies"), "{failure:?}");
+    }
+}
+
+#[test]
 fn memory_and_system_prompt_behind_a_link_out_are_not_read() {
     let ws = project()
         .link("GEMINI.md", "../out/GEMINI.md")
