@@ -7,13 +7,18 @@ use gemini_tools::shown::{show_path, visible};
 use gemini_tools::trust::{
     self, ProjectTrust, Seen, Trust, TrustedBy, Untrusted, list, remove, save,
 };
+use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
-/// Of a file that can run, no more than this is looked at for a description.
-const HEAD_BYTES: u64 = 64 * 1024;
+/// Of a file that can run, no more than this is looked at for a description: as much as a
+/// manifest may have.
+const HEAD_BYTES: u64 = 1024 * 1024;
 
-/// More of one line tells a person nothing.
-const SHOWN_CHARS: usize = 200;
+/// A longer line is shown by its two ends.
+const SHOWN_CHARS: usize = 400;
+
+/// More lines of a file are shown by the first and the last of them.
+const SHOWN_LINES: usize = 20;
 
 /// What is asked for.
 pub(crate) enum TrustTask {
@@ -136,18 +141,19 @@ fn describe(home: &Path, root: &Path, trust: &Trust, seen: &Seen) -> String {
     text
 }
 
-/// The lines at the top of a tool's file that say what it is and what it starts, as they are
-/// written there.
+/// What says what a tool or a rule is and what it starts.
+const KEYS: [&str; 7] = [
+    "description",
+    "command",
+    "script",
+    "discovery_command",
+    "call_command",
+    "decision",
+    "toolName",
+];
+
+/// What a file of tools or rules says of what it is and what it starts.
 fn head_lines(root: &Path, file: &str) -> Vec<String> {
-    const KEYS: [&str; 7] = [
-        "description",
-        "command",
-        "script",
-        "discovery_command",
-        "call_command",
-        "decision",
-        "toolName",
-    ];
     let bytes = match Seen::beginning(root, file, HEAD_BYTES) {
         Ok(bytes) => bytes,
         Err(reason) => return vec![format!("(not read: {reason})")],
@@ -156,6 +162,33 @@ fn head_lines(root: &Path, file: &str) -> Vec<String> {
         return vec!["a binary file".to_owned()];
     }
     let text = String::from_utf8_lossy(&bytes);
+    let is_manifest = Path::new(file).extension().is_some_and(|e| e == "toml");
+    let manifest = is_manifest.then(|| toml::from_str(&text));
+    let mut lines = match manifest {
+        Some(Ok(manifest)) => said_in(&manifest),
+        _ => said_by_lines(&text),
+    };
+    if lines.len() > SHOWN_LINES {
+        let hidden = SHOWN_LINES - 5..lines.len() - 5;
+        let count = format!("… {} lines …", hidden.len());
+        lines.splice(hidden, [count]);
+    }
+    lines.iter().map(|line| both_ends(line)).collect()
+}
+
+/// The values of a manifest, however many lines they are written on.
+fn said_in(manifest: &Map<String, Value>) -> Vec<String> {
+    let said = |key: &str, value: &Value| format!("{key} = {value}");
+    let own = KEYS
+        .iter()
+        .filter_map(|key| Some(said(key, manifest.get(*key)?)));
+    let rules = manifest.get("rule").and_then(Value::as_array);
+    let rules = rules.into_iter().flatten().map(|rule| said("rule", rule));
+    own.chain(rules).collect()
+}
+
+/// The lines of a script that say it, as they are written there.
+fn said_by_lines(text: &str) -> Vec<String> {
     let says = |line: &str| {
         let line = line.trim_start_matches(['#', '/', '-', ';', '*', ' ', '\t']);
         KEYS.iter().any(|key| {
@@ -166,12 +199,21 @@ fn head_lines(root: &Path, file: &str) -> Vec<String> {
     text.lines()
         .enumerate()
         .filter(|(i, line)| says(line) || (*i == 0 && line.starts_with("#!")))
-        .take(20)
-        .map(|(_, line)| {
-            let line: String = line.chars().take(SHOWN_CHARS).collect();
-            visible(&line).into_owned()
-        })
+        .map(|(_, line)| line.to_owned())
         .collect()
+}
+
+/// A line in which all is seen, a long one by its two ends with the number of characters between.
+fn both_ends(line: &str) -> String {
+    let count = line.chars().count();
+    if count <= SHOWN_CHARS {
+        return visible(line).into_owned();
+    }
+    let half = SHOWN_CHARS / 2;
+    let first: String = line.chars().take(half).collect();
+    let last: String = line.chars().skip(count - half).collect();
+    let (first, last) = (visible(&first), visible(&last));
+    format!("{first} … {} characters … {last}", count - 2 * half)
 }
 
 fn print_list(home: &Path) -> u8 {
