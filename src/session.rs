@@ -116,7 +116,12 @@ impl Session {
         if let Some(more) = std::env::var_os("GEMINI_TOOLS_ROOTS") {
             roots.extend(std::env::split_paths(&more).filter(|p| !p.as_os_str().is_empty()));
         }
-        let workspace = Arc::new(Workspace::open_at(root, &roots, home.as_deref())?);
+        let workspace = Arc::new(Workspace::open_among(
+            root,
+            &roots,
+            &settings.sandbox.allowed_paths,
+            home.as_deref(),
+        )?);
         let mut registry = ToolRegistry::default();
         let surroundings = Surroundings {
             workspace,
@@ -165,6 +170,8 @@ impl Session {
         let mut problems: Vec<String> = ignored.collect();
         problems.extend(self.judge.problems());
         problems.extend(settings.notes.iter().map(ToString::to_string));
+        let refused = workspace.refused_roots().iter();
+        problems.extend(refused.map(|root| crate::workspace::refusal(root)));
         let custom = custom::Custom::open(workspace.home(), workspace.root(), &settings.trust);
         problems.extend(custom.untrusted());
         problems

@@ -19,6 +19,7 @@ pub use std::os::unix::fs as unix_fs;
 #[cfg(unix)]
 pub use std::os::unix::process as unix_process;
 
+pub(crate) mod links;
 #[cfg(windows)]
 mod windows;
 #[cfg(windows)]

@@ -31,7 +31,7 @@ pub(crate) fn sandbox(
     }
     let allowed = settings.sandbox.allowed_paths.iter();
     let writable = workspace
-        .roots()
+        .written_roots()
         .map(Path::to_owned)
         .chain([std::env::temp_dir()])
         .chain(allowed.map(|path| workspace.root().join(path)))

@@ -1,10 +1,12 @@
 //! A client's roots as directories.
 
 use crate::tool::{ErrorKind, ToolError};
+use crate::workspace::real_root;
 use std::path::PathBuf;
 use url::Url;
 
-/// The directories of `file:` addresses. Those that can't be opened are left out.
+/// The directories of `file:` addresses, by the paths that stand there: where links in them lead
+/// is judged each time that a project is opened. Those that can't be opened are left out.
 ///
 /// # Errors
 ///
@@ -36,9 +38,9 @@ pub(super) fn directories<'a>(
 
 fn directory(uri: &str) -> Result<PathBuf, String> {
     let path = path_of(uri)?;
-    let path = crate::sys::canonicalize(path).map_err(|e| e.to_string())?;
-    if !path.is_dir() {
-        return Err("it is no directory".to_owned());
+    let real = real_root(&path, &[]).map_err(|e| e.message)?;
+    if !real.is_dir() {
+        return Err("it is not a directory".to_owned());
     }
     Ok(path)
 }
@@ -107,9 +109,8 @@ mod tests {
     fn roots_that_are_not_there_are_left_out_but_not_all_of_them() {
         let dir = tempfile::tempdir().expect("a directory");
         let here = format!("file://{}", dir.path().display());
-        let real = dir.path().canonicalize().expect("its path");
         let found = directories([here.as_str(), "file:///no/such", here.as_str()]);
-        assert_eq!(found.expect("one"), [real]);
+        assert_eq!(found.expect("one"), [dir.path()]);
         assert_eq!(
             directories([]).expect("none"),
             Vec::<std::path::PathBuf>::new()

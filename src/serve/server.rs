@@ -7,6 +7,7 @@ use crate::settings::{Settings, home};
 use crate::shown::visible;
 use crate::tool::{Cancellation, ToolError};
 use crate::workspace::flush::FlushBehind;
+use crate::workspace::real_root;
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ const MAX_PROJECTS: usize = 16;
 
 pub(super) struct Server {
     pub(super) options: Options,
-    /// The workspace where no client says otherwise.
+    /// The workspace where no client says otherwise, as it was named.
     roots: Vec<PathBuf>,
     projects: Mutex<HashMap<Vec<PathBuf>, Arc<Project>>>,
     running: Arc<Running>,
@@ -60,15 +61,11 @@ impl Server {
     pub(super) fn new(options: Options) -> io::Result<Self> {
         let mut roots = Vec::new();
         for root in &options.roots {
-            let real = crate::sys::canonicalize(root).and_then(|root| {
-                let is_directory = root.is_dir();
-                is_directory
-                    .then_some(root)
-                    .ok_or_else(|| io::ErrorKind::NotADirectory.into())
-            });
-            roots.push(
-                real.map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", root.display())))?,
-            );
+            let fail = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", root.display()));
+            if !std::fs::metadata(root).map_err(fail)?.is_dir() {
+                return Err(fail(io::ErrorKind::NotADirectory.into()));
+            }
+            roots.push(std::path::absolute(root).map_err(fail)?);
         }
         if roots.is_empty() {
             roots.push(std::env::current_dir()?);
@@ -136,7 +133,10 @@ impl Server {
             Session::open_without_servers
         };
         let home = home();
+        let written = root;
+        let root = &real_root(written, more)?;
         let settings = Settings::load(home.as_deref(), root);
+        real_root(written, &settings.sandbox.allowed_paths)?;
         let watched = Watched::new(home.as_deref(), root, &settings, rules);
         // Looked at first: what changes while it is being read is seen the next time.
         let state = watched.state();

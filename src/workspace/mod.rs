@@ -42,6 +42,7 @@ pub use crate::shown::{show_name, show_path};
 use crate::sys::fd::OwnedFd;
 use crate::sys::fs::{FileType, Mode, OFlags, Stat};
 use crate::sys::io::Errno;
+use crate::sys::links;
 use crate::tool::{ErrorKind, ToolError};
 use flush::FlushBehind;
 use std::ffi::OsStr;
@@ -57,6 +58,8 @@ const MAX_PATH_BYTES: usize = 4095;
 pub struct Root {
     /// Absolute, without links.
     path: PathBuf,
+    /// Absolute, as it was named.
+    written: PathBuf,
     dir: OwnedFd,
     /// Whether tools may only read here.
     read_only: bool,
@@ -66,6 +69,8 @@ pub struct Root {
 #[derive(Debug)]
 pub struct Workspace {
     roots: Vec<Root>,
+    /// What was named as a root and is none, because a command could choose where it leads.
+    refused: Vec<PathBuf>,
     /// Below it long answers are kept for later calls (see [`spill`]).
     home: Option<PathBuf>,
     /// Unset where each write is flushed before its answer.
@@ -92,7 +97,8 @@ impl Workspace {
     /// Opens the workspace whose first root is the current directory.
     ///
     /// `more` are further roots, absolute or relative to the first; such as can't be opened
-    /// are left out. `home` is the user's home directory, where long answers are kept.
+    /// are left out, and such as a command could point elsewhere (see [`Workspace::open_among`]).
+    /// `home` is the user's home directory, where long answers are kept.
     ///
     /// # Errors
     ///
@@ -111,32 +117,90 @@ impl Workspace {
     ///
     /// `execution_failed` where it can't be opened.
     pub fn open_at(first: &Path, more: &[PathBuf], home: Option<&Path>) -> Result<Self, ToolError> {
+        Self::open_among(first, more, &[], home)
+    }
+
+    /// The same where commands may also write below the paths `writable`, absolute or relative
+    /// to the first root.
+    ///
+    /// A further root that leads out of such a path, of another root or of the temporary
+    /// directory through a link in there is refused: a command could point it elsewhere. See
+    /// [`Workspace::refused_roots`].
+    ///
+    /// # Errors
+    ///
+    /// `execution_failed` where the first root can't be opened.
+    pub fn open_among(
+        first: &Path,
+        more: &[PathBuf],
+        writable: &[PathBuf],
+        home: Option<&Path>,
+    ) -> Result<Self, ToolError> {
         let mut workspace = Self {
             roots: vec![Root {
                 path: first.to_owned(),
-                dir: open_directory(first).map_err(|e| not_opened(&e))?,
+                written: first.to_owned(),
+                dir: open_without_links(first).map_err(|e| not_opened(&e))?,
                 read_only: false,
             }],
+            refused: Vec::new(),
             home: home.map(Path::to_owned),
             behind: OnceLock::new(),
         };
-        for extra in more {
-            workspace.add_root(&workspace.roots[0].path.join(extra), false);
-        }
+        workspace.add_roots(more, writable, false);
         Ok(workspace)
     }
 
-    fn add_root(&mut self, path: &Path, read_only: bool) {
-        if let Ok(path) = crate::sys::canonicalize(path)
-            && let Ok(dir) = open_directory(&path)
-            && self.roots.iter().all(|root| root.path != path)
-        {
-            self.roots.push(Root {
-                path,
-                dir,
-                read_only,
-            });
+    fn add_roots(&mut self, more: &[PathBuf], writable: &[PathBuf], read_only: bool) {
+        let first = self.root().to_owned();
+        let named = |path: &PathBuf| {
+            let written = first.join(path);
+            let resolved = links::resolve(&written).ok()?;
+            Some((written, resolved))
+        };
+        let found: Vec<_> = more.iter().filter_map(named).collect();
+        let is_plain = found.iter().all(|(_, resolved)| resolved.is_plain());
+        // Where there are links: what commands may write.
+        let mut writable: Vec<PathBuf> = if is_plain {
+            Vec::new()
+        } else {
+            let temporary = [std::env::temp_dir()];
+            let places = writable.iter().chain(&temporary).filter_map(named);
+            let roots = self.roots().map(Path::to_owned);
+            roots
+                .chain(places.map(|(_, resolved)| resolved.real))
+                .collect()
+        };
+        writable.extend(found.iter().map(|(_, resolved)| resolved.real.clone()));
+        for (written, resolved) in found {
+            if writable.iter().any(|dir| resolved.leaves(dir)) {
+                self.refused.push(written);
+            } else if self.roots.iter().all(|root| root.path != resolved.real)
+                && let Ok(dir) = open_without_links(&resolved.real)
+            {
+                self.roots.push(Root {
+                    path: resolved.real,
+                    written,
+                    dir,
+                    read_only,
+                });
+            }
         }
+    }
+
+    /// What was named as a further root and is none: it leads through a link that a command
+    /// could point elsewhere.
+    pub fn refused_roots(&self) -> &[PathBuf] {
+        &self.refused
+    }
+
+    /// All that was named as a root, as it was named, refused or not: for a sandbox, which judges
+    /// by the same paths.
+    pub fn written_roots(&self) -> impl Iterator<Item = &Path> {
+        let written = self.roots.iter().filter(|root| !root.read_only);
+        written
+            .map(|root| root.written.as_path())
+            .chain(self.refused.iter().map(PathBuf::as_path))
     }
 
     /// From now on has written files flushed behind the answers of tools, where that costs
@@ -253,11 +317,16 @@ impl Workspace {
 
     fn outside(&self, argument: &str) -> ToolError {
         let roots: Vec<_> = self.roots().map(|p| p.display().to_string()).collect();
+        let mut hint = format!("Use a path below {}.", roots.join(" or "));
+        for refused in &self.refused {
+            hint.push(' ');
+            hint.push_str(&refusal(refused));
+        }
         ToolError::new(
             ErrorKind::PathNotInWorkspace,
             format!("The path {argument} is not in the workspace."),
         )
-        .with_hint(format!("Use a path below {}.", roots.join(" or ")))
+        .with_hint(hint)
     }
 
     /// The workspace with the long answers of earlier calls as one more root that can only be
@@ -271,14 +340,9 @@ impl Workspace {
         if !Path::new(argument).starts_with(&dir) {
             return None;
         }
-        let mut wider = Self {
-            roots: Vec::new(),
-            home: Some(home.clone()),
-            behind: OnceLock::new(),
-        };
         // The first root stays the first, for relative paths and for messages.
-        wider.add_root(self.root(), false);
-        wider.add_root(&dir, true);
+        let mut wider = Self::open_at(self.root(), &[], Some(home)).ok()?;
+        wider.add_roots(&[dir], &[], true);
         Some(wider)
     }
 
@@ -391,6 +455,53 @@ pub(crate) fn path_only() -> OFlags {
     {
         OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY
     }
+}
+
+/// Says of a root that it is refused, and why.
+pub fn refusal(root: &Path) -> String {
+    format!(
+        "{} is not worked in: it leads through a symbolic link in a place that commands may \
+         write to, and they could point it elsewhere.",
+        show_path(root)
+    )
+}
+
+/// The real path of a first root, which is an absolute path, where commands may write below the
+/// paths `writable` and in the temporary directory.
+///
+/// # Errors
+///
+/// `policy_violation` where the path leads out of these through a link in them, so that a command
+/// could point it elsewhere; otherwise what the system says.
+pub(crate) fn real_root(written: &Path, writable: &[PathBuf]) -> Result<PathBuf, ToolError> {
+    let fail = |e| system_error(e, &written.display().to_string());
+    let resolved = links::resolve(written).map_err(fail)?;
+    let temporary = [std::env::temp_dir()];
+    let leaves = |dir: &PathBuf| {
+        let dir = links::resolve(&resolved.real.join(dir));
+        dir.is_ok_and(|dir| resolved.leaves(&dir.real))
+    };
+    if !resolved.is_plain() && writable.iter().chain(&temporary).any(leaves) {
+        let error = ToolError::new(ErrorKind::PolicyViolation, refusal(written));
+        return Err(error.with_hint("If it is meant, name where it leads instead."));
+    }
+    Ok(resolved.real)
+}
+
+/// Opens a directory by a path without links: a link that has come in between leads nowhere.
+fn open_without_links(path: &Path) -> std::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    #[cfg(target_os = "linux")]
+    {
+        use crate::sys::fs::{CWD, ResolveFlags, openat2};
+        match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+            // The call is missing, or something keeps it from us.
+            Err(Errno::NOSYS | Errno::PERM) => {}
+            answer => return Ok(answer?),
+        }
+    }
+    let flags = flags | OFlags::NOFOLLOW;
+    Ok(crate::sys::fs::open(path, flags, Mode::empty())?)
 }
 
 fn open_directory(path: &Path) -> std::io::Result<OwnedFd> {

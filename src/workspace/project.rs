@@ -24,11 +24,13 @@ impl Workspace {
         let path = crate::sys::canonicalize(directory)?;
         let root = Root {
             dir: open_directory(&path)?,
+            written: path.clone(),
             path,
             read_only: true,
         };
         Ok(Self {
             roots: vec![root],
+            refused: Vec::new(),
             home: None,
             behind: OnceLock::new(),
         })

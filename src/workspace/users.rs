@@ -66,12 +66,14 @@ impl Workspace {
         let rel: PathBuf = names.iter().rev().collect();
         let place = Place::new(0, rel, path.to_owned());
         let root = Root {
+            written: root.clone(),
             path: root,
             dir,
             read_only: false,
         };
         let workspace = Self {
             roots: vec![root],
+            refused: Vec::new(),
             home: None,
             behind: OnceLock::new(),
         };

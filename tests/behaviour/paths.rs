@@ -244,6 +244,65 @@ fn further_roots_come_from_the_settings_of_the_user_and_not_of_the_project() {
 }
 
 #[test]
+fn a_root_that_leads_out_through_a_link_in_a_place_for_commands_is_refused() {
+    let ws = Workspace::new()
+        .outside("a.txt", "outside\n")
+        .directory("kept")
+        .link("docs", "../out")
+        .link("inside", "kept");
+    fs::create_dir(ws.root().join("tmp")).expect("a directory");
+    fs::create_dir(ws.root().join("allowed")).expect("a directory");
+    let link = |name: &str| {
+        let link = ws.root().join(name);
+        std::os::unix::fs::symlink(ws.root().join("out"), &link).expect("a link");
+        link.to_str().expect("UTF-8").to_owned()
+    };
+    let above = link("above");
+    let by_all = [
+        "docs".to_owned(),
+        ws.path("docs"),
+        "inside/../docs".to_owned(),
+        format!("{above}/../ws/docs"),
+        link("tmp/link"),
+        link("allowed/link"),
+        link("home/of-another-root"),
+    ];
+    let settings = |roots: &[&str]| {
+        let allowed = ws.root().join("allowed");
+        let text = json!({
+            "context": {"includeDirectories": roots},
+            "tools": {"sandboxAllowedPaths": [allowed]},
+        });
+        let dir = ws.root().join("home/.gemini");
+        fs::create_dir_all(&dir).expect("a directory");
+        fs::write(dir.join("settings.json"), text.to_string()).expect("written");
+    };
+    let home = ws.root().join("home");
+    let home = home.to_str().expect("UTF-8");
+    let outside = ws.outside_path("a.txt");
+    let tmp = ws.root().join("tmp");
+    let call = |variable: &str| {
+        let roots = [home, variable].join(":");
+        ws.tool("read_file")
+            .arguments(&json!({"absolute_path": outside}))
+            .env("TMPDIR", tmp.to_str().expect("UTF-8"))
+            .env("GEMINI_TOOLS_ROOTS", &roots)
+            .run()
+    };
+    for root in &by_all {
+        settings(&[]);
+        let answer = call(root);
+        let message = answer.error("path_not_in_workspace", 1);
+        answer.must_say(&message, &["is not worked in", "symbolic link"]);
+        settings(&[root]);
+        call("").error("path_not_in_workspace", 1);
+    }
+    // One that nobody but the user can change, and one that stays.
+    settings(&["inside"]);
+    assert_eq!(call(&above).output(), "outside\n");
+}
+
+#[test]
 fn zero_byte_in_a_path_is_refused() {
     let ws = with_ways_out();
     for (tool, arguments) in every_call("in.txt\u{0}/../../out/secret.txt") {

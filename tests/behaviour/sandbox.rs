@@ -154,6 +154,29 @@ fn declared_paths_can_be_written_and_only_the_user_declares_them() {
 }
 
 #[test]
+fn a_root_that_a_command_makes_a_link_opens_nothing_to_the_next() {
+    if !can_confine() {
+        return;
+    }
+    let settings = r#"{"context": {"includeDirectories": ["docs"]}}"#;
+    let ws = Workspace::new()
+        .directory("docs")
+        .home(".gemini/settings.json", settings)
+        .outside("keep", "kept\n");
+    let before = in_workspace(&ws, "mv docs d2; ln -s ../out docs; echo x > docs/new");
+    assert!(!ws.root().join("out/new").exists(), "{before}");
+    let refused = run(&ws, "workspace-write", "echo x > docs/new; touch ran");
+    let message = refused.error("policy_violation", 3);
+    refused.must_say(&message, &["ws/docs", "symbolic link"]);
+    let path = ws.outside_path("new");
+    let call = ws
+        .tool("write_file")
+        .arguments(&json!({"file_path": path, "content": "x"}));
+    call.run().error("path_not_in_workspace", 1);
+    assert!(!ws.root().join("out/new").exists() && !ws.dir().join("ran").exists());
+}
+
+#[test]
 fn read_only_writes_nothing_and_reads_everything() {
     if !can_confine() {
         return;

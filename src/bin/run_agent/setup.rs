@@ -18,7 +18,7 @@ use gemini_tools::policy::{Extra, Policy};
 use gemini_tools::settings::{Settings, home};
 use gemini_tools::tool::{Cancellation, Context};
 use gemini_tools::trust::{ProjectTrust, Trust, TrustedBy};
-use gemini_tools::workspace::Workspace;
+use gemini_tools::workspace::{Workspace, refusal};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::env::consts::EXE_SUFFIX;
@@ -72,8 +72,14 @@ impl Setup {
         }
         let mut roots = settings.include_directories.clone();
         roots.extend(more_roots(options));
-        let workspace =
-            Workspace::open(&roots, home.as_deref()).map_err(|e| bad_input(e.to_string()))?;
+        let real = gemini_tools::sys::canonicalize(&root)
+            .map_err(|e| bad_input(format!("The current directory can't be opened: {e}.")))?;
+        let allowed = &settings.sandbox.allowed_paths;
+        let workspace = Workspace::open_among(&real, &roots, allowed, home.as_deref())
+            .map_err(|e| bad_input(e.to_string()))?;
+        for refused in workspace.refused_roots() {
+            complain(&refusal(refused));
+        }
         Ok(Self {
             id: unique_id(),
             surroundings: Surroundings {

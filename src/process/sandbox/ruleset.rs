@@ -1,6 +1,7 @@
 //! What a sandboxed command may change, as a Landlock ruleset.
 
 use super::{unavailable, unusable};
+use crate::sys::links::{Resolved, resolve};
 use crate::tool::ToolError;
 use landlock::{
     ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
@@ -8,11 +9,8 @@ use landlock::{
 };
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
-use std::collections::VecDeque;
-use std::ffi::OsString;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStringExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 /// What programs expect to be able to write to, and where nothing stays.
 const DEVICES: [&str; 6] = [
@@ -23,9 +21,6 @@ const DEVICES: [&str; 6] = [
     "/dev/urandom",
     "/dev/tty",
 ];
-
-/// Links followed before a path counts as endless, as the kernel has it.
-const MAX_LINKS: usize = 40;
 
 /// The oldest version that covers truncating and moving; Linux 6.2.
 const NEEDED: ABI = ABI::V3;
@@ -127,59 +122,6 @@ fn open_device(path: &Path) -> Option<OwnedFd> {
     (FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice).then_some(opened)
 }
 
-/// Where a path leads.
-struct Resolved {
-    /// The path without links.
-    real: PathBuf,
-    /// The directories in which a link was followed, without links.
-    links: Vec<PathBuf>,
-}
-
-/// Follows a path step by step.
-fn resolve(path: &Path) -> Result<Resolved, Errno> {
-    if !path.is_absolute() {
-        return Err(Errno::INVAL);
-    }
-    let steps = |path: &Path| -> Vec<OsString> {
-        path.components()
-            .map(|step| step.as_os_str().to_owned())
-            .collect()
-    };
-    let mut ahead: VecDeque<OsString> = steps(path).into();
-    let mut resolved = Resolved {
-        real: PathBuf::from("/"),
-        links: Vec::new(),
-    };
-    while let Some(step) = ahead.pop_front() {
-        match Path::new(&step).components().next() {
-            Some(Component::Normal(name)) => {
-                let next = resolved.real.join(name);
-                match rustix::fs::readlink(&next, Vec::new()) {
-                    Ok(target) => {
-                        if resolved.links.len() == MAX_LINKS {
-                            return Err(Errno::LOOP);
-                        }
-                        resolved.links.push(resolved.real.clone());
-                        let target = PathBuf::from(OsString::from_vec(target.into_bytes()));
-                        for step in steps(&target).into_iter().rev() {
-                            ahead.push_front(step);
-                        }
-                    }
-                    // No link.
-                    Err(Errno::INVAL) => resolved.real = next,
-                    Err(e) => return Err(e),
-                }
-            }
-            Some(Component::ParentDir) => {
-                resolved.real.pop();
-            }
-            Some(Component::RootDir) => resolved.real = PathBuf::from("/"),
-            Some(Component::CurDir | Component::Prefix(_)) | None => {}
-        }
-    }
-    Ok(resolved)
-}
-
 /// Refuses a path through a link that a command in the sandbox could point elsewhere, for the
 /// next command to have more rights.
 fn check_links<'a>(
@@ -188,13 +130,12 @@ fn check_links<'a>(
     writable: impl Iterator<Item = &'a Path>,
 ) -> Result<(), ToolError> {
     for dir in writable {
-        let inside = |path: &Path| path.starts_with(dir);
-        if resolved.links.iter().any(|link| inside(link)) && !inside(&resolved.real) {
+        if resolved.leaves(dir) {
             return Err(unusable(
                 path,
                 "it leads through a symbolic link that commands in the sandbox could change",
                 &format!(
-                    "Name where it leads instead: {}.",
+                    "If it is meant, name where it leads instead: {}.",
                     crate::shown::show_path(&resolved.real)
                 ),
             ));
