@@ -131,9 +131,7 @@ fn window(params: &Params) -> Result<(u64, u64), ToolError> {
 fn readable(workspace: &Arc<Workspace>, path: &str) -> Result<(Arc<Workspace>, Place), ToolError> {
     match workspace.locate(path) {
         Ok(place) => {
-            if workspace.is_gemini_ignored(&place) {
-                return Err(gemini_ignored(&place));
-            }
+            workspace.check_gemini_ignore(&place)?;
             Ok((Arc::clone(workspace), place))
         }
         Err(e) if e.kind == ErrorKind::PathNotInWorkspace => {
@@ -143,14 +141,6 @@ fn readable(workspace: &Arc<Workspace>, path: &str) -> Result<(Arc<Workspace>, P
         }
         Err(e) => Err(e),
     }
-}
-
-fn gemini_ignored(place: &Place) -> ToolError {
-    ToolError::new(
-        ErrorKind::PermissionDenied,
-        format!("{} is closed by .geminiignore.", place.path().display()),
-    )
-    .with_hint("Ask the user to open it there if it is needed.")
 }
 
 impl ToolInvocation for Call {

@@ -183,7 +183,7 @@ impl Call {
                     }
                 }
                 Ok(place) => match self.workspace.file_type(&place) {
-                    Ok(FileType::RegularFile) => self.add_named(&mut selection, place),
+                    Ok(FileType::RegularFile) => self.add_named(&mut selection, place)?,
                     Ok(FileType::Directory) => self.add_directory(&mut selection, &place, cx)?,
                     Ok(_) => {
                         selection
@@ -216,17 +216,18 @@ impl Call {
     }
 
     /// Adds a file that was asked for by its own path.
-    fn add_named(&self, selection: &mut Selection, place: Place) {
+    fn add_named(&self, selection: &mut Selection, place: Place) -> Result<(), ToolError> {
         let shown = show_path(self.workspace.display(place.path())).into_owned();
         if let Some(reason) = self.excluded(&place) {
             selection.skipped.insert(shown, reason);
-        } else if self.workspace.ignored(&place, self.respect).is_some() {
+        } else if self.workspace.ignored(&place, self.respect)?.is_some() {
             selection.skipped.insert(shown, "ignored by an ignore file");
         } else {
             selection
                 .files
                 .insert(place.path().as_os_str().to_owned(), place);
         }
+        Ok(())
     }
 
     fn add_directory(
@@ -272,6 +273,10 @@ impl Call {
             set,
             files: Vec::new(),
         })?;
+        if let Some(example) = report.unreadable_example.clone() {
+            let reason = "nothing there was read";
+            selection.skipped.insert(example, reason);
+        }
         if let Some((links, why)) = super::more_links(&[report]) {
             selection.skipped.insert(links.to_owned(), why);
         }

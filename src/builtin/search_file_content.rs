@@ -7,8 +7,7 @@ use crate::sys::ffi::OsStrExt;
 use crate::sys::fs::{FileType, Mode, OFlags};
 use crate::tool::named::NamedText;
 use crate::tool::{
-    Args, Confirmation, Context, ErrorKind, Kind, Location, Schema, ToolError, ToolInvocation,
-    ToolResult,
+    Args, Confirmation, Context, Kind, Location, Schema, ToolError, ToolInvocation, ToolResult,
 };
 use crate::workspace::pattern::{PatternSet, split_list};
 use crate::workspace::walk::{Found, NodeModules, Options, Report, Visitor, walk};
@@ -422,12 +421,7 @@ impl ToolInvocation for Call {
         if self.single {
             let place = &self.places[0];
             let open = self.workspace.open_file(place)?;
-            if self.workspace.is_gemini_ignored(place) {
-                return Err(ToolError::new(
-                    ErrorKind::PermissionDenied,
-                    format!("{} is closed by .geminiignore.", place.path().display()),
-                ));
-            }
+            self.workspace.check_gemini_ignore(place)?;
             let mut finder = Finder::new(&self, place);
             let name = self
                 .workspace

@@ -64,6 +64,11 @@ impl RuleFile {
         }
     }
 
+    /// Whether the file may have more rules than are kept.
+    pub(super) fn is_full(&self) -> bool {
+        self.rules.len() == usize::from(u16::MAX)
+    }
+
     /// What the file says of a path relative to its directory: ignored, kept, or nothing.
     #[inline]
     fn verdict(&self, path: &[u8], name_at: usize, is_dir: bool) -> Option<bool> {

@@ -3,11 +3,13 @@
 use super::Workspace;
 use super::git_config::UsersRules;
 use super::ignore::{Ignored, RuleFile, Rules};
-use super::resolve::{Place, open_by_kernel};
+use super::resolve::{Failure, Place, open_by_kernel};
 use crate::sys::fd::{AsFd, BorrowedFd, OwnedFd};
 use crate::sys::ffi::OsStrExt;
 use crate::sys::fs::{AtFlags, FileType, Mode, OFlags};
-use std::ffi::CStr;
+use crate::sys::io::Errno;
+use crate::tool::{ErrorKind, ToolError};
+use std::ffi::{CStr, OsStr};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -18,6 +20,9 @@ const MAX_IGNORE_FILE_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Nor more than this of a file that names a place.
 const MAX_LINE_BYTES: u64 = 64 * 1024;
+
+/// The file whose rules close files to a model.
+const GEMINI_IGNORE: &str = ".geminiignore";
 
 /// How files are opened. Of a pipe nobody is waited for.
 const READING: OFlags = OFlags::RDONLY
@@ -61,7 +66,16 @@ pub(super) struct Scope {
 impl Workspace {
     /// The rules of everything above a directory of the workspace; its own files are not
     /// among them.
-    pub(super) fn rules_above(&self, place: &Place, respect: Respect, users: &UsersRules) -> Scope {
+    ///
+    /// # Errors
+    ///
+    /// As [`Scope::entered`].
+    pub(super) fn rules_above(
+        &self,
+        place: &Place,
+        respect: Respect,
+        users: &UsersRules,
+    ) -> Result<Scope, ToolError> {
         let root = &self.roots[place.root];
         let mut scope = Scope {
             rules: Rules::default(),
@@ -82,50 +96,90 @@ impl Workspace {
                     gitignore: true,
                     geminiignore: true,
                 };
-                scope = scope.entered(dir, &rel[..depth], seen, respect, users);
+                let at = (self, place.root, &rel[..depth]);
+                scope = scope.entered(dir, at, seen, respect, users)?;
             }
             here.push(component);
             depth = (here.as_os_str().len() + 1).min(rel.len());
         }
-        scope
+        Ok(scope)
+    }
+
+    /// Refuses a file that `.geminiignore` closes.
+    ///
+    /// # Errors
+    ///
+    /// `permission_denied`, also where a `.geminiignore` above the file can't be read: who knows
+    /// what it closes.
+    pub fn check_gemini_ignore(&self, place: &Place) -> Result<(), ToolError> {
+        if !self.is_closed(place, false)? {
+            return Ok(());
+        }
+        Err(ToolError::new(
+            ErrorKind::PermissionDenied,
+            format!("{} is closed by .geminiignore.", place.path().display()),
+        )
+        .with_hint("Ask the user to open it there if it is needed."))
     }
 
     /// Whether `.geminiignore` closes a file, or a directory above it: by the path that it has
-    /// here, or by that to which links lead.
+    /// here, or by that to which links lead. One that can't be read closes everything.
     pub fn is_gemini_ignored(&self, place: &Place) -> bool {
-        self.is_closed(place, false)
+        self.is_closed(place, false).unwrap_or(true)
     }
 
     /// The same of a directory.
-    pub(super) fn is_directory_gemini_ignored(&self, place: &Place) -> bool {
+    ///
+    /// # Errors
+    ///
+    /// As [`Scope::entered`].
+    pub(super) fn is_directory_gemini_ignored(&self, place: &Place) -> Result<bool, ToolError> {
         self.is_closed(place, true)
     }
 
-    fn is_closed(&self, place: &Place, is_dir: bool) -> bool {
+    fn is_closed(&self, place: &Place, is_dir: bool) -> Result<bool, ToolError> {
         let respect = Respect {
             git: false,
             gemini: true,
         };
-        let is_closed = |place: &Place| self.ignored_as_named(place, is_dir, respect).is_some();
-        let real = || self.real_place(place).filter(|real| real != place);
-        is_closed(place) || real().is_some_and(|real| is_closed(&real))
+        let is_closed = |place: &Place| {
+            let ignored = self.ignored_as_named(place, is_dir, respect)?;
+            Ok(ignored.is_some())
+        };
+        if is_closed(place)? {
+            return Ok(true);
+        }
+        match self.real_place(place).filter(|real| real != place) {
+            Some(real) => is_closed(&real),
+            None => Ok(false),
+        }
     }
 
     /// Who asks for a file, or for a directory above it, to be left out.
-    pub fn ignored(&self, place: &Place, respect: Respect) -> Option<Ignored> {
-        self.ignored_as_named(place, false, respect).or_else(|| {
-            let is_closed = respect.gemini && self.is_gemini_ignored(place);
-            is_closed.then_some(Ignored::Gemini)
-        })
+    ///
+    /// # Errors
+    ///
+    /// `permission_denied` where a `.geminiignore` above the file can't be read.
+    pub fn ignored(&self, place: &Place, respect: Respect) -> Result<Option<Ignored>, ToolError> {
+        let named = self.ignored_as_named(place, false, respect)?;
+        if named.is_some() || !respect.gemini {
+            return Ok(named);
+        }
+        Ok(self.is_closed(place, false)?.then_some(Ignored::Gemini))
     }
 
-    fn ignored_as_named(&self, place: &Place, is_dir: bool, respect: Respect) -> Option<Ignored> {
+    fn ignored_as_named(
+        &self,
+        place: &Place,
+        is_dir: bool,
+        respect: Respect,
+    ) -> Result<Option<Ignored>, ToolError> {
         let rules = self
-            .rules_above(place, respect, &UsersRules::default())
+            .rules_above(place, respect, &UsersRules::default())?
             .rules;
         let path = place.rel().as_os_str().as_bytes();
         if rules.is_empty() || path.is_empty() {
-            return None;
+            return Ok(None);
         }
         let ends = path
             .iter()
@@ -136,25 +190,83 @@ impl Workspace {
         for end in ends.chain([path.len()]) {
             let ignored = rules.ignored(&path[..end], name_at, is_dir || end < path.len());
             if ignored.is_some() {
-                return ignored;
+                return Ok(ignored);
             }
             name_at = end + 1;
         }
-        None
+        Ok(None)
+    }
+
+    /// The rules of the `.geminiignore` of a directory, given its root and its path below that
+    /// with a final slash. Links are followed as far as they stay in the workspace.
+    fn gemini_rules(
+        &self,
+        dir: BorrowedFd<'_>,
+        (root, path): (usize, &[u8]),
+    ) -> Result<Option<RuleFile>, ToolError> {
+        let rel = || Path::new(OsStr::from_bytes(path)).join(GEMINI_IGNORE);
+        let closed = |why: &str| {
+            let file = self.roots[root].path.join(rel());
+            ToolError::new(
+                ErrorKind::PermissionDenied,
+                format!(
+                    "{} can't be read ({why}), so that everything below its directory is closed.",
+                    file.display()
+                ),
+            )
+            .with_hint("Ask the user to make it a readable file, or to remove it.")
+        };
+        let opened = crate::sys::fs::openat(
+            dir,
+            GEMINI_IGNORE,
+            READING | OFlags::NOFOLLOW,
+            Mode::empty(),
+        );
+        let opened = match opened {
+            Err(Errno::NOENT) => return Ok(None),
+            Err(Errno::LOOP) => {
+                let place = Place::new(root, rel(), PathBuf::new());
+                self.open_beneath(&place, READING)
+            }
+            other => other.map_err(Failure::System),
+        };
+        let file = opened.map_err(|failure| match failure {
+            Failure::Escapes => closed("it leads out of the workspace"),
+            Failure::System(errno) => closed(&errno.to_string()),
+        })?;
+        let file = File::from(file);
+        let metadata = file.metadata().map_err(|e| closed(&e.to_string()))?;
+        if !metadata.is_file() {
+            return Err(closed("it is not a regular file"));
+        }
+        if metadata.len() > MAX_IGNORE_FILE_BYTES {
+            let most = format!("it has more than {MAX_IGNORE_FILE_BYTES} bytes");
+            return Err(closed(&most));
+        }
+        let rules = read_rules(file).ok_or_else(|| closed("reading it fails"))?;
+        if rules.is_full() {
+            return Err(closed("it has too many rules"));
+        }
+        Ok(Some(rules))
     }
 }
 
 impl Scope {
-    /// The rules inside of a directory, `path` being its path below the root with a final
-    /// slash, or empty.
+    /// The rules inside of a directory of a workspace, `path` being its path below the root of
+    /// that number with a final slash, or empty.
+    ///
+    /// # Errors
+    ///
+    /// `permission_denied` where its `.geminiignore` can't be read: what it closes can't be known.
+    /// (`.gitignore` closes nothing: as for git, one that can't be read, or is a link, is none.)
     pub(super) fn entered(
         &self,
         dir: BorrowedFd<'_>,
-        path: &[u8],
+        (workspace, root, path): (&Workspace, usize, &[u8]),
         seen: Seen,
         respect: Respect,
         users: &UsersRules,
-    ) -> Self {
+    ) -> Result<Self, ToolError> {
         let mut scope = self.clone();
         if respect.git && seen.git {
             scope.rules = scope.rules.without_git();
@@ -175,11 +287,11 @@ impl Scope {
         }
         if respect.gemini
             && seen.geminiignore
-            && let Some(file) = read_at(dir, ".geminiignore")
+            && let Some(file) = workspace.gemini_rules(dir, (root, path))?
         {
             scope.rules = scope.rules.with_gemini(file, path.len());
         }
-        scope
+        Ok(scope)
     }
 }
 

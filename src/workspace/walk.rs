@@ -146,6 +146,8 @@ struct Met {
     /// Directories that were queued.
     queued: HashSet<Asked>,
     unreadable: HashSet<Real>,
+    /// Why the start is closed.
+    closed: Option<ToolError>,
     node_modules: HashSet<Real>,
 }
 
@@ -202,7 +204,8 @@ struct Shared<'a> {
 ///
 /// # Errors
 ///
-/// `cancelled`, `timeout`, or what opening the start gives.
+/// `cancelled`, `timeout`, what opening the start gives, or `permission_denied` where a
+/// `.geminiignore` that counts there can't be read.
 pub fn walk<V: Visitor>(
     workspace: &Workspace,
     place: &Place,
@@ -245,7 +248,10 @@ pub fn walk<V: Visitor>(
         }
     }
     let met = met.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok((visitors, met.report))
+    match met.closed {
+        Some(closed) => Err(closed),
+        None => Ok((visitors, met.report)),
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -294,7 +300,7 @@ fn walk_tree<V: Visitor>(
         waiting: AtomicUsize::new(0),
         ignored_left: AtomicUsize::new(MAX_IGNORED_ENTRIES),
     };
-    let is_closed = options.respect.gemini && workspace.is_directory_gemini_ignored(named);
+    let is_closed = options.respect.gemini && workspace.is_directory_gemini_ignored(named)?;
     let ignored = is_closed.then_some(Ignored::Gemini);
     let bare = |path| <[u8]>::strip_suffix(path, b"/").unwrap_or(path);
     let leads_to_never = !behind.is_empty() && shared.is_within_never(bare(&path));
@@ -306,7 +312,7 @@ fn walk_tree<V: Visitor>(
     }
     let first = Task {
         path,
-        scope: workspace.rules_above(place, options.respect, &users),
+        scope: workspace.rules_above(place, options.respect, &users)?,
         ignored,
         files: None,
     };
@@ -504,7 +510,11 @@ impl<'a, V: Visitor> Worker<'a, V> {
         } else {
             let respect = shared.options.respect;
             let (dir, users) = (dir.as_fd(), shared.users);
-            task.scope.entered(dir, &task.path, seen, respect, users)
+            let at = (shared.workspace, shared.place.root, &*task.path);
+            match task.scope.entered(dir, at, seen, respect, users) {
+                Ok(scope) => scope,
+                Err(closed) => return self.closed(&task.path, closed),
+            }
         };
         self.sort_out(task, &scope, dir);
     }
@@ -664,19 +674,30 @@ impl<'a, V: Visitor> Worker<'a, V> {
         if matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP) {
             return;
         }
-        let mut met = lock(self.shared.met);
-        if !met
-            .unreadable
-            .insert((self.shared.place.root, path.to_vec()))
-        {
-            return;
-        }
-        let report = &mut met.report;
-        report.unreadable += 1;
-        report.unreadable_example.get_or_insert_with(|| {
+        self.left_out(path, || {
             let shown = crate::shown::line_name(path);
             system_error(errno, shown.trim_end_matches('/')).message
         });
+    }
+
+    /// Leaves out a directory whose rules can't be read. Where it is the start, that is all.
+    fn closed(&self, path: &[u8], why: ToolError) {
+        let shared = self.shared;
+        if path.len() == shared.start && shared.behind.is_empty() {
+            lock(shared.met).closed = Some(why);
+        } else {
+            self.left_out(path, || why.message);
+        }
+    }
+
+    fn left_out(&self, path: &[u8], why: impl FnOnce() -> String) {
+        let mut met = lock(self.shared.met);
+        let directory = (self.shared.place.root, path.to_vec());
+        if met.unreadable.insert(directory) {
+            let report = &mut met.report;
+            report.unreadable += 1;
+            report.unreadable_example.get_or_insert_with(why);
+        }
     }
 }
 
@@ -871,7 +892,7 @@ impl Workspace {
     ///
     /// # Errors
     ///
-    /// As [`Workspace::open_dir`].
+    /// As [`Workspace::open_dir`]; `permission_denied` where a `.geminiignore` can't be read.
     pub fn list_dir(&self, place: &Place, respect: Respect) -> Result<Vec<Listed>, ToolError> {
         let dir = self.open_dir(place)?;
         let mut entries = Vec::new();
@@ -893,14 +914,14 @@ impl Workspace {
             path.push(b'/');
         }
         let users = UsersRules::default();
-        let scope = self.rules_above(place, respect, &users).entered(
+        let scope = self.rules_above(place, respect, &users)?.entered(
             dir.as_fd(),
-            &path,
+            (self, place.root, &path),
             seen,
             respect,
             &users,
-        );
-        let is_closed = respect.gemini && self.is_directory_gemini_ignored(place);
+        )?;
+        let is_closed = respect.gemini && self.is_directory_gemini_ignored(place)?;
         let name_at = path.len();
         let listed = entries.into_iter().filter_map(|(name, file_type)| {
             let file_type = match file_type {

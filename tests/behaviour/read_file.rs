@@ -5,7 +5,9 @@ use std::collections::HashSet;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use regex::Regex;
-use serde_json::json;
+use std::fs;
+
+use serde_json::{Value, json};
 
 use crate::answers::PNG_BASE64;
 use crate::harness::{Answer, Workspace, lines};
@@ -438,4 +440,88 @@ fn no_link_leads_around_geminiignore() {
         json!({"path": "secret", "file_filtering_options": {"respect_gemini_ignore": false}});
     let listed = ws.call("list_directory", &open).output();
     assert!(listed.contains("s.txt"), "{listed}");
+}
+
+/// Every way to see what `.geminiignore` may close; none of the answers may hold `TOKEN=`.
+fn ways_to_see(path: &str, directory: &str) -> Vec<(&'static str, Value)> {
+    vec![
+        ("read_file", json!({"absolute_path": path})),
+        ("read_many_files", json!({"paths": [path]})),
+        (
+            "search_file_content",
+            json!({"pattern": "TOKEN", "path": path}),
+        ),
+        ("read_many_files", json!({"paths": [directory]})),
+        ("read_many_files", json!({"paths": ["**/*"]})),
+        (
+            "search_file_content",
+            json!({"pattern": "TOKEN", "path": directory}),
+        ),
+        ("search_file_content", json!({"pattern": "TOKEN"})),
+        ("glob", json!({"pattern": "**/*.key", "path": directory})),
+        ("glob", json!({"pattern": "**/*.key"})),
+        ("list_directory", json!({"path": directory})),
+    ]
+}
+
+#[test]
+fn a_gemini_ignore_file_is_followed_within_the_workspace() {
+    let ws = Workspace::new()
+        .file("rules", "*.key\n")
+        .file("d/a.key", "TOKEN=1\n")
+        .link("d/.geminiignore", "../rules");
+    let absolute = ws.path("rules");
+    let ws = ws
+        .file("e/a.key", "TOKEN=1\n")
+        .link("e/.geminiignore", absolute);
+    for name in ["d", "e"] {
+        for (tool, arguments) in ways_to_see(&format!("{name}/a.key"), name) {
+            let answer = ws.call(tool, &arguments);
+            assert!(!answer.text().contains("TOKEN="), "{}", answer.text());
+            assert!(!answer.text().contains("a.key (") && !answer.text().contains("/a.key\n"));
+        }
+    }
+}
+
+#[test]
+fn a_gemini_ignore_file_that_cannot_be_read_closes_everything_below_it() {
+    type Rules = fn(Workspace, &str) -> Workspace;
+    let cases: [(&str, Rules); 7] = [
+        ("leads out", |ws, name| {
+            let rules = ws.outside_path("rules");
+            fs::write(&rules, "x\n").expect("written");
+            ws.link(name, rules)
+        }),
+        ("No such file", |ws, name| ws.link(name, "nowhere")),
+        ("denied", |ws, name| ws.file(name, "x\n").mode(name, 0)),
+        ("regular file", |ws, name| ws.directory(name)),
+        ("regular file", |ws, name| ws.fifo(name)),
+        ("bytes", |ws, name| ws.sparse(name, 5 * 1024 * 1024)),
+        ("too many rules", |ws, name| {
+            ws.file(name, "a\n".repeat(70_000))
+        }),
+    ];
+    for (why, rules) in cases {
+        for top in ["", "d/"] {
+            let ws = Workspace::new()
+                .file("d/e/a.key", "TOKEN=1\n")
+                .file("b", "open\n");
+            let ws = rules(ws, &format!("{top}.geminiignore")).unprivileged();
+            for (tool, arguments) in ways_to_see("d/e/a.key", "d/e") {
+                let answer = ws.call(tool, &arguments);
+                let text = answer.text();
+                let is_told = text.contains(&format!("{top}.geminiignore can't be read"));
+                assert!(
+                    is_told && text.contains(why) && !text.contains("TOKEN="),
+                    "{why}: {tool} {arguments}: {text}"
+                );
+                assert!(
+                    !text.contains("a.key (") && !text.contains("/a.key\\n"),
+                    "{text}"
+                );
+            }
+            let outside = read(&ws, "b");
+            assert_eq!(outside.status() == 0, top == "d/", "{why}");
+        }
+    }
 }
