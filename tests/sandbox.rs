@@ -281,6 +281,10 @@ fn processes_outside_are_out_of_reach() {
             r#"cat "/proc/$VICTIM/environ" > /dev/null"#,
             r#"ls "/proc/$VICTIM/root/" > /dev/null"#,
             r#"prlimit --pid "$VICTIM" --nofile=10:10"#,
+            r#"renice -n 19 -p "$VICTIM""#,
+            r#"ionice -c 3 -p "$VICTIM""#,
+            r#"taskset -cp 0 "$VICTIM""#,
+            r#"chrt --batch -p 0 "$VICTIM""#,
             r#"python3 -c '
 import os, signal
 signal.pidfd_send_signal(os.pidfd_open(int(os.environ["VICTIM"])), signal.SIGKILL)'"#,
@@ -301,6 +305,18 @@ r = c.ptrace(16, int(os.environ["VICTIM"]), 0, 0)
 print(r, ctypes.get_errno())'"#,
         );
         assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "-1 1");
+    }
+}
+
+#[test]
+fn a_command_still_chooses_how_it_is_scheduled_itself() {
+    for user in users() {
+        let output = Scene::new(user).confined(
+            "set -e
+            [ \"$(nice -n 19 nice)\" = 19 ]
+            ionice -c 3 true && taskset -c 0 true && chrt --batch 0 true && flock ours true",
+        );
+        assert!(output.status.success(), "{user:?} {}", told(&output));
     }
 }
 
@@ -358,6 +374,26 @@ fn system_calls_round_the_sandbox_are_refused() {
         (libc::SYS_ioctl, "0, c_long(0x100005412), b'x'", libc::EPERM),
         (libc::SYS_ioctl, "0, 0x40086602, b'x'", libc::EOPNOTSUPP),
         (libc::SYS_ioctl, "0, 0x5000940e, b'x'", libc::EOPNOTSUPP),
+        (libc::SYS_ioctl, "0, 0x40087602, b'x'", libc::EOPNOTSUPP),
+        (libc::SYS_ioctl, "0, 0x40046604, b'x'", libc::EOPNOTSUPP),
+        (libc::SYS_ioctl, "0, 0x6609, 0", libc::EOPNOTSUPP),
+        (libc::SYS_ioctl, "0, 0x660c, 0", libc::EOPNOTSUPP),
+        (libc::SYS_fcntl, "0, 1024, 0", libc::EOPNOTSUPP),
+        (libc::SYS_fcntl, "0, 1036, b'x'", libc::EOPNOTSUPP),
+        (libc::SYS_fcntl, "0, 1038, b'x'", libc::EOPNOTSUPP),
+        (libc::SYS_setpriority, "0, 1, 5", libc::EPERM),
+        (libc::SYS_setpriority, "1, 1, 5", libc::EPERM),
+        (libc::SYS_setpriority, "2, 0, 5", libc::EPERM),
+        (libc::SYS_ioprio_set, "1, 1, 0", libc::EPERM),
+        (libc::SYS_ioprio_set, "3, 0, 0", libc::EPERM),
+        (
+            libc::SYS_sched_setaffinity,
+            "1, 8, b'xxxxxxxx'",
+            libc::EPERM,
+        ),
+        (libc::SYS_sched_setscheduler, "1, 0, b'xxxx'", libc::EPERM),
+        (libc::SYS_sched_setparam, "1, b'xxxx'", libc::EPERM),
+        (libc::SYS_sched_setattr, "1, b'xxxx', 0", libc::EPERM),
         (
             libc::SYS_setxattr,
             "b'ours', b'user.x', b'y', 1, 0",
@@ -607,6 +643,8 @@ fn read_only_changes_nothing_at_all() {
             "chmod 600 ours",
             r#"chmod 600 "$OUT/kept""#,
             "touch -d 2001-01-01 ours",
+            "flock ours true",
+            r#"flock "$OUT/kept" true"#,
             r#"chown "$(id -u)" ours"#,
         ],
         Mode::ReadOnly,

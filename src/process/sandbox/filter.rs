@@ -45,10 +45,14 @@ const NAMESPACE_FLAGS: [i32; 7] = [
 /// Putting input into a terminal, as if its user had typed it.
 const TERMINAL_IOCTLS: [u64; 2] = [0x5412 /* TIOCSTI */, 0x541c /* TIOCLINUX */];
 
-/// Changes to a file or directory that is open for reading only: attributes, fs-verity, and
-/// btrfs's subvolumes and snapshots. Magic and number, without size and direction.
-const FILE_IOCTLS: [u64; 12] = [
+/// Changes to a file or directory that is open for reading only: attributes, fs-verity, how ext4
+/// stores it, and btrfs's subvolumes and snapshots. Magic and number, without size and direction.
+const FILE_IOCTLS: [u64; 16] = [
     0x6602, // FS_IOC_SETFLAGS
+    0x7602, // FS_IOC_SETVERSION
+    0x6604, // EXT4_IOC_SETVERSION_OLD
+    0x6609, // EXT4_IOC_MIGRATE
+    0x660c, // EXT4_IOC_ALLOC_DA_BLKS
     0x5820, // FS_IOC_FSSETXATTR
     0x6685, // FS_IOC_ENABLE_VERITY
     0x6613, // FS_IOC_SET_ENCRYPTION_POLICY
@@ -60,6 +64,29 @@ const FILE_IOCTLS: [u64; 12] = [
     0x941a, // BTRFS_IOC_SUBVOL_SETFLAGS
     0x9425, // BTRFS_IOC_SET_RECEIVED_SUBVOL
     0x943f, // BTRFS_IOC_SNAP_DESTROY_V2
+];
+
+/// What can be asked of any file that is open for reading, and touches other programs: leases,
+/// which hold up who wants to write, and advice on how a file is stored.
+const FILE_CONTROLS: [u64; 3] = [
+    1024, // F_SETLEASE
+    1036, // F_SET_RW_HINT
+    1038, // F_SET_FILE_RW_HINT
+];
+
+/// How processes are scheduled, by a first argument that names them. Zero is the caller; only one
+/// asks about itself so, and about one of its threads not at all.
+const SCHEDULING: [i64; 4] = [
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setattr,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setscheduler,
+];
+
+/// The same by a second argument, and the kind of the first that means all processes of a user.
+const PRIORITIES: [(i64, u64); 2] = [
+    (libc::SYS_setpriority, 2 /* PRIO_USER */),
+    (libc::SYS_ioprio_set, 3 /* IOPRIO_WHO_USER */),
 ];
 
 /// The programs for a mode, to be installed one after the other. `unix_confined` says whether
@@ -83,7 +110,7 @@ pub(super) fn compile(
     let mut groups = vec![
         (unknown(), libc::ENOSYS),
         (privileged().map_err(failed)?, libc::EPERM),
-        (attributes().map_err(failed)?, libc::EOPNOTSUPP),
+        (attributes(mode).map_err(failed)?, libc::EOPNOTSUPP),
         (
             sockets(network, unix_confined).map_err(failed)?,
             libc::EACCES,
@@ -190,11 +217,20 @@ fn privileged() -> Result<Rules, seccompiler::BackendError> {
             SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?,
         ])?],
     );
+    // How other processes are scheduled; Landlock does not look.
+    for call in SCHEDULING {
+        rules.insert(call, vec![rule(&[(0, SeccompCmpOp::Ne, 0)])?]);
+    }
+    for (call, user) in PRIORITIES {
+        let of_others = rule(&[(1, SeccompCmpOp::Ne, 0)])?;
+        let of_a_user = rule(&[(0, SeccompCmpOp::Eq, user)])?;
+        rules.insert(call, vec![of_others, of_a_user]);
+    }
     Ok(rules)
 }
 
 /// What Landlock does not see and many file systems don't have.
-fn attributes() -> Result<Rules, seccompiler::BackendError> {
+fn attributes(mode: Mode) -> Result<Rules, seccompiler::BackendError> {
     let mut rules = always(&[
         libc::SYS_setxattr,
         libc::SYS_lsetxattr,
@@ -210,6 +246,14 @@ fn attributes() -> Result<Rules, seccompiler::BackendError> {
         .iter()
         .map(|&request| rule(&[(1, SeccompCmpOp::MaskedEq(0xffff), request)]));
     rules.insert(libc::SYS_ioctl, ioctls.collect::<Result<_, _>>()?);
+    let controls = FILE_CONTROLS
+        .iter()
+        .map(|&command| rule(&[(1, SeccompCmpOp::Eq, command)]));
+    rules.insert(libc::SYS_fcntl, controls.collect::<Result<_, _>>()?);
+    if mode == Mode::ReadOnly {
+        // Where nothing can be written, a lock only holds up others.
+        rules.insert(libc::SYS_flock, Vec::new());
+    }
     Ok(rules)
 }
 
