@@ -467,6 +467,18 @@ pub(crate) fn executable(name: &str) -> PathBuf {
     }
 }
 
+/// By how much the tests that try something very often do more of it: `GEMINI_TOOLS_TRIALS`, where 1 is a tenth of
+/// what is meant to be tried before a release, and 10 is all of it.
+pub(crate) fn trials() -> u32 {
+    static TRIALS: OnceLock<u32> = OnceLock::new();
+    *TRIALS.get_or_init(|| match env::var("GEMINI_TOOLS_TRIALS") {
+        Ok(factor) => factor
+            .parse()
+            .expect("GEMINI_TOOLS_TRIALS is a whole number"),
+        Err(_) => 1,
+    })
+}
+
 /// Whether file modes mean nothing to us.
 pub(crate) fn running_as_root() -> bool {
     static ROOT: OnceLock<bool> = OnceLock::new();

@@ -8,13 +8,15 @@ use std::thread;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::{Value, json};
 
-use crate::harness::Workspace;
 use crate::harness::tree::Tree;
+use crate::harness::{Workspace, trials};
 
 const SECRET: &str = "SECRET-OUTSIDE-LINE";
 
-/// Swaps that must have happened while calls were made.
-const SWAPS: usize = 10_000;
+/// Swaps that must have happened while calls were made: a tenth of the whole proof.
+fn least_swaps() -> usize {
+    100_000 * trials() as usize
+}
 
 /// Calls of each kind.
 const ROUNDS: usize = 60;
@@ -96,7 +98,7 @@ fn swapping_directories_for_links_gains_nothing() {
         // A failed assertion must not leave the scope waiting for the swapping threads.
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             let mut round = 0;
-            while round < ROUNDS || swaps.load(Ordering::Relaxed) < SWAPS {
+            while round < ROUNDS || swaps.load(Ordering::Relaxed) < least_swaps() {
                 for (tool, arguments) in calls(&ws, round) {
                     let answer = ws.tool(tool).arguments(&arguments).unwatched().run();
                     answer.function_response();
