@@ -4,6 +4,7 @@
 //! by the kernel at the moment of opening, never by comparing strings, so that exchanging a
 //! directory for a link in between gains nothing.
 
+mod access;
 pub(crate) mod brought;
 pub mod edit;
 pub mod flush;

@@ -7,11 +7,9 @@
 
 use super::flush::{self, FlushBehind};
 use super::resolve::{Entry, Place};
-use super::{OpenFile, Workspace, io_error, system_error};
+use super::{OpenFile, Workspace, access, io_error, system_error};
 use crate::sys::fd::{AsFd, OwnedFd};
 use crate::sys::fs::{Access, AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
-#[cfg(unix)]
-use crate::sys::fs::{Gid, Uid};
 use crate::sys::io::Errno;
 use crate::tool::{Cancellation, ErrorKind, ToolError};
 use std::ffi::OsStr;
@@ -382,61 +380,10 @@ fn fill(
     path: &Path,
     produce: &mut dyn FnMut(&mut File) -> io::Result<()>,
 ) -> Result<(), ToolError> {
-    produce(file)
-        .and_then(|()| match current {
-            Some(current) => keep_attributes(file, current),
-            None => Ok(()),
-        })
-        .map_err(|e| io_error(&e, path))
-}
-
-/// Gives the new file the list of the old one that says who may do what. Where the file system
-/// has no such lists there is nothing to give.
-#[cfg(windows)]
-fn keep_attributes(file: &File, current: &OpenFile) -> io::Result<()> {
-    match crate::sys::fs::copy_access(&current.file, file) {
-        Err(Errno::NOTSUP | Errno::INVAL | Errno::NOSYS) => Ok(()),
-        other => Ok(other?),
-    }
-}
-
-/// Gives the new file the owner, mode and extended attributes of the old one. What the
-/// system does not let us give is left out, but the mode is never wider than it was.
-#[cfg(unix)]
-fn keep_attributes(file: &File, current: &OpenFile) -> io::Result<()> {
-    let new = crate::sys::fs::fstat(file)?;
-    let old = &current.stat;
-    let mut mode = Mode::from_raw_mode(old.st_mode & 0o7777);
-    if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid) {
-        let (uid, gid) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
-        if crate::sys::fs::fchown(file, Some(uid), Some(gid)).is_err()
-            && crate::sys::fs::fchown(file, None, Some(gid)).is_err()
-        {
-            mode.remove(Mode::SUID | Mode::SGID);
-        }
-    }
-    crate::sys::fs::fchmod(file, mode)?;
-    copy_extended_attributes(file, &current.file);
-    Ok(())
-}
-
-#[cfg(unix)]
-fn copy_extended_attributes(to: &File, from: &File) {
-    let mut names = vec![0_u8; 4096];
-    let Ok(length @ 1..) = crate::sys::fs::flistxattr(from, &mut names) else {
-        return;
-    };
-    for name in names[..length].split(|b| *b == 0).filter(|n| !n.is_empty()) {
-        let mut value = vec![0_u8; 64 * 1024];
-        if let Ok(n) = crate::sys::fs::fgetxattr(from, name, &mut value) {
-            // Labels of the system may be beyond us; they are given anew then.
-            let _ = crate::sys::fs::fsetxattr(
-                to,
-                name,
-                &value[..n],
-                crate::sys::fs::XattrFlags::empty(),
-            );
-        }
+    produce(file).map_err(|e| io_error(&e, path))?;
+    match current {
+        Some(current) => access::keep(file, current, path),
+        None => Ok(()),
     }
 }
 

@@ -32,6 +32,7 @@ mod get_tools;
 mod glob;
 mod google_web_search;
 mod ignore_rules;
+mod kept_access;
 mod launchers;
 mod links_out;
 mod lint_files;
