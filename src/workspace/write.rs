@@ -1,19 +1,24 @@
 //! Writing files: all or nothing.
 //!
-//! The new content goes into a nameless temporary file of the same directory, is flushed (or will
-//! be, see [`super::flush`]), and then takes the old file's place by one rename. A full disk or a
-//! kill at any moment leaves the old file whole and nothing beside it. Two editors at once are serialised by a lock on
-//! the file; what was read for an edit is checked to be unchanged just before the rename.
+//! The new content goes into a nameless temporary file of the nearest directory that exists, is
+//! flushed (or will be, see [`super::flush`]), and then changes places with the old file by one
+//! rename. A full disk or a kill at any moment leaves the old file whole and nothing beside it.
+//!
+//! Two editors at once are serialised by a lock on the file. A program that takes no part in the
+//! lock is seen all the same: what came out is compared with what was read for the edit, and put
+//! back where it is another.
 
 use super::flush::{self, FlushBehind};
 use super::resolve::{Entry, Place};
+use super::stamp::Stamp;
 use super::{OpenFile, Workspace, access, io_error, system_error};
-use crate::sys::fd::{AsFd, OwnedFd};
+use crate::sys::fd::{AsFd, BorrowedFd, OwnedFd};
 use crate::sys::fs::{Access, AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
 use crate::sys::io::Errno;
 use crate::tool::{Cancellation, ErrorKind, ToolError};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::hash::Hasher;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -28,6 +33,8 @@ pub struct Target {
     entry: Entry,
     /// The present file; holding it open holds the lock.
     pub current: Option<OpenFile>,
+    /// What the present file held when it was locked, where its times would not show a change.
+    digest: Option<u64>,
     /// `None` where it is flushed before the answer.
     behind: Option<Arc<FlushBehind>>,
 }
@@ -90,8 +97,14 @@ impl Workspace {
     }
 
     fn target_at(&self, entry: Entry, current: Option<OpenFile>) -> Target {
+        let is_restless = |file: &&OpenFile| {
+            let now = std::time::SystemTime::now();
+            Stamp::of(&file.stat).unrest_at(now).is_some()
+        };
+        let restless = current.as_ref().filter(is_restless);
         Target {
             entry,
+            digest: restless.and_then(|file| digest(&file.file).ok()),
             current,
             behind: self.behind.get().cloned(),
         }
@@ -131,12 +144,17 @@ fn is_same_file(entry: &Entry, name: &OsStr, stat: &Stat) -> bool {
         .is_ok_and(|now| now.st_ino == stat.st_ino && now.st_dev == stat.st_dev)
 }
 
-/// Whether two looks at a file saw the same content.
-fn is_unchanged(before: &Stat, now: &Stat) -> bool {
+/// Whether two looks at a file saw the same content, as far as its times tell.
+fn is_same_content(before: &Stat, now: &Stat) -> bool {
     before.st_ino == now.st_ino
         && before.st_dev == now.st_dev
         && before.st_size == now.st_size
         && (before.st_mtime, before.st_mtime_nsec) == (now.st_mtime, now.st_mtime_nsec)
+}
+
+/// Whether two looks at a file saw the same content, access and place.
+fn is_unchanged(before: &Stat, now: &Stat) -> bool {
+    is_same_content(before, now)
         && (before.st_ctime, before.st_ctime_nsec) == (now.st_ctime, now.st_ctime_nsec)
 }
 
@@ -151,25 +169,17 @@ impl Target {
         place: &Place,
         produce: impl FnMut(&mut File) -> io::Result<()>,
     ) -> Result<(), ToolError> {
-        let Self {
-            entry,
-            current,
-            behind,
-        } = self;
-        let path = place.path();
-        let mut made = MadeDirectories::default();
-        let result = made
-            .make(&entry)
-            .map_err(|e| system_error(e, &path.display().to_string()))
-            .and_then(|deepest| {
-                let dir = deepest.as_ref().unwrap_or(&entry.dir);
-                let name = entry.name.as_deref().unwrap_or_default();
-                publish(dir, name, current, path, behind.as_deref(), produce)
-            });
-        if result.is_err() {
-            made.remove();
-        }
-        result
+        publish(self, place.path(), produce)
+    }
+
+    /// How many other names the present file has, which keep the old content: hard links.
+    #[cfg_attr(
+        any(windows, all(target_os = "linux", target_arch = "x86_64")),
+        expect(clippy::unnecessary_cast, reason = "the types differ between systems")
+    )]
+    pub fn other_names(&self) -> u64 {
+        let names = |file: &OpenFile| file.stat.st_nlink as u64;
+        self.current.as_ref().map_or(1, names).saturating_sub(1)
     }
 
     /// The present file once more, for reading while the new one is written.
@@ -186,141 +196,346 @@ impl Target {
     }
 }
 
-/// Directories made for a write, so that they can be taken away again if it fails.
-#[derive(Default)]
-struct MadeDirectories(Vec<(OwnedFd, std::ffi::OsString)>);
-
-impl MadeDirectories {
-    fn make(&mut self, entry: &Entry) -> Result<Option<OwnedFd>, Errno> {
-        let mut deepest: Option<OwnedFd> = None;
-        for name in &entry.missing {
-            let parent = match &deepest {
-                Some(dir) => dir.as_fd(),
-                None => entry.dir.as_fd(),
-            };
-            match crate::sys::fs::mkdirat(parent, name, Mode::from_raw_mode(0o777)) {
-                Ok(()) => {
-                    let parent = crate::sys::io::fcntl_dupfd_cloexec(parent, 0)?;
-                    self.0.push((parent, name.clone()));
-                }
-                Err(Errno::EXIST) => {}
-                Err(errno) => return Err(errno),
-            }
-            let parent = match &deepest {
-                Some(dir) => dir.as_fd(),
-                None => entry.dir.as_fd(),
-            };
-            let flags = super::path_only() | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            deepest = Some(crate::sys::fs::openat(parent, name, flags, Mode::empty())?);
-        }
-        Ok(deepest)
+/// Makes the missing directories, each in the one before, and does `act` in the last. If that
+/// fails, those that were made are taken away again.
+fn within(
+    dir: BorrowedFd<'_>,
+    missing: &[OsString],
+    act: &mut dyn FnMut(BorrowedFd<'_>) -> Result<(), Errno>,
+) -> Result<(), Errno> {
+    let Some((name, rest)) = missing.split_first() else {
+        return act(dir);
+    };
+    let is_made = match crate::sys::fs::mkdirat(dir, name, Mode::from_raw_mode(0o777)) {
+        Ok(()) => true,
+        Err(Errno::EXIST) => false,
+        Err(errno) => return Err(errno),
+    };
+    let flags = super::path_only() | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let result = crate::sys::fs::openat(dir, name, flags, Mode::empty())
+        .and_then(|next| within(next.as_fd(), rest, act));
+    if result.is_err() && is_made {
+        // Another program may use it already; then it stays.
+        let _ = crate::sys::fs::unlinkat(dir, name, AtFlags::REMOVEDIR);
     }
+    result
+}
 
-    fn remove(self) {
-        for (parent, name) in self.0.into_iter().rev() {
-            // Somebody else may use it already; then it stays.
-            let _ = crate::sys::fs::unlinkat(parent, name, AtFlags::REMOVEDIR);
-        }
+/// A finished file that has no place yet.
+struct Finished<'a> {
+    file: &'a File,
+    /// The directory that it is in: the nearest to its place that exists.
+    dir: &'a OwnedFd,
+    /// Its name there, or the one that it gets for a moment.
+    temporary: String,
+    is_nameless: bool,
+}
+
+/// Why a finished file did not get its place.
+enum Unplaced {
+    /// Another program has changed what was there.
+    Changed,
+    System(Errno),
+}
+
+impl From<Errno> for Unplaced {
+    fn from(errno: Errno) -> Self {
+        Self::System(errno)
     }
 }
 
 fn publish(
-    dir: &OwnedFd,
-    name: &OsStr,
-    replaced: Option<OpenFile>,
+    target: Target,
     path: &Path,
-    behind: Option<&FlushBehind>,
     mut produce: impl FnMut(&mut File) -> io::Result<()>,
 ) -> Result<(), ToolError> {
-    let current = replaced.as_ref();
+    let Target {
+        entry,
+        mut current,
+        digest,
+        behind,
+    } = target;
+    let replaces = current.is_some();
     let fail = |e: Errno| system_error(e, &path.display().to_string());
-    if let Some(file) = nameless_file(dir, current.is_some()) {
+    if let Some(file) = nameless_file(&entry.dir, replaces) {
         let mut file = file.map_err(fail)?;
-        fill(&mut file, current, path, &mut produce)?;
+        fill(&mut file, current.as_ref(), path, &mut produce)?;
         let behind = behind.filter(|_| flush::may_wait(&file));
         match behind {
             Some(_) => flush::begin(&file),
             None => file.sync_data().map_err(|e| io_error(&e, path))?,
         }
-        check_unchanged(dir, name, current, path)?;
-        match link_nameless(&file, dir, name, current.is_some()) {
+        let finished = Finished {
+            file: &file,
+            dir: &entry.dir,
+            temporary: temporary_name(),
+            is_nameless: true,
+        };
+        match finished.put(&entry, &mut current, digest) {
             Ok(()) => {
                 if let Some(behind) = behind {
-                    behind.push(file, path);
+                    behind.push(for_reading(file), path);
                 }
                 return Ok(());
             }
-            Err(Errno::NOENT | Errno::NOTSUP) => {}
-            Err(Errno::EXIST) => return Err(created_meanwhile(path)),
-            Err(errno) => return Err(fail(errno)),
+            Err(Unplaced::System(Errno::NOENT | Errno::NOTSUP)) => {}
+            Err(unplaced) => return Err(unplaced.told(path, replaces)),
         }
     }
     // No nameless files here, or no way to name one: the file has a name from the start.
-    remove_litter(dir);
+    remove_litter(&entry.dir);
     let temporary = temporary_name();
+    #[cfg(target_os = "linux")]
+    let _sweeper = super::shielded::Sweeper::of(entry.dir.as_fd(), &temporary);
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let fd = crate::sys::fs::openat(dir, &temporary, flags, creation_mode(current.is_some()))
+    let fd = crate::sys::fs::openat(&entry.dir, &temporary, flags, creation_mode(replaces))
         .map_err(fail)?;
     let mut file = File::from(fd);
-    let is_new = current.is_none();
-    let filled = fill(&mut file, current, path, &mut produce)
-        .and_then(|()| file.sync_data().map_err(|e| io_error(&e, path)))
-        .and_then(|()| check_unchanged(dir, name, current, path));
+    let filled = fill(&mut file, current.as_ref(), path, &mut produce)
+        .and_then(|()| file.sync_data().map_err(|e| io_error(&e, path)));
     // It may hold the old file open, which not every file system replaces then.
     drop(produce);
-    let result = filled.and_then(|()| match replaced {
-        Some(replaced) => put_over(dir, &temporary, name, replaced).map_err(fail),
-        None => match put_new(dir, &temporary, name) {
-            Err(Errno::EXIST) => Err(created_meanwhile(path)),
-            other => other.map_err(fail),
-        },
+    let finished = Finished {
+        file: &file,
+        dir: &entry.dir,
+        temporary,
+        is_nameless: false,
+    };
+    let result = filled.and_then(|()| {
+        let put = finished.put(&entry, &mut current, digest);
+        put.map_err(|unplaced| unplaced.told(path, replaces))
     });
-    if result.is_err() || is_new {
+    if result.is_err() || !replaces {
         // Best effort: what is left otherwise is removed by the next write.
-        let _ = crate::sys::fs::unlinkat(dir, &temporary, AtFlags::empty());
+        let _ = crate::sys::fs::unlinkat(&entry.dir, &finished.temporary, AtFlags::empty());
     }
     result
 }
 
-/// Puts a finished file in the place of another.
-#[cfg(unix)]
-fn put_over(dir: &OwnedFd, temporary: &str, name: &OsStr, _: OpenFile) -> Result<(), Errno> {
-    crate::sys::fs::renameat(dir, temporary, dir, name)
-}
-
-/// Gives a finished file its name, which none may have.
-#[cfg(unix)]
-fn put_new(dir: &OwnedFd, temporary: &str, name: &OsStr) -> Result<(), Errno> {
-    crate::sys::fs::linkat(dir, temporary, dir, name, AtFlags::empty())
-}
-
-/// Puts a finished file in the place of another. Only NTFS replaces a file that is open; elsewhere
-/// it is closed, and its lock given up, just before. Whoever looks through files (virus scanners,
-/// indexers) may have one of the two open for a moment.
-#[cfg(windows)]
-fn put_over(dir: &OwnedFd, temporary: &str, name: &OsStr, old: OpenFile) -> Result<(), Errno> {
-    const ATTEMPTS: u32 = 6;
-    let rename = || crate::sys::fs::rename_in(dir.as_fd(), temporary, name, true);
-    let mut outcome = rename();
-    drop(old);
-    for attempt in 0..ATTEMPTS {
-        if !matches!(outcome, Err(Errno::BUSY | Errno::ACCESS)) {
-            break;
+impl Unplaced {
+    fn told(self, path: &Path, replaces: bool) -> ToolError {
+        match self {
+            Self::Changed => changed_meanwhile(path),
+            Self::System(Errno::EXIST) if !replaces => created_meanwhile(path),
+            Self::System(errno) => system_error(errno, &path.display().to_string()),
         }
-        std::thread::sleep(Duration::from_millis(if attempt == 0 {
-            0
-        } else {
-            5 << attempt
-        }));
-        outcome = rename();
     }
-    outcome
 }
 
-/// Gives a finished file its name, which none may have.
+/// The same file, open for reading only: who keeps it open for writing would seem to change it.
+fn for_reading(file: File) -> File {
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::fd::AsRawFd;
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        File::open(path).unwrap_or(file)
+    }
+    #[cfg(not(target_os = "linux"))]
+    file
+}
+
+#[cfg(unix)]
+impl Finished<'_> {
+    /// Puts the file where it belongs.
+    fn put(
+        &self,
+        entry: &Entry,
+        current: &mut Option<OpenFile>,
+        digest: Option<u64>,
+    ) -> Result<(), Unplaced> {
+        let name = entry.name.as_deref().unwrap_or_default();
+        match current {
+            Some(current) => self.put_over(name, current, digest),
+            None => Ok(self.put_new(&entry.missing, name)?),
+        }
+    }
+
+    /// Gives the file its name, which none may have, in directories that are still to be made.
+    fn put_new(&self, missing: &[OsString], name: &OsStr) -> Result<(), Errno> {
+        let source = self.source();
+        let mut link = |dir: BorrowedFd<'_>| {
+            use crate::sys::fs::{CWD, linkat};
+            let temporary = self.temporary.as_str();
+            source.as_deref().map_or_else(
+                || linkat(self.dir, temporary, dir, name, AtFlags::empty()),
+                |source| linkat(CWD, source, dir, name, AtFlags::SYMLINK_FOLLOW),
+            )
+        };
+        if missing.is_empty() {
+            return link(self.dir.as_fd());
+        }
+        let mut outcome = Err(Errno::IO);
+        undivided(missing.len(), &mut || {
+            outcome = within(self.dir.as_fd(), missing, &mut link);
+        });
+        outcome
+    }
+
+    /// The path by which a nameless file is given a name.
+    fn source(&self) -> Option<String> {
+        use std::os::fd::AsRawFd;
+        let path = || format!("/proc/self/fd/{}", self.file.as_raw_fd());
+        self.is_nameless.then(path)
+    }
+}
+
+#[cfg(target_os = "linux")]
+use super::shielded::take as undivided;
+
+/// Takes steps that a kill might interrupt here.
+#[cfg(all(unix, not(target_os = "linux")))]
+fn undivided(_: usize, steps: &mut dyn FnMut()) {
+    steps();
+}
+
+#[cfg(all(unix, not(target_os = "linux")))]
+impl Finished<'_> {
+    /// Puts the file in the place of another.
+    fn put_over(
+        &self,
+        name: &OsStr,
+        current: &OpenFile,
+        digest: Option<u64>,
+    ) -> Result<(), Unplaced> {
+        check_unchanged(self.dir, name, current, digest)?;
+        Ok(crate::sys::fs::renameat(
+            self.dir,
+            self.temporary.as_str(),
+            self.dir,
+            name,
+        )?)
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Finished<'_> {
+    /// Puts the file in the place of another: they change places, and the other goes if it is
+    /// the one that was read.
+    fn put_over(
+        &self,
+        name: &OsStr,
+        current: &OpenFile,
+        digest: Option<u64>,
+    ) -> Result<(), Unplaced> {
+        let lease = super::shielded::Lease::of(&current.file);
+        check_unchanged(self.dir, name, current, digest)?;
+        let source = self.source();
+        let mut outcome = Err(Unplaced::System(Errno::IO));
+        undivided(0, &mut || {
+            outcome = self.change_places(source.as_deref(), name, &|came_out: &Stat| {
+                is_same_content(&current.stat, came_out)
+                    && lease.as_ref().is_none_or(|lease| !lease.is_challenged())
+            });
+        });
+        outcome
+    }
+
+    /// The steps of [`Finished::put_over`]: system calls only.
+    fn change_places(
+        &self,
+        source: Option<&str>,
+        name: &OsStr,
+        is_as_read: &dyn Fn(&Stat) -> bool,
+    ) -> Result<(), Unplaced> {
+        use crate::sys::fs::{CWD, RenameFlags, linkat, renameat, renameat_with, unlinkat};
+        let (dir, temporary) = (self.dir, self.temporary.as_str());
+        if let Some(source) = source {
+            linkat(CWD, source, dir, temporary, AtFlags::SYMLINK_FOLLOW)?;
+        }
+        let remove = || unlinkat(dir, temporary, AtFlags::empty());
+        match renameat_with(dir, temporary, dir, name, RenameFlags::EXCHANGE) {
+            Ok(()) => {}
+            // Not on this file system, or not for us.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP | Errno::PERM) => {
+                let renamed = renameat(dir, temporary, dir, name);
+                if renamed.is_err() {
+                    let _ = remove();
+                }
+                return Ok(renamed?);
+            }
+            Err(errno) => {
+                let _ = remove();
+                return Err(match errno {
+                    // The old file has been removed.
+                    Errno::NOENT => Unplaced::Changed,
+                    other => other.into(),
+                });
+            }
+        }
+        let came_out = crate::sys::fs::statat(dir, temporary, AtFlags::SYMLINK_NOFOLLOW);
+        if came_out.is_ok_and(|came_out| is_as_read(&came_out)) {
+            let _ = remove();
+            return Ok(());
+        }
+        self.put_back(name);
+        Err(Unplaced::Changed)
+    }
+
+    /// Gives its name back to a file that turned out to be another than the one that was read.
+    /// Should yet another have taken the name meanwhile, that one keeps it.
+    fn put_back(&self, name: &OsStr) {
+        use crate::sys::fs::{RenameFlags, fstat, renameat_with, statat, unlinkat};
+        /// Programs that write one after the other faster than we look.
+        const ROUNDS: usize = 16;
+        let (dir, temporary) = (self.dir, self.temporary.as_str());
+        let identity = |stat: Stat| (stat.st_dev, stat.st_ino);
+        let out = || statat(dir, temporary, AtFlags::SYMLINK_NOFOLLOW).map(identity);
+        let mut has_name = fstat(self.file).map(identity);
+        for _ in 0..ROUNDS {
+            let given = out();
+            match renameat_with(dir, temporary, dir, name, RenameFlags::EXCHANGE) {
+                Ok(()) if out() == has_name => {
+                    let _ = unlinkat(dir, temporary, AtFlags::empty());
+                    return;
+                }
+                Ok(()) => has_name = given,
+                Err(_) => {
+                    // The new file has been removed already.
+                    let _ = renameat_with(dir, temporary, dir, name, RenameFlags::NOREPLACE);
+                    return;
+                }
+            }
+        }
+    }
+}
+
 #[cfg(windows)]
-fn put_new(dir: &OwnedFd, temporary: &str, name: &OsStr) -> Result<(), Errno> {
-    crate::sys::fs::rename_in(dir.as_fd(), temporary, name, false)
+impl Finished<'_> {
+    /// Puts the file where it belongs. Only NTFS replaces a file that is open; elsewhere it is
+    /// closed, and its lock given up, just before. Whoever looks through files (virus scanners,
+    /// indexers) may have one of the two open for a moment.
+    fn put(
+        &self,
+        entry: &Entry,
+        current: &mut Option<OpenFile>,
+        digest: Option<u64>,
+    ) -> Result<(), Unplaced> {
+        const ATTEMPTS: u32 = 6;
+        let name = entry.name.as_deref().unwrap_or_default();
+        let rename = |dir: BorrowedFd<'_>, replaces| {
+            let from = self.temporary.as_str();
+            crate::sys::fs::rename_in(self.dir.as_fd(), from, dir, name, replaces)
+        };
+        let Some(old) = current.take() else {
+            let mut name = |dir: BorrowedFd<'_>| rename(dir, false);
+            return Ok(within(self.dir.as_fd(), &entry.missing, &mut name)?);
+        };
+        check_unchanged(self.dir, name, &old, digest)?;
+        let mut outcome = rename(self.dir.as_fd(), true);
+        drop(old);
+        for attempt in 0..ATTEMPTS {
+            if !matches!(outcome, Err(Errno::BUSY | Errno::ACCESS)) {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(if attempt == 0 {
+                0
+            } else {
+                5 << attempt
+            }));
+            outcome = rename(self.dir.as_fd(), true);
+        }
+        Ok(outcome?)
+    }
 }
 
 /// The cause of an error that nothing but another process's write at the same time has led to.
@@ -349,24 +564,45 @@ fn created_meanwhile(path: &Path) -> ToolError {
 fn check_unchanged(
     dir: &OwnedFd,
     name: &OsStr,
-    current: Option<&OpenFile>,
-    path: &Path,
-) -> Result<(), ToolError> {
-    let Some(current) = current else {
-        return Ok(());
-    };
-    match crate::sys::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(now) if is_unchanged(&current.stat, &now) => Ok(()),
-        _ => Err(ToolError::new(
-            ErrorKind::FileWriteFailure,
-            format!(
-                "{} was changed by another process meanwhile; nothing was written.",
-                path.display()
-            ),
-        )
-        .with_hint("Read it again and repeat the edit.")
-        .with_source(LostRace)),
+    current: &OpenFile,
+    held: Option<u64>,
+) -> Result<(), Unplaced> {
+    let now = crate::sys::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
+    let is_same = now.is_ok_and(|now| is_unchanged(&current.stat, &now))
+        && held.is_none_or(|held| digest(&current.file).is_ok_and(|now| now == held));
+    if is_same {
+        Ok(())
+    } else {
+        Err(Unplaced::Changed)
     }
+}
+
+/// Tells the content of a file from others.
+fn digest(file: &File) -> io::Result<u64> {
+    let mut hasher = std::hash::DefaultHasher::new();
+    let mut piece = vec![0_u8; 64 * 1024];
+    let mut at = 0;
+    loop {
+        let read = || crate::sys::io::pread(file, &mut piece[..], at);
+        let n = crate::sys::io::retry_on_intr(read)?;
+        if n == 0 {
+            return Ok(hasher.finish());
+        }
+        hasher.write(&piece[..n]);
+        at += n as u64;
+    }
+}
+
+fn changed_meanwhile(path: &Path) -> ToolError {
+    ToolError::new(
+        ErrorKind::FileWriteFailure,
+        format!(
+            "{} was changed by another process meanwhile; nothing was written.",
+            path.display()
+        ),
+    )
+    .with_hint("Read it again and repeat the edit.")
+    .with_source(LostRace)
 }
 
 /// Private until it has the mode of the file that it replaces.
@@ -400,27 +636,6 @@ fn nameless_file(dir: &OwnedFd, replaces: bool) -> Option<Result<File, Errno>> {
 #[cfg(not(target_os = "linux"))]
 fn nameless_file(_dir: &OwnedFd, _replaces: bool) -> Option<Result<File, Errno>> {
     None
-}
-
-#[cfg(target_os = "linux")]
-fn link_nameless(file: &File, dir: &OwnedFd, name: &OsStr, replaces: bool) -> Result<(), Errno> {
-    use std::os::fd::AsRawFd;
-    let source = format!("/proc/self/fd/{}", file.as_raw_fd());
-    if !replaces {
-        return crate::sys::fs::linkat(
-            crate::sys::fs::CWD,
-            source,
-            dir,
-            name,
-            AtFlags::SYMLINK_FOLLOW,
-        );
-    }
-    super::shielded::link_and_rename(&source, dir.as_fd(), &temporary_name(), name)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn link_nameless(_: &File, _: &OwnedFd, _: &OsStr, _: bool) -> Result<(), Errno> {
-    Err(Errno::NOTSUP)
 }
 
 const TEMPORARY_PREFIX: &str = ".gemini-tools-";

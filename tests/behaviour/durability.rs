@@ -1,15 +1,18 @@
 //! A write is all or nothing: kills, concurrent editors, a full disk.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
 use std::fs;
+use std::io::Write as _;
+use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
 
-use crate::harness::{Workspace, executable, lines, running_as_root};
+use crate::harness::{Workspace, executable, lines, running_as_root, skipped, trials};
 
 fn names(dir: &Path) -> Vec<String> {
     let entries = fs::read_dir(dir).expect("the workspace");
@@ -57,8 +60,15 @@ fn twenty_edits_at_once_are_all_applied_or_say_that_they_were_not() {
     }
 }
 
-/// Kills of one test, each at a moment of its own.
-const KILLS: u32 = 100;
+/// Kills of one test, each at a moment of its own: a twentieth of the whole proof.
+fn kills() -> u32 {
+    100 * trials()
+}
+
+/// The moment for one of the kills: they are spread over what a whole call takes, and a little more.
+fn moment(whole: Duration, step: u32) -> Duration {
+    whole * step * 3 / (kills() * 2)
+}
 
 #[test]
 fn killed_edit_leaves_the_old_file_or_the_new_one_and_no_litter() {
@@ -67,7 +77,6 @@ fn killed_edit_leaves_the_old_file_or_the_new_one_and_no_litter() {
     let file = |word: &str| format!("{body}{word}\n{body}");
     let (old, new) = (file("OLD"), file("NEW"));
     let ws = Workspace::new().file("a.txt", &old);
-    // The moments are spread over what a whole edit takes here, and a little more.
     let whole = {
         let arguments =
             json!({"file_path": ws.path("a.txt"), "old_string": "OLD", "new_string": "NEW"});
@@ -76,7 +85,7 @@ fn killed_edit_leaves_the_old_file_or_the_new_one_and_no_litter() {
         answer.elapsed
     };
     let (mut killed, mut done) = (0, 0);
-    for step in 0..KILLS {
+    for step in 0..kills() {
         let now = fs::read_to_string(ws.path("a.txt")).expect("the file");
         let (from, to) = if now == old {
             ("OLD", "NEW")
@@ -88,16 +97,15 @@ fn killed_edit_leaves_the_old_file_or_the_new_one_and_no_litter() {
             "neither old nor new after {step} kills: {} bytes",
             now.len()
         );
-        assert_eq!(names(&ws.dir()), ["a.txt"], "litter after {step} kills");
         let arguments =
             json!({"file_path": ws.path("a.txt"), "old_string": from, "new_string": to});
         let running = ws.tool("replace").arguments(&arguments).start();
-        thread::sleep(whole * step * 3 / (KILLS * 2));
+        thread::sleep(moment(whole, step));
         running.kill();
+        settled(|| alone(&ws.dir(), "a.txt"));
         let after = fs::read_to_string(ws.path("a.txt")).expect("the file");
         if after == now { killed += 1 } else { done += 1 }
     }
-    assert_eq!(names(&ws.dir()), ["a.txt"]);
     assert!(
         killed > 0 && done > 0,
         "{killed} kills came in time, {done} too late: choose other moments"
@@ -105,28 +113,195 @@ fn killed_edit_leaves_the_old_file_or_the_new_one_and_no_litter() {
 }
 
 #[test]
-fn killed_creation_leaves_a_whole_file_or_none() {
+fn killed_creation_leaves_a_whole_file_or_nothing_not_even_a_directory() {
     let content = "a line of an ordinary text, some sixty characters in length\n".repeat(20_000);
-    let ws = Workspace::new();
-    let input = json!({"file_path": ws.path("new.txt"), "content": content}).to_string();
-    let call = || ws.tool("write_file").input(input.clone());
-    let answer = call().unwatched().run();
-    answer.output();
-    fs::remove_file(ws.path("new.txt")).expect("removal");
-    for step in 0..KILLS {
-        let running = call().start();
-        thread::sleep(answer.elapsed * step * 3 / (KILLS * 2));
-        running.kill();
-        match names(&ws.dir()).as_slice() {
-            [] => {}
-            [name] if name == "new.txt" => {
-                let now = fs::read_to_string(ws.path("new.txt")).expect("the file");
-                assert!(now == content, "{} bytes of {}", now.len(), content.len());
-                fs::remove_file(ws.path("new.txt")).expect("removal");
-            }
-            litter => panic!("after {step} kills: {litter:?}"),
+    for path in ["new.txt", "made/below/new.txt"] {
+        let ws = Workspace::new();
+        let top = path.split('/').next().expect("a name");
+        let input = json!({"file_path": ws.path(path), "content": content}).to_string();
+        let call = || ws.tool("write_file").input(input.clone());
+        let answer = call().unwatched().run();
+        answer.output();
+        for step in 0..kills() / 2 {
+            let running = call().start();
+            thread::sleep(moment(answer.elapsed, step * 2));
+            running.kill();
+            settled(|| match names(&ws.dir()).as_slice() {
+                [] => Ok(()),
+                [name] if name == top => {
+                    let now = fs::read_to_string(ws.path(path)).map_err(|e| e.to_string())?;
+                    assert!(now == content, "{} bytes of {}", now.len(), content.len());
+                    clear(&ws.dir());
+                    Ok(())
+                }
+                litter => Err(format!("{litter:?}")),
+            });
         }
     }
+}
+
+/// Waits until all is as it should be: a process that is out of a kill's reach comes to its end in a moment.
+#[track_caller]
+fn settled(mut look: impl FnMut() -> Result<(), String>) {
+    /// Looks, a millisecond apart.
+    const LOOKS: usize = 20_000;
+    let mut last = Ok(());
+    for _ in 0..LOOKS {
+        last = look();
+        if last.is_ok() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(last, Ok(()));
+}
+
+/// Whether a file is alone in its directory.
+fn alone(dir: &Path, name: &str) -> Result<(), String> {
+    let names = names(dir);
+    if names == [name] {
+        Ok(())
+    } else {
+        Err(format!("{names:?}"))
+    }
+}
+
+/// Removes all that is in a directory.
+fn clear(dir: &Path) {
+    fs::remove_dir_all(dir).expect("removal");
+    fs::create_dir(dir).expect("a directory");
+}
+
+#[test]
+fn where_files_cannot_be_nameless_a_kill_leaves_no_litter_either() {
+    let script = include_str!("durability/no_nameless_files.py");
+    let text = |word: &str| format!("{}{word}\n", "a line of a text\n".repeat(60_000));
+    let (old, new) = (text("OLD"), text("NEW"));
+    let ws = Workspace::new().file("a.txt", &old);
+    let call_tool = executable("call_tool");
+    let arguments = |from: &str, to: &str| json!({"file_path": ws.path("a.txt"), "old_string": from, "new_string": to});
+    let call = |from, to| {
+        ws.program(Path::new("python3"), &["-c", script])
+            .flags(&[call_tool.as_os_str(), "replace".as_ref()])
+            .input(arguments(from, to).to_string())
+            .unwatched()
+    };
+    let answer = call("OLD", "NEW").run();
+    let whole = answer.elapsed;
+    if answer.status() == 99 {
+        return skipped("seccomp, or a processor that the script knows");
+    }
+    answer.output();
+    let (mut killed, mut done) = (0, 0);
+    for step in 0..kills() {
+        let now = fs::read_to_string(ws.path("a.txt")).expect("the file");
+        assert!(now == old || now == new, "neither after {step} kills");
+        let (from, to) = if now == old {
+            ("OLD", "NEW")
+        } else {
+            ("NEW", "OLD")
+        };
+        let running = call(from, to).start();
+        thread::sleep(moment(whole, step));
+        running.kill();
+        settled(|| alone(&ws.dir(), "a.txt"));
+        let after = fs::read_to_string(ws.path("a.txt")).expect("the file");
+        if after == now { killed += 1 } else { done += 1 }
+    }
+    assert!(killed > 0 && done > 0, "{killed} in time, {done} too late");
+}
+
+#[test]
+fn a_temporary_file_that_was_left_is_removed_by_the_next_write() {
+    let script = include_str!("durability/no_nameless_files.py");
+    // No process has this number: it is larger than any.
+    let left = ".gemini-tools-999999999-00000000.tmp";
+    let ws = Workspace::new().file(left, "half").file("a.txt", "one\n");
+    let call_tool = executable("call_tool");
+    let input = json!({"file_path": "a.txt", "content": "two\n"}).to_string();
+    let answer = ws
+        .program(Path::new("python3"), &["-c", script])
+        .flags(&[call_tool.as_os_str(), "write_file".as_ref()])
+        .input(input)
+        .changing(&["a.txt", left])
+        .run();
+    if answer.status() == 99 {
+        return skipped("seccomp, or a processor that the script knows");
+    }
+    answer.output();
+    assert_eq!(names(&ws.dir()), ["a.txt"]);
+}
+
+#[test]
+fn a_change_that_another_program_has_closed_is_never_lost() {
+    type Editor = fn(&Path, &str);
+    let append: Editor = |path, line| {
+        let file = fs::OpenOptions::new().append(true).open(path);
+        let written = file.and_then(|mut file| file.write_all(line.as_bytes()));
+        written.expect("appended");
+    };
+    let overwrite: Editor = |path, line| {
+        let text = fs::read_to_string(path).expect("text");
+        let temporary = path.with_extension("editor");
+        fs::write(&temporary, text + line).expect("written");
+        fs::rename(&temporary, path).expect("renamed");
+    };
+    for (editor, what) in [(append, "append"), (overwrite, "rename")] {
+        let ws = Workspace::new().file("a.txt", "ONE\n");
+        let path = ws.dir().join("a.txt");
+        let stop = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let writer = scope.spawn(|| {
+                let mut lines = 0;
+                while !stop.load(Ordering::Relaxed) {
+                    editor(&path, &format!("line {lines}\n"));
+                    lines += 1;
+                    // Back to back now and then, else with room for an edit.
+                    thread::sleep(Duration::from_micros(u64::from(lines % 16) * 700));
+                }
+                lines
+            });
+            let edits = std::panic::catch_unwind(AssertUnwindSafe(|| {
+                let applied = (0..50 * trials()).filter(|n| {
+                    let (from, to) = if n % 2 == 0 {
+                        ("ONE", "TWO")
+                    } else {
+                        ("TWO", "ONE")
+                    };
+                    let arguments =
+                        json!({"file_path": path, "old_string": from, "new_string": to});
+                    let answer = ws.tool("replace").arguments(&arguments).unwatched().run();
+                    answer.status() == 0
+                });
+                applied.count()
+            }));
+            stop.store(true, Ordering::Relaxed);
+            let lines: u32 = writer.join().expect("the editor");
+            let applied = edits.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let text = fs::read_to_string(&path).expect("text");
+            let lost: Vec<_> = (0..lines)
+                .filter(|n| !text.contains(&format!("line {n}\n")))
+                .collect();
+            assert!(lost.is_empty(), "{what}: lost {lost:?} of {lines}");
+            assert!(applied > 0, "{what}: no edit came through");
+        });
+        assert_eq!(names(&ws.dir()), ["a.txt"], "{what}");
+    }
+}
+
+#[test]
+fn at_the_limit_of_processes_an_edit_is_made_all_the_same() {
+    let ws = Workspace::new().file("a.txt", "one\n").unprivileged();
+    let edit = json!({"file_path": "a.txt", "old_string": "one", "new_string": "two"});
+    let create = json!({"file_path": "new/b.txt", "content": "two\n"});
+    for (tool, arguments, name) in [("replace", edit, "a.txt"), ("write_file", create, "new")] {
+        let call = ws.tool(tool).arguments(&arguments).changing(&[name]);
+        call.in_bash("ulimit -u 1; exec \"$@\"").run().output();
+    }
+    for name in ["a.txt", "new/b.txt"] {
+        assert_eq!(fs::read_to_string(ws.path(name)).expect("text"), "two\n");
+    }
+    assert_eq!(names(&ws.dir()), ["a.txt", "new"]);
 }
 
 #[test]

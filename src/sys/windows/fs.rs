@@ -593,13 +593,14 @@ pub fn unlinkat(base: impl Base, path: impl Arg, flags: AtFlags) -> Result<()> {
 /// `EXIST` where there is an entry of that name that is not to be replaced, or what the system
 /// says: `ACCESS` where the file system can't replace what is open.
 pub fn rename_in(
-    directory: BorrowedFd<'_>,
+    from_directory: BorrowedFd<'_>,
     from: impl Arg,
+    directory: BorrowedFd<'_>,
     to: impl Arg,
     replaces: bool,
 ) -> Result<()> {
     let opening = Opening::looking(win::DELETE);
-    let fd = opening.open(&directory, &from.as_name())?;
+    let fd = opening.open(&from_directory, &from.as_name())?;
     let name = relative(&to.as_name())?;
     let mut flags = nt::FILE_RENAME_POSIX_SEMANTICS;
     if replaces {
