@@ -378,8 +378,11 @@ impl Edit {
                 .with_data("created", true)
             }
             Plan::Replace {
-                replacement, notes, ..
+                replacement,
+                mut notes,
+                ..
             } => {
+                notes.extend(super::other_names(&target));
                 // A second handle on the same open file: the lock stays with the target.
                 let source = target.reopened().map_err(|e| self.fail(&e))?;
                 let written = &replacement;

@@ -40,6 +40,7 @@ use crate::tool::named::NamedText;
 use crate::tool::{Args, Context, Kind, Schema, Tool, ToolError, ToolInvocation};
 use crate::workspace::Workspace;
 use crate::workspace::walk::Report;
+use crate::workspace::write::Target;
 use std::sync::Arc;
 
 /// The most characters that `read_file` and `read_many_files` answer.
@@ -322,6 +323,17 @@ fn more_links(reports: &[Report]) -> Option<(&'static str, &'static str)> {
         "some links were not followed",
         "the pattern names more than 1,000 links to directories",
     ))
+}
+
+/// Says of a file that is to be replaced that it has other names, which keep the old content.
+fn other_names(target: &Target) -> Option<String> {
+    match target.other_names() {
+        0 => None,
+        1 => Some("It had one more name (a hard link), which keeps the old content.".to_owned()),
+        n => Some(format!(
+            "It had {n} more names (hard links), which keep the old content."
+        )),
+    }
 }
 
 /// Says that directories could not be read, where that was so.

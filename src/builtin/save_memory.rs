@@ -189,18 +189,20 @@ impl Call {
         )
     }
 
-    /// Adds the fact, again and again while others are faster; gives back whether it is new.
-    fn save(&self, cx: &Context) -> Result<bool, ToolError> {
+    /// Adds the fact, again and again while others are faster. Gives back whether it is new, and
+    /// what is to be said of the file.
+    fn save(&self, cx: &Context) -> Result<(bool, Option<String>), ToolError> {
         loop {
             cx.cancel.check()?;
             let plan = self.plan(cx)?;
             let Some(new) = plan.new else {
-                return Ok(false);
+                return Ok((false, None));
             };
+            let others = super::other_names(&plan.target);
             let written = plan.target.commit(&plan.place, |file| file.write_all(&new));
             match written {
                 Err(e) if is_lost_race(&e) => std::thread::sleep(PAUSE),
-                other => return other.map(|()| true),
+                other => return other.map(|()| (true, others)),
             }
         }
     }
@@ -242,17 +244,21 @@ impl ToolInvocation for Call {
     }
 
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
-        let is_new = self.save(cx).map_err(failure)?;
+        let (is_new, others) = self.save(cx).map_err(failure)?;
         let stored = self.fact.stored();
         let quoted = match stored.char_indices().nth(SHOWN_CHARS) {
             Some((end, _)) => format!("{}…", &stored[..end]),
             None => stored.to_owned(),
         };
-        let message = if is_new {
+        let mut message = if is_new {
             format!("Okay, I've remembered that: \"{quoted}\"")
         } else {
             format!("Known already, so nothing was changed: \"{quoted}\"")
         };
+        if let Some(others) = others {
+            message.push_str(". ");
+            message.push_str(&others);
+        }
         let text = format!(r#"{{"success":true,"message":{}}}"#, Value::from(&*message));
         let mut result = ToolResult::text(text)
             .with_display(Display::Markdown(message))

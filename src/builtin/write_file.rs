@@ -193,6 +193,7 @@ impl ToolInvocation for Call {
         let is_new = target.current.is_none();
         let plan = self.plan(&target)?;
         cx.cancel.check()?;
+        let others = super::other_names(&target);
         target.commit(&self.place, |file| file.write_all(&plan.bytes))?;
         let path = show_path(self.place.path()).into_owned();
         let done = if is_new {
@@ -205,10 +206,14 @@ impl ToolInvocation for Call {
         } else {
             format!(" in {}, the encoding it had", plan.encoding.name())
         };
-        let text = format!(
+        let mut text = format!(
             "Successfully {done}: {path}. It has {}{kept}.",
             super::counted(plan.bytes.len(), "byte")
         );
+        if let Some(others) = others {
+            text.push(' ');
+            text.push_str(&others);
+        }
         let mut result = ToolResult::text(text)
             .with_data("created", is_new)
             .with_data("bytes", plan.bytes.len());

@@ -179,3 +179,32 @@ fn another_users_file_does_not_become_ones_own() {
         }
     }
 }
+
+#[test]
+fn an_answer_says_of_hard_links_that_they_keep_the_old_content() {
+    for links in [1, 2] {
+        let ws = Workspace::new().file("a.txt", "one\n");
+        for (n, (tool, arguments)) in edits("a.txt").into_iter().enumerate() {
+            fs::write(ws.path("a.txt"), "one\n").expect("written");
+            for link in 0..links {
+                let link = ws.path(&format!("link-{n}-{link}"));
+                fs::hard_link(ws.path("a.txt"), link).expect("a hard link");
+            }
+            let call = ws.tool(tool).arguments(&arguments);
+            let answer = call.changing(&["a.txt"]).run();
+            let said = match links {
+                1 => "It had one more name (a hard link), which keeps the old content.",
+                _ => "It had 2 more names (hard links), which keep the old content.",
+            };
+            answer.must_say(&answer.output(), &[said]);
+            let link = ws.path(&format!("link-{n}-0"));
+            assert_eq!(fs::read_to_string(link).expect("text"), "one\n");
+        }
+    }
+    let ws = Workspace::new().home(".gemini/GEMINI.md", "# mine\n");
+    let memory = ws.root().join("home/.gemini/GEMINI.md");
+    fs::hard_link(&memory, ws.root().join("home/kept.md")).expect("a hard link");
+    let call = ws.tool("save_memory").arguments(&json!({"fact": "x"}));
+    let answer = call.changing_at_home(&[".gemini"]).run();
+    answer.must_say(&answer.output(), &["one more name (a hard link)"]);
+}
