@@ -16,7 +16,8 @@
 //! Known limits: the mode, owner and times of files outside can be changed in
 //! [`Mode::WorkspaceWrite`], as far as the user may (Landlock doesn't cover them, and the
 //! system calls are needed inside); a hard link in a writable directory that was there before
-//! leads to its file wherever else that is linked; and nothing is kept from being read.
+//! leads to its file wherever else that is linked; a lock (`flock`) can be taken on any file that
+//! can be read, where some may be written; and nothing is kept from being read.
 
 #[cfg(target_os = "linux")]
 mod filter;

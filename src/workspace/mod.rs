@@ -639,8 +639,30 @@ fn normalize(path: &Path) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use super::normalize;
+    use super::{Workspace, normalize};
     use std::path::Path;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_first_root_is_no_directory_that_a_command_has_chosen() {
+        use crate::tool::ErrorKind;
+        let dir = tempfile::tempdir().expect("a directory");
+        let top = dir.path().canonicalize().expect("exists");
+        let (inside, outside) = (top.join("in"), top.join("out"));
+        std::fs::create_dir(&inside).expect("made");
+        std::fs::create_dir(&outside).expect("made");
+        let (away, way) = (inside.join("away"), top.join("way"));
+        for link in [&away, &way] {
+            std::os::unix::fs::symlink(&outside, link).expect("a link");
+        }
+        let real = |root: &Path| super::real_root(root, std::slice::from_ref(&inside));
+        assert_eq!(real(&way).expect("its own"), outside);
+        let refused = real(&away).expect_err("refused");
+        assert_eq!(refused.kind, ErrorKind::PolicyViolation, "{refused}");
+        // One that has become a link since is not followed.
+        assert!(Workspace::open_at(&outside, &[], None).is_ok());
+        assert!(Workspace::open_at(&away, &[], None).is_err());
+    }
 
     #[test]
     fn dots_are_taken_off_as_text_and_never_climb_above_the_top() {

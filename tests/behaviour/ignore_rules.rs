@@ -288,6 +288,12 @@ fn a_link_to_the_excludes_is_followed_within_the_repository_only() {
     };
     assert!(!exclude_by("../../ign").contains("a"), "as git");
     assert!(exclude_by("../../../ws-sibling/secret").contains("b"));
+    assert!(exclude_by("/dev/zero").contains("b"));
+    let info = ws.dir().join(".git/info");
+    fs::remove_dir_all(&info).expect("removed");
+    fs::write(ws.root().join("ws-sibling/exclude"), "b\n").expect("written");
+    std::os::unix::fs::symlink("../../ws-sibling", &info).expect("a link");
+    assert!(by_glob(&ws).contains("b"));
     // What others put there can name any directory as git's own.
     fs::remove_dir_all(ws.dir().join(".git")).expect("removed");
     let secret = ws.root().join("ws-sibling/secret");
