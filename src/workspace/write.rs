@@ -223,11 +223,13 @@ fn within(
 
 /// A finished file that has no place yet.
 struct Finished<'a> {
+    #[cfg_attr(windows, expect(dead_code, reason = "it is renamed by its name there"))]
     file: &'a File,
     /// The directory that it is in: the nearest to its place that exists.
     dir: &'a OwnedFd,
     /// Its name there, or the one that it gets for a moment.
     temporary: String,
+    #[cfg_attr(windows, expect(dead_code, reason = "it always has a name there"))]
     is_nameless: bool,
 }
 
