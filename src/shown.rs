@@ -34,11 +34,10 @@ pub(crate) fn path_from_argument(argument: &str) -> PathBuf {
 
 /// Bytes as hexadecimal digits, two each.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut text = String::with_capacity(bytes.len() * 2);
     for byte in bytes {
-        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
-        text.push(char::from(DIGITS[usize::from(byte & 15)]));
+        text.push(hex_digit(byte >> 4));
+        text.push(hex_digit(byte & 15));
     }
     text
 }
@@ -46,17 +45,29 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 /// A name or path as text: bytes that are no UTF-8 appear as `\x{ff}`, which path arguments
 /// understand, so that such a file stays reachable.
 pub fn show_name(name: &[u8]) -> Cow<'_, str> {
-    match std::str::from_utf8(name) {
-        Ok(text) => text.into(),
-        Err(_) => name
-            .utf8_chunks()
-            .flat_map(|chunk| {
-                let odd = chunk.invalid().iter().map(|b| format!("\\x{{{b:02x}}}"));
-                std::iter::once(chunk.valid().to_owned()).chain(odd)
-            })
-            .collect::<String>()
-            .into(),
+    if let Ok(text) = std::str::from_utf8(name) {
+        return text.into();
     }
+    let mut shown = String::with_capacity(name.len() + 16);
+    for chunk in name.utf8_chunks() {
+        shown.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            push_odd_byte(&mut shown, *byte);
+        }
+    }
+    shown.into()
+}
+
+/// Appends a byte that is not UTF-8, as [`show_name`] shows it.
+pub(crate) fn push_odd_byte(shown: &mut String, byte: u8) {
+    shown.push_str("\\x{");
+    shown.push(hex_digit(byte >> 4));
+    shown.push(hex_digit(byte & 15));
+    shown.push('}');
+}
+
+fn hex_digit(half: u8) -> char {
+    char::from(b"0123456789abcdef"[usize::from(half & 15)])
 }
 
 /// A name or path on a line of text: what would end the line, command a terminal, or make the name

@@ -2,7 +2,7 @@
 //! gone, a line that was printed over stands there in its last state, bytes that are no UTF-8
 //! show as `\x{ff}`.
 
-use crate::shown::show_name;
+use crate::shown::{push_odd_byte, show_name};
 
 /// A line longer than this is passed on before its end; what would be printed over it later
 /// comes as a line of its own.
@@ -29,6 +29,7 @@ impl Decoder {
             joined = all;
             rest = &joined;
         }
+        let mut shown = String::new();
         while !rest.is_empty() {
             match std::str::from_utf8(rest) {
                 Ok(text) => {
@@ -42,7 +43,11 @@ impl Decoder {
                         self.partial = odd.to_vec();
                         return;
                     };
-                    out(&show_name(&odd[..length]));
+                    shown.clear();
+                    for byte in &odd[..length] {
+                        push_odd_byte(&mut shown, *byte);
+                    }
+                    out(&shown);
                     rest = &odd[length..];
                 }
             }
@@ -118,7 +123,7 @@ impl Terminal {
                 continue;
             }
             let c = rest.chars().next().unwrap_or_default();
-            self.control(c);
+            self.control(c, out);
             rest = &rest[c.len_utf8()..];
         }
     }
@@ -142,10 +147,7 @@ impl Terminal {
 
     fn write(&mut self, text: &str, out: &mut impl FnMut(&str)) {
         for c in text.chars() {
-            self.put(c);
-            if self.line.len() >= MAX_LINE_CHARS {
-                self.flush(out);
-            }
+            self.put(c, out);
         }
     }
 
@@ -157,7 +159,7 @@ impl Terminal {
         self.column = 0;
     }
 
-    fn control(&mut self, c: char) {
+    fn control(&mut self, c: char, out: &mut impl FnMut(&str)) {
         match c {
             '\r' => self.column = 0,
             '\u{8}' => self.column = self.column.saturating_sub(1),
@@ -167,13 +169,14 @@ impl Terminal {
                 self.sequence = 0;
             }
             // The separator that programs print where names may hold anything.
-            '\0' => self.put('\u{2400}'),
+            '\0' => self.put('\u{2400}', out),
             '\u{7}' | '\u{b}' | '\u{c}' | '\u{e}' | '\u{f}' => {}
             _ => self.odd += 1,
         }
     }
 
-    fn put(&mut self, c: char) {
+    /// The only way into the line, which is passed on where it gets too long.
+    fn put(&mut self, c: char, out: &mut impl FnMut(&str)) {
         if self.column < self.line.len() {
             self.line[self.column] = c;
         } else {
@@ -181,6 +184,9 @@ impl Terminal {
             self.line.push(c);
         }
         self.column += 1;
+        if self.line.len() >= MAX_LINE_CHARS {
+            self.flush(out);
+        }
     }
 
     fn sequence_char(&mut self, c: char, out: &mut impl FnMut(&str)) {
