@@ -25,6 +25,7 @@
 //! - [`own_program`]: whether settings name these executables.
 //! - [`shown`]: names and paths as text.
 //! - [`genai`]: the Gemini wire.
+//! - [`json`]: JSON documents of others, within limits.
 //! - `ladder`: finding a text that is slightly wrong.
 //! - `web`: pages as text.
 //! - [`net`]: the way to the network.
@@ -40,6 +41,7 @@ pub mod dialect;
 pub mod doctor;
 pub mod genai;
 pub mod init;
+pub mod json;
 mod ladder;
 pub mod mcp;
 pub mod net;

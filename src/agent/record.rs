@@ -191,7 +191,7 @@ impl Record {
                 break;
             }
             number += 1;
-            let parsed: Line = serde_json::from_slice(&line).map_err(|e| RecordError::Content {
+            let parsed: Line = crate::json::read(&line).map_err(|e| RecordError::Content {
                 path: path.to_owned(),
                 reason: format!("line {number}: {e}"),
             })?;

@@ -1,5 +1,6 @@
 //! What a tool's program prints where that is more than text.
 
+use crate::json;
 use crate::tool::{Display, ErrorKind, LlmContent, ResultError, TailToolCallRequest, ToolResult};
 use base64::Engine;
 use serde::Deserialize;
@@ -32,7 +33,7 @@ fn parse(stdout: &[u8]) -> Result<(&str, Value), String> {
     if text.is_empty() {
         return Err("it is nothing, where JSON was expected.".to_owned());
     }
-    let value = serde_json::from_str(text).map_err(|e| format!("it is not JSON: {e}."))?;
+    let value = json::read(text.as_bytes()).map_err(|e| format!("it is not JSON: {e}."))?;
     Ok((text, value))
 }
 

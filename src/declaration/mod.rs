@@ -91,7 +91,7 @@ pub struct Outcome {
 /// What it is instead, for a message that says who printed it.
 pub fn read(text: &[u8], names: &mut Names) -> Result<Outcome, String> {
     let value: Value =
-        serde_json::from_slice(text.trim_ascii()).map_err(|e| format!("it is not JSON: {e}."))?;
+        crate::json::read(text.trim_ascii()).map_err(|e| format!("it is not JSON: {e}."))?;
     let Value::Array(items) = value else {
         return Err("it is not an array; [ and ] around the declarations make it one.".to_owned());
     };

@@ -3,8 +3,9 @@
 use super::Dialect;
 use super::reply;
 use crate::answer::Answer;
+use crate::json::parse_json;
 use crate::registry::bare_name;
-use crate::tool::{ErrorKind, ToolError, parse_json};
+use crate::tool::{ErrorKind, ToolError};
 use serde_json::{Value, json};
 
 /// One call of a message.

@@ -6,6 +6,7 @@ use super::id::unique_id;
 use super::messages::{GenerateContentRequest, GenerateContentResponse, Question};
 use super::retry::RetryPolicy;
 use super::stream::ResponseStream;
+use crate::json;
 use crate::net::{self, Limits, Method, Reach, Request};
 use crate::tool::{Cancellation, Interruption};
 use serde::Serialize;
@@ -23,7 +24,7 @@ const LIMITS: Limits = Limits {
 };
 
 /// More of an answer is not read.
-const MAX_ANSWER_BYTES: usize = 128 * 1024 * 1024;
+const MAX_ANSWER_BYTES: usize = crate::json::MAX_WITH_MEDIA_BYTES;
 
 /// More of an error is not read.
 const MAX_ERROR_BYTES: usize = 256 * 1024;
@@ -180,8 +181,8 @@ impl Client {
             };
             let url = client.credentials.address(model, "countTokens")?;
             let answer = client.post(&url, model, &to_bytes(&body), cancel)?;
-            let value: Value = serde_json::from_slice(&answer)
-                .map_err(|e| ApiError::unreadable(&e.to_string(), &answer))?;
+            let value: Value =
+                json::read(&answer).map_err(|e| ApiError::unreadable(&e.to_string(), &answer))?;
             value["totalTokens"]
                 .as_u64()
                 .ok_or_else(|| ApiError::unreadable("there is no totalTokens", &answer))
@@ -258,8 +259,8 @@ impl Client {
         });
         let url = self.credentials.address(model, "loadCodeAssist")?;
         let answer = self.post(&url, model, &to_bytes(&body), cancel)?;
-        let value: Value = serde_json::from_slice(&answer)
-            .map_err(|e| ApiError::unreadable(&e.to_string(), &answer))?;
+        let value: Value =
+            json::read(&answer).map_err(|e| ApiError::unreadable(&e.to_string(), &answer))?;
         let project = value["cloudaicompanionProject"].as_str().ok_or_else(|| {
             ApiError::new(
                 ApiErrorKind::Forbidden,
@@ -366,7 +367,7 @@ fn refused(response: &mut net::Response<'_>, model: &str) -> ApiError {
 /// One response, without the wrapper of Code Assist.
 pub(super) fn parsed(data: &[u8], is_wrapped: bool) -> Result<GenerateContentResponse, ApiError> {
     let unreadable = |e: serde_json::Error| ApiError::unreadable(&e.to_string(), data);
-    let mut value: Value = serde_json::from_slice(data).map_err(unreadable)?;
+    let mut value: Value = json::read(data).map_err(unreadable)?;
     if let Some(error) = value.get("error") {
         let status = error["code"].as_u64().and_then(|c| u16::try_from(c).ok());
         return Err(ApiError::from_answer(status.unwrap_or(500), None, data, ""));

@@ -173,7 +173,7 @@ impl ApiError {
         body: &[u8],
         model: &str,
     ) -> Self {
-        let value: Value = serde_json::from_slice(body).unwrap_or(Value::Null);
+        let value: Value = crate::json::read(body).unwrap_or(Value::Null);
         // An answer to a request for a stream may come as a list of one.
         let value = value.get(0).unwrap_or(&value);
         let error = &value["error"];

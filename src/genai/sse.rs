@@ -9,7 +9,7 @@
 use thiserror::Error;
 
 /// More of one event is not collected.
-const MAX_EVENT_BYTES: usize = 64 * 1024 * 1024;
+const MAX_EVENT_BYTES: usize = crate::json::MAX_WITH_MEDIA_BYTES;
 
 /// What makes a stream unusable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]

@@ -1,5 +1,6 @@
 //! What is answered to bytes that are no message.
 
+use crate::json;
 use rmcp::ErrorData;
 use rmcp::model::{ErrorCode, RequestId};
 use serde::Deserialize;
@@ -7,6 +8,10 @@ use serde_json::Value;
 
 /// What is wrong with a text, and whose answer that is. `error` is what reading it has given.
 pub(super) fn of(text: &[u8], error: &serde_json::Error) -> (ErrorData, Option<RequestId>) {
+    if let Err(e) = json::check(text) {
+        let message = format!("The message is too large: {e}.");
+        return (ErrorData::invalid_request(message, None), None);
+    }
     let Ok(value) = serde_json::from_slice::<Value>(text) else {
         let message = format!("That is no JSON: {error}.");
         return (ErrorData::new(ErrorCode::PARSE_ERROR, message, None), None);

@@ -5,8 +5,9 @@
 //! and must carry a token.
 
 use super::connection::Connection;
+use super::fault;
 use super::server::Server;
-use super::{MAX_MESSAGE_BYTES, fault};
+use crate::json::{self, MAX_BYTES};
 use crate::process::command::SERVE_TOKEN;
 use crate::shown::hex;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, ORIGIN, WWW_AUTHENTICATE};
@@ -183,7 +184,7 @@ fn service(server: &Arc<Server>) -> Service {
     let config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
         .disable_allowed_origins()
-        .with_max_request_body_bytes(MAX_MESSAGE_BYTES);
+        .with_max_request_body_bytes(MAX_BYTES);
     let connection = move || Ok(Connection::new(Arc::clone(&server), false));
     StreamableHttpService::new(connection, Arc::new(sessions), config)
 }
@@ -212,11 +213,11 @@ async fn attend(stream: TcpStream, guard: &Arc<Guard>, service: &Service) {
 /// Hands a request of somebody who may ask to the SDK, once it is all there.
 async fn pass_on(request: Request<Incoming>, service: &Service) -> Answer {
     let (head, body) = request.into_parts();
-    let whole = Limited::new(body, MAX_MESSAGE_BYTES).collect();
+    let whole = Limited::new(body, MAX_BYTES).collect();
     let bytes = match timeout(BODY_LIMIT, whole).await {
         Ok(Ok(body)) => body.to_bytes(),
         Ok(Err(e)) if e.is::<LengthLimitError>() => {
-            let message = format!("A message may have {MAX_MESSAGE_BYTES} bytes.");
+            let message = format!("A message may have {MAX_BYTES} bytes.");
             return refused(StatusCode::PAYLOAD_TOO_LARGE, message);
         }
         Ok(Err(_)) => {
@@ -224,6 +225,10 @@ async fn pass_on(request: Request<Incoming>, service: &Service) -> Answer {
         }
         Err(_) => return refused(StatusCode::REQUEST_TIMEOUT, "The request took too long."),
     };
+    if let Err(e) = json::check(&bytes) {
+        let message = format!("The message is too large: {e}.");
+        return refused(StatusCode::PAYLOAD_TOO_LARGE, message);
+    }
     let is_json = head.method == Method::POST && is_json(&head.headers);
     let is_end = head.method == Method::DELETE;
     let request = Request::from_parts(head, Full::new(bytes.clone()));

@@ -31,9 +31,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A longer message is refused, in bytes: a file that is written is one message.
-const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
-
 /// More calls than this wait for others to end, or are refused.
 const MAX_CALLS: usize = 256;
 

@@ -7,8 +7,9 @@
 
 use super::connection::Connection;
 use super::server::Server;
-use super::{MAX_CALLS, MAX_MESSAGE_BYTES, fault};
+use super::{MAX_CALLS, fault};
 use crate::answer::write_stdout;
+use crate::json::{self, MAX_BYTES};
 use crate::sys::event::{PollFd, PollFlags, poll};
 use crate::sys::io::Errno;
 use crate::sys::stdio::stdin;
@@ -119,7 +120,7 @@ impl Stdio {
         let line = match line {
             Incoming::Line(line) => line,
             Incoming::TooLong => {
-                let message = format!("A message is longer than {MAX_MESSAGE_BYTES} bytes.");
+                let message = format!("A message is longer than {MAX_BYTES} bytes.");
                 self.refuse(ErrorData::invalid_request(message, None), None);
                 return None;
             }
@@ -128,7 +129,7 @@ impl Stdio {
         if line.is_empty() {
             return None;
         }
-        match serde_json::from_slice::<RxJsonRpcMessage<RoleServer>>(line) {
+        match json::read::<RxJsonRpcMessage<RoleServer>>(line) {
             Ok(message) => self.admit(message),
             Err(e) => {
                 let (error, id) = fault::of(line, &e);
@@ -307,7 +308,7 @@ fn read(lines: &mpsc::Sender<Incoming>) {
             Err(_) => break,
         };
         for piece in buffer[..count].split_inclusive(|b| *b == b'\n') {
-            if line.len() + piece.len() > MAX_MESSAGE_BYTES {
+            if line.len() + piece.len() > MAX_BYTES {
                 is_too_long = true;
                 line = Vec::new();
             } else if !is_too_long {

@@ -10,7 +10,6 @@ mod context;
 mod equal;
 mod error;
 mod execute;
-mod json;
 mod kind;
 pub mod named;
 mod pattern;
@@ -25,7 +24,6 @@ pub use context::{Cancellation, Context, Interruption, LiveOutput};
 pub use error::{ErrorKind, ToolError};
 pub(crate) use execute::catch;
 pub use execute::{build, build_and_execute, validate_build_execute};
-pub use json::parse_json;
 pub use kind::Kind;
 pub use result::{
     AnsiToken, DiffStat, Display, FileDiff, LlmContent, PartOrText, ResultError, SubagentActivity,

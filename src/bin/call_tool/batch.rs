@@ -5,7 +5,6 @@
 //! `--stream`, output of calls that still run comes between the answers.
 
 use crate::foreign;
-use crate::input::MAX_ARGUMENT_BYTES;
 use crate::options::Options;
 use crate::print::print_json;
 use crate::{as_value, call, explanation, live_line, open_session, person, status};
@@ -15,7 +14,8 @@ use gemini_tools::session::{Person, Session, with_time_limit};
 use gemini_tools::side_by_side::MOST;
 use gemini_tools::sys::event::{PollFd, PollFlags, Timespec};
 use gemini_tools::sys::io::Errno;
-use gemini_tools::tool::{Cancellation, Context, ToolError, parse_json};
+use gemini_tools::json::{MAX_BYTES, parse_json};
+use gemini_tools::tool::{Cancellation, Context, ToolError};
 use serde_json::{Map, Value, json};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -191,10 +191,11 @@ impl Batch<'_> {
                 Ok(0) => break,
                 Ok(n) => {
                     for piece in buffer[..n].split_inclusive(|b| *b == b'\n') {
-                        if line.len() + piece.len() <= MAX_ARGUMENT_BYTES {
+                        if !is_too_long && line.len() + piece.len() <= MAX_BYTES {
                             line.extend_from_slice(piece);
                         } else {
                             is_too_long = true;
+                            line = Vec::new();
                         }
                         if piece.ends_with(b"\n") {
                             self.take(&line, is_too_long, &mut hire);
@@ -250,7 +251,7 @@ impl Batch<'_> {
     /// Takes one line: runs the call at once, or lets it wait for a worker.
     fn take(&self, line: &[u8], is_too_long: bool, hire: &mut impl FnMut()) {
         if is_too_long {
-            let reason = format!("A line is longer than {MAX_ARGUMENT_BYTES} bytes.");
+            let reason = format!("A line is longer than {MAX_BYTES} bytes.");
             return self.refuse(None, &reason);
         }
         let line = line.trim_ascii();

@@ -1,12 +1,10 @@
 //! What comes on standard input, and the arguments of a call.
 
 use crate::options::Options;
+use gemini_tools::json::{MAX_BYTES, parse_json};
 use gemini_tools::sys::event::{PollFd, PollFlags};
-use gemini_tools::tool::{Cancellation, ErrorKind, ToolError, parse_json};
+use gemini_tools::tool::{Cancellation, ErrorKind, ToolError};
 use serde_json::{Value, json};
-
-/// Arguments larger than this are refused, in bytes.
-pub(crate) const MAX_ARGUMENT_BYTES: usize = 512 * 1024 * 1024;
 
 /// The arguments as a JSON value.
 pub(crate) fn arguments(
@@ -41,7 +39,7 @@ fn pairs_to_json(pairs: &[String]) -> Result<Value, ToolError> {
         };
         let (key, value) = match key.strip_suffix(':') {
             Some(key) => {
-                let json = serde_json::from_str(value).map_err(|e| {
+                let json = parse_json(value.as_bytes()).map_err(|e| {
                     ToolError::invalid(format!("The value of {key:?} is not valid JSON: {e}."))
                         .with_hint("Use KEY=VALUE for a string.")
                 })?;
@@ -107,8 +105,12 @@ pub(crate) fn read_input(cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
             // Read on, only to let the writer finish.
             Ok(_) if is_too_large => {}
             Ok(n) => {
-                input.extend_from_slice(&buffer[..n]);
-                is_too_large = input.len() > MAX_ARGUMENT_BYTES;
+                is_too_large = input.len() + n > MAX_BYTES;
+                if is_too_large {
+                    input = Vec::new();
+                } else {
+                    input.extend_from_slice(&buffer[..n]);
+                }
             }
             Err(gemini_tools::sys::io::Errno::INTR | gemini_tools::sys::io::Errno::AGAIN) => {}
             Err(e) => return Err(failed(e)),
@@ -116,7 +118,7 @@ pub(crate) fn read_input(cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
     }
     if is_too_large {
         return Err(ToolError::invalid(format!(
-            "The arguments are larger than {MAX_ARGUMENT_BYTES} bytes."
+            "The arguments are larger than {MAX_BYTES} bytes."
         )));
     }
     Ok(input)

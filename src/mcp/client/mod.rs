@@ -14,6 +14,7 @@ mod sse;
 mod stdio;
 
 use super::wire::{Ask, Connect, Request, Said, Why};
+use crate::json;
 use crate::sys::io::fcntl_dupfd_cloexec;
 use crate::sys::stdio::stdin;
 use connection::{Connection, Until};
@@ -74,7 +75,7 @@ impl Problem {
 /// A message of a server. Answers are left as they came: the SDK's types know nothing of what is
 /// older or newer than they are, and one element that they don't take would cost the whole list.
 fn message_of(text: &[u8]) -> Result<RxJsonRpcMessage<RoleClient>, serde_json::Error> {
-    let mut value: Value = serde_json::from_slice(text)?;
+    let mut value: Value = json::read(text)?;
     let is_answer = value.get("method").is_none() && value.get("result").is_some();
     let is_greeting = ["protocolVersion", "supportedVersions"]
         .iter()

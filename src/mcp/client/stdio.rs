@@ -5,6 +5,7 @@
 
 use super::environment;
 use super::pipes::{self, Reader};
+use crate::json::{self, MAX_WITH_MEDIA_BYTES};
 use crate::mcp::wire::Connect;
 use crate::process::piped::{Piped, Program};
 use crate::sys::fd::OwnedFd;
@@ -16,9 +17,6 @@ use std::ffi::OsStr;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-
-/// The longest line, in bytes: a file in base64 is one line.
-const MAX_LINE_BYTES: usize = 256 * 1024 * 1024;
 
 /// How much that is no message is put up with, in bytes and lines.
 const MAX_GARBAGE_BYTES: usize = 4 * 1024 * 1024;
@@ -163,9 +161,9 @@ impl Stdio {
             }
             let end = memchr::memchr(b'\n', available);
             let taken = end.map_or(available.len(), |at| at + 1);
-            if self.line.len() + taken > MAX_LINE_BYTES {
+            if self.line.len() + taken > MAX_WITH_MEDIA_BYTES {
                 self.fault(format!(
-                    "it printed a line of more than {MAX_LINE_BYTES} bytes"
+                    "it printed a line of more than {MAX_WITH_MEDIA_BYTES} bytes"
                 ));
                 return false;
             }
@@ -217,6 +215,10 @@ impl Transport<RoleClient> for Stdio {
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         while self.read_line().await {
             let line = self.line.trim_ascii();
+            if let Err(e) = json::check(line) {
+                self.fault(format!("it printed a message that is too large: {e}"));
+                return None;
+            }
             let message = super::message_of(line);
             let is_empty = line.is_empty();
             if message.is_err() && !is_empty && !self.ignore_line() {

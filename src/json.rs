@@ -1,0 +1,187 @@
+//! JSON documents of others: read within limits, and as hosts in JavaScript write them.
+//!
+//! A value takes up to some hundred bytes of memory where its text takes two, so that a limit of
+//! bytes alone bounds nothing. What the values will take is summed up before any is made.
+
+use serde::de::{DeserializeOwned, Error as _};
+use serde_json::Value;
+
+/// A longer document is refused, in bytes: a file that is written is one document.
+pub const MAX_BYTES: usize = 8 * 1024 * 1024;
+
+/// The same where a document may hold media, which stand in it as base64.
+pub const MAX_WITH_MEDIA_BYTES: usize = 32 * 1024 * 1024;
+
+/// A document is refused whose values take more memory, in bytes. Texts are not counted: they
+/// take what they have in the document.
+pub const MAX_VALUES_BYTES: usize = 12 * 1024 * 1024;
+
+/// What a value takes, and a name: its place in a list that has grown.
+const VALUE_BYTES: usize = 64;
+
+/// What an object takes besides: the node of a tree with room for eleven entries.
+const OBJECT_BYTES: usize = 640;
+
+/// Reads a JSON document.
+///
+/// # Errors
+///
+/// Where it is too large, is not valid JSON, or is not what is wanted.
+pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, serde_json::Error> {
+    check(text)?;
+    serde_json::from_slice(text)
+}
+
+/// Reads a JSON document. A half of a surrogate pair, which `JSON.stringify` writes where a text
+/// was cut within a character, becomes U+FFFD, as in node and jq; all else is as strict as
+/// RFC 8259.
+///
+/// # Errors
+///
+/// Where it is too large, or is not valid JSON.
+pub fn parse_json(text: &[u8]) -> Result<Value, serde_json::Error> {
+    read(text).or_else(|error| match without_lone_surrogates(text) {
+        Some(text) => read(&text),
+        None => Err(error),
+    })
+}
+
+/// Whether a document is small enough to be read.
+///
+/// # Errors
+///
+/// A message that names the limit.
+pub fn check(text: &[u8]) -> Result<(), serde_json::Error> {
+    if text.len() > MAX_WITH_MEDIA_BYTES {
+        let message = format!("it has more than {MAX_WITH_MEDIA_BYTES} bytes");
+        return Err(serde_json::Error::custom(message));
+    }
+    if values_bytes(text) > MAX_VALUES_BYTES {
+        let most = MAX_VALUES_BYTES / (1024 * 1024);
+        let message = format!("its values take more than {most} MiB of memory");
+        return Err(serde_json::Error::custom(message));
+    }
+    Ok(())
+}
+
+/// How much memory the values of a text take, or something beyond the limit. The text need not be
+/// JSON: what a parser has made of it before it finds a fault counts.
+fn values_bytes(text: &[u8]) -> usize {
+    let mut bytes = VALUE_BYTES;
+    let mut rest = text;
+    while let Some((&first, behind)) = rest.split_first() {
+        rest = behind;
+        match first {
+            b'"' => rest = behind_string(rest),
+            b',' | b':' | b'[' => bytes += VALUE_BYTES,
+            b'{' => bytes += VALUE_BYTES + OBJECT_BYTES,
+            _ => continue,
+        }
+        if bytes > MAX_VALUES_BYTES {
+            break;
+        }
+    }
+    bytes
+}
+
+/// What follows a string that has begun.
+fn behind_string(mut text: &[u8]) -> &[u8] {
+    while let Some(at) = memchr::memchr2(b'"', b'\\', text) {
+        if text[at] == b'"' {
+            return &text[at + 1..];
+        }
+        text = text.get(at + 2..).unwrap_or_default();
+    }
+    &[]
+}
+
+/// The text with U+FFFD for each half that stands alone; `None` where there is none.
+fn without_lone_surrogates(text: &[u8]) -> Option<Vec<u8>> {
+    let mut mended = None;
+    let mut at = 0;
+    while at < text.len() {
+        if text[at] != b'\\' {
+            at += 1;
+            continue;
+        }
+        at += match (unit(text, at), unit(text, at + 6)) {
+            (Some(0xd800..0xdc00), Some(0xdc00..0xe000)) => 12,
+            (Some(0xd800..0xe000), _) => {
+                let copy = mended.get_or_insert_with(|| text.to_vec());
+                copy[at..at + 6].copy_from_slice(b"\\ufffd");
+                6
+            }
+            // Whatever it is, what it escapes is no escape of its own.
+            _ => 2,
+        };
+    }
+    mended
+}
+
+/// The code unit of an escape at a place.
+fn unit(text: &[u8], at: usize) -> Option<u16> {
+    let digits = text.get(at..at + 6)?.strip_prefix(b"\\u")?;
+    let digits = std::str::from_utf8(digits).ok()?;
+    let is_hex = digits.bytes().all(|b| b.is_ascii_hexdigit());
+    is_hex.then(|| u16::from_str_radix(digits, 16).ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{OBJECT_BYTES, VALUE_BYTES, check, parse_json, values_bytes};
+
+    #[test]
+    fn halves_of_pairs_become_the_replacement_character() {
+        for (text, expected) in [
+            (r#""a\ud83d""#, "a\u{fffd}"),
+            (r#""\ud83d\ud83d\ude00""#, "\u{fffd}\u{1f600}"),
+            (r#""\ude00b\uD83D\n""#, "\u{fffd}b\u{fffd}\n"),
+            (r#""\\ud83d""#, "\\ud83d"),
+            (r#""\\\ud83d""#, "\\\u{fffd}"),
+            (r#""\ud83dA""#, "\u{fffd}A"),
+            (r#""\ud83d\ude00""#, "\u{1f600}"),
+        ] {
+            let value = parse_json(text.as_bytes()).expect(text);
+            assert_eq!(value, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn values_are_summed_up_and_what_strings_hold_is_not() {
+        for (text, values, objects) in [
+            ("1", 1, 0),
+            ("[]", 2, 0),
+            ("[1,1,1]", 4, 0),
+            (r#"{"a":[1,2],"b":"x,[{:\",\\"}"#, 7, 1),
+            (r#""[[[[,,,,"#, 1, 0),
+            ("[{[[", 5, 1),
+        ] {
+            let expected = values * VALUE_BYTES + objects * OBJECT_BYTES;
+            assert_eq!(values_bytes(text.as_bytes()), expected, "{text}");
+        }
+        for (many, expected) in [
+            (format!("[{}1]", "1,".repeat(200_000)), "12 MiB"),
+            (format!("[{}1]", r#"{"a":1},"#.repeat(20_000)), "12 MiB"),
+            (format!("{:?}", "x".repeat(33 << 20)), "33554432 bytes"),
+        ] {
+            let message = check(many.as_bytes()).expect_err("too large").to_string();
+            assert!(message.contains(expected), "{message}");
+        }
+        check(format!("[{}1]", "1,".repeat(190_000)).as_bytes()).expect("small enough");
+    }
+
+    #[test]
+    fn what_is_no_json_stays_none() {
+        for text in [
+            "",
+            "{",
+            r#""\ud8"#,
+            r#""\ud83d"#,
+            r#""\u{d83d}""#,
+            "\\",
+            "[\\ud83d]",
+        ] {
+            assert!(parse_json(text.as_bytes()).is_err(), "{text}");
+        }
+    }
+}
