@@ -7,11 +7,11 @@
 use crate::genai::{Content, FunctionResponse, Part};
 use crate::shown::harmless_lines;
 use crate::sys::event::{PollFd, PollFlags};
-use crate::tool::{Display, ErrorKind, LlmContent, PartOrText, ToolError, ToolResult};
+use crate::tool::{Display, ErrorKind, FoundPlace, LlmContent, PartOrText, ToolError, ToolResult};
 use crate::workspace::Workspace;
-use serde::Serialize;
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::ser::{CompactFormatter, Formatter};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::io;
 
 /// What stands for the text where there is none.
@@ -136,8 +136,13 @@ impl Answer<'_> {
 
     /// The JSON document of a form, with a line feed.
     pub fn to_json(&self, form: Form) -> Vec<u8> {
-        let value = match form {
-            Form::Part | Form::Text => return to_line(&json_part(self)),
+        self.to_json_with(form, Map::new())
+    }
+
+    /// [`Answer::to_json`] with more keys beside those of the form.
+    pub fn to_json_with(&self, form: Form, more: Map<String, Value>) -> Vec<u8> {
+        let mut value = match form {
+            Form::Part | Form::Text => json_part(self),
             Form::Response => self.response().0,
             Form::Content => to_value(&Content {
                 role: "user".to_owned(),
@@ -152,7 +157,20 @@ impl Answer<'_> {
                 }),
             },
         };
-        to_line(&value)
+        let Value::Object(document) = &mut value else {
+            return to_line(&value);
+        };
+        document.extend(more);
+        match &self.outcome {
+            Ok(ToolResult {
+                locations: Some(locations),
+                ..
+            }) if form == Form::Result => to_line(&Located {
+                document,
+                locations,
+            }),
+            _ => to_line(&value),
+        }
     }
 
     /// The text for a person or a pipe. A name in it breaks no line and commands no terminal; as
@@ -392,8 +410,45 @@ fn to_value(value: &impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or(Value::Null)
 }
 
+/// A result with the places that were found among its data, in the order of keys.
+struct Located<'a> {
+    document: &'a Map<String, Value>,
+    locations: &'a [FoundPlace],
+}
+
+impl Serialize for Located<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        struct Data<'a>(&'a Map<String, Value>, &'a [FoundPlace]);
+        impl Serialize for Data<'_> {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                const KEY: &str = "locations";
+                let (before, after) = (..KEY.to_owned(), KEY.to_owned()..);
+                let mut map = serializer.serialize_map(None)?;
+                for (key, value) in self.0.iter().filter(|(key, _)| before.contains(*key)) {
+                    map.serialize_entry(key, value)?;
+                }
+                map.serialize_entry(KEY, self.1)?;
+                for (key, value) in self.0.iter().filter(|(key, _)| after.contains(*key)) {
+                    map.serialize_entry(key, value)?;
+                }
+                map.end()
+            }
+        }
+        let mut map = serializer.serialize_map(None)?;
+        for (key, value) in self.document {
+            match value {
+                Value::Object(data) if key == "data" => {
+                    map.serialize_entry(key, &Data(data, self.locations))?;
+                }
+                other => map.serialize_entry(key, other)?,
+            }
+        }
+        map.end()
+    }
+}
+
 /// One line of JSON, in ASCII where it is long.
-pub fn to_line(value: &Value) -> Vec<u8> {
+pub fn to_line(value: &impl Serialize) -> Vec<u8> {
     let mut line = serde_json::to_vec(value).unwrap_or_default();
     if line.len() > ASCII_FROM_BYTES && !line.is_ascii() {
         line.clear();

@@ -7,14 +7,14 @@
 
 use crate::tool::{ErrorKind, ToolError};
 use crate::workspace::lines::count_newlines;
-use crate::workspace::text::{Content, Encoding, SAMPLE_BYTES, detect};
+use crate::workspace::text::{Content, Decoder, Encoding, SAMPLE_BYTES, detect};
 use grep_matcher::{LineMatchKind, Matcher};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use regex_syntax::ast::ErrorKind as AstErrorKind;
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 use std::borrow::Cow;
 use std::fs::File;
-use std::io::{Read, Seek};
+use std::io::{Read, Seek, SeekFrom};
 use std::sync::OnceLock;
 
 /// The buffer, and the size from which on a file is searched in pieces.
@@ -27,11 +27,27 @@ const OVERLAP_BYTES: usize = 64 * 1024;
 /// What an expression may see before the piece of a line that is searched.
 const LOOK_BACK_BYTES: usize = 64;
 
-/// Files with context lines are read whole up to this size.
-const WHOLE_BYTES: usize = 64 * 1024 * 1024;
+/// So much of a file is decoded at once.
+const DECODED_BYTES: usize = 64 * 1024;
+
+/// No more than this is carried over from piece to piece as context.
+const CARRIED_BYTES: usize = BUFFER_BYTES / 4;
+
+/// What a line that is kept takes besides its text.
+const LINE_BYTES: usize = 64;
 
 /// A shown line is cut around its match beyond this, in characters.
 const LINE_CHARS: usize = 2_000;
+
+/// A longer expression is refused, in bytes: its tree takes some hundred times as much.
+pub(super) const MAX_PATTERN_BYTES: usize = 16 * 1024;
+
+/// How large the program of an expression may be. A call may have four: two expressions, each once
+/// more for lines that hold a carriage return.
+pub(super) const PROGRAM_BYTES: usize = 4 * 1024 * 1024;
+
+/// How much of its states an engine remembers, each way.
+const CACHE_BYTES: usize = 1024 * 1024;
 
 /// How hard the backtracking engine tries on one line.
 const BACKTRACK_LIMIT: usize = 1_000_000;
@@ -79,6 +95,8 @@ impl LineEnds {
                 .case_insensitive(self.ignore_case)
                 .multi_line(true)
                 .line_terminator(Some(b'\n'))
+                .size_limit(PROGRAM_BYTES)
+                .dfa_size_limit(CACHE_BYTES)
                 .build(&self.pattern)
                 .ok()
         };
@@ -98,6 +116,12 @@ impl Query {
         ignore_case: bool,
         fixed: bool,
     ) -> Result<Self, ToolError> {
+        if pattern.len() > MAX_PATTERN_BYTES {
+            return Err(ToolError::invalid(format!(
+                "\"{name}\" has {} bytes; it may have {MAX_PATTERN_BYTES}.",
+                pattern.len()
+            )));
+        }
         let Reach {
             beyond_ascii,
             line_ends,
@@ -116,6 +140,8 @@ impl Query {
             builder
                 .case_insensitive(ignore_case)
                 .multi_line(true)
+                .size_limit(PROGRAM_BYTES)
+                .dfa_size_limit(CACHE_BYTES)
                 .fixed_strings(fixed);
             // Each of the two says that a line feed never matches, and undoes the other.
             if crlf {
@@ -153,6 +179,8 @@ impl Query {
                 let regex = fancy_regex::RegexBuilder::new(pattern)
                     .case_insensitive(ignore_case)
                     .backtrack_limit(BACKTRACK_LIMIT)
+                    .delegate_size_limit(PROGRAM_BYTES)
+                    .delegate_dfa_size_limit(CACHE_BYTES)
                     .build()
                     .map_err(|e| invalid(name, pattern, &e.to_string()))?;
                 Ok(query(Engine::Backtracking(Box::new(regex)), pattern, None))
@@ -350,6 +378,8 @@ pub(super) struct Wanted {
     pub(super) after: u64,
     /// The most matching lines of one file.
     pub(super) most: u64,
+    /// How much what is kept of one file may take, in bytes.
+    pub(super) bytes: usize,
     /// Whether lines are kept, or only counted.
     pub(super) lines: bool,
     /// Whether it matters where in a line its match begins.
@@ -432,6 +462,11 @@ impl<'a> Searcher<'a> {
 
     /// The text of a file that can't be searched as it is.
     fn needs_decoding<'b>(&self, bytes: &'b [u8]) -> Option<Cow<'b, str>> {
+        Some(self.foreign(bytes)?.decode(bytes))
+    }
+
+    /// The encoding of a file that can't be searched as it is.
+    fn foreign(&self, bytes: &[u8]) -> Option<Encoding> {
         let marked = matches!(
             bytes,
             [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, 0, 0xfe, 0xff, ..]
@@ -441,11 +476,9 @@ impl<'a> Searcher<'a> {
         if !marked && !is_foreign {
             return None;
         }
-        match detect(
-            &bytes[..bytes.len().min(BUFFER_BYTES)],
-            bytes.len() <= BUFFER_BYTES,
-        ) {
-            Content::Text(encoding) if !encoding.is_utf8() => Some(encoding.decode(bytes)),
+        // What fills the buffer may end within a character.
+        match detect(bytes, bytes.len() < BUFFER_BYTES) {
+            Content::Text(encoding) if !encoding.is_utf8() => Some(encoding),
             _ => None,
         }
     }
@@ -460,7 +493,7 @@ impl<'a> Searcher<'a> {
     ) -> Result<Option<Hits>, Failure> {
         let mut found = Accumulator::new(self.wanted);
         let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-        self.each_line(text, |start, end, at| {
+        self.each_line(text, 0, |start, end, at| {
             found.add(text, start, end, at);
             !found.is_full()
         })?;
@@ -478,15 +511,15 @@ impl<'a> Searcher<'a> {
         Ok(Some(found.finish(text, sample, &is_left_out)))
     }
 
-    /// Calls `f` with the bounds of every matching line, its line feed left out, and with
+    /// Calls `f` with the bounds of every matching line from `from` on, its line feed left out, and with
     /// where in the text the match is as far as a line is too long to be shown whole, until
     /// it says no.
     fn each_line(
         &self,
         text: &[u8],
+        mut from: usize,
         mut f: impl FnMut(usize, usize, usize) -> bool,
     ) -> Result<(), Failure> {
-        let mut from = 0;
         while from < text.len() {
             let Some((start, end)) = self.next_line(text, from)? else {
                 return Ok(());
@@ -561,47 +594,50 @@ impl<'a> Searcher<'a> {
         buffer: &mut [u8],
         filled: usize,
     ) -> Result<Option<Hits>, Failure> {
-        let needs_all = (self.wanted.before > 0 || self.wanted.after > 0)
-            || !matches!(self.query.engine, Engine::Linear(_))
-            || self.needs_decoding(&buffer[..filled]).is_some();
-        let is_marked = matches!(
-            buffer,
-            [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, 0, 0xfe, ..]
-        );
-        if !is_marked && has_zero_byte(&buffer[..filled]) {
+        let start = &buffer[..filled];
+        let foreign = self.foreign(start);
+        if foreign.is_none() && has_zero_byte(start) {
             // Large and no text: what is in it would not be shown.
             return Ok(None);
         }
-        let size = file.metadata().map_err(Failure::Read)?.len();
-        if needs_all && size <= WHOLE_BYTES as u64 {
-            let mut all = buffer[..filled].to_vec();
-            file.read_to_end(&mut all).map_err(Failure::Read)?;
-            return self.search_whole(&all);
+        let sample = whole_lines(start).to_vec();
+        if let Some(encoding) = foreign {
+            return self.search_decoded(file, encoding, buffer, &sample);
         }
-        let sample = whole_lines(&buffer[..filled]).to_vec();
-        let hits = self.search_pieces(file, buffer, filled, &sample)?;
+        let hits = self.search_pieces(file, buffer, filled, (&sample, true))?;
         if hits.as_ref().is_some_and(Hits::may_split_characters)
-            && size <= WHOLE_BYTES as u64
-            && of_several_bytes(&sample).is_some()
+            && let Some(encoding) = of_several_bytes(&sample)
         {
-            let mut all = Vec::new();
-            file.rewind().map_err(Failure::Read)?;
-            file.read_to_end(&mut all).map_err(Failure::Read)?;
-            return self.search_whole(&all);
+            return self.search_decoded(file, encoding, buffer, &sample);
         }
         Ok(hits)
     }
 
-    fn search_pieces(
+    fn search_decoded(
         &self,
         file: &mut File,
+        encoding: Encoding,
+        buffer: &mut [u8],
+        sample: &[u8],
+    ) -> Result<Option<Hits>, Failure> {
+        let mark = Some(encoding.mark().len()).filter(|_| sample.starts_with(encoding.mark()));
+        let start = SeekFrom::Start(mark.unwrap_or_default() as u64);
+        file.seek(start).map_err(Failure::Read)?;
+        self.search_pieces(&mut Decoded::new(file, encoding), buffer, 0, (b"", false))
+    }
+
+    fn search_pieces(
+        &self,
+        file: &mut impl Read,
         buffer: &mut [u8],
         mut filled: usize,
-        sample: &[u8],
+        (sample, is_raw): (&[u8], bool),
     ) -> Result<Option<Hits>, Failure> {
         let mut found = Accumulator::new(self.wanted);
         let mut has_zero = false;
         let mut ended = false;
+        // The buffer begins with so much that was searched before, as context of what follows.
+        let mut carried = 0;
         // The buffer begins inside of a line; so many bytes are there for looking back only.
         let mut inside = 0;
         while !found.is_full() {
@@ -611,12 +647,21 @@ impl<'a> Searcher<'a> {
                 filled += n;
             }
             let text = &buffer[..filled];
-            if text.is_empty() {
+            if text.len() == carried {
                 break;
             }
-            has_zero |= has_zero_byte(text);
-            let newline = memchr::memchr(b'\n', text);
+            has_zero |= is_raw && has_zero_byte(&text[carried..]);
+            let newline = memchr::memchr(b'\n', &text[carried..]);
+            if carried > 0 && newline.is_none() && !ended {
+                // A long line needs all the room.
+                buffer.copy_within(carried..filled, 0);
+                filled -= carried;
+                carried = 0;
+                found.forget_before(0);
+                continue;
+            }
             let keep_from = if inside > 0 || (newline.is_none() && !ended) {
+                found.forget_before(0);
                 match self.long_line(text, newline, ended, inside, &mut found)? {
                     LongLine::Over(next) => {
                         inside = 0;
@@ -641,7 +686,7 @@ impl<'a> Searcher<'a> {
                     .filter(|_| !ended)
                     .map_or(filled, |i| i + 1);
                 let piece = &text[..end];
-                self.each_line(piece, |start, end, at| {
+                self.each_line(piece, carried, |start, end, at| {
                     found.add(piece, start, end, at);
                     !found.is_full()
                 })?;
@@ -649,8 +694,11 @@ impl<'a> Searcher<'a> {
                     self.is_excepted(line).unwrap_or_default()
                 });
                 found.number += count_newlines(&piece[found.counted_to..]);
-                found.counted_to = 0;
-                end
+                let from = found.context_from(piece);
+                found.forget_before(from);
+                carried = end - from;
+                found.counted_to = carried;
+                from
             };
             buffer.copy_within(keep_from..filled, 0);
             filled -= keep_from;
@@ -686,6 +734,12 @@ impl<'a> Searcher<'a> {
         } else {
             &text[..end]
         };
+        if matches!(self.query.engine, Engine::Backtracking(_)) {
+            let reason = format!(
+                "a line is longer than {BUFFER_BYTES} bytes, too long for look-around and back-references"
+            );
+            return Err(Failure::Read(std::io::Error::other(reason)));
+        }
         Ok(match self.find_within(line, inside) {
             // A match that touches the edge may go on, or be none, in the light of more.
             Some((at, to)) if to == end && !is_complete && at > 2 * LOOK_BACK_BYTES => {
@@ -800,6 +854,47 @@ fn matches_back(regex: &fancy_regex::Regex, line: &[u8]) -> Result<bool, Failure
     is_match.map_err(|e| Failure::Backtracking(e.to_string()))
 }
 
+/// A file as UTF-8, whatever it is encoded in.
+struct Decoded<'f> {
+    file: &'f mut File,
+    decoder: Decoder,
+    raw: Vec<u8>,
+    text: String,
+    /// So much of the text was read.
+    given: usize,
+    ended: bool,
+}
+
+impl<'f> Decoded<'f> {
+    /// What the file holds from where it stands, which is behind its mark.
+    fn new(file: &'f mut File, encoding: Encoding) -> Self {
+        Self {
+            file,
+            decoder: Decoder::new(encoding),
+            raw: vec![0; DECODED_BYTES],
+            text: String::new(),
+            given: 0,
+            ended: false,
+        }
+    }
+}
+
+impl Read for Decoded<'_> {
+    fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+        while self.given == self.text.len() && !self.ended {
+            let n = self.file.read(&mut self.raw)?;
+            self.ended = n == 0;
+            self.given = 0;
+            self.text.clear();
+            self.decoder
+                .push(&self.raw[..n], self.ended, &mut self.text);
+        }
+        let n = (&self.text.as_bytes()[self.given..]).read(to)?;
+        self.given += n;
+        Ok(n)
+    }
+}
+
 /// How it goes on after a piece of a long line.
 enum LongLine {
     /// The line ends in the piece; what follows begins here.
@@ -812,7 +907,7 @@ enum LongLine {
 
 /// Reads on until a line feed; what follows it is left at the buffer's beginning.
 fn skip_to_newline(
-    file: &mut File,
+    file: &mut impl Read,
     buffer: &mut [u8],
     filled: &mut usize,
 ) -> std::io::Result<bool> {
@@ -850,6 +945,13 @@ struct Accumulator {
     /// The number of the line at `counted_to`.
     number: u64,
     counted_to: usize,
+    /// The piece at hand has been shown up to here, as far as it is.
+    shown_to: usize,
+    /// So many lines are still to be shown after a match, from this number on.
+    owed: u64,
+    owed_from: u64,
+    /// What is kept takes so many bytes.
+    kept: usize,
 }
 
 impl Accumulator {
@@ -860,11 +962,41 @@ impl Accumulator {
             pending: Vec::new(),
             number: 1,
             counted_to: 0,
+            shown_to: 0,
+            owed: 0,
+            owed_from: 0,
+            kept: 0,
         }
     }
 
     fn is_full(&self) -> bool {
-        self.hits.count >= self.wanted.most
+        self.hits.count >= self.wanted.most || self.kept >= self.wanted.bytes
+    }
+
+    /// The piece goes on at this place of it.
+    fn forget_before(&mut self, from: usize) {
+        self.shown_to = self.shown_to.saturating_sub(from);
+        self.counted_to = self.counted_to.saturating_sub(from);
+    }
+
+    /// Where the lines at the end of a piece begin that the next match may show before it.
+    fn context_from(&self, piece: &[u8]) -> usize {
+        let least = self
+            .shown_to
+            .min(piece.len())
+            .max(piece.len().saturating_sub(CARRIED_BYTES));
+        let mut from = piece.len();
+        for _ in 0..self.wanted.before {
+            let Some(end) = from.checked_sub(1).filter(|end| *end >= least) else {
+                break;
+            };
+            let start = memchr::memrchr(b'\n', &piece[..end]).map_or(0, |i| i + 1);
+            if start < least {
+                break;
+            }
+            from = start;
+        }
+        from
     }
 
     fn add(&mut self, text: &[u8], start: usize, end: usize, at: usize) {
@@ -873,6 +1005,7 @@ impl Accumulator {
         if self.wanted.lines {
             self.number += count_newlines(&text[self.counted_to..start]);
             self.counted_to = start;
+            self.kept += LINE_BYTES + (end - start).min(2 * LINE_CHARS);
             self.pending.push((self.number, start, end, at));
         }
     }
@@ -881,6 +1014,7 @@ impl Accumulator {
     fn add_piece(&mut self, text: &[u8], at: usize) {
         self.hits.count += 1;
         if self.wanted.lines {
+            self.kept += LINE_BYTES + 2 * LINE_CHARS;
             let from = at.saturating_sub(LINE_CHARS / 4);
             let to = (at + LINE_CHARS).min(text.len());
             let shown = String::from_utf8_lossy(&text[from..to]);
@@ -914,13 +1048,14 @@ impl Accumulator {
     fn keep_lines(&mut self, text: &[u8], sample: &[u8], is_left_out: &dyn Fn(&[u8]) -> bool) {
         let pending = std::mem::take(&mut self.pending);
         let Wanted { before, after, .. } = self.wanted;
-        let mut shown_to = 0;
+        let first = pending.first().map_or(text.len(), |first| first.1);
+        self.keep_owed(text, first, sample, is_left_out);
         for (i, &(number, start, end, at)) in pending.iter().enumerate() {
             let mut earlier = Vec::new();
             let mut from = start;
-            while (earlier.len() as u64) < before && from > shown_to {
+            while (earlier.len() as u64) < before && from > self.shown_to {
                 let (line_start, line_end) = line_around(text, from - 1);
-                if line_start < shown_to {
+                if line_start < self.shown_to {
                     break;
                 }
                 earlier.push((line_start, line_end));
@@ -929,8 +1064,7 @@ impl Accumulator {
             for (k, (line_start, line_end)) in earlier.iter().enumerate().rev() {
                 let line = &text[*line_start..*line_end];
                 if !is_left_out(line) {
-                    let line = decode(line, sample);
-                    self.push(number - 1 - k as u64, None, false, &cut(&line, 0));
+                    self.push_context(number - 1 - k as u64, line, sample);
                 }
             }
             let line = decode(&text[start..end], sample);
@@ -939,20 +1073,40 @@ impl Accumulator {
                 before.chars().count() as u64 + 1
             });
             self.push(number, column, true, &cut(&line, at - start));
-            shown_to = end + 1;
+            self.shown_to = end + 1;
+            (self.owed, self.owed_from) = (after, number + 1);
             let next = pending.get(i + 1).map_or(text.len(), |next| next.1);
-            for k in 0..after {
-                if shown_to >= next {
-                    break;
-                }
-                let (line_start, line_end) = line_around(text, shown_to);
-                let line = &text[line_start..line_end];
-                if !is_left_out(line) {
-                    let line = decode(line, sample);
-                    self.push(number + 1 + k, None, false, &cut(&line, 0));
-                }
-                shown_to = line_end + 1;
+            self.keep_owed(text, next, sample, is_left_out);
+        }
+    }
+
+    /// Keeps lines that are owed to a match before them, up to a place.
+    fn keep_owed(
+        &mut self,
+        text: &[u8],
+        to: usize,
+        sample: &[u8],
+        is_left_out: &dyn Fn(&[u8]) -> bool,
+    ) {
+        while self.owed > 0 && self.shown_to < to {
+            let (line_start, line_end) = line_around(text, self.shown_to);
+            let line = &text[line_start..line_end];
+            if !is_left_out(line) {
+                self.push_context(self.owed_from, line, sample);
             }
+            self.shown_to = line_end + 1;
+            self.owed -= 1;
+            self.owed_from += 1;
+        }
+    }
+
+    /// Keeps a line beside a match, where there is room.
+    fn push_context(&mut self, number: u64, line: &[u8], sample: &[u8]) {
+        if self.kept < self.wanted.bytes {
+            let line = decode(line, sample);
+            let line = cut(&line, 0);
+            self.kept += LINE_BYTES + line.len();
+            self.push(number, None, false, &line);
         }
     }
 }
@@ -1010,6 +1164,7 @@ mod tests {
             before: context,
             after: context,
             most: 20_000,
+            bytes: 1 << 30,
             lines: true,
             columns: true,
         };
@@ -1118,6 +1273,37 @@ mod tests {
                 "{shift}"
             );
         }
+    }
+
+    #[test]
+    fn context_is_the_same_wherever_a_piece_of_a_large_file_ends() {
+        for length in [7, 1_000, 300_000] {
+            let count = 3_500_000 / length;
+            let is_match = |i: usize| i.is_multiple_of(97) || i % 1_000 == 1;
+            let line = |i: usize| {
+                let name = if is_match(i) { "needle" } else { "other" };
+                format!("{name}{i}{}\n", " .".repeat(length / 2))
+            };
+            let text: String = (0..count).map(line).collect();
+            let near = |i: usize| (i.saturating_sub(3)..=i + 3).any(|k| k < count && is_match(k));
+            let expected: Vec<_> = (0..count)
+                .filter(|i| near(*i))
+                .map(|i| (i as u64 + 1, is_match(i)))
+                .collect();
+            let hits = search("needle", text.as_bytes(), 3).expect("found");
+            let found: Vec<_> = hits.lines.iter().map(|l| (l.number, l.is_match)).collect();
+            assert_eq!(found, expected, "lines of {length}");
+        }
+    }
+
+    #[test]
+    fn large_files_in_other_encodings_are_decoded_on_the_way() {
+        let mut text = "\u{feff}".to_owned();
+        text.push_str(&"größer als ein Stück\n".repeat(100_000));
+        text.push_str("zwölf\n");
+        let utf16: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let hits = search("^zwölf$", &utf16, 0).expect("found");
+        assert_eq!(shown(&hits), [(100_001, true, "zwölf")]);
     }
 
     #[test]

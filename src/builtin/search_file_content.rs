@@ -1,27 +1,37 @@
 //! `search_file_content`: lines of files by a regular expression.
 
 use super::glob::{NEVER, node_modules, require_directory};
-use super::search::{Failure, Hits, Query, Searcher, Wanted};
+use super::search::{Failure, Hits, Line, Query, Searcher, Wanted};
 use super::{Declaration, Spec, Surroundings};
 use crate::sys::ffi::OsStrExt;
 use crate::sys::fs::{FileType, Mode, OFlags};
 use crate::tool::named::NamedText;
 use crate::tool::{
-    Args, Confirmation, Context, Kind, Location, Schema, ToolError, ToolInvocation, ToolResult,
+    Args, Confirmation, Context, FoundPlace, Kind, Location, Schema, ToolError, ToolInvocation,
+    ToolResult,
 };
 use crate::workspace::pattern::{PatternSet, split_list};
 use crate::workspace::walk::{Found, NodeModules, Options, Report, Visitor, walk};
 use crate::workspace::{Place, Respect, Workspace, show_name, show_path};
 use serde::Deserialize;
-use serde_json::{Value, json};
 use std::fs::File;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Matching lines that one call gives.
 pub(super) const MOST_MATCHES: u64 = 20_000;
 
-/// Text that one call gives, in bytes; beyond it the answer is cut as by the limit of matches.
-pub(super) const MOST_BYTES: usize = 8 * 1024 * 1024;
+/// What the lines that one call gives may take, in bytes; beyond it the answer is cut as by the
+/// limit of matches.
+pub(super) const MOST_BYTES: usize = 4 * 1024 * 1024;
+
+/// The same where only the names of files are given.
+const MOST_NAMES_BYTES: usize = 12 * 1024 * 1024;
+
+/// Names of binary files that data list.
+const MOST_BINARY: usize = 10_000;
+
+/// Lines beside a match that one call can ask for.
+pub(super) const MOST_CONTEXT_LINES: u64 = 10_000;
 
 pub(super) const DECLARATION: Declaration = Declaration {
     name: "search_file_content",
@@ -177,7 +187,7 @@ fn build(
     };
     let most = number("total_max_matches", params.total_max_matches, 1)?.unwrap_or(MOST_MATCHES);
     let per_file = number("max_matches_per_file", params.max_matches_per_file, 1)?;
-    let context = number("context", params.context, 0)?.unwrap_or(0);
+    let context = context_lines("context", params.context)?.unwrap_or(0);
     // One more than is shown, so that it is known whether more exist.
     let cap = if form == Form::Lines {
         most.saturating_add(1)
@@ -185,13 +195,14 @@ fn build(
         u64::MAX
     };
     let wanted = Wanted {
-        before: number("before", params.before, 0)?.unwrap_or(context),
-        after: number("after", params.after, 0)?.unwrap_or(context),
+        before: context_lines("before", params.before)?.unwrap_or(context),
+        after: context_lines("after", params.after)?.unwrap_or(context),
         most: match (form, per_file) {
             (Form::Names, _) => 1,
             (_, Some(n)) => n.min(cap),
             (_, None) => cap,
         },
+        bytes: MOST_BYTES,
         lines: form == Form::Lines,
         columns: false,
     };
@@ -247,11 +258,118 @@ fn number(name: &str, value: Option<f64>, least: u64) -> Result<Option<u64>, Too
     }
 }
 
+fn context_lines(name: &str, value: Option<f64>) -> Result<Option<u64>, ToolError> {
+    match number(name, value, 0)? {
+        Some(n) if n > MOST_CONTEXT_LINES => Err(ToolError::invalid(format!(
+            "\"{name}\" must be at most {MOST_CONTEXT_LINES}, but it is {n}."
+        ))),
+        other => Ok(other),
+    }
+}
+
 /// A file with matches.
 struct Matched {
     /// Relative to the first root where it lies below, else absolute.
-    name: Vec<u8>,
-    hits: Hits,
+    name: Box<[u8]>,
+    count: u64,
+    /// Where lines are shown.
+    hits: Option<Box<Hits>>,
+}
+
+impl Matched {
+    /// What it takes, in bytes.
+    fn size(&self) -> usize {
+        let hits = self.hits.as_ref().map_or(0, |hits| {
+            size_of::<Hits>() + hits.text.len() + hits.lines.len() * size_of::<Line>()
+        });
+        size_of::<Self>() + self.name.len() + hits
+    }
+}
+
+/// What all workers have found.
+struct Kept {
+    form: Form,
+    most: u64,
+    files: Vec<Matched>,
+    matches: u64,
+    bytes: usize,
+    /// Files after this one can't be among those that are shown.
+    cutoff: Option<Box<[u8]>>,
+    cut: bool,
+    /// Binary files with matches, which are not shown, and how many there are.
+    binary: Vec<Vec<u8>>,
+    binaries: usize,
+}
+
+impl Kept {
+    fn new(form: Form, most: u64) -> Self {
+        Self {
+            form,
+            most,
+            files: Vec::new(),
+            matches: 0,
+            bytes: 0,
+            cutoff: None,
+            cut: false,
+            binary: Vec::new(),
+            binaries: 0,
+        }
+    }
+
+    fn add(&mut self, name: Vec<u8>, hits: Hits) {
+        if hits.is_binary {
+            self.binaries += 1;
+            if self.binary.len() < MOST_BINARY {
+                self.binary.push(name);
+            }
+            return;
+        }
+        let file = Matched {
+            name: name.into(),
+            count: hits.count,
+            hits: (self.form == Form::Lines).then(|| Box::new(hits)),
+        };
+        self.matches += file.count;
+        self.bytes += file.size();
+        self.files.push(file);
+        self.prune();
+    }
+
+    /// What may be shown, in matches and bytes.
+    fn room(&self) -> (u64, usize) {
+        match self.form {
+            Form::Lines => (self.most, MOST_BYTES),
+            Form::Names | Form::Counts => (u64::MAX, MOST_NAMES_BYTES),
+        }
+    }
+
+    /// Forgets what can't be shown. What is kept suffices whatever else is found: the first
+    /// matches in the order of names, up to both limits.
+    fn prune(&mut self) {
+        let (most, room) = self.room();
+        if self.matches < most.saturating_add(1).saturating_mul(2) && self.bytes < room + MOST_BYTES
+        {
+            return;
+        }
+        self.sort();
+        let (mut matches, mut bytes, mut kept) = (0, 0, 0);
+        for file in &self.files {
+            if matches > most || bytes > room {
+                break;
+            }
+            matches += file.count;
+            bytes += file.size();
+            kept += 1;
+        }
+        self.cut |= kept < self.files.len();
+        self.files.truncate(kept);
+        self.cutoff = self.files.last().map(|file| file.name.clone());
+        (self.matches, self.bytes) = (matches, bytes);
+    }
+
+    fn sort(&mut self) {
+        self.files.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    }
 }
 
 struct Finder<'a> {
@@ -259,20 +377,13 @@ struct Finder<'a> {
     /// The directory of the walk, as it is shown before each name.
     prefix: Vec<u8>,
     searcher: Searcher<'a>,
-    files: Vec<Matched>,
-    matches: u64,
-    bytes: usize,
-    /// Files after this one can't be among those that are shown.
-    cutoff: Option<Vec<u8>>,
-    /// Binary files with matches, which are not shown.
-    binary: Vec<Vec<u8>>,
+    kept: &'a Mutex<Kept>,
     unreadable: u64,
-    cut: bool,
     failed: Option<ToolError>,
 }
 
 impl<'a> Finder<'a> {
-    fn new(call: &'a Call, place: &Place) -> Self {
+    fn new(call: &'a Call, place: &Place, kept: &'a Mutex<Kept>) -> Self {
         let shown = call.workspace.display(place.path());
         let mut prefix = if shown == call.workspace.root() {
             Vec::new()
@@ -286,15 +397,14 @@ impl<'a> Finder<'a> {
             call,
             prefix,
             searcher: Searcher::new(&call.query, call.except.as_ref(), call.wanted),
-            files: Vec::new(),
-            matches: 0,
-            bytes: 0,
-            cutoff: None,
-            binary: Vec::new(),
+            kept,
             unreadable: 0,
-            cut: false,
             failed: None,
         }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn search(&mut self, file: std::io::Result<File>, name: impl FnOnce(&Self) -> Vec<u8>) {
@@ -309,46 +419,11 @@ impl<'a> Finder<'a> {
         };
         match self.searcher.search(&mut file) {
             Ok(None) => {}
-            Ok(Some(hits)) if hits.is_binary => {
-                let name = name(self);
-                self.binary.push(name);
-            }
-            Ok(Some(hits)) => {
-                self.matches += hits.count;
-                self.bytes += hits.text.len();
-                let name = name(self);
-                self.files.push(Matched { name, hits });
-                self.prune();
-            }
+            Ok(Some(hits)) => self.kept().add(name(self), hits),
             // One file that can't be read does not spoil the search of many.
             Err(Failure::Read(_)) if !self.call.single => self.unreadable += 1,
             Err(e) => self.failed = Some(e.into_error()),
         }
-    }
-
-    /// Forgets what can't be shown. What is kept suffices whatever the other workers find:
-    /// the first matches in the order of names, up to both limits.
-    fn prune(&mut self) {
-        let call = self.call;
-        if call.form != Form::Lines
-            || (self.matches < call.most.saturating_add(1).saturating_mul(2)
-                && self.bytes < 2 * MOST_BYTES)
-        {
-            return;
-        }
-        self.files.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        let (mut matches, mut bytes, mut kept) = (0, 0, 0);
-        for file in &self.files {
-            if matches > call.most || bytes > MOST_BYTES {
-                break;
-            }
-            matches += file.hits.count;
-            bytes += file.hits.text.len();
-            kept += 1;
-        }
-        self.files.truncate(kept);
-        self.cutoff = self.files.last().map(|file| file.name.clone());
-        (self.matches, self.bytes, self.cut) = (matches, bytes, true);
     }
 }
 
@@ -363,11 +438,11 @@ impl Visitor for Finder<'_> {
         if found.file_type != FileType::RegularFile || self.failed.is_some() {
             return;
         }
-        if let Some(cutoff) = &self.cutoff
-            && cutoff
-                .strip_prefix(self.prefix.as_slice())
-                .is_some_and(|cutoff| found.path > cutoff)
-        {
+        let is_beyond = self.kept().cutoff.as_ref().is_some_and(|cutoff| {
+            let cutoff = cutoff.strip_prefix(self.prefix.as_slice());
+            cutoff.is_some_and(|cutoff| found.path > cutoff)
+        });
+        if is_beyond {
             return;
         }
         let flags =
@@ -376,10 +451,6 @@ impl Visitor for Finder<'_> {
         self.search(file.map(File::from).map_err(Into::into), |this| {
             [&this.prefix, found.path].concat()
         });
-    }
-
-    fn finish(&mut self) {
-        self.files.sort_unstable_by(|a, b| a.name.cmp(&b.name));
     }
 }
 
@@ -416,13 +487,14 @@ impl ToolInvocation for Call {
 
     fn run(mut self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
         self.wanted.columns = cx.wants_locations;
+        let kept = Mutex::new(Kept::new(self.form, self.most));
         let mut finders = Vec::new();
         let mut reports = Vec::new();
         if self.single {
             let place = &self.places[0];
             let open = self.workspace.open_file(place)?;
             self.workspace.check_gemini_ignore(place)?;
-            let mut finder = Finder::new(&self, place);
+            let mut finder = Finder::new(&self, place, &kept);
             let name = self
                 .workspace
                 .display(place.path())
@@ -446,7 +518,7 @@ impl ToolInvocation for Call {
                     recursive: true,
                 };
                 let (found, report) = walk(&self.workspace, place, options, &cx.cancel, || {
-                    Finder::new(&self, place)
+                    Finder::new(&self, place, &kept)
                 })?;
                 finders.extend(found);
                 reports.push(report);
@@ -455,58 +527,56 @@ impl ToolInvocation for Call {
         if let Some(e) = finders.iter_mut().find_map(|f| f.failed.take()) {
             return Err(e);
         }
-        Ok(self.answer(finders, &reports))
+        let unreadable = finders.iter().map(|f| f.unreadable).sum();
+        drop(finders);
+        let kept = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(self.answer(kept, unreadable, &reports))
     }
 }
 
 impl Call {
-    fn answer(&self, finders: Vec<Finder<'_>>, reports: &[Report]) -> ToolResult {
-        let mut binary: Vec<Vec<u8>> = Vec::new();
-        let unreadable: u64 = finders.iter().map(|f| f.unreadable).sum();
-        let mut cut = finders.iter().any(|f| f.cut);
-        let mut files: Vec<Matched> = Vec::new();
-        for finder in finders {
-            files.extend(finder.files);
-            binary.extend(finder.binary);
-        }
-        binary.sort_unstable();
-        files.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    fn answer(&self, mut kept: Kept, unreadable: u64, reports: &[Report]) -> ToolResult {
+        kept.sort();
+        kept.binary.sort_unstable();
+        let mut cut = kept.cut;
+        let (most, room) = kept.room();
+        let mut is_cut_in_file = false;
         let mut body = NamedText::default();
         let (mut matches, mut shown_files) = (0, 0);
         let mut locations = Vec::new();
-        for file in &files {
-            if self.form == Form::Lines && (matches >= self.most || body.text.len() > MOST_BYTES) {
+        for file in kept.files {
+            if matches >= most || body.text.len() > room {
                 cut = true;
                 break;
             }
             shown_files += 1;
             if self.wanted.columns {
                 let name = show_name(&file.name);
-                let room =
-                    usize::try_from(self.most - matches.min(self.most)).unwrap_or(usize::MAX);
-                push_locations(&mut locations, &name, &file.hits, room);
+                let left = usize::try_from(most - matches).unwrap_or(usize::MAX);
+                push_locations(&mut locations, &name, file.hits.as_deref(), left);
             }
-            match self.form {
-                Form::Names => {
+            match (self.form, file.hits) {
+                (Form::Lines, Some(hits)) => {
+                    let left = most - matches;
+                    matches += push_file(&mut body, &file.name, &hits, left);
+                    cut |= hits.count > left;
+                    is_cut_in_file |= hits.is_cut;
+                    cut |= hits.is_cut && hits.count < self.wanted.most;
+                }
+                (Form::Counts, _) => {
+                    matches += file.count;
+                    body.push_name(&file.name);
+                    body.push_str(&format!(": {}\n", file.count));
+                }
+                _ => {
                     matches += 1;
                     body.push_name(&file.name);
                     body.push_str("\n");
                 }
-                Form::Counts => {
-                    matches += file.hits.count;
-                    body.push_name(&file.name);
-                    body.push_str(&format!(": {}\n", file.hits.count));
-                }
-                Form::Lines => {
-                    let room = self.most - matches;
-                    matches += push_file(&mut body, &file.name, &file.hits, room);
-                    cut |= file.hits.count > room;
-                }
             }
         }
-        let per_file_cut = self.wanted.most <= self.most
-            && self.form == Form::Lines
-            && files.iter().any(|f| f.hits.is_cut);
+        let per_file_cut =
+            self.wanted.most <= self.most && self.form == Form::Lines && is_cut_in_file;
         let mut text = self.headline(matches, cut);
         if shown_files > 0 && self.form == Form::Lines {
             text.push_str("---\n");
@@ -533,8 +603,8 @@ impl Call {
                 "{modules}; name it in 'include' or 'path' to search it."
             ));
         }
-        if !binary.is_empty() {
-            let files = super::counted(binary.len(), "binary file");
+        if kept.binaries > 0 {
+            let files = super::counted(kept.binaries, "binary file");
             note(format!("{files} with matches not shown."));
         }
         if unreadable > 0 {
@@ -548,8 +618,8 @@ impl Call {
             .with_data("matches", matches)
             .with_data("files", shown_files)
             .with_data("limited", cut);
-        if !binary.is_empty() {
-            let names: Vec<_> = binary.iter().map(|name| show_name(name)).collect();
+        if !kept.binary.is_empty() {
+            let names: Vec<_> = kept.binary.iter().map(|name| show_name(name)).collect();
             result = result.with_data("binaryFiles", names);
         }
         let directories: usize = reports.iter().map(|r| r.unreadable).sum();
@@ -557,9 +627,7 @@ impl Call {
         if unread > 0 {
             result = result.with_data("unreadable", unread);
         }
-        if self.wanted.columns {
-            return result.with_data("locations", locations);
-        }
+        result.locations = self.wanted.columns.then_some(locations);
         result
     }
 
@@ -601,17 +669,25 @@ impl Call {
 
 /// Appends the places of a file's matches, up to `room`; the file alone where its lines were not
 /// wanted.
-fn push_locations(locations: &mut Vec<Value>, name: &str, hits: &Hits, room: usize) {
-    if hits.lines.is_empty() {
-        locations.push(json!({ "file": name }));
-    }
-    for line in hits.lines.iter().filter(|line| line.is_match).take(room) {
-        let text = &hits.text[line.text.0..line.text.1];
-        let mut location = json!({"file": name, "line": line.number, "text": text});
-        if let Some(column) = line.column {
-            location["column"] = column.into();
-        }
-        locations.push(location);
+fn push_locations(locations: &mut Vec<FoundPlace>, name: &str, hits: Option<&Hits>, room: usize) {
+    let file: Arc<str> = name.into();
+    let lines = hits.map(|hits| (hits, &hits.lines));
+    let Some((hits, lines)) = lines.filter(|(_, lines)| !lines.is_empty()) else {
+        locations.push(FoundPlace {
+            file,
+            line: None,
+            column: None,
+            text: None,
+        });
+        return;
+    };
+    for line in lines.iter().filter(|line| line.is_match).take(room) {
+        locations.push(FoundPlace {
+            file: Arc::clone(&file),
+            line: Some(line.number),
+            column: line.column,
+            text: Some(hits.text[line.text.0..line.text.1].into()),
+        });
     }
 }
 

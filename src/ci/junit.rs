@@ -3,51 +3,64 @@
 //! of a case's name.
 
 use super::{Issue, Level, Report};
+use std::collections::HashMap;
 
-/// A suite while it is written.
+/// A suite: what was found in a file, or what is about the run.
 #[derive(Default)]
-struct Suite {
-    file: Option<String>,
+struct Suite<'a> {
+    file: Option<&'a str>,
+    issues: Vec<&'a Issue>,
+    /// Cases that are no issues, as XML.
     cases: Vec<String>,
-    failures: usize,
     errors: usize,
     remarks: String,
 }
 
+impl Suite<'_> {
+    fn tests(&self) -> usize {
+        self.issues.len() + self.cases.len()
+    }
+
+    fn failures(&self) -> usize {
+        let is_failure = |issue: &&&Issue| issue.level == Level::Error;
+        self.issues.iter().filter(is_failure).count()
+    }
+}
+
 /// The document.
 pub fn junit(report: &Report) -> String {
-    let mut suites: Vec<Suite> = Vec::new();
+    let mut suites: Vec<Suite<'_>> = Vec::new();
+    let mut of_file: HashMap<Option<&str>, usize> = HashMap::new();
     for issue in &report.issues {
-        let known = suites.iter().position(|suite| suite.file == issue.file);
-        let at = known.unwrap_or_else(|| {
+        let file = issue.file.as_deref();
+        let at = *of_file.entry(file).or_insert_with(|| {
             suites.push(Suite {
-                file: issue.file.clone(),
+                file,
                 ..Suite::default()
             });
             suites.len() - 1
         });
-        suites[at].failures += usize::from(issue.level == Level::Error);
-        suites[at].cases.push(case_of(report, issue));
+        suites[at].issues.push(issue);
     }
     suites.extend(of_the_run(report, suites.is_empty()));
-    let sum = |number: fn(&Suite) -> usize| suites.iter().map(number).sum::<usize>();
-    format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{}\" {}>\n{}</testsuites>\n",
+    let mut out = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{}\" {}>\n",
         escaped(&report.suite),
         counts(
-            sum(|suite| suite.cases.len()),
-            sum(|suite| suite.failures),
-            sum(|suite| suite.errors)
+            suites.iter().map(Suite::tests).sum(),
+            suites.iter().map(Suite::failures).sum(),
+            suites.iter().map(|suite| suite.errors).sum()
         ),
-        suites
-            .iter()
-            .map(|suite| xml(report, suite))
-            .collect::<String>()
-    )
+    );
+    for suite in &suites {
+        push_suite(&mut out, report, suite);
+    }
+    out.push_str("</testsuites>\n");
+    out
 }
 
 /// What is about no issue; nothing where there is nothing to say.
-fn of_the_run(report: &Report, is_alone: bool) -> Option<Suite> {
+fn of_the_run(report: &Report, is_alone: bool) -> Option<Suite<'_>> {
     let name = escaped(&report.suite);
     let passed = |case: &str| format!("    <testcase classname=\"{name}\" name=\"{case}\"/>\n");
     let mut suite = Suite::default();
@@ -76,18 +89,22 @@ fn counts(tests: usize, failures: usize, errors: usize) -> String {
     format!("tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\"")
 }
 
-fn xml(report: &Report, suite: &Suite) -> String {
-    let (name, file) = match &suite.file {
+fn push_suite(out: &mut String, report: &Report, suite: &Suite<'_>) {
+    let (name, file) = match suite.file {
         Some(file) => (file, format!(" file=\"{}\"", escaped(file))),
-        None => (&report.suite, String::new()),
+        None => (report.suite.as_str(), String::new()),
     };
-    format!(
-        "  <testsuite name=\"{}\"{file} {}>\n{}{}  </testsuite>\n",
+    out.push_str(&format!(
+        "  <testsuite name=\"{}\"{file} {}>\n",
         escaped(name),
-        counts(suite.cases.len(), suite.failures, suite.errors),
-        suite.cases.concat(),
-        suite.remarks
-    )
+        counts(suite.tests(), suite.failures(), suite.errors),
+    ));
+    for issue in &suite.issues {
+        out.push_str(&case_of(report, issue));
+    }
+    suite.cases.iter().for_each(|case| out.push_str(case));
+    out.push_str(&suite.remarks);
+    out.push_str("  </testsuite>\n");
 }
 
 fn case_of(report: &Report, issue: &Issue) -> String {

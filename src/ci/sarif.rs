@@ -1,70 +1,180 @@
 //! SARIF 2.1.0 (OASIS), the format of code scanning services.
+//!
+//! The document is written from what was found, without a tree of values in between, which would
+//! take twenty times as much. Keys are in the order of their names, as in all that is printed.
 
 use super::{Issue, Level, Report};
-use serde_json::{Value, json};
+use serde::ser::{Serialize, SerializeSeq, Serializer};
 
 /// The schema that the document says it follows.
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
-/// The document.
-pub fn sarif(report: &Report) -> Value {
-    let mut rules: Vec<&str> = Vec::new();
-    let mut results = Vec::new();
+/// The document, to be written.
+pub fn sarif(report: &Report) -> impl Serialize {
+    let mut rules: Vec<Rule<'_>> = Vec::new();
     for issue in &report.issues {
-        let known = rules.iter().position(|rule| *rule == issue.rule);
-        let index = known.unwrap_or_else(|| {
-            rules.push(&issue.rule);
-            rules.len() - 1
-        });
-        results.push(result(issue, index));
+        if !rules.iter().any(|rule| rule.id == issue.rule) {
+            rules.push(Rule { id: &issue.rule });
+        }
     }
-    let rules: Vec<Value> = rules.iter().map(|id| json!({ "id": id })).collect();
-    let note = |level: &str, text: &str| json!({"level": level, "message": {"text": text}});
+    let note = |level, text| Notification {
+        level,
+        message: Message { text },
+    };
     let failure = report.failure.iter().map(|text| note("error", text));
     let remarks = report.remarks.iter().map(|text| note("warning", text));
-    let notifications: Vec<Value> = failure.chain(remarks).collect();
-    json!({
-        "$schema": SCHEMA,
-        "version": "2.1.0",
-        "runs": [{
-            "tool": {"driver": {
-                "name": report.suite,
-                "version": env!("CARGO_PKG_VERSION"),
-                "rules": rules,
-            }},
-            "columnKind": "unicodeCodePoints",
-            "invocations": [{
-                "executionSuccessful": report.failure.is_none(),
-                "toolExecutionNotifications": notifications,
+    Document {
+        schema: SCHEMA,
+        runs: [Run {
+            column_kind: "unicodeCodePoints",
+            invocations: [Invocation {
+                execution_successful: report.failure.is_none(),
+                tool_execution_notifications: failure.chain(remarks).collect(),
             }],
-            "results": results,
+            results: Results(&report.issues, rules.clone()),
+            tool: Tool {
+                driver: Driver {
+                    name: &report.suite,
+                    rules,
+                    version: env!("CARGO_PKG_VERSION"),
+                },
+            },
         }],
-    })
+        version: "2.1.0",
+    }
 }
 
-fn result(issue: &Issue, rule_index: usize) -> Value {
-    let level = match issue.level {
-        Level::Error => "error",
-        Level::Warning => "warning",
-        Level::Note => "note",
-    };
-    let mut result = json!({
-        "ruleId": issue.rule,
-        "ruleIndex": rule_index,
-        "level": level,
-        "message": {"text": issue.message},
-    });
-    if let Some(file) = &issue.file {
-        let mut place = json!({"artifactLocation": {"uri": uri(file)}});
-        if let Some(line) = issue.line {
-            place["region"] = json!({ "startLine": line });
-            if let Some(column) = issue.column {
-                place["region"]["startColumn"] = column.into();
-            }
+#[derive(serde::Serialize)]
+struct Document<'a> {
+    #[serde(rename = "$schema")]
+    schema: &'a str,
+    runs: [Run<'a>; 1],
+    version: &'a str,
+}
+
+#[derive(serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Run<'a> {
+    column_kind: &'a str,
+    invocations: [Invocation<'a>; 1],
+    results: Results<'a>,
+    tool: Tool<'a>,
+}
+
+#[derive(serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Invocation<'a> {
+    execution_successful: bool,
+    tool_execution_notifications: Vec<Notification<'a>>,
+}
+
+#[derive(serde::Serialize)]
+struct Notification<'a> {
+    level: &'a str,
+    message: Message<'a>,
+}
+
+#[derive(serde::Serialize)]
+struct Message<'a> {
+    text: &'a str,
+}
+
+#[derive(serde::Serialize)]
+struct Tool<'a> {
+    driver: Driver<'a>,
+}
+
+#[derive(serde::Serialize)]
+struct Driver<'a> {
+    name: &'a str,
+    rules: Vec<Rule<'a>>,
+    version: &'a str,
+}
+
+#[derive(Clone, serde::Serialize)]
+struct Rule<'a> {
+    id: &'a str,
+}
+
+/// What was found, by the rules of the document.
+struct Results<'a>(&'a [Issue], Vec<Rule<'a>>);
+
+impl Serialize for Results<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(issues, rules) = self;
+        let mut list = serializer.serialize_seq(Some(issues.len()))?;
+        for issue in *issues {
+            let rule_index = rules.iter().position(|rule| rule.id == issue.rule);
+            list.serialize_element(&Found::new(issue, rule_index.unwrap_or_default()))?;
         }
-        result["locations"] = json!([{ "physicalLocation": place }]);
+        list.end()
     }
-    result
+}
+
+#[derive(serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Found<'a> {
+    level: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    locations: Option<[Place; 1]>,
+    message: Message<'a>,
+    rule_id: &'a str,
+    rule_index: usize,
+}
+
+#[derive(serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Place {
+    physical_location: PhysicalLocation,
+}
+
+#[derive(serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PhysicalLocation {
+    artifact_location: ArtifactLocation,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    region: Option<Region>,
+}
+
+#[derive(serde::Serialize)]
+struct ArtifactLocation {
+    uri: String,
+}
+
+#[derive(serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Region {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start_column: Option<u64>,
+    start_line: u64,
+}
+
+impl<'a> Found<'a> {
+    fn new(issue: &'a Issue, rule_index: usize) -> Self {
+        let region = issue.line.map(|start_line| Region {
+            start_column: issue.column,
+            start_line,
+        });
+        let place = issue.file.as_ref().map(|file| Place {
+            physical_location: PhysicalLocation {
+                artifact_location: ArtifactLocation { uri: uri(file) },
+                region,
+            },
+        });
+        Self {
+            level: match issue.level {
+                Level::Error => "error",
+                Level::Warning => "warning",
+                Level::Note => "note",
+            },
+            locations: place.map(|place| [place]),
+            message: Message {
+                text: &issue.message,
+            },
+            rule_id: &issue.rule,
+            rule_index,
+        }
+    }
 }
 
 /// A path as a URI, or as a reference relative to the current directory.

@@ -26,8 +26,9 @@ pub(crate) use execute::catch;
 pub use execute::{build, build_and_execute, validate_build_execute};
 pub use kind::Kind;
 pub use result::{
-    AnsiToken, DiffStat, Display, FileDiff, LlmContent, PartOrText, ResultError, SubagentActivity,
-    SubagentProgress, TailToolCallRequest, Todo, TodoList, TodoStatus, ToolResult,
+    AnsiToken, DiffStat, Display, FileDiff, FoundPlace, LlmContent, PartOrText, ResultError,
+    SubagentActivity, SubagentProgress, TailToolCallRequest, Todo, TodoList, TodoStatus,
+    ToolResult,
 };
 pub use schema::Schema;
 

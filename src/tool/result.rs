@@ -3,8 +3,9 @@
 use super::ErrorKind;
 use super::named::{NamedText, OddNames};
 use crate::genai::Part;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
+use std::sync::Arc;
 
 /// The outcome of a call, as in Gemini CLI's `ToolResult`.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -27,6 +28,10 @@ pub struct ToolResult {
     /// limit of answers does not apply.
     #[serde(skip)]
     pub is_limited: bool,
+    /// What a search has found, which stands among the data as `locations`: apart, because a
+    /// value of JSON would take ten times as much.
+    #[serde(skip)]
+    pub locations: Option<Vec<FoundPlace>>,
     /// What a terminal shows instead of the text, where that has colours.
     #[serde(skip)]
     pub terminal_text: Option<String>,
@@ -68,6 +73,28 @@ impl ToolResult {
             .insert(key.to_owned(), value.into());
         self
     }
+}
+
+/// A place in a file that a search has found; the file alone where its lines were not wanted. Keys are in
+/// the order of their names, as in all that is printed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FoundPlace {
+    /// The column, from 1 and in characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<u64>,
+    /// The file's name.
+    #[serde(serialize_with = "as_text")]
+    pub file: Arc<str>,
+    /// The line, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// The line's text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<Box<str>>,
+}
+
+fn as_text<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(text)
 }
 
 /// A failure inside a result.

@@ -7,14 +7,14 @@
 use crate::foreign;
 use crate::options::Options;
 use crate::print::print_json;
-use crate::{as_value, call, explanation, live_line, open_session, person, status};
+use crate::{call, explanation, live_line, open_session, person, status};
 use gemini_tools::answer::{Answer, Form, to_line};
 use gemini_tools::dialect;
+use gemini_tools::json::{MAX_BYTES, parse_json};
 use gemini_tools::session::{Person, Session, with_time_limit};
 use gemini_tools::side_by_side::MOST;
 use gemini_tools::sys::event::{PollFd, PollFlags, Timespec};
 use gemini_tools::sys::io::Errno;
-use gemini_tools::json::{MAX_BYTES, parse_json};
 use gemini_tools::tool::{Cancellation, Context, ToolError};
 use serde_json::{Map, Value, json};
 use std::collections::VecDeque;
@@ -420,7 +420,8 @@ impl Batch<'_> {
             self.has_failed.store(true, Ordering::Relaxed);
         }
         if let Some(text) = explanation(self.options, &answer) {
-            let mut value = as_value(text.as_bytes());
+            // It is ours; null would become an object with its first key.
+            let mut value: Value = serde_json::from_str(text).unwrap_or_default();
             if let Some(id) = answer.id {
                 value["id"] = id.into();
             }
@@ -446,20 +447,16 @@ impl Batch<'_> {
     /// Prints an answer. Forms that have no place for the call's id get it beside what they
     /// have, because answers come in the order in which calls end.
     fn print(&self, answer: &Answer<'_>, form: Form) {
-        let line = answer.to_json(form);
-        if form == Form::Part && !self.options.stream {
-            return write(&self.output, &line);
-        }
-        let mut value = as_value(&line);
+        let mut more = Map::new();
         if form != Form::Part
             && let Some(id) = answer.id
         {
-            value["id"] = id.into();
+            more.insert("id".to_owned(), id.into());
         }
         if self.options.stream {
-            value["type"] = "result".into();
+            more.insert("type".to_owned(), "result".into());
         }
-        write(&self.output, &to_line(&value));
+        write(&self.output, &answer.to_json_with(form, more));
     }
 }
 

@@ -27,11 +27,12 @@ pub(crate) fn check_tool(options: &Options, session: &Session) -> Result<(), Too
 
 /// A tool's result that has nothing to do with matches is refused.
 pub(crate) fn check(options: &Options, result: ToolResult) -> Result<ToolResult, ToolError> {
+    let has_data = |key: &str| {
+        let data = result.data.as_ref();
+        data.is_some_and(|data| data.contains_key(key))
+    };
     let wants = |flag: &str, key: &str| -> Result<(), ToolError> {
-        let has = result
-            .data
-            .as_ref()
-            .is_some_and(|data| data.contains_key(key));
+        let has = has_data(key) || (key == "locations" && result.locations.is_some());
         if has || result.error.is_some() {
             return Ok(());
         }
@@ -93,23 +94,38 @@ pub(crate) fn report(format: Format, answer: &Answer<'_>) -> Vec<u8> {
     };
     if let Ok(ToolResult {
         data: Some(data),
+        locations,
         error: None,
         ..
     }) = &answer.outcome
     {
-        let locations = data.get("locations").and_then(Value::as_array);
-        let issue = |location: &Value| Issue {
+        let issue = |text: Option<&str>| Issue {
             rule: answer.name.to_owned(),
             level: Level::Error,
-            message: match location["text"].as_str() {
+            message: match text {
                 Some(text) => format!("Found: {text}"),
                 None => "The file has a match.".to_owned(),
             },
-            file: location["file"].as_str().map(str::to_owned),
-            line: location["line"].as_u64(),
-            column: location["column"].as_u64(),
+            file: None,
+            line: None,
+            column: None,
         };
-        report.issues = locations.into_iter().flatten().map(issue).collect();
+        let found = locations.iter().flatten().map(|place| Issue {
+            file: Some(place.file.as_ref().to_owned()),
+            line: place.line,
+            column: place.column,
+            ..issue(place.text.as_deref())
+        });
+        report.issues.extend(found);
+        // Those of a tool that a project adds.
+        let told = data.get("locations").and_then(Value::as_array);
+        let told = told.into_iter().flatten().map(|place| Issue {
+            file: place["file"].as_str().map(str::to_owned),
+            line: place["line"].as_u64(),
+            column: place["column"].as_u64(),
+            ..issue(place["text"].as_str())
+        });
+        report.issues.extend(told);
         let binary = data.get("binaryFiles").and_then(Value::as_array);
         let names = binary.into_iter().flatten().filter_map(Value::as_str);
         report.issues.extend(names.map(|name| Issue {

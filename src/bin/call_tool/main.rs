@@ -151,11 +151,11 @@ fn answer(options: &Options, input: Result<Vec<u8>, ToolError>, cancel: Cancella
     if form == Form::Text && !options.stream {
         return print_text(&answer, status);
     }
-    let line = answer.to_json(form);
+    let mut more = Map::new();
     if options.stream {
-        return print_json(&to_line(&as_result(&line)), status);
+        more.insert("type".to_owned(), "result".into());
     }
-    print_json(&line, status)
+    print_json(&answer.to_json_with(form, more), status)
 }
 
 /// What a call would do, where that was asked and can be said.
@@ -204,16 +204,4 @@ fn live_line(output: LiveOutput) -> Value {
         LiveOutput::Ansi(lines) => json!({ "type": "output", "lines": lines }),
         LiveOutput::Subagent(progress) => json!({ "type": "output", "progress": progress }),
     }
-}
-
-/// The last line of a stream.
-fn as_result(line: &[u8]) -> Value {
-    let mut value = as_value(line);
-    value["type"] = "result".into();
-    value
-}
-
-/// A line of ours as JSON; null where it is none, which becomes an object with its first key.
-fn as_value(line: &[u8]) -> Value {
-    serde_json::from_slice(line).unwrap_or(Value::Null)
 }
