@@ -7,7 +7,9 @@ use crate::tool::{
     Cancellation, Confirmation, ConfirmationDetails, Context, Display, ErrorKind, FileDiff,
     Location, ToolError, ToolResult,
 };
-use crate::workspace::edit::{Found, Match, Replacement, Unmappable, diff_texts, find};
+use crate::workspace::edit::{
+    Found, Match, Replacement, SHOWN_BYTES, Unmappable, diff_texts, find,
+};
 use crate::workspace::media::MAX_MEDIA_BYTES;
 use crate::workspace::text::{Content, Encoding, detect};
 use crate::workspace::write::Target;
@@ -20,9 +22,6 @@ const SAMPLE_BYTES: u64 = 1024 * 1024;
 
 /// In larger files no near misses are looked for.
 pub(super) const NEAREST_BYTES: u64 = 4 * 1024 * 1024;
-
-/// Up to this size a display holds the whole content before and after.
-const WHOLE_BYTES: u64 = 1024 * 1024;
 
 /// Line numbers that a message lists.
 const LISTED_LINES: usize = 50;
@@ -296,7 +295,8 @@ impl Edit {
                 diff_stat,
                 ..FileDiff::default()
             };
-            if current.size() <= WHOLE_BYTES {
+            let whole = SHOWN_BYTES as u64;
+            if current.size() <= whole && replacement.new_size(current) <= whole {
                 let bytes = self.whole(current)?;
                 diff.original_content = Some(encoding.decode(&bytes).into_owned());
                 diff.new_content = Some(encoding.decode(&replacement.apply(&bytes)).into_owned());
@@ -308,7 +308,7 @@ impl Edit {
                 file_diff,
                 file_name,
                 original_content: None,
-                new_content: Some(self.new.clone()),
+                new_content: (self.new.len() <= SHOWN_BYTES).then(|| self.new.clone()),
                 diff_stat,
             })
         }

@@ -5,18 +5,19 @@ use crate::tool::{
     Args, Confirmation, ConfirmationDetails, Context, Display, ErrorKind, FileDiff, Kind, Location,
     Schema, ToolError, ToolInvocation, ToolResult,
 };
-use crate::workspace::edit::diff_texts;
+use crate::workspace::edit::{SHOWN_BYTES, diff_texts};
 use crate::workspace::text::{
     Content, Encoding, LineEnding, SAMPLE_BYTES, detect, to_crlf, uniform_line_ending,
 };
 use crate::workspace::write::Target;
 use crate::workspace::{Place, Workspace, show_path};
 use serde::Deserialize;
+use std::borrow::Cow;
 use std::io::{Read, Write};
 use std::sync::Arc;
 
 /// A present file up to this size is compared with the new content.
-pub(super) const DIFF_BYTES: u64 = 4 * 1024 * 1024;
+pub(super) const DIFF_BYTES: u64 = SHOWN_BYTES as u64;
 
 pub(super) const DECLARATION: Declaration = Declaration {
     name: "write_file",
@@ -142,10 +143,11 @@ impl Call {
     fn diff(&self, plan: &Plan, is_new: bool) -> FileDiff {
         let name = self.place.name().to_string_lossy().into_owned();
         let new = plan.encoding.decode(&plan.bytes);
+        let whole = |new: Cow<'_, str>| (new.len() <= SHOWN_BYTES).then(|| new.into_owned());
         let Some(old) = &plan.old_text else {
             return FileDiff {
                 file_name: name,
-                new_content: Some(new.into_owned()),
+                new_content: whole(new),
                 ..FileDiff::default()
             };
         };
@@ -154,7 +156,7 @@ impl Call {
             file_diff,
             file_name: name,
             original_content: (!is_new).then(|| old.clone()),
-            new_content: Some(new.into_owned()),
+            new_content: whole(new),
             diff_stat,
         }
     }
@@ -184,7 +186,7 @@ impl ToolInvocation for Call {
             file_path: self.place.path().display().to_string(),
             file_diff: diff.file_diff,
             original_content: diff.original_content,
-            new_content: diff.new_content.unwrap_or_default(),
+            new_content: diff.new_content.unwrap_or_else(|| self.content.clone()),
         }))
     }
 

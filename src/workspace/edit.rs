@@ -7,7 +7,7 @@
 use super::OpenFile;
 use super::line_ends::with_own_ends;
 use super::text::{Encoding, LineEnding, to_crlf};
-use crate::tool::{Cancellation, DiffStat, ToolError};
+use crate::tool::{Cancellation, DiffStat, ErrorKind, ToolError};
 use memchr::memmem::Finder;
 use similar::{ChangeTag, TextDiff};
 use std::collections::HashMap;
@@ -33,6 +33,18 @@ const FAR: usize = 4096;
 
 /// Changes that a diff shows.
 const DIFF_PLACES: usize = 200;
+
+/// The most places that one call replaces: each takes some memory until all are known.
+pub const MAX_PLACES: usize = 200_000;
+
+/// The most that line ends of their own may take at all places, in bytes.
+const MAX_OWN_BYTES: usize = 8 * 1024 * 1024;
+
+/// A longer text is not compared with another, and not shown whole.
+pub const SHOWN_BYTES: usize = 1024 * 1024;
+
+/// Nor is one with more lines.
+const SHOWN_LINES: u64 = 100_000;
 
 /// After this the rest of a comparison is coarse.
 const DIFF_TIME: Duration = Duration::from_millis(500);
@@ -392,6 +404,9 @@ fn scan(
                 from = start + 1;
                 continue;
             }
+            if matches.len() == MAX_PLACES {
+                return Err(too_many_places(path));
+            }
             line += needle.count_lines(&text[counted_to..start]);
             counted_to = start;
             matches.push(Match {
@@ -418,6 +433,18 @@ fn scan(
         base += keep_from as u64;
         filled -= keep_from;
     }
+}
+
+fn too_many_places(path: &Path) -> ToolError {
+    ToolError::new(
+        ErrorKind::EditPreparationFailure,
+        format!(
+            "old_string stands at more than {MAX_PLACES} places in {}, the most that one call \
+             replaces; nothing was changed.",
+            crate::shown::show_path(path)
+        ),
+    )
+    .with_hint("Give more of the text around the places that are meant.")
 }
 
 /// A file that is copied from front to back, in ranges of any size.
@@ -525,6 +552,7 @@ impl Replacement {
         if is_literal(old, new) || !old.contains('\n') {
             return Ok(());
         }
+        let mut taken = 0;
         for found in &self.matches {
             let length = usize::try_from(found.end - found.start).unwrap_or(0);
             let mut bytes = vec![0; length + FAR];
@@ -534,6 +562,14 @@ impl Replacement {
             if let Some(own) = with_own_ends(&text(place), &text(behind), new)
                 && let Ok(own) = self.encoding.encode(&own)
             {
+                taken += own.len();
+                if taken > MAX_OWN_BYTES {
+                    let reason = format!(
+                        "the new text, with line ends as they are at each place, takes more than \
+                         {MAX_OWN_BYTES} bytes"
+                    );
+                    return Err(io::Error::other(reason));
+                }
                 self.mixed.insert(found.start, own.into_owned());
             }
         }
@@ -615,6 +651,16 @@ impl Replacement {
         to.flush()
     }
 
+    /// How large the file will be.
+    pub fn new_size(&self, source: &OpenFile) -> u64 {
+        let (mut more, mut less) = (0_u64, 0);
+        for found in &self.matches {
+            more = more.saturating_add(self.text_for(found).len() as u64);
+            less += found.end - found.start;
+        }
+        source.size().saturating_add(more).saturating_sub(less)
+    }
+
     /// The new content, given all of the old one.
     pub fn apply(&self, old: &[u8]) -> Vec<u8> {
         let mut new = Vec::with_capacity(old.len());
@@ -642,7 +688,7 @@ impl Replacement {
         let mut rest = &self.matches[..];
         let mut places = 0;
         while let Some(first) = rest.first() {
-            if places >= DIFF_PLACES {
+            if places >= DIFF_PLACES || diff.len() > SHOWN_BYTES {
                 diff.push_str(&format!("… and {} more places\n", rest.len()));
                 for found in rest {
                     let lines = |bytes: &[u8]| super::lines::count_newlines(bytes) + 1;
@@ -651,14 +697,27 @@ impl Replacement {
                 }
                 break;
             }
+            if let Some((removed, added)) = self.unshown(source, first)? {
+                diff.push_str(&unshown(removed, added));
+                stat.ai_removed_lines += removed;
+                stat.ai_added_lines += added;
+                shift += added as i64 - removed as i64;
+                places += 1;
+                rest = &rest[1..];
+                continue;
+            }
             let (begin, first_line) = self.context_start(source, first)?;
             let mut count = 0;
             let mut end = begin;
+            let mut new_bytes = 0;
             while let Some(next) = rest.get(count)
                 && (count == 0 || self.context_start(source, next)?.0 <= end)
                 && places + count < DIFF_PLACES
+                && (count == 0 || new_bytes + self.text_for(next).len() <= SHOWN_BYTES)
+                && self.unshown(source, next)?.is_none()
             {
                 end = end.max(self.context_end(source, next.end)?);
+                new_bytes += self.text_for(next).len();
                 count += 1;
             }
             let (here, later) = rest.split_at(count);
@@ -694,6 +753,23 @@ impl Replacement {
             shift += new.matches('\n').count() as i64 - old.matches('\n').count() as i64;
         }
         Ok((diff, stat))
+    }
+
+    /// How many lines a place has and will have, where those are too many or too long to be shown.
+    fn unshown(&self, source: &OpenFile, found: &Match) -> io::Result<Option<(u64, u64)>> {
+        let new = self.text_for(found);
+        let length = usize::try_from(found.end - found.start).unwrap_or(0);
+        if length <= SHOWN_LINES as usize && new.len() <= SHOWN_LINES as usize {
+            return Ok(None);
+        }
+        let mut old = vec![0; length];
+        let n = read_full(&source.file, &mut old, found.start)?;
+        old.truncate(n);
+        if is_shown(&old) && is_shown(new) {
+            return Ok(None);
+        }
+        let lines = |text: &[u8]| super::lines::count_newlines(text) + 1;
+        Ok(Some((lines(&old), lines(new))))
     }
 
     /// Where the lines before a place begin that are shown, and the number of the first.
@@ -750,6 +826,16 @@ impl Replacement {
     }
 }
 
+/// Whether a text is compared line by line.
+fn is_shown(text: &[u8]) -> bool {
+    text.len() <= SHOWN_BYTES && super::lines::count_newlines(text) <= SHOWN_LINES
+}
+
+/// What a diff says of a change that it does not show.
+fn unshown(removed: u64, added: u64) -> String {
+    format!("… a change of {removed} lines to {added} lines, too long to be shown\n")
+}
+
 /// The lines of a text with their ends. Only a line feed ends a line, for `patch` as for git.
 fn lines_of(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').collect()
@@ -792,6 +878,16 @@ fn push_hunk(out: &mut String, diff: &TextDiff<'_, '_, str>, line: u64, shift: i
 
 /// A unified diff of two whole texts, and its statistics.
 pub fn diff_texts(old: &str, new: &str, name: &str) -> (String, DiffStat) {
+    if !is_shown(old.as_bytes()) || !is_shown(new.as_bytes()) {
+        let lines = |text: &str| text.split_inclusive('\n').count() as u64;
+        let stat = DiffStat {
+            ai_added_lines: lines(new),
+            ai_removed_lines: lines(old),
+            ..DiffStat::default()
+        };
+        let change = unshown(stat.ai_removed_lines, stat.ai_added_lines);
+        return (format!("--- {name}\n+++ {name}\n{change}"), stat);
+    }
     let (old_lines, new_lines) = (lines_of(old), lines_of(new));
     let diff = TextDiff::configure()
         .deadline(Instant::now() + DIFF_TIME)
