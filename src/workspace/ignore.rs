@@ -9,6 +9,13 @@
 use super::pattern::Pattern;
 use std::sync::Arc;
 
+/// What the rules that hold in a directory may take, its own and those of the directories above,
+/// in bytes. A file with which it is more leaves everything out: what it says is not known.
+pub const MAX_RULES_BYTES: usize = 8 * 1024 * 1024;
+
+/// A longer line of an ignore file is more than that as well, in bytes.
+const MAX_LINE_BYTES: usize = 64 * 1024;
+
 /// Who asked for a path to be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ignored {
@@ -32,17 +39,34 @@ pub struct RuleFile {
     /// For each last byte of a path the rules that can match it, the last rule first. With a
     /// hundred rules in a file this leaves a handful to try.
     by_last_byte: Vec<Box<[u16]>>,
+    /// The rules that can match whatever the last byte is, the last one first.
+    by_any_byte: Box<[u16]>,
+    /// What the rules take, in bytes.
+    size: usize,
+    /// There were too many: everything is left out.
+    is_closed: bool,
 }
 
 impl RuleFile {
     /// Parses an ignore file. Lines that are not a valid pattern match nothing, as in git.
     pub fn parse(text: &[u8]) -> Self {
         let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-        let rules: Vec<Rule> = text
-            .split(|b| *b == b'\n')
-            .filter_map(parse_rule)
-            .take(usize::from(u16::MAX))
-            .collect();
+        let mut rules: Vec<Rule> = Vec::new();
+        let mut size = 0;
+        for line in text.split(|b| *b == b'\n') {
+            if line.len() > MAX_LINE_BYTES {
+                return Self::closed();
+            }
+            let Some(rule) = parse_rule(line) else {
+                continue;
+            };
+            size += size_of::<Rule>() + rule.pattern.size();
+            if size > MAX_RULES_BYTES || rules.len() == usize::from(u16::MAX) {
+                return Self::closed();
+            }
+            rules.push(rule);
+        }
+        let mut by_any_byte = Vec::new();
         let mut by_last_byte: Vec<Vec<u16>> = vec![Vec::new(); 256];
         for (index, rule) in rules.iter().enumerate().rev() {
             let index = index as u16;
@@ -55,12 +79,26 @@ impl RuleFile {
                         }
                     }
                 }
-                None => by_last_byte.iter_mut().for_each(|list| list.push(index)),
+                None => by_any_byte.push(index),
             }
         }
         Self {
             rules,
             by_last_byte: by_last_byte.into_iter().map(Into::into).collect(),
+            by_any_byte: by_any_byte.into(),
+            size,
+            is_closed: false,
+        }
+    }
+
+    /// A file that leaves everything out.
+    pub fn closed() -> Self {
+        Self {
+            rules: Vec::new(),
+            by_last_byte: Vec::new(),
+            by_any_byte: Box::default(),
+            size: 0,
+            is_closed: true,
         }
     }
 
@@ -73,8 +111,16 @@ impl RuleFile {
     #[inline]
     fn verdict(&self, path: &[u8], name_at: usize, is_dir: bool) -> Option<bool> {
         let last = *path.last()?;
-        self.by_last_byte[usize::from(last)]
-            .iter()
+        if self.is_closed {
+            return Some(true);
+        }
+        let mut by_last = self.by_last_byte[usize::from(last)].iter().peekable();
+        let mut by_any = self.by_any_byte.iter().peekable();
+        let later = std::iter::from_fn(|| match (by_last.peek(), by_any.peek()) {
+            (Some(last), any) if any.is_none_or(|any| last > any) => by_last.next(),
+            _ => by_any.next(),
+        });
+        later
             .map(|index| &self.rules[usize::from(*index)])
             .find(|rule| (is_dir || !rule.only_directories) && rule.pattern.matches(path, name_at))
             .map(|rule| !rule.negated)
@@ -132,6 +178,8 @@ struct Level {
     file: Arc<RuleFile>,
     base: Base,
     above: Option<Arc<Level>>,
+    /// What its rules and those above take, in bytes.
+    size: usize,
 }
 
 /// Where the directory of a rule file lies, seen from the root of the walk.
@@ -159,13 +207,9 @@ impl Rules {
     /// slash. Higher directories must be added first.
     #[must_use]
     pub fn with_git_above(&self, file: Arc<RuleFile>, root: Vec<u8>) -> Self {
-        let level = Level {
-            file,
-            base: Base::Above(root),
-            above: self.git.clone(),
-        };
+        let level = Level::new(file, Base::Above(root), self.git.as_ref());
         Self {
-            git: Some(Arc::new(level)),
+            git: Some(level),
             gemini: self.gemini.clone(),
         }
     }
@@ -211,10 +255,22 @@ impl Rules {
 
 impl Level {
     fn below(file: Arc<RuleFile>, depth: usize, above: Option<&Arc<Level>>) -> Arc<Level> {
+        Self::new(file, Base::Below(depth), above)
+    }
+
+    fn new(file: Arc<RuleFile>, base: Base, above: Option<&Arc<Level>>) -> Arc<Level> {
+        let size_above = above.map_or(0, |above| above.size);
+        let size = size_above + file.size;
+        let is_within = size <= MAX_RULES_BYTES;
         Arc::new(Level {
-            file,
-            base: Base::Below(depth),
+            file: if is_within {
+                file
+            } else {
+                RuleFile::closed().into()
+            },
+            base,
             above: above.cloned(),
+            size: if is_within { size } else { size_above },
         })
     }
 

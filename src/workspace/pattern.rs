@@ -124,9 +124,12 @@ impl Pattern {
             _ => (!anchored).then_some(pattern),
         };
         let tokens = git::tokenize(name.unwrap_or(pattern))?;
+        let shape = shape_of(&tokens, false, true);
+        let is_general = shape == Shape::General;
         Some(Self {
-            shape: shape_of(&tokens, false, true),
-            tokens,
+            shape,
+            // Only a pattern that has no simpler shape needs them.
+            tokens: if is_general { tokens } else { Vec::new() },
             basename_only: name.is_some(),
             ignore_case: false,
             manner: Manner::Bytes,
@@ -252,10 +255,26 @@ impl Pattern {
         (0..=self.tokens.len()).filter(is_left).collect()
     }
 
+    /// What it takes, in bytes, as far as it grows with the pattern.
+    pub(super) fn size(&self) -> usize {
+        let of_token = |token: &Token| match token {
+            Token::Class { ranges, .. } => size_of::<Token>() + size_of_val(ranges.as_slice()),
+            _ => size_of::<Token>(),
+        };
+        let literal = match &self.shape {
+            Shape::Exact(bytes) | Shape::Suffix(bytes) | Shape::Prefix(bytes) => bytes.len(),
+            Shape::General => 0,
+        };
+        literal + self.tokens.iter().map(of_token).sum::<usize>()
+    }
+
     /// The bytes with which a matching path can end, or `None` for any. For patterns of ignore
     /// files.
     pub(super) fn last_bytes(&self) -> Option<Vec<u8>> {
         let byte = |c: u32| u8::try_from(c).ok();
+        if let Shape::Exact(literal) | Shape::Suffix(literal) = &self.shape {
+            return literal.last().map(|last| vec![*last]);
+        }
         match self.tokens.last()? {
             Token::Char(c) => byte(*c).map(|c| vec![c]),
             Token::Class {

@@ -15,7 +15,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// More than this of an ignore file is not read.
+/// A longer ignore file leaves everything out, as one with too many rules does.
 const MAX_IGNORE_FILE_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Nor more than this of a file that names a place.
@@ -444,7 +444,15 @@ fn open(dir: BorrowedFd<'_>, path: &Path, more: OFlags) -> Option<File> {
 }
 
 fn read_rules(file: File) -> Option<RuleFile> {
-    Some(RuleFile::parse(&read(file)?))
+    Some(parsed(&read(file)?))
+}
+
+/// The rules of what was read.
+pub(super) fn parsed(text: &[u8]) -> RuleFile {
+    if text.len() as u64 > MAX_IGNORE_FILE_BYTES {
+        return RuleFile::closed();
+    }
+    RuleFile::parse(text)
 }
 
 fn read(file: File) -> Option<Vec<u8>> {
@@ -452,7 +460,7 @@ fn read(file: File) -> Option<Vec<u8>> {
     // With room for one byte more, one call reads all and one more tells that it is all.
     let size = metadata.len().min(MAX_IGNORE_FILE_BYTES);
     let mut text = Vec::with_capacity(usize::try_from(size).ok()? + 1);
-    file.take(MAX_IGNORE_FILE_BYTES)
+    file.take(MAX_IGNORE_FILE_BYTES + 1)
         .read_to_end(&mut text)
         .ok()?;
     Some(text)
