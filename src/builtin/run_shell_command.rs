@@ -380,6 +380,7 @@ impl Report<'_> {
             directory: show_path(self.call.place.path()).into_owned(),
             started_at: seconds(SystemTime::now()),
         };
+        self.call.surroundings.workspace.make_room();
         let files = jobs.map(|jobs| jobs.create(&record, |log| capture.write_whole(log)));
         if let Some(Err(e)) = &files {
             self.error = Some(format!("The background output can't be kept: {e}."));

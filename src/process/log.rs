@@ -18,6 +18,9 @@ pub const TAIL: u64 = 192 * 1024 * 1024;
 /// Room is given back in pieces of this size.
 const STEP: u64 = 32 * 1024 * 1024;
 
+/// No file takes more on the disk, however long it is.
+pub const MAX_BYTES: u64 = HEAD + TAIL + STEP;
+
 /// Where a hole may end that is to end here: anywhere.
 #[cfg(target_os = "linux")]
 fn hole_end(at: u64) -> u64 {

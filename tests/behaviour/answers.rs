@@ -1,5 +1,6 @@
 //! The wire between us and a host (CONTRACT.md section 3): exit statuses, silence, the forms of an answer, its encoding.
 
+use std::fs;
 use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixDatagram;
@@ -10,7 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use crate::harness::{Workspace, lines};
+use crate::harness::{Workspace, lines, set_age};
 
 /// One black pixel.
 pub(crate) const PNG_BASE64: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
@@ -444,4 +445,39 @@ fn a_home_that_is_not_absolute_gets_nothing() {
             .run();
         assert!(answer.output().contains("Truncated"));
     }
+}
+
+#[test]
+fn what_is_kept_of_all_calls_has_a_limit_and_the_oldest_goes_first() {
+    // No process has this id, and no file takes what its length says.
+    let dead = 2_147_483_646;
+    let kept = |hours: u64, pid: u32| format!("tool-outputs/read_file-{hours}-000000001-{pid}.txt");
+    let ws = Workspace::new().file("long.txt", lines(20_000, |i| format!("line {i}\n")));
+    let tmp = ws.root().join("home/.gemini/tmp");
+    let add = |project: &str, name: &str, hours: u64| {
+        let path = tmp.join(project).join(name);
+        fs::create_dir_all(path.parent().expect("a directory")).expect("made");
+        let file = fs::File::create(&path).expect("a file");
+        file.set_len(256 << 20).expect("its length");
+        set_age(&path, hours * 3600);
+        path
+    };
+    let mut ours: Vec<_> = (1..6)
+        .map(|hours| add("one", &kept(hours, dead), hours))
+        .collect();
+    ours.push(add("two", &kept(6, dead), 6));
+    let living = add("two", &kept(7, std::process::id()), 7);
+    let foreign = [
+        add("two", "tool-outputs/notes-of-a-person.txt", 8),
+        add("two", "chats/session.json", 8),
+    ];
+    let answer = ws
+        .tool("search_file_content")
+        .arguments(&json!({"pattern": "line"}));
+    let said = answer.unwatched().run().output();
+    assert!(said.contains("The whole answer is in "), "{said}");
+    let stays: Vec<_> = ours.iter().map(|path| path.exists()).collect();
+    // With room for one as large as any, 736 MiB are left for all others.
+    assert_eq!(stays, [true, false, false, false, false, false]);
+    assert!(living.exists() && foreign.iter().all(|path| path.exists()));
 }
