@@ -5,7 +5,8 @@ use crate::sys::ffi::OsStrExt;
 use crate::sys::fs::{AtFlags, FileType, Stat};
 use crate::tool::named::NamedText;
 use crate::tool::{
-    Args, Confirmation, Context, Kind, Location, Schema, ToolError, ToolInvocation, ToolResult,
+    Args, Confirmation, Context, ErrorKind, Kind, Location, Schema, ToolError, ToolInvocation,
+    ToolResult,
 };
 use crate::workspace::ignore::Ignored;
 use crate::workspace::pattern::{PatternSet, expand_braces};
@@ -15,10 +16,17 @@ use serde::Deserialize;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
 /// Files changed within this time are ordered by it; older ones by name.
 pub(super) const RECENT_SECS: i64 = 24 * 60 * 60;
+
+/// The paths of one call may take so much, in bytes.
+pub(super) const MOST_BYTES: usize = 16 * 1024 * 1024;
+
+/// What a path takes besides itself.
+const HIT_BYTES: usize = 64;
 
 /// Directories that are never searched, as in Gemini CLI.
 pub(super) const NEVER: &[&[u8]] = &[b".git"];
@@ -190,7 +198,6 @@ fn below<'a>(pattern: &'a str, place: &Place) -> Option<&'a str> {
 
 /// Refuses what is no directory, with the error types of searches.
 pub(super) fn require_directory(workspace: &Workspace, place: &Place) -> Result<(), ToolError> {
-    use crate::tool::ErrorKind;
     match workspace.file_type(place) {
         Ok(FileType::Directory) => Ok(()),
         Ok(_) => Err(ToolError::new(
@@ -224,6 +231,8 @@ struct Finder<'a> {
     hits: Vec<Hit>,
     git: usize,
     gemini: usize,
+    /// What the paths of all workers take, in bytes.
+    taken: &'a AtomicUsize,
 }
 
 impl Finder<'_> {
@@ -258,6 +267,10 @@ impl Visitor for Finder<'_> {
             Some(Ignored::Gemini) => self.gemini += 1,
             None => {
                 let Some(stat) = self.stat(found) else { return };
+                let size = HIT_BYTES + self.place.path().as_os_str().len() + found.path.len();
+                if self.taken.fetch_add(size, Ordering::Relaxed) > MOST_BYTES {
+                    return;
+                }
                 let seconds = stat.st_mtime;
                 let from = self.paths.len();
                 self.paths.extend_from_slice(found.path);
@@ -311,6 +324,7 @@ impl ToolInvocation for Call {
         let enter = |path: &[u8]| self.set.can_match_below(path);
         let mut finders = Vec::new();
         let mut reports = Vec::new();
+        let taken = AtomicUsize::new(0);
         for place in &self.places {
             let options = Options {
                 respect: self.respect,
@@ -329,9 +343,21 @@ impl ToolInvocation for Call {
                 hits: Vec::new(),
                 git: 0,
                 gemini: 0,
+                taken: &taken,
             })?;
             finders.extend(found);
             reports.push(report);
+        }
+        if taken.load(Ordering::Relaxed) > MOST_BYTES {
+            return Err(ToolError::new(
+                ErrorKind::GlobExecutionError,
+                format!(
+                    "The paths of the files that match '{}' take more than {} MiB.",
+                    self.pattern,
+                    MOST_BYTES / (1024 * 1024)
+                ),
+            )
+            .with_hint("Narrow the pattern, or name a directory in 'path'."));
         }
         Ok(self.answer(&finders, &reports))
     }

@@ -6,8 +6,8 @@
 
 use super::{
     ALL, READ_LIMIT_CHARS, Spec, glob, list_background_processes, read_background_output,
-    read_file, read_many_files, run_shell_command, save_memory, search_file_content, smart_edit,
-    web_fetch, write_file,
+    read_file, read_many_files, run_shell_command, save_memory, search, search_file_content,
+    smart_edit, web_fetch, write_file,
 };
 use crate::workspace::media::MAX_MEDIA_BYTES;
 use serde_json::Value;
@@ -93,9 +93,23 @@ fn limits(name: &str) -> Vec<(&'static str, String)> {
     let text = ("the text of an answer", characters(READ_LIMIT_CHARS));
     let line = ("a line that is shown", characters(read_file::LINE_CHARS));
     match name {
-        "glob" => vec![(
-            "files that count as recent, and stand first",
-            format!("changed within {} hours", glob::RECENT_SECS / 3600),
+        "glob" => vec![
+            (
+                "files that count as recent, and stand first",
+                format!("changed within {} hours", glob::RECENT_SECS / 3600),
+            ),
+            (
+                "paths of matching files",
+                mebibytes(glob::MOST_BYTES as u64),
+            ),
+        ],
+        "list_directory" => vec![(
+            "names of entries",
+            mebibytes(crate::workspace::walk::MOST_ENTRIES_BYTES as u64),
+        )],
+        "replace" => vec![(
+            "places that one call replaces",
+            grouped(crate::workspace::edit::MAX_PLACES as u64),
         )],
         "read_file" => vec![
             (
@@ -114,7 +128,11 @@ fn limits(name: &str) -> Vec<(&'static str, String)> {
             ("lines of each file", grouped(read_file::DEFAULT_LINES)),
             line,
             text,
-            media,
+            ("media, all together", media.1),
+            (
+                "files that are looked at, in the order of their paths",
+                grouped(read_many_files::MOST_FILES as u64),
+            ),
             (
                 "skipped files that are named",
                 read_many_files::NAMED_SKIPS.to_string(),
@@ -126,8 +144,20 @@ fn limits(name: &str) -> Vec<(&'static str, String)> {
                 grouped(search_file_content::MOST_MATCHES),
             ),
             (
-                "text of the matches",
+                "lines that are shown, with 64 bytes for each",
                 mebibytes(search_file_content::MOST_BYTES as u64),
+            ),
+            (
+                "lines of `context`, `before` and `after`",
+                grouped(search_file_content::MOST_CONTEXT_LINES),
+            ),
+            (
+                "an expression, in bytes",
+                grouped(search::MAX_PATTERN_BYTES as u64),
+            ),
+            (
+                "the program of an expression",
+                mebibytes(search::PROGRAM_BYTES as u64),
             ),
         ],
         "smart_edit" => vec![(

@@ -167,7 +167,7 @@ impl ToolInvocation for Call {
 
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
         let open = self.workspace.open_file(&self.place)?;
-        match read_content(&open, &self.place)? {
+        match read_content(&open, &self.place, MAX_MEDIA_BYTES)? {
             FileContent::Empty => Ok(empty()),
             FileContent::Media(part) => {
                 let shown = format!("Read {}", self.place.name().to_string_lossy());
@@ -318,7 +318,13 @@ pub(super) enum FileContent {
 }
 
 /// Looks at the beginning of a file; reads media whole.
-pub(super) fn read_content(open: &OpenFile, place: &Place) -> Result<FileContent, ToolError> {
+///
+/// Media of more than `room` bytes are too large.
+pub(super) fn read_content(
+    open: &OpenFile,
+    place: &Place,
+    room: u64,
+) -> Result<FileContent, ToolError> {
     let path = place.path();
     let fail = |e: std::io::Error| crate::workspace::io_error(&e, path);
     let size = open.size();
@@ -335,7 +341,8 @@ pub(super) fn read_content(open: &OpenFile, place: &Place) -> Result<FileContent
     let mime = mime_type(&sample, path, content != Content::Binary);
     match (content, mime) {
         (Content::Text(encoding), None) => Ok(FileContent::Text(encoding)),
-        _ if size > MAX_MEDIA_BYTES => Err(ToolError::new(
+        (Content::Binary, None) if size <= MAX_MEDIA_BYTES => Ok(FileContent::Binary),
+        _ if size > room => Err(ToolError::new(
             ErrorKind::FileTooLarge,
             format!(
                 "{} has {size} bytes and is not text; at most {MAX_MEDIA_BYTES} bytes (20 MB) of media can be read.",
@@ -345,11 +352,27 @@ pub(super) fn read_content(open: &OpenFile, place: &Place) -> Result<FileContent
         .with_hint("Use a smaller version of it.")),
         (Content::Binary, None) => Ok(FileContent::Binary),
         (_, Some(mime)) => {
-            let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
-            let file = &open.file;
-            file.take(MAX_MEDIA_BYTES).read_to_end(&mut bytes).map_err(fail)?;
-            let data = base64::engine::general_purpose::STANDARD.encode(&bytes);
+            let data = as_base64((&open.file).take(MAX_MEDIA_BYTES), size).map_err(fail)?;
             Ok(FileContent::Media(Box::new(Part::inline_data(mime, data))))
+        }
+    }
+}
+
+/// A file in base64, without all of it in memory besides.
+fn as_base64(mut file: impl Read, size: u64) -> std::io::Result<String> {
+    let mut data = String::with_capacity(usize::try_from(size).unwrap_or(0).div_ceil(3) * 4);
+    let mut piece = vec![0; 3 * 16 * 1024];
+    loop {
+        let mut filled = 0;
+        while filled < piece.len() {
+            match file.read(&mut piece[filled..])? {
+                0 => break,
+                n => filled += n,
+            }
+        }
+        base64::engine::general_purpose::STANDARD.encode_string(&piece[..filled], &mut data);
+        if filled < piece.len() {
+            return Ok(data);
         }
     }
 }

@@ -10,11 +10,11 @@ use crate::shown::{line_name, visible};
 use crate::sys::ffi::OsStrExt;
 use crate::sys::fs::FileType;
 use crate::tool::{
-    Args, Confirmation, Context, Kind, LlmContent, Location, PartOrText, Schema, ToolError,
-    ToolInvocation, ToolResult,
+    Args, Confirmation, Context, ErrorKind, Kind, LlmContent, Location, PartOrText, Schema,
+    ToolError, ToolInvocation, ToolResult,
 };
 use crate::workspace::lines::Request;
-use crate::workspace::media::is_media_name;
+use crate::workspace::media::{MAX_MEDIA_BYTES, is_media_name};
 use crate::workspace::pattern::PatternSet;
 use crate::workspace::walk::{Found, NodeModules, Options, Visitor, walk};
 use crate::workspace::{Place, Respect, Workspace, show_path};
@@ -22,7 +22,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What is left out unless asked otherwise.
 const DEFAULT_EXCLUDES: &[&str] = &[
@@ -34,6 +34,12 @@ const DEFAULT_EXCLUDES: &[&str] = &[
     "**/*.{doc,docx,xls,xlsx,ppt,pptx,odt,ods,odp}",
     "**/{.DS_Store,.env,GEMINI.md}",
 ];
+
+/// Files that one call looks at, the first in the order of their paths.
+pub(super) const MOST_FILES: usize = 20_000;
+
+/// Skipped files that data list.
+const LISTED_SKIPS: usize = 1_000;
 
 /// Skipped files that an answer names.
 pub(super) const NAMED_SKIPS: usize = 50;
@@ -135,14 +141,57 @@ fn build(
 #[derive(Default)]
 struct Selection {
     files: BTreeMap<OsString, Place>,
-    skipped: BTreeMap<String, &'static str>,
+    /// How many there are behind those.
+    beyond: usize,
+    skipped: Skipped,
+}
+
+impl Selection {
+    fn add(&mut self, place: Place) {
+        self.files
+            .insert(place.path().as_os_str().to_owned(), place);
+        if self.files.len() > MOST_FILES {
+            self.files.pop_last();
+            self.beyond += 1;
+        }
+    }
+}
+
+/// Files that are left out, the first of them with the reason.
+#[derive(Default)]
+struct Skipped {
+    listed: BTreeMap<String, &'static str>,
+    more: usize,
+}
+
+impl Skipped {
+    fn insert(&mut self, path: String, reason: &'static str) {
+        self.listed.insert(path, reason);
+        if self.listed.len() > LISTED_SKIPS {
+            self.listed.pop_last();
+            self.more += 1;
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.listed.len() + self.more
+    }
+}
+
+/// What all workers have found below a directory.
+#[derive(Default)]
+struct Gathered {
+    selection: Selection,
+    has_file: bool,
+    /// Why a file that was found is not read.
+    excluded: Option<&'static str>,
 }
 
 struct Finder<'a> {
-    workspace: &'a Workspace,
+    call: &'a Call,
     place: &'a Place,
     set: &'a PatternSet,
-    files: Vec<Place>,
+    gathered: &'a Mutex<Gathered>,
 }
 
 impl Visitor for Finder<'_> {
@@ -156,13 +205,22 @@ impl Visitor for Finder<'_> {
             FileType::RegularFile => true,
             // A link counts where it leads to a file of the workspace.
             FileType::Symlink => self
+                .call
                 .workspace
                 .file_type(&place)
                 .is_ok_and(|t| t == FileType::RegularFile),
             _ => false,
         };
-        if is_file {
-            self.files.push(place);
+        if !is_file {
+            return;
+        }
+        let excluded = self.call.excluded(&place);
+        let mut gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
+        if excluded.is_some() {
+            gathered.excluded = excluded;
+        } else {
+            gathered.has_file = true;
+            gathered.selection.add(place);
         }
     }
 }
@@ -175,7 +233,7 @@ impl Call {
             match self.workspace.locate(wanted.trim_end_matches('/')) {
                 Err(e) => {
                     let reason = match e.kind {
-                        crate::tool::ErrorKind::PathNotInWorkspace => "not in the workspace",
+                        ErrorKind::PathNotInWorkspace => "not in the workspace",
                         _ => "no valid path",
                     };
                     if !wanted.trim().is_empty() && wanted != "/" {
@@ -190,7 +248,7 @@ impl Call {
                             .skipped
                             .insert(wanted.clone(), "not a regular file");
                     }
-                    Err(e) if e.kind == crate::tool::ErrorKind::PathNotInWorkspace => {
+                    Err(e) if e.kind == ErrorKind::PathNotInWorkspace => {
                         selection
                             .skipped
                             .insert(wanted.clone(), "leads out of the workspace");
@@ -223,9 +281,7 @@ impl Call {
         } else if self.workspace.ignored(&place, self.respect)?.is_some() {
             selection.skipped.insert(shown, "ignored by an ignore file");
         } else {
-            selection
-                .files
-                .insert(place.path().as_os_str().to_owned(), place);
+            selection.add(place);
         }
         Ok(())
     }
@@ -267,12 +323,20 @@ impl Call {
             enter: Some(&enter),
             recursive,
         };
-        let (finders, report) = walk(&self.workspace, place, options, &cx.cancel, || Finder {
-            workspace: &self.workspace,
+        let gathered = Mutex::new(Gathered {
+            selection: std::mem::take(selection),
+            ..Gathered::default()
+        });
+        let (_, report) = walk(&self.workspace, place, options, &cx.cancel, || Finder {
+            call: self,
             place,
             set,
-            files: Vec::new(),
+            gathered: &gathered,
         })?;
+        let gathered = gathered
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        *selection = gathered.selection;
         if let Some(example) = report.unreadable_example.clone() {
             let reason = "nothing there was read";
             selection.skipped.insert(example, reason);
@@ -280,18 +344,8 @@ impl Call {
         if let Some((links, why)) = super::more_links(&[report]) {
             selection.skipped.insert(links.to_owned(), why);
         }
-        let mut why_none = Some("holds no file, or none that is not ignored");
-        for place in finders.into_iter().flat_map(|f| f.files) {
-            if let Some(reason) = self.excluded(&place) {
-                why_none = why_none.and(Some(reason));
-                continue;
-            }
-            why_none = None;
-            selection
-                .files
-                .insert(place.path().as_os_str().to_owned(), place);
-        }
-        Ok(why_none)
+        let none = "holds no file, or none that is not ignored";
+        Ok((!gathered.has_file).then(|| gathered.excluded.unwrap_or(none)))
     }
 
     fn excluded(&self, place: &Place) -> Option<&'static str> {
@@ -326,7 +380,7 @@ impl Call {
     fn read(
         &self,
         place: &Place,
-        room: usize,
+        (room, media_room): (usize, u64),
         cx: &Context,
     ) -> Result<Result<Vec<PartOrText>, &'static str>, ToolError> {
         if is_media_name(place.path()) && !self.asks_for(place.path()) {
@@ -339,8 +393,11 @@ impl Call {
             "--- {} ---\n\n",
             line_name(place.path().as_os_str().as_bytes())
         );
-        let text = match read_content(&open, place) {
-            Err(_) => return Ok(Err("too large, or can't be read")),
+        let text = match read_content(&open, place, media_room) {
+            Err(e) if e.kind == ErrorKind::FileTooLarge => {
+                return Ok(Err("too large: all media of an answer may have 20 MB"));
+            }
+            Err(_) => return Ok(Err("can't be read")),
             Ok(FileContent::Binary) => return Ok(Err("binary")),
             Ok(FileContent::Media(part)) if self.asks_for(place.path()) => {
                 let shown = show_path(self.workspace.display(place.path())).into_owned();
@@ -404,10 +461,16 @@ impl ToolInvocation for Call {
     }
 
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
-        let Selection { files, mut skipped } = self.select(cx)?;
+        let Selection {
+            files,
+            beyond,
+            mut skipped,
+        } = self.select(cx)?;
+        skipped.more += beyond;
         let mut parts: Vec<PartOrText> = Vec::new();
         let mut read = 0;
         let mut room = READ_LIMIT_CHARS;
+        let mut media_room = MAX_MEDIA_BYTES;
         for place in files.values() {
             cx.cancel.check()?;
             let shown = show_path(self.workspace.display(place.path())).into_owned();
@@ -415,15 +478,21 @@ impl ToolInvocation for Call {
                 skipped.insert(shown, "the answer was long enough already");
                 continue;
             }
-            match self.read(place, room, cx)? {
+            match self.read(place, (room, media_room), cx)? {
                 Err(reason) => {
                     skipped.insert(shown, reason);
                 }
                 Ok(more) => {
                     read += 1;
                     for part in more {
-                        if let PartOrText::Text(text) = &part {
-                            room = room.saturating_sub(text.chars().count());
+                        match &part {
+                            PartOrText::Text(text) => {
+                                room = room.saturating_sub(text.chars().count());
+                            }
+                            PartOrText::Part(part) => {
+                                let data = part.inline_data.as_ref().map_or(0, |d| d.data.len());
+                                media_room = media_room.saturating_sub(data as u64 / 4 * 3);
+                            }
                         }
                         parts.push(part);
                     }
@@ -434,12 +503,7 @@ impl ToolInvocation for Call {
     }
 }
 
-fn answer(
-    read: usize,
-    parts: Vec<PartOrText>,
-    skipped: &BTreeMap<String, &str>,
-    wanted: &[String],
-) -> ToolResult {
+fn answer(read: usize, parts: Vec<PartOrText>, skipped: &Skipped, wanted: &[String]) -> ToolResult {
     let mut head = String::new();
     if read == 0 {
         head.push_str(&format!(
@@ -447,9 +511,9 @@ fn answer(
             wanted.join(", ")
         ));
     }
-    if !skipped.is_empty() {
+    if skipped.len() > 0 {
         head.push_str(&format!("[Skipped {}:\n", counted(skipped.len(), "file")));
-        for (path, reason) in skipped.iter().take(NAMED_SKIPS) {
+        for (path, reason) in skipped.listed.iter().take(NAMED_SKIPS) {
             head.push_str(&format!("{}: {reason}\n", visible(path)));
         }
         if skipped.len() > NAMED_SKIPS {
@@ -489,8 +553,9 @@ fn answer(
     result = result
         .with_display(format!("Read {}", counted(read, "file")))
         .with_data("files", read);
-    if !skipped.is_empty() {
+    if skipped.len() > 0 {
         let skipped: serde_json::Map<_, _> = skipped
+            .listed
             .iter()
             .map(|(k, v)| (k.clone(), (*v).into()))
             .collect();

@@ -11,12 +11,12 @@ use super::ignore::Ignored;
 use super::pattern::PatternSet;
 use super::resolve::Place;
 use super::rules::{Respect, Scope, Seen};
-use super::{Workspace, system_error};
+use super::{Workspace, show_path, system_error};
 use crate::sys::fd::{AsFd, BorrowedFd, OwnedFd};
 use crate::sys::ffi::OsStrExt;
 use crate::sys::fs::{AtFlags, FileType, Mode, OFlags};
 use crate::sys::io::Errno;
-use crate::tool::{Cancellation, ToolError};
+use crate::tool::{Cancellation, ErrorKind, ToolError};
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ffi::CStr;
@@ -34,6 +34,15 @@ const MAX_WORKERS: usize = 12;
 
 /// What the kernel shows as directories at the top of a system; never walked.
 const PSEUDO_DIRECTORIES: [&[u8]; 3] = [b"proc", b"sys", b"dev"];
+
+/// A directory whose entries take more, in bytes, counts as one that can't be read: some 400,000.
+const MOST_WALKED_BYTES: usize = 16 * 1024 * 1024;
+
+/// The entries of a directory that is listed may take so much, in bytes.
+pub const MOST_ENTRIES_BYTES: usize = 24 * 1024 * 1024;
+
+/// What an entry takes besides its name, which is kept in two forms.
+const ENTRY_BYTES: usize = 96;
 
 /// Ignored entries that are counted before the counting stops.
 const MAX_IGNORED_ENTRIES: usize = 50_000;
@@ -486,6 +495,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
             self.names.clear();
             self.entries.clear();
             let mut seen = Seen::default();
+            let mut taken = 0;
             let (names, entries) = (&mut self.names, &mut self.entries);
             list(&dir, &mut self.dents, |name, file_type| {
                 match name.to_bytes() {
@@ -495,9 +505,15 @@ impl<'a, V: Visitor> Worker<'a, V> {
                     b".geminiignore" => seen.geminiignore = true,
                     _ => {}
                 }
-                entries.push((names.len(), file_type));
-                names.extend_from_slice(name.to_bytes_with_nul());
+                taken += size_of::<(usize, FileType)>() + name.to_bytes_with_nul().len();
+                if taken <= MOST_WALKED_BYTES {
+                    entries.push((names.len(), file_type));
+                    names.extend_from_slice(name.to_bytes_with_nul());
+                }
             })?;
+            if taken > MOST_WALKED_BYTES {
+                return Err(Errno::FBIG);
+            }
             Ok((dir, seen))
         });
         let (dir, seen) = match listed {
@@ -608,6 +624,8 @@ impl<'a, V: Visitor> Worker<'a, V> {
             }
         }
         if files.types.len() > 2 * FILES_PER_TASK {
+            // What a large directory has taken is not kept while its files are looked at.
+            (self.names, self.entries) = (Vec::new(), Vec::new());
             files = Self::split(&task.path, scope, files, &mut directories);
         }
         // The last one is taken first: with the order turned round, that is the first.
@@ -676,7 +694,12 @@ impl<'a, V: Visitor> Worker<'a, V> {
         }
         self.left_out(path, || {
             let shown = crate::shown::line_name(path);
-            system_error(errno, shown.trim_end_matches('/')).message
+            let shown = shown.trim_end_matches('/');
+            if errno == Errno::FBIG {
+                let most = MOST_WALKED_BYTES / (1024 * 1024);
+                return format!("the entries of {shown} take more than {most} MiB.");
+            }
+            system_error(errno, shown).message
         });
     }
 
@@ -896,6 +919,7 @@ impl Workspace {
     pub fn list_dir(&self, place: &Place, respect: Respect) -> Result<Vec<Listed>, ToolError> {
         let dir = self.open_dir(place)?;
         let mut entries = Vec::new();
+        let mut taken = 0;
         let mut seen = Seen::default();
         let mut buffer = Vec::with_capacity(64 * 1024);
         list(&dir, &mut buffer, |name, file_type| {
@@ -906,9 +930,23 @@ impl Workspace {
                 b".geminiignore" => seen.geminiignore = true,
                 _ => {}
             }
-            entries.push((name.to_bytes().to_vec(), file_type));
+            taken += ENTRY_BYTES + 2 * name.to_bytes().len();
+            if taken <= MOST_ENTRIES_BYTES {
+                entries.push((name.to_bytes().to_vec(), file_type));
+            }
         })
         .map_err(|e| Self::path_error(e.into(), place))?;
+        if taken > MOST_ENTRIES_BYTES {
+            return Err(ToolError::new(
+                ErrorKind::LsExecutionError,
+                format!(
+                    "The entries of {} take more than {} MiB.",
+                    show_path(place.path()),
+                    MOST_ENTRIES_BYTES / (1024 * 1024)
+                ),
+            )
+            .with_hint("Use glob with a pattern for names."));
+        }
         let mut path = place.rel().as_os_str().as_bytes().to_vec();
         if !path.is_empty() {
             path.push(b'/');

@@ -39,6 +39,16 @@ use tree::Tree;
 /// How long a call may take before it counts as hung.
 const LIMIT_SECS: u64 = 180;
 
+/// Runs a call and writes the largest resident set of it and of all that it has waited for. A process of little memory
+/// of its own does it, because what is started counts the memory of whoever has started it.
+const MEASURED: &str = r#"exec python3 -c '
+import os, resource, sys
+child = os.spawnvp(os.P_NOWAIT, sys.argv[2], sys.argv[2:])
+status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+with open(sys.argv[1], "w") as file:
+    file.write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))
+sys.exit(status if status >= 0 else 128 - status)' "$PEAK" "$@""#;
+
 /// The user and group of a call by [`Workspace::unprivileged`]: `nobody` on every system we know.
 const NOBODY: u32 = 65534;
 
@@ -338,6 +348,17 @@ impl Call<'_> {
             }
         }
         answer
+    }
+
+    /// [`run`](Call::run), and the most memory that the call or a process that it waited for had resident, in MiB.
+    #[track_caller]
+    pub(crate) fn run_measured(self) -> (Answer, u64) {
+        let dir = TempDir::with_prefix("gemini-tools-").expect("a temporary directory");
+        let peak = dir.path().join("peak");
+        let call = self.env("PEAK", &text_of(&peak)).in_bash(MEASURED);
+        let answer = call.run();
+        let kib = fs::read_to_string(&peak).expect("what python3 has written");
+        (answer, kib.parse::<u64>().expect("a number").div_ceil(1024))
     }
 
     /// The command, ready to be started by a test that needs other pipes than [`start`](Call::start) gives it.

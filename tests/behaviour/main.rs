@@ -42,6 +42,7 @@ mod mcp_policy;
 mod mcp_reached;
 mod mcp_real;
 mod names;
+mod memory;
 mod packages;
 mod paths;
 mod policy;

@@ -10,17 +10,8 @@ use crate::harness::web_server::{WebServer, chunked, endless_head, gzip_bomb, pa
 use crate::harness::{Answer, Call, Workspace, lines};
 use crate::web_fetch_addresses::ALLOW;
 
-/// The largest resident set of a process that a call may have.
-const MOST_KIB: u64 = 128 * 1024;
-
-/// Runs a call and writes the largest resident set of it and of all that it has waited for.
-const MEASURED: &str = r#"exec python3 -c '
-import os, resource, sys
-child = os.spawnvp(os.P_NOWAIT, sys.argv[2], sys.argv[2:])
-status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-with open(sys.argv[1], "w") as file:
-    file.write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))
-sys.exit(status if status >= 0 else 128 - status)' "$PEAK" "$@""#;
+/// The largest resident set of a process that a call may have: pages are taken apart in one of their own.
+const MOST_MIB: u64 = 128;
 
 fn fetch<'a>(ws: &'a Workspace, server: &WebServer, prompt: &str) -> Call<'a> {
     let call = ws.tool("web_fetch").arguments(&json!({ "prompt": prompt }));
@@ -30,15 +21,9 @@ fn fetch<'a>(ws: &'a Workspace, server: &WebServer, prompt: &str) -> Call<'a> {
 /// The answer for `prompt`, got within the limit of memory.
 #[track_caller]
 fn measured(ws: &Workspace, server: &WebServer, prompt: &str) -> Answer {
-    let peak = ws.outside_path("peak");
-    let call = fetch(ws, server, prompt).env("PEAK", &peak);
-    let answer = call.in_bash(MEASURED).run();
-    let kib: u64 = fs::read_to_string(&peak)
-        .expect("what python3 has written")
-        .parse()
-        .expect("a number");
-    if kib > MOST_KIB {
-        answer.fail(&format!("{} MiB were held", kib / 1024));
+    let (answer, mib) = fetch(ws, server, prompt).run_measured();
+    if mib > MOST_MIB {
+        answer.fail(&format!("{mib} MiB were held"));
     }
     answer
 }
@@ -163,10 +148,8 @@ fn a_head_without_end_is_an_error() {
             line.send_forever(&piece.repeat(100), Duration::ZERO)
         });
         let ws = Workspace::new();
-        let peak = ws.outside_path("peak");
         let call = fetch(&ws, &server, &server.url("/")).env("GEMINI_TOOLS_TIMEOUT", "5");
-        let answer = call.env("PEAK", &peak).in_bash(MEASURED).run();
-        answer.error("web_fetch_fallback_failed", 1);
+        call.run().error("web_fetch_fallback_failed", 1);
     }
 }
 
