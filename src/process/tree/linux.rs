@@ -71,7 +71,10 @@ fn parse_stat(pid: i32, raw: &[u8]) -> Option<Stat> {
         parent: fields.get(1)?.parse().ok()?,
         group: fields.get(2)?.parse().ok()?,
         session: fields.get(3)?.parse().ok()?,
-        is_zombie: matches!(*fields.first()?, "Z" | "X"),
+        // Where only its first thread has ended, a process goes by the same letter, but the others
+        // go on.
+        is_zombie: matches!(*fields.first()?, "Z" | "X")
+            && fields.get(17)?.parse::<u64>().ok()? <= 1,
     })
 }
 
@@ -102,5 +105,14 @@ mod tests {
             (3, 7, 5, 991)
         );
         assert!(parse_stat(7, b"7 (x").is_none());
+    }
+
+    #[test]
+    fn a_process_lives_as_long_as_one_of_its_threads() {
+        for (state, threads, is_zombie) in [("Z", 1, true), ("Z", 2, false), ("S", 1, false)] {
+            let raw = format!("7 (a) {state} 3 7 5 0 -1 4 1 0 0 0 0 0 0 0 20 0 {threads} 0 991 1");
+            let stat = parse_stat(7, raw.as_bytes()).expect("fields");
+            assert_eq!(stat.is_zombie, is_zombie, "{raw}");
+        }
     }
 }
