@@ -357,13 +357,17 @@ pub(crate) fn is_valid_name(name: &str) -> bool {
         && bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'))
 }
 
+/// What is longer than any name is not compared further: that takes the product of both lengths.
+const COMPARED_CHARS: usize = 200;
+
 /// Up to three tools that `name` may have meant, the nearest first; `spellings` are names of
 /// tools, each with the tool's own.
 pub(crate) fn nearest<'a>(
     name: &str,
     spellings: impl Iterator<Item = (&'a str, &'a str)>,
 ) -> Vec<&'a str> {
-    let wanted = bare_name(name).to_lowercase().replace('-', "_");
+    let start: String = bare_name(name).chars().take(COMPARED_CHARS).collect();
+    let wanted = start.to_lowercase().replace('-', "_");
     let mut scored: Vec<(f64, &str)> = spellings
         .map(|(spelling, own)| (likeness(&wanted, &spelling.to_lowercase()), own))
         .filter(|(score, _)| *score >= 0.72)
