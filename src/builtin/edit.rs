@@ -142,12 +142,11 @@ impl Edit {
         (current, encoding): (&OpenFile, Encoding),
         found: Found,
         (old, new): (&str, &str),
+        cancel: &Cancellation,
     ) -> Result<Plan, ToolError> {
         let mut replacement = Replacement::new(found.matches, old, new, encoding)
             .map_err(|c| self.unwritable(encoding, c))?;
-        replacement
-            .keep_line_ends(current, old, new)
-            .map_err(|e| self.fail(&e))?;
+        replacement.keep_line_ends((current, self.place.path()), (old, new), cancel)?;
         let mut notes = Vec::new();
         if found.by_line_ending {
             let note = if old.contains("\r\n") {

@@ -92,7 +92,7 @@ impl Call {
             return Err(edit.not_found(current, encoding));
         }
         self.check_count(&found)?;
-        edit.literal_plan((current, encoding), found, texts)
+        edit.literal_plan((current, encoding), found, texts, &cx.cancel)
     }
 
     fn check_count(&self, found: &Found) -> Result<(), ToolError> {

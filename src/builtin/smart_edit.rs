@@ -133,9 +133,12 @@ impl Call {
             [] => {}
             [place] => {
                 let new = self.placed(subject, place, texts)?;
-                return self
-                    .edit
-                    .literal_plan((current, encoding), found, (texts.0, &new));
+                return self.edit.literal_plan(
+                    (current, encoding),
+                    found,
+                    (texts.0, &new),
+                    &cx.cancel,
+                );
             }
             several => {
                 let times = super::counted(several.len(), "time");

@@ -31,6 +31,9 @@ const CONTEXT_BYTES: u64 = 32 * 1024;
 /// No further than this is looked for a line end beside a place.
 const FAR: usize = 4096;
 
+/// So many bytes a character of an older encoding has at most: those of GB18030.
+const LONGEST_CHARACTER_BYTES: usize = 4;
+
 /// Changes that a diff shows.
 const DIFF_PLACES: usize = 200;
 
@@ -298,15 +301,29 @@ impl Needle {
         }
         match self.encoding {
             Encoding::Legacy(encoding) if !encoding.is_single_byte() => {
-                let line = memchr::memrchr(b'\n', &text[..at]).map_or(0, |i| i + 1);
-                *known = line.max(*known);
-                let is_boundary = encoding
-                    .decode_without_bom_handling_and_without_replacement(&text[*known..at])
-                    .is_some();
-                if is_boundary {
+                // A line feed is never part of another character. No byte is looked at twice, or
+                // a file without line feeds would take its size's square.
+                let newline = memchr::memrchr(b'\n', &text[*known..at]);
+                *known = newline.map_or(*known, |i| *known + i + 1);
+                let is_whole = |bytes: &[u8]| {
+                    let decoded =
+                        encoding.decode_without_bom_handling_and_without_replacement(bytes);
+                    decoded.is_some()
+                };
+                if is_whole(&text[*known..at]) {
                     *known = at;
+                    return true;
                 }
-                is_boundary
+                while *known < at {
+                    let mut lengths = 1..=LONGEST_CHARACTER_BYTES;
+                    let length = lengths.find(|n| {
+                        let character = text.get(*known..*known + n);
+                        character.is_some_and(is_whole)
+                    });
+                    // What is no character is passed over byte by byte.
+                    *known += length.unwrap_or(1);
+                }
+                *known == at
             }
             _ => true,
         }
@@ -395,12 +412,16 @@ fn scan(
         let taken = matches.last().map_or(0, |m| m.end.saturating_sub(base));
         let mut from = usize::try_from(taken).unwrap_or(filled).min(filled);
         let (mut counted_to, mut boundary) = (0, 0);
+        let mut tries = 0_u32;
         while let Some((start, end)) = needle.next(text, from, reading, cancel)? {
+            tries += 1;
+            if tries.is_multiple_of(256) {
+                cancel.check()?;
+            }
             if start >= settled {
                 break;
             }
-            if !needle.is_boundary(text, &mut boundary, start) {
-                cancel.check()?;
+            if start < boundary || !needle.is_boundary(text, &mut boundary, start) {
                 from = start + 1;
                 continue;
             }
@@ -463,6 +484,21 @@ impl<'a> Pieces<'a> {
             buffer: vec![0; size.clamp(1, COPY_BYTES)],
             held: 0..0,
         }
+    }
+
+    /// So many bytes from a place on, less where the file ends.
+    fn at(&mut self, at: u64, length: usize) -> io::Result<&[u8]> {
+        let end = self.source.size().min(at + length as u64);
+        if at < self.held.start || end > self.held.end {
+            let size = usize::try_from(self.source.size()).unwrap_or(COPY_BYTES);
+            self.buffer
+                .resize(self.buffer.len().max(length.min(size)), 0);
+            let n = read_full(&self.source.file, &mut self.buffer, at)?;
+            self.held = at..at + n as u64;
+        }
+        let from = (at - self.held.start) as usize;
+        let to = (self.held.end.min(end) - self.held.start) as usize;
+        Ok(&self.buffer[from..to.max(from)])
     }
 
     fn copy(&mut self, mut at: u64, end: u64, to: &mut impl Write) -> io::Result<()> {
@@ -547,17 +583,29 @@ impl Replacement {
     ///
     /// # Errors
     ///
-    /// What the system says.
-    pub fn keep_line_ends(&mut self, source: &OpenFile, old: &str, new: &str) -> io::Result<()> {
-        if is_literal(old, new) || !old.contains('\n') {
+    /// `cancelled`, `timeout`, or what the system says.
+    pub fn keep_line_ends(
+        &mut self,
+        (source, path): (&OpenFile, &Path),
+        (old, new): (&str, &str),
+        cancel: &Cancellation,
+    ) -> Result<(), ToolError> {
+        let ends = old.matches('\n').count() + usize::from(!old.ends_with('\n'));
+        // One end is never two different ones.
+        if is_literal(old, new) || ends < 2 {
             return Ok(());
         }
         let mut taken = 0;
-        for found in &self.matches {
+        let mut pieces = Pieces::new(source);
+        for (number, found) in self.matches.iter().enumerate() {
+            if number.is_multiple_of(256) {
+                cancel.check()?;
+            }
             let length = usize::try_from(found.end - found.start).unwrap_or(0);
-            let mut bytes = vec![0; length + FAR];
-            let n = read_full(&source.file, &mut bytes, found.start)?;
-            let (place, behind) = bytes[..n].split_at(length.min(n));
+            let bytes = pieces
+                .at(found.start, length + FAR)
+                .map_err(|e| super::io_error(&e, path))?;
+            let (place, behind) = bytes.split_at(length.min(bytes.len()));
             let text = |bytes: &[u8]| self.encoding.decode(bytes).into_owned();
             if let Some(own) = with_own_ends(&text(place), &text(behind), new)
                 && let Ok(own) = self.encoding.encode(&own)
@@ -568,7 +616,7 @@ impl Replacement {
                         "the new text, with line ends as they are at each place, takes more than \
                          {MAX_OWN_BYTES} bytes"
                     );
-                    return Err(io::Error::other(reason));
+                    return Err(super::io_error(&io::Error::other(reason), path));
                 }
                 self.mixed.insert(found.start, own.into_owned());
             }
