@@ -15,7 +15,7 @@ use crate::tool::{
     PartOrText, Schema, ToolError, ToolInvocation, ToolResult,
 };
 use crate::web::addresses::{find, is_local, raw_of_blob};
-use crate::web::content::{Content, Text, Unreadable, read};
+use crate::web::content::{Content, PDF, Text, Unreadable, read};
 use crate::web::fetch::{Failure, Page, fetch};
 use crate::workspace::Workspace;
 use base64::Engine;
@@ -319,14 +319,14 @@ impl Call {
         cx: &Context,
     ) -> Result<ToolResult, ToolError> {
         let mut pages = Vec::new();
-        let mut images = Vec::new();
+        let mut media = Vec::new();
         let mut refused = Vec::new();
         let mut failed = Vec::new();
         for Outcome { url, result } in outcomes {
             match result {
                 Ok((at, Content::Text(text))) => pages.push((at, text)),
-                Ok((at, Content::Image { media_type, bytes })) => {
-                    images.push((at, media_type.clone(), bytes));
+                Ok((at, Content::Media { media_type, bytes })) => {
+                    media.push((at, media_type.clone(), bytes));
                 }
                 Err(Failure::Refused(why)) => refused.push(why.clone()),
                 Err(Failure::Failed(why)) => failed.push(why.clone()),
@@ -335,7 +335,7 @@ impl Call {
                 }
             }
         }
-        if pages.is_empty() && images.is_empty() && answer.is_none() {
+        if pages.is_empty() && media.is_empty() && answer.is_none() {
             if failed.is_empty() {
                 return Err(ToolError::new(
                     ErrorKind::PolicyViolation,
@@ -376,8 +376,13 @@ impl Call {
             }
         }
         let mut parts = Vec::new();
-        for (url, media_type, bytes) in &images {
-            parts.push(PartOrText::Text(format!("Image of {url}:")));
+        for (url, media_type, bytes) in &media {
+            let what = if media_type == PDF {
+                "Document"
+            } else {
+                "Image"
+            };
+            parts.push(PartOrText::Text(format!("{what} of {url}:")));
             let part = Part::inline_data(media_type.clone(), STANDARD.encode(bytes));
             parts.push(PartOrText::Part(Box::new(part)));
         }
@@ -419,7 +424,7 @@ impl Call {
     fn result(
         &self,
         mut text: String,
-        images: Vec<PartOrText>,
+        media: Vec<PartOrText>,
         notes: &[String],
         outcomes: &[Outcome],
     ) -> ToolResult {
@@ -440,10 +445,10 @@ impl Call {
                 Err(Failure::Interrupted) => json!({"url": outcome.url.as_str()}),
             })
             .collect();
-        let result = if images.is_empty() {
+        let result = if media.is_empty() {
             ToolResult::text(text)
         } else {
-            let mut parts = images;
+            let mut parts = media;
             if !text.is_empty() {
                 parts.insert(0, PartOrText::Text(text));
             }

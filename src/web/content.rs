@@ -10,13 +10,16 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use url::Url;
 
-/// What taking a page or a document apart may cost.
+/// What taking a page apart may cost.
 const BOUNDS: Bounds = Bounds {
     // Together with what is there already, less than 128 MiB.
     memory_bytes: 100 * 1024 * 1024,
     time: Duration::from_secs(20),
     result_bytes: 32 * 1024 * 1024,
 };
+
+/// The type of PDF documents.
+pub(crate) const PDF: &str = "application/pdf";
 
 /// A page of at least this many bytes with less text than [`SHELL_TEXT_CHARS`] is the shell of
 /// a program.
@@ -30,8 +33,8 @@ const SHELL_TEXT_CHARS: usize = 200;
 pub(crate) enum Content {
     /// Text: markdown for a page, else as it came.
     Text(Text),
-    /// An image, for the model to look at.
-    Image {
+    /// An image or a PDF document, for the model to look at.
+    Media {
         /// For example `image/png`.
         media_type: String,
         /// The file.
@@ -67,17 +70,9 @@ pub(crate) fn read(page: &Page, cancel: &Cancellation) -> Result<Content, Unread
             let text = decoded(page);
             html_text(&text, page, cancel)?
         }
-        "application/pdf" => pdf_text(page, cancel)?,
         "image/svg+xml" => plain(page),
-        image if image.starts_with("image/") => {
-            if page.cut.is_some() {
-                return Err(because(format!("the image is too large ({media_type})")));
-            }
-            return Ok(Content::Image {
-                media_type,
-                bytes: page.bytes.clone(),
-            });
-        }
+        PDF => return media(page, media_type, "PDF document"),
+        image if image.starts_with("image/") => return media(page, media_type, "image"),
         _ if is_text(&media_type, &page.bytes) => plain(page),
         _ => {
             let size = page.bytes.len();
@@ -92,6 +87,24 @@ pub(crate) fn read(page: &Page, cancel: &Cancellation) -> Result<Content, Unread
             .insert(0, format!("The page is not whole: {why}."));
     }
     Ok(Content::Text(content))
+}
+
+/// What a model looks at itself. `read_file` gives it the same.
+fn media(page: &Page, media_type: String, what: &str) -> Result<Content, Unreadable> {
+    if page.cut.is_some() {
+        return Err(because(format!("the {what} is too large ({media_type})")));
+    }
+    // Readers look for the mark in the first 1,024 bytes.
+    let start = &page.bytes[..page.bytes.len().min(1024)];
+    if media_type == PDF && memchr::memmem::find(start, b"%PDF-").is_none() {
+        return Err(because(
+            "the content is called a PDF document, but is not one",
+        ));
+    }
+    Ok(Content::Media {
+        media_type,
+        bytes: page.bytes.clone(),
+    })
 }
 
 fn because(why: impl Into<String>) -> Unreadable {
@@ -210,38 +223,4 @@ fn html_text(source: &str, page: &Page, cancel: &Cancellation) -> Result<Text, U
         );
     }
     Ok(text)
-}
-
-fn pdf_text(page: &Page, cancel: &Cancellation) -> Result<Text, Unreadable> {
-    if page.cut.is_some() {
-        return Err(because(format!(
-            "the PDF document is too large; only {} bytes of one are read",
-            page.bytes.len()
-        )));
-    }
-    let work = |document: &[u8], _: &Url| {
-        pdf_extract::extract_text_from_mem(document)
-            .unwrap_or_default()
-            .into_bytes()
-    };
-    match isolated::run(BOUNDS, cancel, (&page.bytes, &page.url), work) {
-        Ok(bytes) => {
-            let text = html::tidy(&String::from_utf8_lossy(&bytes));
-            if text.is_empty() {
-                return Err(because(
-                    "the PDF document has no text that could be read (it may be scanned, encrypted or damaged)",
-                ));
-            }
-            Ok(Text {
-                body: text,
-                ..Text::default()
-            })
-        }
-        Err(Ended::Interrupted(e)) => Err(Unreadable::Interrupted(e)),
-        Err(Ended::TooSlow) => Err(because(format!(
-            "the PDF document could not be read within {} s",
-            BOUNDS.time.as_secs()
-        ))),
-        Err(_) => Err(because("the PDF document could not be read")),
-    }
 }
