@@ -181,9 +181,11 @@ impl Answer<'_> {
             Ok(result) => match (&result.llm_content, &result.return_display) {
                 (_, Display::FileDiff(diff)) if !diff.file_diff.is_empty() => {
                     let content = text_of(&result.llm_content);
+                    let is_in_it = content.contains(diff.file_diff.trim_end());
+                    let content = result.odd_names.shown_in(&content);
                     // Some answers show the diff to a model as well.
-                    if content.contains(diff.file_diff.trim_end()) {
-                        content
+                    if is_in_it {
+                        content.into_owned()
                     } else {
                         format!("{content}\n{}", diff.file_diff)
                     }

@@ -3,6 +3,7 @@
 
 use super::nearest::{Candidate, nearest};
 use super::placeholder;
+use crate::tool::named::NamedText;
 use crate::tool::{
     Cancellation, Confirmation, ConfirmationDetails, Context, Display, ErrorKind, FileDiff,
     Location, ToolError, ToolResult,
@@ -366,15 +367,15 @@ impl Edit {
             None
         };
         cx.cancel.check()?;
-        let path = self.path();
         let result = match plan {
             Plan::Create => {
                 target.commit(&self.place, |file| file.write_all(self.new.as_bytes()))?;
-                ToolResult::text(format!(
-                    "Successfully created and wrote to new file: {path}. It has {}.",
-                    super::counted(self.new.len(), "byte")
-                ))
-                .with_data("created", true)
+                let mut text = NamedText::default();
+                text.push_str("Successfully created and wrote to new file: ");
+                text.push_path(self.place.path());
+                let size = super::counted(self.new.len(), "byte");
+                text.push_str(&format!(". It has {size}."));
+                ToolResult::named(text).with_data("created", true)
             }
             Plan::Replace {
                 replacement,
@@ -388,12 +389,15 @@ impl Edit {
                 target.commit(&self.place, move |file| written.write(&source, file))?;
                 let count = replacement.matches.len();
                 // Gemini CLI's sentence, which has no singular.
-                let mut text = format!(
-                    "Successfully modified file: {path} ({count} replacements). The text was at {}.",
+                let mut text = NamedText::default();
+                text.push_str("Successfully modified file: ");
+                text.push_path(self.place.path());
+                text.push_str(&format!(
+                    " ({count} replacements). The text was at {}.",
                     line_list(&replacement.matches)
-                );
+                ));
                 for note in notes {
-                    text.push(' ');
+                    text.push_str(" ");
                     text.push_str(&note);
                 }
                 // What was not asked for literally is shown.
@@ -407,7 +411,7 @@ impl Edit {
                     .take(1000)
                     .map(|m| m.line)
                     .collect();
-                let result = ToolResult::text(text)
+                let result = ToolResult::named(text)
                     .with_data("replacements", count)
                     .with_data("lines", lines);
                 match rung {

@@ -1,6 +1,7 @@
 //! `write_file`: the whole content of one file.
 
 use super::{Declaration, Spec, Surroundings, placeholder};
+use crate::tool::named::NamedText;
 use crate::tool::{
     Args, Confirmation, ConfirmationDetails, Context, Display, ErrorKind, FileDiff, Kind, Location,
     Schema, ToolError, ToolInvocation, ToolResult,
@@ -197,7 +198,6 @@ impl ToolInvocation for Call {
         cx.cancel.check()?;
         let others = super::other_names(&target);
         target.commit(&self.place, |file| file.write_all(&plan.bytes))?;
-        let path = show_path(self.place.path()).into_owned();
         let done = if is_new {
             "created and wrote to new file"
         } else {
@@ -208,15 +208,16 @@ impl ToolInvocation for Call {
         } else {
             format!(" in {}, the encoding it had", plan.encoding.name())
         };
-        let mut text = format!(
-            "Successfully {done}: {path}. It has {}{kept}.",
-            super::counted(plan.bytes.len(), "byte")
-        );
+        let mut text = NamedText::default();
+        text.push_str(&format!("Successfully {done}: "));
+        text.push_path(self.place.path());
+        let size = super::counted(plan.bytes.len(), "byte");
+        text.push_str(&format!(". It has {size}{kept}."));
         if let Some(others) = others {
-            text.push(' ');
+            text.push_str(" ");
             text.push_str(&others);
         }
-        let mut result = ToolResult::text(text)
+        let mut result = ToolResult::named(text)
             .with_data("created", is_new)
             .with_data("bytes", plan.bytes.len());
         if cx.wants_display {

@@ -729,7 +729,8 @@ impl Replacement {
     ///
     /// What the system says.
     pub fn diff(&self, source: &OpenFile, name: &str) -> io::Result<(String, DiffStat)> {
-        let mut diff = format!("--- {name}\n+++ {name}\n");
+        let shown = crate::shown::visible(name);
+        let mut diff = format!("--- {shown}\n+++ {shown}\n");
         let mut stat = DiffStat::default();
         let mut shift = 0;
         let deadline = Instant::now() + DIFF_TIME;
@@ -926,6 +927,8 @@ fn push_hunk(out: &mut String, diff: &TextDiff<'_, '_, str>, line: u64, shift: i
 
 /// A unified diff of two whole texts, and its statistics.
 pub fn diff_texts(old: &str, new: &str, name: &str) -> (String, DiffStat) {
+    // A line feed in a name must not make a line of its own.
+    let name = &*crate::shown::visible(name);
     if !is_shown(old.as_bytes()) || !is_shown(new.as_bytes()) {
         let lines = |text: &str| text.split_inclusive('\n').count() as u64;
         let stat = DiffStat {

@@ -135,6 +135,41 @@ fn a_directory_is_shown_on_one_line_and_an_error_about_a_file_too() {
 }
 
 #[test]
+fn what_is_said_of_an_edit_and_its_diff_have_names_on_one_line() {
+    let name = "a\nb\u{1b}[2J.txt";
+    let ws = Workspace::new().file(name, "one\n");
+    for (tool, arguments) in [
+        ("write_file", json!({"file_path": name, "content": "two\n"})),
+        (
+            "replace",
+            json!({"file_path": name, "old_string": "two", "new_string": "three"}),
+        ),
+        (
+            "replace",
+            json!({"file_path": "c\rd", "old_string": "", "new_string": "new"}),
+        ),
+    ] {
+        let call = ws
+            .tool(tool)
+            .flags(&["--output", "text"])
+            .arguments(&arguments);
+        let answer = call.unwatched().run();
+        let shown = answer.text();
+        assert!(shown.starts_with("Successfully"), "{}", answer.shown());
+        assert!(
+            !shown.contains(['\u{1b}', '\r']) && !shown.contains("a\nb"),
+            "{shown:?}"
+        );
+    }
+    let edit = json!({"file_path": name, "old_string": "three", "new_string": "four"});
+    let call = ws.tool("replace").arguments(&edit).unwatched();
+    assert!(
+        call.run().output().contains(name),
+        "JSON has the name as it is"
+    );
+}
+
+#[test]
 fn json_has_names_as_they_are() {
     let ws = project();
     let calls = [
