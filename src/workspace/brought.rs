@@ -16,8 +16,9 @@ use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// More of a settings file is not read.
-const MAX_TEXT_BYTES: u64 = 8 * 1024 * 1024;
+/// A longer text is refused: it is read with every call before anybody trusts it, and the values of
+/// settings take some hundred times as much memory as their text.
+const MAX_TEXT_BYTES: u64 = 512 * 1024;
 
 /// What is said of a link that is not followed.
 pub(crate) const LEADS_OUT: &str = "a link leads out of the project";
@@ -172,9 +173,18 @@ impl<'a> Whose<'a> {
 }
 
 impl Opened {
-    /// The text, of a large file only the beginning.
+    /// The text.
+    ///
+    /// # Errors
+    ///
+    /// What the system says, or that the file is too large.
     pub(crate) fn text(self) -> io::Result<String> {
-        Ok(String::from_utf8(self.beginning(MAX_TEXT_BYTES)?)
+        let bytes = self.beginning(MAX_TEXT_BYTES + 1)?;
+        if bytes.len() as u64 > MAX_TEXT_BYTES {
+            let reason = format!("it has more than {MAX_TEXT_BYTES} bytes");
+            return Err(io::Error::other(reason));
+        }
+        Ok(String::from_utf8(bytes)
             .unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()))
     }
 

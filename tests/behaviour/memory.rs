@@ -138,6 +138,24 @@ fn documents() -> Vec<Row> {
             "Successfully created",
         ),
         row(
+            "settings of a project, of 500 KB",
+            Workspace::new().file(
+                ".gemini/settings.json",
+                format!("{{\"a\":[{}1]}}", r#"{"a":1},"#.repeat(60_000)),
+            ),
+            |ws| ws.tool("list_directory").arguments(&json!({"path": "."})),
+            "Directory listing",
+        ),
+        row(
+            "settings of a project, of 8 MB",
+            Workspace::new().file(
+                ".gemini/settings.json",
+                format!("{{\"a\":[{}1]}}", r#"{"a":1},"#.repeat(1_000_000)),
+            ),
+            |ws| ws.tool("list_directory").arguments(&json!({"path": "."})),
+            "list_directory",
+        ),
+        row(
             "a message of 60 MB",
             ws(),
             |ws| served(ws, &ones(30_000_000)),
@@ -347,6 +365,12 @@ fn searches() -> Vec<Row> {
             Workspace::new().file("a.txt", "a\n"),
             |ws| search(ws, &json!({"pattern": "a".repeat(20_000)})),
             "it may have 16384",
+        ),
+        row(
+            "an expression of 8,000 classes",
+            Workspace::new().file("a.txt", "a\n"),
+            |ws| search(ws, &json!({"pattern": r"\w".repeat(8_000)})),
+            "more than 1000 classes",
         ),
         row(
             "two expressions as large as they may be",
