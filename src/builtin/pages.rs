@@ -156,6 +156,10 @@ fn limits(name: &str) -> Vec<(&'static str, String)> {
                 grouped(search::MAX_PATTERN_BYTES as u64),
             ),
             (
+                "the same in characters, repetitions written out",
+                grouped(search::MOST_CHARACTERS),
+            ),
+            (
                 "the program of an expression",
                 mebibytes(search::PROGRAM_BYTES as u64),
             ),

@@ -1,6 +1,7 @@
 //! `read_background_output`: what a background process has printed, waited for where asked.
 
 use super::list_background_processes::state;
+use super::search::bounded;
 use super::stop_background_process::{find, process_id};
 use super::{Declaration, Spec, Surroundings};
 use crate::process::jobs::{Job, Jobs};
@@ -13,7 +14,7 @@ use crate::tool::{
     ToolInvocation, ToolResult,
 };
 use grep_matcher::Matcher;
-use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_regex::RegexMatcher;
 use serde::Deserialize;
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -97,10 +98,7 @@ fn build(
     let pattern = match params.pattern {
         None => None,
         Some(text) => {
-            let matcher = RegexMatcherBuilder::new().build(&text).map_err(|e| {
-                ToolError::invalid(format!("\"pattern\" is no regular expression: {e}."))
-                    .with_hint("Escape characters such as ( [ { . * + ? that are meant literally.")
-            })?;
+            let matcher = bounded("pattern", &text)?;
             Some((text, matcher))
         }
     };

@@ -4,8 +4,12 @@
 //! all of it at once; lines are told apart only where it matches. Larger files go through the
 //! buffer in pieces of whole lines, a line that is longer than the buffer in pieces that
 //! overlap.
+//!
+//! An engine that goes back, or a large expression, may take any time on a line, and looks at no
+//! clock. Such a search is made in an isolated process, block by block.
 
-use crate::tool::{ErrorKind, ToolError};
+use crate::process::isolated::{Bounds, Ended, Worker};
+use crate::tool::{Cancellation, ErrorKind, ToolError};
 use crate::workspace::lines::count_newlines;
 use crate::workspace::text::{Content, Decoder, Encoding, SAMPLE_BYTES, detect};
 use grep_matcher::{LineMatchKind, Matcher};
@@ -13,9 +17,11 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use regex_syntax::ast::ErrorKind as AstErrorKind;
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 /// The buffer, and the size from which on a file is searched in pieces.
 const BUFFER_BYTES: usize = 1024 * 1024;
@@ -52,6 +58,22 @@ const CACHE_BYTES: usize = 1024 * 1024;
 /// How hard the backtracking engine tries on one line.
 const BACKTRACK_LIMIT: usize = 1_000_000;
 
+/// An expression with more characters, repetitions written out, is refused: compiling it takes time.
+pub(super) const MOST_CHARACTERS: u64 = 10_000;
+
+/// One with more than this may be slow: all of them may have to be tried at each place.
+const LIGHT_CHARACTERS: u64 = 400;
+
+/// How much text an isolated process gets at once, in bytes; a line more where it is longer.
+const BLOCK_BYTES: usize = 64 * 1024;
+
+/// What it may use for that. The result has three numbers for each line of a block.
+const BOUNDS: Bounds = Bounds {
+    memory_bytes: 64 * 1024 * 1024,
+    time: Duration::from_secs(20),
+    result_bytes: 2 * 1024 * 1024,
+};
+
 /// What to look for.
 #[derive(Debug)]
 pub(super) struct Query {
@@ -66,6 +88,8 @@ pub(super) struct Query {
     /// What the expression matches depends on characters beyond ASCII, so a file in an older
     /// encoding must be decoded before it is searched.
     beyond_ascii: bool,
+    /// It may take any time.
+    is_heavy: bool,
     /// What the pattern was taken for, where that is not what it says.
     pub(super) note: Option<String>,
 }
@@ -116,23 +140,22 @@ impl Query {
         ignore_case: bool,
         fixed: bool,
     ) -> Result<Self, ToolError> {
-        if pattern.len() > MAX_PATTERN_BYTES {
-            return Err(ToolError::invalid(format!(
-                "\"{name}\" has {} bytes; it may have {MAX_PATTERN_BYTES}.",
-                pattern.len()
-            )));
-        }
+        check_length(name, pattern)?;
         let Reach {
             beyond_ascii,
             line_ends,
+            characters,
         } = if fixed {
             Reach {
                 beyond_ascii: !pattern.is_ascii(),
-                line_ends: false,
+                ..Reach::default()
             }
         } else {
             Reach::of(pattern, ignore_case)
         };
+        if characters > MOST_CHARACTERS {
+            return Err(too_large(name, characters));
+        }
         let crlf = pattern.contains('$') && !fixed;
         let takes_line_ends = line_ends && !crlf && !asks_for_carriage_return(pattern);
         let linear = |pattern: &str| {
@@ -153,6 +176,7 @@ impl Query {
         };
         let query = |engine, pattern: &str, note| Self {
             name,
+            is_heavy: characters > LIGHT_CHARACTERS || matches!(engine, Engine::Backtracking(_)),
             engine,
             line_ends: crlf.then(|| LineEnds {
                 pattern: pattern.to_owned(),
@@ -183,7 +207,8 @@ impl Query {
                     .delegate_dfa_size_limit(CACHE_BYTES)
                     .build()
                     .map_err(|e| invalid(name, pattern, &e.to_string()))?;
-                Ok(query(Engine::Backtracking(Box::new(regex)), pattern, None))
+                let engine = Engine::Backtracking(Box::new(regex));
+                Ok(query(engine, pattern, None))
             }
             // JavaScript and grep take a brace that counts nothing for itself.
             Some(
@@ -205,11 +230,50 @@ impl Query {
     }
 }
 
+fn check_length(name: &str, pattern: &str) -> Result<(), ToolError> {
+    if pattern.len() <= MAX_PATTERN_BYTES {
+        return Ok(());
+    }
+    Err(ToolError::invalid(format!(
+        "\"{name}\" has {} bytes; it may have {MAX_PATTERN_BYTES}.",
+        pattern.len()
+    )))
+}
+
+/// An expression for lines that are told apart already, of bounded size.
+///
+/// # Errors
+///
+/// `invalid_tool_params`, with what is wrong.
+pub(super) fn bounded(name: &str, pattern: &str) -> Result<RegexMatcher, ToolError> {
+    check_length(name, pattern)?;
+    let Reach { characters, .. } = Reach::of(pattern, false);
+    if characters > MOST_CHARACTERS {
+        return Err(too_large(name, characters));
+    }
+    let mut builder = RegexMatcherBuilder::new();
+    let builder = builder
+        .size_limit(PROGRAM_BYTES)
+        .dfa_size_limit(CACHE_BYTES);
+    builder.build(pattern).map_err(|e| {
+        ToolError::invalid(format!("\"{name}\" is no regular expression: {e}."))
+            .with_hint("Escape characters such as ( [ { . * + ? that are meant literally.")
+    })
+}
+
 fn spans_lines(name: &str, pattern: &str) -> ToolError {
     ToolError::invalid(format!(
         "\"{name}\" {pattern:?} asks for a line feed, but lines are searched one by one."
     ))
     .with_hint("Search for what stands on one of the lines; 'context' shows those around it.")
+}
+
+fn too_large(name: &str, characters: u64) -> ToolError {
+    ToolError::invalid(format!(
+        "\"{name}\" is too large for a regular expression: with its repetitions written out it \
+         has {characters} characters, and at most {MOST_CHARACTERS} are allowed."
+    ))
+    .with_hint("Repeat less often: * and + have no limit.")
 }
 
 fn invalid(name: &str, pattern: &str, reason: &str) -> ToolError {
@@ -284,6 +348,8 @@ struct Reach {
     beyond_ascii: bool,
     /// It can match a carriage return.
     line_ends: bool,
+    /// How many characters and classes it has, repetitions written out.
+    characters: u64,
 }
 
 impl Reach {
@@ -296,6 +362,7 @@ impl Reach {
         let mut reach = Self::default();
         if let Ok(hir) = parsed {
             reach.add(&hir);
+            reach.characters = characters(&hir);
         } else {
             (reach.beyond_ascii, reach.line_ends) = (true, true);
         }
@@ -335,6 +402,23 @@ impl Reach {
             }
             HirKind::Empty => {}
         }
+    }
+}
+
+/// See [`Reach::characters`].
+fn characters(hir: &Hir) -> u64 {
+    match hir.kind() {
+        HirKind::Literal(literal) => literal.0.len() as u64,
+        HirKind::Class(_) => 1,
+        HirKind::Repetition(r) => {
+            let times = r.max.unwrap_or(r.min).max(1);
+            characters(&r.sub).saturating_mul(times.into())
+        }
+        HirKind::Capture(c) => characters(&c.sub),
+        HirKind::Concat(subs) | HirKind::Alternation(subs) => {
+            subs.iter().map(characters).fold(0, u64::saturating_add)
+        }
+        HirKind::Look(_) | HirKind::Empty => 0,
     }
 }
 
@@ -386,13 +470,32 @@ pub(super) struct Wanted {
     pub(super) columns: bool,
 }
 
-/// Searches file after file with one buffer.
-pub(super) struct Searcher<'a> {
+/// Which lines match.
+#[derive(Clone, Copy)]
+struct Matching<'a> {
     query: &'a Query,
     /// Lines that this matches don't count.
     except: Option<&'a Query>,
     wanted: Wanted,
+}
+
+/// Searches file after file with one buffer.
+pub(super) struct Searcher<'a> {
+    matching: Matching<'a>,
     buffer: Vec<u8>,
+    cancel: &'a Cancellation,
+    /// Does the matching where that may take any time, once it is needed.
+    worker: RefCell<Option<Worker<'a>>>,
+}
+
+/// What is wanted of a worker, as the first byte of a request.
+mod wanted {
+    /// The matching lines.
+    pub(super) const LINES: u8 = b'L';
+    /// Whether a line does not count.
+    pub(super) const EXCEPTED: u8 = b'X';
+    /// The first match from a place on, which comes next.
+    pub(super) const WITHIN: u8 = b'W';
 }
 
 /// What stopped the search of a file.
@@ -400,6 +503,8 @@ pub(super) struct Searcher<'a> {
 pub(super) enum Failure {
     Read(std::io::Error),
     Backtracking(String),
+    /// The call was interrupted, or no process could be started.
+    Stopped(ToolError),
 }
 
 impl Failure {
@@ -416,17 +521,106 @@ impl Failure {
                 format!("The pattern takes too long on some line: {e}."),
             )
             .with_hint("Use a simpler pattern, without look-around and back-references."),
+            Failure::Stopped(e) => e,
+        }
+    }
+}
+
+impl From<Ended> for Failure {
+    fn from(ended: Ended) -> Self {
+        let error = |message: &str| ToolError::new(ErrorKind::GrepExecutionError, message);
+        match ended {
+            Ended::TooSlow => Self::Backtracking(format!(
+                "it was not done with it after {} s",
+                BOUNDS.time.as_secs()
+            )),
+            Ended::Died => Self::Backtracking("it takes too much memory".to_owned()),
+            Ended::NotStarted => Self::Stopped(error(
+                "The pattern needs a process of its own, and none could be started.",
+            )),
+            Ended::Interrupted(e) => Self::Stopped(e),
         }
     }
 }
 
 impl<'a> Searcher<'a> {
-    pub(super) fn new(query: &'a Query, except: Option<&'a Query>, wanted: Wanted) -> Self {
+    pub(super) fn new(
+        query: &'a Query,
+        except: Option<&'a Query>,
+        wanted: Wanted,
+        cancel: &'a Cancellation,
+    ) -> Self {
         Self {
-            query,
-            except,
-            wanted,
+            matching: Matching {
+                query,
+                except,
+                wanted,
+            },
             buffer: vec![0; BUFFER_BYTES],
+            cancel,
+            worker: RefCell::default(),
+        }
+    }
+
+    /// Calls `f` with every matching line from `from` on, see [`Matching::each_line`].
+    fn each_line(
+        &self,
+        text: &[u8],
+        mut from: usize,
+        mut f: impl FnMut(usize, usize, usize) -> bool,
+    ) -> Result<(), Failure> {
+        if !self.matching.is_heavy() {
+            return self.matching.each_line(text, from, f);
+        }
+        while from < text.len() {
+            let least = (from + BLOCK_BYTES).min(text.len());
+            let end = memchr::memchr(b'\n', &text[least..]);
+            let end = end.map_or(text.len(), |at| least + at + 1);
+            let numbers = self.ask(&[&[wanted::LINES], &text[from..end]])?;
+            for line in numbers.chunks_exact(3) {
+                if !f(from + line[0], from + line[1], from + line[2]) {
+                    return Ok(());
+                }
+            }
+            from = end;
+        }
+        Ok(())
+    }
+
+    fn is_excepted(&self, line: &[u8]) -> Result<bool, Failure> {
+        if !self.matching.except.is_some_and(|except| except.is_heavy) {
+            return self.matching.is_excepted(line);
+        }
+        let answer = self.ask(&[&[wanted::EXCEPTED], line])?;
+        Ok(!answer.is_empty())
+    }
+
+    fn find_within(&self, text: &[u8], from: usize) -> Result<Option<(usize, usize)>, Failure> {
+        if !self.matching.query.is_heavy {
+            return Ok(self.matching.find_within(text, from));
+        }
+        let answer = self.ask(&[&[wanted::WITHIN], &from.to_ne_bytes(), text])?;
+        Ok(answer.first_chunk::<2>().map(|[at, to]| (*at, *to)))
+    }
+
+    /// Has the worker do something.
+    fn ask(&self, request: &[&[u8]]) -> Result<Vec<usize>, Failure> {
+        let mut worker = self.worker.borrow_mut();
+        let worker = if let Some(worker) = worker.as_mut() {
+            worker
+        } else {
+            let matching = self.matching;
+            worker.insert(Worker::start(BOUNDS, move |request| {
+                matching.answer(request)
+            })?)
+        };
+        let answer = worker.ask(&request.concat(), self.cancel)?;
+        match answer.split_first() {
+            Some((0, numbers)) => Ok(to_numbers(numbers)),
+            Some((_, message)) => Err(Failure::Backtracking(
+                String::from_utf8_lossy(message).into_owned(),
+            )),
+            None => Err(Ended::Died.into()),
         }
     }
 
@@ -471,7 +665,7 @@ impl<'a> Searcher<'a> {
             bytes,
             [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, 0, 0xfe, 0xff, ..]
         );
-        let needs_characters = self.query.beyond_ascii || self.except.is_some();
+        let needs_characters = self.matching.query.beyond_ascii || self.matching.except.is_some();
         let is_foreign = needs_characters && std::str::from_utf8(bytes).is_err();
         if !marked && !is_foreign {
             return None;
@@ -491,7 +685,7 @@ impl<'a> Searcher<'a> {
         raw: Option<&[u8]>,
         sample: &[u8],
     ) -> Result<Option<Hits>, Failure> {
-        let mut found = Accumulator::new(self.wanted);
+        let mut found = Accumulator::new(self.matching.wanted);
         let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
         self.each_line(text, 0, |start, end, at| {
             found.add(text, start, end, at);
@@ -509,83 +703,6 @@ impl<'a> Searcher<'a> {
         }
         let is_left_out = |line: &[u8]| self.is_excepted(line).unwrap_or_default();
         Ok(Some(found.finish(text, sample, &is_left_out)))
-    }
-
-    /// Calls `f` with the bounds of every matching line from `from` on, its line feed left out, and with
-    /// where in the text the match is as far as a line is too long to be shown whole, until
-    /// it says no.
-    fn each_line(
-        &self,
-        text: &[u8],
-        mut from: usize,
-        mut f: impl FnMut(usize, usize, usize) -> bool,
-    ) -> Result<(), Failure> {
-        while from < text.len() {
-            let Some((start, end)) = self.next_line(text, from)? else {
-                return Ok(());
-            };
-            if self.is_excepted(&text[start..end])? {
-                from = end + 1;
-                continue;
-            }
-            let at = if self.wanted.columns || end - start > LINE_CHARS {
-                let line = self.without_ending(&text[start..end]);
-                let found = self.find_within(line, 0).map(|(at, _)| at);
-                found.or_else(|| self.find_back(line)).unwrap_or_default() + start
-            } else {
-                start
-            };
-            if !f(start, end, at) {
-                return Ok(());
-            }
-            from = end + 1;
-        }
-        Ok(())
-    }
-
-    /// The bounds of the first matching line from `from` on, where a line begins.
-    fn next_line(&self, text: &[u8], mut from: usize) -> Result<Option<(usize, usize)>, Failure> {
-        while from < text.len() {
-            let (start, end) = match &self.query.engine {
-                Engine::Linear(matcher) => {
-                    // The matcher's error type has no values. What it gives may be any place
-                    // of the line, also its end.
-                    let candidate = matcher
-                        .find_candidate_line(&text[from..])
-                        .unwrap_or_default();
-                    let (at, is_sure) = match candidate {
-                        None => return Ok(None),
-                        Some(LineMatchKind::Confirmed(i)) => (from + i, true),
-                        Some(LineMatchKind::Candidate(i)) => (from + i, false),
-                    };
-                    if at == text.len() && text.ends_with(b"\n") {
-                        return Ok(None);
-                    }
-                    let (start, end) = line_around(text, at);
-                    let line = self.without_ending(&text[start..end]);
-                    let is_shorter = self.query.takes_line_ends && line.len() < end - start;
-                    let is_match = if self.strict_for(line).is_some() || !is_sure || is_shorter {
-                        self.find_within(line, 0).is_some()
-                    } else {
-                        true
-                    };
-                    if is_match {
-                        return Ok(Some((start, end)));
-                    }
-                    (start, end)
-                }
-                Engine::Backtracking(regex) => {
-                    let (start, end) = line_around(text, from);
-                    if matches_back(regex, &text[start..end])? {
-                        return Ok(Some((start, end)));
-                    }
-                    (start, end)
-                }
-            };
-            debug_assert!(start <= end && end >= from, "the search goes on");
-            from = end + 1;
-        }
-        Ok(None)
     }
 
     fn search_large(
@@ -633,7 +750,7 @@ impl<'a> Searcher<'a> {
         mut filled: usize,
         (sample, is_raw): (&[u8], bool),
     ) -> Result<Option<Hits>, Failure> {
-        let mut found = Accumulator::new(self.wanted);
+        let mut found = Accumulator::new(self.matching.wanted);
         let mut has_zero = false;
         let mut ended = false;
         // The buffer begins with so much that was searched before, as context of what follows.
@@ -730,17 +847,17 @@ impl<'a> Searcher<'a> {
         let is_complete = newline.is_some() || ended;
         let over = LongLine::Over((end + 1).min(text.len()));
         let line = if is_complete {
-            self.without_ending(&text[..end])
+            self.matching.without_ending(&text[..end])
         } else {
             &text[..end]
         };
-        if matches!(self.query.engine, Engine::Backtracking(_)) {
+        if matches!(self.matching.query.engine, Engine::Backtracking(_)) {
             let reason = format!(
                 "a line is longer than {BUFFER_BYTES} bytes, too long for look-around and back-references"
             );
             return Err(Failure::Read(std::io::Error::other(reason)));
         }
-        Ok(match self.find_within(line, inside) {
+        Ok(match self.find_within(line, inside)? {
             // A match that touches the edge may go on, or be none, in the light of more.
             Some((at, to)) if to == end && !is_complete && at > 2 * LOOK_BACK_BYTES => {
                 LongLine::GoesOn(at - LOOK_BACK_BYTES)
@@ -755,6 +872,123 @@ impl<'a> Searcher<'a> {
             None if is_complete => over,
             None => LongLine::GoesOn(text.len().saturating_sub(OVERLAP_BYTES)),
         })
+    }
+}
+
+impl Matching<'_> {
+    /// Whether it may take any time.
+    fn is_heavy(&self) -> bool {
+        self.query.is_heavy || self.except.is_some_and(|except| except.is_heavy)
+    }
+
+    /// The worker's part: a zero byte and numbers, or another one and what went wrong.
+    fn answer(&self, request: &[u8]) -> Vec<u8> {
+        let numbers = match request.split_first() {
+            Some((&wanted::LINES, text)) => {
+                let mut lines = Vec::new();
+                let each = self.each_line(text, 0, |start, end, at| {
+                    lines.extend([start, end, at]);
+                    true
+                });
+                each.map(|()| lines)
+            }
+            Some((&wanted::EXCEPTED, line)) => {
+                let is_excepted = self.is_excepted(line);
+                is_excepted.map(|is| if is { vec![1] } else { Vec::new() })
+            }
+            Some((&wanted::WITHIN, rest)) => {
+                let (from, text) = rest.split_at(size_of::<usize>().min(rest.len()));
+                let from = to_numbers(from).first().copied().unwrap_or_default();
+                let found = self.find_within(text, from);
+                Ok(found.map(|(at, to)| vec![at, to]).unwrap_or_default())
+            }
+            _ => Ok(Vec::new()),
+        };
+        match numbers {
+            Ok(numbers) => {
+                let bytes = numbers.iter().flat_map(|n| n.to_ne_bytes());
+                [0].into_iter().chain(bytes).collect()
+            }
+            Err(Failure::Backtracking(e)) => [b"!", e.as_bytes()].concat(),
+            Err(e) => [b"!", e.into_error().message.as_bytes()].concat(),
+        }
+    }
+
+    /// Calls `f` with the bounds of every matching line from `from` on, its line feed left out,
+    /// and with where in the text the match is as far as a line is too long to be shown whole,
+    /// until it says no.
+    fn each_line(
+        &self,
+        text: &[u8],
+        mut from: usize,
+        mut f: impl FnMut(usize, usize, usize) -> bool,
+    ) -> Result<(), Failure> {
+        while from < text.len() {
+            let Some((start, end)) = self.next_line(text, from)? else {
+                return Ok(());
+            };
+            if self.is_excepted(&text[start..end])? {
+                from = end + 1;
+                continue;
+            }
+            let at = if self.wanted.columns || end - start > LINE_CHARS {
+                let line = self.without_ending(&text[start..end]);
+                let found = self.find_within(line, 0).map(|(at, _)| at);
+                found.or_else(|| self.find_back(line)).unwrap_or_default() + start
+            } else {
+                start
+            };
+            if !f(start, end, at) {
+                return Ok(());
+            }
+            from = end + 1;
+        }
+        Ok(())
+    }
+
+    /// The bounds of the first matching line from `from` on, where a line begins.
+    fn next_line(&self, text: &[u8], mut from: usize) -> Result<Option<(usize, usize)>, Failure> {
+        while from < text.len() {
+            let (start, end) = match &self.query.engine {
+                Engine::Linear(matcher) => {
+                    // The matcher's error type has no values. What it gives may be any place
+                    // of the line, also its end.
+                    let candidate = matcher
+                        .find_candidate_line(&text[from..])
+                        .unwrap_or_default();
+                    let (at, is_sure) = match candidate {
+                        None => return Ok(None),
+                        Some(LineMatchKind::Confirmed(i)) => (from + i, true),
+                        Some(LineMatchKind::Candidate(i)) => (from + i, false),
+                    };
+                    if at == text.len() && text.ends_with(b"\n") {
+                        return Ok(None);
+                    }
+                    let (start, end) = line_around(text, at);
+                    let line = self.without_ending(&text[start..end]);
+                    let is_shorter = self.query.takes_line_ends && line.len() < end - start;
+                    let is_match = if self.strict_for(line).is_some() || !is_sure || is_shorter {
+                        self.find_within(line, 0).is_some()
+                    } else {
+                        true
+                    };
+                    if is_match {
+                        return Ok(Some((start, end)));
+                    }
+                    (start, end)
+                }
+                Engine::Backtracking(regex) => {
+                    let (start, end) = line_around(text, from);
+                    if matches_back(regex, &text[start..end])? {
+                        return Ok(Some((start, end)));
+                    }
+                    (start, end)
+                }
+            };
+            debug_assert!(start <= end && end >= from, "the search goes on");
+            from = end + 1;
+        }
+        Ok(None)
     }
 
     /// A line without the first half of `\r\n`, where that ends a line: after a carriage return
@@ -818,6 +1052,14 @@ impl<'a> Searcher<'a> {
             Engine::Backtracking(_) => None,
         }
     }
+}
+
+/// What a worker's answer holds.
+fn to_numbers(bytes: &[u8]) -> Vec<usize> {
+    let words = bytes.chunks_exact(size_of::<usize>());
+    words
+        .filter_map(|word| word.first_chunk().map(|word| usize::from_ne_bytes(*word)))
+        .collect()
 }
 
 impl Hits {
@@ -1156,6 +1398,7 @@ fn cut(line: &str, at: usize) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::{Hits, Query, Reach, Searcher, Wanted, escape_braces};
+    use crate::tool::Cancellation;
     use std::io::{Seek, Write};
 
     fn search(pattern: &str, text: &[u8], context: u64) -> Option<Hits> {
@@ -1171,7 +1414,7 @@ mod tests {
         let mut file = tempfile::tempfile().expect("a file");
         file.write_all(text).expect("written");
         file.rewind().expect("rewound");
-        Searcher::new(&query, None, wanted)
+        Searcher::new(&query, None, wanted, &Cancellation::default())
             .search(&mut file)
             .expect("searched")
     }
@@ -1220,6 +1463,35 @@ mod tests {
         assert_eq!(shown(&hits), [(2, true, "foobaz")]);
         let hits = search(r"(\w)\1", b"abc\nabba\n", 0).expect("found");
         assert_eq!(shown(&hits), [(2, true, "abba")]);
+    }
+
+    #[test]
+    fn what_may_take_any_time_is_found_in_the_same_lines() {
+        let filler = "filler line\n".repeat(100_000);
+        let text = format!("needle one\r\n{filler}  a needle two\nneedles\n{filler}needle");
+        // Look-around, a reference back, and one that is large when it is compiled.
+        for pattern in ["needle(?!s)", r"n(e)\1dle\b", r"needle\b|([a-z]{100}!){20}"] {
+            let query = Query::new("pattern", pattern, true, false).expect("valid");
+            assert!(query.is_heavy, "{pattern}");
+            let hits = search(pattern, text.as_bytes(), 0).expect("found");
+            let expected = [
+                (1, true, "needle one"),
+                (100_002, true, "a needle two"),
+                (200_004, true, "needle"),
+            ];
+            assert_eq!(shown(&hits), expected, "{pattern}");
+            assert_eq!(hits.lines[1].column, Some(5), "{pattern}");
+        }
+        for pattern in [
+            r"\w+",
+            r"^\s*(pub )?fn \w+\(",
+            "größe|size",
+            r"\bfoo\w{3,20}\b",
+            ".{1,200}x",
+        ] {
+            let query = Query::new("pattern", pattern, true, false).expect("valid");
+            assert!(!query.is_heavy, "{pattern}");
+        }
     }
 
     #[test]

@@ -7,8 +7,8 @@ use crate::sys::ffi::OsStrExt;
 use crate::sys::fs::{FileType, Mode, OFlags};
 use crate::tool::named::NamedText;
 use crate::tool::{
-    Args, Confirmation, Context, FoundPlace, Kind, Location, Schema, ToolError, ToolInvocation,
-    ToolResult,
+    Args, Cancellation, Confirmation, Context, FoundPlace, Kind, Location, Schema, ToolError,
+    ToolInvocation, ToolResult,
 };
 use crate::workspace::pattern::{PatternSet, split_list};
 use crate::workspace::walk::{Found, NodeModules, Options, Report, Visitor, walk};
@@ -383,7 +383,7 @@ struct Finder<'a> {
 }
 
 impl<'a> Finder<'a> {
-    fn new(call: &'a Call, place: &Place, kept: &'a Mutex<Kept>) -> Self {
+    fn new(call: &'a Call, place: &Place, kept: &'a Mutex<Kept>, cancel: &'a Cancellation) -> Self {
         let shown = call.workspace.display(place.path());
         let mut prefix = if shown == call.workspace.root() {
             Vec::new()
@@ -396,7 +396,7 @@ impl<'a> Finder<'a> {
         Self {
             call,
             prefix,
-            searcher: Searcher::new(&call.query, call.except.as_ref(), call.wanted),
+            searcher: Searcher::new(&call.query, call.except.as_ref(), call.wanted, cancel),
             kept,
             unreadable: 0,
             failed: None,
@@ -494,7 +494,7 @@ impl ToolInvocation for Call {
             let place = &self.places[0];
             let open = self.workspace.open_file(place)?;
             self.workspace.check_gemini_ignore(place)?;
-            let mut finder = Finder::new(&self, place, &kept);
+            let mut finder = Finder::new(&self, place, &kept, &cx.cancel);
             let name = self
                 .workspace
                 .display(place.path())
@@ -518,7 +518,7 @@ impl ToolInvocation for Call {
                     recursive: true,
                 };
                 let (found, report) = walk(&self.workspace, place, options, &cx.cancel, || {
-                    Finder::new(&self, place, &kept)
+                    Finder::new(&self, place, &kept, &cx.cancel)
                 })?;
                 finders.extend(found);
                 reports.push(report);

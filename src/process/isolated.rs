@@ -1,9 +1,9 @@
 //! Work on data from strangers, in a process that may die of it.
 //!
-//! Parsers of large formats can run out of stack, loop, or unpack without bound. Here they do
-//! it in a fork with limits of memory and time (on Windows, which has none, on a thread with a
-//! limit of time); the caller gets the result, or the reason why
-//! there is none.
+//! Parsers of large formats can run out of stack, loop, or unpack without bound, and what looks
+//! at no clock can't be told to end. Here they do it in a fork with limits of memory and time
+//! (on Windows, which has none, on a thread with a limit of time); the caller gets the result, or
+//! the reason why there is none. [`run`] does one thing, a [`Worker`] one after the other.
 
 #[cfg(unix)]
 mod fork;
@@ -13,6 +13,13 @@ mod linux;
 mod macos;
 #[cfg(windows)]
 mod thread;
+#[cfg(unix)]
+mod worker;
+
+#[cfg(windows)]
+pub(crate) use thread::Worker;
+#[cfg(unix)]
+pub(crate) use worker::Worker;
 
 use crate::tool::{Cancellation, ToolError};
 use std::time::Duration;

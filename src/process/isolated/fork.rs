@@ -26,15 +26,9 @@ pub(super) fn run(
     let (reader, writer) = raw::pipe().map_err(not_started)?;
     let parent = rustix::process::getpid();
     let pid = raw::fork(|| {
-        confine(parent, bounds.memory_bytes);
-        if rustix::process::getppid() != Some(parent) {
+        if !settle(parent, bounds.memory_bytes) {
             return 1;
         }
-        let none = Rlimit {
-            current: Some(0),
-            maximum: limit_maximum(Resource::Core),
-        };
-        let _ = rustix::process::setrlimit(Resource::Core, none);
         child(work, writer)
     });
     let pid = Pid::from_raw(pid.map_err(not_started)?).ok_or(Ended::Died)?;
@@ -51,7 +45,7 @@ pub(super) fn run(
     }
 }
 
-fn not_started(_: rustix::io::Errno) -> Ended {
+pub(super) fn not_started(_: rustix::io::Errno) -> Ended {
     Ended::NotStarted
 }
 
@@ -59,15 +53,26 @@ pub(super) fn limit_maximum(resource: Resource) -> Option<u64> {
     rustix::process::getrlimit(resource).maximum
 }
 
-/// The child's part: the exit status.
-fn child(work: impl FnOnce() -> Vec<u8> + Send, writer: OwnedFd) -> i32 {
+/// Sets a child's limits. Whether it can begin.
+pub(super) fn settle(parent: Pid, memory_bytes: u64) -> bool {
+    confine(parent, memory_bytes);
+    if rustix::process::getppid() != Some(parent) {
+        return false;
+    }
+    let none = Rlimit {
+        current: Some(0),
+        maximum: limit_maximum(Resource::Core),
+    };
+    let _ = rustix::process::setrlimit(Resource::Core, none);
     // The standard library says on standard error that memory has run out, and a host takes one
     // byte there for a failure of the call.
     let flags = OFlags::WRONLY | OFlags::CLOEXEC;
     let null = rustix::fs::open("/dev/null", flags, Mode::empty());
-    if !null.is_ok_and(|null| rustix::stdio::dup2_stderr(null).is_ok()) {
-        return 1;
-    }
+    null.is_ok_and(|null| rustix::stdio::dup2_stderr(null).is_ok())
+}
+
+/// The child's part: the exit status.
+fn child(work: impl FnOnce() -> Vec<u8> + Send, writer: OwnedFd) -> i32 {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new()
             .stack_size(STACK_BYTES)

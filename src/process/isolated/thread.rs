@@ -36,3 +36,27 @@ pub(super) fn run(
         }
     }
 }
+
+/// What works as long as it is asked to: here, on the caller's own thread.
+pub(crate) struct Worker<'w> {
+    work: Box<dyn FnMut(&[u8]) -> Vec<u8> + Send + 'w>,
+}
+
+impl<'w> Worker<'w> {
+    /// Makes it ready. Windows bounds nothing.
+    #[expect(clippy::unnecessary_wraps, reason = "elsewhere it can fail")]
+    pub(crate) fn start(
+        _: Bounds,
+        work: impl FnMut(&[u8]) -> Vec<u8> + Send + 'w,
+    ) -> Result<Self, Ended> {
+        Ok(Self {
+            work: Box::new(work),
+        })
+    }
+
+    /// Has it work on a piece, and gives the result.
+    pub(crate) fn ask(&mut self, request: &[u8], cancel: &Cancellation) -> Result<Vec<u8>, Ended> {
+        cancel.check().map_err(Ended::Interrupted)?;
+        Ok((self.work)(request))
+    }
+}
