@@ -157,6 +157,7 @@ impl ToolInvocation for Call {
 
 /// Waits a little, less where the caller goes away.
 fn pause(duration: Duration, cancel: &Cancellation) -> Result<(), ToolError> {
+    let _waiting = cancel.wait_for_others();
     let caller = cancel.caller();
     let mut fds: Vec<_> = caller
         .iter()
@@ -167,10 +168,7 @@ fn pause(duration: Duration, cancel: &Cancellation) -> Result<(), ToolError> {
     if let Ok(1..) = crate::sys::event::poll(&mut fds, Some(&duration)) {
         cancel.cancel();
     }
-    match cancel.signal() {
-        Some(_) => cancel.check(),
-        None => Ok(()),
-    }
+    cancel.check()
 }
 
 impl Call {
@@ -277,9 +275,7 @@ impl<'a> Window<'a> {
     fn read(&mut self, cancel: &Cancellation) -> Result<(), ToolError> {
         let mut buffer = vec![0; CHUNK];
         loop {
-            if cancel.signal().is_some() {
-                cancel.check()?;
-            }
+            cancel.check()?;
             self.skip_hole();
             match crate::sys::io::pread(&self.file, &mut buffer, self.position) {
                 Ok(0) => break,

@@ -231,7 +231,9 @@ impl ToolInvocation for Call {
         let mut capture = Capture::new(limit, cx.wants_display, cx.wants_output(), || {
             workspace.spill_path(DECLARATION.name)
         });
+        let acting = cx.cancel.acting()?;
         let watched = command.start().map_err(|e| self.not_started(&e))?;
+        drop(acting);
         let show = |text| cx.update_output(LiveOutput::Text(text));
         let end = supervise(&watched, &mut capture, self.limits, &cx.cancel, &show);
         let mut report = Report {

@@ -107,7 +107,8 @@ impl ToolInvocation for Call {
         }))
     }
 
-    fn run(self: Box<Self>, _: &Context) -> Result<ToolResult, ToolError> {
+    fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
+        let _waiting = cx.cancel.wait_for_others();
         let job = find(self.jobs.as_ref(), self.pid)?;
         if !job.is_alive(self.pid) {
             return Ok(ToolResult::text(format!(

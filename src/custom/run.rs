@@ -74,9 +74,11 @@ impl Program<'_> {
             path: place.path(),
             sandbox: confined.as_ref(),
         };
+        let acting = cancel.acting()?;
         let watched = command
             .start()
             .map_err(|e| self.not_started(program, place.path(), confined.as_ref(), &e))?;
+        drop(acting);
         let limits = Limits {
             wall: self.running.timeout,
             idle: None,

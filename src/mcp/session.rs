@@ -514,6 +514,7 @@ impl Mcp {
         };
         let cancel = cx.cancel.restarted(limit + SPARE);
         let is_call = matches!(question.what, Wanted::Call { .. });
+        let _waiting = cx.cancel.wait_for_others();
         self.link
             .ask(question, &cancel, &|text| {
                 cx.update_output(LiveOutput::Text(text.to_owned()));

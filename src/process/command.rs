@@ -272,6 +272,7 @@ pub fn supervise(
     cancel: &Cancellation,
     show: &dyn Fn(String),
 ) -> End {
+    let _waiting = cancel.wait_for_others();
     let mut supervision = Supervision {
         watched,
         capture,

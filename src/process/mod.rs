@@ -54,6 +54,18 @@ pub fn caller() -> Option<OwnedFd> {
     windows::parent()
 }
 
+/// Ends this process at once, whatever its threads do.
+#[cfg(unix)]
+pub fn exit(status: u8) -> ! {
+    raw::exit(status.into())
+}
+
+/// Ends this process at once, whatever its threads do.
+#[cfg(windows)]
+pub fn exit(status: u8) -> ! {
+    std::process::exit(status.into())
+}
+
 /// Does something during which writing to a pipe that nobody reads is an error: it always is.
 #[cfg(windows)]
 pub(crate) fn without_sigpipe<T>(write: impl FnOnce() -> T) -> T {

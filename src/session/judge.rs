@@ -156,8 +156,10 @@ impl Judge {
             args: own.as_map().clone(),
         };
         let call = ToolCall::new(request, Some(tool.kind()));
+        // A person takes the time that they need.
+        let waiting = cx.cancel.wait_for_others();
         let reply = asker.ask(&call, &explanation);
-        drop(asker);
+        drop((asker, waiting));
         match reply {
             Some(Reply::Change { args, .. }) => Ok(Some(args)),
             Some(

@@ -3,9 +3,20 @@
 use super::{ErrorKind, ToolError};
 use crate::sys::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+/// How often those who wait for a call look whether it has been interrupted.
+pub const TICK: Duration = Duration::from_millis(100);
+
+/// How long an interrupted call may take to say so itself. What it says tells more than what can
+/// be said for it.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The same while it ends processes, which are asked first and take leave.
+const PATIENCE_WITH_OTHERS: Duration = Duration::from_secs(16);
 
 /// Why a call must end early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +37,23 @@ pub struct Cancellation {
     is_default: bool,
     /// Becomes readable when the caller is gone.
     caller: Option<Arc<OwnedFd>>,
+    /// Of this one call.
+    course: Arc<Mutex<Course>>,
+}
+
+/// What those who wait for a call know of it.
+#[derive(Debug, Default)]
+struct Course {
+    /// Nobody waits any more: the call has been answered for.
+    is_over: bool,
+    /// Something was done that can't be taken back.
+    has_acted: bool,
+    /// How many things are waited for that have a time limit of their own.
+    others: usize,
+    /// Since when there are such.
+    since: Option<Instant>,
+    /// How long there were such before.
+    waited: Duration,
 }
 
 impl Cancellation {
@@ -43,6 +71,7 @@ impl Cancellation {
         Self {
             deadline: Instant::now().checked_add(limit),
             is_default: false,
+            course: Arc::default(),
             ..self.clone()
         }
     }
@@ -90,7 +119,10 @@ impl Cancellation {
 
     /// Asks the call to end.
     pub fn cancel(&self) {
-        self.state.store(1, Ordering::Relaxed);
+        // A signal's number says more.
+        let _ = self
+            .state
+            .compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// The cell into which a signal handler stores the signal's number plus one.
@@ -100,11 +132,114 @@ impl Cancellation {
 
     /// Whether the call must end, and why.
     pub fn interruption(&self) -> Option<Interruption> {
-        let is_past = || self.deadline.is_some_and(|at| Instant::now() >= at);
         match self.signal() {
             Some(signal) => Some(Interruption::Cancelled(signal)),
-            None => is_past().then_some(Interruption::TimedOut),
+            None => self.is_out_of_time().then_some(Interruption::TimedOut),
         }
+    }
+
+    fn is_out_of_time(&self) -> bool {
+        let now = Instant::now();
+        let Some(deadline) = self.deadline.filter(|at| now >= *at) else {
+            return false;
+        };
+        if !self.is_default {
+            return true;
+        }
+        // Waiting for what has a limit of its own does not count.
+        let course = self.course();
+        course.since.is_none()
+            && deadline
+                .checked_add(course.waited)
+                .is_some_and(|at| now >= at)
+    }
+
+    fn course(&self) -> MutexGuard<'_, Course> {
+        self.course.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says that something is waited for which has a time limit of its own, or none: a command, a
+    /// server, an answer of the user. Until the guard is dropped, the waiting code looks for
+    /// interruptions itself, a time limit that nobody has asked for does not count, and an end
+    /// may take as long as processes take to end.
+    #[must_use]
+    pub fn wait_for_others(&self) -> Waiting<'_> {
+        let mut course = self.course();
+        course.others += 1;
+        course.since.get_or_insert_with(Instant::now);
+        drop(course);
+        Waiting(self)
+    }
+
+    /// Asked for just before something that can't be taken back; as long as the guard lives, the
+    /// call is not given up. It must be dropped soon, and before this is asked anything else.
+    ///
+    /// # Errors
+    ///
+    /// `cancelled` or `timeout`: then it must not be done.
+    pub fn acting(&self) -> Result<Acting<'_>, ToolError> {
+        // Looked at first: it takes the same lock.
+        self.check()?;
+        let mut course = self.course();
+        if course.is_over {
+            return Err(ToolError::new(
+                ErrorKind::Cancelled,
+                "The call has been answered for already.",
+            ));
+        }
+        course.has_acted = true;
+        Ok(Acting(course))
+    }
+
+    /// Makes a call on a thread of its own, and waits no longer for it than it may take. Where it
+    /// is given up, its thread is left behind.
+    ///
+    /// # Errors
+    ///
+    /// What the call gives; `cancelled` or `timeout` where it had to say so and did not.
+    pub fn attend<T: Send + 'static>(
+        &self,
+        call: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
+    ) -> Result<T, ToolError> {
+        let (sender, receiver) = channel();
+        let thread = std::thread::Builder::new().spawn(move || {
+            // Nobody may be there any more to take it.
+            let _ = sender.send(call());
+        });
+        let failed = |why: String| ToolError::new(ErrorKind::UnhandledException, why);
+        thread.map_err(|e| failed(format!("No thread could be started: {e}.")))?;
+        let mut patience = Patience::default();
+        loop {
+            match receiver.recv_timeout(TICK) {
+                Ok(outcome) => return outcome,
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(failed(
+                        "The call has failed in an unforeseen way.".to_owned(),
+                    ));
+                }
+                Err(RecvTimeoutError::Timeout) if patience.is_over(self) => {
+                    return Err(self.give_up());
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+
+    /// Gives up on a call that has been interrupted and says nothing: gives what to answer. From
+    /// now on it does nothing that can't be taken back.
+    pub fn give_up(&self) -> ToolError {
+        let mut course = self.course();
+        course.is_over = true;
+        let has_acted = course.has_acted;
+        drop(course);
+        let error = match self.check() {
+            Err(error) => error,
+            Ok(()) => ToolError::new(ErrorKind::Cancelled, "The call was given up."),
+        };
+        if has_acted {
+            return error.with_hint("It had begun to change something: look before you repeat it.");
+        }
+        error
     }
 
     /// [`Cancellation::interruption`] as an error, for `?` in loops.
@@ -125,6 +260,51 @@ impl Cancellation {
             )
             .with_hint("Narrow it down, or raise GEMINI_TOOLS_TIMEOUT (seconds).")),
         }
+    }
+}
+
+/// See [`Cancellation::acting`].
+#[derive(Debug)]
+pub struct Acting<'a>(#[expect(dead_code, reason = "held")] MutexGuard<'a, Course>);
+
+/// See [`Cancellation::wait_for_others`].
+#[derive(Debug)]
+pub struct Waiting<'a>(&'a Cancellation);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let mut course = self.0.course();
+        course.others -= 1;
+        if course.others == 0
+            && let Some(since) = course.since.take()
+        {
+            course.waited += since.elapsed();
+        }
+    }
+}
+
+/// How much longer an interrupted call is waited for.
+#[derive(Debug, Default)]
+pub struct Patience {
+    /// Since when the call has been interrupted and waits for nothing else.
+    alone: Option<Instant>,
+    /// Since when it has been interrupted.
+    interrupted: Option<Instant>,
+}
+
+impl Patience {
+    /// Whether it is at its end, which has to be asked all the time.
+    pub fn is_over(&mut self, cancel: &Cancellation) -> bool {
+        if cancel.interruption().is_none() {
+            *self = Self::default();
+            return false;
+        }
+        let interrupted = self.interrupted.get_or_insert_with(Instant::now);
+        if cancel.course().others > 0 {
+            self.alone = None;
+            return interrupted.elapsed() >= PATIENCE_WITH_OTHERS;
+        }
+        self.alone.get_or_insert_with(Instant::now).elapsed() >= PATIENCE
     }
 }
 
@@ -241,4 +421,43 @@ pub(crate) fn seconds_of(variable: &str) -> Result<Option<Duration>, ToolError> 
             ))
             .with_hint("Unset it, or give a number such as 300.")
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cancellation, ErrorKind, Interruption};
+    use std::time::Duration;
+
+    const PAST: Duration = Duration::ZERO;
+
+    #[test]
+    fn a_limit_that_nobody_asked_for_waits_for_others() {
+        let cancel = Cancellation::default().restarted_by_default(PAST);
+        let waiting = cancel.wait_for_others();
+        assert_eq!(cancel.interruption(), None);
+        drop(waiting);
+        while cancel.interruption().is_none() {
+            std::thread::yield_now();
+        }
+        let chosen = Cancellation::with_time_limit(PAST);
+        let _waiting = chosen.wait_for_others();
+        assert_eq!(chosen.interruption(), Some(Interruption::TimedOut));
+    }
+
+    #[test]
+    fn nothing_is_done_after_the_answer() {
+        let cancel = Cancellation::default();
+        drop(cancel.acting().expect("in time"));
+        cancel.cancel();
+        let error = cancel.give_up();
+        assert_eq!(error.kind, ErrorKind::Cancelled);
+        assert!(error.hint.is_some(), "it has acted: {error}");
+        assert!(cancel.acting().is_err());
+        // The signals are those of all calls, how far one has come is its own.
+        let other = Cancellation::default();
+        let one = other.restarted(Duration::from_secs(60));
+        let _ = one.give_up();
+        assert!(one.acting().is_err());
+        assert!(other.acting().is_ok());
+    }
 }

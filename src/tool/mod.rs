@@ -20,7 +20,9 @@ mod schema;
 pub use args::Args;
 pub use confirmation::{ApprovalMode, Confirmation, ConfirmationDetails, ConfirmationOutcome};
 pub(crate) use context::seconds_of;
-pub use context::{Cancellation, Context, Interruption, LiveOutput};
+pub use context::{
+    Acting, Cancellation, Context, Interruption, LiveOutput, Patience, TICK, Waiting,
+};
 pub use error::{ErrorKind, ToolError};
 pub(crate) use execute::catch;
 pub use execute::{build, build_and_execute, validate_build_execute};

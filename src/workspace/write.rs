@@ -15,7 +15,7 @@ use super::{OpenFile, Workspace, access, io_error, system_error};
 use crate::sys::fd::{AsFd, BorrowedFd, OwnedFd};
 use crate::sys::fs::{Access, AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
 use crate::sys::io::Errno;
-use crate::tool::{Cancellation, ErrorKind, ToolError};
+use crate::tool::{Acting, Cancellation, ErrorKind, ToolError};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::hash::Hasher;
@@ -37,6 +37,8 @@ pub struct Target {
     digest: Option<u64>,
     /// `None` where it is flushed before the answer.
     behind: Option<Arc<FlushBehind>>,
+    /// Of the call: when it is over, nothing is put in place any more.
+    cancel: Cancellation,
 }
 
 impl Workspace {
@@ -64,19 +66,20 @@ impl Workspace {
                 return Err(Self::path_error(Errno::ISDIR.into(), place));
             };
             let Some(file) = open_present(&entry, name, place)? else {
-                return Ok(self.target_at(entry, None));
+                return Ok(self.target_at(entry, None, cancel));
             };
             match crate::sys::fs::flock(&file.file, FlockOperation::NonBlockingLockExclusive) {
                 // The lock is worth something only if its file is still the one by that name.
                 Ok(()) if is_same_file(&entry, name, &file.stat) => {
                     let stat = crate::sys::fs::fstat(&file.file)
                         .map_err(|e| Self::path_error(e.into(), place))?;
-                    return Ok(self.target_at(entry, Some(OpenFile { stat, ..file })));
+                    let current = OpenFile { stat, ..file };
+                    return Ok(self.target_at(entry, Some(current), cancel));
                 }
                 Ok(()) => {}
                 // A file system without locks: the check before the rename must do.
                 Err(Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
-                    return Ok(self.target_at(entry, Some(file)));
+                    return Ok(self.target_at(entry, Some(file), cancel));
                 }
                 Err(_) if started.elapsed() < LOCK_WAIT => {
                     std::thread::sleep(pause);
@@ -96,13 +99,14 @@ impl Workspace {
         }
     }
 
-    fn target_at(&self, entry: Entry, current: Option<OpenFile>) -> Target {
+    fn target_at(&self, entry: Entry, current: Option<OpenFile>, cancel: &Cancellation) -> Target {
         let is_restless = |file: &&OpenFile| {
             let now = std::time::SystemTime::now();
             Stamp::of(&file.stat).unrest_at(now).is_some()
         };
         let restless = current.as_ref().filter(is_restless);
         Target {
+            cancel: cancel.clone(),
             entry,
             digest: restless.and_then(|file| digest(&file.file).ok()),
             current,
@@ -231,10 +235,13 @@ struct Finished<'a> {
     temporary: String,
     #[cfg_attr(windows, expect(dead_code, reason = "it always has a name there"))]
     is_nameless: bool,
+    cancel: &'a Cancellation,
 }
 
 /// Why a finished file did not get its place.
 enum Unplaced {
+    /// The call is over.
+    Late(ToolError),
     /// Another program has changed what was there.
     Changed,
     System(Errno),
@@ -256,6 +263,7 @@ fn publish(
         mut current,
         digest,
         behind,
+        cancel,
     } = target;
     let replaces = current.is_some();
     let fail = |e: Errno| system_error(e, &path.display().to_string());
@@ -272,6 +280,7 @@ fn publish(
             dir: &entry.dir,
             temporary: temporary_name(),
             is_nameless: true,
+            cancel: &cancel,
         };
         match finished.put(&entry, &mut current, digest) {
             Ok(()) => {
@@ -302,6 +311,7 @@ fn publish(
         dir: &entry.dir,
         temporary,
         is_nameless: false,
+        cancel: &cancel,
     };
     let result = filled.and_then(|()| {
         let put = finished.put(&entry, &mut current, digest);
@@ -317,10 +327,18 @@ fn publish(
 impl Unplaced {
     fn told(self, path: &Path, replaces: bool) -> ToolError {
         match self {
+            Self::Late(error) => error,
             Self::Changed => changed_meanwhile(path),
             Self::System(Errno::EXIST) if !replaces => created_meanwhile(path),
             Self::System(errno) => system_error(errno, &path.display().to_string()),
         }
+    }
+}
+
+impl Finished<'_> {
+    /// Asked for just before the file is put in its place, when all else is done.
+    fn acting(&self) -> Result<Acting<'_>, Unplaced> {
+        self.cancel.acting().map_err(Unplaced::Late)
     }
 }
 
@@ -348,12 +366,13 @@ impl Finished<'_> {
         let name = entry.name.as_deref().unwrap_or_default();
         match current {
             Some(current) => self.put_over(name, current, digest),
-            None => Ok(self.put_new(&entry.missing, name)?),
+            None => self.put_new(&entry.missing, name),
         }
     }
 
     /// Gives the file its name, which none may have, in directories that are still to be made.
-    fn put_new(&self, missing: &[OsString], name: &OsStr) -> Result<(), Errno> {
+    fn put_new(&self, missing: &[OsString], name: &OsStr) -> Result<(), Unplaced> {
+        let _acting = self.acting()?;
         let source = self.source();
         let mut link = |dir: BorrowedFd<'_>| {
             use crate::sys::fs::{CWD, linkat};
@@ -364,13 +383,13 @@ impl Finished<'_> {
             )
         };
         if missing.is_empty() {
-            return link(self.dir.as_fd());
+            return Ok(link(self.dir.as_fd())?);
         }
         let mut outcome = Err(Errno::IO);
         undivided(missing.len(), &mut || {
             outcome = within(self.dir.as_fd(), missing, &mut link);
         });
-        outcome
+        Ok(outcome?)
     }
 
     /// The path by which a nameless file is given a name.
@@ -400,6 +419,7 @@ impl Finished<'_> {
         digest: Option<u64>,
     ) -> Result<(), Unplaced> {
         check_unchanged(self.dir, name, current, digest)?;
+        let _acting = self.acting()?;
         Ok(crate::sys::fs::renameat(
             self.dir,
             self.temporary.as_str(),
@@ -421,6 +441,7 @@ impl Finished<'_> {
     ) -> Result<(), Unplaced> {
         let lease = super::shielded::Lease::of(&current.file);
         check_unchanged(self.dir, name, current, digest)?;
+        let _acting = self.acting()?;
         let source = self.source();
         let mut outcome = Err(Unplaced::System(Errno::IO));
         undivided(0, &mut || {
@@ -519,10 +540,12 @@ impl Finished<'_> {
             crate::sys::fs::rename_in(self.dir.as_fd(), from, dir, name, replaces)
         };
         let Some(old) = current.take() else {
+            let _acting = self.acting()?;
             let mut name = |dir: BorrowedFd<'_>| rename(dir, false);
             return Ok(within(self.dir.as_fd(), &entry.missing, &mut name)?);
         };
         check_unchanged(self.dir, name, &old, digest)?;
+        let _acting = self.acting()?;
         let mut outcome = rename(self.dir.as_fd(), true);
         drop(old);
         for attempt in 0..ATTEMPTS {

@@ -4,25 +4,24 @@
 //! All others run alone: after everything before them, before everything after them. With
 //! `--stream`, output of calls that still run comes between the answers.
 
-use crate::foreign;
+use crate::foreign::{self, Opened};
 use crate::options::Options;
 use crate::print::print_json;
+use crate::watchdog::{Watchdog, by_signal};
 use crate::{call, explanation, live_line, open_session, person, status};
 use gemini_tools::answer::{Answer, Form, to_line};
 use gemini_tools::dialect;
 use gemini_tools::json::{MAX_BYTES, parse_json};
-use gemini_tools::session::{Person, Session, with_time_limit};
+use gemini_tools::session::{Session, with_time_limit};
 use gemini_tools::side_by_side::MOST;
 use gemini_tools::sys::event::{PollFd, PollFlags, Timespec};
 use gemini_tools::sys::io::Errno;
-use gemini_tools::tool::{Cancellation, Context, ToolError};
+use gemini_tools::tool::{Cancellation, Context, TICK, ToolError};
 use serde_json::{Map, Value, json};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-
-/// Signals and the death of the caller are looked for at least this often, in nanoseconds.
-const TICK_NANOS: i64 = 200_000_000;
+use std::thread::{JoinHandle, ThreadId};
 
 /// How much is read at once, in bytes.
 const CHUNK: usize = 64 * 1024;
@@ -95,50 +94,37 @@ impl Own {
 
 /// Reads calls until the input ends and answers each. Gives the exit status: 1 where a call
 /// has failed.
-pub(crate) fn run(options: &Options, cancel: &Cancellation) -> u8 {
-    let batch = Batch {
-        options,
-        cancel,
-        session: open_session(options),
-        person: person(options),
+pub(crate) fn run(options: &'static Options, cancel: &Cancellation, watchdog: Arc<Watchdog>) -> u8 {
+    let batch = Arc::new(Batch {
+        opened: Opened {
+            options,
+            session: Arc::new(open_session(options)),
+            person: person(options, cancel).map(Arc::new),
+        },
+        cancel: cancel.clone(),
+        watchdog,
         queue: Mutex::default(),
         work: Condvar::new(),
         done: Condvar::new(),
-        output: Arc::default(),
         has_failed: AtomicBool::new(false),
-    };
-    let workers = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        let mut started = 0;
-        batch.read(|| {
-            // None is started before there is work for it.
-            if started < workers.min(MOST) {
-                started += 1;
-                scope.spawn(|| batch.work());
-            }
-        });
-        batch.lock().is_closed = true;
-        batch.work.notify_all();
     });
+    batch.read();
+    batch.close();
     match cancel.signal() {
-        Some(signal) if signal > 0 => u8::try_from(128 + signal).unwrap_or(130),
-        Some(_) => 130,
+        Some(signal) => by_signal(signal),
         None => u8::from(batch.has_failed.load(Ordering::Relaxed)),
     }
 }
 
-struct Batch<'a> {
-    options: &'a Options,
-    cancel: &'a Cancellation,
-    session: Result<Session, ToolError>,
-    person: Option<Person>,
+struct Batch {
+    opened: Opened,
+    cancel: Cancellation,
+    watchdog: Arc<Watchdog>,
     queue: Mutex<Queue>,
     /// For workers: there is something to do.
     work: Condvar,
     /// For the reader: something is done.
     done: Condvar,
-    /// Held while a line is written.
-    output: Arc<Mutex<()>>,
     has_failed: AtomicBool,
 }
 
@@ -149,6 +135,8 @@ struct Queue {
     running: usize,
     /// Workers that have nothing to do.
     idle: usize,
+    /// Those that were started, but for those whose call was given up.
+    workers: HashMap<ThreadId, JoinHandle<()>>,
     is_closed: bool,
     /// What the reader waits for. It is woken once: that costs as much as a small call.
     awaited: Awaited,
@@ -174,14 +162,13 @@ impl Queue {
     }
 }
 
-impl Batch<'_> {
+impl Batch {
     fn lock(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes lines from standard input. `hire` is called for each call that may run beside
-    /// others.
-    fn read(&self, mut hire: impl FnMut()) {
+    /// Takes lines from standard input.
+    fn read(self: &Arc<Self>) {
         let stdin = gemini_tools::sys::stdio::stdin();
         let mut buffer = vec![0; CHUNK];
         let mut line = Vec::new();
@@ -198,12 +185,12 @@ impl Batch<'_> {
                             line = Vec::new();
                         }
                         if piece.ends_with(b"\n") {
-                            self.take(&line, is_too_long, &mut hire);
+                            self.take(&line, is_too_long);
                             line.clear();
                             is_too_long = false;
                         }
                     }
-                    self.start(&mut hire);
+                    self.start();
                 }
                 Err(Errno::INTR | Errno::AGAIN) => {}
                 Err(e) => {
@@ -214,42 +201,30 @@ impl Batch<'_> {
             }
         }
         if !line.is_empty() || is_too_long {
-            self.take(&line, is_too_long, &mut hire);
+            self.take(&line, is_too_long);
         }
-        self.start(&mut hire);
+        self.start();
         self.wait_for(Awaited::Rest);
     }
 
     /// Waits for input. Whether to read on.
     fn is_wanted(&self) -> bool {
         let stdin = gemini_tools::sys::stdio::stdin();
-        let tick = Timespec {
-            tv_sec: 0,
-            tv_nsec: TICK_NANOS,
-        };
+        let tick = Timespec::try_from(TICK).ok();
         loop {
             if self.cancel.signal().is_some() {
                 return false;
             }
-            let caller = self.cancel.caller();
-            let mut fds = vec![PollFd::new(&stdin, PollFlags::IN)];
-            fds.extend(caller.as_ref().map(|fd| PollFd::new(fd, PollFlags::IN)));
-            if !matches!(
-                gemini_tools::sys::event::poll(&mut fds, Some(&tick)),
-                Ok(1..)
-            ) {
-                continue;
+            let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
+            if let Ok(1..) = gemini_tools::sys::event::poll(&mut fds, tick.as_ref()) {
+                return true;
             }
-            if fds[0].revents().is_empty() {
-                self.cancel.cancel();
-                continue;
-            }
-            return true;
         }
     }
 
-    /// Takes one line: runs the call at once, or lets it wait for a worker.
-    fn take(&self, line: &[u8], is_too_long: bool, hire: &mut impl FnMut()) {
+    /// Takes one line, and lets the call wait for a worker, and the next line for the call where
+    /// that has to run alone.
+    fn take(self: &Arc<Self>, line: &[u8], is_too_long: bool) {
         if is_too_long {
             let reason = format!("A line is longer than {MAX_BYTES} bytes.");
             return self.refuse(None, &reason);
@@ -258,13 +233,13 @@ impl Batch<'_> {
         if line.is_empty() || self.cancel.signal().is_some() {
             return;
         }
-        let request = match self.options.from {
+        let request = match self.opened.options.from {
             Some(dialect) => match dialect::Request::read(dialect, line) {
                 Ok(Some(request)) => Request::Foreign(request),
                 Ok(None) => return,
                 Err(refusal) => {
                     self.has_failed.store(true, Ordering::Relaxed);
-                    return write(&self.output, &to_line(&refusal.to_value()));
+                    return write(&to_line(&refusal.to_value()));
                 }
             },
             None => match Own::parse(line) {
@@ -277,40 +252,82 @@ impl Batch<'_> {
                 }
             },
         };
-        let only_reads = self.session.as_ref().is_ok_and(|session| {
+        let only_reads = self.session().is_ok_and(|session| {
             let mut names = request.names().into_iter();
             names.all(|name| session.only_reads(name))
         });
-        if only_reads {
-            let mut queue = self.lock();
-            queue.waiting.push_back(request);
-            let is_full = queue.waiting.len() >= MAX_WAITING;
-            drop(queue);
-            if is_full {
-                self.start(hire);
-                self.wait_for(Awaited::Room);
-            }
-        } else {
-            self.start(hire);
+        if !only_reads {
+            self.start();
             self.wait_for(Awaited::Rest);
-            self.answer(request);
         }
+        let mut queue = self.lock();
+        queue.waiting.push_back(request);
+        let is_full = queue.waiting.len() >= MAX_WAITING;
+        drop(queue);
+        if !only_reads {
+            self.start();
+            self.wait_for(Awaited::Rest);
+        } else if is_full {
+            self.start();
+            self.wait_for(Awaited::Room);
+        }
+    }
+
+    fn session(&self) -> Result<&Session, &ToolError> {
+        self.opened.session.as_ref().as_ref()
     }
 
     /// Sees to it that somebody takes what waits. Once for all that has been read: waking a
     /// worker for each call would take longer than the calls.
-    fn start(&self, hire: &mut impl FnMut()) {
-        let queue = self.lock();
+    fn start(self: &Arc<Self>) {
+        let mut queue = self.lock();
         // One that was woken for an earlier call still counts as idle.
         let (idle, waiting) = (queue.idle, queue.waiting.len());
-        drop(queue);
         match (idle, waiting) {
             (0, _) | (_, 0) => {}
             (_, 1) => self.work.notify_one(),
             _ => self.work.notify_all(),
         }
         for _ in idle..waiting.min(MOST) {
-            hire();
+            self.hire(&mut queue);
+        }
+        // No thread could be started: then this one does it.
+        while queue.workers.is_empty()
+            && let Some(request) = queue.waiting.pop_front()
+        {
+            queue.running += 1;
+            drop(queue);
+            let is_answered = self.answer(request);
+            queue = self.lock();
+            if is_answered {
+                self.count_off(&mut queue);
+            }
+        }
+    }
+
+    /// Starts a worker, where there are not enough of them.
+    fn hire(self: &Arc<Self>, queue: &mut Queue) {
+        let most = std::thread::available_parallelism().map_or(1, usize::from);
+        if queue.workers.len() >= most.min(MOST) {
+            return;
+        }
+        let own = Arc::clone(self);
+        if let Ok(worker) = std::thread::Builder::new().spawn(move || own.work()) {
+            queue.workers.insert(worker.thread().id(), worker);
+        }
+    }
+
+    /// Waits for the workers, which are not needed any more. A call that was given up keeps its
+    /// own.
+    fn close(&self) {
+        let mut queue = self.lock();
+        queue.is_closed = true;
+        let workers = std::mem::take(&mut queue.workers);
+        drop(queue);
+        self.work.notify_all();
+        for (_, worker) in workers {
+            // It has nothing to say.
+            let _ = worker.join();
         }
     }
 
@@ -326,19 +343,18 @@ impl Batch<'_> {
     }
 
     /// A worker's life.
-    fn work(&self) {
+    fn work(self: &Arc<Self>) {
         let mut queue = self.lock();
         loop {
             if let Some(request) = queue.waiting.pop_front() {
                 queue.running += 1;
                 drop(queue);
-                self.answer(request);
-                queue = self.lock();
-                queue.running -= 1;
-                if queue.has(queue.awaited) {
-                    queue.awaited = Awaited::Nothing;
-                    self.done.notify_one();
+                if !self.answer(request) {
+                    // Others do what there is to do.
+                    return;
                 }
+                queue = self.lock();
+                self.count_off(&mut queue);
             } else if queue.is_closed {
                 return;
             } else {
@@ -352,42 +368,76 @@ impl Batch<'_> {
         }
     }
 
-    fn answer(&self, request: Request) {
+    /// A call is done.
+    fn count_off(&self, queue: &mut Queue) {
+        queue.running -= 1;
+        if queue.has(queue.awaited) {
+            queue.awaited = Awaited::Nothing;
+            self.done.notify_one();
+        }
+    }
+
+    /// Goes on without a worker whose call was given up.
+    fn do_without(self: &Arc<Self>, worker: ThreadId) {
+        let mut queue = self.lock();
+        queue.workers.remove(&worker);
+        self.count_off(&mut queue);
+        drop(queue);
+        self.start();
+    }
+
+    /// Answers a request; `false` where that was done in the place of this worker.
+    fn answer(self: &Arc<Self>, request: Request) -> bool {
         match request {
             Request::Own(own) => self.answer_own(own),
             Request::Foreign(mut request) => {
-                let opened = foreign::Opened {
-                    options: self.options,
-                    session: &self.session,
-                    person: self.person.as_ref(),
-                };
-                let (value, status) = foreign::answer(opened, &mut request, self.cancel);
+                let (value, status) = self
+                    .watchdog
+                    .busy(|| foreign::answer(&self.opened, &mut request, &self.cancel));
                 if status != 0 {
                     self.has_failed.store(true, Ordering::Relaxed);
                 }
-                write(&self.output, &to_line(&value));
+                write(&to_line(&value));
+                true
             }
         }
     }
 
-    fn answer_own(&self, request: Own) {
-        let form = match self.options.form.unwrap_or_default() {
+    fn answer_own(self: &Arc<Self>, request: Own) -> bool {
+        let options = self.opened.options;
+        let form = match options.form.unwrap_or_default() {
             // A line of text would say neither where it ends nor whose answer it is.
             Form::Text => Form::Part,
             form => form,
         };
         let id = request.id;
-        let mut cx = Context::new(with_time_limit(self.cancel), form == Form::Result);
+        let mut cx = Context::new(with_time_limit(&self.cancel), form == Form::Result);
+        let number = {
+            let own = Arc::clone(self);
+            let (id, name, cancel) = (id.clone(), request.name.clone(), cx.cancel.clone());
+            let worker = std::thread::current().id();
+            self.watchdog.begin(cx.cancel.clone(), move |error| {
+                let answer = Answer {
+                    name: &name,
+                    id: id.as_deref(),
+                    outcome: Err(error),
+                };
+                own.print(&answer, form, &cancel);
+                own.do_without(worker);
+            })
+        };
         cx.wants_locations = form == Form::Result;
-        if self.options.stream {
-            let (id, output) = (id.clone(), Arc::clone(&self.output));
+        if options.stream {
+            let (id, watchdog) = (id.clone(), Arc::clone(&self.watchdog));
             cx = cx.with_live_output(move |live| {
                 let mut line = live_line(live);
                 line["id"] = json!(id);
-                write(&output, &to_line(&line));
+                if watchdog.is_watched(number) {
+                    write(&to_line(&line));
+                }
             });
         }
-        let outcome = match &self.session {
+        let outcome = match self.session() {
             Ok(session) => {
                 cx.limit_chars = session.surroundings().settings.limit_chars();
                 let args = match request.args {
@@ -396,8 +446,8 @@ impl Batch<'_> {
                 };
                 call(
                     session,
-                    self.options,
-                    self.person.as_ref(),
+                    options,
+                    self.opened.person.as_deref(),
                     (&request.name, args),
                     request.annotations.as_ref(),
                     &cx,
@@ -410,57 +460,60 @@ impl Batch<'_> {
             id: id.as_deref(),
             outcome,
         };
-        if let Ok(session) = &self.session {
+        if let Ok(session) = self.session() {
             answer.limit(
                 session.surroundings().settings.limit_chars(),
                 Some(&session.surroundings().workspace),
             );
         }
-        if status(&answer, &cx.cancel) != 0 {
-            self.has_failed.store(true, Ordering::Relaxed);
+        if !self.watchdog.claim(number) {
+            return false;
         }
-        if let Some(text) = explanation(self.options, &answer) {
-            // It is ours; null would become an object with its first key.
-            let mut value: Value = serde_json::from_str(text).unwrap_or_default();
-            if let Some(id) = answer.id {
-                value["id"] = id.into();
-            }
-            return write(&self.output, &to_line(&value));
-        }
-        self.print(&answer, form);
+        self.print(&answer, form, &cx.cancel);
+        true
     }
 
     fn refuse(&self, id: Option<&str>, reason: &str) {
-        self.has_failed.store(true, Ordering::Relaxed);
-        if let Some(dialect) = self.options.from {
+        if let Some(dialect) = self.opened.options.from {
+            self.has_failed.store(true, Ordering::Relaxed);
             let refusal = dialect::Refusal::new(dialect, reason);
-            return write(&self.output, &to_line(&refusal.to_value()));
+            return write(&to_line(&refusal.to_value()));
         }
         let answer = Answer {
             name: "",
             id,
             outcome: Err(ToolError::invalid(reason)),
         };
-        self.print(&answer, Form::Part);
+        self.print(&answer, Form::Part, &self.cancel);
     }
 
     /// Prints an answer. Forms that have no place for the call's id get it beside what they
     /// have, because answers come in the order in which calls end.
-    fn print(&self, answer: &Answer<'_>, form: Form) {
+    fn print(&self, answer: &Answer<'_>, form: Form, cancel: &Cancellation) {
+        if status(answer, cancel) != 0 {
+            self.has_failed.store(true, Ordering::Relaxed);
+        }
+        if let Some(text) = explanation(self.opened.options, answer) {
+            // It is ours; null would become an object with its first key.
+            let mut value: Value = serde_json::from_str(text).unwrap_or_default();
+            if let Some(id) = answer.id {
+                value["id"] = id.into();
+            }
+            return write(&to_line(&value));
+        }
         let mut more = Map::new();
         if form != Form::Part
             && let Some(id) = answer.id
         {
             more.insert("id".to_owned(), id.into());
         }
-        if self.options.stream {
+        if self.opened.options.stream {
             more.insert("type".to_owned(), "result".into());
         }
-        write(&self.output, &answer.to_json_with(form, more));
+        write(&answer.to_json_with(form, more));
     }
 }
 
-fn write(output: &Mutex<()>, line: &[u8]) {
-    let _turn = output.lock().unwrap_or_else(PoisonError::into_inner);
+fn write(line: &[u8]) {
     print_json(line, 0);
 }

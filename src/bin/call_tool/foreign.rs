@@ -9,11 +9,12 @@ use gemini_tools::session::{Person, Session, with_time_limit};
 use gemini_tools::side_by_side;
 use gemini_tools::tool::{Cancellation, Context, ToolError, ToolResult};
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// Answers what came on standard input. Gives the exit status: that of the call, or 1 where one
 /// of several has failed.
 pub(crate) fn run(
-    options: &Options,
+    options: &'static Options,
     dialect: Dialect,
     input: Result<Vec<u8>, ToolError>,
     cancel: &Cancellation,
@@ -35,33 +36,28 @@ pub(crate) fn run(
             .with_hint("Leave the name out: --from takes it from the call."));
         }
     }
-    let person = person(options);
     let opened = Opened {
         options,
-        session: &open_session(options),
-        person: person.as_ref(),
+        session: Arc::new(open_session(options)),
+        person: person(options, cancel).map(Arc::new),
     };
-    let (value, status) = answer(opened, &mut request, cancel);
+    let (value, status) = answer(&opened, &mut request, cancel);
     print_json(&to_line(&value), status)
 }
 
 /// What calls are made with.
-#[derive(Clone, Copy)]
-pub(crate) struct Opened<'a> {
-    pub(crate) options: &'a Options,
-    pub(crate) session: &'a Result<Session, ToolError>,
-    pub(crate) person: Option<&'a Person>,
+#[derive(Clone)]
+pub(crate) struct Opened {
+    pub(crate) options: &'static Options,
+    pub(crate) session: Arc<Result<Session, ToolError>>,
+    pub(crate) person: Option<Arc<Person>>,
 }
 
 /// Makes the calls, those that only read at the same time; gives the answer to all, and the exit
 /// status.
-pub(crate) fn answer(
-    opened: Opened<'_>,
-    request: &mut Request,
-    cancel: &Cancellation,
-) -> (Value, u8) {
+pub(crate) fn answer(opened: &Opened, request: &mut Request, cancel: &Cancellation) -> (Value, u8) {
     let only_reads = |call: &Call| {
-        let session = opened.session.as_ref();
+        let session = opened.session.as_ref().as_ref();
         session.is_ok_and(|session| session.only_reads(&call.name))
     };
     let mut outcomes: Vec<Option<Outcome>> = Vec::new();
@@ -73,7 +69,7 @@ pub(crate) fn answer(
             group,
             |(call, outcome): (&mut Call, &mut Option<Outcome>)| {
                 let args = std::mem::replace(&mut call.args, Ok(json!({})));
-                *outcome = Some(one(opened, &call.name, args, cancel));
+                *outcome = Some(one(opened.clone(), call.name.clone(), args, cancel));
             },
         );
     }
@@ -86,7 +82,7 @@ pub(crate) fn answer(
             outcome,
         };
         statuses.push(status(&answer, &cancel));
-        if let Ok(session) = opened.session {
+        if let Ok(session) = opened.session.as_ref() {
             answer.limit(
                 session.surroundings().settings.limit_chars(),
                 Some(&session.surroundings().workspace),
@@ -105,23 +101,20 @@ pub(crate) fn answer(
 type Outcome = (Result<ToolResult, ToolError>, Cancellation);
 
 fn one(
-    opened: Opened<'_>,
-    name: &str,
+    opened: Opened,
+    name: String,
     args: Result<Value, ToolError>,
     cancel: &Cancellation,
 ) -> Outcome {
     let mut cx = Context::new(with_time_limit(cancel), false);
-    let outcome = args.and_then(|args| {
-        let session = opened.session.as_ref().map_err(ToolError::again)?;
+    let cancel = cx.cancel.clone();
+    let outcome = cancel.attend(move || {
+        let args = args?;
+        let session = opened.session.as_ref().as_ref();
+        let session = session.map_err(ToolError::again)?;
         cx.limit_chars = session.surroundings().settings.limit_chars();
-        call(
-            session,
-            opened.options,
-            opened.person,
-            (name, args),
-            None,
-            &cx,
-        )
+        let person = opened.person.as_deref();
+        call(session, opened.options, person, (&name, args), None, &cx)
     });
-    (outcome, cx.cancel)
+    (outcome, cancel)
 }

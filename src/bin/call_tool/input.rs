@@ -2,8 +2,8 @@
 
 use crate::options::Options;
 use gemini_tools::json::{MAX_BYTES, parse_json};
-use gemini_tools::sys::event::{PollFd, PollFlags};
-use gemini_tools::tool::{Cancellation, ErrorKind, ToolError};
+use gemini_tools::sys::event::{PollFd, PollFlags, Timespec};
+use gemini_tools::tool::{Cancellation, ErrorKind, TICK, ToolError};
 use serde_json::{Value, json};
 
 /// The arguments as a JSON value.
@@ -91,10 +91,10 @@ pub(crate) fn read_input(cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
     let mut buffer = vec![0; 64 * 1024];
     let mut is_too_large = false;
     loop {
-        // A signal ends the wait, but not the read of a handler that restarts it.
         let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
-        match gemini_tools::sys::event::poll(&mut ready, None) {
-            Err(gemini_tools::sys::io::Errno::INTR) => {
+        let tick = Timespec::try_from(TICK).ok();
+        match gemini_tools::sys::event::poll(&mut ready, tick.as_ref()) {
+            Ok(0) | Err(gemini_tools::sys::io::Errno::INTR) => {
                 cancel.check()?;
                 continue;
             }

@@ -10,10 +10,12 @@ mod foreign;
 mod input;
 mod options;
 mod print;
+mod watchdog;
 
 use crate::input::{arguments, explain_types, read_input};
 use crate::options::{Options, options};
-use crate::print::{coloured, complain, print, print_json, shows_colours};
+use crate::print::{Printed, coloured, complain, print, print_json, print_last, shows_colours};
+use crate::watchdog::{Watchdog, by_signal, wait_for_the_end};
 use gemini_tools::agent::terminal::Terminal;
 use gemini_tools::answer::{Answer, Form, to_line};
 use gemini_tools::session::{Manner, Person, Session, with_time_limit};
@@ -31,22 +33,29 @@ fn run() -> u8 {
     // A panic becomes an answer; its text must not reach standard error, which would make
     // the host take any answer for a failure.
     std::panic::set_hook(Box::new(|_| {}));
-    let options = match options() {
-        Ok(options) => options,
+    let options: &'static Options = match options() {
+        // Whoever answers for a call may need them until the process ends.
+        Ok(options) => Box::leak(Box::new(options)),
         Err(code) => return code,
     };
     let cancel = cancellation();
+    let watchdog = Watchdog::start(&cancel);
     if options.batch {
-        return batch::run(&options, &cancel);
+        return batch::run(options, &cancel, watchdog);
     }
-    let input = match &options.args {
-        Some(_) => Ok(Vec::new()),
-        None => read_input(&cancel),
-    };
     if let Some(dialect) = options.from {
-        return foreign::run(&options, dialect, input, &cancel);
+        let input = input(options, &cancel);
+        return watchdog.busy(|| foreign::run(options, dialect, input, &cancel));
     }
-    answer(&options, input, cancel)
+    answer(options, &cancel, &watchdog)
+}
+
+/// What stands on standard input, where arguments come from there.
+fn input(options: &Options, cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
+    match &options.args {
+        Some(_) => Ok(Vec::new()),
+        None => read_input(cancel),
+    }
 }
 
 /// Fires at a signal, at the time limit, and when the caller is gone.
@@ -78,9 +87,10 @@ fn open_session(options: &Options) -> Result<Session, ToolError> {
 }
 
 /// Whoever is at the terminal, where rules may want somebody to be asked.
-fn person(options: &Options) -> Option<Person> {
+fn person(options: &Options, cancel: &Cancellation) -> Option<Person> {
     options.rules.approval?;
-    Some(Person::new(Box::new(Terminal::open()?)))
+    let terminal = Terminal::open()?.with_cancellation(cancel.clone());
+    Some(Person::new(Box::new(terminal)))
 }
 
 /// Makes a call. On a terminal it is told what is wrong with servers.
@@ -108,54 +118,106 @@ fn call(
     outcome
 }
 
-fn answer(options: &Options, input: Result<Vec<u8>, ToolError>, cancel: Cancellation) -> u8 {
+fn answer(options: &'static Options, cancel: &Cancellation, watchdog: &Watchdog) -> u8 {
+    let own = cancel.clone();
+    let number = watchdog.begin(cancel.clone(), move |error| {
+        let last = Message::of(options, Err(error), None, &own);
+        print_last(&last.text, last.printed, last.status);
+    });
     let form = options.form.unwrap_or_default();
-    let mut cx = Context::new(cancel, matches!(form, Form::Result | Form::Text));
+    let mut cx = Context::new(cancel.clone(), matches!(form, Form::Result | Form::Text));
     cx.wants_locations = form == Form::Result || options.report.is_some();
     if options.stream {
         cx = cx.with_live_output(print_live);
     }
     let mut session = None;
-    let outcome = arguments(options, input).and_then(|args| {
+    let outcome = arguments(options, input(options, cancel)).and_then(|args| {
         let session = session.insert(open_session(options)?);
         if form != Form::Text {
             cx.limit_chars = session.surroundings().settings.limit_chars();
         }
         ci::check_tool(options, session)?;
-        let person = person(options);
+        let person = person(options, cancel);
         let named = (options.name.as_str(), args);
         let result = call(session, options, person.as_ref(), named, None, &cx)?;
         ci::check(options, result)
     });
-    let outcome = outcome.map_err(|e| explain_types(options, e));
-    let mut answer = Answer {
-        name: &options.name,
-        id: options.id.as_deref(),
-        outcome,
-    };
-    let status = ci::status(options, &answer, status(&answer, &cx.cancel));
-    if let Some(format) = options.report {
-        return print(&ci::report(format, &answer), status);
+    let message = Message::of(options, outcome, session.as_ref(), cancel);
+    if !watchdog.claim(number) {
+        wait_for_the_end();
     }
-    if form != Form::Text
-        && let Some(session) = &session
-    {
-        answer.limit(
-            session.surroundings().settings.limit_chars(),
-            Some(&session.surroundings().workspace),
-        );
+    print(&message.text, message.printed, message.status)
+}
+
+/// What is printed when a call is over.
+struct Message {
+    text: Vec<u8>,
+    printed: Printed,
+    status: u8,
+}
+
+impl Message {
+    fn of(
+        options: &Options,
+        outcome: Result<ToolResult, ToolError>,
+        session: Option<&Session>,
+        cancel: &Cancellation,
+    ) -> Self {
+        let form = options.form.unwrap_or_default();
+        let mut answer = Answer {
+            name: &options.name,
+            id: options.id.as_deref(),
+            outcome: outcome.map_err(|e| explain_types(options, e)),
+        };
+        let status = ci::status(options, &answer, status(&answer, cancel));
+        let said = |text, printed| Self {
+            text,
+            printed,
+            status,
+        };
+        if let Some(format) = options.report {
+            return said(ci::report(format, &answer), Printed::Text);
+        }
+        if form != Form::Text
+            && let Some(session) = session
+        {
+            answer.limit(
+                session.surroundings().settings.limit_chars(),
+                Some(&session.surroundings().workspace),
+            );
+        }
+        if let Some(text) = explanation(options, &answer) {
+            return said(text.as_bytes().to_vec(), Printed::Json);
+        }
+        if form == Form::Text && !options.stream {
+            return Self::text(&answer, status);
+        }
+        let mut more = Map::new();
+        if options.stream {
+            more.insert("type".to_owned(), "result".into());
+        }
+        said(answer.to_json_with(form, more), Printed::Json)
     }
-    if let Some(text) = explanation(options, &answer) {
-        return print_json(text.as_bytes(), status);
+
+    fn text(answer: &Answer<'_>, status: u8) -> Self {
+        let text = answer.to_text();
+        let (text, printed) = if answer.failure().is_some() {
+            let complaint = format!("call_tool: {}", text.trim_end());
+            (complaint, Printed::Complaint)
+        } else {
+            let text = match answer.to_terminal_text() {
+                Some(coloured) if shows_colours() => coloured,
+                _ if answer.is_diff() => coloured(&text),
+                _ => text,
+            };
+            (text, Printed::Text)
+        };
+        Self {
+            text: text.into_bytes(),
+            printed,
+            status,
+        }
     }
-    if form == Form::Text && !options.stream {
-        return print_text(&answer, status);
-    }
-    let mut more = Map::new();
-    if options.stream {
-        more.insert("type".to_owned(), "result".into());
-    }
-    print_json(&answer.to_json_with(form, more), status)
 }
 
 /// What a call would do, where that was asked and can be said.
@@ -172,25 +234,9 @@ fn explanation<'a>(options: &Options, answer: &'a Answer<'_>) -> Option<&'a str>
 /// The exit status of a call: interruptions by signal give the shell's number.
 fn status(answer: &Answer<'_>, cancel: &Cancellation) -> u8 {
     match (answer.exit_status(), cancel.interruption()) {
-        (130, Some(Interruption::Cancelled(signal))) if signal > 0 => {
-            u8::try_from(128 + signal).unwrap_or(130)
-        }
+        (130, Some(Interruption::Cancelled(signal))) if signal > 0 => by_signal(signal),
         (status, _) => status,
     }
-}
-
-fn print_text(answer: &Answer<'_>, status: u8) -> u8 {
-    let text = answer.to_text();
-    if answer.failure().is_some() {
-        complain(&format!("call_tool: {}", text.trim_end()));
-        return status;
-    }
-    let text = match answer.to_terminal_text() {
-        Some(coloured) if shows_colours() => coloured,
-        _ if answer.is_diff() => coloured(&text),
-        _ => text,
-    };
-    print(text.as_bytes(), status)
 }
 
 /// One line of output of a call that still runs.

@@ -3,6 +3,10 @@
 use gemini_tools::answer::write_stdout;
 use gemini_tools::shown::json_for_terminal;
 use std::io::{IsTerminal, Write};
+use std::sync::{Mutex, PoisonError};
+
+/// Held while something is written, so that lines stay whole.
+static TURN: Mutex<()> = Mutex::new(());
 
 /// Colours the lines of a diff, where a terminal shows them.
 pub(crate) fn coloured(text: &str) -> String {
@@ -38,25 +42,53 @@ pub(crate) fn complain(message: &str) {
     let _ = writeln!(std::io::stderr(), "{message}");
 }
 
-/// [`print`] of a line of JSON, which on a terminal shows nothing that deceives.
+/// What is printed, and where.
+#[derive(Clone, Copy)]
+pub(crate) enum Printed {
+    /// A line of JSON, which on a terminal shows nothing that deceives.
+    Json,
+    /// Anything else, as it is.
+    Text,
+    /// What a person is told, on standard error.
+    Complaint,
+}
+
+/// [`print`] of a line of JSON.
 pub(crate) fn print_json(line: &[u8], status: u8) -> u8 {
-    match std::str::from_utf8(line) {
-        Ok(json) if std::io::stdout().is_terminal() => {
-            print(json_for_terminal(json).as_bytes(), status)
-        }
-        _ => print(line, status),
-    }
+    print(line, Printed::Json, status)
 }
 
 /// Writes everything at once; a reader that has gone away is none of our business.
-pub(crate) fn print(text: &[u8], status: u8) -> u8 {
-    match write_stdout(text) {
+pub(crate) fn print(text: &[u8], printed: Printed, status: u8) -> u8 {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    write(text, printed, status)
+}
+
+fn write(text: &[u8], printed: Printed, status: u8) -> u8 {
+    let written = match (printed, std::str::from_utf8(text)) {
+        (Printed::Complaint, _) => {
+            complain(&String::from_utf8_lossy(text));
+            return status;
+        }
+        (Printed::Json, Ok(json)) if std::io::stdout().is_terminal() => {
+            write_stdout(json_for_terminal(json).as_bytes())
+        }
+        _ => write_stdout(text),
+    };
+    match written {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
             complain(&format!("call_tool: can't write to standard output: {e}"));
             1
         }
         _ => status,
     }
+}
+
+/// Writes the last that there is to say, and ends the process, whatever else it does.
+pub(crate) fn print_last(text: &[u8], printed: Printed, status: u8) -> ! {
+    // Not while a line is being written, and none comes after it.
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    gemini_tools::process::exit(write(text, printed, status))
 }
 
 /// Whether a terminal shows what is printed, and the user wants colours.
