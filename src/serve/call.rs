@@ -3,9 +3,9 @@
 use super::ask::{self, ByClient, Question};
 use super::content;
 use super::rounds::{Open, Said};
-use super::server::{Project, Server};
+use super::server::{Project, Server, given_up};
 use crate::answer::Answer;
-use crate::session::{Manner, Person, with_time_limit};
+use crate::session::{Manner, Person};
 use crate::shown::visible;
 use crate::tool::{Cancellation, Context, ErrorKind, LiveOutput, ToolError};
 use rmcp::RoleServer;
@@ -126,6 +126,11 @@ pub(super) async fn run(
     };
     let done = attended.until(work).await;
     attended.report().await;
+    let done = match done {
+        Ok(done) => done,
+        // Its thread is left behind.
+        Err(error) => return content::refused(&error).into(),
+    };
     done.unwrap_or_else(|e| {
         let error = ToolError::new(
             ErrorKind::UnhandledException,
@@ -151,7 +156,7 @@ fn make(
     let person = call.asking.person(asked, &open, call.is_alone);
     let session = &project.session;
     let limit = session.surroundings().settings.limit_chars();
-    let mut cx = Context::new(with_time_limit(cancel), false);
+    let mut cx = Context::new(cancel.clone(), false);
     cx.limit_chars = limit;
     if let Some(live) = live {
         cx = cx.with_live_output(move |output| live.add(output));
@@ -211,14 +216,16 @@ struct Attended<'a> {
 }
 
 impl Attended<'_> {
-    /// Attends to the call until it is done.
-    async fn until<T>(&mut self, work: impl Future<Output = T>) -> T {
+    /// Attends to the call until it is done, or has to be given up.
+    async fn until<T>(&mut self, work: impl Future<Output = T>) -> Result<T, ToolError> {
         let mut work = std::pin::pin!(work);
         let mut is_cancelled = false;
+        let mut given_up = std::pin::pin!(given_up(self.cancel.clone()));
         loop {
             let live = Arc::clone(&self.live);
             tokio::select! {
-                done = &mut work => return done,
+                done = &mut work => return Ok(done),
+                error = &mut given_up => return Err(error),
                 () = self.context.ct.cancelled(), if !is_cancelled => {
                     is_cancelled = true;
                     self.cancel.cancel();

@@ -3,7 +3,6 @@
 
 use super::declare;
 use super::server::{Project, Server};
-use crate::session::with_time_limit;
 use crate::tool::Cancellation;
 use rmcp::RoleServer;
 use rmcp::service::{Peer, SubscriptionContext};
@@ -132,7 +131,7 @@ async fn look(server: &Arc<Server>, can_ask: bool, known: Option<Look>) -> Optio
         let state = project.state();
         let is_known = |look: &Look| project.is_known_as(look.tools);
         let tools = known.filter(is_known).map_or_else(
-            || fingerprint(&project, can_ask, &with_time_limit(&started.cancel)),
+            || fingerprint(&project, can_ask, &started.cancel),
             |known| known.tools,
         );
         Some(Look { state, tools })

@@ -3,9 +3,8 @@
 use super::call::{self, Asking, Call};
 use super::changes::{Before, Told};
 use super::rounds::{self, Said};
-use super::server::{Project, Server};
+use super::server::{Project, Server, given_up};
 use super::{ask, changes, content, declare, resources, roots};
-use crate::session::with_time_limit;
 use crate::shown::visible;
 use crate::tool::{Context, ToolError};
 use rmcp::model::{
@@ -159,7 +158,7 @@ impl Connection {
         let started = server.start();
         let cancel = started.cancel.clone();
         let done = tokio::task::spawn_blocking(move || {
-            let cx = Context::new(with_time_limit(&started.cancel), false);
+            let cx = Context::new(started.cancel.clone(), false);
             let project = server.project(&roots).map_err(|e| internal(&e))?;
             let done = work(&project, &cx);
             for note in project.session.take_notes() {
@@ -169,6 +168,7 @@ impl Connection {
         });
         tokio::select! {
             done = done => done.unwrap_or_else(|e| Err(ErrorData::internal_error(e.to_string(), None))),
+            error = given_up(cancel.clone()) => Err(internal(&error)),
             () = context.ct.cancelled() => {
                 cancel.cancel();
                 Err(ErrorData::internal_error("The request was cancelled.", None))
@@ -318,7 +318,7 @@ impl ServerHandler for Connection {
         let done = call::run(&self.server, call, &context).await;
         if let Some(project) = done.changed {
             let can_ask = self.can_ask(&context);
-            let cancel = with_time_limit(&self.server.start().cancel);
+            let cancel = self.server.start().cancel.clone();
             self.told
                 .tell(project, can_ask, cancel, &context.peer)
                 .await;

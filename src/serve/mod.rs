@@ -34,9 +34,6 @@ use std::time::Duration;
 /// More calls than this wait for others to end, or are refused.
 const MAX_CALLS: usize = 256;
 
-/// How long calls may take to end once they have been told to.
-const FAREWELL: Duration = Duration::from_secs(10);
-
 /// What is served, and how.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -80,7 +77,7 @@ pub fn run(options: Options) -> u8 {
             status = attended => status,
             signal = signals::next() => u8::try_from(128 + signal).unwrap_or(1),
         };
-        server.end(FAREWELL).await;
+        server.end().await;
         status
     });
     // A name that is still being looked up is not waited for.

@@ -2,10 +2,10 @@
 
 use super::Options;
 use super::watch::Watched;
-use crate::session::Session;
+use crate::session::{Session, with_time_limit};
 use crate::settings::{Settings, home};
 use crate::shown::visible;
-use crate::tool::{Cancellation, ToolError};
+use crate::tool::{Cancellation, Patience, TICK, ToolError};
 use crate::workspace::flush::FlushBehind;
 use crate::workspace::real_root;
 use std::collections::HashMap;
@@ -13,8 +13,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
-use tokio::sync::watch;
 
 /// Projects that nobody works in are closed when more than these are open.
 const MAX_PROJECTS: usize = 16;
@@ -154,9 +152,9 @@ impl Server {
         })
     }
 
-    /// A new call, which counts as running until the guard is dropped.
+    /// A new call, which counts as running until the guard is dropped. Its time begins.
     pub(super) fn start(&self) -> Started {
-        let cancel = Cancellation::default();
+        let cancel = with_time_limit(&Cancellation::default());
         let id = self.running.next.fetch_add(1, Ordering::Relaxed);
         self.running
             .change(|calls| drop(calls.insert(id, cancel.clone())));
@@ -178,27 +176,46 @@ impl Server {
     }
 
     /// Tells all calls to end, waits for that, and closes all projects.
-    pub(super) async fn end(&self, limit: Duration) {
-        let mut count = self.running.count.subscribe();
+    pub(super) async fn end(&self) {
         self.cancel_all();
-        // One that takes longer is left to its warden.
-        let _ = tokio::time::timeout(limit, count.wait_for(|count| *count == 0)).await;
+        let mut patience: HashMap<u64, Patience> = HashMap::new();
+        // One that says nothing ends with the process, what it has started with its warden.
+        while self
+            .running
+            .any(|id, cancel| !patience.entry(id).or_default().is_over(cancel))
+        {
+            tokio::time::sleep(TICK).await;
+        }
         self.projects().clear();
     }
+}
+
+/// Waits until a call that has been interrupted has to be given up.
+pub(super) async fn given_up(cancel: Cancellation) -> ToolError {
+    let mut patience = Patience::default();
+    while !patience.is_over(&cancel) {
+        tokio::time::sleep(TICK).await;
+    }
+    cancel.give_up()
 }
 
 #[derive(Default)]
 struct Running {
     next: AtomicU64,
     calls: Mutex<HashMap<u64, Cancellation>>,
-    count: watch::Sender<usize>,
 }
 
 impl Running {
     fn change(&self, f: impl FnOnce(&mut HashMap<u64, Cancellation>)) {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         f(&mut calls);
-        self.count.send_replace(calls.len());
+    }
+
+    /// Whether this is so for one of them; all are asked.
+    fn any(&self, mut f: impl FnMut(u64, &Cancellation) -> bool) -> bool {
+        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let so: Vec<bool> = calls.iter().map(|(id, cancel)| f(*id, cancel)).collect();
+        so.contains(&true)
     }
 }
 
