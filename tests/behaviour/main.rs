@@ -24,6 +24,7 @@ mod custom_pairs;
 mod dialects;
 mod doctor;
 mod durability;
+mod ends;
 mod explain;
 mod formats;
 mod gemini_api;
