@@ -173,6 +173,10 @@ impl Judge {
             }
             Some(Reply::NotShown(why)) => Err(refused(why)),
             None => Err(nobody_asked(verdict)),
+            // Not an answer where a signal has ended the question.
+            Some(Reply::Stop) if cx.cancel.interruption().is_some() => {
+                cx.cancel.check().map(|()| None)
+            }
             Some(Reply::No | Reply::Stop) => Err(refused("The user has said no to this call.")),
         }
     }

@@ -86,6 +86,17 @@ impl Cancellation {
         }
     }
 
+    /// The same signals, without a time limit.
+    #[must_use]
+    pub fn without_time_limit(&self) -> Self {
+        Self {
+            deadline: None,
+            is_default: false,
+            course: Arc::default(),
+            ..self.clone()
+        }
+    }
+
     /// Names a descriptor that becomes readable when the caller is gone (a `pidfd`), for tools
     /// that wait.
     #[must_use]

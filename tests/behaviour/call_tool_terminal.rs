@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::custom::{SHOW, tool, with};
@@ -74,6 +75,27 @@ fn no_and_quit_are_refusals_and_do_nothing() {
         person.sees(ASKED);
         person.types(key);
         is_refused(person, "The user has said no");
+        assert_eq!(content(&ws, "a.txt"), None);
+    }
+}
+
+#[test]
+fn a_signal_or_the_end_of_a_limit_ends_a_question() {
+    for (limit, error, status) in [(None, "cancelled", 143), (Some("1"), "timeout", 124)] {
+        let ws = Workspace::new();
+        let call = in_mode(&ws, "default", &WRITE);
+        let call = match limit {
+            Some(limit) => call.env("GEMINI_TOOLS_TIMEOUT", limit),
+            None => call,
+        };
+        let mut person = call.at_a_terminal();
+        person.sees(ASKED);
+        if limit.is_none() {
+            let pid = i32::try_from(person.id()).ok().and_then(Pid::from_raw);
+            kill_process(pid.expect("a process"), Signal::TERM).expect("a child of ours");
+        }
+        let shown = person.sees_it_end(status);
+        assert!(shown.contains(error), "{shown}");
         assert_eq!(content(&ws, "a.txt"), None);
     }
 }

@@ -99,7 +99,7 @@ pub(crate) fn run(options: &'static Options, cancel: &Cancellation, watchdog: Ar
         opened: Opened {
             options,
             session: Arc::new(open_session(options)),
-            person: person(options, cancel).map(Arc::new),
+            person: person(options, &cancel.without_time_limit()).map(Arc::new),
         },
         cancel: cancel.clone(),
         watchdog,

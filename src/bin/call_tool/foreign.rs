@@ -39,7 +39,7 @@ pub(crate) fn run(
     let opened = Opened {
         options,
         session: Arc::new(open_session(options)),
-        person: person(options, cancel).map(Arc::new),
+        person: person(options, &cancel.without_time_limit()).map(Arc::new),
     };
     let (value, status) = answer(&opened, &mut request, cancel);
     print_json(&to_line(&value), status)

@@ -6,7 +6,7 @@ use crate::print::{complain, print_json};
 use clap::ArgMatches;
 use gemini_tools::answer::{Answer, Form, printed};
 use gemini_tools::dialect::Dialect;
-use gemini_tools::session::Rules;
+use gemini_tools::session::{Rules, with_time_limit};
 use gemini_tools::tool::{ApprovalMode, Cancellation, ToolError};
 use std::io::IsTerminal;
 
@@ -127,7 +127,7 @@ pub(crate) fn usage_error(name: &str, reason: &str) -> u8 {
         return 2;
     }
     // The host would fail if its write to us did.
-    let _ = read_input(&Cancellation::default());
+    let _ = read_input(&with_time_limit(&Cancellation::default()));
     let answer = Answer {
         name,
         id: None,

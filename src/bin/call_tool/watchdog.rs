@@ -134,12 +134,11 @@ pub(crate) fn by_signal(signal: i32) -> u8 {
 
 /// Waits a moment. Whether the caller is there, if it was.
 fn wait(cancel: &Cancellation, is_caller_there: bool) -> bool {
-    let tick = Timespec::try_from(TICK).ok();
     let Some(caller) = cancel.caller().filter(|_| is_caller_there) else {
-        // An interruption ends the wait, which is as good.
-        let _ = gemini_tools::sys::event::poll(&mut [], tick.as_ref());
+        std::thread::sleep(TICK);
         return false;
     };
+    let tick = Timespec::try_from(TICK).ok();
     let mut fds = [PollFd::new(&caller, PollFlags::IN)];
     if let Ok(1..) = gemini_tools::sys::event::poll(&mut fds, tick.as_ref()) {
         cancel.cancel();
