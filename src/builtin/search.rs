@@ -610,6 +610,15 @@ impl<'a> Searcher<'a> {
             worker
         } else {
             let matching = self.matching;
+            // What another thread is about to compile would never be ready in the worker.
+            for query in [Some(matching.query), matching.except]
+                .into_iter()
+                .flatten()
+            {
+                if let Some(ends) = &query.line_ends {
+                    ends.strict();
+                }
+            }
             worker.insert(Worker::start(BOUNDS, move |request| {
                 matching.answer(request)
             })?)
