@@ -102,9 +102,9 @@ impl RuleFile {
         }
     }
 
-    /// Whether the file may have more rules than are kept.
-    pub(super) fn is_full(&self) -> bool {
-        self.rules.len() == usize::from(u16::MAX)
+    /// Whether the file has more rules than are kept, or longer ones.
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed
     }
 
     /// What the file says of a path relative to its directory: ignored, kept, or nothing.

@@ -244,7 +244,7 @@ impl Workspace {
             return Err(closed(&most));
         }
         let rules = read_rules(file).ok_or_else(|| closed("reading it fails"))?;
-        if rules.is_full() {
+        if rules.is_closed() {
             return Err(closed("it has too many rules"));
         }
         Ok(Some(rules))

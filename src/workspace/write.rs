@@ -27,6 +27,9 @@ use std::time::Duration;
 /// How long a call waits for another one that edits the same file.
 const LOCK_WAIT: Duration = Duration::from_secs(20);
 
+/// A larger file that has just changed is waited for until it is at rest, in bytes.
+const MAX_DIGESTED: u64 = 8 * 1024 * 1024;
+
 /// The place of a write: an entry that exists, locked, or one that does not exist.
 #[derive(Debug)]
 pub struct Target {
@@ -100,15 +103,23 @@ impl Workspace {
     }
 
     fn target_at(&self, entry: Entry, current: Option<OpenFile>, cancel: &Cancellation) -> Target {
-        let is_restless = |file: &&OpenFile| {
-            let now = std::time::SystemTime::now();
-            Stamp::of(&file.stat).unrest_at(now).is_some()
+        let now = std::time::SystemTime::now();
+        let restless = current
+            .as_ref()
+            .and_then(|file| Some((file, Stamp::of(&file.stat).unrest_at(now)?)));
+        let digest = match restless {
+            None => None,
+            Some((file, _)) if file.size() <= MAX_DIGESTED => digest(&file.file).ok(),
+            // To read all of it takes longer than the file needs to be at rest.
+            Some((_, rest)) => {
+                std::thread::sleep(rest);
+                None
+            }
         };
-        let restless = current.as_ref().filter(is_restless);
         Target {
             cancel: cancel.clone(),
             entry,
-            digest: restless.and_then(|file| digest(&file.file).ok()),
+            digest,
             current,
             behind: self.behind.get().cloned(),
         }
