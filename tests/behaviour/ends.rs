@@ -163,14 +163,21 @@ fn worst() -> Vec<Worst> {
             "millions of line feeds",
             "replace",
             json!({"file_path": "a.txt", "old_string": "\n", "new_string": "\n\n", "allow_multiple": true}),
-            none,
+            &["edit_preparation_failure"],
             large,
+        ),
+        case(
+            "as many places as one call replaces",
+            "replace",
+            json!({"file_path": "a.txt", "old_string": "\n", "new_string": "\n\n", "allow_multiple": true}),
+            none,
+            || Workspace::new().file("a.txt", "a\n".repeat(200_000)),
         ),
         case(
             "millions of pairs of lines",
             "replace",
             json!({"file_path": "a.txt", "old_string": "a\na\n", "new_string": "b\nb\n", "allow_multiple": true}),
-            none,
+            &["edit_preparation_failure"],
             large,
         ),
         case(

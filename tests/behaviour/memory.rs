@@ -334,6 +334,17 @@ fn searches() -> Vec<Row> {
             "results limited to",
         ),
         row(
+            "1,000,000 matches by look-around with context",
+            many_lines(),
+            |ws| {
+                search(
+                    ws,
+                    &json!({"pattern": "a(?!b)", "total_max_matches": 3_000_000, "context": 5}),
+                )
+            },
+            "results limited to",
+        ),
+        row(
             "context in a file of 60 MB",
             Workspace::new().file("a.txt", "some words\n".repeat(5_500_000)),
             |ws| search(ws, &json!({"pattern": "nothing", "context": 5})),
