@@ -363,7 +363,7 @@ fn searches() -> Vec<Row> {
             "a large expression",
             Workspace::new().file("a.txt", "a\n"),
             |ws| search(ws, &json!({"pattern": ".{50000}"})),
-            "size limit",
+            "at most 10000 are allowed",
         ),
         row(
             "a large expression of letters",
