@@ -48,6 +48,9 @@ const LINE_CHARS: usize = 2_000;
 /// A longer expression is refused, in bytes: its tree takes some hundred times as much.
 pub(super) const MAX_PATTERN_BYTES: usize = 16 * 1024;
 
+/// Nor may it have more classes such as `\w`, each of which is a list of hundreds of ranges.
+const MAX_CLASSES: usize = 1_000;
+
 /// How large the program of an expression may be. A call may have four: two expressions, each once
 /// more for lines that hold a carriage return.
 pub(super) const PROGRAM_BYTES: usize = 4 * 1024 * 1024;
@@ -141,6 +144,9 @@ impl Query {
         fixed: bool,
     ) -> Result<Self, ToolError> {
         check_length(name, pattern)?;
+        if !fixed && classes(pattern) > MAX_CLASSES {
+            return Err(too_many_classes(name));
+        }
         let Reach {
             beyond_ascii,
             line_ends,
@@ -230,6 +236,12 @@ impl Query {
     }
 }
 
+fn too_many_classes(name: &str) -> ToolError {
+    ToolError::invalid(format!(
+        "\"{name}\" has more than {MAX_CLASSES} classes such as \\w."
+    ))
+}
+
 fn check_length(name: &str, pattern: &str) -> Result<(), ToolError> {
     if pattern.len() <= MAX_PATTERN_BYTES {
         return Ok(());
@@ -247,6 +259,9 @@ fn check_length(name: &str, pattern: &str) -> Result<(), ToolError> {
 /// `invalid_tool_params`, with what is wrong.
 pub(super) fn bounded(name: &str, pattern: &str) -> Result<RegexMatcher, ToolError> {
     check_length(name, pattern)?;
+    if classes(pattern) > MAX_CLASSES {
+        return Err(too_many_classes(name));
+    }
     let Reach { characters, .. } = Reach::of(pattern, false);
     if characters > MOST_CHARACTERS {
         return Err(too_large(name, characters));
@@ -259,6 +274,17 @@ pub(super) fn bounded(name: &str, pattern: &str) -> Result<RegexMatcher, ToolErr
         ToolError::invalid(format!("\"{name}\" is no regular expression: {e}."))
             .with_hint("Escape characters such as ( [ { . * + ? that are meant literally.")
     })
+}
+
+/// How many classes with a letter a pattern has.
+fn classes(pattern: &str) -> usize {
+    let mut count = 0;
+    let mut bytes = pattern.bytes();
+    while let Some(byte) = bytes.next() {
+        let escaped = (byte == b'\\').then(|| bytes.next()).flatten();
+        count += usize::from(escaped.is_some_and(|letter| b"wWdDsSpP".contains(&letter)));
+    }
+    count
 }
 
 fn spans_lines(name: &str, pattern: &str) -> ToolError {
