@@ -359,6 +359,12 @@ fn searches() -> Vec<Row> {
             |ws| search(ws, &json!({"pattern": "nothing"})),
             "No matches found",
         ),
+    ]
+}
+
+/// Expressions.
+fn expressions() -> Vec<Row> {
+    vec![
         row(
             "a large expression",
             Workspace::new().file("a.txt", "a\n"),
@@ -402,7 +408,14 @@ fn searches() -> Vec<Row> {
 
 #[test]
 fn no_input_makes_a_call_hold_more_than_64_mib() {
-    let rows = [floods(), documents(), edits(), directories(), searches()];
+    let rows = [
+        floods(),
+        documents(),
+        edits(),
+        directories(),
+        searches(),
+        expressions(),
+    ];
     let mut table = String::new();
     let mut is_within = true;
     // Media that were asked for: 20 MB of them are 27 in base64, which stand in the answer too.
