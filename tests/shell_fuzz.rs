@@ -59,6 +59,26 @@ impl Place {
         self.path("home/work")
     }
 
+    /// The shell that the tool starts, with nobody to talk to.
+    fn bash(&self, line: &str) -> Command {
+        let mut bash = Command::new("bash");
+        bash.args(["--norc", "--noprofile", "-c", "--", line])
+            .current_dir(self.work())
+            .env_clear()
+            .env(
+                "PATH",
+                format!("{}:/usr/bin:/bin", self.path("bin").display()),
+            )
+            .env("HOME", self.path("home"))
+            .env("LANG", "C.UTF-8")
+            .env("EVIL_RAN", self.path("ran"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0);
+        bash
+    }
+
     /// Runs a line as the tool does. Whether the program ran.
     fn runs(&self, line: &str) -> bool {
         let mark = self.path("ran");
@@ -69,20 +89,7 @@ impl Place {
         // A value for what reads it. No script: what a file holds that a line runs by its name is
         // not judged.
         fs::write(self.work().join("f"), "a[$(evil)] )\n").expect("a file");
-        let mut bash = Command::new("bash");
-        bash.args(["--norc", "--noprofile", "-c", "--", line])
-            .current_dir(self.work())
-            .env_clear()
-            .env(
-                "PATH",
-                format!("{}:/usr/bin:/bin", self.path("bin").display()),
-            )
-            .env("HOME", self.path("home"))
-            .env("EVIL_RAN", &mark)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .process_group(0);
+        let mut bash = self.bash(line);
         let Ok(mut child) = bash.spawn() else {
             return false;
         };
@@ -303,6 +310,89 @@ fn lines_of_every_day_are_understood() {
         .filter(|line| deny.lets_run(line).is_none())
         .collect();
     assert!(refused.is_empty(), "{refused:#?}");
+}
+
+/// Lines that show what they do.
+const SHOWN: &[&str] = &[
+    "echo hi > a; cat a; wc -l < a",
+    "for f in 1 2 3; do echo \"n$f\"; done | tail -n 2",
+    "x='a  b'; echo $x \"$x\" ${x#a} ${#x} ${x/a/c} ${x^^} ${x:0:1} ${y:-none}",
+    "i=0; while [ $i -lt 3 ]; do i=$((i+1)); echo $i; done",
+    "for ((i=0;i<3;i++)); do echo $i; done",
+    "case abc in a*) echo yes;; *) echo no;; esac",
+    "case x in (a|x) echo 1 ;& y) echo 2 ;; *) echo 3;; esac",
+    "f() { local v=$1; echo \"f:$v:$#:$*\"; return 3; }; f a 'b c'; echo $?",
+    "cat <<EOF\nhello $HOME \\$x `echo t` $((1+2)) \"q\" 'r'\n\ttab\nEOF",
+    "cat <<'EOF'\n$HOME `x` \\ \"\nEOF",
+    "cat <<-EOF\n\tone\n\t\ttwo\n\tEOF\n",
+    "cat <<EOF\nEOF\necho done",
+    "a=(one 'two three'); echo ${#a[@]} \"${a[1]}\"; for i in \"${a[@]}\"; do echo \"<$i>\"; done",
+    "echo {a,b}{1,2} {1..4} *.none",
+    "touch p.js q.ts; ls *.{js,ts}",
+    "[[ foo.txt == *.txt && 'a b' =~ ^a.b$ ]] && echo m",
+    "[[ -f nofile || ! -d . ]] || echo none",
+    "echo 'it'\\''s' \"a\\\"b\" $'t\\tn\\n' \\$HOME \"\\$HOME\" a\\ b",
+    "( cd /; pwd ); pwd | grep -c .",
+    "{ echo a; echo b >&2; } 2>&1 | sort",
+    "true && echo 1 || echo 2; false || echo 3; ! false && echo 4",
+    "diff <(echo a) <(echo b); echo $?",
+    "read a b <<< 'x y z'; echo \"$b\"",
+    "IFS=, read -r a b <<< '1,2'; echo $a-$b",
+    "printf '%s|' a 'b c' \"\"; echo",
+    "set -- a 'b c'; echo $# \"$2\"; for x; do echo \"<$x>\"; done",
+    "set -euo pipefail; echo ok; false; echo no",
+    "trap 'echo bye' EXIT; echo hi",
+    "x=$(echo a; echo b); echo \"$x\"; y=`echo c`; echo $y",
+    "echo a # comment\n# more\necho b;",
+    "if false; then echo 1; elif true; then echo 2; else echo 3; fi",
+    "until true; do :; done; echo e",
+    "sleep 0.1 & wait $!; echo $?",
+    "export A=1 B='x y'; env | grep -c '^[AB]='; A=2 bash -c 'echo $A'",
+    "echo one \\\n  two",
+    "echo \"multi\nline\"",
+    "[ -n \"x\" ] && [ 1 -eq 1 -a 2 -gt 1 ] && echo t",
+    "exec 3>o; echo x >&3; exec 3>&-; cat o",
+    "echo x | tee y | cat - y",
+    "declare -A m; m[k]=v; echo ${m[k]}",
+    "n=5; (( n > 3 )) && echo big; echo $(( n * 2 ** 3 % 7 ))",
+    "echo ${x:=def} $x; echo ${z:+set}; p=/a/b; echo ${p%/*}",
+    "ls nofile 2>/dev/null || echo missing",
+    "time -p true 2>/dev/null; echo t",
+    "echo \"${x:-a b}\" '*' \"*\" \\*",
+    "echo ~ | grep -c /; echo a~b ~nouser",
+    "cat <<A; cat <<B\n1\nA\n2\nB\n",
+    "echo $'\\e[31mred\\e[0m'",
+    "function g { echo g; }; g; g() (echo sub); g",
+    "echo é ü \"ß\" $'\\u00e9'",
+    "x=5; x+=1; echo $x; arr=(1); arr+=(2); echo ${arr[*]}",
+    "while read -r l; do echo \"[$l]\"; done < <(printf 'a\\nb\\n')",
+    "echo ok &> out; cat out; echo more &>> out; cat out",
+    "echo a >| f1; cat < f1 > f2; cat f2 <f1",
+    "echo \"$(cat <<'EOF'\nfix: it's\n\nbody\nEOF\n)\"",
+    "n=HOME; echo ${!n} | grep -c /",
+];
+
+#[test]
+fn what_is_understood_does_what_was_written() {
+    let mut wrong = Vec::new();
+    for line in SHOWN {
+        let Some(text) = analyse(line).understood().map(str::to_owned) else {
+            wrong.push(format!("not understood: {line:?}"));
+            continue;
+        };
+        let run = |line: &str| {
+            let place = Place::new();
+            let mut bash = place.bash(line);
+            let output = bash.stdout(Stdio::piped()).output().expect("bash runs");
+            let said = String::from_utf8_lossy(&output.stdout).into_owned();
+            let home = place.path("home").display().to_string();
+            (said.replace(&home, "~"), output.status)
+        };
+        if run(line) != run(&text) {
+            wrong.push(format!("{line:?} does something else than {text:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 /// What people and models write.
