@@ -565,6 +565,7 @@ fn word_of(argument: &Argument, numbers: &Numbers) -> Word {
             text,
             is_quoted: false,
             is_number: false,
+            is_single: Some(false),
         };
     };
     let is_quoted = word
@@ -576,8 +577,31 @@ fn word_of(argument: &Argument, numbers: &Numbers) -> Word {
         value: word.literal().filter(|_| !has_list(word)),
         is_quoted,
         is_number: numbers.is_number(word),
+        is_single: Some(word.pieces.iter().all(|piece| is_single(piece, numbers))),
         written: word.text.clone(),
         text,
+    }
+}
+
+/// Whether a piece of a word makes no other words of it.
+fn is_single(piece: &Piece, numbers: &Numbers) -> bool {
+    match piece {
+        Piece::Bare(text) => {
+            let is_list = |(_, rest): (&str, &str)| rest.contains(',') || rest.contains("..");
+            let has_pattern = text.contains(['*', '?', '[']) && text != "[";
+            !has_pattern && !text.split_once('{').is_some_and(is_list)
+        }
+        Piece::Quoted(_) | Piece::Arithmetic(_) => true,
+        // All but what stands for several words even there.
+        Piece::Double(inner) => inner.iter().all(|piece| match piece {
+            Piece::Variable(variable) => {
+                variable.is_length
+                    || variable.name != "@" && variable.subscript != Some(Subscript::All('@'))
+            }
+            _ => true,
+        }),
+        Piece::Variable(variable) => numbers.variable_is_number(variable),
+        Piece::Substitution(_) | Piece::Process { .. } => false,
     }
 }
 

@@ -183,6 +183,7 @@ fn option(parsed: &mut Parsed<'_>, words: &[Word], at: usize, options: &Options)
         written: value.to_owned(),
         is_quoted: true,
         is_number: false,
+        is_single: None,
     });
     let following = match values {
         Values::Next(count) if count > 0 => count - usize::from(attached.is_some()),

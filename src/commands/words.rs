@@ -15,6 +15,8 @@ pub(super) struct Word {
     pub(super) is_quoted: bool,
     /// Whether it is a number, whatever the line does.
     pub(super) is_number: bool,
+    /// Whether bash makes exactly one word of it, where that is known from plain shell.
+    pub(super) is_single: Option<bool>,
 }
 
 impl Word {
@@ -28,6 +30,7 @@ impl Word {
         self.written.push_str(&other.written);
         self.is_quoted |= other.is_quoted;
         self.is_number &= other.is_number;
+        self.is_single = None;
     }
 }
 
@@ -43,6 +46,7 @@ pub(super) fn word_of(node: Node<'_>, source: &str) -> Word {
         value: literal(node, source),
         is_quoted: text.contains(['\'', '"', '\\']),
         is_number: false,
+        is_single: None,
         written: text.clone(),
         text,
     }
@@ -159,6 +163,9 @@ pub(super) fn is_expanded(text: &str) -> bool {
 
 /// Whether bash makes exactly one word of an argument, whatever its expansions yield.
 pub(super) fn is_single(word: &Word) -> bool {
+    if let Some(is_single) = word.is_single {
+        return is_single;
+    }
     if is_expanded(&word.text) {
         return false;
     }

@@ -631,12 +631,18 @@ fn code_and_carried(
     {
         command.runs_code = true;
     }
+    let own = walk.analysis.commands.len().saturating_sub(1);
     for start in code::carried(name, rest) {
-        let known = walk.analysis.commands.len();
+        let known = (walk.analysis.commands.len(), walk.analysis.unresolved.len());
         let words = &rest[start..];
         resolve_command(walk, words, &joined(words), input, at, true, depth + 1);
-        for command in walk.analysis.commands.iter_mut().skip(known) {
+        for command in walk.analysis.commands.iter_mut().skip(known.0) {
             command.is_carried = true;
+        }
+        // What it runs then is the affair of who allows it, like code.
+        if walk.analysis.unresolved.len() > known.1 {
+            walk.analysis.unresolved.truncate(known.1);
+            walk.analysis.commands[own].runs_code = true;
         }
     }
 }
@@ -998,6 +1004,7 @@ fn with_input(parsed: &Parsed<'_>) -> Vec<Word> {
             written: INPUT.to_owned(),
             is_quoted: false,
             is_number: false,
+            is_single: None,
         });
     }
     words
