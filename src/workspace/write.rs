@@ -188,13 +188,11 @@ impl Target {
     }
 
     /// How many other names the present file has, which keep the old content: hard links.
-    #[cfg_attr(
-        any(windows, all(target_os = "linux", target_arch = "x86_64")),
-        expect(clippy::unnecessary_cast, reason = "the types differ between systems")
-    )]
     pub fn other_names(&self) -> u64 {
-        let names = |file: &OpenFile| file.stat.st_nlink as u64;
-        self.current.as_ref().map_or(1, names).saturating_sub(1)
+        // The type differs between systems.
+        let names = |file: &OpenFile| i128::from(file.stat.st_nlink);
+        let others = self.current.as_ref().map_or(1, names) - 1;
+        u64::try_from(others).unwrap_or(0)
     }
 
     /// The present file once more, for reading while the new one is written.
