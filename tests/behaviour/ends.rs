@@ -11,8 +11,10 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
+#[cfg(target_os = "linux")]
+use crate::harness::skipped;
 use crate::harness::web_server::{WebServer, page};
-use crate::harness::{Answer, Workspace, lines, marked_processes, skipped};
+use crate::harness::{Answer, Workspace, lines, marked_processes};
 use crate::serve::client::Server;
 use crate::web_fetch_addresses::ALLOW;
 
@@ -402,6 +404,7 @@ fn a_batch_goes_on_beside_a_call_that_hangs() {
 }
 
 /// A program whose first thread ends while another one goes on.
+#[cfg(target_os = "linux")]
 const WITHOUT_ITS_FIRST_THREAD: &str = "
 import ctypes, os, platform, threading, time
 if os.fork():
