@@ -1,7 +1,6 @@
 //! The promise that every call ends: each tool gets the worst input that is known for it, with a limit of one second,
 //! and answers. Signals, the end of the caller, calls beside the one that hangs, and cancelled calls of `serve_tools`.
 
-use std::env;
 use std::fmt::Write;
 use std::fs;
 use std::sync::Mutex;
@@ -14,7 +13,7 @@ use serde_json::{Value, json};
 #[cfg(target_os = "linux")]
 use crate::harness::skipped;
 use crate::harness::web_server::{WebServer, page};
-use crate::harness::{Answer, Workspace, lines, marked_processes};
+use crate::harness::{Answer, Workspace, lines, marked_processes, trials};
 use crate::serve::client::Server;
 use crate::web_fetch_addresses::ALLOW;
 
@@ -479,14 +478,6 @@ fn living_threads(mark: &str) -> Vec<String> {
     found
 }
 
-/// How often things are tried that must never go wrong: `GEMINI_TOOLS_TRIALS` times as often where that is set.
-fn trials(usual: usize) -> usize {
-    let factor = env::var("GEMINI_TOOLS_TRIALS")
-        .ok()
-        .and_then(|n| n.parse().ok());
-    usual * factor.unwrap_or(1)
-}
-
 #[test]
 fn cancelled_calls_leave_nothing_behind_whenever_that_happens() {
     let ws = Workspace::new()
@@ -494,7 +485,7 @@ fn cancelled_calls_leave_nothing_behind_whenever_that_happens() {
         .file("a.txt", "one\n".repeat(1000))
         .file("b.txt", "0");
     let mut server = Server::greeted(&ws, &["--approval-mode", "yolo"], &json!({}));
-    for round in 0..trials(150) {
+    for round in 0..150 * trials() {
         let (tool, arguments) = match round % 6 {
             0 => ("search_file_content", json!({"pattern": LOOKS_EVERYWHERE})),
             1 => (

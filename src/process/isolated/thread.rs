@@ -37,9 +37,11 @@ pub(super) fn run(
     }
 }
 
+type Work<'w> = dyn FnMut(&[u8]) -> Vec<u8> + Send + 'w;
+
 /// What works as long as it is asked to: here, on the caller's own thread.
 pub(crate) struct Worker<'w> {
-    work: Box<dyn FnMut(&[u8]) -> Vec<u8> + Send + 'w>,
+    work: Box<Work<'w>>,
 }
 
 impl<'w> Worker<'w> {
