@@ -502,7 +502,7 @@ fn cancelled_calls_leave_nothing_behind_whenever_that_happens() {
         };
         let call = server.request("tools/call", &json!({"name": tool, "arguments": arguments}));
         // At every moment of a call, and after it.
-        thread::sleep(Duration::from_micros((round as u64 * 7919) % 20_000));
+        thread::sleep(Duration::from_micros((u64::from(round) * 7919) % 20_000));
         server.notify("notifications/cancelled", &json!({"requestId": call}));
         let ping = server.ask("ping", &json!({}));
         assert_eq!(ping["result"], json!({}), "round {round}");
@@ -515,7 +515,7 @@ fn cancelled_calls_leave_nothing_behind_whenever_that_happens() {
             // A call that can still write writes all or nothing.
             let content = fs::read_to_string(ws.dir().join("b.txt")).expect("a file");
             assert!(
-                content.parse::<usize>().is_ok_and(|n| n <= round),
+                content.parse::<u32>().is_ok_and(|n| n <= round),
                 "{content}"
             );
         }
