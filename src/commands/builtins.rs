@@ -2,7 +2,7 @@
 
 use super::plain::is_name;
 use super::words::{Word, is_expanded, is_single};
-use super::{NUMBERS, Walk, wrappers};
+use super::{Walk, wrappers};
 
 /// All builtins of bash.
 const BUILTINS: [&str; 61] = [
@@ -126,7 +126,14 @@ pub(super) fn judge(walk: &mut Walk<'_>, name: &str, rest: &[Word], text: &str) 
         "wait" => rest
             .iter()
             .all(|word| word.is("-n") || word.is("-f") || !may_be_option(word)),
-        "getopts" => matches!(rest, [options, name] if options.value.is_some() && name.is_name()),
+        "getopts" => match rest {
+            [options, name] if options.value.is_some() && name.is_name() => {
+                let name = name.value.as_deref().unwrap_or_default();
+                walk.assigns(name, None, text, false);
+                true
+            }
+            _ => false,
+        },
         "shopt" => rest.iter().all(|word| {
             let value = word.value.as_deref().unwrap_or_default();
             matches!(value, "-s" | "-u" | "-q" | "-p") || SETTINGS.contains(&value)
@@ -172,10 +179,22 @@ fn is_one(word: &Word) -> bool {
 
 /// `-v` names a variable, whose subscript is evaluated.
 fn is_plain_printf(rest: &[Word]) -> bool {
-    match rest {
-        [] => true,
-        [dashes, ..] if dashes.is("--") => true,
-        [first, ..] => !may_be_option(first),
+    let (format, values) = match rest {
+        [] => return true,
+        [dashes, format, values @ ..] if dashes.is("--") => (format, values),
+        [format, values @ ..] if !may_be_option(format) => (format, values),
+        _ => return false,
+    };
+    // `%n` assigns to the variable that a value names.
+    let assigns = |format: &str| {
+        format.split('%').skip(1).any(|part| {
+            let flags = |c: char| c.is_ascii_digit() || "-+ #.*hlLqjzt'".contains(c);
+            part.trim_start_matches(flags).starts_with('n')
+        })
+    };
+    match &format.value {
+        Some(value) => !assigns(value) && !is_expanded(&format.text),
+        None => values.is_empty(),
     }
 }
 
@@ -190,8 +209,10 @@ fn is_plain_read(walk: &mut Walk<'_>, rest: &[Word], text: &str) -> bool {
             let flags = &letters[..taking.unwrap_or(letters.len())];
             // An array gets its name by a letter of its own.
             if !flags
+                .strip_suffix(if taking.is_none() { "a" } else { "" })
+                .unwrap_or(flags)
                 .bytes()
-                .all(|b| matches!(b, b'r' | b's' | b'e' | b'a'))
+                .all(|b| matches!(b, b'r' | b's' | b'e'))
             {
                 return false;
             }
@@ -220,7 +241,6 @@ fn is_plain_mapfile(walk: &mut Walk<'_>, rest: &[Word], text: &str) -> bool {
 }
 
 fn declares(walk: &mut Walk<'_>, rest: &[Word], text: &str) {
-    let mut is_reference = false;
     for word in rest {
         let end = word
             .text
@@ -231,24 +251,16 @@ fn declares(walk: &mut Walk<'_>, rest: &[Word], text: &str) {
         if let Some(letters) = word.text.strip_prefix(['-', '+']) {
             let is_known = letters
                 .bytes()
-                .all(|b| matches!(b, b'a' | b'A' | b'g' | b'n' | b'p' | b'r' | b'x'));
+                .all(|b| matches!(b, b'a' | b'A' | b'g' | b'p' | b'r' | b'x'));
             if !is_known {
                 walk.unresolved(text);
             }
-            is_reference |= letters.contains('n') && word.text.starts_with('-');
         } else if is_name(name) && (behind.is_empty() || behind.starts_with('=')) {
             let value = word
                 .value
                 .as_deref()
                 .and_then(|value| value.split_once('='));
             let value = value.map(|(_, value)| value);
-            if is_reference && !behind.is_empty() {
-                // What the other name is assigned, this one is told.
-                match value.filter(|value| is_name(value)) {
-                    Some(value) if !wrappers::matters(value) && !NUMBERS.contains(&value) => {}
-                    _ => walk.unresolved(text),
-                }
-            }
             if !behind.is_empty() {
                 let is_number =
                     value.is_some_and(|value| value.bytes().all(|b| b.is_ascii_digit()));

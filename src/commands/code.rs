@@ -43,7 +43,7 @@ const INTERPRETERS: [(&str, &str, &[&str]); 26] = [
 ];
 
 /// Programs whose arguments are lines or scripts that they run.
-const LINES: [&str; 21] = [
+const LINES: [&str; 22] = [
     "ansible",
     "at",
     "batch",
@@ -54,6 +54,7 @@ const LINES: [&str; 21] = [
     "hyperfine",
     "konsole",
     "newgrp",
+    "run-parts",
     "nix-shell",
     "nodemon",
     "screen",
@@ -68,7 +69,7 @@ const LINES: [&str; 21] = [
 ];
 
 /// Programs that run the words behind their options, and under which of their words.
-const RUNNERS: [(&str, &[&str]); 44] = [
+const RUNNERS: [(&str, &[&str]); 46] = [
     ("asdf", &["exec"]),
     ("aws-vault", &["exec"]),
     ("bun", &["x", "run"]),
@@ -81,6 +82,7 @@ const RUNNERS: [(&str, &[&str]); 44] = [
     ("cpulimit", &[]),
     ("cross-env", &[]),
     ("dbus-run-session", &[]),
+    ("debconf", &[]),
     ("direnv", &["exec"]),
     ("doppler", &["run"]),
     ("dotenv", &[]),
@@ -107,6 +109,7 @@ const RUNNERS: [(&str, &[&str]); 44] = [
     ("run0", &[]),
     ("rustup", &["run"]),
     ("softlimit", &[]),
+    ("sotruss", &[]),
     ("ssh-agent", &[]),
     ("trickle", &[]),
     ("uv", &["run", "tool"]),
@@ -155,8 +158,11 @@ pub(super) fn runs_code(name: &str, rest: &[Word], reads_text: bool) -> bool {
         return !rest.is_empty() || reads_text;
     }
     let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
-    if let Some((_, letters, options)) = INTERPRETERS.iter().find(|(known, _, _)| *known == plain) {
-        return is_given_code(letters, options, rest);
+    if let Some((_, letters, options)) = INTERPRETERS
+        .iter()
+        .find(|(known, _, _)| *known == plain_of(name))
+    {
+        return is_given_code(letters, options, rest, reads_text);
     }
     let has = |is_one: fn(&str) -> bool| {
         rest.iter()
@@ -166,12 +172,13 @@ pub(super) fn runs_code(name: &str, rest: &[Word], reads_text: bool) -> bool {
         "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => rest.iter().any(|word| {
             let text = word.value.as_deref();
             text.is_none_or(|text| {
-                ["system", "|", "getline", ">", "@", "-e", "-i"]
-                    .iter()
-                    .any(|part| text.contains(part))
+                is_input(text)
+                    || ["system", "|", "getline", ">", "@", "-e", "-i"]
+                        .iter()
+                        .any(|part| text.contains(part))
             })
         }),
-        "sed" | "gsed" => has(|text| !is_plain_sed(text)),
+        "sed" | "gsed" => !is_plain_sed(rest),
         "gdb" | "lldb" => has(|text| {
             [
                 "shell", "!", "python", "pipe", "|", "source", "make", "script", "system",
@@ -180,11 +187,26 @@ pub(super) fn runs_code(name: &str, rest: &[Word], reads_text: bool) -> bool {
             .any(|part| text.contains(part))
         }),
         "make" | "gmake" => rest.iter().any(|word| match word.value.as_deref() {
-            Some(text) => ["$(", "${", "`", "--eval", "SHELL"]
-                .iter()
-                .any(|part| text.contains(part)),
+            Some(text) => {
+                text.starts_with('-') && text.ends_with('-')
+                    || text.contains("/dev/")
+                    || ["$(", "${", "`", "--eval", "SHELL"]
+                        .iter()
+                        .any(|part| text.contains(part))
+            }
             None => !word.text.starts_with("-j"),
         }),
+        _ => names_program(plain, rest),
+    }
+}
+
+/// Whether a program is given another one by an option or an operand of its own.
+fn names_program(plain: &str, rest: &[Word]) -> bool {
+    let has = |is_one: fn(&str) -> bool| {
+        rest.iter()
+            .any(|word| word.value.as_deref().is_none_or(is_one))
+    };
+    match plain {
         "man" => has(|text| {
             text.starts_with("-P") || text.starts_with("-H") || text.starts_with("--html")
         }),
@@ -196,25 +218,40 @@ pub(super) fn runs_code(name: &str, rest: &[Word], reads_text: bool) -> bool {
         }),
         "psql" | "mysql" | "mariadb" | "sqlite" => has(|text| {
             let text = text.to_lowercase();
-            [
-                "\\!",
-                "program",
-                "system",
-                ".shell",
-                "load_extension",
-                "edit(",
-            ]
-            .iter()
-            .any(|part| text.contains(part))
+            text.starts_with('.')
+                || [
+                    "\\!",
+                    "program",
+                    "system",
+                    ".shell",
+                    "load_extension",
+                    "edit(",
+                ]
+                .iter()
+                .any(|part| text.contains(part))
         }),
         "scp" | "sftp" | "rsync" | "sshfs" => has(|text| {
             let lower = text.to_lowercase();
             text.starts_with("-S")
                 || lower.contains("command")
                 || text.starts_with("--rsync-path")
-                || text.starts_with("-e")
+                || text.starts_with('-') && !text.starts_with("--") && text.contains('e')
         }),
-        "split" => has(|text| text.starts_with("--filter")),
+        "split" => has(|text| text.starts_with("--f")),
+        "gcc" | "cc" | "c" | "cpp" | "clang" | "g" => has(|text| {
+            text == "-wrapper"
+                || text.starts_with("-B")
+                || text.starts_with("-fplugin")
+                || text.starts_with("-specs")
+        }),
+        "apt" | "apt-get" | "dpkg" => has(|text| {
+            text.starts_with("-o")
+                || text.starts_with("--opt")
+                || text.starts_with("-c")
+                || text.contains("-invoke")
+        }),
+        "dpkg-architecture" => has(|text| text.starts_with("-c") || text.starts_with("--command")),
+        "gpg-agent" => has(|text| text.starts_with("--d")),
         "tar" | "gtar" | "bsdtar" => gives_tar_a_program(rest),
         "vi" | "vim" | "nvim" | "view" | "less" => has(|text| {
             text.starts_with('+')
@@ -230,25 +267,51 @@ pub(super) fn runs_code(name: &str, rest: &[Word], reads_text: bool) -> bool {
         "zip" => has(|text| text.starts_with("-TT") || text.starts_with("--unzip-command")),
         "git" => rest.iter().any(|word| {
             let text = word.value.as_deref().unwrap_or_default();
-            [
-                "ext::",
-                "--receive-pack",
-                "--exec",
-                "--extcmd",
-                "--sendmail-cmd",
-                "--smtp-server",
-            ]
-            .iter()
-            .any(|part| text.starts_with(part))
+            matches!(
+                text,
+                "difftool" | "mergetool" | "web--browse" | "instaweb" | "send-email"
+            ) || text.starts_with("-u")
+                && rest
+                    .iter()
+                    .any(|word| word.value.as_deref() == Some("clone"))
+                || [
+                    "ext::",
+                    "--receive-pack",
+                    "--exec",
+                    "--extcmd",
+                    "--sendmail-cmd",
+                    "--smtp-server",
+                ]
+                .iter()
+                .any(|part| text.starts_with(part))
         }),
         _ => false,
     }
 }
 
+/// A program's name without a version and a system.
+fn plain_of(name: &str) -> &str {
+    let end = name.find(|c: char| !c.is_ascii_alphabetic());
+    &name[..end.unwrap_or(name.len())]
+}
+
+/// Whether a file is what a program reads, rather than one of its own.
+fn is_input(file: &str) -> bool {
+    let last = base(file);
+    last == "-"
+        || last == "stdin"
+        || last.bytes().all(|b| b.is_ascii_digit())
+        || file.contains("dev/")
+        || file.contains("proc/")
+}
+
+/// Modules of Python that run code which they are given or read.
+const RUN_CODE: [&str; 6] = ["asyncio", "cProfile", "code", "pdb", "profile", "timeit"];
+
 /// Whether an interpreter gets code by an option, or on its standard input.
-fn is_given_code(letters: &str, options: &[&str], rest: &[Word]) -> bool {
+fn is_given_code(letters: &str, options: &[&str], rest: &[Word], reads_text: bool) -> bool {
     let mut has_file = false;
-    for word in rest {
+    for (i, word) in rest.iter().enumerate() {
         let Some(value) = word.value.as_deref() else {
             // It may be an option as well as a file.
             return true;
@@ -264,7 +327,12 @@ fn is_given_code(letters: &str, options: &[&str], rest: &[Word]) -> bool {
                 if cluster.contains(|c: char| letters.contains(c)) {
                     return true;
                 }
-                if cluster.starts_with('m') || cluster == "V" || cluster == "v" || cluster == "h" {
+                if cluster.starts_with('m') {
+                    let module = rest.get(i + 1).and_then(|word| word.value.as_deref());
+                    return cluster != "m"
+                        || module.is_none_or(|module| RUN_CODE.contains(&module));
+                }
+                if matches!(cluster, "V" | "h") {
                     has_file = true;
                     break;
                 }
@@ -272,7 +340,9 @@ fn is_given_code(letters: &str, options: &[&str], rest: &[Word]) -> bool {
             Some("-version" | "-help" | "-check" | "-test") => has_file = true,
             Some(_) => {}
             None => {
-                has_file = base(value) != "stdin";
+                // Where an option stands before it, it may be that one's value.
+                let is_value = i > 0 && reads_text;
+                has_file = !is_input(value) && !is_value;
                 break;
             }
         }
@@ -280,36 +350,90 @@ fn is_given_code(letters: &str, options: &[&str], rest: &[Word]) -> bool {
     !has_file
 }
 
-/// Whether a word of `sed` is no script that runs or writes: an option, a file, or one
-/// substitution, deletion or print.
-fn is_plain_sed(word: &str) -> bool {
-    word.split([';', '\n']).all(|part| {
-        let part = part.trim();
-        let command = part
-            .trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ',' | '$' | '!' | ' '));
+/// Whether `sed` gets options that are known, and scripts that only substitute, delete and print.
+fn is_plain_sed(rest: &[Word]) -> bool {
+    let mut words = rest.iter();
+    let mut has_script = false;
+    while let Some(word) = words.next() {
+        let Some(value) = word.value.as_deref() else {
+            // A file, once the script is there.
+            let is_file = word.text.starts_with("\"${") || !word.text.starts_with(['$', '"', '-']);
+            if has_script && is_file {
+                continue;
+            }
+            return false;
+        };
+        if value == "-e" {
+            has_script = true;
+            let script = words.next().and_then(|word| word.value.as_deref());
+            if !script.is_some_and(is_plain_script) {
+                return false;
+            }
+        } else if let Some(letters) = value.strip_prefix('-') {
+            let flags = letters.split_once('i').map_or(letters, |(flags, _)| flags);
+            if !flags
+                .bytes()
+                .all(|b| matches!(b, b'n' | b'E' | b'r' | b's' | b'u' | b'z'))
+            {
+                return false;
+            }
+        } else if !has_script {
+            has_script = true;
+            if !is_plain_script(value) {
+                return false;
+            }
+        }
+    }
+    true
+}
+
+fn is_plain_script(script: &str) -> bool {
+    script.split([';', '\n']).all(|part| {
+        let mut rest = part.trim();
+        for _ in 0..2 {
+            rest = behind_address(rest);
+            rest = rest.strip_prefix(',').unwrap_or(rest);
+        }
+        let command = rest.trim_start_matches([' ', '!']);
         let mut chars = command.chars();
         match chars.next() {
+            None => true,
             Some('s') => {
                 let Some(mark) = chars
                     .next()
                     .filter(|c| c.is_ascii_punctuation() && *c != '\\')
                 else {
-                    return !command.contains(' ');
+                    return false;
                 };
                 let flags = command.rsplit(mark).next().unwrap_or_default();
-                // Another number of parts is not what it looks like.
                 let escaped = command.matches(&format!("\\{mark}")).count();
                 command.matches(mark).count() == 3 + escaped
                     && flags
                         .chars()
                         .all(|c| matches!(c, 'g' | 'p' | 'i' | 'I' | '0'..='9'))
             }
-            Some('e' | 'w' | 'W' | '/') => {
-                command.len() > 1 && command.starts_with('/') && !command.ends_with(['e', 'w'])
-            }
-            _ => !command.contains(['{', '}']),
+            Some(c) => "dpqDPNGHhgxnl=".contains(c) && chars.as_str().trim().is_empty(),
         }
     })
+}
+
+/// What follows a number, `$` or `/…/`.
+fn behind_address(text: &str) -> &str {
+    if let Some(rest) = text.strip_prefix('$') {
+        return rest;
+    }
+    let Some(pattern) = text.strip_prefix('/') else {
+        return text.trim_start_matches(|c: char| c.is_ascii_digit());
+    };
+    let mut is_escaped = false;
+    for (at, c) in pattern.char_indices() {
+        match c {
+            '/' if !is_escaped => return &pattern[at + 1..],
+            '\\' => is_escaped = !is_escaped,
+            _ => is_escaped = false,
+        }
+    }
+    text
 }
 
 /// Whether `tar` gets a program, other than one that compresses.

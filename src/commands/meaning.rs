@@ -198,6 +198,8 @@ pub(super) struct Numbers {
     texts: BTreeSet<String>,
     /// Variables to which the line assigns names of variables, and nothing else.
     names: BTreeSet<String>,
+    /// Variables to which the line assigns anything.
+    assigned: BTreeSet<String>,
     /// Nothing is known of any: the line runs texts that assign.
     is_unknown: bool,
 }
@@ -254,6 +256,7 @@ impl Numbers {
             .map(|(name, _)| (*name).to_owned())
             .collect();
         let mut numbers = Self {
+            assigned: sources.keys().map(|name| (*name).to_owned()).collect(),
             names,
             texts: FILLED.iter().map(|name| (*name).to_owned()).collect(),
             is_unknown,
@@ -300,6 +303,26 @@ impl Numbers {
             && !variable.is_indirect
             && subscript_is_one
             && (is_count || self.holds(&variable.name))
+    }
+
+    /// Whether a variable is one word, and no option: a number that the line has assigned.
+    fn is_counted(&self, variable: &Variable) -> bool {
+        let is_count =
+            variable.is_length || matches!(variable.name.as_str(), "#" | "?" | "$" | "!");
+        self.variable_is_number(variable) && (is_count || self.assigned.contains(&variable.name))
+    }
+
+    /// Whether each expansion in a word is such a variable, and the rest digits.
+    fn counts(&self, word: &super::plain::Word) -> bool {
+        let is_counted = |piece: &Piece| match piece {
+            Piece::Variable(variable) => self.is_counted(variable),
+            Piece::Double(inner) => inner.iter().all(|piece| match piece {
+                Piece::Variable(variable) => self.is_counted(variable),
+                _ => true,
+            }),
+            _ => true,
+        };
+        self.is_number(word) && word.pieces.iter().all(is_counted)
     }
 
     /// Whether a word that is assigned holds a number, or nothing.
@@ -387,7 +410,9 @@ fn assigned_by_words<'t>(
 impl Walk<'_> {
     /// Adds what a script runs that is understood whole.
     pub(super) fn plain(&mut self, plain: &Plain) {
-        let numbers = Numbers::of(&plain.script, &plain.documents);
+        let mut numbers = Numbers::of(&plain.script, &plain.documents);
+        // Of what the commands around a script have assigned nothing is known here.
+        numbers.is_unknown |= self.place.depth > 0;
         if self.place.depth == 0 {
             self.functions(&plain.script);
         }
@@ -576,7 +601,7 @@ fn word_of(argument: &Argument, numbers: &Numbers) -> Word {
         // A list in braces makes several words.
         value: word.literal().filter(|_| !has_list(word)),
         is_quoted,
-        is_number: numbers.is_number(word),
+        is_number: numbers.counts(word),
         is_single: Some(word.pieces.iter().all(|piece| is_single(piece, numbers))),
         written: word.text.clone(),
         text,
@@ -600,7 +625,7 @@ fn is_single(piece: &Piece, numbers: &Numbers) -> bool {
             }
             _ => true,
         }),
-        Piece::Variable(variable) => numbers.variable_is_number(variable),
+        Piece::Variable(variable) => numbers.is_counted(variable),
         Piece::Substitution(_) | Piece::Process { .. } => false,
     }
 }

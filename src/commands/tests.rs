@@ -245,7 +245,6 @@ fn ordinary_lines_stay_resolved() {
         ("bash --norc script.sh", vec!["bash"]),
         ("watch -n 1 'ls -l'", vec!["watch", "ls"]),
         ("alias ll='ls -l'", vec!["alias"]),
-        ("declare -n ref=value", vec!["declare"]),
         ("declare -A map; map[a]=1", vec!["declare"]),
         ("perf report", vec!["perf"]),
         ("gdb ./program", vec!["gdb"]),

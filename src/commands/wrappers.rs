@@ -6,9 +6,12 @@ use super::words::{Word, is_expanded, is_single};
 use super::{Input, Walk, base};
 
 /// Variables whose value is a command that other programs run.
-pub(super) const HOLDS_COMMAND: [&str; 19] = [
+pub(super) const HOLDS_COMMAND: [&str; 26] = [
     "BROWSER",
+    "CC",
+    "CXX",
     "EDITOR",
+    "FCEDIT",
     "GH_PAGER",
     "GIT_ASKPASS",
     "GIT_EDITOR",
@@ -18,18 +21,22 @@ pub(super) const HOLDS_COMMAND: [&str; 19] = [
     "GIT_SEQUENCE_EDITOR",
     "GIT_SSH",
     "GIT_SSH_COMMAND",
+    "GREP",
+    "LD",
     "LESSCLOSE",
     "LESSOPEN",
     "MANPAGER",
     "PAGER",
     "PROMPT_COMMAND",
+    "RUSTC_WRAPPER",
+    "SHELL",
     "SSH_ASKPASS",
     "SYSTEMD_PAGER",
     "VISUAL",
 ];
 
 /// Variables by which a name means another program, or a program does other things.
-const CHANGES_COMMANDS: [&str; 60] = [
+const CHANGES_COMMANDS: [&str; 69] = [
     "BASHOPTS",
     "BASH_ALIASES",
     "BASH_CMDS",
@@ -38,11 +45,14 @@ const CHANGES_COMMANDS: [&str; 60] = [
     "BASH_LOADABLES_PATH",
     "BASH_XTRACEFD",
     "CDPATH",
+    "COMPILER_PATH",
     "ENV",
     "EXECIGNORE",
+    "GCC_EXEC_PREFIX",
     "GCONV_PATH",
     "GEM_HOME",
     "GEM_PATH",
+    "GIT_ALLOW_PROTOCOL",
     "GIT_CONFIG",
     "GIT_CONFIG_COUNT",
     "GIT_CONFIG_GLOBAL",
@@ -51,7 +61,9 @@ const CHANGES_COMMANDS: [&str; 60] = [
     "GIT_CONFIG_SYSTEM",
     "GIT_DIR",
     "GIT_EXEC_PATH",
+    "GIT_PROTOCOL_FROM_USER",
     "GIT_TEMPLATE_DIR",
+    "GNUMAKEFLAGS",
     "GOFLAGS",
     "GREP_OPTIONS",
     "HISTFILE",
@@ -62,6 +74,8 @@ const CHANGES_COMMANDS: [&str; 60] = [
     "JDK_JAVA_OPTIONS",
     "LUA_INIT",
     "MAKEFILES",
+    "MAKEFLAGS",
+    "MFLAGS",
     "NODE_OPTIONS",
     "NODE_PATH",
     "OPENSSL_CONF",
@@ -73,6 +87,8 @@ const CHANGES_COMMANDS: [&str; 60] = [
     "PHP_INI_SCAN_DIR",
     "POSIXLY_CORRECT",
     "PS0",
+    "PS1",
+    "PS2",
     "PS4",
     "PYTHONBREAKPOINT",
     "PYTHONHOME",
@@ -480,12 +496,17 @@ const ENABLE: Grammar = Grammar::permuted("adf:nps", "");
 const HASH: Grammar = Grammar::permuted("dlp:rt", "");
 
 /// Options of many programs whose value is a command.
-const RUN_BY_OPTION: [&str; 8] = [
+const RUN_BY_OPTION: [&str; 13] = [
     "--checkpoint-action",
     "--compress-program",
+    "--diff-program",
     "--open-files-in-pager",
     "--pager",
+    "--post-invoke",
+    "--pre-invoke",
+    "--receive-pack",
     "--rsh",
+    "--strip-program",
     "--to-command",
     "--upload-pack",
     "--use-compress-program",
@@ -540,8 +561,7 @@ fn resolve_command(
         super::builtins::judge(walk, name, rest, text);
         code_and_carried(walk, name, rest, input, at, depth);
     }
-    let holds_command = |w: &Word| RUN_BY_OPTION.iter().any(|o| w.text.starts_with(o));
-    if rest.iter().any(holds_command) {
+    if rest.iter().any(names_program) {
         walk.unresolved(text);
     }
     let mut wrapped = |walk: &mut Walk<'_>, rest: &[Word], is_direct: bool| {
@@ -613,6 +633,17 @@ fn resolve_command(
             run_wrapped(walk, wrapper_named(name), rest, text, at, &mut wrapped);
         }
     }
+}
+
+/// Whether a word is an option whose value is a command. Programs take the beginnings of names,
+/// too.
+fn names_program(word: &Word) -> bool {
+    let text = word.value.as_deref().unwrap_or(&word.text);
+    let text = text.trim_start_matches('"');
+    let name = text.split_once('=').map_or(text, |(name, _)| name);
+    RUN_BY_OPTION
+        .iter()
+        .any(|option| name == *option || name.len() > 5 && option.starts_with(name))
 }
 
 /// Notes that the command just added is given code, and adds the commands that it is there to run.
@@ -1232,14 +1263,24 @@ fn run_arguments(
 
 /// A shell's script: a file, or what it reads.
 fn run_script_or_input(walk: &mut Walk<'_>, words: &[Word], text: &str, input: &Input, at: usize) {
-    match words.first().map(|w| w.value.as_deref()) {
-        None | Some(Some("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")) => {}
-        Some(Some(file)) if !is_of_the_system(file) => return run_script(walk, words, text, at),
+    match words.first().map(|w| (w.value.as_deref(), &w.text)) {
+        None | Some((Some("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0"), _)) => {}
+        Some((Some(file), text_of_file))
+            if !is_of_the_system(file) && !is_expanded(text_of_file) =>
+        {
+            return run_script(walk, words, text, at);
+        }
         // A script by a name that can't be known, or one that is made on the way.
         Some(_) => return walk.unresolved(text),
     }
     match &input.text {
-        Some(script) if !input.is_other => walk.elsewhere(script, at),
+        // One line is read whole before any of it runs. Of more, a command could read a part, and
+        // another input could take the place of this one.
+        Some(script)
+            if !input.is_other && !script.contains(['\n', '<']) && !script.contains("exec") =>
+        {
+            walk.elsewhere(script, at);
+        }
         // What it reads then, the commands around it say.
         _ => walk.unresolved(text),
     }
@@ -1380,6 +1421,48 @@ fn git(
     }
 }
 
+/// Settings of git's that name no program and no address; with a full stop all of a section.
+const PLAIN_SETTINGS: [&str; 38] = [
+    "advice.",
+    "branch.autosetupmerge",
+    "branch.autosetuprebase",
+    "branch.sort",
+    "color.",
+    "column.",
+    "commit.gpgsign",
+    "commit.verbose",
+    "core.abbrev",
+    "core.autocrlf",
+    "core.bare",
+    "core.eol",
+    "core.filemode",
+    "core.ignorecase",
+    "core.longpaths",
+    "core.quotepath",
+    "core.safecrlf",
+    "core.symlinks",
+    "diff.algorithm",
+    "diff.colormoved",
+    "diff.context",
+    "diff.mnemonicprefix",
+    "diff.noprefix",
+    "diff.renames",
+    "fetch.prune",
+    "gc.auto",
+    "http.lowspeedlimit",
+    "http.postbuffer",
+    "http.version",
+    "i18n.",
+    "init.defaultbranch",
+    "log.",
+    "merge.conflictstyle",
+    "protocol.version",
+    "pull.",
+    "safe.directory",
+    "status.",
+    "user.",
+];
+
 /// A setting of git's on the command line: some are commands.
 fn git_setting(walk: &mut Walk<'_>, setting: &str, text: &str, at: usize) {
     let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
@@ -1388,8 +1471,8 @@ fn git_setting(walk: &mut Walk<'_>, setting: &str, text: &str, at: usize) {
         // An alias may be one of options, which hold further settings.
         match value.strip_prefix('!') {
             Some(command) => walk.elsewhere(command, at),
-            None if value.starts_with('-') => walk.unresolved(text),
-            None => {}
+            // Of git's own commands, whose options may name programs.
+            None => walk.unresolved(text),
         }
         return;
     }
@@ -1412,6 +1495,12 @@ fn git_setting(walk: &mut Walk<'_>, setting: &str, text: &str, at: usize) {
         .any(|end| key.ends_with(end))
         || key.starts_with("include");
     if !is_command {
+        let is_plain = PLAIN_SETTINGS
+            .iter()
+            .any(|known| key == *known || known.ends_with('.') && key.starts_with(known));
+        if !is_plain {
+            walk.unresolved(text);
+        }
         return;
     }
     let is_script = !matches!(

@@ -291,6 +291,17 @@ impl<'a> Reader<'a> {
             self.blanks()?;
         }
         let mut stages = vec![self.stage()?];
+        // Behind redirections, which are printed behind it.
+        let begins_with_dash = |stage: &Stage| match &stage.command {
+            Command::Simple { words, .. } => matches!(
+                words.first(),
+                Some(Argument::Word(word)) if word.text.starts_with('-')
+            ),
+            _ => false,
+        };
+        if timed.is_some() && stages.iter().any(begins_with_dash) {
+            return None;
+        }
         loop {
             self.blanks()?;
             if self.starts_with("||") || !self.take("|") {
