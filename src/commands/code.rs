@@ -155,7 +155,7 @@ pub(super) fn carried(name: &str, rest: &[Word]) -> Vec<usize> {
 /// Whether a program is given code or a line by its words, or reads it.
 pub(super) fn runs_code(name: &str, rest: &[Word], reads_text: bool) -> bool {
     if LINES.contains(&name) {
-        return !rest.is_empty() || reads_text;
+        return reads_text || !rest.is_empty() && !matches!(name, "at" | "batch");
     }
     let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
     if let Some((_, letters, options)) = INTERPRETERS
@@ -267,13 +267,11 @@ fn names_program(plain: &str, rest: &[Word]) -> bool {
         "zip" => has(|text| text.starts_with("-TT") || text.starts_with("--unzip-command")),
         "git" => rest.iter().any(|word| {
             let text = word.value.as_deref().unwrap_or_default();
-            matches!(
-                text,
-                "difftool" | "mergetool" | "web--browse" | "instaweb" | "send-email"
-            ) || text.starts_with("-u")
-                && rest
-                    .iter()
-                    .any(|word| word.value.as_deref() == Some("clone"))
+            matches!(text, "difftool" | "mergetool" | "web--browse")
+                || text.starts_with("-u")
+                    && rest
+                        .iter()
+                        .any(|word| word.value.as_deref() == Some("clone"))
                 || [
                     "ext::",
                     "--receive-pack",

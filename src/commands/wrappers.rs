@@ -561,7 +561,7 @@ fn resolve_command(
         super::builtins::judge(walk, name, rest, text);
         code_and_carried(walk, name, rest, input, at, depth);
     }
-    if rest.iter().any(names_program) {
+    if rest.iter().any(|word| names_program(program(name), word)) {
         walk.unresolved(text);
     }
     let mut wrapped = |walk: &mut Walk<'_>, rest: &[Word], is_direct: bool| {
@@ -635,15 +635,26 @@ fn resolve_command(
     }
 }
 
-/// Whether a word is an option whose value is a command. Programs take the beginnings of names,
-/// too.
-fn names_program(word: &Word) -> bool {
+/// Whether a word is an option whose value is a command. Some programs take the beginnings of
+/// names, too.
+fn names_program(program: &str, word: &Word) -> bool {
     let text = word.value.as_deref().unwrap_or(&word.text);
     let text = text.trim_start_matches('"');
     let name = text.split_once('=').map_or(text, |(name, _)| name);
-    RUN_BY_OPTION
-        .iter()
-        .any(|option| name == *option || name.len() > 5 && option.starts_with(name))
+    let shortened: &[&str] = match program {
+        "diff3" | "sdiff" => &["--diff-program"],
+        "git" => &["--open-files-in-pager", "--receive-pack", "--upload-pack"],
+        "install" => &["--strip-program"],
+        "sort" => &["--compress-program"],
+        "tar" => &[
+            "--checkpoint-action",
+            "--to-command",
+            "--use-compress-program",
+        ],
+        _ => &[],
+    };
+    RUN_BY_OPTION.contains(&name)
+        || name.len() > 4 && shortened.iter().any(|option| option.starts_with(name))
 }
 
 /// Notes that the command just added is given code, and adds the commands that it is there to run.
@@ -663,7 +674,7 @@ fn code_and_carried(
         command.runs_code = true;
     }
     let own = walk.analysis.commands.len().saturating_sub(1);
-    for start in code::carried(name, rest) {
+    for (i, start) in code::carried(name, rest).into_iter().enumerate() {
         let known = (walk.analysis.commands.len(), walk.analysis.unresolved.len());
         let words = &rest[start..];
         resolve_command(walk, words, &joined(words), input, at, true, depth + 1);
@@ -673,7 +684,8 @@ fn code_and_carried(
         // What it runs then is the affair of who allows it, like code.
         if walk.analysis.unresolved.len() > known.1 {
             walk.analysis.unresolved.truncate(known.1);
-            walk.analysis.commands[own].runs_code = true;
+            // Words further on may be its arguments.
+            walk.analysis.commands[own].runs_code |= i == 0;
         }
     }
 }
@@ -930,7 +942,8 @@ fn may_hide_actions(rest: &[Word]) -> bool {
                 && (is_last || next.is_some_and(|next| next.starts_with('-'))));
         }
         let begins_freely = word.text.starts_with(['*', '?', '[', '{']) && word.text != "{}";
-        is_expanded(&word.text) && begins_freely && !word.text.contains(['.', '/'])
+        let is_free = begins_freely && !word.text.contains(['.', '/']);
+        is_expanded(&word.text) && (is_free || word.text.starts_with('-'))
     })
 }
 
