@@ -292,6 +292,7 @@ const ROUNDABOUT: &[&str] = &[
     ". {evil,x}",
     "git {-c,alias.a=!evil} a",
     "cd ../../bin; . evil",
+    "[ {\"-v\",'a[$(evil)]'} ]",
 ];
 
 #[test]

@@ -602,20 +602,18 @@ fn word_of(argument: &Argument, numbers: &Numbers) -> Word {
         value: word.literal().filter(|_| !has_list(word)),
         is_quoted,
         is_number: numbers.counts(word),
-        is_single: Some(word.pieces.iter().all(|piece| is_single(piece, numbers))),
+        is_single: Some(
+            !has_list(word) && word.pieces.iter().all(|piece| is_single(piece, numbers)),
+        ),
         written: word.text.clone(),
         text,
     }
 }
 
-/// Whether a piece of a word makes no other words of it.
+/// Whether a piece of a word, but for a list in braces, makes no other words of it.
 fn is_single(piece: &Piece, numbers: &Numbers) -> bool {
     match piece {
-        Piece::Bare(text) => {
-            let is_list = |(_, rest): (&str, &str)| rest.contains(',') || rest.contains("..");
-            let has_pattern = text.contains(['*', '?', '[']) && text != "[";
-            !has_pattern && !text.split_once('{').is_some_and(is_list)
-        }
+        Piece::Bare(text) => !text.contains(['*', '?', '[']) || text == "[",
         Piece::Quoted(_) | Piece::Arithmetic(_) => true,
         // All but what stands for several words even there.
         Piece::Double(inner) => inner.iter().all(|piece| match piece {
