@@ -202,8 +202,13 @@ impl Analysis {
             return self.parsed(script, place);
         };
         if place.depth == 0 {
-            // No argument of a program is longer.
-            self.understood = Some(plain.text()).filter(|text| text.len() < MAX_LINE);
+            let text = plain.text();
+            // No argument of a program is longer: the line could only run as it came.
+            if text.len() >= MAX_LINE {
+                self.unresolved.push(excerpt(script));
+            } else {
+                self.understood = Some(text);
+            }
         }
         Walk {
             source: script,

@@ -318,3 +318,13 @@ fn substitutions_in_backticks_and_letters_behind_a_backslash_stay_resolved() {
         assert!(analysis.unresolved.is_empty(), "{line}: {analysis:?}");
     }
 }
+
+#[test]
+fn a_line_that_is_too_long_as_it_is_printed_is_not_understood() {
+    // Quotes around each of these letters make it longer than an argument may be.
+    let line = format!("echo {}", "é a ".repeat(26_000));
+    assert!(line.len() < super::MAX_LINE);
+    let analysis = analyse(&line);
+    assert!(analysis.understood().is_none());
+    assert!(analysis.permitted(None, &["q".to_owned()]).is_err());
+}
