@@ -238,7 +238,7 @@ fn names_program(plain: &str, rest: &[Word]) -> bool {
                 || text.starts_with('-') && !text.starts_with("--") && text.contains('e')
         }),
         "split" => has(|text| text.starts_with("--f")),
-        "gcc" | "cc" | "c" | "cpp" | "clang" | "g" => has(|text| {
+        "c" | "c++" | "cc" | "clang" | "clang++" | "cpp" | "g++" | "gcc" => has(|text| {
             text == "-wrapper"
                 || text.starts_with("-B")
                 || text.starts_with("-fplugin")
