@@ -53,7 +53,7 @@ pub(crate) enum Printed {
     Complaint,
 }
 
-/// [`print`] of a line of JSON.
+/// [`print()`] of a line of JSON.
 pub(crate) fn print_json(line: &[u8], status: u8) -> u8 {
     print(line, Printed::Json, status)
 }
