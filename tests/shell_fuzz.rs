@@ -17,7 +17,7 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -113,26 +113,32 @@ struct Judge {
     mode: Mode,
 }
 
-fn judges(root: &Path) -> Vec<Judge> {
-    let judge = |name, rules: &str, mode| {
-        let file = root.join(format!("{name}.toml"));
+impl Judge {
+    fn all() -> [Self; 3] {
+        [
+            Self::that_denies(),
+            Self::with("allow", ALLOW, Mode::Default),
+            Self::with("nothing", "", Mode::Default),
+        ]
+    }
+
+    fn that_denies() -> Self {
+        Self::with("deny", DENY, Mode::Yolo)
+    }
+
+    fn with(name: &'static str, rules: &str, mode: Mode) -> Self {
+        let root = TempDir::new().expect("a directory");
+        let file = root.path().join("rules.toml");
         fs::write(&file, rules).expect("rules");
         let extra = Extra {
             paths: vec![file],
             allowed: Vec::new(),
         };
-        let policy = Policy::load(&Settings::default(), None, root, &extra);
+        let policy = Policy::load(&Settings::default(), None, root.path(), &extra);
         assert!(policy.problems.is_empty(), "{:?}", policy.problems);
-        Judge { name, policy, mode }
-    };
-    vec![
-        judge("deny", DENY, Mode::Yolo),
-        judge("allow", ALLOW, Mode::Default),
-        judge("nothing", "", Mode::Default),
-    ]
-}
+        Self { name, policy, mode }
+    }
 
-impl Judge {
     /// What would run without a question.
     fn lets_run(&self, line: &str) -> Option<String> {
         let mut args = Map::new();
@@ -298,12 +304,7 @@ const ROUNDABOUT: &[&str] = &[
 #[test]
 fn ways_round_a_rule_that_denies_end_in_a_refusal() {
     let place = Place::new();
-    let rules = TempDir::new().expect("a directory");
-    let judges = judges(rules.path());
-    let deny = judges
-        .iter()
-        .find(|judge| judge.name == "deny")
-        .expect("it");
+    let deny = Judge::that_denies();
     let mut wrong = Vec::new();
     for line in ROUNDABOUT {
         if deny.lets_run(line).is_some() {
@@ -319,12 +320,7 @@ fn ways_round_a_rule_that_denies_end_in_a_refusal() {
 
 #[test]
 fn lines_of_every_day_are_understood() {
-    let rules = TempDir::new().expect("a directory");
-    let judges = judges(rules.path());
-    let deny = judges
-        .iter()
-        .find(|judge| judge.name == "deny")
-        .expect("it");
+    let deny = Judge::that_denies();
     let refused: Vec<_> = EVERY_DAY
         .iter()
         .filter(|line| deny.lets_run(line).is_none())
@@ -447,8 +443,7 @@ const EVERY_DAY: &[&str] = &[
 
 fn fuzz(random: &mut Random, count: usize, tried: &AtomicUsize, run: &AtomicUsize) -> Vec<String> {
     let place = Place::new();
-    let rules = TempDir::new().expect("a directory");
-    let judges = judges(rules.path());
+    let judges = Judge::all();
     let mut failures = Vec::new();
     for _ in 0..count {
         let line = lines::line(random);

@@ -164,10 +164,6 @@ pub(super) fn runs_code(name: &str, rest: &[Word], reads_text: bool) -> bool {
     {
         return is_given_code(letters, options, rest, reads_text);
     }
-    let has = |is_one: fn(&str) -> bool| {
-        rest.iter()
-            .any(|word| word.value.as_deref().is_none_or(is_one))
-    };
     match plain {
         "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => rest.iter().any(|word| {
             let text = word.value.as_deref();
@@ -179,7 +175,7 @@ pub(super) fn runs_code(name: &str, rest: &[Word], reads_text: bool) -> bool {
             })
         }),
         "sed" | "gsed" => !is_plain_sed(rest),
-        "gdb" | "lldb" => has(|text| {
+        "gdb" | "lldb" => any_may_be(rest, |text| {
             [
                 "shell", "!", "python", "pipe", "|", "source", "make", "script", "system",
             ]
@@ -196,16 +192,19 @@ pub(super) fn runs_code(name: &str, rest: &[Word], reads_text: bool) -> bool {
             }
             None => !word.text.starts_with("-j"),
         }),
-        _ => names_program(plain, rest),
+        _ => is_given_program(plain, rest),
     }
 }
 
+/// Whether a word is one of a kind, or not known.
+fn any_may_be(rest: &[Word], is_one: fn(&str) -> bool) -> bool {
+    rest.iter()
+        .any(|word| word.value.as_deref().is_none_or(is_one))
+}
+
 /// Whether a program is given another one by an option or an operand of its own.
-fn names_program(plain: &str, rest: &[Word]) -> bool {
-    let has = |is_one: fn(&str) -> bool| {
-        rest.iter()
-            .any(|word| word.value.as_deref().is_none_or(is_one))
-    };
+fn is_given_program(plain: &str, rest: &[Word]) -> bool {
+    let has = |is_one: fn(&str) -> bool| any_may_be(rest, is_one);
     match plain {
         "man" => has(|text| {
             text.starts_with("-P") || text.starts_with("-H") || text.starts_with("--html")
@@ -274,7 +273,6 @@ fn names_program(plain: &str, rest: &[Word]) -> bool {
                         .any(|word| word.value.as_deref() == Some("clone"))
                 || [
                     "ext::",
-                    "--receive-pack",
                     "--exec",
                     "--extcmd",
                     "--sendmail-cmd",
@@ -294,10 +292,9 @@ fn plain_of(name: &str) -> &str {
 }
 
 /// Whether a file is what a program reads, rather than one of its own.
-fn is_input(file: &str) -> bool {
+pub(super) fn is_input(file: &str) -> bool {
     let last = base(file);
-    last == "-"
-        || last == "stdin"
+    matches!(last, "-" | "stdin")
         || last.bytes().all(|b| b.is_ascii_digit())
         || file.contains("dev/")
         || file.contains("proc/")

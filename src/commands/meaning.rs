@@ -183,6 +183,11 @@ impl<'t> Visitor<'t, '_> {
     }
 }
 
+/// Whether what is asked for is a number by itself.
+fn is_count(variable: &Variable) -> bool {
+    variable.is_length || matches!(variable.name.as_str(), "#" | "?" | "$" | "!")
+}
+
 /// What is assigned to a variable.
 enum Source<'t> {
     Word(&'t super::plain::Word),
@@ -292,8 +297,7 @@ impl Numbers {
     }
 
     fn variable_is_number(&self, variable: &Variable) -> bool {
-        let is_count =
-            variable.is_length || matches!(variable.name.as_str(), "#" | "?" | "$" | "!");
+        let is_count = is_count(variable);
         let subscript_is_one = match &variable.subscript {
             None | Some(Subscript::Number(_)) => true,
             Some(Subscript::Name(name)) => self.holds(name),
@@ -307,9 +311,8 @@ impl Numbers {
 
     /// Whether a variable is one word, and no option: a number that the line has assigned.
     fn is_counted(&self, variable: &Variable) -> bool {
-        let is_count =
-            variable.is_length || matches!(variable.name.as_str(), "#" | "?" | "$" | "!");
-        self.variable_is_number(variable) && (is_count || self.assigned.contains(&variable.name))
+        self.variable_is_number(variable)
+            && (is_count(variable) || self.assigned.contains(&variable.name))
     }
 
     /// Whether each expansion in a word is such a variable, and the rest digits.

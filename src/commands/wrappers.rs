@@ -492,8 +492,6 @@ const SSH: Grammar = Grammar {
 /// Builtins of bash that run commands, or take names for other programs.
 const MAPFILE: Grammar = Grammar::permuted("c:C:d:n:O:s:tu:", "");
 const COMPLETE: Grammar = Grammar::permuted("A:abC:cDdEeF:fG:gIjko:P:prS:suvW:X:", "");
-const ENABLE: Grammar = Grammar::permuted("adf:nps", "");
-const HASH: Grammar = Grammar::permuted("dlp:rt", "");
 
 /// Options of many programs whose value is a command.
 const RUN_BY_OPTION: [&str; 13] = [
@@ -607,14 +605,7 @@ fn resolve_command(
         "compgen" | "complete" => {
             let parsed = take_apart(walk, rest, &COMPLETE, text);
             run_ours(walk, &parsed, &["C", "F"], at);
-            // The words of a list are expanded.
-            let expands = |w: &Word| w.value.as_ref().is_none_or(|v| v.contains(['$', '`']));
-            if parsed.values(&["W"]).any(expands) {
-                walk.unresolved(text);
-            }
         }
-        "enable" if take_apart(walk, rest, &ENABLE, text).has(&["f"]) => walk.unresolved(text),
-        "hash" if take_apart(walk, rest, &HASH, text).has(&["p"]) => walk.unresolved(text),
         "unset" => walk.analysis.forgets_functions = true,
         "setarch" => {
             let is_architecture = |w: &Word| !w.text.starts_with('-');
@@ -1196,7 +1187,7 @@ fn run_shell(
             .iter()
             .find(|word| !is_flag(word))
             .and_then(|word| word.value.as_deref());
-        if file.is_none_or(|file| file.starts_with('-') || is_of_the_system(file)) {
+        if file.is_none_or(|file| file.starts_with('-') || code::is_input(file)) {
             walk.unresolved(text);
         }
         return;
@@ -1278,9 +1269,7 @@ fn run_arguments(
 fn run_script_or_input(walk: &mut Walk<'_>, words: &[Word], text: &str, input: &Input, at: usize) {
     match words.first().map(|w| (w.value.as_deref(), &w.text)) {
         None | Some((Some("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0"), _)) => {}
-        Some((Some(file), text_of_file))
-            if !is_of_the_system(file) && !is_expanded(text_of_file) =>
-        {
+        Some((Some(file), text_of_file)) if !code::is_input(file) && !is_expanded(text_of_file) => {
             return run_script(walk, words, text, at);
         }
         // A script by a name that can't be known, or one that is made on the way.
@@ -1306,15 +1295,6 @@ fn run_script(walk: &mut Walk<'_>, words: &[Word], text: &str, at: usize) {
     if let Some(command) = walk.analysis.commands.last_mut() {
         command.is_carried = true;
     }
-}
-
-/// Whether a path may lead to what a program reads, rather than to a file.
-fn is_of_the_system(path: &str) -> bool {
-    let last = base(path);
-    last == "stdin"
-        || last.bytes().all(|b| b.is_ascii_digit())
-        || path.contains("dev/")
-        || path.contains("proc/")
 }
 
 /// `env -S`: the value is split into words and goes on with the rest.

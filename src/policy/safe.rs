@@ -261,10 +261,8 @@ impl Reader {
     fn only_reads(&self, args: &[&str], root: &Path) -> bool {
         let mut files = 0;
         args.iter().all(|arg| {
-            if let Some(option) = arg.strip_prefix("--") {
-                let name = option
-                    .split_once('=')
-                    .map_or(*arg, |(name, _)| &arg[..name.len() + 2]);
+            if arg.starts_with("--") {
+                let name = arg.split_once('=').map_or(*arg, |(name, _)| name);
                 return READER_OPTIONS.contains(&name);
             }
             if let Some(letters) = arg.strip_prefix('-') {
