@@ -109,6 +109,11 @@ pub(super) fn judge(walk: &mut Walk<'_>, name: &str, rest: &[Word], text: &str) 
         "hash" => rest
             .iter()
             .all(|word| word.is("-r") || !may_be_option(word)),
+        // `-x` runs the words behind it.
+        "jobs" => rest.iter().all(|word| {
+            let value = word.value.as_deref();
+            value.is_some_and(|value| !value.starts_with('-') || !value.contains('x'))
+        }),
         "printf" => is_plain_printf(rest),
         "read" => is_plain_read(walk, rest, text),
         "mapfile" | "readarray" => is_plain_mapfile(walk, rest, text),

@@ -23,7 +23,8 @@ const FILLED: [&str; 8] = [
 /// One thing in the tree.
 #[derive(Clone, Copy)]
 enum Node<'t> {
-    Stage(&'t Stage),
+    /// A stage, and whether its commands may read what a pipe or a redirection around it gives.
+    Stage(&'t Stage, bool),
     Assignment(&'t Assignment),
     Variable(&'t Variable),
     Arithmetic(&'t Arithmetic),
@@ -36,27 +37,60 @@ fn visit<'t>(
     documents: &'t [super::plain::Word],
     see: &mut dyn FnMut(Node<'t>),
 ) {
-    let mut visitor = Visitor { documents, see };
+    let mut visitor = Visitor {
+        documents,
+        see,
+        is_fed: false,
+    };
     visitor.script(script);
 }
 
 struct Visitor<'t, 's> {
     documents: &'t [super::plain::Word],
     see: &'s mut dyn FnMut(Node<'t>),
+    /// Whether the commands here may read something that a pipe or a redirection gives them.
+    is_fed: bool,
 }
 
 impl<'t> Visitor<'t, '_> {
     fn script(&mut self, script: &'t Script) {
         for item in &script.items {
             let pipelines = std::iter::once(&item.first).chain(item.more.iter().map(|(_, p)| p));
-            for stage in pipelines.flat_map(|pipeline| &pipeline.stages) {
-                self.stage(stage);
+            for pipeline in pipelines {
+                for (i, stage) in pipeline.stages.iter().enumerate() {
+                    self.fed(i > 0, |visitor| visitor.stage(stage));
+                }
             }
         }
     }
 
+    /// Visits what may be given something to read.
+    fn fed(&mut self, is_fed: bool, visit: impl FnOnce(&mut Self)) {
+        let before = self.is_fed;
+        self.is_fed |= is_fed;
+        visit(self);
+        self.is_fed = before;
+    }
+
     fn stage(&mut self, stage: &'t Stage) {
-        (self.see)(Node::Stage(stage));
+        (self.see)(Node::Stage(stage, self.is_fed));
+        // A function may be called where it is fed.
+        let is_function = matches!(stage.command, Command::Function { .. });
+        let is_fed = is_function || stage.redirects.iter().any(is_input);
+        self.fed(is_fed, |visitor| visitor.command(stage));
+        for redirect in &stage.redirects {
+            match &redirect.target {
+                Target::Word(word) => self.word(word),
+                Target::Document(number) => {
+                    if let Some(word) = self.documents.get(*number) {
+                        self.word(word);
+                    }
+                }
+            }
+        }
+    }
+
+    fn command(&mut self, stage: &'t Stage) {
         match &stage.command {
             Command::Simple {
                 assignments, words, ..
@@ -112,16 +146,6 @@ impl<'t> Visitor<'t, '_> {
             Command::Test(test) => self.test(test),
             Command::Arithmetic(arithmetic) => self.arithmetic(arithmetic),
         }
-        for redirect in &stage.redirects {
-            match &redirect.target {
-                Target::Word(word) => self.word(word),
-                Target::Document(number) => {
-                    if let Some(word) = self.documents.get(*number) {
-                        self.word(word);
-                    }
-                }
-            }
-        }
     }
 
     fn assignment(&mut self, assignment: &'t Assignment) {
@@ -143,7 +167,10 @@ impl<'t> Visitor<'t, '_> {
             Piece::Bare(_) | Piece::Quoted(_) => {}
             Piece::Double(inner) => inner.iter().for_each(|piece| self.piece(piece)),
             Piece::Variable(variable) => self.variable(variable),
-            Piece::Substitution(script) | Piece::Process { script, .. } => self.script(script),
+            Piece::Substitution(script) => self.script(script),
+            Piece::Process { mark, script } => {
+                self.fed(*mark == '>', |visitor| visitor.script(script));
+            }
             Piece::Arithmetic(arithmetic) => self.arithmetic(arithmetic),
         }
     }
@@ -214,7 +241,7 @@ impl Numbers {
         let mut sources: BTreeMap<&str, Vec<Source<'_>>> = BTreeMap::new();
         let mut is_unknown = false;
         visit(script, documents, &mut |node| match node {
-            Node::Stage(stage) => match &stage.command {
+            Node::Stage(stage, _) => match &stage.command {
                 Command::Simple { words, .. } => {
                     is_unknown |= assigned_by_words(words, &mut sources);
                 }
@@ -300,7 +327,7 @@ impl Numbers {
         let is_count = is_count(variable);
         let subscript_is_one = match &variable.subscript {
             None | Some(Subscript::Number(_)) => true,
-            Some(Subscript::Name(name)) => self.holds(name),
+            Some(Subscript::Name(name) | Subscript::Value(name)) => self.holds(name),
             Some(Subscript::All(_)) => is_count,
         };
         variable.operation.is_none()
@@ -423,9 +450,19 @@ impl Walk<'_> {
         visit(&plain.script, &plain.documents, &mut |node| {
             nodes.push(node);
         });
+        // By `exec` all that follows reads something else.
+        let is_redirected = nodes.iter().any(|node| match node {
+            Node::Stage(stage, _) => redirects_shell(stage),
+            _ => false,
+        });
         for node in nodes {
             match node {
-                Node::Stage(stage) => self.plain_stage(stage, &plain.documents, &numbers),
+                Node::Stage(stage, is_fed) => {
+                    let before = self.place.is_fed;
+                    self.place.is_fed |= is_fed || is_redirected;
+                    self.plain_stage(stage, &plain.documents, &numbers);
+                    self.place.is_fed = before;
+                }
                 Node::Assignment(assignment) => self.plain_assignment(assignment, &numbers),
                 Node::Variable(variable) => self.plain_variable(variable, &numbers),
                 Node::Arithmetic(arithmetic) => self.plain_arithmetic(arithmetic, &numbers),
@@ -459,7 +496,10 @@ impl Walk<'_> {
                 text,
             } if !words.is_empty() => {
                 let words: Vec<Word> = words.iter().map(|word| word_of(word, numbers)).collect();
-                let input = input_of(&stage.redirects, documents);
+                let mut input = input_of(&stage.redirects, documents);
+                input.is_other |= self.place.is_fed && input.text.is_none();
+                // So may what is in scripts that the command runs.
+                self.place.is_fed |= input.is_other || input.text.is_some();
                 self.splits(assignments, &words, text);
                 wrappers::resolve(self, &words, text, &input, *at);
             }
@@ -502,7 +542,7 @@ impl Walk<'_> {
     fn plain_assignment(&mut self, assignment: &Assignment, numbers: &Numbers) {
         let text = text_of_argument(&Argument::List(assignment.clone()));
         let is_unknown = match &assignment.subscript {
-            Some(Subscript::Name(name)) => !numbers.holds(name),
+            Some(Subscript::Name(name) | Subscript::Value(name)) => !numbers.holds(name),
             _ => false,
         };
         if is_unknown || assignment.subscript.is_some() && wrappers::matters(&assignment.name) {
@@ -526,7 +566,7 @@ impl Walk<'_> {
                 text: String::new(),
             })
         };
-        if let Some(Subscript::Name(name)) = &variable.subscript
+        if let Some(Subscript::Name(name) | Subscript::Value(name)) = &variable.subscript
             && !numbers.holds(name)
         {
             self.unresolved(&text());
@@ -589,6 +629,7 @@ fn word_of(argument: &Argument, numbers: &Numbers) -> Word {
     let Argument::Word(word) = argument else {
         return Word {
             value: None,
+            known: String::new(),
             written: text.clone(),
             text,
             is_quoted: false,
@@ -603,6 +644,7 @@ fn word_of(argument: &Argument, numbers: &Numbers) -> Word {
     Word {
         // A list in braces makes several words.
         value: word.literal().filter(|_| !has_list(word)),
+        known: beginning_of(&word.pieces).0,
         is_quoted,
         is_number: numbers.counts(word),
         is_single: Some(
@@ -611,6 +653,32 @@ fn word_of(argument: &Argument, numbers: &Numbers) -> Word {
         written: word.text.clone(),
         text,
     }
+}
+
+/// What is known of the beginning of a word, and whether that is all of it.
+fn beginning_of(pieces: &[Piece]) -> (String, bool) {
+    let mut known = String::new();
+    for piece in pieces {
+        match piece {
+            Piece::Quoted(text) => known.push_str(text),
+            Piece::Bare(text) => {
+                let end = text.find(['*', '?', '[', '{']).unwrap_or(text.len());
+                known.push_str(&text[..end]);
+                if end < text.len() {
+                    return (known, false);
+                }
+            }
+            Piece::Double(inner) => {
+                let (beginning, is_all) = beginning_of(inner);
+                known.push_str(&beginning);
+                if !is_all {
+                    return (known, false);
+                }
+            }
+            _ => return (known, false),
+        }
+    }
+    (known, true)
 }
 
 /// Whether a piece of a word, but for a list in braces, makes no other words of it.
@@ -642,21 +710,35 @@ fn has_list(word: &super::plain::Word) -> bool {
         .is_some_and(|(_, rest)| rest.contains(',') || rest.contains(".."))
 }
 
+/// Whether a redirection says what a command reads.
+fn is_input(redirect: &Redirect) -> bool {
+    let is_zero = redirect
+        .descriptor
+        .as_deref()
+        .map(|d| d.trim_start_matches('0'));
+    redirect.operator.starts_with('<') && is_zero.is_none_or(str::is_empty)
+        || is_zero.is_some_and(str::is_empty)
+}
+
+/// Whether a stage may change what the shell itself reads.
+fn redirects_shell(stage: &Stage) -> bool {
+    let Command::Simple { words, .. } = &stage.command else {
+        return false;
+    };
+    let may_be_exec = |word: &Argument| match word {
+        Argument::Word(word) => word.literal().is_none_or(|text| text == "exec"),
+        Argument::List(_) => false,
+    };
+    !stage.redirects.is_empty() && words.iter().any(may_be_exec)
+}
+
 /// What a command reads, as far as its own redirections say it.
 fn input_of(redirects: &[Redirect], documents: &[super::plain::Word]) -> Input {
     let mut input = Input {
         text: None,
         is_other: false,
     };
-    let is_input = |redirect: &&Redirect| {
-        let is_zero = redirect
-            .descriptor
-            .as_deref()
-            .map(|d| d.trim_start_matches('0'));
-        redirect.operator.starts_with('<') && is_zero.is_none_or(str::is_empty)
-            || is_zero.is_some_and(str::is_empty)
-    };
-    let mut inputs = redirects.iter().filter(is_input);
+    let mut inputs = redirects.iter().filter(|redirect| is_input(redirect));
     let Some(redirect) = inputs.next() else {
         return input;
     };
@@ -675,8 +757,9 @@ fn input_of(redirects: &[Redirect], documents: &[super::plain::Word]) -> Input {
 pub(super) fn dialect_of(shell: &str) -> Option<Dialect> {
     match shell {
         "bash" | "rbash" => Some(Dialect::Bash),
-        "fish" | "csh" | "tcsh" => None,
-        _ => Some(Dialect::Posix),
+        "sh" | "dash" | "ash" | "hush" | "posh" => Some(Dialect::Posix),
+        // These have words of their own that run others (`noglob`, `and`, `repeat`).
+        _ => None,
     }
 }
 

@@ -104,6 +104,7 @@ fn base(name: &str) -> &str {
 pub fn analyse(line: &str) -> Analysis {
     let mut analysis = Analysis::default();
     analysis.script(line, Place::default());
+    analysis.check_understanding(line);
     analysis.commands.sort_by_key(|c| c.at);
     let mut seen = BTreeSet::new();
     analysis.unresolved.retain(|text| seen.insert(text.clone()));
@@ -186,6 +187,28 @@ impl Analysis {
         }
     }
 
+    /// What runs is the line as it was printed. Read again it must say the same: else printing has
+    /// made another line of it, and nothing is known.
+    fn check_understanding(&mut self, line: &str) {
+        let Some(text) = self.understood.take_if(|text| text != line) else {
+            return;
+        };
+        let mut again = Self::default();
+        again.script(&text, Place::default());
+        let is_same = again.understood.as_ref() == Some(&text)
+            && again.unresolved.is_empty() == self.unresolved.is_empty()
+            && again
+                .commands
+                .iter()
+                .map(Command::judged)
+                .eq(self.commands.iter().map(Command::judged));
+        if is_same {
+            self.understood = Some(text);
+        } else {
+            self.unresolved.push(excerpt(line));
+        }
+    }
+
     /// Adds what a script runs.
     fn script(&mut self, script: &str, place: Place) {
         if script.len() > MAX_LINE || place.depth > MAX_DEPTH {
@@ -247,6 +270,11 @@ impl Analysis {
 }
 
 impl Command {
+    /// What rules look at.
+    fn judged(&self) -> (&[Option<String>], bool, bool) {
+        (&self.words, self.runs_code, self.is_carried)
+    }
+
     /// Whether the words begin with those of a prefix, to the letter, and nothing is assigned
     /// before them.
     pub fn begins_exactly_with(&self, prefix: &str) -> bool {
@@ -333,6 +361,8 @@ struct Place {
     dialect: Dialect,
     /// Whether it is only looked through for further reasons to refuse.
     is_tree_only: bool,
+    /// Whether a pipe or a redirection around it may give it something to read.
+    is_fed: bool,
 }
 
 impl Default for Place {
@@ -343,6 +373,7 @@ impl Default for Place {
             is_elsewhere: false,
             dialect: Dialect::Printed,
             is_tree_only: false,
+            is_fed: false,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Options of programs, taken apart as `getopt_long` does it.
 
-use super::words::{Word, is_expanded, is_single};
+use super::words::{Word, is_single};
 
 /// The options that a program knows.
 #[derive(Debug, Clone, Copy)]
@@ -128,36 +128,23 @@ pub(super) fn parse<'w>(words: &'w [Word], grammar: &Grammar) -> Parsed<'w> {
     parsed
 }
 
-/// What is known of a word's beginning.
-fn beginning(word: &Word) -> &str {
-    match &word.value {
-        Some(value) if !is_expanded(&word.text) => value,
-        _ => {
-            let text = word.text.trim_start_matches('"');
-            let ends = ['$', '`', '"', '\'', '\\', '*', '?', '[', '{'];
-            &text[..text.find(ends).unwrap_or(text.len())]
-        }
-    }
-}
-
 fn is_option(word: &Word) -> bool {
-    let beginning = beginning(word);
-    beginning.len() > 1 && beginning.starts_with('-')
+    word.known.starts_with('-') && word.value.as_deref() != Some("-")
 }
 
 fn may_begin_with_dash(word: &Word) -> bool {
-    word.value.is_none() && beginning(word).is_empty()
+    word.value.is_none() && word.known.is_empty()
 }
 
 fn is_assignment(word: &Word) -> bool {
-    let name = beginning(word).split_once('=').map(|(name, _)| name);
+    let name = word.known.split_once('=').map(|(name, _)| name);
     name.is_some_and(|name| !name.is_empty() && !name.starts_with('/'))
 }
 
 /// Takes the option at `at`, and says where the next word stands.
 fn option(parsed: &mut Parsed<'_>, words: &[Word], at: usize, options: &Options) -> usize {
     let word = &words[at];
-    let known = beginning(word);
+    let known = word.known.as_str();
     let is_whole = word.value.as_deref() == Some(known);
     parsed.is_unsure |= !is_single(word);
     let taken = match known.strip_prefix("--") {
@@ -179,6 +166,7 @@ fn option(parsed: &mut Parsed<'_>, words: &[Word], at: usize, options: &Options)
     parsed.is_unsure |= !is_sure;
     let attached = attached.map(|value| Word {
         value: is_whole.then(|| value.to_owned()),
+        known: value.to_owned(),
         text: value.to_owned(),
         written: value.to_owned(),
         is_quoted: true,

@@ -402,6 +402,10 @@ impl<'a> Printer<'a> {
         match subscript {
             Subscript::All(c) => self.out.push(*c),
             Subscript::Number(text) | Subscript::Name(text) => self.push(text),
+            Subscript::Value(name) => {
+                self.push("$");
+                self.push(name);
+            }
         }
         self.push("]");
     }

@@ -328,3 +328,26 @@ fn a_line_that_is_too_long_as_it_is_printed_is_not_understood() {
     assert!(analysis.understood().is_none());
     assert!(analysis.permitted(None, &["q".to_owned()]).is_err());
 }
+
+#[test]
+fn scripts_for_shells_with_words_of_their_own_are_not_understood() {
+    for line in [
+        "fish -c 'and q'",
+        "fish -c \"echo '\\\\' ';q #'\"",
+        "zsh -c 'noglob q'",
+        "zsh5 -c 'repeat 1 q'",
+        "rzsh -c q",
+        "ksh93 -c 'redirect q'",
+        "csh -c q",
+    ] {
+        assert!(!analyse(line).unresolved.is_empty(), "{line}");
+    }
+    for line in ["bash-static -c q", "rbash -c q", "dash -c q"] {
+        let analysis = analyse(line);
+        assert!(
+            analysis.permitted(None, &["q".to_owned()]).is_err(),
+            "{line}"
+        );
+        assert!(analysis.unresolved.is_empty(), "{line}: {analysis:?}");
+    }
+}

@@ -7,6 +7,8 @@ use tree_sitter::Node;
 pub(super) struct Word {
     /// Without quotes; `None` where it can't be known before the line runs.
     pub(super) value: Option<String>,
+    /// What is known of its beginning, without quotes: all of it where that is known.
+    pub(super) known: String,
     /// As it is written; of plain shell as it is printed.
     pub(super) text: String,
     /// As it is written.
@@ -22,6 +24,9 @@ pub(super) struct Word {
 impl Word {
     /// Makes one word of two.
     pub(super) fn append(&mut self, other: Self) {
+        if self.value.is_some() {
+            self.known.push_str(&other.known);
+        }
         self.value = match (self.value.take(), other.value) {
             (Some(value), Some(more)) => Some(value + &more),
             _ => None,
@@ -42,8 +47,17 @@ pub(super) fn text_of<'s>(node: Node<'_>, source: &'s str) -> &'s str {
 /// A word of a command.
 pub(super) fn word_of(node: Node<'_>, source: &str) -> Word {
     let text = text_of(node, source).to_owned();
+    let value = literal(node, source);
     Word {
-        value: literal(node, source),
+        known: match &value {
+            Some(value) if !is_expanded(&text) => value.clone(),
+            _ => {
+                let bare = text.trim_start_matches('"');
+                let ends = ['$', '`', '"', '\'', '\\', '*', '?', '[', '{'];
+                bare[..bare.find(ends).unwrap_or(bare.len())].to_owned()
+            }
+        },
+        value,
         is_quoted: text.contains(['\'', '"', '\\']),
         is_number: false,
         is_single: None,

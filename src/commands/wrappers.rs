@@ -138,12 +138,25 @@ pub(super) fn assign(walk: &mut Walk<'_>, name: &str, value: Option<&str>, text:
     } else if HOLDS_COMMAND.contains(&name) {
         match value {
             Some("") => {}
-            Some(command) => walk.elsewhere(command, 0),
+            // It may change the list of what is run then.
+            Some(command) if name == "GIT_SEQUENCE_EDITOR" && !matches!(command, ":" | "true") => {
+                walk.unresolved(text);
+            }
+            Some(command) => run_with_more(walk, command, 0),
             None => walk.unresolved(text),
         }
     } else if changes_commands(name) {
         walk.unresolved(text);
     }
+}
+
+/// Adds a command that other programs run with further words behind it.
+fn run_with_more(walk: &mut Walk<'_>, command: &str, at: usize) {
+    // What `ssh` gets is a host, and what runs there.
+    if command == "ssh" || command.starts_with("ssh ") {
+        return walk.elsewhere(command, at);
+    }
+    walk.elsewhere(&format!("{command} \"$1\""), at);
 }
 
 /// Whether a program is known to run others, or to be a shell.
@@ -481,6 +494,16 @@ const PERF_TRACE: Grammar = Grammar::leading(
      no-inherit output= pf=? pid= sched summary syscalls tid= time uid= verbose with-summary",
 );
 
+const CLONE: Grammar = Grammar::permuted(
+    "46b:c:j:lno:qsu:v",
+    "also-filter-submodules bare branch= bundle-uri= config= depth= dissociate filter= ipv4 ipv6 \
+     jobs= local mirror no-checkout no-hardlinks no-single-branch no-tags origin= progress quiet \
+     recurse-submodules=? recursive=? ref-format= reference= reference-if-able= reject-shallow \
+     remote-submodules revision= separate-git-dir= server-option= shallow-exclude= \
+     shallow-since= shallow-submodules shared single-branch sparse tags template= \
+     upload-pack= verbose",
+);
+
 const SSH: Grammar = Grammar {
     operands: 1,
     ..Grammar::leading(
@@ -494,10 +517,12 @@ const MAPFILE: Grammar = Grammar::permuted("c:C:d:n:O:s:tu:", "");
 const COMPLETE: Grammar = Grammar::permuted("A:abC:cDdEeF:fG:gIjko:P:prS:suvW:X:", "");
 
 /// Options of many programs whose value is a command.
-const RUN_BY_OPTION: [&str; 13] = [
+const RUN_BY_OPTION: [&str; 16] = [
+    "--cc-cmd",
     "--checkpoint-action",
     "--compress-program",
     "--diff-program",
+    "--header-cmd",
     "--open-files-in-pager",
     "--pager",
     "--post-invoke",
@@ -505,6 +530,7 @@ const RUN_BY_OPTION: [&str; 13] = [
     "--receive-pack",
     "--rsh",
     "--strip-program",
+    "--to-cmd",
     "--to-command",
     "--upload-pack",
     "--use-compress-program",
@@ -583,7 +609,7 @@ fn resolve_command(
             }
         }
         "su" | "runuser" => run_as_user(walk, rest, text, input, at, &mut wrapped),
-        "script" => run_recorded(walk, rest, text, at, &mut wrapped),
+        "script" => run_recorded(walk, rest, text, input, at, &mut wrapped),
         "flock" => run_locked(walk, rest, text, at, &mut wrapped),
         "perf" => run_measured(walk, rest, text, &mut wrapped),
         "gdb" => run_debugged(walk, rest, text, &mut wrapped),
@@ -608,7 +634,7 @@ fn resolve_command(
         }
         "unset" => walk.analysis.forgets_functions = true,
         "setarch" => {
-            let is_architecture = |w: &Word| !w.text.starts_with('-');
+            let is_architecture = |w: &Word| !w.known.starts_with('-');
             let rest = match rest.split_first() {
                 Some((first, behind)) if is_architecture(first) => {
                     if first.value.is_none() {
@@ -629,12 +655,16 @@ fn resolve_command(
 /// Whether a word is an option whose value is a command. Some programs take the beginnings of
 /// names, too.
 fn names_program(program: &str, word: &Word) -> bool {
-    let text = word.value.as_deref().unwrap_or(&word.text);
-    let text = text.trim_start_matches('"');
-    let name = text.split_once('=').map_or(text, |(name, _)| name);
+    let known = word.known.as_str();
+    let name = known.split_once('=').map_or(known, |(name, _)| name);
     let shortened: &[&str] = match program {
         "diff3" | "sdiff" => &["--diff-program"],
-        "git" => &["--open-files-in-pager", "--receive-pack", "--upload-pack"],
+        "git" => &[
+            "--extcmd",
+            "--open-files-in-pager",
+            "--receive-pack",
+            "--upload-pack",
+        ],
         "install" => &["--strip-program"],
         "sort" => &["--compress-program"],
         "tar" => &[
@@ -645,7 +675,7 @@ fn names_program(program: &str, word: &Word) -> bool {
         _ => &[],
     };
     RUN_BY_OPTION.contains(&name)
-        || name.len() > 4 && shortened.iter().any(|option| option.starts_with(name))
+        || name.len() > 2 && shortened.iter().any(|option| option.starts_with(name))
 }
 
 /// Notes that the command just added is given code, and adds the commands that it is there to run.
@@ -694,8 +724,18 @@ fn program(name: &str) -> &str {
         | "gtime" => &name[1..],
         loader if loader.starts_with("ld-linux") || loader.starts_with("ld-musl-") => "ld.so",
         architecture if ARCHITECTURES.contains(&architecture) => "linux64",
-        name => name,
+        name => shell_named(name).unwrap_or(name),
     }
+}
+
+/// The shell of a name that may have a version, or say that it is restricted.
+fn shell_named(name: &str) -> Option<&str> {
+    let name = name.strip_suffix("-static").unwrap_or(name);
+    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
+    let of_all = |name: &&str| SHELLS.contains(name);
+    Some(name)
+        .filter(of_all)
+        .or_else(|| name.strip_prefix('r').filter(of_all))
 }
 
 /// The command behind a word of the grammar that the parser takes for a command.
@@ -818,11 +858,16 @@ fn run_recorded(
     walk: &mut Walk<'_>,
     rest: &[Word],
     text: &str,
+    input: &Input,
     at: usize,
     wrapped: &mut impl FnMut(&mut Walk<'_>, &[Word], bool),
 ) {
     let parsed = take_apart(walk, rest, &SCRIPT, text);
     run_scripts(walk, &parsed, &["c", "command"], at);
+    // What it reads goes to what it runs: a shell, where no command is given.
+    if input.text.is_some() || input.is_other {
+        walk.unresolved(text);
+    }
     if let Some(second) = parsed.operands.get(1) {
         // Elsewhere `-t` takes the next word.
         if parsed.has(&["t"]) {
@@ -891,7 +936,7 @@ fn run_debugged(
         let behind = &rest[flag + 1..];
         let options = behind
             .iter()
-            .take_while(|w| w.text.starts_with('-'))
+            .take_while(|w| w.known.starts_with('-'))
             .count();
         if options > 0 {
             walk.unresolved(text);
@@ -994,7 +1039,7 @@ fn run_found_by_fd(
 /// `parallel`: its words make a line for a shell, with words of the input.
 fn run_parallel(walk: &mut Walk<'_>, rest: &[Word], text: &str, at: usize) {
     let parsed = take_apart(walk, rest, &PARALLEL, text);
-    let is_source = |w: &Word| w.text.starts_with(":::");
+    let is_source = |w: &Word| w.known.starts_with(":::");
     let end = parsed.rest.iter().position(is_source);
     let command = &parsed.rest[..end.unwrap_or(parsed.rest.len())];
     let values: Option<Vec<&str>> = command.iter().map(|w| w.value.as_deref()).collect();
@@ -1012,7 +1057,10 @@ fn run_parallel(walk: &mut Walk<'_>, rest: &[Word], text: &str, at: usize) {
 fn is_remote_or_proxied(rest: &[Word], input: &Input) -> bool {
     let parsed = parse(rest, &SSH);
     let here = ["proxycommand", "localcommand", "knownhostscommand"];
-    let runs_here = |w: &Word| here.iter().any(|name| w.text.to_lowercase().contains(name));
+    let runs_here = |w: &Word| {
+        let text = w.value.as_ref().unwrap_or(&w.text).to_lowercase();
+        here.iter().any(|name| text.contains(name))
+    };
     !parsed.rest.is_empty()
         || parsed.is_unsure
         || input.text.is_some()
@@ -1035,6 +1083,7 @@ fn with_input(parsed: &Parsed<'_>) -> Vec<Word> {
     } else if !words.is_empty() {
         words.push(Word {
             value: None,
+            known: String::new(),
             text: INPUT.to_owned(),
             written: INPUT.to_owned(),
             is_quoted: false,
@@ -1056,8 +1105,7 @@ fn run_wrapped(
     let Some(wrapper) = wrapper else { return };
     let parsed = take_apart(walk, rest, &wrapper.grammar, text);
     for assignment in &parsed.assignments {
-        let value = assignment.value.as_deref().unwrap_or(&assignment.text);
-        let name = value.split('=').next().unwrap_or_default();
+        let name = assignment.known.split('=').next().unwrap_or_default();
         if name == "PATH" {
             assign(walk, name, None, &assignment.text);
         }
@@ -1079,7 +1127,7 @@ fn run_wrapped(
         // Newer versions do without a priority.
         ("chrt", words) => {
             let priority = parsed.operands.first().map(|i| &rest[*i]);
-            let is_number = |w: &Word| w.text.starts_with(|c: char| c.is_ascii_digit());
+            let is_number = |w: &Word| w.known.starts_with(|c: char| c.is_ascii_digit());
             let start = parsed
                 .operands
                 .first()
@@ -1173,28 +1221,30 @@ fn run_shell(
         let parsed = take_apart(walk, rest, &FISH, text);
         let scripts = ["c", "command", "C", "init-command"];
         run_scripts(walk, &parsed, &scripts, at);
-        if !parsed.has(&scripts[..2]) {
+        if parsed.has(&scripts) {
+            walk.unresolved(text);
+        } else {
             run_script_or_input(walk, parsed.rest, text, input, at);
         }
         return;
     }
     let Some(dialect) = super::meaning::dialect_of(shell) else {
-        // Their grammar is another: all that is known is whether they run a file.
-        let is_flag = |word: &&Word| {
-            word.text.starts_with('-') && !word.text.contains(['c', 's', '\'', '"', '$'])
-        };
-        let file = rest
-            .iter()
-            .find(|word| !is_flag(word))
-            .and_then(|word| word.value.as_deref());
-        if file.is_none_or(|file| file.starts_with('-') || code::is_input(file)) {
-            walk.unresolved(text);
+        // A script in an option is shown as far as its words are common to shells.
+        let is_file = |word: &Word| !word.known.is_empty() && !word.known.starts_with(['-', '+']);
+        match rest {
+            [only] if matches!(only.value.as_deref(), Some("--help" | "--version")) => {}
+            [file, ..] if is_file(file) => run_script_or_input(walk, rest, text, input, at),
+            _ => {
+                run_arguments(walk, rest, text, input, at, false);
+                run_arguments(walk, rest, text, input, at, true);
+                walk.unresolved(text);
+            }
         }
         return;
     };
     let before = std::mem::replace(&mut walk.shell, dialect);
     run_arguments(walk, rest, text, input, at, false);
-    let has_setting = |w: &Word| w.text.starts_with(['-', '+']) && w.text.contains(['o', 'O']);
+    let has_setting = |w: &Word| w.known.starts_with(['-', '+']) && w.known.contains(['o', 'O']);
     if rest.iter().any(has_setting) {
         run_arguments(walk, rest, text, input, at, true);
     }
@@ -1269,7 +1319,12 @@ fn run_arguments(
 fn run_script_or_input(walk: &mut Walk<'_>, words: &[Word], text: &str, input: &Input, at: usize) {
     match words.first().map(|w| (w.value.as_deref(), &w.text)) {
         None | Some((Some("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0"), _)) => {}
-        Some((Some(file), text_of_file)) if !code::is_input(file) && !is_expanded(text_of_file) => {
+        Some((Some(file), text_of_file))
+            if !code::is_input(file)
+                && !is_expanded(text_of_file)
+                && !text_of_file.starts_with("~-")
+                && !text_of_file.starts_with("~+") =>
+        {
             return run_script(walk, words, text, at);
         }
         // A script by a name that can't be known, or one that is made on the way.
@@ -1324,9 +1379,14 @@ fn split_string(walk: &mut Walk<'_>, rest: &[Word], parsed: &Parsed<'_>, at: usi
 
 /// The command that follows `-x` or `--exec` of `git rebase`, however they are written.
 fn exec_of_rebase(walk: &mut Walk<'_>, rest: &[Word], at: usize) {
-    const FLAGS: &str = "fiknpqrv";
+    // Behind a letter that takes a value, the rest is that value.
+    const TAKE: [char; 4] = ['C', 'S', 'X', 's'];
     for (i, word) in rest.iter().enumerate() {
-        let Some(value) = word.value.as_deref().filter(|v| v.starts_with('-')) else {
+        if !word.known.starts_with('-') {
+            continue;
+        }
+        let Some(value) = word.value.as_deref() else {
+            walk.unresolved(&word.written);
             continue;
         };
         let attached = match value.strip_prefix("--") {
@@ -1338,9 +1398,8 @@ fn exec_of_rebase(walk: &mut Walk<'_>, rest: &[Word], at: usize) {
                 (name.len() > 1 && "exec".starts_with(name)).then_some(attached)
             }
             None => value[1..].split_once('x').and_then(|(flags, script)| {
-                let is_flag = |c: char| FLAGS.contains(c);
                 let script = Some(script).filter(|s| !s.is_empty());
-                flags.chars().all(is_flag).then_some(script)
+                (!flags.contains(TAKE)).then_some(script)
             }),
         };
         match attached {
@@ -1353,9 +1412,12 @@ fn exec_of_rebase(walk: &mut Walk<'_>, rest: &[Word], at: usize) {
 
 /// Whether a word of `git grep` is `-O`, also behind other letters.
 fn opens_pager(word: &Word) -> bool {
-    let is_flag = |c: char| "aEFGHILPWchilnopqrvwz".contains(c);
-    let letters = word.text.strip_prefix('-').and_then(|t| t.split_once('O'));
-    word.text.starts_with("--open") || letters.is_some_and(|(flags, _)| flags.chars().all(is_flag))
+    // Behind a letter that takes a value, the rest is that value.
+    const TAKE: [char; 6] = ['A', 'B', 'C', 'e', 'f', 'm'];
+    let letters = word.known.strip_prefix('-').filter(|t| !t.starts_with('-'));
+    letters
+        .and_then(|letters| letters.split_once('O'))
+        .is_some_and(|(flags, _)| !flags.contains(TAKE))
 }
 
 fn git(
@@ -1372,7 +1434,7 @@ fn git(
             break;
         };
         match value {
-            "-c" | "--config-env" => {
+            "-c" => {
                 match rest.get(i + 1).and_then(|w| w.value.as_deref()) {
                     Some(setting) => git_setting(walk, setting, text, at),
                     None => walk.unresolved(text),
@@ -1381,7 +1443,8 @@ fn git(
             }
             "-C" | "--git-dir" | "--work-tree" | "--namespace" | "--super-prefix"
             | "--attr-source" => i += 1,
-            _ if value.starts_with("--exec-path=") || value.starts_with("--config-env=") => {
+            // A setting whose value an environment variable holds.
+            _ if value.starts_with("--exec-path=") || value.starts_with("--config-env") => {
                 walk.unresolved(text);
             }
             _ if value.starts_with('-') => {}
@@ -1406,11 +1469,31 @@ fn git(
         }
         ("bisect", "run") => wrapped(walk, &rest[2..], true),
         ("rebase", _) => exec_of_rebase(walk, &rest[1..], at),
-        ("filter-branch", _) => walk.unresolved(text),
+        ("clone", _) => {
+            let parsed = parse(&rest[1..], &CLONE);
+            if parsed.has(&["u", "upload-pack"]) {
+                walk.unresolved(text);
+            }
+            for setting in parsed.values(&["c", "config"]) {
+                match &setting.value {
+                    Some(setting) => git_setting(walk, setting, text, at),
+                    None => walk.unresolved(text),
+                }
+            }
+        }
+        ("filter-branch" | "merge-index" | "remote-ext", _) => walk.unresolved(text),
         ("grep", _) if rest.iter().any(opens_pager) => {
             walk.unresolved(text);
         }
-        _ => {}
+        _ => {
+            let is_exec = |w: &Word| {
+                let name = w.known.split('=').next().unwrap_or_default();
+                name.len() > 2 && "--exec".starts_with(name)
+            };
+            if rest.iter().any(is_exec) {
+                walk.unresolved(text);
+            }
+        }
     }
 }
 
@@ -1460,14 +1543,12 @@ const PLAIN_SETTINGS: [&str; 38] = [
 fn git_setting(walk: &mut Walk<'_>, setting: &str, text: &str, at: usize) {
     let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
     let key = key.to_lowercase();
-    if key.starts_with("alias.") {
-        // An alias may be one of options, which hold further settings.
-        match value.strip_prefix('!') {
-            Some(command) => walk.elsewhere(command, at),
-            // Of git's own commands, whose options may name programs.
-            None => walk.unresolved(text),
+    // An alias gets the words behind it, and may be one of options, which hold further settings.
+    if key.starts_with("alias.") || key == "sequence.editor" {
+        if let Some(command) = value.strip_prefix('!') {
+            walk.elsewhere(command, at);
         }
-        return;
+        return walk.unresolved(text);
     }
     let is_command = [
         "pager", "editor", "command", "helper", "askpass", "external", "textconv",
@@ -1501,7 +1582,7 @@ fn git_setting(walk: &mut Walk<'_>, setting: &str, text: &str, at: usize) {
         Some("hookspath" | "path" | "helper")
     );
     if is_script && !value.is_empty() && !value.contains('%') {
-        walk.elsewhere(value.trim_start_matches('!'), at);
+        run_with_more(walk, value.trim_start_matches('!'), at);
     } else {
         walk.unresolved(text);
     }

@@ -265,7 +265,8 @@ impl Reader {
                 let name = arg.split_once('=').map_or(*arg, |(name, _)| name);
                 return READER_OPTIONS.contains(&name);
             }
-            if let Some(letters) = arg.strip_prefix('-') {
+            // A dash alone is a file.
+            if let Some(letters) = arg.strip_prefix('-').filter(|letters| !letters.is_empty()) {
                 return is_cluster(letters, self.letters);
             }
             files += 1;

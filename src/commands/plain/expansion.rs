@@ -164,7 +164,7 @@ impl Reader<'_> {
             }
             b'$' => {
                 self.at += 1;
-                Subscript::Name(self.name()?)
+                Subscript::Value(self.name()?)
             }
             byte if is_name_start(byte) => Subscript::Name(self.name()?),
             byte => {

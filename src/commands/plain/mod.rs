@@ -198,6 +198,8 @@ pub(super) enum Subscript {
     All(char),
     Number(String),
     Name(String),
+    /// `$name`, which is no key of that name.
+    Value(String),
 }
 
 /// A part of what follows the operator in `${…}`.

@@ -35,6 +35,13 @@ impl Reader<'_> {
         }
         let appends = self.take("+=");
         if !appends && !self.take("=") {
+            if self.peek() == Some(b'+') {
+                self.at += 1;
+                // Lines that are joined within the operator are refused rather than followed.
+                if self.peek() == Some(b'=') {
+                    return None;
+                }
+            }
             self.at = start;
             return Some(None);
         }
