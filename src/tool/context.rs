@@ -54,6 +54,16 @@ struct Course {
     since: Option<Instant>,
     /// How long there were such before.
     waited: Duration,
+    /// What is done when the first begins.
+    alarm: Option<Alarm>,
+}
+
+struct Alarm(Box<dyn FnOnce() + Send>);
+
+impl fmt::Debug for Alarm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Alarm")
+    }
 }
 
 impl Cancellation {
@@ -178,8 +188,17 @@ impl Cancellation {
         let mut course = self.course();
         course.others += 1;
         course.since.get_or_insert_with(Instant::now);
+        let alarm = course.alarm.take();
         drop(course);
+        if let Some(Alarm(alarm)) = alarm {
+            alarm();
+        }
         Waiting(self)
+    }
+
+    /// Does something when the call first [waits](Cancellation::wait_for_others).
+    pub fn when_waiting(&self, alarm: impl FnOnce() + Send + 'static) {
+        self.course().alarm = Some(Alarm(Box::new(alarm)));
     }
 
     /// Asked for just before something that can't be taken back; as long as the guard lives, the

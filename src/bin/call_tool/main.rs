@@ -39,7 +39,15 @@ fn run() -> u8 {
         Err(code) => return code,
     };
     let cancel = cancellation();
-    let watchdog = Watchdog::start(&cancel);
+    let watchdog = Arc::new(Watchdog::default());
+    let is_command =
+        options.name == "run_shell_command" && !options.batch && options.from.is_none();
+    let start = if is_command {
+        Watchdog::start_beside_a_command
+    } else {
+        Watchdog::start
+    };
+    start(Arc::clone(&watchdog), cancel.clone());
     if options.batch {
         return batch::run(options, &cancel, watchdog);
     }

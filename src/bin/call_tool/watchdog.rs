@@ -20,6 +20,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 type LastWord = Box<dyn FnOnce(ToolError) + Send>;
 
 /// Watches over calls.
+#[derive(Default)]
 pub(crate) struct Watchdog {
     calls: Mutex<Calls>,
 }
@@ -41,16 +42,19 @@ struct Watched {
 
 impl Watchdog {
     /// Starts to watch. `cancel` is told when the caller is gone.
-    pub(crate) fn start(cancel: &Cancellation) -> Arc<Self> {
-        let watchdog = Arc::new(Self {
-            calls: Mutex::default(),
-        });
-        let (own, cancel) = (Arc::clone(&watchdog), cancel.clone());
+    pub(crate) fn start(self: Arc<Self>, cancel: Cancellation) {
         // Without it calls still look at the clock themselves.
         let _ = std::thread::Builder::new()
             .name("watchdog".to_owned())
-            .spawn(move || own.watch(&cancel));
-        watchdog
+            .spawn(move || self.watch(&cancel));
+    }
+
+    /// Starts to watch when something is first waited for. A thread costs as much as a
+    /// twentieth of a short command's time: beside the command it is started for nothing. What
+    /// comes before, reading and judging a line, has its own limits.
+    pub(crate) fn start_beside_a_command(self: Arc<Self>, cancel: Cancellation) {
+        let own = cancel.clone();
+        cancel.when_waiting(move || self.start(own));
     }
 
     fn calls(&self) -> MutexGuard<'_, Calls> {
