@@ -10,7 +10,7 @@ use crate::sys::fd::{BorrowedFd, OwnedFd};
 #[cfg(unix)]
 use crate::sys::fs::Access;
 use crate::sys::io::Errno;
-use crate::tool::Cancellation;
+use crate::tool::{Cancellation, Waiting};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -272,7 +272,7 @@ pub fn supervise(
     cancel: &Cancellation,
     show: &dyn Fn(String),
 ) -> End {
-    let _waiting = cancel.wait_for_others();
+    let waiting = cancel.wait_in_rounds();
     let mut supervision = Supervision {
         watched,
         capture,
@@ -283,7 +283,7 @@ pub fn supervise(
         last_shown: Instant::now(),
         show,
     };
-    supervision.run(limits, cancel)
+    supervision.run(limits, cancel, &waiting)
 }
 
 struct Supervision<'a> {
@@ -299,9 +299,10 @@ struct Supervision<'a> {
 }
 
 impl Supervision<'_> {
-    fn run(&mut self, limits: Limits, cancel: &Cancellation) -> End {
+    fn run(&mut self, limits: Limits, cancel: &Cancellation, waiting: &Waiting<'_>) -> End {
         let started = Instant::now();
         loop {
+            waiting.round();
             if cancel.signal().is_some() {
                 return self.end_all(Why::Cancelled);
             }

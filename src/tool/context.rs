@@ -185,18 +185,23 @@ impl Cancellation {
     /// may take as long as processes take to end.
     #[must_use]
     pub fn wait_for_others(&self) -> Waiting<'_> {
+        let waiting = self.wait_in_rounds();
+        waiting.sound(Duration::ZERO);
+        waiting
+    }
+
+    /// The same for who looks at everything again and again, and calls [`Waiting::round`] then.
+    #[must_use]
+    pub fn wait_in_rounds(&self) -> Waiting<'_> {
         let mut course = self.course();
         course.others += 1;
         course.since.get_or_insert_with(Instant::now);
-        let alarm = course.alarm.take();
         drop(course);
-        if let Some(Alarm(alarm)) = alarm {
-            alarm();
-        }
         Waiting(self)
     }
 
-    /// Does something when the call first [waits](Cancellation::wait_for_others).
+    /// Does something when the call first [waits](Cancellation::wait_for_others), or has waited
+    /// [in rounds](Cancellation::wait_in_rounds) for a moment.
     pub fn when_waiting(&self, alarm: impl FnOnce() + Send + 'static) {
         self.course().alarm = Some(Alarm(Box::new(alarm)));
     }
@@ -300,6 +305,23 @@ pub struct Acting<'a>(#[expect(dead_code, reason = "held")] MutexGuard<'a, Cours
 /// See [`Cancellation::wait_for_others`].
 #[derive(Debug)]
 pub struct Waiting<'a>(&'a Cancellation);
+
+impl Waiting<'_> {
+    /// Says that the wait goes on.
+    pub fn round(&self) {
+        self.sound(TICK);
+    }
+
+    fn sound(&self, after: Duration) {
+        let mut course = self.0.course();
+        let is_due = course.since.is_some_and(|since| since.elapsed() >= after);
+        let alarm = course.alarm.take_if(|_| is_due);
+        drop(course);
+        if let Some(Alarm(alarm)) = alarm {
+            alarm();
+        }
+    }
+}
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {

@@ -49,9 +49,9 @@ impl Watchdog {
             .spawn(move || self.watch(&cancel));
     }
 
-    /// Starts to watch when something is first waited for. A thread costs as much as a
-    /// twentieth of a short command's time: beside the command it is started for nothing. What
-    /// comes before, reading and judging a line, has its own limits.
+    /// Starts to watch when a command runs for a moment. A thread costs a short command a
+    /// twentieth of its time, and more where processors are busy, since a process ends with all
+    /// of its threads. What comes before, reading and judging a line, has its own limits.
     pub(crate) fn start_beside_a_command(self: Arc<Self>, cancel: Cancellation) {
         let own = cancel.clone();
         cancel.when_waiting(move || self.start(own));
