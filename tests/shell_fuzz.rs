@@ -24,7 +24,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
 
 /// So many lines are tried by default.
-const LINES: usize = 20_000;
+const LINES: usize = 100_000;
 
 /// A line that runs longer is ended.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -328,6 +328,7 @@ const ROUNDABOUT: &[&str] = &[
     "git init -q; x=evil; git ls-remote --up\"load-pack=$x\" .",
     "echo evil | script -q /dev/null",
     "script -q /dev/null <<< evil",
+    "wc() { cat f; }; n=$(wc -l); echo $((n))",
 ];
 
 #[test]
@@ -465,6 +466,9 @@ const EVERY_DAY: &[&str] = &[
     "diff <(sort a) <(sort b) || true",
     "cat <<EOF > f.txt\nhello $USER ${x:-none}\nEOF",
     "npx eslint \"src/**/*.ts\" && uv run pytest -q",
+    "n=$(wc -l < a.txt); echo $((n + 1)); [ $(git status --short | wc -l) -gt 0 ] && git stash",
+    "for i in $(seq 1 3); do echo $((i * 2)); done; start=$(date +%s); make; end=$(date +%s); echo $((end - start))",
+    "cpus=$(nproc); make -j$((cpus / 2)); [[ $(ls src | wc -l) -gt 3 ]] && echo many",
     "awk '{print $1}' file | sort -u | sed -e 's/a/b/g'",
     "time make; sleep 1 & wait $!",
     "echo `date` $((1 + 2)) ${HOME} $? $# $$",
