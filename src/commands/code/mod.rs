@@ -1,0 +1,591 @@
+//! Programs that are given code, and programs that are there to run others.
+//!
+//! Code in other languages is not looked into: a rule that denies a program counts for a
+//! command that is given code, since the code may start that program. A rule that allows the
+//! interpreter allows its code. The table of `docs/policy.md` names these programs. What a
+//! program runs because a file of the project says so (`make`, `npm run`) is not among them.
+
+mod awk;
+mod given;
+mod sed;
+
+use super::base;
+use super::words::Word;
+use given::GIVEN;
+
+/// An interpreter and what gives it code.
+struct Interpreter {
+    name: &'static str,
+    /// Letters that give it code.
+    letters: &'static str,
+    /// Letters that take a value; `*` where that is not known.
+    valued: &'static str,
+    /// Long options and words that give it code.
+    long: &'static [&'static str],
+}
+
+const fn interpreter(
+    name: &'static str,
+    letters: &'static str,
+    valued: &'static str,
+    long: &'static [&'static str],
+) -> Interpreter {
+    Interpreter {
+        name,
+        letters,
+        valued,
+        long,
+    }
+}
+
+const INTERPRETERS: [Interpreter; 35] = [
+    interpreter("R", "e", "*", &[]),
+    interpreter("Rscript", "e", "*", &[]),
+    interpreter("bun", "ep", "*", &["--eval", "--print"]),
+    interpreter("clojure", "e", "*", &["--eval", "-Sdeps"]),
+    interpreter("deno", "", "*", &["eval", "repl"]),
+    interpreter("elixir", "e", "*", &["--eval", "--rpc-eval", "--erl"]),
+    interpreter("erl", "", "*", &["-eval", "-s", "-run"]),
+    interpreter("expect", "c", "*", &[]),
+    interpreter("ghc", "e", "*", &["-pgm*"]),
+    interpreter("gnuplot", "e", "*", &[]),
+    interpreter("groovy", "e", "*", &[]),
+    interpreter("guile", "ce", "*", &[]),
+    interpreter("ipython", "c", "*", &[]),
+    interpreter("java", "", "*", &["-XX:On*"]),
+    interpreter("julia", "eEi", "*", &["--eval", "--print"]),
+    interpreter("lua", "eil", "", &[]),
+    interpreter("luajit", "eil", "*", &[]),
+    interpreter("node", "epi", "rC", &["--eval", "--print", "--interactive"]),
+    interpreter(
+        "nodejs",
+        "epi",
+        "rC",
+        &["--eval", "--print", "--interactive"],
+    ),
+    interpreter("ocaml", "e", "*", &[]),
+    interpreter("octave", "", "*", &["--eval"]),
+    interpreter("osascript", "e", "*", &[]),
+    interpreter("perl", "deEFMm", "I", &[]),
+    interpreter(
+        "php",
+        "arBRE",
+        "cdfFStz",
+        &["--run", "--process", "--interactive"],
+    ),
+    interpreter("pypy", "ci", "WX", &[]),
+    interpreter("python", "ci", "WX", &[]),
+    interpreter("racket", "e", "*", &["--eval"]),
+    interpreter("ruby", "e", "CEFIKTWrx", &[]),
+    interpreter("sbcl", "", "*", &["--eval"]),
+    interpreter("scala", "e", "*", &[]),
+    interpreter("swift", "e", "*", &[]),
+    interpreter("swipl", "gt", "*", &[]),
+    interpreter("tclsh", "", "*", &[]),
+    interpreter("tcc", "", "*", &["-run"]),
+    interpreter("tsx", "ep", "*", &["--eval", "--print"]),
+];
+
+/// Programs whose arguments are lines or scripts that they run, or that read such.
+const LINES: [&str; 38] = [
+    "ansible",
+    "at",
+    "batch",
+    "concurrently",
+    "crontab",
+    "dc",
+    "debconf-apt-progress",
+    "dpkg-buildpackage",
+    "ed",
+    "elvish",
+    "emacs",
+    "emacsclient",
+    "ghci",
+    "gpg-connect-agent",
+    "hyperfine",
+    "irb",
+    "jshell",
+    "konsole",
+    "newgrp",
+    "nix-shell",
+    "nodemon",
+    "nu",
+    "pee",
+    "pry",
+    "pwsh",
+    "red",
+    "run-parts",
+    "screen",
+    "sg",
+    "start-stop-daemon",
+    "tmux",
+    "vimtutor",
+    "watchexec",
+    "wish",
+    "xinit",
+    "xonsh",
+    "xterm",
+    "zellij",
+];
+
+/// Editors: each can run a line, by its words and by what it reads.
+const EDITORS: [&str; 18] = [
+    "editor",
+    "evim",
+    "ex",
+    "gvim",
+    "gvimdiff",
+    "nvim",
+    "rgview",
+    "rgvim",
+    "rview",
+    "rvim",
+    "sensible-editor",
+    "vi",
+    "view",
+    "vim",
+    "vim.basic",
+    "vim.nox",
+    "vim.tiny",
+    "vimdiff",
+];
+
+/// Programs that run the words behind their options, and under which of their words.
+const RUNNERS: [(&str, &[&str]); 68] = [
+    ("R", &["CMD"]),
+    ("asdf", &["exec"]),
+    ("aws-vault", &["exec"]),
+    ("bear", &[]),
+    ("bun", &["x", "run"]),
+    ("bundle", &["exec"]),
+    ("bunx", &[]),
+    ("catchsegv", &[]),
+    ("ccache", &[]),
+    ("cgexec", &[]),
+    ("chpst", &[]),
+    ("cmake", &["env", "time", "chdir"]),
+    ("conda", &["run"]),
+    ("cpulimit", &[]),
+    ("cross-env", &[]),
+    ("dbus-run-session", &[]),
+    ("debconf", &[]),
+    ("direnv", &["exec"]),
+    ("distcc", &[]),
+    ("doppler", &["run"]),
+    ("dotenv", &[]),
+    ("dtach", &[]),
+    ("envdir", &[]),
+    ("gdb", &[]),
+    ("gdbserver", &[]),
+    ("gosu", &[]),
+    ("ip", &["exec"]),
+    ("jj", &["exec"]),
+    ("lckdo", &[]),
+    ("lldb", &[]),
+    ("logsave", &[]),
+    ("mamba", &["run"]),
+    ("mise", &["exec", "x"]),
+    ("nix", &["develop", "shell", "run"]),
+    ("npm", &["exec", "exe", "x"]),
+    ("npx", &[]),
+    ("numactl", &[]),
+    ("nvm", &["exec", "run"]),
+    ("op", &["run"]),
+    ("pdm", &["run"]),
+    ("pipenv", &["run"]),
+    ("pipx", &["run"]),
+    ("pnpm", &["exec", "dlx"]),
+    ("poetry", &["run"]),
+    ("prlimit", &[]),
+    ("proxychains", &[]),
+    ("pyenv", &["exec"]),
+    ("rbenv", &["exec"]),
+    ("rlwrap", &[]),
+    ("rr", &["record"]),
+    ("run0", &[]),
+    ("runcon", &[]),
+    ("rustup", &["run"]),
+    ("sccache", &[]),
+    ("softlimit", &[]),
+    ("sotruss", &[]),
+    ("ssh-agent", &[]),
+    ("su-exec", &[]),
+    ("systemd-cat", &[]),
+    ("systemd-socket-activate", &[]),
+    ("torsocks", &[]),
+    ("trickle", &[]),
+    ("tsp", &[]),
+    ("uv", &["run", "tool"]),
+    ("uvx", &[]),
+    ("xvfb-run", &[]),
+    ("yarn", &["exec", "dlx", "run"]),
+    ("yarnpkg", &["exec", "dlx", "run"]),
+];
+
+/// What may be the command among the words of a runner: so many of its words come first, beside
+/// the values of its options.
+const MOST_BEFORE: usize = 3;
+
+/// Where the commands may begin that a program runs; empty for one that runs none.
+pub(super) fn carried(name: &str, rest: &[Word]) -> Vec<usize> {
+    let is_named =
+        |runner: &str| runner == name || runner == "proxychains" && runner == version_of(name);
+    let Some((_, words)) = RUNNERS.iter().find(|(runner, _)| is_named(runner)) else {
+        return Vec::new();
+    };
+    let is_word = |word: &Word| {
+        word.value
+            .as_deref()
+            .is_some_and(|value| words.contains(&value))
+    };
+    let start = if words.is_empty() {
+        0
+    } else {
+        match rest.iter().position(is_word) {
+            Some(at) => at + 1,
+            None => return Vec::new(),
+        }
+    };
+    let mut found = Vec::new();
+    let mut left = MOST_BEFORE;
+    for (at, word) in rest.iter().enumerate().skip(start) {
+        let value = word.value.as_deref().unwrap_or_default();
+        if value.starts_with('-') {
+            // The next word may be its value. There are no more values than these behind dashes.
+            left += usize::from(!value.contains('=') && value != "--");
+        } else {
+            found.push(at);
+            // An assignment stands before a command.
+            left -= usize::from(!value.contains('='));
+        }
+        if left == 0 {
+            break;
+        }
+    }
+    found
+}
+
+/// Whether a program is given code or a line by its words, or reads it.
+pub(super) fn runs_code(name: &str, rest: &[Word], reads_text: bool) -> bool {
+    if EDITORS.contains(&name) || LINES.contains(&name) {
+        let is_harmless = |word: &Word| {
+            matches!(
+                word.value.as_deref(),
+                Some("--version" | "--help" | "-version" | "-help")
+            )
+        };
+        if !rest.is_empty() && rest.iter().all(is_harmless) {
+            return false;
+        }
+        return reads_text
+            || EDITORS.contains(&name)
+            || !rest.is_empty() && !matches!(name, "at" | "batch");
+    }
+    if let Some(known) = INTERPRETERS.iter().find(|i| i.name == plain_of(name)) {
+        return is_given_code(known, rest, reads_text);
+    }
+    let plain = version_of(name);
+    if GIVEN.iter().any(|given| given.is_in(name, plain, rest)) {
+        return true;
+    }
+    match plain {
+        "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => !awk::is_plain(rest),
+        "sed" | "gsed" => !sed::is_plain(rest),
+        "tar" | "gtar" | "bsdtar" => given::tar(rest),
+        "gdb" | "lldb" => reads_text || !given::is_plain_debugger(rest),
+        "make" | "gmake" => given::make(rest),
+        "npm" | "npx" | "pnpm" | "pnpx" | "yarn" | "yarnpkg" => given::node_packages(plain, rest),
+        "psql" | "mysql" | "mariadb" | "sqlite" => {
+            reads_text || any_may_be(rest, |text| given::is_database_code(plain, text))
+        }
+        "nc" | "ncat" | "netcat" | "socat" => any_may_be(rest, |text| {
+            let text = text.to_lowercase();
+            ["exec", "system", "shell", "-e", "-c"]
+                .iter()
+                .any(|part| text.contains(part))
+        }),
+        "sshfs" => any_may_be(rest, names_command),
+        "scp" | "sftp" | "rsync" => reads_text && plain == "sftp" || any_is(rest, names_command),
+        "apt" | "apt-get" | "aptitude" | "dpkg" => {
+            any_is(rest, |text| text.to_lowercase().contains("-invoke"))
+        }
+        "less" | "more" | "pager" => {
+            reads_text
+                || any_is(rest, |text| {
+                    text.starts_with('+') || text.starts_with('-') && text.contains('+')
+                })
+        }
+        "zip" => any_is(rest, |text| {
+            text.starts_with('-') && !text.starts_with("--") && text.contains("TT")
+        }),
+        "wget" => any_is(rest, is_device),
+        "m4" => reads_text || any_may_be(rest, |text| text.contains("syscmd")),
+        "cmake" => any_may_be_option(rest, given::is_cmake_program),
+        "go" => any_may_be_option(rest, |text| {
+            text.contains("-extld") || text.contains("-extar")
+        }),
+        "rustc" | "rustdoc" | "cargo" => given::cargo(plain, rest),
+        "pip" | "pipx" | "mypy" | "pylint" => given::is_given_by_module(plain, rest),
+        "git" => given::git(rest),
+        _ => given::is_compiler(plain) && given::compiler(rest),
+    }
+}
+
+/// Whether a word sets an option of `ssh` that holds a command.
+fn names_command(text: &str) -> bool {
+    text.to_lowercase().contains("command") || is_device(text)
+}
+
+/// Whether a known word is one of a kind.
+fn any_is(rest: &[Word], is_one: impl Fn(&str) -> bool) -> bool {
+    rest.iter()
+        .any(|word| word.value.as_deref().is_some_and(&is_one))
+}
+
+/// Whether a word is one of a kind, or not known.
+fn any_may_be(rest: &[Word], is_one: impl Fn(&str) -> bool) -> bool {
+    rest.iter()
+        .any(|word| word.value.as_deref().is_none_or(&is_one))
+}
+
+/// Whether a word is one of a kind, or may be an option that is not known.
+fn any_may_be_option(rest: &[Word], is_one: impl Fn(&str) -> bool) -> bool {
+    rest.iter().any(|word| match word.value.as_deref() {
+        Some(value) => is_one(value),
+        None => given::may_be_option(word),
+    })
+}
+
+/// A program's name without a version and a system.
+fn plain_of(name: &str) -> &str {
+    let end = name.find(|c: char| !c.is_ascii_alphabetic());
+    &name[..end.unwrap_or(name.len())]
+}
+
+/// A program's name without a version.
+fn version_of(name: &str) -> &str {
+    name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-')
+}
+
+/// Whether a file is what a program reads, rather than one of its own.
+pub(super) fn is_input(file: &str) -> bool {
+    let last = base(file);
+    matches!(last, "-" | "stdin") || last.bytes().all(|b| b.is_ascii_digit()) || is_device(file)
+}
+
+fn is_device(file: &str) -> bool {
+    file.contains("dev/") || file.contains("proc/")
+}
+
+/// Reads a regular expression up to its mark, which must be there on this line. Says how many
+/// bytes that were. Within brackets a mark ends it in some programs only: nothing is known then.
+fn read_expression(chars: &mut impl Iterator<Item = char>, mark: char) -> Option<usize> {
+    if matches!(mark, '[' | ']') {
+        return None;
+    }
+    let mut len = 0;
+    let mut next = || {
+        let c = chars.next().filter(|c| *c != '\n');
+        len += c.map_or(0, char::len_utf8);
+        c
+    };
+    loop {
+        match next()? {
+            c if c == mark => return Some(len),
+            '\\' => {
+                next()?;
+            }
+            '[' => {
+                let mut c = next()?;
+                if c == '^' {
+                    c = next()?;
+                }
+                // One that stands first is a character like others.
+                if c == ']' {
+                    c = next()?;
+                }
+                loop {
+                    match c {
+                        c if c == mark => return None,
+                        ']' => break,
+                        // Whether this quotes differs as well.
+                        '\\' => {
+                            c = next()?;
+                            if c == ']' {
+                                return None;
+                            }
+                            c = next()?;
+                        }
+                        '[' => {
+                            c = next()?;
+                            if matches!(c, ':' | '.' | '=') {
+                                let kind = c;
+                                let name = |c: &char| c.is_ascii_alphanumeric();
+                                c = next()?;
+                                while name(&c) {
+                                    c = next()?;
+                                }
+                                if c != kind || next()? != ']' {
+                                    return None;
+                                }
+                                c = next()?;
+                            }
+                        }
+                        _ => c = next()?,
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Modules of Python that run no code but that of files: others may be given some.
+const MODULES: [&str; 59] = [
+    "IPython.kernel",
+    "ast",
+    "autopep8",
+    "bandit",
+    "base64",
+    "black",
+    "build",
+    "calendar",
+    "celery",
+    "compileall",
+    "coverage",
+    "dis",
+    "django",
+    "doctest",
+    "ensurepip",
+    "flake8",
+    "flask",
+    "gunicorn",
+    "gzip",
+    "http.server",
+    "installer",
+    "isort",
+    "json",
+    "json.tool",
+    "jupyter",
+    "mkdocs",
+    "mypy",
+    "nox",
+    "piptools",
+    "pip",
+    "pipx",
+    "platform",
+    "playwright",
+    "poetry",
+    "pre_commit",
+    "py_compile",
+    "pyflakes",
+    "pylint",
+    "pyright",
+    "pytest",
+    "ruff",
+    "setuptools",
+    "site",
+    "sphinx",
+    "streamlit",
+    "sysconfig",
+    "tabnanny",
+    "tarfile",
+    "this",
+    "tokenize",
+    "tox",
+    "twine",
+    "unittest",
+    "uvicorn",
+    "venv",
+    "virtualenv",
+    "wheel",
+    "yapf",
+    "zipfile",
+];
+
+/// Whether a module of Python with its words is given code.
+fn module_runs_code(module: Option<&str>, rest: &[Word]) -> bool {
+    let Some(module) = module.filter(|module| MODULES.contains(module)) else {
+        return true;
+    };
+    if module != "coverage" {
+        return given::is_given_by_module(module, rest);
+    }
+    // It runs a module in its turn.
+    let is_module = |word: &Word| matches!(word.value.as_deref(), Some("-m" | "--module"));
+    rest.iter().position(is_module).is_some_and(|at| {
+        let next = rest.get(at + 1).and_then(|word| word.value.as_deref());
+        module_runs_code(next, rest.get(at + 2..).unwrap_or_default())
+    })
+}
+
+/// Whether an interpreter gets code by an option, or on its standard input.
+fn is_given_code(known: &Interpreter, rest: &[Word], reads_text: bool) -> bool {
+    let is_python = matches!(known.name, "python" | "pypy");
+    // Whether the next word may be the value of the option before it.
+    let mut may_be_value = false;
+    let mut has_file = false;
+    for (i, word) in rest.iter().enumerate() {
+        let Some(value) = word.value.as_deref() else {
+            // It may be an option as well as a file.
+            return true;
+        };
+        let name = value.split('=').next().unwrap_or_default();
+        let is_long = |long: &&str| match long.strip_suffix('*') {
+            Some(beginning) => value.starts_with(beginning),
+            None => name == *long,
+        };
+        if known.long.iter().any(is_long) || value.contains("data:") {
+            return true;
+        }
+        match value.strip_prefix('-') {
+            Some("") => return true,
+            Some("-") => {
+                let file = rest.get(i + 1).and_then(|word| word.value.as_deref());
+                return file.is_none_or(is_input);
+            }
+            Some(cluster) if !cluster.starts_with('-') => {
+                may_be_value = known.valued == "*";
+                for (at, c) in cluster.char_indices() {
+                    if known.letters.contains(c) {
+                        return true;
+                    }
+                    if is_python && c == 'm' {
+                        let attached = Some(&cluster[at + 1..]).filter(|rest| !rest.is_empty());
+                        let next = rest.get(i + 1).and_then(|word| word.value.as_deref());
+                        let behind = i + 1 + usize::from(attached.is_none());
+                        return module_runs_code(
+                            attached.or(next),
+                            rest.get(behind..).unwrap_or_default(),
+                        );
+                    }
+                    if known.valued.contains(c) {
+                        may_be_value = at + 1 == cluster.len();
+                        break;
+                    }
+                }
+                let is_version = match cluster {
+                    "V" | "h" | "version" | "help" => true,
+                    "v" => matches!(known.name, "node" | "nodejs" | "perl" | "php" | "lua"),
+                    _ => false,
+                };
+                if is_version {
+                    return false;
+                }
+            }
+            Some("-version" | "-help") => return false,
+            Some("-check" | "-test") => has_file = true,
+            Some(long) => may_be_value = !long.contains('='),
+            None if may_be_value && value.bytes().all(|b| b.is_ascii_digit()) => {
+                may_be_value = false;
+            }
+            None if is_input(value) => return true,
+            None if may_be_value => {
+                has_file |= !reads_text;
+                may_be_value = false;
+            }
+            None => return false,
+        }
+    }
+    !has_file
+}
