@@ -350,4 +350,209 @@ fn scripts_for_shells_with_words_of_their_own_are_not_understood() {
         );
         assert!(analysis.unresolved.is_empty(), "{line}: {analysis:?}");
     }
+/// Lines by which a program runs through another one. Many of those are not installed where the
+/// tests run; `tests/shell_fuzz.rs` has others.
+const GIVEN: &str = r#"
+awk 'BEGIN { if (1) /"/ ; print 1 | "evil" ; /"/ }'
+awk '{ print /[/]|"/ | "evil" }' f
+awk -e 'BEGIN { print }' f
+gawk '@f()' f
+gawk --source 'BEGIN { print }'
+sed 'b}#;e evil' f
+sed 's/[]/]/g;a X/e' f
+sed 's/x/y/w /dev/stdout' f
+sed 'w /dev/fd/3' f
+sed -f script f
+sed -ie 1e\ evil -e '1e evil' f
+apt-get -qqo apt::update::pre-invoke::=evil update
+apt --opt=APT::Update::Pre-Invoke::=evil update
+arm-linux-gnueabihf-gcc -B. x.c
+ccache evil
+cargo --config 'target.x.runner="evil"' run
+cargo rustc -- -C linker=evil
+cmake -DCMAKE_C_COMPILER=evil .
+cmake -DCMAKE_C_COMPILER_LAUNCHER:STRING=evil .
+cmake -E env A=1 B=2 C=3 D=4 evil
+cmake -E time evil
+bear -- evil
+clang -fuse-ld=./evil x.c
+clojure -Sdeps x
+cross-env A=1 B=2 C=3 D=4 evil
+cargo watch -s evil
+dc -e '!evil'
+dc <<< '!evil'
+debconf-apt-progress --from 0 --to 1 -- evil
+deno --quiet eval x
+dtach -n s evil
+elvish -c evil
+emacs -Q --batch --ev '(call-process "evil")'
+find . -exec sqlite3 db '{}' ';'
+fzf --prev evil
+gcc-12 -specs=x x.c
+gcc --prefi=. x.c
+gdb -ex 'run -c evil' sh
+gdb -ex 'py import os' x
+gdb -batch -ex run evil
+gdb <<< '!evil'
+gdb -x f x
+gdbserver :1 evil
+gdbserver --wrapper evil -- :1 ls
+git clone -nu evil a b
+go run -exec evil .
+go test --exec=evil ./...
+go build -ldflags -extld=evil .
+go vet -vettool evil ./...
+gosu root evil
+gpg --agent-program evil -K
+gpg2 --pinentry-prog evil -K
+gpgtar --gpg evil -c f
+hg --config alias.x=!evil x
+jj util exec -- evil
+julia -i x <<< x
+java -XX:OnError=evil X
+jshell f
+lckdo f evil
+less -N+!evil f
+less -pX f
+less --lesskey-content=x f
+less <<< x
+lldb -o 'platform shell evil'
+m4 -Dx='syscmd(evil)' f
+m4 <<< 'syscmd(evil)'
+make 'x!=evil'
+make 'x;evil'
+make -f- <<< x
+make COMPILE.c=evil x.o
+make CFLAGS='-O2 -wrapper evil' x.o
+make --ev=x y
+make SHELL=evil x
+make -sE x y
+man -aPevil ls
+man --pag=evil ls
+man -Cf ls
+more +!evil f
+mypy --python-exec evil x
+mysql -e '\! evil'
+mysql --pager=evil
+node --experimental-loader data:text/javascript,x x.js
+node -r data:x x.js
+npm --editor evil config edit
+npm expl npm -- evil
+npx -yc evil
+npx --ca evil
+npx -p a -p b -p c evil
+npx -p a -p b -p c npx -p d evil
+nix shell a b c d -c evil
+mise exec a b c d -- evil
+nu -c evil
+pee evil
+perl -F'/x/;system("evil");#/' f
+perl -I lib -e x
+perl -d x
+pip config edit --editor evil
+pip --pyth evil list
+pnpm exec 'true; evil'
+proxychains evil
+proxychains3 evil
+prove -ve evil
+psql -o '|evil' -c 'select 1'
+psql --output='|evil'
+psql -qo'|evil'
+psql -c '\! evil'
+pwsh -c evil
+pylint --init-hook=x a.py
+python3 -Im runpy x
+python3 -m trace x
+python3 -mcode
+python3 -m coverage run -m timeit x
+python3 -W error -c x
+python3 -X dev - <<< x
+python3 -i x.py <<< x
+R CMD evil
+rg --pre evil x
+rg --pre=evil x
+rg --hostname-bin evil x
+rr record evil
+rustc -Clinker=evil x.rs
+rustc -C link-arg=-wrapper x.rs
+rsync -avze evil a h:
+runcon a evil
+scp -qS evil a h:x
+scp -D evil a h:x
+scp -oProxyCommand=evil a h:x
+sftp h <<< '!evil'
+sqlite3 :memory: 'select edit/**/(1)'
+sqlite3 :memory: '.tables |evil'
+sqlite3 :memory: $'.tables\n.shell evil'
+sqlite3 :memory: ' .sh evil'
+su-exec root evil
+svn --diff-cmd evil diff
+svn diff --config-op config:helpers:diff-cmd=evil
+systemd-cat -t a -p info --level-prefix=1 evil
+systemd-socket-activate -l 1 evil
+tar -cf x --rmt-comm=evil f
+tar -I './gzip' -cf x f
+tar -I "gzip $x" -cf x f
+torsocks evil
+tsp evil
+vi f
+view +x f
+wget -qe use_askpass=evil http://x
+x86_64-linux-gnu-g++ -wrapper evil x.cc
+xonsh -c evil
+yarn exec 'true; evil'
+zip -qrTT evil x f
+AS=evil make
+ZCAT=evil x
+CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER=evil cargo run
+CARGO_BUILD_RUSTC_WRAPPER=evil cargo run
+EXINIT=!evil x
+LESS=+!evil git log
+LUA_INIT_5_4=x lua f
+MANOPT=-Pevil man ls
+NPM_CONFIG_EDITOR=evil npm config edit
+Npm_Config_Editor=evil npm config edit
+PWD=x sh f
+OLDPWD=x; cd -
+RSYNC_RSH=evil rsync a h:
+"#;
+
+#[test]
+fn a_program_that_is_given_to_another_is_refused() {
+    let deny = ["evil".to_owned()];
+    let wrong: Vec<_> = GIVEN
+        .lines()
+        .filter(|line| !line.is_empty() && analyse(line).permitted(None, &deny).is_ok())
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn programs_with_harmless_options_are_permitted() {
+    let deny = ["evil".to_owned()];
+    let mut wrong = Vec::new();
+    for line in [
+        "awk '{ print $1 / 2, $2 / 3 }' f",
+        "awk 'length($0) > 80 { print FILENAME \":\" NR }' *.rs",
+        "awk -F: '{ print $1 }' \"$file\"",
+        "awk '!seen[$0]++' f",
+        "gcc -MMD -c -o x.o x.c",
+        "less -SR f",
+        "man -k foo",
+        "python3 -V",
+        "python3 -u x.py -c y",
+        "node -v",
+        "npx -y eslint -c x .",
+        "sed -n '/^a\\/b/,$p' f",
+        "sed 's/[[:space:]]*$//; s|a/b|c|' f",
+        "sed '1i\\\nhello\n2d' f",
+        "sed -E 's/(a|b)/\\1/g;/x/!d' f",
+        "wget -nv -O x.html https://example.com/execute",
+        "zip -r x.zip .",
+    ] {
+        if let Err(why) = analyse(line).permitted(None, &deny) {
+            wrong.push(format!("{line}: {why}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

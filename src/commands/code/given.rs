@@ -103,7 +103,13 @@ pub(super) const GIVEN: [Given; 29] = [
         &["less", "more", "pager"],
         "pk",
         "",
-        &["--pattern", "--lesskey", "--cmd"],
+        &[
+            "--pattern",
+            "--lesskey-content",
+            "--lesskey-file",
+            "--lesskey-src",
+            "--cmd",
+        ],
     ),
     given(&["m4"], "D", "", &["--define"]),
     given(
@@ -240,15 +246,13 @@ pub(super) fn is_compiler(plain: &str) -> bool {
 
 /// Whether a compiler is given a program by its words.
 pub(super) fn compiler(rest: &[Word]) -> bool {
-    rest.iter()
-        .enumerate()
-        .any(|(i, word)| match word.value.as_deref() {
-            Some(value) => is_compilers_program(value),
-            None => {
-                let before = i.checked_sub(1).and_then(|i| rest[i].value.as_deref());
-                may_be_option(word) && !(before == Some("-o") && is_single(word))
-            }
-        })
+    rest.iter().enumerate().any(|(i, word)| {
+        let before = i.checked_sub(1).and_then(|i| rest[i].value.as_deref());
+        let is_output = before == Some("-o") && is_single(word);
+        word.value
+            .as_deref()
+            .map_or_else(|| !is_output && may_be_option(word), is_compilers_program)
+    })
 }
 
 /// Whether a word gives a compiler a program, or a library that it loads.

@@ -71,7 +71,7 @@ const INTERPRETERS: [Interpreter; 35] = [
         "php",
         "arBRE",
         "cdfFStz",
-        &["--run", "--process", "--interactive"],
+        &["--run", "--process*", "--interactive"],
     ),
     interpreter("pypy", "ci", "WX", &[]),
     interpreter("python", "ci", "WX", &[]),
@@ -222,45 +222,76 @@ const RUNNERS: [(&str, &[&str]); 68] = [
     ("yarnpkg", &["exec", "dlx", "run"]),
 ];
 
-/// What may be the command among the words of a runner: so many of its words come first, beside
-/// the values of its options.
+/// So many words that are no values of options may stand before the command of a runner.
 const MOST_BEFORE: usize = 3;
+
+/// Of more words that may be the command nothing is said.
+const MOST_CANDIDATES: usize = 32;
+
+fn runner(name: &str) -> Option<&'static [&'static str]> {
+    let is_named =
+        |runner: &str| runner == name || runner == "proxychains" && runner == version_of(name);
+    let mut runners = RUNNERS.iter();
+    let found = runners.find(|(runner, _)| is_named(runner));
+    found.map(|(_, words)| *words)
+}
 
 /// Where the commands may begin that a program runs; empty for one that runs none.
 pub(super) fn carried(name: &str, rest: &[Word]) -> Vec<usize> {
-    let is_named =
-        |runner: &str| runner == name || runner == "proxychains" && runner == version_of(name);
-    let Some((_, words)) = RUNNERS.iter().find(|(runner, _)| is_named(runner)) else {
-        return Vec::new();
-    };
-    let is_word = |word: &Word| {
+    let mut found = candidates(name, rest);
+    if are_too_many(&found, rest) {
+        found.truncate(MOST_BEFORE);
+    }
+    found
+}
+
+/// Whether not all words can be followed that may be the command: the work would grow with each
+/// runner that a runner may run.
+fn are_too_many(found: &[usize], rest: &[Word]) -> bool {
+    let is_runner = |word: &Word| {
         word.value
             .as_deref()
-            .is_some_and(|value| words.contains(&value))
+            .is_some_and(|value| runner(base(value)).is_some())
     };
+    found.len() > MOST_CANDIDATES || found.len() > MOST_BEFORE && rest.iter().any(is_runner)
+}
+
+/// Which words may be the command that a program runs.
+fn candidates(name: &str, rest: &[Word]) -> Vec<usize> {
+    let Some(words) = runner(name) else {
+        return Vec::new();
+    };
+    let value = |word: &'_ Word| word.value.clone().unwrap_or_default();
     let start = if words.is_empty() {
         0
     } else {
-        match rest.iter().position(is_word) {
+        match rest.iter().position(|word| words.contains(&&*value(word))) {
             Some(at) => at + 1,
             None => return Vec::new(),
         }
     };
     let mut found = Vec::new();
-    let mut left = MOST_BEFORE;
+    let mut before = 0;
+    // Whether the word may be the value of an option before it.
+    let mut may_be_value = false;
+    let mut is_marked = false;
     for (at, word) in rest.iter().enumerate().skip(start) {
-        let value = word.value.as_deref().unwrap_or_default();
+        let value = value(word);
         if value.starts_with('-') {
-            // The next word may be its value. There are no more values than these behind dashes.
-            left += usize::from(!value.contains('=') && value != "--");
-        } else {
+            is_marked = matches!(&*value, "--" | "-c" | "--command");
+            may_be_value = !value.contains('=') && value != "--";
+            continue;
+        }
+        // Assignments stand before a command.
+        if !value.contains('=') && (before < MOST_BEFORE || is_marked) {
             found.push(at);
-            // An assignment stands before a command.
-            left -= usize::from(!value.contains('='));
+            before += usize::from(!may_be_value);
+            if found.len() > MOST_CANDIDATES {
+                break;
+            }
         }
-        if left == 0 {
-            break;
-        }
+        may_be_value = false;
+        is_marked = false;
     }
     found
 }
@@ -280,6 +311,9 @@ pub(super) fn runs_code(name: &str, rest: &[Word], reads_text: bool) -> bool {
         return reads_text
             || EDITORS.contains(&name)
             || !rest.is_empty() && !matches!(name, "at" | "batch");
+    }
+    if are_too_many(&candidates(name, rest), rest) {
+        return true;
     }
     if let Some(known) = INTERPRETERS.iter().find(|i| i.name == plain_of(name)) {
         return is_given_code(known, rest, reads_text);
@@ -319,7 +353,7 @@ pub(super) fn runs_code(name: &str, rest: &[Word], reads_text: bool) -> bool {
             text.starts_with('-') && !text.starts_with("--") && text.contains("TT")
         }),
         "wget" => any_is(rest, is_device),
-        "m4" => reads_text || any_may_be(rest, |text| text.contains("syscmd")),
+        _ if name == "m4" => reads_text || any_may_be(rest, |text| text.contains("syscmd")),
         "cmake" => any_may_be_option(rest, given::is_cmake_program),
         "go" => any_may_be_option(rest, |text| {
             text.contains("-extld") || text.contains("-extar")
