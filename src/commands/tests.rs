@@ -383,6 +383,20 @@ dc -e '!evil'
 dc <<< '!evil'
 debconf-apt-progress --from 0 --to 1 -- evil
 deno --quiet eval x
+deno run - <<< x
+node inspect x.js <<< x
+sed 's/a/b/;ba}#;e evil' f
+sed '1{b};1e evil' f
+sed 'a\\' -e 'x' -e e f
+sed $'a x\ne evil' f
+sed '/[/;e evil;]/d' f
+sed '/x/,+1e evil' f
+sed $'y/a/b/;1!{1!e evil\n}' f
+awk '{ x = 1 / 2; y = "/"; print | "evil" }' f
+awk 'BEGIN { print length / 2 ; print | "evil"; print 1 / 3 }'
+awk '{ print a[1] /x"/ 1; print | "evil" "/" }' f
+awk '{ i++ /"/ 2; print | "evil"; "/" }' f
+npx -a a -a b -a c -a d -a e evil
 dtach -n s evil
 elvish -c evil
 emacs -Q --batch --ev '(call-process "evil")'

@@ -556,6 +556,10 @@ fn module_runs_code(module: Option<&str>, rest: &[Word]) -> bool {
 /// Whether an interpreter gets code by an option, or on its standard input.
 fn is_given_code(known: &Interpreter, rest: &[Word], reads_text: bool) -> bool {
     let is_python = matches!(known.name, "python" | "pypy");
+    // Behind a word of theirs a dash is a file, and `inspect` reads commands.
+    if reads_text && matches!(known.name, "bun" | "deno") {
+        return true;
+    }
     // Whether the next word may be the value of the option before it.
     let mut may_be_value = false;
     let mut has_file = false;
@@ -613,7 +617,7 @@ fn is_given_code(known: &Interpreter, rest: &[Word], reads_text: bool) -> bool {
             None if may_be_value && value.bytes().all(|b| b.is_ascii_digit()) => {
                 may_be_value = false;
             }
-            None if is_input(value) => return true,
+            None if is_input(value) || value == "inspect" => return true,
             None if may_be_value => {
                 has_file |= !reads_text;
                 may_be_value = false;
