@@ -352,6 +352,8 @@ const ROUNDABOUT: &[&str] = &[
     "sed -n --expression='1e evil' f",
     "awk 'BEGIN { print \"x\" | \"evil\" }'",
     "awk 'BEGIN { \"evil\" | getline }'",
+    "awk 'BEGIN { 1system(\"evil\") }'",
+    "sed $'i\\\\\\\\\\ne evil' f",
     "awk -f /dev/stdin <<< 'BEGIN { system(\"evil\") }'",
     "python3 -Im timeit -n1 'import os; os.system(\"evil\")'",
     "python3 -m trace -c /dev/stdin <<< 'import os; os.system(\"evil\")'",

@@ -389,6 +389,8 @@ sed 's/a/b/;ba}#;e evil' f
 sed '1{b};1e evil' f
 sed 'a\\' -e 'x' -e e f
 sed $'a x\ne evil' f
+sed $'i\\\\\ne evil' f
+awk 'BEGIN { $1system("evil") }'
 sed '/[/;e evil;]/d' f
 sed '/x/,+1e evil' f
 sed $'y/a/b/;1!{1!e evil\n}' f

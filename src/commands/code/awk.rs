@@ -98,8 +98,13 @@ fn starts_nothing(program: &str) -> bool {
             }
             '0'..='9' | '.' => {
                 before = Before::Value;
-                let is_end = |c: char| !c.is_ascii_alphanumeric() && c != '.';
-                rest.find(is_end).unwrap_or(rest.len())
+                let is_part = |c: char| c.is_ascii_digit() || c == '.';
+                let len = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+                // Where a number ends before a letter is not looked into.
+                if rest[len..].starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+                    return false;
+                }
+                len
             }
             '(' => {
                 parentheses.push(was_behind_keyword);

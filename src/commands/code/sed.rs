@@ -189,7 +189,7 @@ impl Reader<'_> {
                     return None;
                 }
             }
-            'a' | 'i' | 'c' => self.text(),
+            'a' | 'i' | 'c' => self.text()?,
             _ => return None,
         }
         Some(true)
@@ -243,22 +243,26 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads what `a`, `i` and `c` put out, which goes on behind a backslash at the end of a line.
-    fn text(&mut self) {
+    /// Reads what `a`, `i` and `c` put out. It goes on behind a backslash at the end of a line,
+    /// where it has begun on a line of its own; elsewhere versions differ.
+    fn text(&mut self) -> Option<()> {
         self.skip_blanks();
+        let mut goes_on = false;
         if self.rest.next_if_eq(&'\\').is_some() {
             self.skip_blanks();
-            self.rest.next_if_eq(&'\n');
+            goes_on = self.rest.next_if_eq(&'\n').is_some();
+            if !goes_on && self.rest.peek() == Some(&'\\') {
+                return None;
+            }
         }
         while let Some(c) = self.rest.next() {
             match c {
-                '\n' => return,
-                '\\' => {
-                    self.rest.next();
-                }
+                '\n' => break,
+                '\\' if self.rest.next() == Some('\n') && !goes_on => return None,
                 _ => {}
             }
         }
+        Some(())
     }
 
     /// The end of a command.
