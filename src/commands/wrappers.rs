@@ -211,7 +211,9 @@ pub(super) fn assign(walk: &mut Walk<'_>, name: &str, value: Option<&str>, text:
             Some(command) => run_with_more(walk, command, 0),
             None => walk.unresolved(text),
         }
-    } else if changes_commands(name) {
+    } else if changes_commands(name)
+        || name.ends_with("FLAGS") && value.is_some_and(code::are_flags_with_program)
+    {
         walk.unresolved(text);
     }
 }
@@ -583,7 +585,7 @@ const MAPFILE: Grammar = Grammar::permuted("c:C:d:n:O:s:tu:", "");
 const COMPLETE: Grammar = Grammar::permuted("A:abC:cDdEeF:fG:gIjko:P:prS:suvW:X:", "");
 
 /// Options of many programs whose value is a command.
-const RUN_BY_OPTION: [&str; 16] = [
+const RUN_BY_OPTION: [&str; 18] = [
     "--cc-cmd",
     "--checkpoint-action",
     "--compress-program",
@@ -595,6 +597,8 @@ const RUN_BY_OPTION: [&str; 16] = [
     "--pre-invoke",
     "--receive-pack",
     "--rsh",
+    "--sendmail-cmd",
+    "--smtp-server",
     "--strip-program",
     "--to-cmd",
     "--to-command",

@@ -47,7 +47,7 @@ fn run() -> u8 {
     } else {
         Watchdog::start
     };
-    start(Arc::clone(&watchdog), cancel.clone());
+    start(Arc::clone(&watchdog), &cancel);
     if options.batch {
         return batch::run(options, &cancel, watchdog);
     }

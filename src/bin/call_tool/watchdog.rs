@@ -42,7 +42,8 @@ struct Watched {
 
 impl Watchdog {
     /// Starts to watch. `cancel` is told when the caller is gone.
-    pub(crate) fn start(self: Arc<Self>, cancel: Cancellation) {
+    pub(crate) fn start(self: Arc<Self>, cancel: &Cancellation) {
+        let cancel = cancel.clone();
         // Without it calls still look at the clock themselves.
         let _ = std::thread::Builder::new()
             .name("watchdog".to_owned())
@@ -52,9 +53,9 @@ impl Watchdog {
     /// Starts to watch when a command runs for a moment. A thread costs a short command a
     /// twentieth of its time, and more where processors are busy, since a process ends with all
     /// of its threads. What comes before, reading and judging a line, has its own limits.
-    pub(crate) fn start_beside_a_command(self: Arc<Self>, cancel: Cancellation) {
+    pub(crate) fn start_beside_a_command(self: Arc<Self>, cancel: &Cancellation) {
         let own = cancel.clone();
-        cancel.when_waiting(move || self.start(own));
+        cancel.when_waiting(move || self.start(&own));
     }
 
     fn calls(&self) -> MutexGuard<'_, Calls> {

@@ -1,7 +1,7 @@
 //! Programs that are given another one by an option or an operand of their own.
 
-use super::super::words::{Word, is_single};
-use super::{any_may_be, any_may_be_option, base, is_device, version_of};
+use super::super::words::Word;
+use super::{any_is, any_may_be, any_may_be_option, base, is_device, version_of};
 
 /// Options by which a program is given another one, or code.
 pub(super) struct Given {
@@ -177,16 +177,7 @@ impl Given {
         if !self.names.contains(&name) && !self.names.contains(&plain) {
             return false;
         }
-        rest.iter().enumerate().any(|(i, word)| {
-            let before = i.checked_sub(1).and_then(|i| rest[i].value.as_deref());
-            match word.value.as_deref() {
-                Some(value) => self.names_option(value),
-                None => {
-                    !(before.is_some_and(|before| self.takes_next(before)) && is_single(word))
-                        && may_be_option(word)
-                }
-            }
-        })
+        any_may_be_option(rest, |value| self.names_option(value))
     }
 
     fn names_option(&self, value: &str) -> bool {
@@ -209,19 +200,12 @@ impl Given {
             .take_while(|c| !self.valued.contains(*c))
             .any(|c| self.letters.contains(c))
     }
-
-    /// Whether the word behind this one is its value, whatever it is.
-    fn takes_next(&self, value: &str) -> bool {
-        let cluster = value.strip_prefix('-').unwrap_or_default();
-        let valued = cluster.find(|c| self.valued.contains(c));
-        !cluster.starts_with('-') && valued.is_some_and(|at| at + 1 == cluster.len())
-    }
 }
 
-/// Whether a word that is not known may be an option.
+/// Whether a word of which only the beginning is known is an option, or a file that holds some.
+/// Of words that begin with what a variable holds nothing is promised.
 pub(super) fn may_be_option(word: &Word) -> bool {
-    let text = word.text.trim_start_matches('"');
-    !is_single(word) || text.starts_with(['$', '`', '-', '\\', '\'', '"', '+', '@', '<', '>', '|'])
+    word.known.starts_with(['-', '+', '@', '<', '>', '|'])
 }
 
 /// Programs for C that a makefile may be told of.
@@ -246,13 +230,7 @@ pub(super) fn is_compiler(plain: &str) -> bool {
 
 /// Whether a compiler is given a program by its words.
 pub(super) fn compiler(rest: &[Word]) -> bool {
-    rest.iter().enumerate().any(|(i, word)| {
-        let before = i.checked_sub(1).and_then(|i| rest[i].value.as_deref());
-        let is_output = before == Some("-o") && is_single(word);
-        word.value
-            .as_deref()
-            .map_or_else(|| !is_output && may_be_option(word), is_compilers_program)
-    })
+    any_may_be_option(rest, is_compilers_program)
 }
 
 /// Whether a word gives a compiler a program, or a library that it loads.
@@ -276,6 +254,14 @@ fn is_compilers_program(text: &str) -> bool {
         || text.len() > 4 && "--prefix".starts_with(text.split('=').next().unwrap_or_default())
         || value.is_some_and(|linker| linker.contains('/'))
         || text.starts_with('@') && is_device(text)
+}
+
+/// Whether flags for compilers, as makefiles give them to a shell, name a program.
+pub(in super::super) fn are_flags_with_program(flags: &str) -> bool {
+    flags.contains([';', '&', '|', '<', '>', '(', ')', '$', '`', '\\', '\n'])
+        || flags
+            .split_whitespace()
+            .any(|flag| is_compilers_program(flag) || flag.contains("linker="))
 }
 
 const TAR: Given = given(
@@ -303,14 +289,7 @@ pub(super) fn tar(rest: &[Word]) -> bool {
     };
     rest.iter().enumerate().any(|(i, word)| {
         let Some(value) = word.value.as_deref() else {
-            let before = i.checked_sub(1).and_then(|i| rest[i].value.as_deref());
-            let is_file = before.is_some_and(|before| {
-                let letters = before.strip_prefix('-').or((i == 1).then_some(before));
-                letters.is_some_and(|letters| {
-                    !letters.starts_with('-') && letters.ends_with(['f', 'C'])
-                })
-            });
-            return !(is_file && is_single(word)) && may_be_option(word);
+            return may_be_option(word);
         };
         if TAR.names_option(value) {
             return true;
@@ -656,26 +635,9 @@ pub(super) fn node_packages(plain: &str, rest: &[Word]) -> bool {
     false
 }
 
-/// Whether git is given a program by an option of one of its commands.
+/// Whether a command of git's is there to start a program, or an address names one.
 pub(super) fn git(rest: &[Word]) -> bool {
-    let is_clone = rest
-        .iter()
-        .any(|word| word.value.as_deref() == Some("clone"));
-    rest.iter().any(|word| {
-        let text = word.value.as_deref().unwrap_or_default();
-        let name = text.split('=').next().unwrap_or_default();
-        let cluster = text.strip_prefix('-').filter(|c| !c.starts_with('-'));
-        let is_cluster = |c: &str| {
-            c.chars()
-                .take_while(|c| !"bcjo".contains(*c))
-                .any(|c| c == 'u')
-        };
-        matches!(text, "difftool" | "mergetool" | "web--browse")
-            || is_clone && cluster.is_some_and(is_cluster)
-            || text.starts_with("ext::")
-            || name.len() > 4
-                && ["--exec", "--extcmd", "--sendmail-cmd", "--smtp-server"]
-                    .iter()
-                    .any(|option| option.starts_with(name) || text.starts_with(option))
+    any_is(rest, |text| {
+        matches!(text, "difftool" | "mergetool" | "web--browse") || text.starts_with("ext::")
     })
 }

@@ -12,6 +12,7 @@ mod sed;
 use super::base;
 use super::words::Word;
 use given::GIVEN;
+pub(super) use given::are_flags_with_program;
 
 /// An interpreter and what gives it code.
 struct Interpreter {
@@ -344,10 +345,10 @@ pub(super) fn runs_code(name: &str, rest: &[Word], reads_text: bool) -> bool {
             any_is(rest, |text| text.to_lowercase().contains("-invoke"))
         }
         "less" | "more" | "pager" => {
-            reads_text
-                || any_is(rest, |text| {
-                    text.starts_with('+') || text.starts_with('-') && text.contains('+')
-                })
+            // What it reads is shown: commands come from the terminal.
+            any_is(rest, |text| {
+                text.starts_with('+') || text.starts_with('-') && text.contains('+')
+            })
         }
         "zip" => any_is(rest, |text| {
             text.starts_with('-') && !text.starts_with("--") && text.contains("TT")
@@ -474,72 +475,39 @@ fn read_expression(chars: &mut impl Iterator<Item = char>, mark: char) -> Option
     }
 }
 
-/// Modules of Python that run no code but that of files: others may be given some.
-const MODULES: [&str; 59] = [
-    "IPython.kernel",
-    "ast",
-    "autopep8",
-    "bandit",
-    "base64",
-    "black",
-    "build",
-    "calendar",
-    "celery",
-    "compileall",
-    "coverage",
-    "dis",
-    "django",
-    "doctest",
-    "ensurepip",
-    "flake8",
-    "flask",
-    "gunicorn",
-    "gzip",
-    "http.server",
-    "installer",
-    "isort",
-    "json",
-    "json.tool",
-    "jupyter",
-    "mkdocs",
-    "mypy",
-    "nox",
-    "piptools",
-    "pip",
-    "pipx",
-    "platform",
-    "playwright",
-    "poetry",
-    "pre_commit",
-    "py_compile",
-    "pyflakes",
-    "pylint",
-    "pyright",
-    "pytest",
-    "ruff",
-    "setuptools",
-    "site",
-    "sphinx",
-    "streamlit",
-    "sysconfig",
-    "tabnanny",
-    "tarfile",
-    "this",
-    "tokenize",
-    "tox",
-    "twine",
-    "unittest",
-    "uvicorn",
-    "venv",
-    "virtualenv",
-    "wheel",
-    "yapf",
-    "zipfile",
+/// Modules of Python that run code which they are given or read. Others are like files: what is
+/// installed.
+const RUN_CODE: [&str; 18] = [
+    "IPython",
+    "asyncio",
+    "bdb",
+    "bpython",
+    "cProfile",
+    "code",
+    "fabric",
+    "idlelib",
+    "invoke",
+    "pdb",
+    "profile",
+    "ptpython",
+    "pydoc",
+    "runpy",
+    "timeit",
+    "trace",
+    "webbrowser",
+    "zipapp",
 ];
 
 /// Whether a module of Python with its words is given code.
 fn module_runs_code(module: Option<&str>, rest: &[Word]) -> bool {
-    let Some(module) = module.filter(|module| MODULES.contains(module)) else {
+    let runs_code = |module: &str| {
+        RUN_CODE.iter().any(|known| {
+            module
+                .strip_prefix(known)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        })
+    };
+    let Some(module) = module.filter(|module| !runs_code(module)) else {
         return true;
     };
     if module != "coverage" {
