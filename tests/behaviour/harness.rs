@@ -619,9 +619,32 @@ pub(crate) fn marked_processes(name: &str, value: &str) -> Vec<(u32, String)> {
             .split(|b| *b == 0)
             .any(|v| v == marker.as_bytes())
     };
-    let line = |id: u32| {
-        let words = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
-        (id, String::from_utf8_lossy(&words).replace('\0', " "))
+    ids.filter(is_marked)
+        .map(|id| (id, command_line(id)))
+        .collect()
+}
+
+fn command_line(id: u32) -> String {
+    let words = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&words).replace('\0', " ")
+}
+
+/// All living processes below one, with their command lines. Unlike their environment these can
+/// be read by whoever may not trace them.
+pub(crate) fn processes_below(id: u32) -> Vec<(u32, String)> {
+    let entries = fs::read_dir("/proc").expect("the processes").flatten();
+    let ids = entries.filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
+    let parent = |id: u32| {
+        let text = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+        // The name stands in parentheses, and may hold others.
+        let (_, fields) = text.rsplit_once(") ")?;
+        fields.split(' ').nth(1)?.parse::<u32>().ok()
     };
-    ids.filter(is_marked).map(line).collect()
+    let parents: BTreeMap<u32, u32> = ids.filter_map(|id| Some((id, parent(id)?))).collect();
+    let is_below = |of: &u32| {
+        let above = |id: &u32| parents.get(id).copied();
+        std::iter::successors(above(of), above).any(|above| above == id)
+    };
+    let found = parents.keys().copied().filter(is_below);
+    found.map(|id| (id, command_line(id))).collect()
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::harness::stand_in::StandIn;
 use crate::harness::terminal::{ASKED, CTRL_C, CTRL_D, Person};
-use crate::harness::{Workspace, lines, marked_processes, write};
+use crate::harness::{Workspace, lines, marked_processes, processes_below, write};
 use crate::run_agent::{agent, last_parts, response, said, turns};
 
 /// How long something outside the terminal may take before it counts as hung.
@@ -959,7 +959,7 @@ fn a_second_ctrl_c_ends_it_at_once() {
     let mut person = stage.begins(&["-y"]);
     person.sees("  begun");
     // So that the first one can't end it.
-    let found = marked_processes("MARK", &stage.mark);
+    let found = processes_below(person.id());
     let (tool, _) = found
         .iter()
         .find(|(_, line)| line.contains("--batch"))
