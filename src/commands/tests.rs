@@ -367,6 +367,7 @@ sed 'w /dev/fd/3' f
 sed -f script f
 sed -ie 1e\ evil -e '1e evil' f
 apt-get -qqo apt::update::pre-invoke::=evil update
+dpkg --status-logger=evil --configure -a
 apt --opt=APT::Update::Pre-Invoke::=evil update
 arm-linux-gnueabihf-gcc -B. x.c
 ccache evil
