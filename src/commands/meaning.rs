@@ -232,8 +232,6 @@ pub(super) struct Numbers {
     names: BTreeSet<String>,
     /// Variables to which the line assigns anything.
     assigned: BTreeSet<String>,
-    /// Functions that the line defines.
-    functions: BTreeSet<String>,
     /// Nothing is known of any: the line runs texts that assign.
     is_unknown: bool,
 }
@@ -242,7 +240,6 @@ impl Numbers {
     fn of(script: &Script, documents: &[super::plain::Word]) -> Self {
         let mut sources: BTreeMap<&str, Vec<Source<'_>>> = BTreeMap::new();
         let mut is_unknown = false;
-        let mut functions = BTreeSet::new();
         visit(script, documents, &mut |node| match node {
             Node::Stage(stage, _) => match &stage.command {
                 Command::Simple { words, .. } => {
@@ -256,9 +253,6 @@ impl Numbers {
                         Some(words) => list.extend(words.iter().map(Source::Word)),
                         None => list.push(Source::Text),
                     }
-                }
-                Command::Function { name, .. } => {
-                    functions.insert(name.clone());
                 }
                 _ => {}
             },
@@ -296,7 +290,6 @@ impl Numbers {
         let mut numbers = Self {
             assigned: sources.keys().map(|name| (*name).to_owned()).collect(),
             names,
-            functions,
             texts: FILLED.iter().map(|name| (*name).to_owned()).collect(),
             is_unknown,
         };
@@ -357,7 +350,6 @@ impl Numbers {
                 Piece::Variable(variable) => self.is_counted(variable),
                 _ => true,
             }),
-            Piece::Substitution(script) => self.printed(script) == Some(Printed::Number),
             _ => true,
         };
         self.is_number(word) && word.pieces.iter().all(is_counted)
@@ -378,68 +370,9 @@ impl Numbers {
             Piece::Double(inner) => inner.iter().all(|piece| self.piece_is_number(piece)),
             Piece::Variable(variable) => self.variable_is_number(variable),
             Piece::Arithmetic(_) => true,
-            Piece::Substitution(script) => self.printed(script).is_some(),
-            Piece::Process { .. } => false,
+            Piece::Substitution(_) | Piece::Process { .. } => false,
         }
     }
-
-    /// What a script prints that ends with a program which prints nothing but numbers.
-    fn printed(&self, script: &Script) -> Option<Printed> {
-        let [item] = script.items.as_slice() else {
-            return None;
-        };
-        let stage = item.first.stages.last()?;
-        let Command::Simple {
-            assignments, words, ..
-        } = &stage.command
-        else {
-            return None;
-        };
-        // Errors must not be among what it prints.
-        let is_harmless = |redirect: &Redirect| match redirect.operator {
-            "<" => redirect.descriptor.is_none(),
-            ">" => redirect.descriptor.as_deref() == Some("2"),
-            _ => false,
-        };
-        if !item.more.is_empty()
-            || item.first.timed.is_some()
-            || !assignments.is_empty()
-            || !stage.redirects.iter().all(is_harmless)
-        {
-            return None;
-        }
-        let words: Option<Vec<String>> = words
-            .iter()
-            .map(|word| match word {
-                Argument::Word(word) if !has_list(word) => word.literal(),
-                _ => None,
-            })
-            .collect();
-        let words = words?;
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let (name, rest) = words.split_first()?;
-        if self.functions.contains(*name) {
-            return None;
-        }
-        let is_integer = |text: &&str| {
-            let digits = text.strip_prefix('-').unwrap_or(text);
-            !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
-        };
-        match (*name, rest) {
-            ("wc", ["-c" | "-l" | "-m" | "-w"]) | ("nproc", []) | ("date", ["+%s"]) => {
-                Some(Printed::Number)
-            }
-            ("seq", [_, ..]) if rest.iter().all(is_integer) => Some(Printed::Numbers),
-            _ => None,
-        }
-    }
-}
-
-/// What a program prints.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Printed {
-    Number,
-    Numbers,
 }
 
 impl Token {
