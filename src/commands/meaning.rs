@@ -11,7 +11,7 @@ use super::plain::{
     Stage, Subscript, Target, Test, Token, Value, Variable, is_name,
 };
 use super::render::{text_of_argument, text_of_stage, text_of_word};
-use super::words::Word;
+use super::words::{Word, is_expanded};
 use super::{Input, NUMBERS, Place, Walk, builtins, wrappers};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -501,6 +501,9 @@ impl Walk<'_> {
                 // So may what is in scripts that the command runs.
                 self.place.is_fed |= input.is_other || input.text.is_some();
                 self.splits(assignments, &words, text);
+                if words.iter().any(may_hold_options) {
+                    self.unresolved(text);
+                }
                 wrappers::resolve(self, &words, text, &input, *at);
             }
             Command::Simple { assignments, .. } => {
@@ -509,7 +512,9 @@ impl Walk<'_> {
             }
             // What is known of builtins and of programs that run others holds for these only.
             Command::Function { name, .. }
-                if builtins::is_known(name) || wrappers::is_known(name) =>
+                if builtins::is_known(name)
+                    || wrappers::is_known(name)
+                    || name == "command_not_found_handle" =>
             {
                 self.unresolved(&format!("{name}()"));
             }
@@ -699,6 +704,17 @@ fn is_single(piece: &Piece, numbers: &Numbers) -> bool {
     }
 }
 
+/// Whether a list in braces may hold options. Of words with something else before the list that
+/// is known.
+fn may_hold_options(word: &Word) -> bool {
+    word.value.is_none()
+        && word.known.is_empty()
+        && is_expanded(&word.text)
+        && ["{-", ",-", "{'-", ",'-", "{\"-", ",\"-"]
+            .iter()
+            .any(|beginning| word.text.contains(beginning))
+}
+
 /// Whether a word may hold a list in braces.
 fn has_list(word: &super::plain::Word) -> bool {
     let bare = |piece: &Piece| match piece {
@@ -725,11 +741,16 @@ fn redirects_shell(stage: &Stage) -> bool {
     let Command::Simple { words, .. } = &stage.command else {
         return false;
     };
-    let may_be_exec = |word: &Argument| match word {
-        Argument::Word(word) => word.literal().is_none_or(|text| text == "exec"),
+    let has_redirects = !stage.redirects.is_empty();
+    words.iter().any(|word| match word {
+        Argument::Word(word) => match word.literal().as_deref() {
+            Some("exec") | None => has_redirects,
+            // The texts that these run may do so.
+            Some("eval" | "trap" | "." | "source") => true,
+            Some(_) => false,
+        },
         Argument::List(_) => false,
-    };
-    !stage.redirects.is_empty() && words.iter().any(may_be_exec)
+    })
 }
 
 /// What a command reads, as far as its own redirections say it.

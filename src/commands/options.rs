@@ -178,7 +178,8 @@ fn option(parsed: &mut Parsed<'_>, words: &[Word], at: usize, options: &Options)
         _ => 0,
     };
     let taken = words.get(at + 1..at + 1 + following).unwrap_or_default();
-    parsed.is_unsure |= !taken.iter().all(is_single);
+    // A value that is missing may come from elsewhere.
+    parsed.is_unsure |= taken.len() < following || !taken.iter().all(is_single);
     let next = at + 1 + following;
     let value = attached.or_else(|| taken.first().cloned());
     parsed.options.push(Found { name, value, next });

@@ -385,6 +385,7 @@ cargo watch -s evil
 dc -e '!evil'
 dc <<< '!evil'
 debconf-apt-progress --from 0 --to 1 -- evil
+npm {exec,evil}
 deno --quiet eval x
 deno run - <<< x
 node inspect x.js <<< x

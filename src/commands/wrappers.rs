@@ -70,10 +70,11 @@ pub(super) const HOLDS_COMMAND: [&str; 60] = [
 ];
 
 /// Variables by which a name means another program, or a program does other things.
-const CHANGES_COMMANDS: [&str; 96] = [
+const CHANGES_COMMANDS: [&str; 97] = [
     "APT_CONFIG",
     "BASHOPTS",
     "BASH_ALIASES",
+    "BASH_ARGV0",
     "BASH_CMDS",
     "BASH_COMPAT",
     "BASH_ENV",
@@ -224,7 +225,7 @@ fn run_with_more(walk: &mut Walk<'_>, command: &str, at: usize) {
     if command == "ssh" || command.starts_with("ssh ") {
         return walk.elsewhere(command, at);
     }
-    walk.elsewhere(&format!("{command} \"$1\""), at);
+    walk.elsewhere(&format!("{command} \"$@\""), at);
 }
 
 /// Whether a program is known to run others, or to be a shell.
@@ -606,9 +607,9 @@ const RUN_BY_OPTION: [&str; 18] = [
     "--use-compress-program",
 ];
 
-const SHELLS: [&str; 17] = [
+const SHELLS: [&str; 19] = [
     "bash", "sh", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish", "hush", "lksh", "oksh",
-    "posh", "yash", "csh", "tcsh", "ksh93",
+    "osh", "pdksh", "posh", "yash", "csh", "tcsh", "ksh93",
 ];
 
 /// What stands for words that a command gets from its input.
@@ -1389,12 +1390,7 @@ fn run_arguments(
 fn run_script_or_input(walk: &mut Walk<'_>, words: &[Word], text: &str, input: &Input, at: usize) {
     match words.first().map(|w| (w.value.as_deref(), &w.text)) {
         None | Some((Some("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0"), _)) => {}
-        Some((Some(file), text_of_file))
-            if !code::is_input(file)
-                && !is_expanded(text_of_file)
-                && !text_of_file.starts_with("~-")
-                && !text_of_file.starts_with("~+") =>
-        {
+        Some((Some(file), text_of_file)) if !code::is_input(file) && !is_expanded(text_of_file) => {
             return run_script(walk, words, text, at);
         }
         // A script by a name that can't be known, or one that is made on the way.

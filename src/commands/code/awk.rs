@@ -6,14 +6,21 @@ use super::{is_input, read_expression};
 /// Whether `awk` gets a program that is known and starts nothing.
 pub(super) fn is_plain(rest: &[Word]) -> bool {
     let mut words = rest.iter();
+    if let [only] = rest
+        && matches!(only.value.as_deref(), Some("--version" | "--help" | "-V"))
+    {
+        return true;
+    }
     let mut has_file = false;
     while let Some(word) = words.next() {
         let Some(value) = word.value.as_deref() else {
             return false;
         };
         match value {
-            "--version" | "--help" | "-V" | "-h" => return true,
-            "--" => {}
+            "--" => {
+                let program = words.next().and_then(|word| word.value.as_deref());
+                return has_file || program.is_some_and(starts_nothing);
+            }
             "-F" | "-v" | "-f" => {
                 let Some(next) = words.next() else {
                     return true;
@@ -62,7 +69,10 @@ fn starts_nothing(program: &str) -> bool {
                 is_behind_keyword = was_behind_keyword;
                 1
             }
-            '\\' if rest[1..].starts_with('\n') => 2,
+            '\\' if rest[1..].starts_with('\n') => {
+                is_behind_keyword = was_behind_keyword;
+                2
+            }
             '/' if before == Before::Unsure => return false,
             '#' => rest.find('\n').unwrap_or(rest.len()),
             '"' => {
@@ -84,14 +94,15 @@ fn starts_nothing(program: &str) -> bool {
                 let len = rest.find(is_end).unwrap_or(rest.len());
                 match &rest[..len] {
                     "system" | "getline" => return false,
-                    "if" | "while" | "for" | "switch" => {
+                    "if" | "while" | "for" => {
                         is_behind_keyword = true;
                         before = Before::Other;
                     }
-                    "print" | "printf" | "return" | "in" | "else" | "do" | "case" | "exit" => {
+                    "print" | "printf" | "return" | "in" | "else" | "do" | "exit" => {
                         before = Before::Other;
                     }
-                    "length" => before = Before::Unsure,
+                    // Words of some versions, and variables in others.
+                    "case" | "switch" | "length" => before = Before::Unsure,
                     _ => before = Before::Value,
                 }
                 len

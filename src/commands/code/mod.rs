@@ -257,6 +257,13 @@ fn are_too_many(found: &[usize], rest: &[Word]) -> bool {
     found.len() > MOST_CANDIDATES || found.len() > MOST_BEFORE && rest.iter().any(is_runner)
 }
 
+/// Whether a list in braces stands where a runner looks for the word that makes it one.
+fn hides_command(name: &str, rest: &[Word]) -> bool {
+    let first = rest.iter().find(|word| !word.known.starts_with('-'));
+    runner(name).is_some()
+        && first.is_some_and(|word| word.value.is_none() && word.text.starts_with('{'))
+}
+
 /// Which words may be the command that a program runs.
 fn candidates(name: &str, rest: &[Word]) -> Vec<usize> {
     let Some(words) = runner(name) else {
@@ -313,7 +320,7 @@ pub(super) fn runs_code(name: &str, rest: &[Word], reads_text: bool) -> bool {
             || EDITORS.contains(&name)
             || !rest.is_empty() && !matches!(name, "at" | "batch");
     }
-    if are_too_many(&candidates(name, rest), rest) {
+    if are_too_many(&candidates(name, rest), rest) || hides_command(name, rest) {
         return true;
     }
     if let Some(known) = INTERPRETERS.iter().find(|i| i.name == plain_of(name)) {
@@ -477,8 +484,9 @@ fn read_expression(chars: &mut impl Iterator<Item = char>, mark: char) -> Option
 
 /// Modules of Python that run code which they are given or read. Others are like files: what is
 /// installed.
-const RUN_CODE: [&str; 18] = [
+const RUN_CODE: [&str; 20] = [
     "IPython",
+    "_pyrepl",
     "asyncio",
     "bdb",
     "bpython",
@@ -488,6 +496,7 @@ const RUN_CODE: [&str; 18] = [
     "idlelib",
     "invoke",
     "pdb",
+    "pickle",
     "profile",
     "ptpython",
     "pydoc",
@@ -510,6 +519,9 @@ fn module_runs_code(module: Option<&str>, rest: &[Word]) -> bool {
     let Some(module) = module.filter(|module| !runs_code(module)) else {
         return true;
     };
+    if any_is(rest, is_device) {
+        return true;
+    }
     if module != "coverage" {
         return given::is_given_by_module(module, rest);
     }
@@ -541,7 +553,8 @@ fn is_given_code(known: &Interpreter, rest: &[Word], reads_text: bool) -> bool {
             Some(beginning) => value.starts_with(beginning),
             None => name == *long,
         };
-        if known.long.iter().any(is_long) || value.contains("data:") {
+        let is_read = value.starts_with('-') && is_device(value);
+        if known.long.iter().any(is_long) || is_read || value.contains("data:") {
             return true;
         }
         match value.strip_prefix('-') {
@@ -575,7 +588,7 @@ fn is_given_code(known: &Interpreter, rest: &[Word], reads_text: bool) -> bool {
                     "v" => matches!(known.name, "node" | "nodejs" | "perl" | "php" | "lua"),
                     _ => false,
                 };
-                if is_version {
+                if is_version && rest.len() == 1 {
                     return false;
                 }
             }

@@ -42,6 +42,7 @@ pub(super) fn is_plain(rest: &[Word]) -> bool {
         }
     };
     let mut has_script = false;
+    let mut has_operand = false;
     while let Some(word) = words.next() {
         let Some(value) = word.value.as_deref() else {
             // A file, once the script is there.
@@ -52,6 +53,9 @@ pub(super) fn is_plain(rest: &[Word]) -> bool {
             return false;
         };
         let is_known = if let Some(text) = value.strip_prefix("--expression=") {
+            if has_operand {
+                return false;
+            }
             has_script = true;
             add(Some(text))
         } else if value.starts_with("--") {
@@ -63,6 +67,9 @@ pub(super) fn is_plain(rest: &[Word]) -> bool {
                     // What follows is a suffix.
                     (flags, _) if flags.ends_with('i') => true,
                     (flags, attached) if flags.ends_with('e') => {
+                        if has_operand {
+                            return false;
+                        }
                         has_script = true;
                         match attached {
                             "" => add(words.next().and_then(|word| word.value.as_deref())),
@@ -74,6 +81,8 @@ pub(super) fn is_plain(rest: &[Word]) -> bool {
             }
         } else if !has_script {
             has_script = true;
+            // Beside a script in an option it is a file.
+            has_operand = true;
             add(Some(value))
         } else {
             true
@@ -249,7 +258,13 @@ impl Reader<'_> {
         self.skip_blanks();
         let mut goes_on = false;
         if self.rest.next_if_eq(&'\\').is_some() {
-            self.skip_blanks();
+            // Versions differ in what blanks at the end of that line mean.
+            if self.rest.next_if(|c| matches!(c, ' ' | '\t')).is_some() {
+                self.skip_blanks();
+                if matches!(self.rest.peek(), None | Some('\n')) {
+                    return None;
+                }
+            }
             goes_on = self.rest.next_if_eq(&'\n').is_some();
             if !goes_on && self.rest.peek() == Some(&'\\') {
                 return None;

@@ -312,9 +312,21 @@ impl Word {
         self.bare().is_some_and(|text| texts.contains(&text))
     }
 
+    /// Whether it begins with what stands for a directory that commands choose: `~+`, `~-`, `~1`.
+    fn begins_with_a_place(&self) -> bool {
+        let Some(Piece::Bare(text)) = self.pieces.first() else {
+            return false;
+        };
+        text.strip_prefix('~')
+            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || "+-".contains(c)))
+    }
+
     /// What the word is without quotes, where nothing is substituted. Patterns and lists in
     /// braces stand for themselves.
     pub(super) fn literal(&self) -> Option<String> {
+        if self.begins_with_a_place() {
+            return None;
+        }
         self.pieces
             .iter()
             .map(|piece| match piece {
