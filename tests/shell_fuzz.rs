@@ -83,8 +83,14 @@ impl Place {
     fn runs(&self, line: &str) -> bool {
         let mark = self.path("ran");
         let _ = fs::remove_file(&mark);
-        for name in ["g", "1", "a", "2", "x"] {
-            let _ = fs::remove_file(self.work().join(name));
+        // What another line has left could be a script for this one.
+        for entry in fs::read_dir(self.work()).expect("a directory").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                let _ = fs::remove_dir_all(path);
+            } else if entry.file_name() != "evil" {
+                let _ = fs::remove_file(path);
+            }
         }
         // A value for what reads it. No script: what a file holds that a line runs by its name is
         // not judged.
@@ -331,6 +337,9 @@ const ROUNDABOUT: &[&str] = &[
     "wc() { cat f; }; n=$(wc -l); echo $((n))",
     "tar cf /dev/null f {--checkpoint=1,--checkpoint-action=exec=evil}",
     "split {--filter=evil,f}",
+    "env {}x=1-e evil",
+    "env =-S evil",
+    "env /a=b evil",
     "pushd -n \"$(type -P evil)\" > a; bash ~1",
     "pushd -n 'BEGIN { system(\"evil\") }' > a; awk ~1",
     "eval \"exec <<< 'system(q(evil))'\"; perl -I lib",

@@ -646,10 +646,15 @@ fn word_of(argument: &Argument, numbers: &Numbers) -> Word {
         .pieces
         .iter()
         .any(|piece| matches!(piece, Piece::Quoted(_) | Piece::Double(_)));
+    // A list in braces makes several words.
+    let value = word.literal().filter(|_| !has_list(word));
+    let known = match &value {
+        Some(value) if !is_expanded(&text) => value.clone(),
+        _ => beginning_of(&word.pieces).0,
+    };
     Word {
-        // A list in braces makes several words.
-        value: word.literal().filter(|_| !has_list(word)),
-        known: beginning_of(&word.pieces).0,
+        value,
+        known,
         is_quoted,
         is_number: numbers.counts(word),
         is_single: Some(

@@ -1,5 +1,6 @@
 //! Options of programs, taken apart as `getopt_long` does it.
 
+use super::plain::is_name;
 use super::words::{Word, is_single};
 
 /// The options that a program knows.
@@ -112,7 +113,9 @@ pub(super) fn parse<'w>(words: &'w [Word], grammar: &Grammar) -> Parsed<'w> {
         } else if may_be_option && is_option(word) {
             at = option(&mut parsed, words, at, &grammar.options);
         } else if grammar.assignments && is_assignment(word) {
-            parsed.is_unsure |= word.value.is_none() && !is_single(word);
+            // Programs differ in what names they take.
+            let has_name = word.known.split('=').next().is_some_and(is_name);
+            parsed.is_unsure |= !has_name || word.value.is_none() && !is_single(word);
             parsed.assignments.push(word);
             at += 1;
         } else if parsed.operands.len() < grammar.operands {
@@ -137,8 +140,7 @@ fn may_begin_with_dash(word: &Word) -> bool {
 }
 
 fn is_assignment(word: &Word) -> bool {
-    let name = word.known.split_once('=').map(|(name, _)| name);
-    name.is_some_and(|name| !name.is_empty() && !name.starts_with('/'))
+    word.known.contains('=')
 }
 
 /// Takes the option at `at`, and says where the next word stands.
