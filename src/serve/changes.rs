@@ -17,6 +17,9 @@ const TELL_LIMIT: Duration = Duration::from_secs(2);
 /// How often it is looked for changes where a client listens for them.
 const PAUSE: Duration = Duration::from_secs(2);
 
+/// Where something changes all the time, a look is taken as it is after so many.
+const MOST_TRIES: usize = 5;
+
 /// What tells apart the tools of which a client was last told.
 #[derive(Default)]
 pub(super) struct Told(Mutex<Option<u64>>);
@@ -127,14 +130,21 @@ async fn look(server: &Arc<Server>, can_ask: bool, known: Option<Look>) -> Optio
     let server = Arc::clone(server);
     let look = tokio::task::spawn_blocking(move || {
         let started = server.start();
-        let project = server.project(&[]).ok()?;
-        let state = project.state();
-        let is_known = |look: &Look| project.is_known_as(look.tools);
-        let tools = known.filter(is_known).map_or_else(
-            || fingerprint(&project, can_ask, &started.cancel),
-            |known| known.tools,
-        );
-        Some(Look { state, tools })
+        let mut tries = 0;
+        loop {
+            let project = server.project(&[]).ok()?;
+            let state = project.state();
+            let is_known = |look: &Look| project.is_known_as(look.tools);
+            let tools = known.filter(is_known).map_or_else(
+                || fingerprint(&project, can_ask, &started.cancel),
+                |known| known.tools,
+            );
+            tries += 1;
+            // Tools that have come in between would count as those of before.
+            if project.is_current() || tries == MOST_TRIES {
+                return Some(Look { state, tools });
+            }
+        }
     });
     look.await.ok().flatten()
 }

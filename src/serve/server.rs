@@ -41,6 +41,11 @@ impl Project {
         self.state
     }
 
+    /// Whether that is still so.
+    pub(super) fn is_current(&self) -> bool {
+        self.watched.state() == self.state
+    }
+
     /// Keeps what its tools are told apart by.
     pub(super) fn know_as(&self, fingerprint: u64) {
         *self.declared.lock().unwrap_or_else(PoisonError::into_inner) = Some(fingerprint);
@@ -97,7 +102,7 @@ impl Server {
         let roots = if roots.is_empty() { &self.roots } else { roots };
         let open = self.projects().get(roots).cloned();
         if let Some(open) = open
-            && open.watched.state() == open.state
+            && open.is_current()
         {
             return Ok(open);
         }
