@@ -337,6 +337,7 @@ const ROUNDABOUT: &[&str] = &[
     "wc() { cat f; }; n=$(wc -l); echo $((n))",
     "tar cf /dev/null f {--checkpoint=1,--checkpoint-action=exec=evil}",
     "split {--filter=evil,f}",
+    "split {\"\"--filter=evil,f}",
     "env {}x=1-e evil",
     "env =-S evil",
     "env /a=b evil",

@@ -495,13 +495,14 @@ impl Walk<'_> {
                 at,
                 text,
             } if !words.is_empty() => {
+                let holds_options = words.iter().any(may_hold_options);
                 let words: Vec<Word> = words.iter().map(|word| word_of(word, numbers)).collect();
                 let mut input = input_of(&stage.redirects, documents);
                 input.is_other |= self.place.is_fed && input.text.is_none();
                 // So may what is in scripts that the command runs.
                 self.place.is_fed |= input.is_other || input.text.is_some();
                 self.splits(assignments, &words, text);
-                if words.iter().any(may_hold_options) {
+                if holds_options {
                     self.unresolved(text);
                 }
                 wrappers::resolve(self, &words, text, &input, *at);
@@ -709,15 +710,25 @@ fn is_single(piece: &Piece, numbers: &Numbers) -> bool {
     }
 }
 
-/// Whether a list in braces may hold options. Of words with something else before the list that
-/// is known.
-fn may_hold_options(word: &Word) -> bool {
-    word.value.is_none()
-        && word.known.is_empty()
-        && is_expanded(&word.text)
-        && ["{-", ",-", "{'-", ",'-", "{\"-", ",\"-"]
-            .iter()
-            .any(|beginning| word.text.contains(beginning))
+/// Whether a list in braces may hold options. Where something stands before the list, all of its
+/// words begin with that.
+fn may_hold_options(argument: &Argument) -> bool {
+    let Argument::Word(word) = argument else {
+        return false;
+    };
+    if !has_list(word) || !beginning_of(&word.pieces).0.is_empty() {
+        return false;
+    }
+    let text: String = word
+        .pieces
+        .iter()
+        .map(|piece| match piece {
+            Piece::Bare(text) | Piece::Quoted(text) => text,
+            // What a variable holds counts for no option.
+            _ => "$",
+        })
+        .collect();
+    text.contains("{-") || text.contains(",-")
 }
 
 /// Whether a word may hold a list in braces.
