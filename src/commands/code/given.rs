@@ -1,7 +1,7 @@
 //! Programs that are given another one by an option or an operand of their own.
 
 use super::super::words::Word;
-use super::{any_is, any_may_be, any_may_be_option, base, is_device, version_of};
+use super::{any_is, any_may_be, any_may_be_option, base, is_device, without_version};
 
 /// Options by which a program is given another one, or code.
 pub(super) struct Given {
@@ -216,7 +216,7 @@ const TOOLCHAIN: [&str; 29] = [
 ];
 
 fn is_toolchain(value: &str) -> bool {
-    TOOLCHAIN.contains(&version_of(value))
+    TOOLCHAIN.contains(&without_version(value))
 }
 
 /// Whether a program is a compiler of C or its kind, also one for another machine.

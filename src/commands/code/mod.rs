@@ -231,7 +231,7 @@ const MOST_CANDIDATES: usize = 32;
 
 fn runner(name: &str) -> Option<&'static [&'static str]> {
     let is_named =
-        |runner: &str| runner == name || runner == "proxychains" && runner == version_of(name);
+        |runner: &str| runner == name || runner == "proxychains" && runner == without_version(name);
     let mut runners = RUNNERS.iter();
     let found = runners.find(|(runner, _)| is_named(runner));
     found.map(|(_, words)| *words)
@@ -269,24 +269,21 @@ fn candidates(name: &str, rest: &[Word]) -> Vec<usize> {
     let Some(words) = runner(name) else {
         return Vec::new();
     };
-    let value = |word: &'_ Word| word.value.clone().unwrap_or_default();
-    let start = if words.is_empty() {
-        0
-    } else {
-        match rest.iter().position(|word| words.contains(&&*value(word))) {
-            Some(at) => at + 1,
-            None => return Vec::new(),
-        }
-    };
+    let mut values = rest
+        .iter()
+        .map(|word| word.value.as_deref().unwrap_or_default())
+        .enumerate();
+    if !words.is_empty() && !values.any(|(_, value)| words.contains(&value)) {
+        return Vec::new();
+    }
     let mut found = Vec::new();
     let mut before = 0;
     // Whether the word may be the value of an option before it.
     let mut may_be_value = false;
     let mut is_marked = false;
-    for (at, word) in rest.iter().enumerate().skip(start) {
-        let value = value(word);
+    for (at, value) in values {
         if value.starts_with('-') {
-            is_marked = matches!(&*value, "--" | "-c" | "--command");
+            is_marked = matches!(value, "--" | "-c" | "--command");
             may_be_value = !value.contains('=') && value != "--";
             continue;
         }
@@ -326,7 +323,7 @@ pub(super) fn runs_code(name: &str, rest: &[Word], reads_text: bool) -> bool {
     if let Some(known) = INTERPRETERS.iter().find(|i| i.name == plain_of(name)) {
         return is_given_code(known, rest, reads_text);
     }
-    let plain = version_of(name);
+    let plain = without_version(name);
     if GIVEN.iter().any(|given| given.is_in(name, plain, rest)) {
         return true;
     }
@@ -405,7 +402,7 @@ fn plain_of(name: &str) -> &str {
 }
 
 /// A program's name without a version.
-fn version_of(name: &str) -> &str {
+fn without_version(name: &str) -> &str {
     name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-')
 }
 
