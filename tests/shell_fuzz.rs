@@ -59,7 +59,7 @@ impl Place {
         self.path("home/work")
     }
 
-    /// The shell that the tool starts, with nobody to talk to.
+    /// Bash as the tool starts it, without a terminal.
     fn bash(&self, line: &str) -> Command {
         let mut bash = Command::new("bash");
         bash.args(["--norc", "--noprofile", "-c", "--", line])

@@ -629,8 +629,8 @@ fn command_line(id: u32) -> String {
     String::from_utf8_lossy(&words).replace('\0', " ")
 }
 
-/// All living processes below one, with their command lines. Unlike their environment these can
-/// be read by whoever may not trace them.
+/// All living processes below one, with their command lines. An unprivileged user can read these,
+/// but not the environment of our executables.
 pub(crate) fn processes_below(id: u32) -> Vec<(u32, String)> {
     let entries = fs::read_dir("/proc").expect("the processes").flatten();
     let ids = entries.filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());

@@ -8,7 +8,7 @@ pub(super) struct Given {
     names: &'static [&'static str],
     /// Letters, wherever they stand in a cluster.
     letters: &'static str,
-    /// Letters that take a value: what follows one in its word is no letter.
+    /// Letters that take a value: the rest of their word is that value.
     valued: &'static str,
     /// Long options, which may be shortened; with one dash what a word begins with.
     long: &'static [&'static str],

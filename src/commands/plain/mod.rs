@@ -198,7 +198,7 @@ pub(super) enum Subscript {
     All(char),
     Number(String),
     Name(String),
-    /// `$name`, which is no key of that name.
+    /// `$name`, which is not the same as the key `name`.
     Value(String),
 }
 
