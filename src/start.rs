@@ -6,6 +6,12 @@
 //! into a file; and how children end must not be forgotten because a host does not want to know it
 //! of its own. `SIGPIPE` keeps its default action, so a reader that goes away ends the
 //! process quietly, as is usual for Unix tools.
+//!
+//! The standard library learns its arguments from glibc without that preparation, and from musl
+//! only by it, so [`words`] reads them from what `main` was given.
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub mod memory;
 
 #[cfg(unix)]
 use crate::sys::fd::BorrowedFd;
@@ -13,7 +19,13 @@ use crate::sys::fd::BorrowedFd;
 use crate::sys::fs::{Mode, OFlags};
 #[cfg(unix)]
 use crate::sys::io::Errno;
+use std::ffi::OsString;
+#[cfg(target_os = "linux")]
+use std::ffi::{CStr, c_char, c_int};
+#[cfg(target_os = "linux")]
+use std::os::unix::ffi::OsStringExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
 
 /// The exit status of a failure that no code foresaw (`EX_SOFTWARE` of `sysexits.h`).
 const UNFORESEEN: u8 = 70;
@@ -22,22 +34,121 @@ const UNFORESEEN: u8 = 70;
 #[macro_export]
 macro_rules! main {
     ($run:path) => {
-        #[cfg(all(target_os = "linux", target_env = "gnu"))]
+        $crate::memory!();
+
+        #[cfg(target_os = "linux")]
         #[expect(
             unsafe_code,
-            reason = "the C library looks for a function of this name"
+            reason = "the C library looks for a function of this name, and gives it valid arguments"
         )]
         #[unsafe(no_mangle)]
         extern "C" fn main(
-            _: std::ffi::c_int,
-            _: *const *const std::ffi::c_char,
+            count: std::ffi::c_int,
+            words: *const *const std::ffi::c_char,
         ) -> std::ffi::c_int {
+            // SAFETY: they are as the C library gives them.
+            unsafe { $crate::start::keep_words(count, words) };
             std::ffi::c_int::from($crate::start::run($run))
         }
 
-        #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+        #[cfg(not(target_os = "linux"))]
         fn main() -> std::process::ExitCode {
             $crate::start::run($run).into()
+        }
+    };
+}
+
+/// What the executables allocate with.
+#[cfg(target_env = "musl")]
+pub use dlmalloc::GlobalDlmalloc as Allocator;
+
+/// What `main` was given, where it is our own.
+static WORDS: OnceLock<Vec<OsString>> = OnceLock::new();
+
+/// The words of the command line, the program's name first.
+#[must_use]
+pub fn words() -> Vec<OsString> {
+    let kept = WORDS.get().cloned();
+    kept.unwrap_or_else(|| std::env::args_os().collect())
+}
+
+/// Keeps what `main` was given for [`words`].
+///
+/// # Safety
+///
+/// `words` must point to `count` strings that end with a zero byte.
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "the strings come as C has them")]
+pub unsafe fn keep_words(count: c_int, words: *const *const c_char) {
+    // A process that is forked goes on allocating, whatever other threads were doing.
+    #[cfg(target_env = "musl")]
+    // SAFETY: nothing was allocated yet.
+    unsafe {
+        dlmalloc::enable_alloc_after_fork();
+    };
+    let count = usize::try_from(count).unwrap_or(0);
+    let word = |i| {
+        // SAFETY: the caller promises as many strings.
+        let word = unsafe { CStr::from_ptr(*words.add(i)) };
+        OsString::from_vec(word.to_bytes().to_vec())
+    };
+    let _ = WORDS.set((0..count).map(word).collect());
+}
+
+/// Gives an executable that is linked to musl what glibc has and musl has not: an allocator that is
+/// fast with several threads, and fast ways to copy and compare memory.
+#[macro_export]
+macro_rules! memory {
+    () => {
+        #[cfg(target_env = "musl")]
+        #[global_allocator]
+        static ALLOCATOR: $crate::start::Allocator = $crate::start::Allocator;
+
+        #[cfg(all(target_env = "musl", target_arch = "x86_64"))]
+        #[expect(unsafe_code, reason = "they take the places of the C library's")]
+        mod memory {
+            use std::ffi::{c_int, c_void};
+            use $crate::start::memory::{compare, copy};
+
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn memcpy(
+                to: *mut c_void,
+                from: *const c_void,
+                count: usize,
+            ) -> *mut c_void {
+                // SAFETY: as the caller of C's function promises.
+                unsafe { copy(to, from, count) }
+            }
+
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn memmove(
+                to: *mut c_void,
+                from: *const c_void,
+                count: usize,
+            ) -> *mut c_void {
+                // SAFETY: as the caller of C's function promises.
+                unsafe { copy(to, from, count) }
+            }
+
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn memcmp(
+                left: *const c_void,
+                right: *const c_void,
+                count: usize,
+            ) -> c_int {
+                // SAFETY: as the caller of C's function promises.
+                unsafe { compare(left, right, count) }
+            }
+
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn bcmp(
+                left: *const c_void,
+                right: *const c_void,
+                count: usize,
+            ) -> c_int {
+                // SAFETY: as the caller of C's function promises.
+                unsafe { compare(left, right, count) }
+            }
         }
     };
 }

@@ -36,12 +36,14 @@ const MONTHS: [&str; 12] = [
 /// Today's date, such as `Monday, September 29, 2025`.
 pub(super) fn today() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    local(now.map_or(0, |now| now.as_secs() as libc::time_t))
+    local(now.map_or(0, |now| now.as_secs().cast_signed()))
         .map_or_else(|| "unknown".to_owned(), |tm| long_form(&tm))
 }
 
 /// A time, in seconds since 1970, taken apart as it is where the user is.
-fn local(time: libc::time_t) -> Option<libc::tm> {
+fn local(time: i64) -> Option<libc::tm> {
+    // `libc::time_t`, whose name the crate deprecates for musl.
+    let time = time as _;
     let mut tm = MaybeUninit::<libc::tm>::uninit();
     // SAFETY: both pointers are valid for the call, and the structure is filled in where the
     // result is not null.

@@ -1,7 +1,7 @@
 //! `call_tool NAME`: runs one call of a tool and prints its answer as JSON; `call_tool
 //! --batch`: runs many.
 
-#![cfg_attr(all(target_os = "linux", target_env = "gnu"), no_main)]
+#![cfg_attr(target_os = "linux", no_main)]
 
 mod batch;
 mod ci;

@@ -7,6 +7,7 @@ use clap::ArgMatches;
 use gemini_tools::answer::{Answer, Form, printed};
 use gemini_tools::dialect::Dialect;
 use gemini_tools::session::{Rules, with_time_limit};
+use gemini_tools::start::words;
 use gemini_tools::tool::{ApprovalMode, Cancellation, ToolError};
 use std::io::IsTerminal;
 
@@ -49,7 +50,7 @@ pub(crate) enum Report {
 /// Reads the command line and the environment; `Err` is the status to exit with.
 pub(crate) fn options() -> Result<Options, u8> {
     let mut options = Options::default();
-    let mut words = std::env::args_os().skip(1);
+    let mut words = words().into_iter().skip(1);
     let plain = match (words.next(), words.next()) {
         (Some(name), None) => name
             .into_string()
@@ -108,7 +109,7 @@ impl Options {
 }
 
 fn parse() -> Result<ArgMatches, u8> {
-    command().try_get_matches().map_err(|e| {
+    command().try_get_matches_from(words()).map_err(|e| {
         if e.use_stderr() {
             let text = e.to_string();
             let reason = text.trim_start_matches("error: ").trim_end();

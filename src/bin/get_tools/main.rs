@@ -3,7 +3,7 @@
 //! lint`: what is wrong with custom tools, those of MCP servers, or declarations; `get_tools
 //! init` and `get_tools doctor`: setting up; `get_tools completions`: for shells.
 
-#![cfg_attr(all(target_os = "linux", target_env = "gnu"), no_main)]
+#![cfg_attr(target_os = "linux", no_main)]
 
 mod agree;
 mod command;
@@ -25,7 +25,7 @@ gemini_tools::main!(run);
 
 fn run() -> u8 {
     // The host starts this without arguments and waits: then nothing is parsed.
-    if std::env::args_os().len() <= 1 {
+    if gemini_tools::start::words().len() <= 1 {
         return list::run(&list::Options::default());
     }
     match options::parse() {

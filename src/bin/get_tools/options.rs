@@ -13,6 +13,7 @@ use gemini_tools::answer::printed;
 use gemini_tools::dialect::lint::Source;
 use gemini_tools::init::{Allow, Reach};
 use gemini_tools::mcp::Asks;
+use gemini_tools::start::words;
 use gemini_tools::workspace::pattern::PatternSet;
 use std::path::PathBuf;
 
@@ -39,7 +40,7 @@ pub(crate) enum Task {
 
 /// Reads the command line; `Err` is the status to exit with.
 pub(crate) fn parse() -> Result<Task, u8> {
-    let matches = command().try_get_matches().map_err(|e| {
+    let matches = command().try_get_matches_from(words()).map_err(|e| {
         let help = !e.use_stderr();
         let status = printed(e.print());
         if help { status } else { 2 }

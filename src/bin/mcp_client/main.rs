@@ -4,6 +4,8 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+gemini_tools::memory!();
+
 const USAGE: &str = "\
 Usage: mcp_client --connect VERSION
 

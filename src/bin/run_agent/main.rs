@@ -1,6 +1,6 @@
 //! `run_agent`: has a model do what a prompt says, with the tools of two commands.
 
-#![cfg_attr(all(target_os = "linux", target_env = "gnu"), no_main)]
+#![cfg_attr(target_os = "linux", no_main)]
 
 mod command;
 mod input;

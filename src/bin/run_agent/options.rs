@@ -3,6 +3,7 @@
 use crate::command::command;
 use clap::ArgMatches;
 use gemini_tools::answer::printed;
+use gemini_tools::start::words;
 use gemini_tools::tool::ApprovalMode;
 use std::path::PathBuf;
 
@@ -94,7 +95,7 @@ pub(crate) fn options() -> Result<Options, u8> {
 }
 
 fn parse() -> Result<ArgMatches, u8> {
-    command().try_get_matches().map_err(|e| {
+    command().try_get_matches_from(words()).map_err(|e| {
         let is_help = !e.use_stderr();
         let status = printed(e.print());
         if is_help { status } else { BAD_INPUT }

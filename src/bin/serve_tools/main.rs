@@ -6,6 +6,8 @@ mod options;
 use std::io::Write;
 use std::process::ExitCode;
 
+gemini_tools::memory!();
+
 fn main() -> ExitCode {
     match options::options() {
         Ok(options) => gemini_tools::serve::run(options),
