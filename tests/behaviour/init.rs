@@ -1051,3 +1051,27 @@ fn launchers_of_a_checkout_that_builds_elsewhere_are_ours() {
     assert_eq!(settings(&ws), named);
     assert!(!ws.dir().join(".gemini/tools/earlier_pair.toml").exists());
 }
+
+#[test]
+fn a_checkout_is_named_by_its_launchers_for_whatever_target_it_was_built() {
+    for place in ["target/release", "target/x86_64-unknown-linux-musl/release"] {
+        let ws = Workspace::new();
+        let checkout = ws.root().join("checkout");
+        let (bin, built) = (checkout.join("bin"), checkout.join(place));
+        for directory in [&bin, &built] {
+            fs::create_dir_all(directory).expect("a directory");
+        }
+        for name in ["launch.sh", "get_tools", "call_tool"] {
+            let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("bin").join(name);
+            fs::copy(own, bin.join(name)).expect("a copy");
+        }
+        let program = built.join("get_tools");
+        fs::hard_link(executable("get_tools"), &program)
+            .or_else(|_| fs::copy(executable("get_tools"), &program).map(|_| ()))
+            .expect("an executable");
+        let answer = ws.program(&program, &["init", "--yes"]).unwatched().run();
+        assert_eq!(answer.status(), 0, "{}", answer.shown());
+        let named = &settings(&ws)["tools"]["discoveryCommand"];
+        assert_eq!(named, &json!(bin.join("get_tools")), "{place}");
+    }
+}

@@ -203,12 +203,11 @@ fn directory() -> Option<PathBuf> {
         return None;
     }
     let directory = own.parent()?;
-    // In a checkout the launchers build what is missing.
-    let launchers = directory
-        .parent()?
-        .parent()
-        .map(|checkout| checkout.join("bin"));
-    let launchers = launchers.filter(|bin| {
+    // In a checkout, below `target/release` or `target/TARGET/release`, the launchers build what is
+    // missing.
+    let checkouts = directory.ancestors().skip(2).take(2);
+    let mut launchers = checkouts.map(|checkout| checkout.join("bin"));
+    let launchers = launchers.find(|bin| {
         ["launch.sh", "get_tools", "call_tool"]
             .iter()
             .all(|name| bin.join(name).is_file())
