@@ -1,5 +1,6 @@
-//! Tells the executables which version they are, and links them statically where that is possible:
-//! on Linux with glibc and its static archive at hand.
+//! Tells the executables which version they are, and links them statically to glibc where its static
+//! archive is at hand. (`scripts/build` links them to musl, where that is installed, and nothing of
+//! this is needed.)
 //!
 //! # The version
 //!

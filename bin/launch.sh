@@ -2,8 +2,8 @@
 #
 # An executable is current if nothing that it is built from is newer. Of the sources only the directories are looked at:
 # `git pull`, and an editor that saves by renaming, change those too. That is some fifty look-ups and no process, because a
-# call of a tool takes about a millisecond altogether. A file that is changed in place is not noticed: run
-# `cargo build --release` after that.
+# call of a tool takes less than a millisecond altogether. A file that is changed in place is not noticed: run
+# `scripts/build` after that.
 #
 # `launcher` must be the path of the launcher itself, not of a link to it.
 # shellcheck shell=sh disable=SC2154
@@ -19,16 +19,27 @@ launch() {
         /*) launch_target=$CARGO_TARGET_DIR ;;
         *) launch_target=$launch_root/$CARGO_TARGET_DIR ;;
     esac
-    launch_executable=$launch_target/release/$launch_name
+    launch_find
     launch_is_current || launch_build "$@"
     exec "$launch_executable" "$@"
+}
+
+# Of what was built for glibc and for musl, the newer one.
+launch_find() {
+    launch_executable=$launch_target/release/$launch_name
+    for launch_file in "$launch_target"/*-linux-musl/release/"$launch_name"; do
+        # Not in POSIX before 2024, but in every sh that is in use.
+        # shellcheck disable=SC3013
+        if [ -x "$launch_file" ] && ! [ "$launch_executable" -nt "$launch_file" ]; then
+            launch_executable=$launch_file
+        fi
+    done
 }
 
 launch_is_current() {
     [ -x "$launch_executable" ] || return 1
     for launch_file in "$launch_root"/Cargo.toml "$launch_root"/Cargo.lock "$launch_root"/build.rs \
-        "$launch_root"/completions "$launch_root"/src "$launch_root"/src/*/ "$launch_root"/src/*/*/ "$launch_root"/src/*/*/*/; do
-        # Not in POSIX before 2024, but in every sh that is in use.
+        "$launch_root"/.cargo "$launch_root"/scripts/build "$launch_root"/completions "$launch_root"/src "$launch_root"/src/*/ "$launch_root"/src/*/*/ "$launch_root"/src/*/*/*/; do
         # shellcheck disable=SC3013
         ! [ "$launch_file" -nt "$launch_executable" ] || return 1
     done
@@ -41,7 +52,7 @@ launch_build() {
     launch_directory=$launch_target
     launch_target=$(mkdir -p -- "$launch_directory" && CDPATH='' cd -- "$launch_directory" && pwd -P) 2>/dev/null ||
         launch_fail "The directory $launch_directory can't be made." "$@"
-    launch_executable=$launch_target/release/$launch_name
+    launch_find
     launch_log=$launch_target/launch.log
     launch_own_log=$launch_target/launch.$$.log
 
@@ -58,10 +69,12 @@ launch_build() {
         cd -- "$launch_root" || exit 1
         PATH=${PATH:+$PATH:}${launch_cargo%/*}
         export PATH
-        unset CARGO_BUILD_TARGET
-        exec "$launch_cargo" build --release --locked --quiet --target-dir "$launch_target"
+        CARGO_TERM_QUIET=true
+        export CARGO_TERM_QUIET
+        exec scripts/build --target-dir "$launch_target"
     ) </dev/null >"$launch_own_log" 2>&1
     launch_status=$?
+    launch_find
     launch_end=$(tail -n 20 "$launch_own_log")
     mv -f -- "$launch_own_log" "$launch_log"
     if [ "$launch_status" -ne 0 ]; then

@@ -8,12 +8,18 @@ use crate::harness::{Workspace, set_age, set_mode};
 
 /// Makes an executable that prints its name and arguments, unless there is one that nothing is newer than.
 const CARGO: &str = r#"#!/bin/sh
-echo build >> "$BUILDS"
+echo "$@" >> "$BUILDS"
 while [ "$1" != --target-dir ]; do shift; done
-mkdir -p "$2/release"
-[ ! -x "$2/release/call_tool" ] || [ -z "${NOTHING_TO_DO:-}" ] || exit 0
-printf '#!/bin/sh\necho call_tool "$@"\n' > "$2/release/call_tool"
-chmod +x "$2/release/call_tool"
+release=$2${4:+/$4}/release
+mkdir -p "$release"
+[ ! -x "$release/call_tool" ] || [ -z "${NOTHING_TO_DO:-}" ] || exit 0
+printf '#!/bin/sh\necho call_tool "$@"\n' > "$release/call_tool"
+chmod +x "$release/call_tool"
+"#;
+
+/// Says where the standard libraries are.
+const RUSTC: &str = r#"#!/bin/sh
+[ "$*" = "--print sysroot" ] && echo "${0%/*}/sysroot"
 "#;
 
 struct Checkout {
@@ -25,21 +31,35 @@ impl Checkout {
     fn new() -> Self {
         let ws = Workspace::new();
         let root = ws.root().join("checkout with a space");
-        for directory in ["bin", "tools", "completions", "src/workspace/deep"] {
+        for directory in [
+            "bin",
+            "scripts",
+            "tools",
+            "completions",
+            "src/workspace/deep",
+        ] {
             fs::create_dir_all(root.join(directory)).expect("a directory");
         }
-        for name in ["launch.sh", "call_tool"] {
-            let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("bin").join(name);
-            fs::copy(own, root.join("bin").join(name)).expect("a copy");
+        for name in ["bin/launch.sh", "bin/call_tool", "scripts/build"] {
+            let own = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+            fs::copy(own, root.join(name)).expect("a copy");
         }
         for name in ["Cargo.toml", "Cargo.lock", "build.rs", "src/lib.rs"] {
             fs::write(root.join(name), "").expect("a source");
         }
-        fs::write(root.join("tools/cargo"), CARGO).expect("a script");
-        set_mode(&root.join("tools/cargo"), 0o755);
         let own = Self { ws, root };
+        own.install("cargo", CARGO);
+        own.install("rustc", RUSTC);
+        // Stands before the one that this machine may have.
+        own.install("musl-gcc", "#!/bin/sh\n");
         own.make_old("");
         own
+    }
+
+    fn install(&self, name: &str, script: &str) {
+        let path = self.root.join("tools").join(name);
+        fs::write(&path, script).expect("a script");
+        set_mode(&path, 0o755);
     }
 
     /// Makes what is below this place older than the executable that is built next.
@@ -116,4 +136,35 @@ fn a_build_with_nothing_to_do_is_not_repeated() {
         checkout.call("yes");
         assert_eq!(checkout.builds(), 2);
     }
+}
+
+#[test]
+fn the_executables_are_linked_to_musl_once_it_is_installed() {
+    let checkout = Checkout::new();
+    checkout.call("");
+    let log = || fs::read_to_string(checkout.root.join("builds")).expect("the builds");
+    assert!(!log().contains("musl"), "{}", log());
+    let target = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
+    let library = format!("tools/sysroot/lib/rustlib/{target}");
+    fs::create_dir_all(checkout.root.join(library)).expect("a directory");
+    // What was built for glibc counts until something changes.
+    checkout.call("");
+    assert_eq!(checkout.builds(), 1);
+    set_age(&checkout.root.join("target/release/call_tool"), 60);
+    fs::write(checkout.root.join("src/notes.txt"), "").expect("a file");
+    for _ in 0..3 {
+        checkout.call("");
+        assert_eq!(checkout.builds(), 2);
+    }
+    assert!(
+        log().ends_with(&format!("--target {target}\n")),
+        "{}",
+        log()
+    );
+    let built = checkout
+        .root
+        .join("target")
+        .join(target)
+        .join("release/call_tool");
+    assert!(built.exists());
 }
