@@ -391,6 +391,7 @@ deno run - <<< x
 node inspect x.js <<< x
 sed 's/a/b/;ba}#;e evil' f
 sed '1{b};1e evil' f
+sed -йe '1e evil' f
 sed 'a\\' -e 'x' -e e f
 sed $'a x\ne evil' f
 sed $'i\\\\\ne evil' f
@@ -544,6 +545,17 @@ fn a_program_that_is_given_to_another_is_refused() {
         .filter(|line| !line.is_empty() && analyse(line).permitted(None, &deny).is_ok())
         .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_letter_of_two_bytes_may_stand_anywhere() {
+    for line in GIVEN.lines() {
+        for (at, _) in line.char_indices() {
+            let (before, behind) = line.split_at(at);
+            // No panic is all that is wanted.
+            analyse(&format!("{before}й{behind}"));
+        }
+    }
 }
 
 #[test]

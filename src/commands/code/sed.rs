@@ -61,9 +61,10 @@ pub(super) fn is_plain(rest: &[Word]) -> bool {
         } else if value.starts_with("--") {
             PLAIN_OPTIONS.contains(&value.split('=').next().unwrap_or_default())
         } else if let Some(letters) = value.strip_prefix('-') {
-            match letters.find(|c| !"nErsuz".contains(c)) {
+            let is_other = |(_, c): &(usize, char)| !"nErsuz".contains(*c);
+            match letters.char_indices().find(is_other) {
                 None => true,
-                Some(at) => match letters.split_at(at + 1) {
+                Some((at, c)) => match letters.split_at(at + c.len_utf8()) {
                     // What follows is a suffix.
                     (flags, _) if flags.ends_with('i') => true,
                     (flags, attached) if flags.ends_with('e') => {
