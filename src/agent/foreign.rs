@@ -5,7 +5,7 @@ use super::pair::{Printed, broken};
 use crate::custom::judge::{self, Verdict, five_lines};
 use crate::genai::{FunctionResponse, Part};
 use crate::process::identity::Identity;
-use crate::process::tree;
+use crate::process::{tree, without_sigpipe};
 use crate::sys::unix_process::{CommandExt, ExitStatusExt};
 use crate::tool::{Cancellation, Interruption, ResultError};
 use serde_json::{Value, json};
@@ -143,7 +143,7 @@ pub(super) fn run(
     // No thread here is joined: each lives as long as some process holds its pipe.
     if let Some(mut stdin) = child.stdin.take() {
         // A program that does not read its arguments has none to miss.
-        std::thread::spawn(move || drop(stdin.write_all(input.as_bytes())));
+        std::thread::spawn(move || without_sigpipe(|| stdin.write_all(input.as_bytes())));
     }
     let (sender, receiver) = channel();
     let outs = drain(child.stdout.take(), sender.clone());

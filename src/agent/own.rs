@@ -5,7 +5,7 @@ use super::foreign;
 use super::pair::{Explanation, broken};
 use crate::answer::Answer;
 use crate::process::identity::Identity;
-use crate::process::tree;
+use crate::process::{tree, without_sigpipe};
 use crate::sys::unix_process::CommandExt;
 use crate::tool::{Cancellation, ConfirmationDetails, ErrorKind, LlmContent, Location, ToolResult};
 use serde::Deserialize;
@@ -153,7 +153,7 @@ impl Own {
         }
         let running = slot.as_mut().ok_or(io::ErrorKind::NotConnected)?;
         lock(&running.awaited).insert(id.to_owned(), sender);
-        running.stdin.write_all(line.as_bytes())
+        without_sigpipe(|| running.stdin.write_all(line.as_bytes()))
     }
 
     fn start(&self) -> io::Result<Running> {

@@ -291,3 +291,49 @@ fn an_explanation_that_never_comes_is_not_waited_for_when_the_time_is_over() {
     assert!(shown.contains("time is over"), "{shown}");
     assert!(!is_left(&ws));
 }
+
+/// More than a pipe takes in.
+fn long_text() -> String {
+    "x".repeat(1_000_000)
+}
+
+#[test]
+fn a_command_that_reads_none_of_its_arguments_answers_all_the_same() {
+    let Some(api) = StandIn::playing(&turn(&[("greet", json!({"name": long_text()}))])) else {
+        return;
+    };
+    let script = "#!/bin/sh\nexec <&-\necho '{\"output\": \"not read\"}'\n";
+    let ws = foreign().file("call it.py", script);
+    let printed = said(&agent(&ws, &api, &["Play", "-y", "--trust"]).run());
+    assert!(printed.contains("Done."), "{printed}");
+    let response = response(&api, "greet");
+    assert!(response.to_string().contains("not read"), "{response}");
+}
+
+#[test]
+fn a_call_tool_that_reads_no_calls_is_an_error_of_the_call() {
+    let script = turn(&[(
+        "write_file",
+        json!({"file_path": "a.txt", "content": long_text()}),
+    )]);
+    let Some(api) = StandIn::playing(&script) else {
+        return;
+    };
+    let ws = Workspace::new();
+    let beside = ws.dir().join("bin");
+    fs::create_dir(&beside).expect("a directory");
+    for name in ["run_agent", "get_tools"] {
+        let from = executable(name);
+        let to = beside.join(from.file_name().expect("a name"));
+        fs::copy(from, to).expect("a copy");
+    }
+    // A batch is what it is asked for, and everything else it answers.
+    let script = "#!/bin/sh\nexec <&-\n[ \"$1\" = --batch ] && exec sleep 2\n";
+    let ws = ws.file("bin/call_tool", script);
+    let ws = ws.mode("bin/call_tool", 0o755);
+    let call = agent(&ws, &api, &["Play", "-y"]).by(&beside.join("run_agent"));
+    let printed = said(&call.run());
+    assert!(printed.contains("Done."), "{printed}");
+    let response = response(&api, "write_file");
+    assert!(response["error"].is_string(), "{response}");
+}
