@@ -10,6 +10,8 @@
 //! The standard library learns its arguments from glibc without that preparation, and from musl
 //! only by it, so [`words`] reads them from what `main` was given.
 
+#[cfg(target_env = "musl")]
+pub mod allocator;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub mod memory;
 
@@ -58,10 +60,6 @@ macro_rules! main {
     };
 }
 
-/// What the executables allocate with.
-#[cfg(target_env = "musl")]
-pub use dlmalloc::GlobalDlmalloc as Allocator;
-
 /// What `main` was given, where it is our own.
 static WORDS: OnceLock<Vec<OsString>> = OnceLock::new();
 
@@ -102,7 +100,7 @@ macro_rules! memory {
     () => {
         #[cfg(target_env = "musl")]
         #[global_allocator]
-        static ALLOCATOR: $crate::start::Allocator = $crate::start::Allocator;
+        static ALLOCATOR: $crate::start::allocator::Allocator = $crate::start::allocator::Allocator;
 
         #[cfg(all(target_env = "musl", target_arch = "x86_64"))]
         #[expect(unsafe_code, reason = "they take the places of the C library's")]
