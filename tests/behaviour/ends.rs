@@ -156,7 +156,7 @@ fn worst() -> Vec<Worst> {
             "an older encoding without line feeds",
             "replace",
             json!({"file_path": "a.txt", "old_string": "a", "new_string": "b", "allow_multiple": true}),
-            none,
+            &["edit_no_occurrence_found"],
             // Each second byte of the letters is an `a`, and none of them a character.
             || Workspace::new().file("a.txt", b"\x83\x61\x82\xa0".repeat(3_000_000)),
         ),
