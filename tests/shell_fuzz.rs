@@ -541,6 +541,8 @@ fn what_is_understood_does_what_was_written() {
 /// What people and models write.
 const EVERY_DAY: &[&str] = &[
     "cargo build --release && cargo test --workspace -- --nocapture",
+    "VERSION=$(node -p \"require('./package.json').version\")",
+    "npm publish --dry-run=\"$DRY\" --workspace=\"$PACKAGE\" --tag next",
     "RUST_BACKTRACE=1 cargo test foo::bar 2>&1 | tee log",
     "make -j$(nproc) CC=clang test",
     "git commit -m \"$(cat <<'EOF'\nfix: it's done\n\nbody\nEOF\n)\"",

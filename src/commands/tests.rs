@@ -392,6 +392,17 @@ node inspect x.js <<< x
 sed 's/a/b/;ba}#;e evil' f
 sed '1{b};1e evil' f
 sed -йe '1e evil' f
+node -p "require('./x.js').version"
+node -p "require('./package.json').version()"
+node -p "require('package.json').version"
+node -p "require('./package.json').version;evil"
+node -p "require('./package.json')" -r ./evil.js
+npm pack --script-shell="$x"
+npm pack --workspace=$x
+read x <<< run; uv "$x" evil
+uv r$x evil
+npm "$x" -- evil
+cmake -E "$x" evil
 sed 'a\\' -e 'x' -e e f
 sed $'a x\ne evil' f
 sed $'i\\\\\ne evil' f
@@ -564,6 +575,9 @@ fn programs_with_harmless_options_are_permitted() {
     let mut wrong = Vec::new();
     for line in [
         "awk '{ print $1 / 2, $2 / 3 }' f",
+        "node -p \"require('./package.json').version\"",
+        "V=$(node -p 'require(\"./apps/x-y/package.json\").a.b_c')",
+        "npm publish --dry-run=\"$x\" --workspace=\"$y\" --tag next",
         "awk 'length($0) > 80 { print FILENAME \":\" NR }' *.rs",
         "awk -F: '{ print $1 }' \"$file\"",
         "awk '!seen[$0]++' f",

@@ -1,6 +1,6 @@
 //! Programs that are given another one by an option or an operand of their own.
 
-use super::super::words::Word;
+use super::super::words::{Word, is_single};
 use super::{any_is, any_may_be, any_may_be_option, base, is_device, without_version};
 
 /// Options by which a program is given another one, or code.
@@ -557,6 +557,31 @@ pub(super) fn is_given_by_module(module: &str, rest: &[Word]) -> bool {
     }) || module == "pip" && rest.iter().any(is_edit)
 }
 
+/// Whether `node` prints a value of a JSON file and does nothing else, which is how scripts ask for
+/// a package's version: `-p "require('./package.json').version"`.
+pub(super) fn prints_json(rest: &[Word]) -> bool {
+    let values: Vec<_> = rest.iter().map(|word| word.value.as_deref()).collect();
+    matches!(values[..], [Some("-p" | "-pe" | "--print"), Some(code)] if is_value_of_json(code))
+}
+
+fn is_value_of_json(code: &str) -> bool {
+    let required = code.strip_prefix("require(").and_then(|rest| {
+        let quote = rest.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
+        let (path, behind) = rest[1..].split_once(quote)?;
+        Some((path, behind.strip_prefix(')')?))
+    });
+    let Some((path, keys)) = required else {
+        return false;
+    };
+    // A bare name is looked for among the packages.
+    let is_path = path.starts_with(['.', '/']) && path.strip_suffix(".json").is_some();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-@".contains(c);
+    let is_key =
+        |key: &str| !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let mut keys = keys.split('.');
+    is_path && path.chars().all(is_plain) && keys.next() == Some("") && keys.all(is_key)
+}
+
 /// Options of the package managers of Node.js that name programs, without dashes.
 const OF_PACKAGES: [&str; 11] = [
     "browser",
@@ -596,11 +621,12 @@ pub(super) fn node_packages(plain: &str, rest: &[Word]) -> bool {
     }
     let mut may_be_value = false;
     for word in rest {
-        let Some(value) = word.value.as_deref() else {
-            if may_be_option(word) {
-                return true;
-            }
-            continue;
+        let value = match word.value.as_deref() {
+            Some(value) => value,
+            // Which option it is is known.
+            None if word.known.contains('=') && is_single(word) => &word.known,
+            None if may_be_option(word) => return true,
+            None => continue,
         };
         if value == "--" {
             return false;

@@ -257,11 +257,21 @@ fn are_too_many(found: &[usize], rest: &[Word]) -> bool {
     found.len() > MOST_CANDIDATES || found.len() > MOST_BEFORE && rest.iter().any(is_runner)
 }
 
-/// Whether a list in braces stands where a runner looks for the word that makes it one.
+/// Whether a word that can't be known stands where a runner looks for the one that makes it run a
+/// command: `x=run; uv "$x" …`.
 fn hides_command(name: &str, rest: &[Word]) -> bool {
+    let Some(words) = runner(name) else {
+        return false;
+    };
+    // Of `cmake`, which is given directories too, these stand behind an option.
+    if name == "cmake" && !any_may_be(rest, |text| text == "-E") {
+        return false;
+    }
     let first = rest.iter().find(|word| !word.known.starts_with('-'));
-    runner(name).is_some()
-        && first.is_some_and(|word| word.value.is_none() && word.text.starts_with('{'))
+    first.is_some_and(|word| {
+        let may_be = |runs: &&str| runs.starts_with(&word.known);
+        word.value.is_none() && (word.text.starts_with('{') || words.iter().any(may_be))
+    })
 }
 
 /// Which words may be the command that a program runs.
@@ -321,7 +331,8 @@ pub(super) fn runs_code(name: &str, rest: &[Word], reads_text: bool) -> bool {
         return true;
     }
     if let Some(known) = INTERPRETERS.iter().find(|i| i.name == plain_of(name)) {
-        return is_given_code(known, rest, reads_text);
+        let is_node = matches!(known.name, "node" | "nodejs");
+        return !(is_node && given::prints_json(rest)) && is_given_code(known, rest, reads_text);
     }
     let plain = without_version(name);
     if GIVEN.iter().any(|given| given.is_in(name, plain, rest)) {
