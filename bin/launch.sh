@@ -39,7 +39,8 @@ launch_find() {
 launch_is_current() {
     [ -x "$launch_executable" ] || return 1
     for launch_file in "$launch_root"/Cargo.toml "$launch_root"/Cargo.lock "$launch_root"/build.rs \
-        "$launch_root"/.cargo "$launch_root"/scripts/build "$launch_root"/completions "$launch_root"/src "$launch_root"/src/*/ "$launch_root"/src/*/*/ "$launch_root"/src/*/*/*/; do
+        "$launch_root"/.cargo "$launch_root"/scripts/build "$launch_root"/completions \
+        "$launch_root"/src "$launch_root"/src/*/ "$launch_root"/src/*/*/ "$launch_root"/src/*/*/*/; do
         # shellcheck disable=SC3013
         ! [ "$launch_file" -nt "$launch_executable" ] || return 1
     done

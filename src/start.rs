@@ -78,12 +78,6 @@ pub fn words() -> Vec<OsString> {
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "the strings come as C has them")]
 pub unsafe fn keep_words(count: c_int, words: *const *const c_char) {
-    // A process that is forked goes on allocating, whatever other threads were doing.
-    #[cfg(target_env = "musl")]
-    // SAFETY: nothing was allocated yet.
-    unsafe {
-        dlmalloc::enable_alloc_after_fork();
-    };
     let count = usize::try_from(count).unwrap_or(0);
     let word = |i| {
         // SAFETY: the caller promises as many strings.
@@ -101,6 +95,16 @@ macro_rules! memory {
         #[cfg(target_env = "musl")]
         #[global_allocator]
         static ALLOCATOR: $crate::start::allocator::Allocator = $crate::start::allocator::Allocator;
+
+        // The C library calls what stands here before `main`.
+        #[cfg(target_env = "musl")]
+        #[expect(
+            unsafe_code,
+            reason = "the place of functions that are called at the start"
+        )]
+        #[used]
+        #[unsafe(link_section = ".init_array")]
+        static AT_THE_START: extern "C" fn() = $crate::start::allocator::allow_forks;
 
         #[cfg(all(target_env = "musl", target_arch = "x86_64"))]
         #[expect(unsafe_code, reason = "they take the places of the C library's")]
