@@ -570,6 +570,18 @@ fn a_letter_of_two_bytes_may_stand_anywhere() {
 }
 
 #[test]
+fn a_line_may_end_anywhere() {
+    for line in GIVEN.lines().chain(HIDDEN.lines()) {
+        for (at, _) in line.char_indices() {
+            for end in ["", "\"$", "\"`", "\\", "$("] {
+                // No panic is all that is wanted.
+                analyse(&format!("{}{end}", &line[..at]));
+            }
+        }
+    }
+}
+
+#[test]
 fn programs_with_harmless_options_are_permitted() {
     let deny = ["evil".to_owned()];
     let mut wrong = Vec::new();

@@ -201,7 +201,9 @@ pub(super) fn is_single(word: &Word) -> bool {
             (Some('"'), '$' | '`') => {
                 let rest = chars.as_str();
                 let is_plain = !rest.starts_with(['(', '{']) && c == '$';
-                let is_last = rest.find(['"', '\'', '\\']) == Some(rest.len() - 1);
+                let is_last = rest
+                    .find(['"', '\'', '\\'])
+                    .is_some_and(|at| at + 1 == rest.len());
                 if rest.contains('@') || !(is_plain || is_last) {
                     return false;
                 }
