@@ -472,6 +472,7 @@ npm expl npm -- evil
 npx -yc evil
 npx --ca evil
 npx -p a -p b -p c evil
+yarn evil x
 npx -p a -p b -p c npx -p d evil
 nix shell a b c d -c evil
 mise exec a b c d -- evil
@@ -482,6 +483,8 @@ perl -I lib -e x
 perl -d x
 pip config edit --editor evil
 pip --pyth evil list
+pnpm -C d --reporter silent evil
+pnpm evil exec x
 pnpm exec 'true; evil'
 proxychains evil
 proxychains3 evil
@@ -496,6 +499,8 @@ python3 -Im runpy x
 python3 -m trace x
 python3 -mcode
 python3 -m coverage run -m timeit x
+python3 -m pipx "$x" evil
+python3 -m uv run evil
 python3 -W error -c x
 python3 -X dev - <<< x
 python3 -i x.py <<< x
@@ -589,6 +594,8 @@ fn programs_with_harmless_options_are_permitted() {
         "awk '{ print $1 / 2, $2 / 3 }' f",
         "node -p \"require('./package.json').version\"",
         "V=$(node -p 'require(\"./apps/x-y/package.json\").a.b_c')",
+        "pnpm -r test && pnpm --filter web build && yarn add lodash",
+        "python3 -m pytest -q && python3 -m uv sync",
         "npm publish --dry-run=\"$x\" --workspace=\"$y\" --tag next",
         "awk 'length($0) > 80 { print FILENAME \":\" NR }' *.rs",
         "awk -F: '{ print $1 }' \"$file\"",

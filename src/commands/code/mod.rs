@@ -223,6 +223,9 @@ const RUNNERS: [(&str, &[&str]); 68] = [
     ("yarnpkg", &["exec", "dlx", "run"]),
 ];
 
+/// Of these a word that is neither one of their own nor a script of the project is a command.
+const RUN_THEIR_FIRST: [&str; 3] = ["pnpm", "yarn", "yarnpkg"];
+
 /// So many words that are no values of options may stand before the command of a runner.
 const MOST_BEFORE: usize = 3;
 
@@ -279,14 +282,27 @@ fn candidates(name: &str, rest: &[Word]) -> Vec<usize> {
     let Some(words) = runner(name) else {
         return Vec::new();
     };
+    let mut found = Vec::new();
+    if RUN_THEIR_FIRST.contains(&name) {
+        let mut may_be_value = false;
+        for (at, word) in rest.iter().enumerate() {
+            if word.known.starts_with('-') {
+                may_be_value = !word.known.contains('=');
+                continue;
+            }
+            found.push(at);
+            if !std::mem::take(&mut may_be_value) {
+                break;
+            }
+        }
+    }
     let mut values = rest
         .iter()
         .map(|word| word.value.as_deref().unwrap_or_default())
         .enumerate();
     if !words.is_empty() && !values.any(|(_, value)| words.contains(&value)) {
-        return Vec::new();
+        return found;
     }
-    let mut found = Vec::new();
     let mut before = 0;
     // Whether the word may be the value of an option before it.
     let mut may_be_value = false;
@@ -298,7 +314,7 @@ fn candidates(name: &str, rest: &[Word]) -> Vec<usize> {
             continue;
         }
         // Assignments stand before a command.
-        if !value.contains('=') && (before < MOST_BEFORE || is_marked) {
+        if !value.contains('=') && !found.contains(&at) && (before < MOST_BEFORE || is_marked) {
             found.push(at);
             before += usize::from(!may_be_value);
             if found.len() > MOST_CANDIDATES {
@@ -527,7 +543,8 @@ fn module_runs_code(module: Option<&str>, rest: &[Word]) -> bool {
     let Some(module) = module.filter(|module| !runs_code(module)) else {
         return true;
     };
-    if any_is(rest, is_device) {
+    let runs_command = !candidates(module, rest).is_empty() || hides_command(module, rest);
+    if runs_command || any_is(rest, is_device) {
         return true;
     }
     if module != "coverage" {
