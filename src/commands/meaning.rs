@@ -636,6 +636,7 @@ fn word_of(argument: &Argument, numbers: &Numbers) -> Word {
         return Word {
             value: None,
             known: String::new(),
+            if_empty: String::new(),
             written: text.clone(),
             text,
             is_quoted: false,
@@ -653,9 +654,17 @@ fn word_of(argument: &Argument, numbers: &Numbers) -> Word {
         Some(value) if !is_expanded(&text) => value.clone(),
         _ => beginning_of(&word.pieces).0,
     };
+    let if_empty = match known.as_str() {
+        // A dash between two variables is part of a name.
+        "" if value.is_none() => Some(beginning_if_empty(&word.pieces))
+            .filter(|beginning| beginning != "-")
+            .unwrap_or_default(),
+        known => known.to_owned(),
+    };
     Word {
         value,
         known,
+        if_empty,
         is_quoted,
         is_number: numbers.counts(word),
         is_single: Some(
@@ -690,6 +699,47 @@ fn beginning_of(pieces: &[Piece]) -> (String, bool) {
         }
     }
     (known, true)
+}
+
+/// The same where what a word begins with is empty, or is what stands for it then.
+fn beginning_if_empty(pieces: &[Piece]) -> String {
+    for (i, piece) in pieces.iter().enumerate() {
+        match piece {
+            Piece::Substitution(_) => {}
+            Piece::Variable(variable) => {
+                let (operator, operands) = match &variable.operation {
+                    Some((operator, operands)) if operator.contains(['-', '=', '+']) => {
+                        (operator, operands)
+                    }
+                    _ => continue,
+                };
+                let instead = operands.iter().map(|operand| match operand {
+                    Operand::Text(text) => text.replace(['"', '\'', '\\'], ""),
+                    Operand::Piece(piece) => beginning_if_empty(std::slice::from_ref(piece)),
+                });
+                let instead: String = instead.collect();
+                let is_always = !operator.contains('+');
+                if instead.starts_with('-') || is_always && !instead.is_empty() {
+                    return instead;
+                }
+            }
+            Piece::Double(inner) => {
+                let (beginning, is_all) = beginning_of(inner);
+                if !beginning.is_empty() {
+                    return beginning;
+                }
+                if !is_all {
+                    let beginning = beginning_if_empty(inner);
+                    if !beginning.is_empty() {
+                        return beginning;
+                    }
+                }
+            }
+            piece if beginning_of(std::slice::from_ref(piece)) == (String::new(), true) => {}
+            _ => return beginning_of(&pieces[i..]).0,
+        }
+    }
+    String::new()
 }
 
 /// Whether a piece of a word, but for a list in braces, makes no other words of it.

@@ -169,6 +169,7 @@ fn option(parsed: &mut Parsed<'_>, words: &[Word], at: usize, options: &Options)
     let attached = attached.map(|value| Word {
         value: is_whole.then(|| value.to_owned()),
         known: value.to_owned(),
+        if_empty: value.to_owned(),
         text: value.to_owned(),
         written: value.to_owned(),
         is_quoted: true,

@@ -529,6 +529,18 @@ systemd-socket-activate -l 1 evil
 tar -cf x --rmt-comm=evil f
 tar -I './gzip' -cf x f
 tar -I "gzip $x" -cf x f
+tar -cf x f $x-I evil
+tar -cf x f "${x}-I" evil
+tar -cf x f ''""$x-I evil
+tar -cf x f "$(true)"-I evil
+tar -cf x f ${x:--I} evil
+tar -cf x f "${x:+a}"-I evil
+sed p "${x}-e1e evil"
+sort "$x--compress-program=evil" f
+scp "$x-oProxyCommand=evil" a b
+git grep x "$x-O"evil
+git rebase "$x-x" evil main
+less "$x+!evil" f
 torsocks evil
 tsp evil
 vi f
@@ -596,6 +608,9 @@ fn programs_with_harmless_options_are_permitted() {
         "V=$(node -p 'require(\"./apps/x-y/package.json\").a.b_c')",
         "pnpm -r test && pnpm --filter web build && yarn add lodash",
         "python3 -m pytest -q && python3 -m uv sync",
+        "tar -czf \"$name-$version.tar.gz\" \"$dir/-I\" x-$y $z/a",
+        "sed -i s/a/b/ \"$f\" \"${d}/x-y\"",
+        "sort \"$x.txt\" ${y:-f}",
         "npm publish --dry-run=\"$x\" --workspace=\"$y\" --tag next",
         "awk 'length($0) > 80 { print FILENAME \":\" NR }' *.rs",
         "awk -F: '{ print $1 }' \"$file\"",

@@ -9,6 +9,8 @@ pub(super) struct Word {
     pub(super) value: Option<String>,
     /// What is known of its beginning, without quotes: all of it where that is known.
     pub(super) known: String,
+    /// The same, where the variables and commands that it begins with are empty: `-I` of `$x-I`.
+    pub(super) if_empty: String,
     /// As it is written; of plain shell as it is printed.
     pub(super) text: String,
     /// As it is written.
@@ -26,6 +28,7 @@ impl Word {
     pub(super) fn append(&mut self, other: Self) {
         if self.value.is_some() {
             self.known.push_str(&other.known);
+            self.if_empty.push_str(&other.if_empty);
         }
         self.value = match (self.value.take(), other.value) {
             (Some(value), Some(more)) => Some(value + &more),
@@ -48,15 +51,17 @@ pub(super) fn text_of<'s>(node: Node<'_>, source: &'s str) -> &'s str {
 pub(super) fn word_of(node: Node<'_>, source: &str) -> Word {
     let text = text_of(node, source).to_owned();
     let value = literal(node, source);
+    let known = match &value {
+        Some(value) if !is_expanded(&text) => value.clone(),
+        _ => {
+            let bare = text.trim_start_matches('"');
+            let ends = ['$', '`', '"', '\'', '\\', '*', '?', '[', '{'];
+            bare[..bare.find(ends).unwrap_or(bare.len())].to_owned()
+        }
+    };
     Word {
-        known: match &value {
-            Some(value) if !is_expanded(&text) => value.clone(),
-            _ => {
-                let bare = text.trim_start_matches('"');
-                let ends = ['$', '`', '"', '\'', '\\', '*', '?', '[', '{'];
-                bare[..bare.find(ends).unwrap_or(bare.len())].to_owned()
-            }
-        },
+        if_empty: known.clone(),
+        known,
         value,
         is_quoted: text.contains(['\'', '"', '\\']),
         is_number: false,

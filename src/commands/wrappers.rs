@@ -726,7 +726,7 @@ fn resolve_command(
 /// Whether a word is an option whose value is a command. Some programs take the beginnings of
 /// names, too.
 fn names_program(program: &str, word: &Word) -> bool {
-    let known = word.known.as_str();
+    let known = word.if_empty.as_str();
     let name = known.split_once('=').map_or(known, |(name, _)| name);
     let shortened: &[&str] = match program {
         "diff3" | "sdiff" => &["--diff-program"],
@@ -1155,6 +1155,7 @@ fn with_input(parsed: &Parsed<'_>) -> Vec<Word> {
         words.push(Word {
             value: None,
             known: String::new(),
+            if_empty: String::new(),
             text: INPUT.to_owned(),
             written: INPUT.to_owned(),
             is_quoted: false,
@@ -1448,7 +1449,7 @@ fn exec_of_rebase(walk: &mut Walk<'_>, rest: &[Word], at: usize) {
     // Behind a letter that takes a value, the rest is that value.
     const TAKE: [char; 4] = ['C', 'S', 'X', 's'];
     for (i, word) in rest.iter().enumerate() {
-        if !word.known.starts_with('-') {
+        if !word.if_empty.starts_with('-') {
             continue;
         }
         let Some(value) = word.value.as_deref() else {
@@ -1480,7 +1481,10 @@ fn exec_of_rebase(walk: &mut Walk<'_>, rest: &[Word], at: usize) {
 fn opens_pager(word: &Word) -> bool {
     // Behind a letter that takes a value, the rest is that value.
     const TAKE: [char; 6] = ['A', 'B', 'C', 'e', 'f', 'm'];
-    let letters = word.known.strip_prefix('-').filter(|t| !t.starts_with('-'));
+    let letters = word
+        .if_empty
+        .strip_prefix('-')
+        .filter(|t| !t.starts_with('-'));
     letters
         .and_then(|letters| letters.split_once('O'))
         .is_some_and(|(flags, _)| !flags.contains(TAKE))
@@ -1553,7 +1557,7 @@ fn git(
         }
         _ => {
             let is_exec = |w: &Word| {
-                let name = w.known.split('=').next().unwrap_or_default();
+                let name = w.if_empty.split('=').next().unwrap_or_default();
                 name.len() > 2 && "--exec".starts_with(name)
             };
             if rest.iter().any(is_exec) {

@@ -205,7 +205,7 @@ impl Given {
 /// Whether a word of which only the beginning is known is an option, or a file that holds some.
 /// Of words that begin with what a variable holds nothing is promised.
 pub(super) fn may_be_option(word: &Word) -> bool {
-    word.known.starts_with(['-', '+', '@', '<', '>', '|'])
+    word.if_empty.starts_with(['-', '+', '@', '<', '>', '|'])
 }
 
 /// Programs for C that a makefile may be told of.

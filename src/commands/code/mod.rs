@@ -402,10 +402,10 @@ fn names_command(text: &str) -> bool {
     text.to_lowercase().contains("command") || is_device(text)
 }
 
-/// Whether a known word is one of a kind.
+/// Whether a word is one of a kind, by its beginning where that is all that is known.
 fn any_is(rest: &[Word], is_one: impl Fn(&str) -> bool) -> bool {
     rest.iter()
-        .any(|word| word.value.as_deref().is_some_and(&is_one))
+        .any(|word| is_one(word.value.as_deref().unwrap_or(&word.if_empty)))
 }
 
 /// Whether a word is one of a kind, or not known.

@@ -1,6 +1,7 @@
 //! Scripts of `sed`: which of them start no program.
 
 use super::super::words::{Word, is_single};
+use super::given::may_be_option;
 use super::read_expression;
 use std::iter::Peekable;
 use std::str::Chars;
@@ -47,7 +48,8 @@ pub(super) fn is_plain(rest: &[Word]) -> bool {
         let Some(value) = word.value.as_deref() else {
             // A file, once the script is there.
             let is_file = word.text.starts_with("\"${") || !word.text.starts_with(['$', '"', '-']);
-            if has_script && (is_file || is_single(word) && word.text.starts_with('"')) {
+            let is_file = is_file || is_single(word) && word.text.starts_with('"');
+            if has_script && is_file && !may_be_option(word) {
                 continue;
             }
             return false;
