@@ -264,61 +264,6 @@ fn what_the_protocol_does_not_know_is_told_of_an_mcp_server() {
     assert_eq!(errors(&none, &["--dialect", "mcp"]), one("schema-key", ""));
 }
 
-fn petstore() -> Value {
-    json!({"openapi": "3.1.0", "info": {"title": "Pets", "version": "1"},
-        "paths": {
-            "/pets/{id}": {
-                "parameters": [{"$ref": "#/components/parameters/id"}],
-                "get": {"operationId": "getPet", "summary": "Gives a pet."},
-                "put": {"operationId": "putPet", "description": "Changes a pet.",
-                    "requestBody": {"required": true, "content": {"application/json":
-                        {"schema": {"$ref": "#/components/schemas/Pet"}}}}},
-                "delete": {"summary": "Nameless."}}},
-        "components": {
-            "parameters": {"id": {"name": "id", "in": "path", "required": true,
-                "description": "Which.", "schema": {"type": "integer"}}},
-            "schemas": {"Pet": {"type": "object", "properties":
-                {"name": {"type": "string"}, "parent": {"$ref": "#/components/schemas/Pet"}}}}}})
-}
-
-#[test]
-fn operations_of_openapi_become_functions() {
-    let rules = findings(&petstore(), &[]);
-    let rules: Vec<_> = rules
-        .iter()
-        .map(|(s, rule, _)| format!("{s} {rule}"))
-        .collect();
-    assert_eq!(
-        rules,
-        [
-            "repair cyclic-reference",
-            "repair reference",
-            "warning operation-id"
-        ]
-    );
-    let ws = Workspace::new().file("api.json", petstore().to_string());
-    let answer = lint(&ws, &["api.json", "--print-repaired"]);
-    let list = answer.json();
-    assert_eq!(list.as_array().map(Vec::len), Some(2));
-    assert_eq!(
-        list[0],
-        json!({"name": "getPet", "description": "Gives a pet.", "parametersJsonSchema":
-            {"type": "object", "required": ["id"], "properties":
-                {"id": {"type": "integer", "description": "Which."}}}})
-    );
-    let body = &list[1]["parametersJsonSchema"]["properties"]["body"];
-    assert_eq!(body["properties"]["parent"]["type"], "object");
-    answer.must_say(&answer.errors(), &["api.json:1:", "DELETE /pets/{id}"]);
-    for (text, said) in [
-        (r#"{"openapi":"4.0"}"#, "only OpenAPI 3"),
-        (r#"{"swagger":"2.0"}"#, "Swagger 2"),
-    ] {
-        let answer = lint_text(text, &[]);
-        assert_eq!(answer.status(), 1);
-        answer.must_say(answer.text(), &["error[dialect]", said]);
-    }
-}
-
 #[test]
 fn findings_name_the_line_and_column_in_which_the_key_stands() {
     let ws = Workspace::new().file(
@@ -396,7 +341,7 @@ fn several_files_are_looked_at_together_and_each_is_named() {
     answer.must_say(
         answer.text(),
         &[
-            "error[json]: b.json:3:1: It is no JSON: ",
+            "error[json]: b.json:3:1: It is not valid JSON: ",
             "1 tool in 2 files: 1 error, ",
         ],
     );
@@ -450,6 +395,18 @@ fn what_can_not_be_looked_at_is_told_apart_from_what_is_wrong() {
         assert_eq!(answer.status(), 1, "{text}");
         answer.must_say(answer.text(), &["error[dialect]", "--dialect"]);
     }
+    for (text, at) in [
+        ("{\"a\": 1,}", "line 1, column 9"),
+        ("a: 1\n", "line 1, column 1"),
+        ("", "line 1, column 1"),
+    ] {
+        let answer = lint_text(text, &[]);
+        assert_eq!(answer.status(), 1, "{text}");
+        answer.must_say(
+            answer.text(),
+            &[&format!("error[json]: {at}: It is not valid JSON: ")],
+        );
+    }
     let empty = lint_text("[]", &[]);
     assert_eq!(empty.status(), 0);
     empty.must_say(empty.text(), &["0 tools in 1 file"]);
@@ -483,179 +440,6 @@ fn without_a_file_it_is_about_the_users_own_tools_in_every_format() {
         github.text(),
         &["::error file=/", "bad.toml,line=1,col=1,title="],
     );
-}
-
-const PETS: &str = "\
-# Pets
-openapi: 3.1.0
-info: {title: Pets, version: '1'}
-paths:
-  /pets/{id}:
-    parameters:
-      - $ref: '#/components/parameters/id'
-      - {name: verbose, in: query, schema: {type: string}}
-    get:
-      operationId: getPet
-      summary: Gives a pet.
-      parameters:
-        - {name: verbose, in: query, schema: {type: boolean}}
-    put:
-      operationId: putPet
-      description: Changes a pet.
-      requestBody: {$ref: '#/components/requestBodies/pet'}
-    delete:
-      summary: Nameless.
-components:
-  parameters:
-    id: {name: id, in: path, required: true, description: Which., schema: {type: integer}}
-  requestBodies:
-    pet:
-      required: true
-      description: The whole pet.
-      content:
-        application/merge-patch+json:
-          schema:
-            allOf:
-              - $ref: '#/components/schemas/Pet'
-              - {type: object, properties: {tag: {type: string}}}
-  schemas:
-    Pet: &pet
-      type: object
-      properties:
-        name: {type: string}
-        parent: {$ref: '#/components/schemas/Pet'}
-    Same: {<<: *pet}
-    Unused: {type: object}
-";
-
-#[test]
-fn a_description_in_yaml_is_read_like_one_in_json() {
-    let ws = Workspace::new().file("api.yaml", PETS);
-    let answer = lint(&ws, &["api.yaml", "--print-repaired"]);
-    assert_eq!(answer.status(), 0, "{}", answer.shown());
-    let list = answer.json();
-    assert_eq!(
-        list[0]["parametersJsonSchema"],
-        json!({"type": "object", "required": ["id"], "properties": {
-            "id": {"type": "integer", "description": "Which."}, "verbose": {"type": "boolean"}}})
-    );
-    let schema = &list[1]["parametersJsonSchema"];
-    assert_eq!(schema["required"], json!(["id", "body"]));
-    let body = &schema["properties"]["body"];
-    assert_eq!(body["description"], "The whole pet.");
-    assert_eq!(
-        body["allOf"][0]["properties"]["name"],
-        json!({"type": "string"})
-    );
-    assert_eq!(
-        body["allOf"][1]["properties"]["tag"],
-        json!({"type": "string"})
-    );
-    let said = String::from_utf8_lossy(&answer.stderr).into_owned();
-    answer.must_say(
-        &said,
-        &[
-            "warning[operation-id]: api.yaml:18:5: DELETE /pets/{id}: ",
-            "\"deletePetsById\" would do",
-            "repair[cyclic-reference]: api.yaml:38:9: putPet: ",
-        ],
-    );
-    // The same as JSON, the places apart.
-    let value = answer_of_python(PETS);
-    let json = lint(
-        &ws.file("api.json", value),
-        &["api.json", "--print-repaired"],
-    );
-    assert_eq!(json.stdout, answer.stdout);
-}
-
-/// YAML as JSON, by somebody else's parser; the text itself where there is none.
-fn answer_of_python(yaml: &str) -> String {
-    let script = "import json, sys, yaml; print(json.dumps(yaml.safe_load(sys.argv[1])))";
-    let run = std::process::Command::new("python3")
-        .args(["-c", script, yaml])
-        .output();
-    match run {
-        Ok(run) if run.status.success() => String::from_utf8(run.stdout).expect("JSON"),
-        _ => {
-            crate::harness::skipped("python3 with yaml");
-            yaml.to_owned()
-        }
-    }
-}
-
-#[test]
-fn what_an_operation_can_not_be_called_with_is_told() {
-    let operation = |more: &str| {
-        format!(
-            "openapi: 3.0.3\npaths:\n  /a:\n    get:\n      operationId: a\n      summary: s\n{more}"
-        )
-    };
-    for (more, said) in [
-        (
-            "      parameters: [{$ref: 'other.yaml#/p'}]\n",
-            "error[reference]: line 7, column 20: a: parameters: The reference \"other.yaml#/p\" leads to another file",
-        ),
-        (
-            "      parameters: [{$ref: '#/none'}]\n",
-            "error[reference]: line 7, column 20: a: parameters: The reference \"#/none\" leads nowhere.",
-        ),
-        (
-            "      parameters: [{in: query, schema: {type: string}}]\n",
-            "warning[parameter]: line 7, column 20: a: parameters: A parameter has no \"name\"",
-        ),
-        (
-            "      parameters:\n      - {name: x, in: path, schema: {type: string}}\n      - {name: x, in: query, schema: {type: string}}\n",
-            "warning[parameter-clash]: line 9, column 9: a: x: There is another parameter of this name",
-        ),
-        (
-            "      requestBody: {content: {text/plain: {schema: {type: string}}}}\n",
-            "warning[request-body]: line 7, column 7: a: requestBody: None of the types of its request",
-        ),
-        (
-            "      requestBody: {content: {application/json: {schema: {properties: {b: {}}}}}}\n",
-            "repair[untyped]: line 7, column 72: a: body.b: ",
-        ),
-    ] {
-        let answer = lint_text(&operation(more), &[]);
-        assert_eq!(
-            answer.status(),
-            i32::from(said.starts_with("error")),
-            "{}",
-            answer.shown()
-        );
-        answer.must_say(answer.text(), &[said]);
-    }
-    let taken = "      parameters: [{name: body, in: query, schema: {type: string}}]\n      \
-                 requestBody: {content: {application/json: {schema: {type: object}}}}\n";
-    let answer = lint_text(&operation(taken), &["--print-repaired"]);
-    let properties = &answer.json()[0]["parametersJsonSchema"]["properties"];
-    assert_eq!(properties["request_body"]["type"], "object");
-}
-
-#[test]
-fn yaml_that_can_not_be_read_says_where() {
-    for (text, said) in [
-        ("openapi: 3.1.0\npaths: [\n", "error[yaml]: line "),
-        (
-            "openapi: 3.1.0\nopenapi: 3.1.0\n",
-            "error[yaml]: line 2, column 1: It is no YAML: The key \"openapi\" stands here a second time.",
-        ),
-        (
-            "openapi: 3.1\n",
-            "\"openapi\" is the number 3.1, but must be a text; write \"3.1.0\"",
-        ),
-        ("just words", "error[dialect]: line 1, column 1: "),
-        (
-            "{\"a\": 1,}",
-            "error[json]: line 1, column 9: It is no JSON: ",
-        ),
-        ("", "error[json]: line 1, column 1: It is no JSON: "),
-    ] {
-        let answer = lint_text(text, &[]);
-        assert_eq!(answer.status(), 1, "{text}");
-        answer.must_say(answer.text(), &[said]);
-    }
 }
 
 #[test]

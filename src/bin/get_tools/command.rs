@@ -1,7 +1,7 @@
 //! What the command line of `get_tools` looks like; what it means is in `options`.
 
 use clap::{Arg, ArgAction, Command};
-use gemini_tools::dialect::lint::Source;
+use gemini_tools::dialect::Dialect;
 use std::path::PathBuf;
 
 /// How declarations can be written.
@@ -47,8 +47,7 @@ const LINT_EXAMPLES: &str = "\
 Examples:
   get_tools lint                                  your own tools
   get_tools lint tools.json                       declarations of Gemini, OpenAI,
-                                                  Anthropic or MCP, or OpenAPI 3,
-                                                  as JSON or YAML
+                                                  Anthropic or MCP
   get_tools --format openai | get_tools lint -
   get_tools lint --format github tools/*.json     annotations in GitHub Actions
 
@@ -167,13 +166,13 @@ fn lint_command() -> Command {
             Arg::new("FILE")
                 .num_args(0..)
                 .value_parser(clap::value_parser!(PathBuf))
-                .help("JSON or YAML with declarations to check instead, - for standard input"),
+                .help("JSON with declarations to check instead, - for standard input"),
         )
         .arg(
             Arg::new("dialect")
                 .long("dialect")
                 .value_name("DIALECT")
-                .value_parser(Source::NAMES)
+                .value_parser(Dialect::ALL.map(Dialect::name))
                 .requires("FILE")
                 .help("Whose declarations they are [default: as they look]"),
         )

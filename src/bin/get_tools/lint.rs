@@ -6,7 +6,8 @@ use gemini_tools::answer::to_line;
 use gemini_tools::ci::{Issue, Level, Report, github, junit, sarif};
 use gemini_tools::custom::{Lint, lint_tools};
 use gemini_tools::declaration::{Finding, Severity};
-use gemini_tools::dialect::lint::{Source, lint};
+use gemini_tools::dialect::Dialect;
+use gemini_tools::dialect::lint::lint;
 use gemini_tools::mcp::Asks;
 use gemini_tools::settings::{Settings, home};
 use gemini_tools::shown::{show_path, visible};
@@ -20,8 +21,8 @@ const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 pub(crate) struct LintTask {
     /// Files of declarations; none for the tools that can be called here.
     pub(crate) files: Vec<PathBuf>,
-    /// What they are, where that is said.
-    pub(crate) source: Option<Source>,
+    /// Whose they are, where that is said.
+    pub(crate) dialect: Option<Dialect>,
     pub(crate) output: Output,
     /// Which MCP servers to ask.
     pub(crate) asks: Asks,
@@ -91,7 +92,7 @@ fn of_files(task: &LintTask, repaired: &mut Vec<String>) -> Result<Lint, String>
     let mut all = Lint::default();
     for path in &task.files {
         let text = read(path)?;
-        let linted = lint(&text, task.source);
+        let linted = lint(&text, task.dialect);
         all.files += 1;
         all.tools += linted.tools;
         repaired.extend(linted.repaired);

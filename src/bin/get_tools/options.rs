@@ -10,7 +10,7 @@ use crate::print::complain;
 use crate::trust::TrustTask;
 use clap::ArgMatches;
 use gemini_tools::answer::printed;
-use gemini_tools::dialect::lint::Source;
+use gemini_tools::dialect::Dialect;
 use gemini_tools::init::{Allow, Reach};
 use gemini_tools::mcp::Asks;
 use gemini_tools::start::words;
@@ -79,7 +79,7 @@ fn lint_task(matches: &ArgMatches) -> LintTask {
     let files = matches.get_many::<PathBuf>("FILE");
     LintTask {
         files: files.into_iter().flatten().cloned().collect(),
-        source: text("dialect").and_then(Source::from_name),
+        dialect: text("dialect").and_then(Dialect::from_name),
         output,
         asks: match (matches.get_flag("refresh"), matches.get_flag("mcp")) {
             (true, _) => Asks::All,

@@ -1,8 +1,7 @@
 //! A document taken apart into declarations, each with its place.
 
-use super::{Source, openapi};
 use crate::declaration::Finding;
-use crate::declaration::position::{Found, Node, Position, Search, Step};
+use crate::declaration::position::{Node, Position, Search, Step};
 use crate::dialect::Dialect;
 use serde_json::{Value, json};
 use std::ops::Range;
@@ -14,8 +13,6 @@ pub(super) struct Item {
     pub(super) path: Vec<Step>,
     /// Where its schema stands, if it has one.
     pub(super) schema_path: Vec<Step>,
-    /// Where arguments stand that are not under `properties` there, by name.
-    pub(super) arguments: Vec<(String, Vec<Step>)>,
     value: Value,
     schema_key: Option<&'static str>,
 }
@@ -23,7 +20,7 @@ pub(super) struct Item {
 /// All of them.
 #[derive(Debug)]
 pub(super) struct Document {
-    pub(super) source: Source,
+    pub(super) dialect: Dialect,
     pub(super) items: Vec<Item>,
     /// What stands in the list of tools, and which of it are declarations.
     pub(super) entries: Vec<Entry>,
@@ -73,7 +70,6 @@ impl Item {
         Self {
             path,
             schema_path,
-            arguments: Vec::new(),
             value,
             schema_key,
         }
@@ -96,28 +92,9 @@ impl Item {
         let nodes = [Some(declaration), schema.map(|(_, node)| node)];
         let nodes = nodes.into_iter().flatten();
         let found = nodes.filter_map(|node| search.deepest(node, place));
-        let argument = self.argument(top, &search, place);
         // Nothing is found as well as the declaration itself by what leads nowhere in it.
-        let best = found.chain(argument).min_by_key(|found| found.rest);
+        let best = found.min_by_key(|found| found.rest);
         Some(best.map_or(own, |found| found.at))
-    }
-
-    /// The place of an argument that stands elsewhere, or of what is in it.
-    fn argument(&self, top: &Node, search: &Search<'_>, place: &str) -> Option<Found> {
-        let fits = self.arguments.iter().filter_map(|(name, path)| {
-            let rest = place.strip_prefix(name.as_str())?;
-            (rest.is_empty() || rest.starts_with(['.', '['])).then_some((path, rest))
-        });
-        let (path, rest) = fits.min_by_key(|(_, rest)| rest.len())?;
-        let (at, node) = top.find(path)?;
-        let own = Found {
-            rest: rest.len(),
-            at,
-        };
-        let schema = node.find(&[Step::Key("schema".to_owned())]);
-        let nodes = schema.map(|(_, node)| node).into_iter().chain([node]);
-        let inner = nodes.filter_map(|node| search.deepest(node, rest));
-        Some(inner.min_by_key(|found| found.rest).unwrap_or(own))
     }
 
     /// The declaration with its name, without the wrapper of its dialect.
@@ -144,7 +121,7 @@ impl Item {
 }
 
 const SHAPES: &str = "It is none of the documents that are known: declarations of Gemini, OpenAI, \
-    Anthropic or MCP, or an OpenAPI 3 description. Say with --dialect which it is meant to be.";
+    Anthropic or MCP. Say with --dialect which it is meant to be.";
 
 impl Document {
     /// Takes a document apart.
@@ -152,22 +129,7 @@ impl Document {
     /// # Errors
     ///
     /// Why it can't be, in a sentence.
-    pub(super) fn read(mut value: Value, chosen: Option<Source>) -> Result<Self, String> {
-        if value.get("swagger").is_some() && value.get("openapi").is_none() {
-            return Err("It is Swagger 2; convert it to OpenAPI 3 first.".to_owned());
-        }
-        let is_openapi = value.get("openapi").is_some();
-        if chosen == Some(Source::OpenApi) || (chosen.is_none() && is_openapi) {
-            let mut document = openapi::read(&value)?;
-            document.entries = (0..document.items.len())
-                .map(|i| Entry {
-                    path: Vec::new(),
-                    value: Value::Null,
-                    holds: Holds::Itself(i),
-                })
-                .collect();
-            return Ok(document);
-        }
+    pub(super) fn read(mut value: Value, chosen: Option<Dialect>) -> Result<Self, String> {
         let mut path = Vec::new();
         let mut is_mcp = false;
         // The answer of an MCP server, and a request to an API.
@@ -193,13 +155,13 @@ impl Document {
         let found = places.iter().find_map(|(_, item)| dialect_of(item));
         let found = if is_mcp { Some(Dialect::Mcp) } else { found };
         let dialect = match (chosen, found) {
-            (Some(chosen), _) => chosen.dialect(),
+            (Some(chosen), _) => chosen,
             (None, Some(found)) => found,
             (None, None) if places.is_empty() => Dialect::Gemini,
             (None, None) => return Err(SHAPES.to_owned()),
         };
         let mut document = Self {
-            source: Source::Dialect(dialect),
+            dialect,
             items: Vec::new(),
             entries: Vec::new(),
             findings: Vec::new(),

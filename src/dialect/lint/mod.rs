@@ -1,17 +1,15 @@
-//! Declarations of any dialect, as JSON or YAML, held against what their API really takes.
+//! Declarations of any dialect, held against what their API really takes.
 //!
-//! Owned here: telling languages and dialects apart, what each API refuses, and where it stands.
+//! Owned here: telling dialects apart, what each API refuses, and where it stands.
 //! What is wrong with a schema as such is found by the compiler of declarations.
 
 mod document;
 mod json;
-mod openapi;
 mod repaired;
 mod rules;
-mod yaml;
 
 use super::{Dialect, schema};
-use crate::declaration::position::{Node, Position};
+use crate::declaration::position::Node;
 use crate::declaration::{self, Finding, Names, Severity, Tuples};
 use document::{Document, Item};
 use repaired::Repaired;
@@ -19,43 +17,6 @@ use serde_json::{Value, json};
 
 /// How many tools `OpenAI` takes in a request.
 const MOST_OPENAI_TOOLS: usize = 128;
-
-/// What a document can be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
-    /// Declarations in a dialect.
-    Dialect(Dialect),
-    /// An `OpenAPI` 3 description, whose operations are functions for Gemini.
-    OpenApi,
-}
-
-impl Source {
-    /// The names by which one is chosen.
-    pub const NAMES: [&'static str; 6] = [
-        "gemini",
-        "openai",
-        "openai-responses",
-        "anthropic",
-        "mcp",
-        "openapi",
-    ];
-
-    /// The source of a name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        match name {
-            "openapi" => Some(Source::OpenApi),
-            name => Dialect::from_name(name).map(Source::Dialect),
-        }
-    }
-
-    /// The API whose limits count.
-    fn dialect(self) -> Dialect {
-        match self {
-            Source::Dialect(dialect) => dialect,
-            Source::OpenApi => Dialect::Gemini,
-        }
-    }
-}
 
 /// What a document holds.
 #[derive(Debug, Default)]
@@ -70,7 +31,7 @@ pub struct Linted {
 }
 
 /// Looks at a document; `chosen` says what it is, where that is known.
-pub fn lint(text: &str, chosen: Option<Source>) -> Linted {
+pub fn lint(text: &str, chosen: Option<Dialect>) -> Linted {
     let mut linted = Linted::default();
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let (value, top) = match read(text) {
@@ -89,7 +50,7 @@ pub fn lint(text: &str, chosen: Option<Source>) -> Linted {
             return linted;
         }
     };
-    let mut names = Names::new(document.source.dialect().longest_name());
+    let mut names = Names::new(document.dialect.longest_name());
     let mut repaired = Vec::new();
     for item in &document.items {
         let mut findings = Vec::new();
@@ -106,10 +67,7 @@ pub fn lint(text: &str, chosen: Option<Source>) -> Linted {
         finding.put_at(top.find(&path).map_or(top.at, |(at, _)| at));
         linted.findings.push(finding);
     }
-    let is_openai = matches!(
-        document.source.dialect(),
-        Dialect::OpenAi | Dialect::OpenAiResponses
-    );
+    let is_openai = matches!(document.dialect, Dialect::OpenAi | Dialect::OpenAiResponses);
     if is_openai && document.items.len() > MOST_OPENAI_TOOLS {
         let message = format!(
             "There are {} tools; the API takes {MOST_OPENAI_TOOLS} in a request.",
@@ -125,45 +83,18 @@ pub fn lint(text: &str, chosen: Option<Source>) -> Linted {
     linted
 }
 
-/// Reads JSON or YAML, whichever it is, with the places of its values.
+/// Reads JSON with the places of its values.
 fn read(text: &str) -> Result<(Value, Node), Finding> {
-    let error = match serde_json::from_str(text) {
+    let e = match serde_json::from_str(text) {
         Ok(value) => return Ok((value, json::places(text))),
         Err(e) => e,
     };
-    if !is_yaml(text) {
-        let message = error.to_string();
-        let message = message.split(" at line ").next().unwrap_or(&message);
-        return Err(unreadable(
-            "json",
-            format!("It is no JSON: {message}."),
-            json::position(text, &error),
-        ));
-    }
-    yaml::read(text).map_err(|fault| {
-        unreadable(
-            "yaml",
-            format!("It is no YAML: {}", fault.message),
-            fault.at,
-        )
-    })
-}
-
-fn unreadable(rule: &'static str, message: String, at: Position) -> Finding {
-    let mut finding = Finding::refusal(rule, "", "", message);
-    finding.put_at(at);
-    finding
-}
-
-/// Whether a text that is no JSON is meant to be YAML. That has braces and brackets too, but
-/// whoever writes JSON puts names in double quotes; a fault in it is told in terms of JSON.
-fn is_yaml(text: &str) -> bool {
-    let text = text.trim_start();
-    let inner = text.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '[' | '{'));
-    let is_in_brackets = inner.len() < text.len();
-    let begins_name = |c: char| c.is_alphabetic() || matches!(c, '\'' | '_' | '#');
-    let is_commented = text.starts_with("//") || text.starts_with("/*");
-    !text.is_empty() && !is_commented && (!is_in_brackets || inner.starts_with(begins_name))
+    let message = e.to_string();
+    let message = message.split(" at line ").next().unwrap_or(&message);
+    let message = format!("It is not valid JSON: {message}.");
+    let mut finding = Finding::refusal("json", "", "", message);
+    finding.put_at(json::position(text, &e));
+    Err(finding)
 }
 
 /// Adds what is wrong with one declaration; gives it back as its API takes it.
@@ -174,9 +105,9 @@ fn look_at(
     names: &mut Names,
     findings: &mut Vec<Finding>,
 ) -> Option<String> {
-    let dialect = document.source.dialect();
+    let dialect = document.dialect;
     if dialect == Dialect::Gemini {
-        return for_gemini(document.source, item, top, names, findings);
+        return for_gemini(item, top, names, findings);
     }
     let mut schema = item.schema();
     let sound = mend(dialect, item, &mut schema, names, findings);
@@ -231,7 +162,6 @@ fn must_be_loose(dialect: Dialect, item: &Item, schema: &Value, findings: &[Find
 }
 
 fn for_gemini(
-    source: Source,
     item: &Item,
     top: &Node,
     names: &mut Names,
@@ -240,8 +170,8 @@ fn for_gemini(
     let before = findings.len();
     let compiled = declaration::compile(item.value(), names, findings);
     for finding in &mut findings[before..] {
-        // As it stands the API would refuse it. What an operation says is for no API yet.
-        if matches!(&*finding.rule, "name" | "untyped") && source != Source::OpenApi {
+        // As it stands the API would refuse it.
+        if matches!(&*finding.rule, "name" | "untyped") {
             finding.severity = Severity::Error;
         }
     }
@@ -253,9 +183,6 @@ fn for_gemini(
         }
     };
     rules::check(Dialect::Gemini, item, &tool.schema, findings);
-    if source == Source::OpenApi {
-        return Some(tool.to_json());
-    }
     let repaired = Repaired {
         name: tool.name,
         schema: item.schema_key().map(|_| tool.schema),
@@ -266,7 +193,7 @@ fn for_gemini(
 
 #[cfg(test)]
 mod tests {
-    use super::{Source, is_yaml, lint};
+    use super::lint;
     use crate::declaration::Severity;
     use std::num::NonZeroU32;
 
@@ -280,48 +207,12 @@ mod tests {
         let text = "[\n {\"name\": \"a\",\n  \"description\": \"d\",\n  \"parametersJsonSchema\": {\n   \
                     \"type\": \"object\",\n   \"properties\": {\n    \"x\": {\n     \"type\": \"array\",\n     \
                     \"items\": {\"description\": \"d\"}}}}}\n]";
-        let yaml = "- name: a\n  description: d\n  parametersJsonSchema:\n    type: object\n    \
-                    properties:\n      x:\n        type: array\n        items: {description: d}\n";
-        for (text, place) in [(text, (9, 6)), (yaml, (8, 9))] {
-            let linted = lint(text, None);
-            let finding = linted.findings.first().expect("untyped");
-            assert_eq!((&*finding.rule, numbers(finding)), ("untyped", place));
-            assert_eq!(finding.severity, Severity::Error);
-        }
+        let linted = lint(text, None);
+        let finding = linted.findings.first().expect("untyped");
+        assert_eq!((&*finding.rule, numbers(finding)), ("untyped", (9, 6)));
+        assert_eq!(finding.severity, Severity::Error);
         let linted = lint("{\n\"ä\": \"ü\",,}", None);
         let finding = linted.findings.first().expect("no JSON");
         assert_eq!((&*finding.rule, numbers(finding)), ("json", (2, 10)));
-        for name in Source::NAMES {
-            assert!(Source::from_name(name).is_some(), "{name}");
-        }
-    }
-
-    #[test]
-    fn json_and_yaml_are_told_apart_by_what_stands_there() {
-        for json in [
-            "",
-            " \n",
-            "{\"a\": }",
-            "[{\"a\": 1,}]",
-            "{,}",
-            "[1,]",
-            "[ ",
-            "{ // c\n}",
-            "// c\n{}",
-            "/* c */ []",
-        ] {
-            assert!(!is_yaml(json), "{json}");
-        }
-        for yaml in [
-            "a: b",
-            "- a",
-            "# c\na: b",
-            "{openapi: 3.1.0}",
-            "[{name: a}]",
-            "--- {}",
-            "{'a': 1}",
-        ] {
-            assert!(is_yaml(yaml), "{yaml}");
-        }
     }
 }

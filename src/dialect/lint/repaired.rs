@@ -99,7 +99,7 @@ fn key_of_schema(dialect: Dialect) -> &'static str {
 /// The list of tools with its declarations as they are now; those that can't be repaired are
 /// left out.
 pub(super) fn list(document: &Document, mut items: Vec<Option<String>>, top: &Node) -> Vec<String> {
-    let dialect = document.source.dialect();
+    let dialect = document.dialect;
     let mut take = |i: usize| items.get_mut(i).and_then(Option::take);
     let mut all = Vec::new();
     for entry in &document.entries {
