@@ -7,7 +7,6 @@
 
 mod budget;
 mod code;
-mod date;
 mod folders;
 mod imports;
 mod memory;
@@ -16,6 +15,7 @@ mod system;
 pub use memory::{Memory, memory};
 pub use system::{ContextError, system_prompt};
 
+use super::clock;
 use crate::builtin::Surroundings;
 use crate::workspace::show_path;
 use std::borrow::Cow;
@@ -34,7 +34,7 @@ pub fn environment_message(surroundings: &Surroundings) -> String {
     };
     format!(
         "Some facts before we begin.\nToday is {}.\nThe operating system is {}.\n{directories}\n{}",
-        date::today(),
+        clock::today(),
         platform(),
         folders::structure(workspace)
     )

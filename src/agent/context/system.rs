@@ -1,6 +1,7 @@
 //! The system prompt: ours, or the file that `GEMINI_SYSTEM_MD` names.
 
-use super::{date, platform, shown_line};
+use super::{platform, shown_line};
+use crate::agent::clock;
 use crate::builtin::Surroundings;
 use crate::tool::{Cancellation, ErrorKind, ToolError};
 use crate::workspace::text::{Content, detect};
@@ -90,7 +91,7 @@ fn build(
 fn this_run(workspace: &Workspace) -> String {
     format!(
         "# This run\n\n- Date: {}\n- Operating system: {}\n- Project's root directory: {}",
-        date::today(),
+        clock::today(),
         platform(),
         shown_line(workspace.root())
     )
