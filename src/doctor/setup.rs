@@ -1,11 +1,10 @@
 //! What the settings say of the two commands.
 
 use super::{Commands, Patient, Report, said, trust_remedy};
-use crate::settings::{Scope, jsonc};
+use crate::settings::{Scope, jsonc, strict_jsonc};
 use crate::shown::show_path;
 use crate::trust::{Trust, TrustedBy, gemini_cli_trusts};
 use crate::workspace::brought::Whose;
-use jsonc_parser::ParseOptions;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
@@ -182,8 +181,12 @@ fn unreadable(patient: &Patient<'_>, report: &mut Report) -> bool {
             }
             continue;
         }
-        let strictly = |text: &String| strictly(text).err();
-        let own = text.as_ref().and_then(strictly);
+        let fault = |text: &String| match strict_jsonc(text) {
+            Ok(Value::Object(_)) => None,
+            Ok(_) => Some("There is no object in it on line 1.".to_owned()),
+            Err(e) => Some(e),
+        };
+        let own = text.as_ref().and_then(fault);
         let Some(reason) = reasons.first().copied().or(own.as_deref()) else {
             continue;
         };
@@ -198,31 +201,6 @@ fn unreadable(patient: &Patient<'_>, report: &mut Report) -> bool {
         );
     }
     is_all_read
-}
-
-/// Reads settings as Gemini CLI does: `JSON.parse` of the text without its comments (seen in
-/// 0.61.0, which ends with 52 otherwise). We are more lenient.
-fn strictly(text: &str) -> Result<(), String> {
-    const STRICT: ParseOptions = ParseOptions {
-        allow_comments: true,
-        allow_loose_object_property_names: false,
-        allow_trailing_commas: false,
-        allow_missing_commas: false,
-        allow_single_quoted_strings: false,
-        allow_hexadecimal_numbers: false,
-        allow_unary_plus_numbers: false,
-        allow_bare_decimal_point_numbers: false,
-        allow_non_finite_numbers: false,
-        allow_extended_string_escapes: false,
-    };
-    if text.starts_with('\u{feff}') {
-        return Err("It begins with a byte order mark on line 1.".to_owned());
-    }
-    match jsonc_parser::parse_to_serde_value(text, &STRICT) {
-        Err(e) => Err(e.to_string()),
-        Ok(Value::Object(_)) => Ok(()),
-        Ok(_) => Err("There is no object in it on line 1.".to_owned()),
-    }
 }
 
 /// The names before 0.3, alone or beside the new ones. Alone they are examined all the same: other

@@ -1,6 +1,6 @@
 //! Values in a file of JSON with comments, put in and taken back without touching anything else.
 
-use crate::settings::jsonc;
+use crate::settings::{jsonc, strict_jsonc};
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstObjectProp, CstRootNode};
 use serde::{Deserialize, Serialize};
@@ -45,57 +45,13 @@ impl Set {
 /// Whether Gemini CLI can read a text: JSON with comments, nothing else. Nothing at all is no
 /// fault here, because something will be put in.
 pub(super) fn check_strict(text: &str) -> Result<(), String> {
-    if text.starts_with(MARK) {
-        return Err(
-            "line 1 begins with a byte order mark (BOM), with which Gemini CLI can't read it: save the file as UTF-8 without one"
-                .to_owned(),
-        );
-    }
-    let bare = without_comments(text);
-    if bare.trim().is_empty() {
-        return Ok(());
-    }
-    match serde_json::from_str::<serde::de::IgnoredAny>(&bare) {
+    match strict_jsonc(text) {
         Ok(_) => Ok(()),
         Err(e) => Err(format!(
-            "Gemini CLI can't read it: {e}. It takes JSON with comments, but no commas after the last value, no single quotes and no keys without quotes: mend that line, then run get_tools init again"
+            "Gemini CLI can't read it: {}. It takes UTF-8 without a byte order mark, and JSON with comments, but no commas after the last value, no single quotes and no keys without quotes: correct that line, then run get_tools init again",
+            e.trim_end_matches('.')
         )),
     }
-}
-
-/// Spaces in the place of comments, so that lines and columns stay.
-fn without_comments(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        let length = if first == '"' {
-            let mut is_escaped = false;
-            let end = rest[1..].find(|c| {
-                let is_end = c == '"' && !is_escaped;
-                is_escaped = c == '\\' && !is_escaped;
-                is_end
-            });
-            end.map_or(rest.len(), |end| end + 2)
-        } else if rest.starts_with("//") {
-            rest.find('\n').unwrap_or(rest.len())
-        } else if let Some(comment) = rest.strip_prefix("/*") {
-            comment.find("*/").map_or(rest.len(), |end| end + 4)
-        } else {
-            first.len_utf8()
-        };
-        let (piece, after) = rest.split_at(length);
-        if piece.starts_with("//") || piece.starts_with("/*") {
-            out.extend(
-                piece
-                    .chars()
-                    .map(|c| if c.is_whitespace() { c } else { ' ' }),
-            );
-        } else {
-            out.push_str(piece);
-        }
-        rest = after;
-    }
-    out
 }
 
 /// Puts values in. Gives the text, `None` where it has them already, and what stood there before.
@@ -324,7 +280,7 @@ mod tests {
             "",
             " // nothing\n",
             "{} // end",
-            "/* a\n*/ {\"//\": \"/*\", \"\\\\\": \"\\\"//\"} /* open",
+            "/* a\n*/ {\"//\": \"/*\", \"\\\\\": \"\\\"//\"} /* end */",
         ] {
             assert_eq!(check_strict(good), Ok(()), "{good}");
         }

@@ -67,6 +67,31 @@ pub(crate) fn jsonc(text: &str) -> Result<Value, String> {
         .map_err(|e| e.to_string())
 }
 
+/// Reads settings as Gemini CLI does: `JSON.parse` of the text without its comments (seen in
+/// 0.61.0, which ends with status 52 otherwise). We are more lenient.
+///
+/// # Errors
+///
+/// What is wrong, and at which line.
+pub(crate) fn strict_jsonc(text: &str) -> Result<Value, String> {
+    const STRICT: jsonc_parser::ParseOptions = jsonc_parser::ParseOptions {
+        allow_comments: true,
+        allow_loose_object_property_names: false,
+        allow_trailing_commas: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    };
+    if text.starts_with('\u{feff}') {
+        return Err("It begins with a byte order mark (BOM) on line 1.".to_owned());
+    }
+    jsonc_parser::parse_to_serde_value(text, &STRICT).map_err(|e| e.to_string())
+}
+
 /// Gemini CLI 0.61 skips a system file that others than root can write. One of the user's own,
 /// named by a variable, can say no more than the user's settings and does count here.
 #[cfg(windows)]

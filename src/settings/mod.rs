@@ -21,7 +21,7 @@ mod source;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use file::{expanded, jsonc, reference, variables_in};
+pub(crate) use file::{expanded, jsonc, reference, strict_jsonc, variables_in};
 pub use lines::Lines;
 pub use mcp::{McpServer, McpSettings};
 pub use sandbox::SandboxSettings;
