@@ -231,12 +231,11 @@ fn run_with_more(walk: &mut Walk<'_>, command: &str, at: usize) {
 /// Whether a program is known to run others, or to be a shell.
 pub(super) fn is_known(name: &str) -> bool {
     wrapper_named(program(name)).is_some()
+        || UNFOLLOWED.contains(&program(name))
         || SHELLS.contains(&name)
         || matches!(
             name,
-            "capsh"
-                | "fd"
-                | "fdfind"
+            "fd" | "fdfind"
                 | "find"
                 | "flock"
                 | "gdb"
@@ -245,7 +244,6 @@ pub(super) fn is_known(name: &str) -> bool {
                 | "perf"
                 | "runuser"
                 | "script"
-                | "setarch"
                 | "ssh"
                 | "su"
                 | "watch"
@@ -276,7 +274,7 @@ impl Wrapper {
 }
 
 /// Where versions differ, all of their options: what one does not know, it refuses.
-const WRAPPERS: [Wrapper; 51] = [
+const WRAPPERS: [Wrapper; 28] = [
     wrapper(
         "env",
         "-iu:C:S:v0a:",
@@ -317,19 +315,6 @@ const WRAPPERS: [Wrapper; 51] = [
     wrapper("chroot", "G:g:nu:", "groups= userspec= skip-chdir").with_operands(1),
     wrapper("taskset", "achpV", "all-tasks cpu-list pid").with_operands(1),
     wrapper(
-        "chrt",
-        "abdD:efhimoP:prRT:vV",
-        "all-tasks batch deadline ext fifo idle max other pid reset-on-fork rr sched-runtime= \
-         sched-period= sched-deadline= verbose",
-    )
-    .with_operands(1),
-    wrapper(
-        "uclampset",
-        "m:M:ap:sRvVh",
-        "all-tasks pid= system reset-on-fork verbose",
-    ),
-    wrapper("choom", "n:p:hV", "adjust= pid="),
-    wrapper(
         "xargs",
         "0a:d:E:e::I:i::J:L:l::n:oP:pR:rS:s:tx",
         "null arg-file= delimiter= eof=? replace=? max-lines=? max-args= open-tty \
@@ -354,74 +339,12 @@ const WRAPPERS: [Wrapper; 51] = [
          summary-wall-clock syscall-number tips=? user=",
     ),
     wrapper(
-        "ltrace",
-        "a:A:bcCD:e:F:fhil:Ln:o:p:rs:StTu:Vw:x:",
-        "align= config= debug= demangle indent= library= output= no-signals where=",
-    ),
-    wrapper(
-        "unshare",
-        "cCfG:himnprR:S:TuUVw:",
-        "mount=? uts=? ipc=? net=? pid=? user=? cgroup=? time=? fork map-user= map-group= \
-         map-root-user map-current-user map-auto map-users= map-groups= map-subids \
-         kill-child=? mount-proc=? mount-binfmt=? propagation= setgroups= keep-caps root= wd= \
-         setuid= setgid= monotonic= boottime= owner= load-interp= forward-signals",
-    ),
-    wrapper(
-        "nsenter",
-        "aC::eFG:hi::m::n::p::r::S:t:T::u::U::Vw::W:Z",
-        "all target= mount=? uts=? ipc=? net=? pid=? cgroup=? user=? time=? setuid= setgid= \
-         preserve-credentials keep-caps root=? wd=? wdns= env no-fork join-cgroup user-parent \
-         net-socket= follow-context",
-    ),
-    wrapper(
-        "setpriv",
-        "dhV",
-        "dump nnp no-new-privs ambient-caps= inh-caps= bounding-set= ruid= euid= rgid= egid= \
-         reuid= regid= clear-groups keep-groups init-groups groups= securebits= pdeathsig= \
-         ptracer= selinux-label= apparmor-profile= landlock-access= landlock-rule= \
-         seccomp-filter= reset-env list-caps",
-    ),
-    wrapper(
-        "systemd-run",
-        "C:dE:GH:hM:Pp:qrStu:v",
-        "no-ask-password user system host= machine= capsule= scope unit= property= \
-         description= slice= slice-inherit no-block remain-after-exit wait send-sighup \
-         service-type= uid= gid= nice= working-directory= same-dir setenv= pty pty-late pipe \
-         quiet collect shell job-mode= ignore-failure background= expand-environment= \
-         root-directory= same-root-dir area= verbose json= path-property= socket-property= \
-         timer-property= on-active= on-boot= on-startup= on-unit-active= on-unit-inactive= \
-         on-calendar= on-timezone-change on-clock-change",
-    ),
-    wrapper(
-        "systemd-inhibit",
-        "h",
-        "what= who= why= mode= list no-pager no-legend no-ask-password",
-    ),
-    wrapper(
         "xvfb-run",
         "ae:f:hln:p:s:w:",
         "auto-servernum error-file= auth-file= listen-tcp server-num= xauth-protocol= \
          server-args= wait=",
     ),
-    wrapper("catchsegv", "", ""),
-    wrapper(
-        "ld.so",
-        "",
-        "argv0= glibc-hwcaps-mask= glibc-hwcaps-prepend= inhibit-cache inhibit-rpath= library-path= \
-         list list-diagnostics list-tunables verify",
-    ),
-    wrapper(
-        "linux64",
-        "BFILRSTXZ3hvV",
-        "32bit fdpic-funcptrs short-inode addr-compat-layout addr-no-randomize whole-seconds \
-         sticky-timeouts read-implies-exec mmap-page-zero 3gb 4gb uname-2.6 verbose list show=?",
-    ),
-    wrapper("dbus-run-session", "h", "config-file= dbus-daemon="),
-    wrapper(
-        "fakeroot",
-        "b:f:hi:l:s:uv",
-        "fd-base= faked= load= lib= save-file= unknown-is-real",
-    ),
+    wrapper("valgrind", "dhqv", "*"),
     wrapper(
         "prlimit",
         "c::d::e::f::i::l::m::n::o:p:q::r::s::t::u::v::x::y::hV",
@@ -429,55 +352,42 @@ const WRAPPERS: [Wrapper; 51] = [
          rtprio=? stack=? cpu=? nproc=? as=? locks=? rttime=? pid= output= noheadings raw \
          verbose",
     ),
-    wrapper(
-        "numactl",
-        "abC:c:D:df:Hhi:I:L:lM:m:N:o:P:p:S:stTw:",
-        "all balancing physcpubind= cpubind= cpunodebind= file= hardware interleave= \
-         weighted-interleave= length= localalloc shmmode= membind= offset= preferred= \
-         preferred-many= shm= shmid= show strict touch huge dump",
-    ),
-    wrapper("firejail", "chv", "*"),
-    wrapper("valgrind", "dhqv", "*"),
-    wrapper(
-        "bwrap",
-        "",
-        "args= argv0= bind== bind-try== dev-bind== dev-bind-try== ro-bind== ro-bind-try== \
-         bind-data== ro-bind-data== bind-fd== ro-bind-fd== remount-ro= proc= dev= tmpfs= \
-         mqueue= dir= file== symlink== setenv== unsetenv= clearenv chdir= uid= gid= hostname= \
-         exec-label= file-label= seccomp= add-seccomp-fd= block-fd= userns-block-fd= userns= \
-         userns2= pidns= info-fd= json-status-fd= sync-fd= lock-file= cap-add= cap-drop= \
-         perms= size= chmod== overlay-src= overlay=== tmp-overlay= ro-overlay= unshare-all \
-         unshare-user unshare-user-try unshare-ipc unshare-pid unshare-net unshare-uts \
-         unshare-cgroup unshare-cgroup-try share-net new-session die-with-parent as-pid-1 \
-         disable-userns assert-userns-disabled level-prefix",
-    ),
-    wrapper(
-        "proot",
-        "0b:hi:k:m:p:R:r:S:Vv:w:",
-        "rootfs= bind= pwd= cwd= kernel-release= root-id change-id= verbose= kill-on-exit \
-         link2symlink",
-    ),
     wrapper("pkexec", "", "user= disable-internal-agent keep-cwd"),
     wrapper("eatmydata", "", ""),
     wrapper("unbuffer", "p", ""),
-    wrapper("caffeinate", "dimst:uw:", ""),
-    wrapper("tini", "e:ghlp:svw", "version"),
-    wrapper(
-        "dumb-init",
-        "chr:vV",
-        "single-child rewrite= verbose version",
-    ),
     wrapper("chronic", "ev", ""),
     wrapper("ifne", "n", ""),
     // With -s its first word is a line for a shell.
     wrapper("entr", "acdnprxz", ""),
-    wrapper(
-        "faketime",
-        "fm",
-        "exclude-monotonic date-based help version",
-    )
-    .with_operands(1),
-    wrapper("proxychains4", "f:q", ""),
+];
+
+/// Programs that run others and are rarely used: what they run is not followed. A line with one of
+/// them is never known whole.
+const UNFOLLOWED: [&str; 24] = [
+    "bwrap",
+    "caffeinate",
+    "capsh",
+    "catchsegv",
+    "choom",
+    "chrt",
+    "dbus-run-session",
+    "dumb-init",
+    "fakeroot",
+    "faketime",
+    "firejail",
+    "ld.so",
+    "ltrace",
+    "nsenter",
+    "numactl",
+    "proot",
+    "proxychains4",
+    "setarch",
+    "setpriv",
+    "systemd-inhibit",
+    "systemd-run",
+    "tini",
+    "uclampset",
+    "unshare",
 ];
 
 /// Names under which `setarch` takes no architecture.
@@ -554,13 +464,6 @@ const PERF_RECORD: Grammar = Grammar::leading(
      cpu= data delay= event= exclude-perf filter= freq= mmap-pages= namespaces no-buffering \
      no-buildid no-buildid-cache no-inherit no-samples output= overwrite per-thread period pid= \
      quiet raw-samples realtime= stat strict-freq switch-events tid= timestamp uid= verbose",
-);
-
-const PERF_TRACE: Grammar = Grammar::leading(
-    "aC:D:e:F::fG:i:m:o:p:sSt:TuvP",
-    "all-cpus call-graph= cgroup= comm cpu= delay= duration= errno-summary event= expr= failure \
-     filter= filter-pids= force input= max-events= max-stack= min-stack= mmap-pages= no-comm \
-     no-inherit output= pf=? pid= sched summary syscalls tid= time uid= verbose with-summary",
 );
 
 const CLONE: Grammar = Grammar::permuted(
@@ -684,12 +587,6 @@ fn resolve_command(
         "flock" => run_locked(walk, rest, text, at, &mut wrapped),
         "perf" => run_measured(walk, rest, text, &mut wrapped),
         "gdb" => run_debugged(walk, rest, text, &mut wrapped),
-        "capsh" => {
-            let ends = |w: &Word| matches!(w.value.as_deref(), Some("--" | "-+" | "==" | "=+"));
-            if let Some(end) = rest.iter().position(ends) {
-                run_shell(walk, "bash", &rest[end + 1..], text, input, at);
-            }
-        }
         "find" => run_found(walk, rest, text, &mut wrapped),
         "fd" | "fdfind" => run_found_by_fd(walk, rest, text, &mut wrapped),
         "parallel" => run_parallel(walk, rest, text, at),
@@ -704,19 +601,7 @@ fn resolve_command(
             run_ours(walk, &parsed, &["C", "F"], at);
         }
         "unset" => walk.analysis.forgets_functions = true,
-        "setarch" => {
-            let is_architecture = |w: &Word| !w.known.starts_with('-');
-            let rest = match rest.split_first() {
-                Some((first, behind)) if is_architecture(first) => {
-                    if first.value.is_none() {
-                        walk.unresolved(text);
-                    }
-                    behind
-                }
-                _ => rest,
-            };
-            run_wrapped(walk, wrapper_named("linux64"), rest, text, at, &mut wrapped);
-        }
+        name if UNFOLLOWED.contains(&name) && !asks_for_help(rest) => walk.unresolved(text),
         name => {
             run_wrapped(walk, wrapper_named(name), rest, text, at, &mut wrapped);
         }
@@ -782,6 +667,13 @@ fn code_and_carried(
     }
 }
 
+/// Whether a program only tells how it is used.
+fn asks_for_help(rest: &[Word]) -> bool {
+    let is_help =
+        |word: &Word| matches!(word.value.as_deref(), Some("--help" | "--version" | "-V"));
+    !rest.is_empty() && rest.iter().all(is_help)
+}
+
 fn wrapper_named(name: &str) -> Option<&'static Wrapper> {
     WRAPPERS.iter().find(|w| w.name == name)
 }
@@ -794,7 +686,7 @@ fn program(name: &str) -> &str {
         "genv" | "gnice" | "gnohup" | "gtimeout" | "gstdbuf" | "gchroot" | "gxargs" | "gfind"
         | "gtime" => &name[1..],
         loader if loader.starts_with("ld-linux") || loader.starts_with("ld-musl-") => "ld.so",
-        architecture if ARCHITECTURES.contains(&architecture) => "linux64",
+        architecture if ARCHITECTURES.contains(&architecture) => "setarch",
         name => shell_named(name).unwrap_or(name),
     }
 }
@@ -971,7 +863,7 @@ fn run_locked(
     }
 }
 
-/// `perf stat`, `perf record` and `perf trace`, also behind another word of `perf`.
+/// `perf stat` and `perf record`, also behind another word of `perf`.
 fn run_measured(
     walk: &mut Walk<'_>,
     rest: &[Word],
@@ -981,10 +873,13 @@ fn run_measured(
     let grammar = |word: &Word| match word.value.as_deref() {
         Some("stat") => Some(&PERF_STAT),
         Some("record") => Some(&PERF_RECORD),
-        Some("trace") => Some(&PERF_TRACE),
         _ => None,
     };
     let Some(first) = rest.iter().position(|w| grammar(w).is_some()) else {
+        let runs = |w: &Word| matches!(w.value.as_deref(), Some("trace" | "ftrace" | "iostat"));
+        if rest.iter().any(runs) {
+            walk.unresolved(text);
+        }
         return;
     };
     let mut words = &rest[first..];

@@ -286,12 +286,12 @@ mod tests {
         }
         for (bad, line) in [
             ("\u{feff}{}", "line 1"),
-            ("{\n\"a\": 1, // last\n}", "line 3"),
+            ("{\n\"a\": 1, // last\n}", "line 2"),
             ("{\n'a': 1}", "line 2"),
             ("{/*\n*/ a: 1}", "line 2"),
         ] {
             let error = check_strict(bad).expect_err("refused");
-            assert!(error.contains(line), "{error}");
+            assert!(error.contains(line), "{bad}: {error}");
         }
     }
 

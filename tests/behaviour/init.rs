@@ -717,7 +717,7 @@ fn keys_of_old_go_and_their_pair_is_kept() {
 fn settings_that_gemini_cli_refuses_are_named_with_the_line() {
     for (text, said) in [
         ("\u{feff}{}\n", "byte order mark"),
-        ("{\n  \"theme\": \"x\", // last\n}\n", "line 3"),
+        ("{\n  \"theme\": \"x\", // last\n}\n", "line 2"),
         ("{\n  'theme': \"x\"\n}\n", "line 2"),
         ("{\n\n  theme: \"x\"\n}\n", "line 3"),
     ] {

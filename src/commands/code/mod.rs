@@ -152,7 +152,7 @@ const EDITORS: [&str; 18] = [
 ];
 
 /// Programs that run the words behind their options, and under which of their words.
-const RUNNERS: [(&str, &[&str]); 68] = [
+const RUNNERS: [(&str, &[&str]); 65] = [
     ("R", &["CMD"]),
     ("asdf", &["exec"]),
     ("aws-vault", &["exec"]),
@@ -160,7 +160,6 @@ const RUNNERS: [(&str, &[&str]); 68] = [
     ("bun", &["x", "run"]),
     ("bundle", &["exec"]),
     ("bunx", &[]),
-    ("catchsegv", &[]),
     ("ccache", &[]),
     ("cgexec", &[]),
     ("chpst", &[]),
@@ -168,7 +167,6 @@ const RUNNERS: [(&str, &[&str]); 68] = [
     ("conda", &["run"]),
     ("cpulimit", &[]),
     ("cross-env", &[]),
-    ("dbus-run-session", &[]),
     ("debconf", &[]),
     ("direnv", &["exec"]),
     ("distcc", &[]),
@@ -189,7 +187,6 @@ const RUNNERS: [(&str, &[&str]); 68] = [
     ("nix", &["develop", "shell", "run"]),
     ("npm", &["exec", "exe", "x"]),
     ("npx", &[]),
-    ("numactl", &[]),
     ("nvm", &["exec", "run"]),
     ("op", &["run"]),
     ("pdm", &["run"]),
