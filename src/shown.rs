@@ -209,6 +209,18 @@ pub(crate) fn with_deceptive(text: &str) -> impl Iterator<Item = (char, bool)> {
     })
 }
 
+/// The beginning of what a program printed, on one line.
+pub(crate) fn excerpt(bytes: &[u8]) -> String {
+    /// A user learns nothing from more.
+    const MAX_CHARS: usize = 200;
+    let text = String::from_utf8_lossy(bytes);
+    let text = without_controls(text.trim()).replace('\n', " ⏎ ");
+    match text.char_indices().nth(MAX_CHARS) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text,
+    }
+}
+
 /// A text of somebody else's without what would command a terminal.
 pub(crate) fn without_controls(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -230,7 +242,9 @@ pub(crate) fn without_controls(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{json_for_terminal, line_name, path_from_argument, show_name, visible};
+    use super::{
+        is_deceptive, json_for_terminal, line_name, path_from_argument, show_name, visible,
+    };
     use crate::sys::ffi::OsStrExt;
 
     #[test]
@@ -265,6 +279,16 @@ mod tests {
         let read: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
         assert_eq!(read, value);
         assert_eq!(json_for_terminal("{\"a\": 1}\n"), "{\"a\": 1}\n");
+    }
+
+    #[test]
+    fn what_unicode_says_is_not_seen_or_turns_the_direction_deceives() {
+        let unseen = r"^[\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\p{Cc}]$";
+        let unseen = fancy_regex::Regex::new(unseen).expect("an expression");
+        for c in '\0'..=char::MAX {
+            let is_unseen = unseen.is_match(&c.to_string()).expect("an answer");
+            assert!(!is_unseen || is_deceptive(c), "{}", c.escape_unicode());
+        }
     }
 
     #[test]

@@ -17,8 +17,7 @@ pub use system::{ContextError, system_prompt};
 
 use super::clock;
 use crate::builtin::Surroundings;
-use crate::workspace::show_path;
-use std::borrow::Cow;
+use crate::shown::{show_path, visible};
 use std::path::Path;
 
 /// The model's answer to [`environment_message`], as Gemini CLI puts it into the history.
@@ -51,25 +50,12 @@ fn platform() -> &'static str {
 /// A path on one line, whatever characters its names hold: a name must not look like lines of
 /// ours.
 fn shown_line(path: &Path) -> String {
-    one_line(&show_path(path)).into_owned()
-}
-
-/// A text with control characters written as escapes.
-fn one_line(text: &str) -> Cow<'_, str> {
-    if !text.contains(char::is_control) {
-        return Cow::Borrowed(text);
-    }
-    let escaped = text.chars().flat_map(|c| {
-        let escape = c.is_control().then(|| c.escape_default());
-        let plain = escape.is_none().then_some(c);
-        escape.into_iter().flatten().chain(plain)
-    });
-    Cow::Owned(escaped.collect())
+    visible(&show_path(path)).into_owned()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{environment_message, one_line, platform};
+    use super::{environment_message, platform, shown_line};
     use crate::builtin::Surroundings;
     use crate::settings::Settings;
     use crate::workspace::Workspace;
@@ -144,6 +130,7 @@ mod tests {
 
     #[test]
     fn control_characters_of_a_name_stay_on_its_line() {
-        assert_eq!(one_line("a\nb\u{1b}é"), "a\\nb\\u{1b}é");
+        let path = Path::new("a\nb\u{1b}é");
+        assert_eq!(shown_line(path), "a\\nb\\u{1b}é");
     }
 }

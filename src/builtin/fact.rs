@@ -8,6 +8,7 @@
 //! backslash keeps such places apart, which markdown takes off again. Where in the file a fact
 //! goes is [`super::memory`]'s.
 
+use crate::shown::with_deceptive;
 use std::borrow::Cow;
 
 /// One fact, fit for the file.
@@ -48,18 +49,14 @@ impl Fact {
 }
 
 /// Puts a text on one line: runs with a control character in them become a space, characters
-/// that nobody sees are left out.
+/// that can't be seen are left out.
 fn one_line(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut has_break = false;
-    for c in text.chars() {
+    for (c, deceives) in with_deceptive(text) {
         if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') {
             has_break = true;
-        } else if is_invisible(c) || (is_joiner(c) && (has_break || !out.ends_with(can_be_joined)))
-        {
-        } else if has_break && c.is_whitespace() {
-            // The run goes on.
-        } else {
+        } else if !deceives && (!has_break || !c.is_whitespace()) {
             if has_break {
                 out.truncate(out.trim_end().len());
                 out.push(' ');
@@ -69,23 +66,6 @@ fn one_line(text: &str) -> String {
         }
     }
     out.trim().to_owned()
-}
-
-/// Characters without a look of their own that change how others are read or hide text:
-/// directions, breaks, tags, annotations.
-fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
-        | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
-        | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
-}
-
-/// Emoji and some scripts need these between two characters.
-fn is_joiner(c: char) -> bool {
-    matches!(c, '\u{200c}' | '\u{200d}')
-}
-
-fn can_be_joined(c: char) -> bool {
-    !c.is_ascii() && !is_joiner(c)
 }
 
 /// Takes the markup's force off one line.

@@ -17,7 +17,7 @@ use crate::declaration::{self, Finding, Names, Severity};
 use crate::genai::FunctionResponse;
 use crate::process::command::End;
 use crate::process::ending::Ending;
-use crate::shown::hex;
+use crate::shown::{excerpt, hex};
 use crate::sys::ffi::{OsStrExt, OsStringExt};
 use crate::tool::{
     Cancellation, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, LlmContent,
@@ -286,7 +286,10 @@ fn ask(file: &Path, pair: &Pair, surroundings: &Surroundings) -> Discovered {
             } else {
                 String::new()
             };
-            let printed = excerpt(&printed.whole);
+            let printed = match excerpt(&printed.whole) {
+                nothing if nothing.is_empty() => "nothing".to_owned(),
+                printed => printed,
+            };
             return failed(format!(
                 "{shown}: discovery_command: What it printed can't be used: {reason} It printed: \
                  {printed}{said}"
@@ -319,19 +322,6 @@ fn ask(file: &Path, pair: &Pair, surroundings: &Surroundings) -> Discovered {
             .into_iter()
             .map(|finding| finding.in_file(file))
             .collect(),
-    }
-}
-
-/// The beginning of what was printed, in one line.
-fn excerpt(bytes: &[u8]) -> String {
-    /// More tells a person nothing, in characters.
-    const MOST: usize = 200;
-    let text = String::from_utf8_lossy(bytes);
-    let text = crate::shown::without_controls(text.trim()).replace('\n', " ⏎ ");
-    match text.char_indices().nth(MOST) {
-        _ if text.is_empty() => "nothing".to_owned(),
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text,
     }
 }
 

@@ -1,6 +1,5 @@
 //! The call command, run as Gemini CLI runs it.
 
-use super::discovery::excerpt;
 use super::program;
 use super::replay::{Input, Patience, Seen, run};
 use super::{Commands, Patient, Report, Try, said};
@@ -8,6 +7,7 @@ use crate::builtin;
 use crate::policy::{Call, Decision, hosts_mode};
 use crate::process::ending::Ending;
 use crate::process::signal_name;
+use crate::shown::excerpt;
 use crate::tool::Kind;
 use serde_json::{Map, Value, json};
 use std::path::Path;

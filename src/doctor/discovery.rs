@@ -6,6 +6,7 @@ use super::{Commands, Patient, Report, Said, said};
 use crate::process::ending::Ending;
 use crate::process::signal_name;
 use crate::settings::reference;
+use crate::shown::excerpt;
 use std::time::Duration;
 
 /// After this Gemini CLI's users think that it hangs.
@@ -22,9 +23,6 @@ const LINGER: Duration = Duration::from_secs(1);
 
 /// Gemini CLI refuses more, in bytes.
 const MAX_BYTES: usize = 10 * 1024 * 1024;
-
-/// What is told of what a command printed, in characters.
-const EXCERPT: usize = 200;
 
 const NO_TOOLS: &str = "Gemini CLI does not start when discovery fails.";
 
@@ -350,14 +348,4 @@ fn is_array(seen: &Seen, about: &str, report: &mut Report) -> bool {
             false
         }
     }
-}
-
-/// The beginning of what was printed, in one line.
-pub(super) fn excerpt(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes);
-    let mut line: String = text.trim().chars().take(EXCERPT).collect();
-    if text.trim().chars().nth(EXCERPT).is_some() {
-        line.push('…');
-    }
-    line.replace('\n', " ⏎ ")
 }

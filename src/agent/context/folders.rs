@@ -1,7 +1,8 @@
 //! The tree of directories that the model is shown, drawn as Gemini CLI draws it.
 
-use super::{one_line, shown_line};
+use super::shown_line;
 use crate::builtin::push_collation_key;
+use crate::shown::visible;
 use crate::sys::ffi::OsStrExt;
 use crate::workspace::ignore::Ignored;
 use crate::workspace::walk::Listed;
@@ -194,7 +195,7 @@ impl<'a> Tree<'a> {
 }
 
 fn shown(name: &[u8]) -> String {
-    one_line(&show_name(name)).into_owned()
+    visible(&show_name(name)).into_owned()
 }
 
 fn child(place: &Place, name: &[u8]) -> Place {

@@ -7,8 +7,8 @@
 
 use super::budget::{Budget, NotRead};
 use super::imports::{FileId, Importer, id_of};
-use super::one_line;
 use crate::builtin::Surroundings;
+use crate::shown::visible;
 use crate::sys::ffi::OsStrExt;
 use crate::workspace::{OpenFile, Place, Respect, Workspace, show_path};
 use std::collections::{HashSet, VecDeque};
@@ -146,7 +146,7 @@ impl Collector<'_> {
 
     fn refuse(&mut self, path: &Path, reason: NotRead) {
         self.block(path, &format!("<!-- Not read: {reason} -->"));
-        let path = one_line(&show_path(path)).into_owned();
+        let path = visible(&show_path(path)).into_owned();
         self.memory
             .problems
             .push(format!("{path} was not read: {reason}."));
@@ -158,7 +158,7 @@ impl Collector<'_> {
         }
         let path = relative(self.cwd, path);
         let path = show_path(&path);
-        let path = one_line(&path);
+        let path = visible(&path);
         self.blocks.push(format!(
             "--- Context from: {path} ---\n{text}\n--- End of Context from: {path} ---"
         ));

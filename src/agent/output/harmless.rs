@@ -2,6 +2,7 @@
 
 use crate::shown::with_deceptive;
 use std::borrow::Cow;
+use unicode_width::UnicodeWidthChar;
 
 /// The text with signs in place of what would deceive: control characters, escape sequences
 /// among them, marks that turn the direction of writing, and what can't be seen. Line ends and
@@ -44,28 +45,12 @@ pub(super) fn fitting(line: &str, columns: usize) -> Cow<'_, str> {
         if width < columns {
             end_with_sign = at;
         }
-        width += columns_of(c);
+        width += c.width().unwrap_or(0);
         if width > columns {
             return format!("{}…", &line[..end_with_sign]).into();
         }
     }
     line.into()
-}
-
-/// Nearly: East Asian characters and pictures take two columns. One that is counted too wide
-/// costs a column, one too narrow would break a line.
-fn columns_of(c: char) -> usize {
-    match c {
-        '\u{300}'..='\u{36f}' | '\u{200b}'..='\u{200f}' | '\u{fe00}'..='\u{fe0f}' => 0,
-        '\u{1100}'..='\u{115f}'
-        | '\u{2e80}'..='\u{d7a3}'
-        | '\u{f900}'..='\u{faff}'
-        | '\u{fe30}'..='\u{fe6f}'
-        | '\u{ff00}'..='\u{ff60}'
-        | '\u{ffe0}'..='\u{ffe6}'
-        | '\u{1f000}'.. => 2,
-        _ => 1,
-    }
 }
 
 #[cfg(test)]

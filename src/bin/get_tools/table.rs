@@ -1,5 +1,7 @@
 //! Columns of text that fit a terminal.
 
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
 /// The width where there is no terminal and nobody says another.
 const USUAL_WIDTH: usize = 80;
 
@@ -28,7 +30,7 @@ pub(crate) struct Column {
 impl Column {
     /// A column that is as wide as its widest text.
     pub(crate) fn new(heading: &'static str, cells: Vec<String>) -> Self {
-        let widest = cells.iter().map(|cell| columns(cell)).max();
+        let widest = cells.iter().map(|cell| cell.width()).max();
         let width = widest.unwrap_or_default().max(heading.len());
         Self {
             heading,
@@ -74,7 +76,7 @@ fn row(all: &[Column], cells: &[Vec<String>]) -> String {
         let mut line = String::new();
         for (column, cell) in all.iter().zip(cells) {
             let part = cell.get(at).map_or("", String::as_str);
-            let padding = column.width.saturating_sub(columns(part)) + 2;
+            let padding = column.width.saturating_sub(part.width()) + 2;
             line.push_str(part);
             line.push_str(&" ".repeat(padding));
         }
@@ -89,7 +91,7 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut used = 0;
     for word in text.split(' ') {
-        let wide = columns(word);
+        let wide = word.width();
         if used > 0 && used + 1 + wide > width {
             lines.push(String::new());
             used = 0;
@@ -99,7 +101,7 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
             used += 1;
         }
         for c in word.chars() {
-            let wide = columns_of(c);
+            let wide = c.width().unwrap_or(0);
             if used > 0 && used + wide > width {
                 lines.push(String::new());
                 used = 0;
@@ -114,26 +116,5 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
 fn push(lines: &mut [String], c: char) {
     if let Some(line) = lines.last_mut() {
         line.push(c);
-    }
-}
-
-fn columns(text: &str) -> usize {
-    text.chars().map(columns_of).sum()
-}
-
-/// The places that a terminal takes for a character.
-fn columns_of(c: char) -> usize {
-    match c {
-        '\u{300}'..='\u{36f}' => 0,
-        '\u{1100}'..='\u{115f}'
-        | '\u{2e80}'..='\u{a4cf}'
-        | '\u{ac00}'..='\u{d7a3}'
-        | '\u{f900}'..='\u{faff}'
-        | '\u{fe30}'..='\u{fe6f}'
-        | '\u{ff00}'..='\u{ff60}'
-        | '\u{ffe0}'..='\u{ffe6}'
-        | '\u{1f300}'..='\u{1faff}'
-        | '\u{20000}'..='\u{3fffd}' => 2,
-        _ => 1,
     }
 }
