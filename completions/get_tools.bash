@@ -138,7 +138,7 @@ _get_tools() {
             fi
             case "${prev}" in
                 --dialect)
-                    COMPREPLY=($(compgen -W "gemini openai openai-responses anthropic mcp openapi" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "gemini openai openai-responses anthropic mcp" -- "${cur}"))
                     return 0
                     ;;
                 --format)

@@ -55,8 +55,7 @@ complete -c get_tools -n "__fish_get_tools_using_subcommand lint" -l dialect -d 
 openai\t''
 openai-responses\t''
 anthropic\t''
-mcp\t''
-openapi\t''"
+mcp\t''"
 complete -c get_tools -n "__fish_get_tools_using_subcommand lint" -l format -d 'How to print the findings [default: text]' -r -f -a "text\t''
 json\t''
 sarif\t''
