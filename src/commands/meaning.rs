@@ -655,9 +655,9 @@ fn word_of(argument: &Argument, numbers: &Numbers) -> Word {
         _ => beginning_of(&word.pieces).0,
     };
     let if_empty = match known.as_str() {
-        // A dash between two variables is part of a name.
+        // A dash between two variables is part of a name, as is `@` before a version.
         "" if value.is_none() => Some(beginning_if_empty(&word.pieces))
-            .filter(|beginning| beginning != "-")
+            .filter(|beginning| beginning != "-" && !beginning.starts_with('@'))
             .unwrap_or_default(),
         known => known.to_owned(),
     };

@@ -627,6 +627,7 @@ fn programs_with_harmless_options_are_permitted() {
         "tar -czf \"$name-$version.tar.gz\" \"$dir/-I\" x-$y $z/a",
         "sed -i s/a/b/ \"$f\" \"${d}/x-y\"",
         "sort \"$x.txt\" ${y:-f}",
+        "npm dist-tag add ${name}@${version} latest",
         "npm publish --dry-run=\"$x\" --workspace=\"$y\" --tag next",
         "awk 'length($0) > 80 { print FILENAME \":\" NR }' *.rs",
         "awk -F: '{ print $1 }' \"$file\"",
