@@ -774,8 +774,8 @@ fn may_hold_options(argument: &Argument) -> bool {
         .iter()
         .map(|piece| match piece {
             Piece::Bare(text) | Piece::Quoted(text) => text,
-            // What a variable holds counts for no option.
-            _ => "$",
+            // What a variable holds counts for no option, but it may hold nothing.
+            _ => "",
         })
         .collect();
     text.contains("{-") || text.contains(",-")

@@ -555,6 +555,11 @@ sed p "${x}-e1e evil"
 sort "$x--compress-program=evil" f
 scp "$x-oProxyCommand=evil" a b
 git grep x "$x-O"evil
+git clone "$x-c" core.sshCommand=evil a b
+git bisect "${x}run" evil
+git submodule "${x}foreach" evil
+ip netns "${x}exec" n evil
+tar -cf x f {$x-I,evil}
 git rebase "$x-x" evil main
 less "$x+!evil" f
 torsocks evil

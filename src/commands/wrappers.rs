@@ -1423,7 +1423,9 @@ fn git(
             .and_then(|w| w.value.as_deref())
             .unwrap_or_default()
     };
+    let is_unknown = |w: &Word| w.value.is_none();
     match (word(0), word(1)) {
+        ("bisect" | "submodule", _) if rest.get(1).is_some_and(is_unknown) => walk.unresolved(text),
         ("submodule", _) => {
             let is_foreach = |w: &Word| w.value.as_deref() == Some("foreach");
             if let Some(i) = rest.iter().position(is_foreach) {
@@ -1436,7 +1438,8 @@ fn git(
         ("rebase", _) => exec_of_rebase(walk, &rest[1..], at),
         ("clone", _) => {
             let parsed = parse(&rest[1..], &CLONE);
-            if parsed.has(&["u", "upload-pack"]) {
+            let may_be_option = |w: &Word| is_unknown(w) && w.if_empty.starts_with('-');
+            if parsed.has(&["u", "upload-pack"]) || rest.iter().any(may_be_option) {
                 walk.unresolved(text);
             }
             for setting in parsed.values(&["c", "config"]) {

@@ -267,7 +267,12 @@ fn hides_command(name: &str, rest: &[Word]) -> bool {
     if name == "cmake" && !any_may_be(rest, |text| text == "-E") {
         return false;
     }
-    let first = rest.iter().find(|word| !word.known.starts_with('-'));
+    let mut behind = rest.iter().filter(|word| !word.known.starts_with('-'));
+    let mut first = behind.next();
+    let is_object = |word: &&Word| matches!(word.value.as_deref(), Some("netns" | "vrf"));
+    if name == "ip" && first.as_ref().is_some_and(is_object) {
+        first = behind.next();
+    }
     first.is_some_and(|word| {
         let may_be = |runs: &&str| runs.starts_with(&word.known);
         word.value.is_none() && (word.text.starts_with('{') || words.iter().any(may_be))
