@@ -485,6 +485,13 @@ node --experimental-loader data:text/javascript,x x.js
 node -r data:x x.js
 npm --editor evil config edit
 npm expl npm -- evil
+ftp < evil
+pkexec < evil
+poetry shell < evil
+npx < evil
+timeout 2 npx --prefix d <evil
+echo evil | npm exec
+echo evil | nix develop
 npx -yc evil
 npx --ca evil
 npx -p a -p b -p c evil
@@ -644,6 +651,7 @@ fn programs_with_harmless_options_are_permitted() {
         "python3 -u x.py -c y",
         "node -v",
         "npx -y eslint -c x .",
+        "echo a | npx -y prettier --stdin-filepath a.js",
         "sed -n '/^a\\/b/,$p' f",
         "sed 's/[[:space:]]*$//; s|a/b|c|' f",
         "sed '1i\\\nhello\n2d' f",

@@ -279,6 +279,28 @@ fn hides_command(name: &str, rest: &[Word]) -> bool {
     })
 }
 
+/// Whether a runner may get no command. Some start a shell then, which reads lines.
+fn may_start_shell(name: &str, rest: &[Word]) -> bool {
+    let Some(words) = runner(name) else {
+        return false;
+    };
+    let mut rest = rest.iter();
+    let mut is_named = |word: &Word| word.value.as_deref().is_some_and(|v| words.contains(&v));
+    if !words.is_empty() && !rest.by_ref().any(&mut is_named) {
+        return false;
+    }
+    let mut may_be_value = false;
+    !rest.any(|word| {
+        let known = word.known.as_str();
+        if known.starts_with('-') {
+            let is_flag = matches!(known, "--" | "-y" | "--yes" | "-q" | "--quiet");
+            may_be_value = !is_flag && !known.contains('=');
+            return false;
+        }
+        !std::mem::take(&mut may_be_value)
+    })
+}
+
 /// Which words may be the command that a program runs.
 fn candidates(name: &str, rest: &[Word]) -> Vec<usize> {
     let Some(words) = runner(name) else {
@@ -345,7 +367,10 @@ pub(super) fn runs_code(name: &str, rest: &[Word], reads_text: bool) -> bool {
             || EDITORS.contains(&name)
             || !rest.is_empty() && !matches!(name, "at" | "batch");
     }
-    if are_too_many(&candidates(name, rest), rest) || hides_command(name, rest) {
+    if are_too_many(&candidates(name, rest), rest)
+        || hides_command(name, rest)
+        || reads_text && may_start_shell(name, rest)
+    {
         return true;
     }
     if let Some(known) = INTERPRETERS.iter().find(|i| i.name == plain_of(name)) {
@@ -373,6 +398,12 @@ pub(super) fn runs_code(name: &str, rest: &[Word], reads_text: bool) -> bool {
                 .any(|part| text.contains(part))
         }),
         "sshfs" => any_may_be(rest, names_command),
+        // They start a shell, or have words that do.
+        "ftp" => reads_text,
+        "pkexec" => reads_text && !rest.iter().any(|word| !word.known.starts_with('-')),
+        "bundle" | "hatch" | "pipenv" | "poetry" | "rails" => {
+            reads_text && any_is(rest, |text| matches!(text, "shell" | "console" | "c"))
+        }
         "scp" | "sftp" | "rsync" => reads_text && plain == "sftp" || any_is(rest, names_command),
         "apt" | "apt-get" | "aptitude" | "dpkg" => {
             any_is(rest, |text| text.to_lowercase().contains("-invoke"))
