@@ -10,7 +10,7 @@
 //! The standard library learns its arguments from glibc without that preparation, and from musl
 //! only by it, so [`words`] reads them from what `main` was given.
 
-#[cfg(target_env = "musl")]
+#[cfg(any(target_env = "musl", all(test, target_os = "linux")))]
 pub mod allocator;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub mod memory;
