@@ -6,6 +6,7 @@
 //! - [`answer`]: from a result to the JSON that a host reads.
 //! - [`serve`]: the tools for MCP clients.
 //! - [`session`]: what calls need, opened once.
+//! - [`approval`]: the gate that every call passes, and asking a person.
 //! - [`agent`]: an agent that works with the tools.
 //! - [`registry`]: every tool by name.
 //! - [`builtin`]: the built-in tools, one file each.
@@ -32,6 +33,7 @@
 
 pub mod agent;
 pub mod answer;
+pub mod approval;
 pub mod builtin;
 pub mod ci;
 pub mod commands;

@@ -1,27 +1,27 @@
 //! What calls need: settings, workspace, tools and rules, opened once for a project.
 
-mod judge;
-
 use crate::ToolRegistry;
-use crate::agent::approval::Asker;
 use crate::answer::to_line;
+use crate::approval::{
+    Asker, Candidate, Changed, Explanation, Gate, Passed, Question, Refusal, Reply,
+};
 use crate::builtin::{self, Surroundings};
 use crate::custom;
 use crate::dialect::restore;
 use crate::mcp::{Listed, Mcp, says_something_else};
-use crate::policy::Decision;
+use crate::policy::{Call, Decision, Extra, Policy, ServerTool};
+use crate::registry::Judged;
 use crate::settings::{Settings, home};
 use crate::tool::{
-    ApprovalMode, Args, Cancellation, Confirmation, Context, ErrorKind, ResultError, Tool,
+    self, ApprovalMode, Args, Cancellation, Confirmation, Context, ErrorKind, ResultError, Tool,
     ToolError, ToolResult, seconds_of,
 };
 use crate::workspace::Workspace;
-use judge::Judge;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// Seconds until a call ends by itself.
@@ -30,7 +30,7 @@ const TIMEOUT: &str = "GEMINI_TOOLS_TIMEOUT";
 /// The time limit of a call where `GEMINI_TOOLS_TIMEOUT` says nothing.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Somebody who can be asked, one question at a time.
+/// A person who can be asked, one question at a time.
 pub type Person = Mutex<Box<dyn Asker>>;
 
 /// Which rules calls are judged by.
@@ -86,7 +86,7 @@ pub struct Session {
     surroundings: Surroundings,
     registry: ToolRegistry,
     mcp: OnceLock<Option<Arc<Mcp>>>,
-    judge: Judge,
+    gate: Gate,
 }
 
 impl fmt::Debug for Session {
@@ -110,7 +110,8 @@ impl Session {
         seconds_of(TIMEOUT)?;
         let home = home();
         let settings = Arc::new(Settings::load(home.as_deref(), root));
-        let judge = Judge::new(rules, &settings, home.as_deref(), root);
+        let extra = Extra::with_paths(&rules.policy);
+        let policy = Policy::load(&settings, home.as_deref(), root, &extra);
         let mut roots = more.to_vec();
         roots.extend(settings.include_directories.iter().cloned());
         if let Some(more) = std::env::var_os("GEMINI_TOOLS_ROOTS") {
@@ -135,7 +136,7 @@ impl Session {
             surroundings,
             registry,
             mcp: OnceLock::new(),
-            judge,
+            gate: Gate::new(policy, rules.approval),
         })
     }
 
@@ -168,7 +169,7 @@ impl Session {
         } = &self.surroundings;
         let ignored = settings.problems.iter().map(|p| format!("ignored {p}"));
         let mut problems: Vec<String> = ignored.collect();
-        problems.extend(self.judge.problems());
+        problems.extend(self.gate.problems());
         problems.extend(settings.notes.iter().map(ToString::to_string));
         let refused = workspace.refused_roots().iter();
         problems.extend(refused.map(|root| crate::workspace::refusal(root)));
@@ -187,7 +188,7 @@ impl Session {
     /// `can_ask` is whether somebody can be asked about calls.
     pub fn shown(&self, can_ask: bool) -> Vec<&dyn Tool> {
         let args = Map::new();
-        let is_shown = |tool: &&dyn Tool| self.judge.shows(&judge::call_of(*tool, &args), can_ask);
+        let is_shown = |tool: &&dyn Tool| self.gate.shows(&call_of(*tool, &args), can_ask);
         let mut tools: Vec<&dyn Tool> = self.registry.iter().filter(is_shown).collect();
         tools.sort_by(|a, b| a.name().cmp(b.name()));
         tools
@@ -201,7 +202,7 @@ impl Session {
             .unwrap_or_default();
         let args = Map::new();
         tools.retain(|tool| {
-            self.judge
+            self.gate
                 .shows(&tool.to_call(&[&tool.alias], &args), can_ask)
         });
         tools
@@ -225,7 +226,7 @@ impl Session {
     /// `policy_violation`, or what the tool says of the arguments.
     pub fn check(&self, name: &str, mut args: Value, cx: &Context) -> Result<(), ToolError> {
         let tool = self.registry.require(name)?;
-        self.judge.judge(tool, &mut args, cx, None)?;
+        self.judge(tool, &mut args, cx, None)?;
         self.registry.build(name, Args::from_value(args)?, cx)?;
         Ok(())
     }
@@ -239,7 +240,7 @@ impl Session {
             } = &self.surroundings;
             let told: Vec<_> = workspace.roots().map(Path::to_owned).collect();
             let mcp = Mcp::open(settings, workspace.home(), workspace.root(), &told)?;
-            if self.judge.heeds_annotations() {
+            if self.gate.heeds_annotations() {
                 mcp.heed_annotations();
             }
             Some(mcp)
@@ -318,8 +319,35 @@ impl Session {
             return self.explain(&registry, name, args, manner, cx);
         }
         registry.execute_judged(name, args, cx, |tool, args| {
-            self.judge.judge(tool, args, cx, manner.person)
+            self.judge(tool, args, cx, manner.person)
         })
+    }
+
+    /// Lets a call pass, with what a person has made of its arguments, or says why not.
+    fn judge(
+        &self,
+        tool: &dyn Tool,
+        args: &mut Value,
+        cx: &Context,
+        person: Option<&Person>,
+    ) -> Result<Judged, ToolError> {
+        let mut asked = Asked {
+            tool,
+            args,
+            none: Map::new(),
+            cx,
+            person,
+        };
+        match self.gate.pass(&mut asked) {
+            Ok(Passed { line, .. }) => Ok(Judged { line }),
+            Err(Refusal::Denied(verdict)) => Err(verdict.to_error()),
+            Err(refusal) => {
+                // A call that was cancelled, or whose time is over, says so in its own words.
+                cx.cancel.check()?;
+                let why = refusal.message()?;
+                Err(ToolError::new(ErrorKind::PolicyViolation, why))
+            }
+        }
     }
 
     /// Refuses a call that the caller has judged by something else than what the tool's server
@@ -350,7 +378,9 @@ impl Session {
     ) -> Result<ToolResult, ToolError> {
         let args = Args::from_value(args)?;
         let tool = registry.require(name)?;
-        let verdict = self.judge.verdict(tool, args.as_map(), manner.person);
+        let verdict = self
+            .gate
+            .verdict(&call_of(tool, args.as_map()), manner.person.is_some());
         let is_denied = verdict.decision == Decision::Deny;
         let invocation = match registry.build(name, args, cx) {
             Ok(invocation) => invocation,
@@ -382,5 +412,88 @@ impl Session {
             });
         }
         Ok(result)
+    }
+}
+
+/// A call before the gate.
+struct Asked<'a> {
+    tool: &'a dyn Tool,
+    args: &'a mut Value,
+    /// What stands for arguments that are not an object: the tool refuses them later.
+    none: Map<String, Value>,
+    cx: &'a Context,
+    person: Option<&'a Person>,
+}
+
+impl Asked<'_> {
+    fn args(&self) -> &Map<String, Value> {
+        self.args.as_object().unwrap_or(&self.none)
+    }
+}
+
+impl Candidate for Asked<'_> {
+    type Error = ToolError;
+
+    fn call(&self) -> Call<'_> {
+        call_of(self.tool, self.args())
+    }
+
+    fn can_ask(&self) -> bool {
+        self.person.is_some()
+    }
+
+    fn cancel(&self) -> &Cancellation {
+        &self.cx.cancel
+    }
+
+    fn explain(&mut self) -> Result<Explanation, ToolError> {
+        let args = Args::from_value(self.args.clone())?;
+        let invocation = tool::build(self.tool, args, self.cx)?;
+        let confirmation = match invocation.confirmation(self.cx)? {
+            Confirmation::Forbidden(reason) => {
+                return Err(ToolError::new(ErrorKind::PolicyViolation, reason));
+            }
+            Confirmation::NotNeeded => None,
+            Confirmation::Ask(details) => Some(details),
+        };
+        Ok(Explanation {
+            description: invocation.describe(),
+            locations: invocation.locations(),
+            confirmation,
+            is_for_once: false,
+        })
+    }
+
+    fn ask(&mut self, explanation: &Explanation) -> Option<Reply> {
+        // One question at a time.
+        let mut person = self.person?.lock().unwrap_or_else(PoisonError::into_inner);
+        // A person takes the time that they need.
+        let _waiting = self.cx.cancel.wait_for_others();
+        person.ask(&Question {
+            name: self.tool.name(),
+            args: self.args(),
+            explanation,
+        })
+    }
+
+    fn change(&mut self, changed: Changed) -> Result<(), ToolError> {
+        *self.args = Value::Object(changed.args);
+        Ok(())
+    }
+}
+
+/// A tool's call as rules see it.
+fn call_of<'a>(tool: &'a dyn Tool, args: &'a Map<String, Value>) -> Call<'a> {
+    let server = tool.server().map(|(name, tool)| ServerTool { name, tool });
+    Call {
+        name: tool.name(),
+        aliases: tool.aliases(),
+        server,
+        args,
+        renamed: builtin::known(tool.name()).map_or(&[], |known| known.renamed),
+        annotations: tool.annotations(),
+        kind: tool.kind(),
+        // No other tool of a session can have the name of one.
+        is_built_in: server.is_none() && builtin::kind(tool.name()).is_some(),
     }
 }

@@ -1,6 +1,6 @@
 //! A call of a tool, from a model's wish to its answer.
 
-use super::pair::Explanation;
+use crate::approval::Explanation;
 use crate::genai::Part;
 use crate::tool::{ConfirmationDetails, DiffStat, ErrorKind, Interruption, Kind};
 use serde::{Deserialize, Serialize};

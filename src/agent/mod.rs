@@ -1,11 +1,10 @@
 //! The agent: a host that hands a model the tools of two commands.
 //!
-//! [`pair`] knows the commands, [`turn`] asks the model, [`scheduler`] runs its calls by the
-//! rules of [`approval`], [`session`] goes on until the model is done, and every [`event`] goes
-//! to those who show or record it: those of [`output`], [`telemetry`] and [`report`]. Nothing
-//! here prints; only [`terminal`] asks a person, on the controlling terminal.
+//! [`pair`] knows the commands, [`turn`] asks the model, [`scheduler`] runs those of its
+//! calls that pass the [gate](crate::approval), [`session`] goes on until the model is done, and
+//! every [`event`] goes to those who show or record it: those of [`output`], [`telemetry`] and
+//! [`report`]. Nothing here prints.
 
-pub mod approval;
 pub mod at_paths;
 pub mod call;
 mod clock;
@@ -21,8 +20,6 @@ pub mod record;
 pub mod report;
 pub mod scheduler;
 pub mod session;
-pub mod signals;
 pub mod stats;
 pub mod telemetry;
-pub mod terminal;
 pub mod turn;

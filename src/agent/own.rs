@@ -2,8 +2,9 @@
 
 use super::call::{CallRequest, Failure, Outcome};
 use super::foreign;
-use super::pair::{Explanation, broken};
+use super::pair::broken;
 use crate::answer::Answer;
+use crate::approval::Explanation;
 use crate::process::identity::Identity;
 use crate::process::{tree, without_sigpipe};
 use crate::sys::unix_process::CommandExt;

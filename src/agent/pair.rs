@@ -3,9 +3,12 @@
 use super::call::{CallRequest, Outcome};
 use super::foreign::Foreign;
 use super::own::Own;
+use crate::approval::Explanation;
+use crate::builtin;
 use crate::declaration::{self, Names, OfServer, Severity};
+use crate::policy::{Call, ServerTool};
 use crate::registry::bare_name;
-use crate::tool::{Cancellation, ConfirmationDetails, ErrorKind, Kind, Location, Schema};
+use crate::tool::{Cancellation, ConfirmationDetails, ErrorKind, Kind, Schema};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -45,19 +48,26 @@ impl Declared {
             "parametersJsonSchema": self.schema.value(),
         })
     }
-}
 
-/// What a call would do.
-#[derive(Debug, Clone, Default)]
-pub struct Explanation {
-    /// In words.
-    pub description: String,
-    /// The paths that it would touch.
-    pub locations: Vec<Location>,
-    /// What a person must agree to; `None` where nobody need be asked.
-    pub confirmation: Option<ConfirmationDetails>,
-    /// Whether a yes can only be for this call: no other answer is offered then.
-    pub is_for_once: bool,
+    /// A call of it, as rules know it.
+    pub fn to_call<'a>(&'a self, args: &'a Map<String, Value>) -> Call<'a> {
+        // A stranger's tool may have the name of one of ours: its other names say nothing then,
+        // but rules for either restrict it.
+        let known = builtin::known(&self.name).filter(|known| known.name == self.name);
+        let mcp = self.mcp.as_ref();
+        let server = mcp.map(|mcp| ServerTool {
+            name: &mcp.server,
+            tool: &mcp.tool,
+        });
+        Call {
+            kind: self.kind,
+            is_built_in: self.is_built_in,
+            server: server.or_else(|| ServerTool::from_name(&self.name)),
+            annotations: mcp.and_then(|mcp| mcp.annotations.as_ref()),
+            renamed: known.map_or(&[], |known| known.renamed),
+            ..Call::of_tool(&self.name, known.map_or(&[], |known| known.aliases), args)
+        }
+    }
 }
 
 /// Why there are no tools.

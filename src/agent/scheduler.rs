@@ -1,27 +1,25 @@
 //! Running the calls of one turn: looked at first, agreed to, then those that only read side by
 //! side, and all others alone and in order.
 
-use super::approval::{Approval, Asker, Reply, Verdict};
 use super::call::{CallRequest, CallState, Decision, Outcome, ToolCall, changes};
 use super::event::Event;
-use super::pair::{Declared, Explanation, Pair};
+use super::pair::{Declared, Pair};
+use crate::approval::{Asker, Candidate, Changed, Explanation, Gate, Question, Refusal, Reply};
+use crate::policy::Call;
 use crate::registry::{hint, nearest};
 use crate::side_by_side;
 use crate::tool::{Cancellation, ConfirmationDetails, DiffStat, ErrorKind, Kind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Arguments that a person changes are looked at again so often.
-const MOST_CHANGES: usize = 20;
-
 /// What calls run with.
 pub struct Scheduler<'a> {
     /// Their tools.
     pub pair: &'a Pair,
     /// Which may run.
-    pub approval: &'a mut Approval,
-    /// Who is asked.
-    pub asker: &'a mut dyn Asker,
+    pub gate: &'a Gate,
+    /// Who is asked; `None` where nobody can be.
+    pub asker: &'a mut Option<Box<dyn Asker>>,
     /// Who is told.
     pub notify: &'a Mutex<&'a mut (dyn FnMut(&Event<'_>) + Send)>,
     /// Ends all of them.
@@ -55,7 +53,7 @@ impl<'a> Scheduler<'a> {
             notify: self.notify,
             cancel: self.cancel,
             is_recorded: self.is_recorded,
-            by_annotations: self.approval.heeds_annotations(),
+            by_annotations: self.gate.heeds_annotations(),
         }
     }
 
@@ -72,7 +70,7 @@ impl<'a> Scheduler<'a> {
         // No call runs before all have been looked at.
         for call in &mut calls {
             self.running().tell(call);
-            if let Err(outcome) = self.validate(call) {
+            if let Err(outcome) = self.running().validate(call) {
                 self.running().advance(call, CallState::Error(*outcome));
             }
         }
@@ -88,157 +86,107 @@ impl<'a> Scheduler<'a> {
         Done { calls, is_stopped }
     }
 
-    /// Whether there is such a tool, and its arguments are what its schema says.
-    fn validate(&self, call: &ToolCall) -> Result<(), Box<Outcome>> {
-        let request = &call.request;
-        let fail = |kind, message: String| Box::new(Outcome::failure(request, kind, message));
-        let Some(tool) = self.pair.get(&request.name) else {
-            return Err(fail(
-                ErrorKind::ToolNotRegistered,
-                self.unknown(&request.name),
-            ));
-        };
-        let arguments = serde_json::Value::Object(request.args.clone());
-        // Names that only the tool itself knows are its business: it understands more than it
-        // declares.
-        match tool.schema.validate(&arguments) {
-            Ok(()) => Ok(()),
-            Err(_) if self.pair.is_own() => Ok(()),
-            Err(e) => Err(fail(ErrorKind::InvalidToolParams, e.to_string())),
-        }
-    }
-
-    fn unknown(&self, name: &str) -> String {
-        let names = || self.pair.tools().iter().map(|tool| tool.name.as_str());
-        let near = nearest(name, names().map(|own| (own, own)));
-        format!("There is no tool {name}. {}", hint(&near, names()))
-    }
-
     /// Has a call agreed to. Whether a person wants nothing more to happen.
     fn approve(&mut self, call: &mut ToolCall, is_stopped: bool) -> bool {
-        for _ in 0..MOST_CHANGES {
-            if is_stopped || self.cancel.interruption().is_some() {
-                self.running()
-                    .cancelled(call, "The call was cancelled before it began.");
-                return is_stopped;
-            }
-            let Some(tool) = self.pair.get(&call.request.name) else {
-                return false;
-            };
-            let verdict = match self.approval.first_look(tool, &call.request) {
-                Verdict::Ask { by_rule } => {
-                    match self.pair.explain(tool, &call.request, self.cancel) {
-                        Ok(mut explanation) => {
-                            explanation.is_for_once = self.approval.keeps_no_answers();
-                            call.description = Some(explanation.description.clone());
-                            match self.approval.second_look(
-                                tool,
-                                &call.request,
-                                by_rule,
-                                &explanation,
-                            ) {
-                                Verdict::Ask { .. } => Err(explanation),
-                                other => Ok(other),
-                            }
-                        }
-                        Err(outcome) => {
-                            self.running().advance(call, CallState::Error(*outcome));
-                            return false;
-                        }
-                    }
-                }
-                other => Ok(other),
-            };
-            match verdict {
-                Ok(Verdict::Allow) => {
-                    call.decision.get_or_insert(Decision::AutoAccept);
-                    self.running().advance(call, CallState::Scheduled);
-                    return false;
-                }
-                Ok(Verdict::Deny(why)) => {
-                    call.decision = Some(Decision::Reject);
-                    self.running().refused(call, &why);
-                    return false;
-                }
-                Ok(Verdict::Ask { .. }) => return false,
-                Err(explanation) => {
-                    if let Some(is_stopped) = self.ask(call, tool, &explanation) {
-                        return is_stopped;
-                    }
-                }
-            }
+        let running = self.running();
+        if is_stopped {
+            running.cancelled(call, "The call was cancelled before it began.");
+            return is_stopped;
         }
-        self.running()
-            .refused(call, "The call was changed too often.");
-        false
+        let Some(tool) = self.pair.get(&call.request.name) else {
+            return false;
+        };
+        let mut waiting = Waiting {
+            call: &mut *call,
+            tool,
+            running,
+            asker: &mut *self.asker,
+        };
+        let refusal = match self.gate.pass(&mut waiting) {
+            Ok(passed) => {
+                let decision = if passed.is_by_person {
+                    Decision::Accept
+                } else {
+                    Decision::AutoAccept
+                };
+                call.decision.get_or_insert(decision);
+                running.advance(call, CallState::Scheduled);
+                return false;
+            }
+            Err(refusal) => refusal,
+        };
+        let stops = matches!(refusal, Refusal::No { stops: true });
+        let is_cancelled = matches!(refusal, Refusal::No { .. } | Refusal::Cancelled);
+        if !matches!(
+            refusal,
+            Refusal::Cancelled | Refusal::ChangedTooOften | Refusal::Failed(_)
+        ) {
+            call.decision = Some(Decision::Reject);
+        }
+        match refusal.message() {
+            Ok(why) if is_cancelled => running.cancelled(call, &why),
+            Ok(why) => running.refused(call, &why),
+            Err(outcome) => running.advance(call, CallState::Error(*outcome)),
+        }
+        stops
+    }
+}
+
+/// A call before the gate.
+struct Waiting<'c, 'a> {
+    call: &'c mut ToolCall,
+    tool: &'a Declared,
+    running: Running<'a>,
+    asker: &'c mut Option<Box<dyn Asker>>,
+}
+
+impl Candidate for Waiting<'_, '_> {
+    type Error = Box<Outcome>;
+
+    fn call(&self) -> Call<'_> {
+        self.tool.to_call(&self.call.request.args)
     }
 
-    /// Asks a person; `None` where the arguments have changed.
-    fn ask(
-        &mut self,
-        call: &mut ToolCall,
-        tool: &Declared,
-        explanation: &Explanation,
-    ) -> Option<bool> {
-        self.running().advance(
-            call,
-            CallState::AwaitingApproval(Box::new(explanation.clone())),
-        );
-        let Some(reply) = self.asker.ask(call, explanation) else {
-            call.decision = Some(Decision::Reject);
-            self.running().refused(
-                call,
-                &format!(
-                    "{} needs somebody's agreement, and nobody is there to be asked. Go on \
-                     without it, or say what it would have done.",
-                    tool.name
-                ),
-            );
-            return Some(false);
+    fn can_ask(&self) -> bool {
+        self.asker.is_some()
+    }
+
+    fn cancel(&self) -> &Cancellation {
+        self.running.cancel
+    }
+
+    fn explain(&mut self) -> Result<Explanation, Box<Outcome>> {
+        let Running { pair, cancel, .. } = self.running;
+        let explanation = pair.explain(self.tool, &self.call.request, cancel)?;
+        self.call.description = Some(explanation.description.clone());
+        Ok(explanation)
+    }
+
+    fn ask(&mut self, explanation: &Explanation) -> Option<Reply> {
+        let asker = self.asker.as_mut()?;
+        let state = CallState::AwaitingApproval(Box::new(explanation.clone()));
+        self.running.advance(self.call, state);
+        asker.ask(&Question {
+            name: &self.call.request.name,
+            args: &self.call.request.args,
+            explanation,
+        })
+    }
+
+    fn change(&mut self, changed: Changed) -> Result<(), Box<Outcome>> {
+        let call = &mut *self.call;
+        let own = match call.state() {
+            CallState::AwaitingApproval(explanation) => proposed(explanation),
+            _ => DiffStat::default(),
         };
-        // It was not the person who ended the question.
-        if reply == Reply::Stop && self.cancel.interruption().is_some() {
-            self.running()
-                .cancelled(call, "The call was cancelled before it began.");
-            return Some(false);
-        }
-        self.approval.remember(&reply, tool, explanation);
-        match reply {
-            Reply::Once | Reply::Always | Reply::AlwaysTool | Reply::AlwaysServer => {
-                call.decision.get_or_insert(Decision::Accept);
-                self.running().advance(call, CallState::Scheduled);
-                Some(false)
-            }
-            Reply::Change {
-                args,
-                added,
-                removed,
-            } => {
-                let shares = call.shares.get_or_insert_with(|| proposed(explanation));
-                shares.user_added_lines += added;
-                shares.user_removed_lines += removed;
-                let proposed = std::mem::replace(&mut call.request.args, args);
-                call.proposed.get_or_insert(proposed);
-                call.decision = Some(Decision::Modify);
-                self.running().advance(call, CallState::Validating);
-                if let Err(outcome) = self.validate(call) {
-                    self.running().advance(call, CallState::Error(*outcome));
-                    return Some(false);
-                }
-                None
-            }
-            Reply::NotShown(why) => {
-                call.decision = Some(Decision::Reject);
-                self.running().refused(call, &why);
-                Some(false)
-            }
-            Reply::No | Reply::Stop => {
-                call.decision = Some(Decision::Reject);
-                self.running()
-                    .cancelled(call, "The user has said no to this call.");
-                Some(reply == Reply::Stop)
-            }
-        }
+        let shares = call.shares.get_or_insert(own);
+        shares.user_added_lines += changed.added;
+        shares.user_removed_lines += changed.removed;
+        let proposed = std::mem::replace(&mut call.request.args, changed.args);
+        call.proposed.get_or_insert(proposed);
+        call.decision = Some(Decision::Modify);
+        self.running.advance(call, CallState::Validating);
+        self.running.validate(call)
     }
 }
 
@@ -267,6 +215,32 @@ struct Running<'a> {
 }
 
 impl Running<'_> {
+    /// Whether there is such a tool, and its arguments are what its schema says.
+    fn validate(&self, call: &ToolCall) -> Result<(), Box<Outcome>> {
+        let request = &call.request;
+        let fail = |kind, message: String| Box::new(Outcome::failure(request, kind, message));
+        let Some(tool) = self.pair.get(&request.name) else {
+            return Err(fail(
+                ErrorKind::ToolNotRegistered,
+                self.unknown(&request.name),
+            ));
+        };
+        let arguments = serde_json::Value::Object(request.args.clone());
+        // Names that only the tool itself knows are its business: it understands more than it
+        // declares.
+        match tool.schema.validate(&arguments) {
+            Ok(()) => Ok(()),
+            Err(_) if self.pair.is_own() => Ok(()),
+            Err(e) => Err(fail(ErrorKind::InvalidToolParams, e.to_string())),
+        }
+    }
+
+    fn unknown(&self, name: &str) -> String {
+        let names = || self.pair.tools().iter().map(|tool| tool.name.as_str());
+        let near = nearest(name, names().map(|own| (own, own)));
+        format!("There is no tool {name}. {}", hint(&near, names()))
+    }
+
     /// Runs calls that may run: several only where all of them just read.
     fn execute(&self, calls: &mut [ToolCall]) {
         let waiting = calls.iter_mut();
@@ -346,7 +320,7 @@ impl Running<'_> {
 #[cfg(test)]
 mod tests {
     use super::proposed;
-    use crate::agent::pair::Explanation;
+    use crate::approval::Explanation;
     use crate::tool::{ConfirmationDetails, DiffStat};
 
     #[test]

@@ -1,6 +1,5 @@
 //! A session: the model is asked, its calls are run and answered, until it is done.
 
-use super::approval::{Approval, Asker};
 use super::call::{CallRequest, CallState, Outcome, ToolCall};
 use super::event::{Event, Observer, SessionError, SessionErrorKind};
 use super::history::History;
@@ -10,6 +9,7 @@ use super::record::{Line, OpenCall, Progress, Record, Resumed};
 use super::scheduler::{Done, Scheduler};
 use super::stats::Stats;
 use super::turn::{self, Turn};
+use crate::approval::{Asker, Gate};
 use crate::genai::{
     ApiError, ApiErrorKind, BorrowedRequest, Client, Content, FinishReason, GenerateContentRequest,
     GenerationConfig, Part, RequestTool,
@@ -91,9 +91,9 @@ pub struct Parts<'a> {
     /// The tools.
     pub pair: &'a Pair,
     /// Which calls may run.
-    pub approval: Approval,
-    /// Who is asked about the others.
-    pub asker: Box<dyn Asker>,
+    pub gate: Gate,
+    /// Who is asked about the others; `None` where nobody can be.
+    pub asker: Option<Box<dyn Asker>>,
     /// Who is told what happens.
     pub observers: Vec<Box<dyn Observer>>,
     /// Where it is kept.
@@ -396,7 +396,7 @@ impl<'a> Session<'a> {
         let Self { parts, stats, .. } = self;
         let Parts {
             pair,
-            approval,
+            gate,
             asker,
             observers,
             record,
@@ -420,8 +420,8 @@ impl<'a> Session<'a> {
         };
         Scheduler {
             pair,
-            approval,
-            asker: &mut **asker,
+            gate,
+            asker,
             notify: &Mutex::new(&mut notify),
             cancel,
             is_recorded: &is_recorded,

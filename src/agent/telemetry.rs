@@ -364,7 +364,7 @@ mod tests {
     use crate::agent::output::testing::{
         PROMPT, STARTED, begun, done, edit, failed, last, still, turn,
     };
-    use crate::agent::pair::Explanation;
+    use crate::approval::Explanation;
     use crate::genai::ApiError;
     use crate::sys::fs::{Mode, OFlags};
     use crate::tool::ConfirmationDetails;

@@ -16,6 +16,7 @@ pub mod piped;
 #[cfg(unix)]
 mod raw;
 pub mod sandbox;
+pub mod signals;
 #[cfg(unix)]
 mod start;
 pub mod terminal;

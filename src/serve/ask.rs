@@ -1,9 +1,6 @@
 //! Asking the client's user about a call, by the protocol's elicitation.
 
-use crate::agent::approval::{Asker, Reply};
-use crate::agent::call::ToolCall;
-use crate::agent::pair::Explanation;
-use crate::agent::terminal;
+use crate::approval::{Asker, Question, Reply, terminal};
 use crate::policy::Agreed;
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -33,8 +30,8 @@ pub(super) struct Text {
     always: Option<&'static str>,
 }
 
-/// A question, and where its answer goes.
-pub(super) struct Question {
+/// What is asked, and where its answer goes.
+pub(super) struct Pending {
     pub(super) text: Text,
     pub(super) answer: SyncSender<Option<Reply>>,
 }
@@ -48,18 +45,18 @@ pub(super) fn is_possible(client: Option<&ClientCapabilities>) -> bool {
 
 /// Asks on behalf of the thread on which a call runs.
 pub(super) struct ByClient {
-    pub(super) asked: Sender<Question>,
+    pub(super) asked: Sender<Pending>,
     pub(super) is_alone: bool,
 }
 
 impl Asker for ByClient {
-    fn ask(&mut self, call: &ToolCall, explanation: &Explanation) -> Option<Reply> {
+    fn ask(&mut self, question: &Question<'_>) -> Option<Reply> {
         let (answer, answered) = std::sync::mpsc::sync_channel(1);
-        let text = match Text::new(call, explanation, self.is_alone) {
+        let text = match Text::new(question, self.is_alone) {
             Ok(text) => text,
             Err(refusal) => return Some(refusal),
         };
-        self.asked.blocking_send(Question { text, answer }).ok()?;
+        self.asked.blocking_send(Pending { text, answer }).ok()?;
         answered.recv().ok()?
     }
 }
@@ -71,12 +68,8 @@ impl Text {
     /// # Errors
     ///
     /// The refusal of a call that can't be shown whole: what is not shown can't be approved.
-    pub(super) fn new(
-        call: &ToolCall,
-        explanation: &Explanation,
-        is_alone: bool,
-    ) -> Result<Self, Reply> {
-        let mut message = terminal::question(call, explanation);
+    pub(super) fn new(question: &Question<'_>, is_alone: bool) -> Result<Self, Reply> {
+        let mut message = terminal::question(question);
         let count = message.chars().count();
         if count > MAX_SHOWN_CHARS {
             return Err(Reply::NotShown(format!(
@@ -84,8 +77,7 @@ impl Text {
                  {count} characters, and {MAX_SHOWN_CHARS} are the most. Make it in smaller steps."
             )));
         }
-        let name = &call.request.name;
-        let agreed = Reply::Always.agreed(name, explanation);
+        let agreed = Reply::Always.agreed(question.name, question.explanation);
         let always = agreed.filter(|_| is_alone).map(Agreed::words);
         if let Some(what) = always {
             message.push_str(&format!("\n\n\"{ALWAYS}\" is for {what}."));
@@ -134,7 +126,7 @@ pub(super) async fn ask(peer: &Peer<RoleServer>, text: Text) -> Option<Reply> {
 #[cfg(test)]
 mod tests {
     use super::{Text, is_possible};
-    use crate::agent::approval::Reply;
+    use crate::approval::Reply;
     use serde_json::json;
 
     fn text(always: Option<&'static str>) -> Text {

@@ -1,6 +1,6 @@
 //! One call: on a thread of its own, with progress, questions and cancellation on the way.
 
-use super::ask::{self, ByClient, Question};
+use super::ask::{self, ByClient, Pending};
 use super::content;
 use super::rounds::{Open, Said};
 use super::server::{Project, Server, given_up};
@@ -49,8 +49,8 @@ impl Asking {
     fn channel(
         &self,
     ) -> (
-        Option<mpsc::Sender<Question>>,
-        Option<mpsc::Receiver<Question>>,
+        Option<mpsc::Sender<Pending>>,
+        Option<mpsc::Receiver<Pending>>,
     ) {
         if matches!(self, Self::Meanwhile) {
             let (asked, questions) = mpsc::channel(1);
@@ -61,7 +61,7 @@ impl Asking {
 
     fn person(
         &self,
-        asked: Option<mpsc::Sender<Question>>,
+        asked: Option<mpsc::Sender<Pending>>,
         open: &Open,
         is_alone: bool,
     ) -> Option<Person> {
@@ -146,7 +146,7 @@ fn make(
     call: &Call,
     cancel: &Cancellation,
     live: Option<Arc<Live>>,
-    asked: Option<mpsc::Sender<Question>>,
+    asked: Option<mpsc::Sender<Pending>>,
 ) -> Done {
     let project = match server.project(&call.roots) {
         Ok(project) => project,
@@ -210,7 +210,7 @@ struct Attended<'a> {
     cancel: Cancellation,
     token: Option<ProgressToken>,
     live: Arc<Live>,
-    questions: Option<mpsc::Receiver<Question>>,
+    questions: Option<mpsc::Receiver<Pending>>,
     /// The progress that the client knows of.
     told: f64,
 }
@@ -248,7 +248,7 @@ impl Attended<'_> {
         let _ = self.context.peer.notify_progress(progress).await;
     }
 
-    async fn ask(&self, Question { text, answer }: Question) {
+    async fn ask(&self, Pending { text, answer }: Pending) {
         let reply = tokio::select! {
             reply = ask::ask(&self.context.peer, text) => reply,
             () = self.context.ct.cancelled() => None,
@@ -259,7 +259,7 @@ impl Attended<'_> {
 }
 
 /// The next question; none comes where nobody can ask.
-async fn next(questions: &mut Option<mpsc::Receiver<Question>>) -> Option<Question> {
+async fn next(questions: &mut Option<mpsc::Receiver<Pending>>) -> Option<Pending> {
     match questions {
         Some(questions) => questions.recv().await,
         None => std::future::pending().await,

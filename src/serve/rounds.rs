@@ -7,9 +7,7 @@
 //! to it counts for nothing else.
 
 use super::ask::Text;
-use crate::agent::approval::{Asker, Reply};
-use crate::agent::call::ToolCall;
-use crate::agent::pair::Explanation;
+use crate::approval::{Asker, Question, Reply};
 use crate::shown::hex;
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -127,12 +125,12 @@ pub(super) struct BySaid {
 }
 
 impl Asker for BySaid {
-    fn ask(&mut self, call: &ToolCall, explanation: &Explanation) -> Option<Reply> {
-        let text = match Text::new(call, explanation, self.is_alone) {
+    fn ask(&mut self, question: &Question<'_>) -> Option<Reply> {
+        let text = match Text::new(question, self.is_alone) {
             Ok(text) => text,
             Err(refusal) => return Some(refusal),
         };
-        let name = name(call, &text.message);
+        let name = name(question, &text.message);
         if let Some(reply) = self.replies.get(&name) {
             // What is no answer is no yes.
             let result: ElicitResult = serde_json::from_value(reply.clone()).ok()?;
@@ -143,10 +141,10 @@ impl Asker for BySaid {
     }
 }
 
-fn name(call: &ToolCall, message: &str) -> String {
-    let args = serde_json::to_string(&call.request.args).unwrap_or_default();
+fn name(question: &Question<'_>, message: &str) -> String {
+    let args = serde_json::to_string(question.args).unwrap_or_default();
     let mut hash = Sha256::new();
-    for part in [call.request.name.as_str(), &args, message] {
+    for part in [question.name, &args, message] {
         hash.update(part.len().to_le_bytes());
         hash.update(part);
     }
@@ -156,9 +154,7 @@ fn name(call: &ToolCall, message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{BySaid, Open, Said, are_needed};
-    use crate::agent::approval::{Asker, Reply};
-    use crate::agent::call::{CallRequest, ToolCall};
-    use crate::agent::pair::Explanation;
+    use crate::approval::{Asker, Explanation, Question, Reply};
     use rmcp::model::ProtocolVersion;
     use serde_json::{Map, Value, json};
 
@@ -193,16 +189,15 @@ mod tests {
     fn an_answer_counts_for_the_very_call_that_was_asked_about() {
         let ask = |asker: &mut BySaid, content: &str, description: &str| {
             let args = Map::from_iter([("content".to_owned(), json!(content))]);
-            let request = CallRequest {
-                id: String::new(),
-                name: "write_file".to_owned(),
-                args,
-            };
             let explanation = Explanation {
                 description: description.to_owned(),
                 ..Explanation::default()
             };
-            asker.ask(&ToolCall::new(request, None), &explanation)
+            asker.ask(&Question {
+                name: "write_file",
+                args: &args,
+                explanation: &explanation,
+            })
         };
         let open = Open::default();
         let mut nothing = Said::default().asker(&open, true);

@@ -1032,7 +1032,7 @@ fn a_question_ends_with_its_terminal_also_where_nohup_started_it() {
     // What it says last can't be written any more.
     assert_eq!(person.hangs_up(), Some(1));
     let told = error(&api, "a");
-    assert!(told.contains("nobody is there to be asked"), "{told}");
+    assert!(told.contains("There is no one to ask"), "{told}");
     assert_eq!(content(&ws, "begun"), None);
 }
 

@@ -16,8 +16,8 @@ use crate::input::{arguments, explain_types, read_input};
 use crate::options::{Options, options};
 use crate::print::{Printed, coloured, complain, print, print_json, print_last, shows_colours};
 use crate::watchdog::{Watchdog, by_signal, wait_for_the_end};
-use gemini_tools::agent::terminal::Terminal;
 use gemini_tools::answer::{Answer, Form, to_line};
+use gemini_tools::approval::terminal::Terminal;
 use gemini_tools::session::{Manner, Person, Session, with_time_limit};
 use gemini_tools::shown::visible;
 use gemini_tools::tool::{

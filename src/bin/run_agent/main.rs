@@ -12,7 +12,7 @@ use crate::options::Options;
 use gemini_tools::agent::event::{SessionError, SessionErrorKind};
 use gemini_tools::agent::pair::Pair;
 use gemini_tools::agent::session::Session;
-use gemini_tools::agent::signals::Signals;
+use gemini_tools::process::signals::Signals;
 use gemini_tools::tool::Cancellation;
 use std::io::Write;
 use std::sync::Arc;

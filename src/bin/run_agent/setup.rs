@@ -3,23 +3,23 @@
 use crate::options::Options;
 use crate::{bad_input, complain, failed, show};
 use gemini_tools::ToolRegistry;
-use gemini_tools::agent::approval::{Approval, Asker, Nobody};
 use gemini_tools::agent::at_paths;
 use gemini_tools::agent::context::{self, ACKNOWLEDGEMENT};
 use gemini_tools::agent::event::SessionError;
 use gemini_tools::agent::pair::{Commands, Pair};
 use gemini_tools::agent::record::{Record, Resumed};
 use gemini_tools::agent::session::{Parts, Plan};
-use gemini_tools::agent::signals::Signals;
-use gemini_tools::agent::terminal::Terminal;
+use gemini_tools::approval::terminal::Terminal;
+use gemini_tools::approval::{Asker, Gate};
 use gemini_tools::builtin::{self, Surroundings};
 use gemini_tools::genai::{ApiError, Client, Content, GenerationConfig, Part, unique_id};
 use gemini_tools::policy::{Extra, Policy};
+use gemini_tools::process::signals::Signals;
 use gemini_tools::settings::{Settings, home};
 use gemini_tools::tool::{Cancellation, Context};
 use gemini_tools::trust::{ProjectTrust, Trust, TrustedBy};
 use gemini_tools::workspace::{Workspace, refusal};
-use serde_json::json;
+use serde_json::{Map, json};
 use std::collections::BTreeSet;
 use std::env::consts::EXE_SUFFIX;
 use std::io::IsTerminal;
@@ -100,8 +100,8 @@ impl Setup {
         options: &Options,
         cancel: &Cancellation,
     ) -> Result<Pair, SessionError> {
-        let approval = self.approval(options);
-        if let Some(obstacle) = approval.obstacle() {
+        let gate = self.gate(options);
+        if let Some(obstacle) = gate.obstacle() {
             return Err(bad_input(obstacle));
         }
         let commands = self.commands(options)?;
@@ -110,10 +110,11 @@ impl Setup {
         for note in &pair.notes {
             complain(note);
         }
-        for problem in approval.problems() {
-            complain(problem);
+        for problem in gate.problems() {
+            complain(&problem);
         }
-        pair.retain(|tool| approval.shows(tool));
+        let (can_ask, none) = (terminal().is_some(), Map::new());
+        pair.retain(|tool| gate.shows(&tool.to_call(&none), can_ask));
         Ok(pair)
     }
 
@@ -180,18 +181,14 @@ impl Setup {
         added
     }
 
-    fn approval(&self, options: &Options) -> Approval {
+    fn gate(&self, options: &Options) -> Gate {
         let extra = Extra {
             allowed: options.allowed.clone(),
             ..Extra::with_paths(&options.policy)
         };
         let root = self.surroundings.workspace.root();
         let policy = Policy::load(self.settings(), self.home.as_deref(), root, &extra);
-        Approval::new(
-            options.approval,
-            policy,
-            is_person_there() && Terminal::open().is_some(),
-        )
+        Gate::new(policy, Some(options.approval))
     }
 
     /// The user's message: the prompt, and the files that it names.
@@ -267,8 +264,11 @@ impl Setup {
         let parts = Parts {
             client,
             pair,
-            approval: self.approval(options),
-            asker: asker(signals),
+            gate: self.gate(options),
+            asker: terminal().map(|terminal| {
+                let asker: Box<dyn Asker> = Box::new(terminal.with_signals(Arc::clone(signals)));
+                asker
+            }),
             observers: show::observers(options),
             record,
             cancel: signals.cancellation().clone(),
@@ -311,12 +311,9 @@ fn is_person_there() -> bool {
         || std::io::stderr().is_terminal()
 }
 
-/// A person at the controlling terminal, where one is there.
-fn asker(signals: &Arc<Signals>) -> Box<dyn Asker> {
-    match Terminal::open().filter(|_| is_person_there()) {
-        Some(terminal) => Box::new(terminal.with_signals(Arc::clone(signals))),
-        None => Box::new(Nobody),
-    }
+/// The terminal on which a person can be asked.
+fn terminal() -> Option<Terminal> {
+    Terminal::open().filter(|_| is_person_there())
 }
 
 /// Where the executables of this one's build are.

@@ -2,10 +2,8 @@
 
 use super::Terminal;
 use super::tty::Tty;
-use crate::agent::approval::{Asker, Reply};
-use crate::agent::call::{CallRequest, ToolCall};
-use crate::agent::pair::Explanation;
-use crate::tool::{Cancellation, ConfirmationDetails, Kind};
+use crate::approval::{Asker, Explanation, Question, Reply};
+use crate::tool::{Cancellation, ConfirmationDetails};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -23,17 +21,31 @@ const PATIENCE: Timespec = Timespec {
     tv_nsec: 0,
 };
 
-pub(super) fn call(name: &str, args: Value) -> ToolCall {
+/// A call that a person is asked about.
+pub(super) struct Call {
+    name: String,
+    args: Map<String, Value>,
+}
+
+impl Call {
+    pub(super) fn asked<'a>(&'a self, explanation: &'a Explanation) -> Question<'a> {
+        Question {
+            name: &self.name,
+            args: &self.args,
+            explanation,
+        }
+    }
+}
+
+pub(super) fn call(name: &str, args: Value) -> Call {
     let args = match args {
         Value::Object(args) => args,
         _ => Map::new(),
     };
-    let request = CallRequest {
-        id: "1".to_owned(),
+    Call {
         name: name.to_owned(),
         args,
-    };
-    ToolCall::new(request, Some(Kind::Edit))
+    }
 }
 
 pub(super) fn explained(confirmation: Option<ConfirmationDetails>) -> Explanation {
@@ -126,7 +138,7 @@ fn modes(tty: &File) -> String {
 /// Lets a terminal ask, with a person at the other end. The terminal's modes must be the same
 /// afterwards.
 fn asked(
-    call: &ToolCall,
+    call: &Call,
     explanation: &Explanation,
     prepared: impl FnOnce(Terminal) -> Terminal,
     person: impl FnOnce(&mut Person),
@@ -136,7 +148,7 @@ fn asked(
     let before = modes(&kept);
     let mut terminal = prepared(Terminal::on(tty));
     let reply = std::thread::scope(|scope| {
-        let asking = scope.spawn(|| terminal.ask(call, explanation));
+        let asking = scope.spawn(|| terminal.ask(&call.asked(explanation)));
         person(&mut other);
         asking.join().expect("an answer")
     });
@@ -235,7 +247,7 @@ fn what_was_typed_before_the_question_is_no_answer() {
     // The terminal's echo: the key has come.
     person.sees("y");
     let asking =
-        std::thread::spawn(|| Terminal::on(tty).ask(&call("t", json!({})), &explained(None)));
+        std::thread::spawn(|| Terminal::on(tty).ask(&call("t", json!({})).asked(&explained(None))));
     person.sees("[q]uit ");
     person.types(b"n");
     assert_eq!(asking.join().expect("an answer"), Some(Reply::No));
@@ -276,7 +288,7 @@ fn an_end_of_the_session_ends_the_question() {
 fn where_the_terminal_is_gone_nobody_is_asked() {
     let (mut person, tty) = seat();
     let asking =
-        std::thread::spawn(|| Terminal::on(tty).ask(&call("t", json!({})), &explained(None)));
+        std::thread::spawn(|| Terminal::on(tty).ask(&call("t", json!({})).asked(&explained(None))));
     person.sees("[q]uit ");
     drop(person);
     assert_eq!(asking.join().expect("an answer"), None);
@@ -306,16 +318,11 @@ fn an_editor_changes_the_call() {
             person.types(b"e");
         },
     );
-    let Some(Reply::Change {
-        args,
-        added,
-        removed,
-    }) = reply
-    else {
+    let Some(Reply::Change(changed)) = reply else {
         panic!("{reply:?}");
     };
-    assert_eq!(args["content"], "new\nmore\n");
-    assert_eq!((added, removed), (1, 0));
+    assert_eq!(changed.args["content"], "new\nmore\n");
+    assert_eq!((changed.added, changed.removed), (1, 0));
     let log = std::fs::read_to_string(log).expect("a log");
     assert!(
         log.contains("-rw-------") && log.contains("drwx------"),
@@ -380,10 +387,10 @@ fn json_that_is_broken_can_be_mended_or_given_up() {
             },
         )
     };
-    let Some(Reply::Change { args, .. }) = ask(b"e") else {
+    let Some(Reply::Change(changed)) = ask(b"e") else {
         panic!("no change");
     };
-    assert_eq!(Value::Object(args), json!({"a": 2}));
+    assert_eq!(Value::Object(changed.args), json!({"a": 2}));
     assert_eq!(ask(b"g"), Some(Reply::No));
     assert_eq!(ask(b"\x03"), Some(Reply::Stop));
 }

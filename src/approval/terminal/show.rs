@@ -3,9 +3,8 @@
 //! Most of it comes from a model or from a file. None of that reaches the terminal but as
 //! characters that can be seen.
 
-use super::super::approval::Reply;
-use super::super::call::ToolCall;
-use super::super::pair::Explanation;
+use super::super::Question;
+use super::super::Reply;
 use crate::policy::Agreed;
 use crate::shown::is_deceptive;
 use crate::tool::ConfirmationDetails;
@@ -129,9 +128,9 @@ impl Page {
 
     /// What is shown below the name of the tool. What runs comes first, so that no words about
     /// it push it away.
-    fn body(&mut self, call: &ToolCall, explanation: &Explanation) {
-        let confirmation = explanation.confirmation.as_ref();
-        let description = explanation.description.trim();
+    fn body(&mut self, question: &Question<'_>) {
+        let confirmation = question.explanation.confirmation.as_ref();
+        let description = question.explanation.description.trim();
         let rest = match confirmation {
             Some(ConfirmationDetails::Exec { command, .. }) => {
                 // It begins with the command once more.
@@ -144,10 +143,10 @@ impl Page {
                 if !description.is_empty() {
                     self.line("", description, None);
                 }
-                return self.details(call, confirmation);
+                return self.details(question, confirmation);
             }
         };
-        self.details(call, confirmation);
+        self.details(question, confirmation);
         if !rest.is_empty() {
             self.line("", rest.trim_start(), None);
         }
@@ -161,7 +160,7 @@ impl Page {
         }
     }
 
-    fn details(&mut self, call: &ToolCall, confirmation: Option<&ConfirmationDetails>) {
+    fn details(&mut self, question: &Question<'_>, confirmation: Option<&ConfirmationDetails>) {
         match confirmation {
             Some(ConfirmationDetails::Edit {
                 file_path,
@@ -209,15 +208,15 @@ impl Page {
             }) => {
                 self.line("Server: ", server_name, None);
                 self.line("Tool: ", tool_name, None);
-                self.block(&arguments(call), |_| None);
+                self.block(&arguments(question), |_| None);
             }
-            None => self.block(&arguments(call), |_| None),
+            None => self.block(&arguments(question), |_| None),
         }
     }
 }
 
-fn arguments(call: &ToolCall) -> String {
-    serde_json::to_string_pretty(&call.request.args).unwrap_or_default()
+fn arguments(question: &Question<'_>) -> String {
+    serde_json::to_string_pretty(question.args).unwrap_or_default()
 }
 
 /// A text on one line in which everything is seen: what is not appears as `\u{1b}`, in
@@ -276,49 +275,49 @@ fn folded(text: &str) -> Vec<Result<&str, usize>> {
 }
 
 /// The whole call as a question in plain text, for a client that shows it.
-pub(crate) fn question(call: &ToolCall, explanation: &Explanation) -> String {
+pub(crate) fn question(question: &Question<'_>) -> String {
     let mut page = Page::new(false, true);
-    page.body(call, explanation);
-    let name = harmless(&call.request.name, false);
+    page.body(question);
+    let name = harmless(question.name, false);
     format!("May {name} run?\n\n{}", page.text.trim_end())
 }
 
 /// The call and what it would do.
-pub(super) fn page(call: &ToolCall, explanation: &Explanation, colours: bool, whole: bool) -> Page {
+pub(super) fn page(question: &Question<'_>, colours: bool, whole: bool) -> Page {
     let mut page = Page::new(colours, whole);
     page.text.push('\n');
-    page.paint(Some(BOLD), &harmless(&call.request.name, colours));
+    page.paint(Some(BOLD), &harmless(question.name, colours));
     page.text.push('\n');
-    page.body(call, explanation);
+    page.body(question);
     page
 }
 
 /// What a yes to all like it means; `None` where it would mean nothing.
-pub(super) fn always(call: &ToolCall, explanation: &Explanation) -> Option<&'static str> {
-    let agreed = Reply::Always.agreed(&call.request.name, explanation);
+pub(super) fn always(question: &Question<'_>) -> Option<&'static str> {
+    let agreed = Reply::Always.agreed(question.name, question.explanation);
     agreed.map(Agreed::words)
 }
 
 /// Whether a yes to all tools of an MCP server is offered.
-pub(super) fn offers_server(explanation: &Explanation) -> bool {
+pub(super) fn offers_server(question: &Question<'_>) -> bool {
     let is_mcp = matches!(
-        explanation.confirmation,
+        question.explanation.confirmation,
         Some(ConfirmationDetails::Mcp { .. })
     );
-    is_mcp && !explanation.is_for_once
+    is_mcp && !question.explanation.is_for_once
 }
 
 /// The line of keys.
-pub(super) fn keys(call: &ToolCall, explanation: &Explanation, is_cut: bool) -> String {
+pub(super) fn keys(question: &Question<'_>, is_cut: bool) -> String {
     let mut line = "[y]es".to_owned();
-    let always = always(call, explanation);
+    let always = always(question);
     if let Some(what) = always {
         line.push_str(&format!("  [a]lways ({what})"));
     }
-    if !explanation.is_for_once && always != Some("this tool") {
+    if !question.explanation.is_for_once && always != Some("this tool") {
         line.push_str("  [t]ool always");
     }
-    if offers_server(explanation) {
+    if offers_server(question) {
         line.push_str("  [s]erver always");
     }
     if is_cut {
@@ -331,7 +330,7 @@ pub(super) fn keys(call: &ToolCall, explanation: &Explanation, is_cut: bool) -> 
 #[cfg(all(test, unix))]
 mod tests {
     use super::{harmless, keys, page, question};
-    use crate::agent::terminal::tests::{call, edit, exec, explained, mcp};
+    use crate::approval::terminal::tests::{call, edit, exec, explained, mcp};
     use crate::tool::ConfirmationDetails;
     use serde_json::json;
 
@@ -377,7 +376,7 @@ mod tests {
             explanation.description = own();
             let call = call(odd, json!({ odd: odd }));
             for whole in [false, true] {
-                let text = page(&call, &explanation, false, whole).text;
+                let text = page(&call.asked(&explanation), false, whole).text;
                 assert!(
                     text.chars().all(|c| c == '\n' || !super::is_deceptive(c)),
                     "{text:?}"
@@ -392,9 +391,9 @@ mod tests {
         let diff = "--- a\n+++ a\n@@ -1 +1 @@\n-old\n+new\x1b[0m\n--- x\n";
         let explanation = explained(Some(edit("a", Some("old\n"), "new\n", diff)));
         let call = call("write_file", json!({}));
-        let plain = page(&call, &explanation, false, false).text;
+        let plain = page(&call.asked(&explanation), false, false).text;
         assert!(!plain.contains('\x1b'), "{plain:?}");
-        let coloured = page(&call, &explanation, true, false).text;
+        let coloured = page(&call.asked(&explanation), true, false).text;
         for want in [
             "\x1b[1m--- a\x1b[0m\n",
             "\x1b[36m@@ -1 +1 @@\x1b[0m\n",
@@ -412,21 +411,21 @@ mod tests {
         let diff = diff.concat();
         let explanation = explained(Some(edit("a", None, "", &diff)));
         let call = call("write_file", json!({}));
-        let short = page(&call, &explanation, false, false);
+        let short = page(&call.asked(&explanation), false, false);
         assert!(short.is_cut);
         assert!(short.text.contains("… 150 lines more …"), "{}", short.text);
         assert!(short.text.contains("+line 34\n") && short.text.contains("+line 185\n"));
         assert!(!short.text.contains("+line 35\n") && !short.text.contains("+line 184\n"));
-        let whole = page(&call, &explanation, false, true);
+        let whole = page(&call.asked(&explanation), false, true);
         assert!(!whole.is_cut && whole.text.contains("+line 100\n"));
 
         let line = format!("{}; rm -rf ~", "é".repeat(1500));
         let wide = explained(Some(exec(&line, &["x"])));
-        let short = page(&call, &wide, false, false);
+        let short = page(&call.asked(&wide), false, false);
         let last = format!("é … 610 characters … {}; rm -rf ~\n", "é".repeat(190));
         assert!(short.is_cut && short.text.contains(&last), "{}", short.text);
         assert!(
-            page(&call, &wide, false, true)
+            page(&call.asked(&wide), false, true)
                 .text
                 .contains(&"é".repeat(1500))
         );
@@ -441,7 +440,7 @@ mod tests {
             "\n".repeat(300)
         );
         let explanation = explained(Some(exec(&hidden, &["echo", "rm"])));
-        let question = question(&call("run_shell_command", json!({})), &explanation);
+        let question = question(&call("run_shell_command", json!({})).asked(&explanation));
         let expected = format!(
             "May run_shell_command run?\n\n  echo hi[5000 blanks]; rm x{}y\n  … 300 blank lines …\n  z\n  Programs: echo, rm\n",
             "\t".repeat(80)
@@ -459,7 +458,7 @@ mod tests {
             ("`maker`", "  `maker`"),
         ] {
             explanation.description = description.to_owned();
-            let question = question(&call("t", json!({})), &explanation);
+            let question = question(&call("t", json!({})).asked(&explanation));
             assert!(question.starts_with("May t run?\n\n  make\n"), "{question}");
             assert_eq!(question.lines().last(), Some(rest));
         }
@@ -481,7 +480,7 @@ mod tests {
         for details in [words, info] {
             let mut explanation = explained(Some(details));
             explanation.description = "Harmless.".to_owned();
-            let question = question(&call("t", json!({})), &explanation);
+            let question = question(&call("t", json!({})).asked(&explanation));
             let expected = "May t run?\n\n  What runs:\n  rm -rf build\n  Tidies up.\n";
             assert!(question.starts_with(expected), "{question}");
             assert_eq!(question.lines().last(), Some("  Harmless."));
@@ -491,8 +490,9 @@ mod tests {
     #[test]
     fn the_keys_say_what_always_means() {
         let shell = call("run_shell_command", json!({}));
-        let line =
-            |details: &ConfirmationDetails| keys(&shell, &explained(Some(details.clone())), false);
+        let line = |details: &ConfirmationDetails| {
+            keys(&shell.asked(&explained(Some(details.clone()))), false)
+        };
         assert_eq!(
             line(&exec("git status", &["git"])),
             "[y]es  [a]lways (these programs)  [t]ool always  [e]dit  [n]o  [q]uit "
@@ -501,13 +501,13 @@ mod tests {
         assert!(line(&edit("a", None, "", "")).contains("[a]lways (all edits)"));
         let other = call("t", json!({}));
         for details in [None, Some(exec("git status", &["git"]))] {
-            let keys = keys(&other, &explained(details), true);
+            let keys = keys(&other.asked(&explained(details)), true);
             assert!(keys.starts_with("[y]es  [a]lways (this tool)  [v]iew all"));
         }
         for details in [None, Some(exec("git status", &["git"])), Some(mcp())] {
             let mut explanation = explained(details);
             explanation.is_for_once = true;
-            let keys = keys(&shell, &explanation, true);
+            let keys = keys(&shell.asked(&explanation), true);
             assert_eq!(keys, "[y]es  [v]iew all  [e]dit  [n]o  [q]uit ");
         }
     }

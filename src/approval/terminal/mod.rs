@@ -10,10 +10,8 @@ mod show;
 mod tests;
 mod tty;
 
-use super::approval::{Asker, Reply};
-use super::call::ToolCall;
-use super::pair::Explanation;
-use super::signals::Signals;
+use super::{Asker, Question, Reply};
+use crate::process::signals::Signals;
 use crate::tool::Cancellation;
 use change::Edited;
 pub use change::changed_lines;
@@ -117,13 +115,13 @@ impl Terminal {
         tty::key(&self.tty, &self.cancel, || self.write(line), meaning)
     }
 
-    fn converse(&self, call: &ToolCall, explanation: &Explanation) -> io::Result<Reply> {
-        let page = |whole| show::page(call, explanation, self.shows_colours, whole);
+    fn converse(&self, question: &Question<'_>) -> io::Result<Reply> {
+        let page = |whole| show::page(question, self.shows_colours, whole);
         let first = page(false);
         self.write(&first.text)?;
-        let line = show::keys(call, explanation, first.is_cut);
+        let line = show::keys(question, first.is_cut);
         loop {
-            let pressed = self.key(&line, |byte| choice(byte, call, explanation, first.is_cut))?;
+            let pressed = self.key(&line, |byte| choice(byte, question, first.is_cut))?;
             let (reply, word) = match pressed {
                 Pressed::Key(Choice::Answer(reply, word)) => (reply, word),
                 Pressed::Key(Choice::View) => {
@@ -133,7 +131,7 @@ impl Terminal {
                 }
                 Pressed::Key(Choice::Edit) => {
                     self.write("edit\n")?;
-                    match self.edit(call, explanation)? {
+                    match self.edit(question)? {
                         Some(reply) => return Ok(reply),
                         None => continue,
                     }
@@ -148,8 +146,8 @@ impl Terminal {
     }
 
     /// Has the call changed; `None` where it stays as it is.
-    fn edit(&self, call: &ToolCall, explanation: &Explanation) -> io::Result<Option<Reply>> {
-        let proposal = change::proposal(call, explanation);
+    fn edit(&self, question: &Question<'_>) -> io::Result<Option<Reply>> {
+        let proposal = change::proposal(question);
         let draft = match Draft::new(&proposal.name, &proposal.text) {
             Ok(draft) => draft,
             Err(e) => {
@@ -179,7 +177,7 @@ impl Terminal {
             }
             let edited = draft.text().map_or_else(
                 |e| Edited::Broken(format!("The edited file can't be read: {e}.")),
-                |text| proposal.applied(&call.request, &text),
+                |text| proposal.applied(question, &text),
             );
             match edited {
                 Edited::Changed(reply) => return Ok(Some(reply)),
@@ -205,22 +203,22 @@ impl Terminal {
 }
 
 impl Asker for Terminal {
-    fn ask(&mut self, call: &ToolCall, explanation: &Explanation) -> Option<Reply> {
+    fn ask(&mut self, question: &Question<'_>) -> Option<Reply> {
         // Where nothing can be shown, nobody can be asked.
-        self.converse(call, explanation).ok()
+        self.converse(question).ok()
     }
 }
 
 /// Only what the line of keys offers; capitals are no answers, so that none is given by
 /// mistake.
-fn choice(byte: u8, call: &ToolCall, explanation: &Explanation, is_cut: bool) -> Option<Choice> {
+fn choice(byte: u8, question: &Question<'_>, is_cut: bool) -> Option<Choice> {
     Some(match byte {
         b'y' => Choice::Answer(Reply::Once, "yes"),
-        b'a' if show::always(call, explanation).is_some() => {
-            Choice::Answer(Reply::Always, "always")
+        b'a' if show::always(question).is_some() => Choice::Answer(Reply::Always, "always"),
+        b't' if !question.explanation.is_for_once => {
+            Choice::Answer(Reply::AlwaysTool, "tool always")
         }
-        b't' if !explanation.is_for_once => Choice::Answer(Reply::AlwaysTool, "tool always"),
-        b's' if show::offers_server(explanation) => {
+        b's' if show::offers_server(question) => {
             Choice::Answer(Reply::AlwaysServer, "server always")
         }
         b'n' => Choice::Answer(Reply::No, "no"),

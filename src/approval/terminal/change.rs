@@ -1,8 +1,7 @@
 //! What a person may change of a call, and the call that comes of it.
 
-use super::super::approval::Reply;
-use super::super::call::{CallRequest, ToolCall};
-use super::super::pair::Explanation;
+use super::super::Reply;
+use super::super::{Changed, Question};
 use crate::registry::bare_name;
 use crate::tool::ConfirmationDetails;
 use serde_json::{Map, Value};
@@ -59,16 +58,15 @@ pub fn changed_lines(proposed: &str, edited: &str) -> (u64, u64) {
 }
 
 /// What can be changed of a call.
-pub(super) fn proposal(call: &ToolCall, explanation: &Explanation) -> Proposal {
-    let request = &call.request;
+pub(super) fn proposal(question: &Question<'_>) -> Proposal {
     if let Some(ConfirmationDetails::Edit {
         file_name,
         original_content,
         new_content,
         ..
-    }) = &explanation.confirmation
+    }) = &question.explanation.confirmation
     {
-        let form = match (tool(request), original_content) {
+        let form = match (tool(question.name), original_content) {
             ("write_file", _) => Some(Form::Content),
             // The tools take an empty text for a file that is not there.
             ("replace" | "smart_edit", Some(original)) if !original.is_empty() => {
@@ -86,26 +84,26 @@ pub(super) fn proposal(call: &ToolCall, explanation: &Explanation) -> Proposal {
             };
         }
     }
-    let json = serde_json::to_string_pretty(&request.args).unwrap_or_default();
+    let json = serde_json::to_string_pretty(question.args).unwrap_or_default();
     Proposal {
-        name: format!("{}.json", tool(request)),
+        name: format!("{}.json", tool(question.name)),
         text: json + "\n",
         form: Form::Arguments,
     }
 }
 
 /// The tool's own name.
-fn tool(request: &CallRequest) -> &str {
-    bare_name(&request.name)
+fn tool(name: &str) -> &str {
+    bare_name(name)
 }
 
 impl Proposal {
     /// The call that yields the edited text.
-    pub(super) fn applied(&self, request: &CallRequest, edited: &str) -> Edited {
+    pub(super) fn applied(&self, question: &Question<'_>, edited: &str) -> Edited {
         if edited == self.text {
             return Edited::Same("Nothing was changed.");
         }
-        let mut args = request.args.clone();
+        let mut args = question.args.clone();
         let mut set = |key: &str, value: Value| args.insert(key.to_owned(), value);
         match &self.form {
             Form::Content => {
@@ -118,23 +116,23 @@ impl Proposal {
                 set("old_string", original.as_str().into());
                 set("new_string", edited.into());
                 // smart_edit has no such argument.
-                if tool(request) == "replace" {
+                if tool(question.name) == "replace" {
                     set("expected_replacements", 1.into());
                     args.remove("allow_multiple");
                 }
             }
-            Form::Arguments => return from_json(request, edited),
+            Form::Arguments => return from_json(question, edited),
         }
         let (added, removed) = changed_lines(&self.text, edited);
-        Edited::Changed(Reply::Change {
+        Edited::Changed(Reply::Change(Changed {
             args,
             added,
             removed,
-        })
+        }))
     }
 }
 
-fn from_json(request: &CallRequest, edited: &str) -> Edited {
+fn from_json(question: &Question<'_>, edited: &str) -> Edited {
     let args: Map<String, Value> = match serde_json::from_str(edited) {
         Ok(Value::Object(args)) => args,
         Ok(_) => return Edited::Broken("The arguments must be an object.".to_owned()),
@@ -146,38 +144,39 @@ fn from_json(request: &CallRequest, edited: &str) -> Edited {
             ));
         }
     };
-    if args == request.args {
+    if args == *question.args {
         return Edited::Same("Nothing was changed.");
     }
     // Only what goes into a file counts as lines.
     let (added, removed) = ["content", "new_string"]
         .iter()
         .filter_map(|key| {
-            let (old, new) = (request.args.get(*key)?.as_str()?, args.get(*key)?.as_str()?);
+            let (old, new) = (
+                question.args.get(*key)?.as_str()?,
+                args.get(*key)?.as_str()?,
+            );
             Some(changed_lines(old, new))
         })
         .fold((0, 0), |sum, lines| (sum.0 + lines.0, sum.1 + lines.1));
-    Edited::Changed(Reply::Change {
+    Edited::Changed(Reply::Change(Changed {
         args,
         added,
         removed,
-    })
+    }))
 }
 
 #[cfg(all(test, unix))]
 mod tests {
     use super::{Edited, changed_lines, proposal};
-    use crate::agent::approval::Reply;
-    use crate::agent::terminal::tests::{call, edit, exec, explained};
+    use crate::approval::Reply;
+    use crate::approval::terminal::tests::{call, edit, exec, explained};
     use serde_json::{Value, json};
 
     fn changed(edited: Edited) -> (Value, u64, u64) {
         match edited {
-            Edited::Changed(Reply::Change {
-                args,
-                added,
-                removed,
-            }) => (Value::Object(args), added, removed),
+            Edited::Changed(Reply::Change(changed)) => {
+                (Value::Object(changed.args), changed.added, changed.removed)
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -207,14 +206,15 @@ mod tests {
             "write_file",
             json!({"file_path": "a.py", "content": "new\n"}),
         );
-        let proposal = proposal(&call, &details);
+        let question = call.asked(&details);
+        let proposal = proposal(&question);
         assert_eq!((&*proposal.name, &*proposal.text), ("a.py", "new\n"));
         assert_eq!(
-            changed(proposal.applied(&call.request, "new\nmore\n")),
+            changed(proposal.applied(&question, "new\nmore\n")),
             (json!({"file_path": "a.py", "content": "new\nmore\n"}), 1, 0)
         );
         assert!(matches!(
-            proposal.applied(&call.request, "new\n"),
+            proposal.applied(&question, "new\n"),
             Edited::Same(_)
         ));
     }
@@ -237,14 +237,12 @@ mod tests {
             ),
         ] {
             let call = call(name, given);
-            let proposal = proposal(&call, &details);
+            let question = call.asked(&details);
+            let proposal = proposal(&question);
             assert_eq!(proposal.text, "y\nx\n");
-            assert_eq!(
-                changed(proposal.applied(&call.request, "z\nx\n")),
-                (want, 1, 1)
-            );
+            assert_eq!(changed(proposal.applied(&question, "z\nx\n")), (want, 1, 1));
             assert!(matches!(
-                proposal.applied(&call.request, "x\nx\n"),
+                proposal.applied(&question, "x\nx\n"),
                 Edited::Same(_)
             ));
         }
@@ -260,29 +258,31 @@ mod tests {
             ("run_shell_command", Some(exec("make", &["make"]))),
             ("other", None),
         ] {
-            let call = call(name, args.clone());
-            let proposal = proposal(&call, &explained(details));
+            let (call, details) = (call(name, args.clone()), explained(details));
+            let question = call.asked(&details);
+            let proposal = proposal(&question);
             assert_eq!(proposal.name, format!("{name}.json"));
             let edited = proposal.text.replace("a\\nb", "a\\nc\\nd");
             assert_eq!(
-                changed(proposal.applied(&call.request, &edited)),
+                changed(proposal.applied(&question, &edited)),
                 (json!({"old_string": "", "new_string": "a\nc\nd\n"}), 2, 1)
             );
             let respaced = proposal.text.replace('\n', "");
-            let applied = proposal.applied(&call.request, &respaced);
+            let applied = proposal.applied(&question, &respaced);
             assert!(matches!(applied, Edited::Same(_)), "{applied:?}");
         }
     }
 
     #[test]
     fn broken_json_is_shown_with_its_line() {
-        let call = call("other", json!({"a": 1}));
-        let proposal = proposal(&call, &explained(None));
-        let Edited::Broken(why) = proposal.applied(&call.request, "{\n  \"a\" 2\n}\n") else {
+        let (call, details) = (call("other", json!({"a": 1})), explained(None));
+        let question = call.asked(&details);
+        let proposal = proposal(&question);
+        let Edited::Broken(why) = proposal.applied(&question, "{\n  \"a\" 2\n}\n") else {
             panic!("a call");
         };
         assert!(why.contains("line 2") && why.ends_with("\"a\" 2"), "{why}");
-        let list = proposal.applied(&call.request, "[1]");
+        let list = proposal.applied(&question, "[1]");
         assert!(matches!(list, Edited::Broken(_)), "{list:?}");
     }
 }
