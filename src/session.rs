@@ -342,8 +342,10 @@ impl Session {
             Ok(Passed { line, .. }) => Ok(Judged { line }),
             Err(Refusal::Denied(verdict)) => Err(verdict.to_error()),
             Err(refusal) => {
-                // A call that was cancelled, or whose time is over, says so in its own words.
-                cx.cancel.check()?;
+                if matches!(refusal, Refusal::Cancelled) {
+                    // By a signal, or because its time is over.
+                    cx.cancel.check()?;
+                }
                 let why = refusal.message()?;
                 Err(ToolError::new(ErrorKind::PolicyViolation, why))
             }

@@ -96,13 +96,13 @@ impl<'a> Scheduler<'a> {
         let Some(tool) = self.pair.get(&call.request.name) else {
             return false;
         };
-        let mut waiting = Waiting {
+        let mut at_gate = AtGate {
             call: &mut *call,
             tool,
             running,
             asker: &mut *self.asker,
         };
-        let refusal = match self.gate.pass(&mut waiting) {
+        let refusal = match self.gate.pass(&mut at_gate) {
             Ok(passed) => {
                 let decision = if passed.is_by_person {
                     Decision::Accept
@@ -133,14 +133,14 @@ impl<'a> Scheduler<'a> {
 }
 
 /// A call before the gate.
-struct Waiting<'c, 'a> {
+struct AtGate<'c, 'a> {
     call: &'c mut ToolCall,
     tool: &'a Declared,
     running: Running<'a>,
     asker: &'c mut Option<Box<dyn Asker>>,
 }
 
-impl Candidate for Waiting<'_, '_> {
+impl Candidate for AtGate<'_, '_> {
     type Error = Box<Outcome>;
 
     fn call(&self) -> Call<'_> {

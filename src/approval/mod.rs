@@ -32,7 +32,8 @@ pub trait Candidate {
     /// Ends the call while it waits.
     fn cancel(&self) -> &Cancellation;
 
-    /// What the call would do, and what a person must agree to.
+    /// What the call would do, and what a person must agree to. It is only asked for where one can
+    /// be asked. [`Explanation::is_for_once`] is the gate's to say.
     ///
     /// # Errors
     ///
@@ -169,6 +170,8 @@ impl Gate {
             let can_ask = candidate.can_ask();
             let verdict = match self.judge(&candidate.call(), can_ask)? {
                 ByRules::Passes(passed) => return Ok(passed),
+                // An explanation looks at files, and what it can't do there tells of them.
+                ByRules::Asks(verdict) if !can_ask => return Err(Refusal::NotAsked(verdict)),
                 ByRules::Asks(verdict) => verdict,
             };
             let mut explanation = candidate.explain().map_err(Refusal::Failed)?;

@@ -19,6 +19,10 @@ struct Asked {
     cancel: Cancellation,
     /// How often the person was asked.
     questions: usize,
+    /// How often it was explained.
+    explanations: usize,
+    /// Whether the call is cancelled while the person is asked.
+    ends_meanwhile: bool,
 }
 
 impl Asked {
@@ -36,6 +40,8 @@ impl Asked {
             replies: Some(replies.iter().cloned().collect()),
             cancel: Cancellation::default(),
             questions: 0,
+            explanations: 0,
+            ends_meanwhile: false,
         }
     }
 
@@ -75,6 +81,7 @@ impl Candidate for Asked {
     }
 
     fn explain(&mut self) -> Result<Explanation, &'static str> {
+        self.explanations += 1;
         Ok(Explanation {
             confirmation: self.confirmation.clone(),
             ..Explanation::default()
@@ -83,6 +90,9 @@ impl Candidate for Asked {
 
     fn ask(&mut self, _: &Explanation) -> Option<Reply> {
         self.questions += 1;
+        if self.ends_meanwhile {
+            self.cancel.cancel();
+        }
         self.replies.as_mut()?.pop_front()
     }
 
@@ -275,12 +285,25 @@ fn without_a_person_or_an_answer_nothing_passes_that_must_be_asked_about() {
 }
 
 #[test]
+fn a_call_is_not_looked_into_where_nobody_can_be_asked_about_it() {
+    let rule = "[[rule]]\ntoolName = \"t\"\ndecision = \"ask_user\"\npriority = 10\n";
+    let gate = Gate::new(policy(&[rule]), Some(Mode::Default));
+    let mut asked = Asked::new("t", Kind::Edit, &[]);
+    asked.replies = None;
+    assert_eq!(outcome(&gate, &mut asked), "not asked");
+    assert_eq!(asked.explanations, 0);
+}
+
+#[test]
 fn a_question_that_ends_with_the_call_is_no_answer() {
     let gate = gate(Some(Mode::Default), &[], &[]);
     let mut asked = Asked::shell("make", &[Reply::Stop]);
-    asked.cancel.cancel();
+    asked.ends_meanwhile = true;
     assert_eq!(outcome(&gate, &mut asked), "cancelled");
-    assert_eq!(asked.questions, 0);
+    assert_eq!(asked.questions, 1);
+    asked.replies = Some([Reply::Once].into());
+    assert_eq!(outcome(&gate, &mut asked), "cancelled");
+    assert_eq!(asked.questions, 1);
 }
 
 #[test]

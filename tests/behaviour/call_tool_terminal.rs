@@ -1,6 +1,7 @@
 //! `call_tool --approval-mode` with a person at the terminal, and without one.
 
 use std::fs;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -304,6 +305,22 @@ fn always_at_an_edit_is_for_the_edits_of_all_tools_and_for_nothing_else() {
         (content(&ws, "made"), content(&ws, "Makefile")),
         (None, None)
     );
+}
+
+#[test]
+fn a_no_is_a_no_however_long_a_person_has_thought() {
+    let ws = Workspace::new();
+    write(
+        &ws.dir().join("calls.jsonl"),
+        b"{\"name\": \"write_file\", \"args\": {\"file_path\": \"a.txt\", \"content\": \"x\"}}\n",
+    );
+    let call = ws.call_tool(&["--batch", "--approval-mode", "default"]);
+    let call = call.env("GEMINI_TOOLS_TIMEOUT", "1");
+    let mut person = call.in_bash("exec \"$@\" <calls.jsonl").at_a_terminal();
+    person.sees(ASKED);
+    std::thread::sleep(Duration::from_millis(1500));
+    person.types(b"n");
+    person.sees("has said no");
 }
 
 #[test]

@@ -170,6 +170,21 @@ fn a_line_that_hides_a_command_neither_runs_unasked_nor_past_a_rule() {
 }
 
 #[test]
+fn a_call_that_nobody_can_be_asked_about_tells_nothing_of_the_file() {
+    let rule = "[[rule]]\ntoolName = \"*\"\nargsPattern = \"secret\"\ndecision = \"ask_user\"\npriority = 10\n";
+    let ws = users(rule).file("secret.txt", "let password = \"hunter2\";\n");
+    for file in ["secret.txt", "secret.md"] {
+        let args = json!({"file_path": file, "old_string": "let  password = \"hunter\";", "new_string": "x"});
+        let call = ws.tool("replace").arguments(&args).unwatched();
+        let answer = call.flags(&["--approval-mode", "default"]).run();
+        let message = answer.error("policy_violation", 3);
+        let expected = "replace needs somebody's agreement. There is no one to ask.";
+        assert!(message.starts_with(expected), "{message}");
+        assert!(!message.contains("hunter"), "{message}");
+    }
+}
+
+#[test]
 fn what_asks_runs_where_the_host_has_asked_and_not_where_nobody_can_be() {
     let ws = users(ASK_READING);
     list(&ws, &[]).output();
