@@ -21,6 +21,9 @@ const EMOJI_LINE = '👍'.repeat(16);
 const EMOJI_LINES = 16_000;
 const FACT = 'Tests are run with scripts/check';
 
+/** What tells the sleepers of this run from those of another one on the same machine: a fraction of a second. */
+const OWN = String(process.pid).padStart(7, '0');
+
 /** Far more than any of these commands needs, far less than the sleepers that they start. */
 const AT_ONCE_MS = 20_000;
 
@@ -30,20 +33,20 @@ export function shellScript() {
     const text = responses.map((response) => JSON.stringify(response)).find((response) => response.includes(marker)) ?? '';
     return Number(/Background PIDs: (\d+)/.exec(text)?.[1] ?? 0);
   };
-  const sleeper = pidOf('sleep 300 &');
+  const sleeper = pidOf(`sleep 300.${OWN} &`);
   const server = pidOf('is ready');
   return {
     closing: 'All commands were run.',
     turns: [
-      [shell('background', 'sleep 300 & echo started')],
+      [shell('background', `sleep 300.${OWN} & echo started`)],
       [shell('after', 'echo the host goes on')],
       [{ id: 'list', tool: 'list_background_processes', args: {} }],
       [{ id: 'stop', tool: 'stop_background_process', args: (responses) => ({ pid: sleeper(responses) }) }],
-      [shell('gone', 'pgrep -f "sleep 30[0]" || echo no sleeper is left')],
+      [shell('gone', `pgrep -f "sleep 30[0].${OWN}" || echo no sleeper is left`)],
       [shell('emoji', `for i in $(seq ${EMOJI_LINES}); do echo "${EMOJI_LINE}"; done`)],
       [shell('stdin', 'cat; read x; echo end')],
-      [shell('stubborn', "trap '' TERM; echo before; (trap '' TERM; setsid sleep 301) & sleep 302; sleep 303", { timeout: 1 })],
-      [shell('stubborn-gone', 'pgrep -f "sleep 30[1-3]" || echo nothing is left')],
+      [shell('stubborn', `trap '' TERM; echo before; (trap '' TERM; setsid sleep 301.${OWN}) & sleep 302.${OWN}; sleep 303.${OWN}`, { timeout: 1 })],
+      [shell('stubborn-gone', `pgrep -f "sleep 30[1-3].${OWN}" || echo nothing is left`)],
       [shell('code', 'echo to stderr >&2; exit 3'), shell('signal', 'kill -9 $$')],
       [shell('server', 'sleep 0.5; echo the server is ready; sleep 300', { is_background: true })],
       [
@@ -84,7 +87,7 @@ export async function checkShell(report, { script, recorded, session, playground
     assert.ok(first.ms < AT_ONCE_MS, `it took ${Math.round(first.ms)} ms`);
   });
   await report.claim('a_background_process_is_listed_and_stopped_by_later_calls', () => {
-    assert.match(output('list'), /^\d+ running: sleep 300 & echo started/);
+    assert.match(output('list'), new RegExp(`^\\d+ running: sleep 300\\.${OWN} & echo started`));
     assert.match(output('stop'), /was ended \(1 process\)/);
     assert.match(output('gone'), /\nOutput: no sleeper is left\n/);
   });

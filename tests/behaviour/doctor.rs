@@ -859,10 +859,14 @@ fn a_path_is_told_without_its_dots() {
 
 #[test]
 fn nothing_that_was_started_is_left() {
-    let ws = discovering("    subprocess.Popen(['sleep', '7717'], start_new_session=True)\n");
+    // Another run of the suite has another number.
+    let time = format!("7717.{:07}", std::process::id());
+    let ws = discovering(&format!(
+        "    subprocess.Popen(['sleep', '{time}'], start_new_session=True)\n"
+    ));
     finds(&ws, &[], "discovery-background");
     let left = std::process::Command::new("pgrep")
-        .args(["-f", "^sleep 7717"])
+        .args(["-f", &format!("^sleep {time}")])
         .output()
         .expect("pgrep");
     assert!(left.stdout.is_empty());
