@@ -29,7 +29,7 @@ pub trait Candidate {
     /// Whether a person can be asked.
     fn can_ask(&self) -> bool;
 
-    /// Ends the call while it waits.
+    /// What cancels the call, also while a person is asked.
     fn cancel(&self) -> &Cancellation;
 
     /// What the call would do, and what a person must agree to. It is only asked for where one can

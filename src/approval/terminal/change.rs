@@ -1,7 +1,6 @@
 //! What a person may change of a call, and the call that comes of it.
 
-use super::super::Reply;
-use super::super::{Changed, Question};
+use super::super::{Changed, Question, Reply};
 use crate::registry::bare_name;
 use crate::tool::ConfirmationDetails;
 use serde_json::{Map, Value};
@@ -66,7 +65,7 @@ pub(super) fn proposal(question: &Question<'_>) -> Proposal {
         ..
     }) = &question.explanation.confirmation
     {
-        let form = match (tool(question.name), original_content) {
+        let form = match (bare_name(question.name), original_content) {
             ("write_file", _) => Some(Form::Content),
             // The tools take an empty text for a file that is not there.
             ("replace" | "smart_edit", Some(original)) if !original.is_empty() => {
@@ -86,15 +85,10 @@ pub(super) fn proposal(question: &Question<'_>) -> Proposal {
     }
     let json = serde_json::to_string_pretty(question.args).unwrap_or_default();
     Proposal {
-        name: format!("{}.json", tool(question.name)),
+        name: format!("{}.json", bare_name(question.name)),
         text: json + "\n",
         form: Form::Arguments,
     }
-}
-
-/// The tool's own name.
-fn tool(name: &str) -> &str {
-    bare_name(name)
 }
 
 impl Proposal {
@@ -116,7 +110,7 @@ impl Proposal {
                 set("old_string", original.as_str().into());
                 set("new_string", edited.into());
                 // smart_edit has no such argument.
-                if tool(question.name) == "replace" {
+                if bare_name(question.name) == "replace" {
                     set("expected_replacements", 1.into());
                     args.remove("allow_multiple");
                 }

@@ -3,8 +3,7 @@
 //! Most of it comes from a model or from a file. None of that reaches the terminal but as
 //! characters that can be seen.
 
-use super::super::Question;
-use super::super::Reply;
+use super::super::{Question, Reply};
 use crate::policy::Agreed;
 use crate::shown::is_deceptive;
 use crate::tool::ConfirmationDetails;
