@@ -5,6 +5,7 @@ use super::foreign;
 use super::pair::broken;
 use crate::answer::Answer;
 use crate::approval::Explanation;
+use crate::process::driven::MAX_STREAM_BYTES;
 use crate::process::identity::Identity;
 use crate::process::{tree, without_sigpipe};
 use crate::sys::unix_process::CommandExt;
@@ -220,23 +221,22 @@ impl Own {
         cancel: &Cancellation,
     ) -> Result<Explanation, Box<Outcome>> {
         let broken = |message: String| Box::new(broken(request, message));
-        let mut command = Command::new(&self.program);
-        command.args([name, "--explain"]);
-        let arguments = Value::Object(request.args.clone()).to_string();
+        let arguments = [name.to_owned(), "--explain".to_owned()];
         let ended = foreign::run(
-            command,
+            self.program.as_os_str(),
+            &arguments,
             &self.environment,
-            arguments,
-            &foreign::limited(cancel),
+            &Value::Object(request.args.clone()).to_string(),
+            foreign::CALL_TIME,
+            cancel,
         )
         .map_err(|e| broken(format!("{} can't be started: {e}.", self.program.display())))?;
-        if let Some(why) = ended.interruption {
+        if let Err(why) = ended.ending {
             return Err(Box::new(Outcome::interrupted(request, why)));
         }
         if ended.is_cut {
             return Err(broken(format!(
-                "call_tool --explain printed more than {} bytes. Make the change in smaller steps.",
-                foreign::MAX_OUTPUT
+                "call_tool --explain printed more than {MAX_STREAM_BYTES} bytes. Make the change in smaller steps."
             )));
         }
         let value: Value = serde_json::from_slice(&ended.stdout)

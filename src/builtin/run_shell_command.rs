@@ -139,6 +139,7 @@ fn build(
             wall: wall.min(MAX_TIMEOUT),
             idle: idle.filter(|idle| !idle.is_zero()),
             background_after: is_background.then_some(delay),
+            hold: None,
         },
         overlooks_timeout: is_background && params.timeout.is_some(),
     }))
@@ -250,6 +251,7 @@ impl ToolInvocation for Call {
             End::Done {
                 ending,
                 has_survivors,
+                ..
             } => {
                 report.ending = Some(ending);
                 if has_survivors {

@@ -4,7 +4,7 @@ use super::catalogue::{Listed, definition};
 use super::files::is_executable;
 use super::manifest::{Action, Definition, Manifest, Output, Stdin};
 use super::output;
-use super::run::{Program, Streams, ending_of, how, interrupted, place};
+use super::run::{Program, Streams, ending_of, interrupted, place};
 use super::words::Filling;
 use super::{Listing, env, pair};
 use crate::builtin::Surroundings;
@@ -258,7 +258,8 @@ impl Call {
                 || crate::shown::without_controls(&String::from_utf8_lossy(&streams.whole)),
                 |c| c.text,
             );
-            let first = format!("{name} failed with {}.", how(ending));
+            let how = ending.map_or_else(|| "no ending".to_owned(), |ending| ending.to_string());
+            let first = format!("{name} failed with {how}.");
             let message = with_streams(&first, &errors, &said);
             return Ok(with_code(failed(message, ErrorKind::ExecutionFailed)));
         }

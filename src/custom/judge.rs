@@ -2,6 +2,7 @@
 //! if the program exits with 0 and has written nothing to standard error.
 
 use crate::genai::FunctionResponse;
+use crate::process::ending::Ending;
 use crate::process::signal_name;
 use crate::tool::ResultError;
 use serde_json::Value;
@@ -11,8 +12,8 @@ use serde_json::Value;
 pub(crate) struct Ended<'a> {
     pub(crate) stdout: &'a [u8],
     pub(crate) stderr: &'a [u8],
-    pub(crate) code: Option<i32>,
-    pub(crate) signal: Option<i32>,
+    /// `None` where it was not started.
+    pub(crate) ending: Option<Ending>,
 }
 
 /// What it means.
@@ -28,7 +29,7 @@ pub(crate) enum Verdict {
 
 pub(crate) fn judge(ended: Ended<'_>) -> Verdict {
     let stdout = String::from_utf8_lossy(ended.stdout);
-    let is_success = ended.code == Some(0) && ended.stderr.is_empty();
+    let is_success = ended.ending == Some(Ending::Code(0)) && ended.stderr.is_empty();
     match unwrap(&stdout) {
         Some(answer) if is_success || (has_error(&answer) && ended.stderr.is_empty()) => {
             Verdict::Answer(Box::new(answer))
@@ -66,8 +67,18 @@ fn unwrap(stdout: &str) -> Option<FunctionResponse> {
     serde_json::from_value(value.get_mut("functionResponse")?.take()).ok()
 }
 
+/// The failure of a program that could not be started.
+pub(crate) fn not_started(error: &str) -> String {
+    let nothing = Ended {
+        stdout: b"",
+        stderr: b"",
+        ending: None,
+    };
+    five_lines(nothing, error)
+}
+
 /// The text of a failure, line for line as Gemini CLI has it.
-pub(crate) fn five_lines(ended: Ended<'_>, error: &str) -> String {
+fn five_lines(ended: Ended<'_>, error: &str) -> String {
     let or = |text: &str, otherwise: &str| {
         if text.is_empty() {
             otherwise.to_owned()
@@ -75,15 +86,18 @@ pub(crate) fn five_lines(ended: Ended<'_>, error: &str) -> String {
             text.to_owned()
         }
     };
-    let signal = ended.signal.map(signal_name);
+    let none = || "(none)".to_owned();
+    let (code, signal) = match ended.ending {
+        Some(Ending::Code(code)) => (code.to_string(), none()),
+        Some(Ending::Signal(signal)) => (none(), signal_name(signal)),
+        None => (none(), none()),
+    };
     format!(
         "Stdout: {}\nStderr: {}\nError: {}\nExit Code: {}\nSignal: {}",
         or(&String::from_utf8_lossy(ended.stdout), "(empty)"),
         or(&String::from_utf8_lossy(ended.stderr), "(empty)"),
         or(error, "(none)"),
-        ended
-            .code
-            .map_or_else(|| "(none)".to_owned(), |n| n.to_string()),
-        signal.unwrap_or_else(|| "(none)".to_owned()),
+        code,
+        signal,
     )
 }

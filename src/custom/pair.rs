@@ -9,9 +9,9 @@
 use super::catalogue::{Listed, definition};
 use super::env;
 use super::files::{self, escaped, unescaped, unescaped_text};
-use super::judge::{self, Verdict, five_lines};
+use super::judge::{self, Verdict};
 use super::manifest::{Definition, Pair};
-use super::run::{MAX_WHOLE_BYTES, Program, Streams, ending_of, how, interrupted, place};
+use super::run::{MAX_WHOLE_BYTES, Program, Streams, ending_of, interrupted, place};
 use crate::builtin::Surroundings;
 use crate::declaration::{self, Finding, Names, Severity};
 use crate::genai::FunctionResponse;
@@ -265,10 +265,9 @@ fn ask(file: &Path, pair: &Pair, surroundings: &Surroundings) -> Discovered {
     if let Some(e) = interrupted(name, end, &running) {
         return failed(format!("{shown}: discovery_command: {}{said}", e.message));
     }
-    if ending_of(end) != Some(Ending::Code(0)) {
-        let how = how(ending_of(end));
+    if let Some(ending) = ending_of(end).filter(|ending| *ending != Ending::Code(0)) {
         return failed(format!(
-            "{shown}: discovery_command: {name} failed with {how}.{said}"
+            "{shown}: discovery_command: {name} failed with {ending}.{said}"
         ));
     }
     if printed.whole.len() > MAX_DECLARATION_BYTES {
@@ -440,13 +439,7 @@ impl ToolInvocation for Call {
         let (streams, end) = match ended {
             Ok(ended) => ended,
             Err(e) if e.kind == ErrorKind::ExecutionFailed => {
-                let nothing = judge::Ended {
-                    stdout: b"",
-                    stderr: b"",
-                    code: None,
-                    signal: None,
-                };
-                return Ok(broken(five_lines(nothing, &e.to_string())));
+                return Ok(broken(judge::not_started(&e.to_string())));
             }
             Err(e) => return Err(e),
         };
@@ -459,14 +452,10 @@ impl ToolInvocation for Call {
                  answer."
             )));
         }
-        let (code, signal) = match ending_of(end) {
-            Some(Ending::Code(code)) => (Some(code), None),
-            Some(Ending::Signal(signal)) => (None, Some(signal)),
-            None => (None, None),
-        };
+        let ending = ending_of(end);
         // A warning there makes a failure of a success for Gemini CLI: the commonest fault of
         // pairs, from which these are to be kept.
-        let stderr = if code == Some(0) {
+        let stderr = if ending == Some(Ending::Code(0)) {
             &[]
         } else {
             streams.errors.raw()
@@ -474,8 +463,7 @@ impl ToolInvocation for Call {
         let verdict = judge::judge(judge::Ended {
             stdout: &streams.whole,
             stderr,
-            code,
-            signal,
+            ending,
         });
         Ok(match verdict {
             Verdict::Text(text) if text.is_empty() => {

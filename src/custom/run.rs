@@ -7,7 +7,6 @@ use crate::process::capture::{Capture, Captured};
 use crate::process::command::{End, Intake, Limits, ProgramCommand, Why, supervise};
 use crate::process::ending::{Ending, GRACE};
 use crate::process::sandbox::Sandbox;
-use crate::process::signal_name;
 use crate::sys::fd::AsFd;
 use crate::tool::{Cancellation, ErrorKind, ToolError};
 use crate::workspace::{Place, show_path};
@@ -83,6 +82,7 @@ impl Program<'_> {
             wall: self.running.timeout,
             idle: None,
             background_after: None,
+            hold: None,
         };
         let end = supervise(&watched, intake, limits, cancel, show);
         if let End::Done {
@@ -275,19 +275,10 @@ pub(super) fn interrupted(tool: &str, end: End, running: &Running) -> Option<Too
     Some(ToolError::new(kind, message))
 }
 
-/// How a program has ended by itself.
+/// How a program has ended; `None` where it was ended.
 pub(super) fn ending_of(end: End) -> Option<Ending> {
     match end {
         End::Done { ending, .. } => Some(ending),
         End::Ended { .. } | End::Background => None,
-    }
-}
-
-/// `exit status 3`, or the name of a signal.
-pub(super) fn how(ending: Option<Ending>) -> String {
-    match ending {
-        Some(Ending::Code(code)) => format!("exit status {code}"),
-        Some(Ending::Signal(signal)) => signal_name(signal),
-        None => "no ending".to_owned(),
     }
 }

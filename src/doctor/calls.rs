@@ -1,12 +1,12 @@
 //! The call command, run as Gemini CLI runs it.
 
 use super::program;
-use super::replay::{Input, Patience, Seen, run};
+use super::replay::{Patience, run};
 use super::{Commands, Patient, Report, Try, said};
 use crate::builtin;
 use crate::policy::{Call, Decision, hosts_mode};
+use crate::process::driven::{Driven, Input};
 use crate::process::ending::Ending;
-use crate::process::signal_name;
 use crate::shown::excerpt;
 use crate::tool::Kind;
 use serde_json::{Map, Value, json};
@@ -93,7 +93,8 @@ pub(super) fn examine(
             for _ in 0..2 {
                 if seen.took > SLOW
                     && seen.took < AGAIN
-                    && seen.ending.is_some()
+                    && !seen.was_held
+                    && seen.ending.is_ok()
                     && let Ok(again) = start(NOBODY, input.as_bytes(), LIMIT)
                 {
                     seen.took = seen.took.min(again.took);
@@ -103,7 +104,7 @@ pub(super) fn examine(
             if tries.is_empty() {
                 noise(&seen, about, declared, report);
             }
-            seen.ending.is_some()
+            seen.ending.is_ok()
         }
         Err(e) => {
             let why = "No call can be made.";
@@ -127,7 +128,7 @@ pub(super) fn examine(
         let Some(mut seen) = make(&more) else {
             continue;
         };
-        if more != *args && seen.ending.is_some() && !succeeds(&seen) {
+        if more != *args && seen.ending.is_ok() && !succeeds(&seen) {
             let Some(without) = make(args) else {
                 continue;
             };
@@ -145,11 +146,11 @@ pub(super) fn examine(
 }
 
 /// As Gemini CLI judges a call.
-fn succeeds(seen: &Seen) -> bool {
-    seen.ending == Some(Ending::Code(0)) && seen.stderr.is_empty()
+fn succeeds(seen: &Driven) -> bool {
+    seen.ending == Ok(Ending::Code(0)) && seen.stderr.is_empty()
 }
 
-fn minds_waiting(seen: &Seen, name: &str, report: &mut Report) {
+fn minds_waiting(seen: &Driven, name: &str, report: &mut Report) {
     let told = excerpt(&[&*seen.stdout, &*seen.stderr].concat());
     report.warn(
         "call-wait-for-previous",
@@ -202,8 +203,8 @@ fn own_call(patient: &Patient<'_>, path: &Path, declared: &[String], report: &mu
 }
 
 /// A program that succeeds and still says something may do so in each call.
-fn noise(seen: &Seen, about: &str, declared: &[String], report: &mut Report) {
-    if seen.ending != Some(Ending::Code(0)) || seen.stderr.is_empty() {
+fn noise(seen: &Driven, about: &str, declared: &[String], report: &mut Report) {
+    if seen.ending != Ok(Ending::Code(0)) || seen.stderr.is_empty() {
         return;
     }
     let name = declared.first().map_or("NAME", String::as_str);
@@ -221,15 +222,15 @@ fn noise(seen: &Seen, about: &str, declared: &[String], report: &mut Report) {
     );
 }
 
-fn how_it_ended(seen: &Seen) -> String {
+fn how_it_ended(seen: &Driven) -> String {
     match seen.ending {
-        None => "did not end".to_owned(),
-        Some(Ending::Code(code)) => format!("status {code}"),
-        Some(Ending::Signal(signal)) => signal_name(signal),
+        Ok(Ending::Code(code)) => format!("status {code}"),
+        Ok(signal) => signal.to_string(),
+        Err(_) => "did not end".to_owned(),
     }
 }
 
-fn in_short(seen: &Seen) -> String {
+fn in_short(seen: &Driven) -> String {
     format!(
         "{}, {} bytes in {:.1} ms",
         how_it_ended(seen),
@@ -239,8 +240,8 @@ fn in_short(seen: &Seen) -> String {
 }
 
 /// What is true of any call.
-fn any_call(seen: &Seen, about: &str, limit: Duration, report: &mut Report) -> bool {
-    if seen.ending.is_none() {
+fn any_call(seen: &Driven, about: &str, limit: Duration, report: &mut Report) -> bool {
+    if seen.ending.is_err() {
         report.error(
             "call-hangs",
             about,
@@ -266,7 +267,7 @@ fn any_call(seen: &Seen, about: &str, limit: Duration, report: &mut Report) -> b
     true
 }
 
-fn unknown_tool(seen: &Seen, about: &str, report: &mut Report) {
+fn unknown_tool(seen: &Driven, about: &str, report: &mut Report) {
     if !any_call(seen, about, LIMIT, report) {
         return;
     }
@@ -281,9 +282,7 @@ fn unknown_tool(seen: &Seen, about: &str, report: &mut Report) {
             ),
         );
     }
-    if seen.ending == Some(Ending::Code(0))
-        && seen.stderr.is_empty()
-        && !tells_an_error(&seen.stdout)
+    if seen.ending == Ok(Ending::Code(0)) && seen.stderr.is_empty() && !tells_an_error(&seen.stdout)
     {
         report.warn(
             "unknown-tool-succeeds",
@@ -319,13 +318,13 @@ fn tells_an_error(stdout: &[u8]) -> bool {
     !value["functionResponse"]["response"]["error"].is_null() || !value["error"].is_null()
 }
 
-fn real_call(seen: &Seen, name: &str, report: &mut Report) {
+fn real_call(seen: &Driven, name: &str, report: &mut Report) {
     if !any_call(seen, name, TRY_LIMIT, report) {
         return;
     }
     let stderr = excerpt(&seen.stderr);
     match seen.ending {
-        Some(Ending::Code(0)) if !stderr.is_empty() => report.error(
+        Ok(Ending::Code(0)) if !stderr.is_empty() => report.error(
             "call-stderr",
             name,
             said(
@@ -334,7 +333,7 @@ fn real_call(seen: &Seen, name: &str, report: &mut Report) {
                 "Write nothing there, or name the pair in .gemini/tools, where only the status counts.",
             ),
         ),
-        Some(Ending::Code(0)) => {}
+        Ok(Ending::Code(0)) => {}
         _ => {
             let how = how_it_ended(seen);
             let what = format!("It fails ({how}): {} {stderr}", excerpt(&seen.stdout));

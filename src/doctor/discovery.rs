@@ -1,10 +1,10 @@
 //! The discovery command, run as Gemini CLI runs it.
 
 use super::program;
-use super::replay::{Input, Patience, Seen, run};
+use super::replay::{Patience, run};
 use super::{Commands, Patient, Report, Said, said};
+use crate::process::driven::{Driven, Input};
 use crate::process::ending::Ending;
-use crate::process::signal_name;
 use crate::settings::reference;
 use crate::shown::excerpt;
 use std::time::Duration;
@@ -83,7 +83,7 @@ pub(super) fn examine(
         }
     };
     let mut seen = seen;
-    let is_quick = seen.ending.is_some() && seen.took < AGAIN;
+    let is_quick = seen.ending.is_ok() && seen.took < AGAIN && !seen.was_held;
     let again = is_quick.then(start).and_then(Result::ok);
     if let Some(again) = &again {
         // A machine may be busy for once.
@@ -242,7 +242,7 @@ fn trimmed(bytes: &[u8]) -> &[u8] {
 }
 
 /// Whether what came of it can be read on; what is wrong is told.
-fn is_usable(seen: &Seen, about: &str, report: &mut Report) -> bool {
+fn is_usable(seen: &Driven, about: &str, report: &mut Report) -> bool {
     let stderr = excerpt(&seen.stderr);
     let said_on_stderr = if stderr.is_empty() {
         String::new()
@@ -250,7 +250,7 @@ fn is_usable(seen: &Seen, about: &str, report: &mut Report) -> bool {
         format!(" Standard error: {stderr}")
     };
     let failure = match seen.ending {
-        None => {
+        Err(_) => {
             let what = format!(
                 "It has not ended after {} s.{said_on_stderr}",
                 LIMIT.as_secs()
@@ -260,9 +260,9 @@ fn is_usable(seen: &Seen, about: &str, report: &mut Report) -> bool {
             report.error("discovery-hangs", about, said(what, why, mend));
             return false;
         }
-        Some(Ending::Code(0)) => None,
-        Some(Ending::Code(code)) => Some(format!("It ended with status {code}.")),
-        Some(Ending::Signal(signal)) => Some(format!("It was ended by {}.", signal_name(signal))),
+        Ok(Ending::Code(0)) => None,
+        Ok(Ending::Code(code)) => Some(format!("It ended with status {code}.")),
+        Ok(signal) => Some(format!("It was ended by {signal}.")),
     };
     if let Some(failure) = failure {
         let mend = "Run it by hand in the project's root and mend what it says.";
@@ -315,7 +315,7 @@ fn is_usable(seen: &Seen, about: &str, report: &mut Report) -> bool {
     is_array(seen, about, report)
 }
 
-fn is_array(seen: &Seen, about: &str, report: &mut Report) -> bool {
+fn is_array(seen: &Driven, about: &str, report: &mut Report) -> bool {
     let text = String::from_utf8_lossy(trimmed(&seen.stdout));
     let why =
         "Gemini CLI reads all of standard output as one JSON array, and does not start otherwise.";

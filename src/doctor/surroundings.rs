@@ -1,12 +1,13 @@
 //! What is there besides: hosts, the kernel's sandbox, the tools of project and user, servers.
 
-use super::replay::{Input, Patience, run};
+use super::replay::{Patience, run};
 use super::{Patient, Report, said, trust_remedy};
 use crate::builtin::{Surroundings, sandbox};
 use crate::custom::lint_tools;
 use crate::declaration::{Origin, Severity};
 use crate::mcp::Asks;
 use crate::process::command::find_program;
+use crate::process::driven::Input;
 use crate::process::sandbox::{Mode, Policy, Sandbox};
 use crate::shown::show_path;
 use crate::workspace::Workspace;
@@ -85,8 +86,10 @@ fn node(root: &Path, report: &mut Report) {
     let seen = path
         .is_absolute()
         .then(|| run(&path, &args, root, Input::Bytes(b""), patience));
-    let seen = seen.and_then(Result::ok).unwrap_or_default();
-    let version = String::from_utf8_lossy(&seen.stdout).trim().to_owned();
+    let printed = seen.and_then(Result::ok).map(|seen| seen.stdout);
+    let version = String::from_utf8_lossy(&printed.unwrap_or_default())
+        .trim()
+        .to_owned();
     let major = version.trim_start_matches('v').split('.').next();
     match major.and_then(|major| major.parse::<u32>().ok()) {
         Some(major) if major < OLDEST_NODE => {

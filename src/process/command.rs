@@ -85,6 +85,9 @@ pub struct Limits {
     pub idle: Option<Duration>,
     /// After this the call goes its own way and the command stays.
     pub background_after: Option<Duration>,
+    /// How long the output is waited for that something else may still print when the command
+    /// itself has ended; `None` where only what is short-lived is waited for.
+    pub hold: Option<Duration>,
 }
 
 /// Why a call is over.
@@ -96,6 +99,8 @@ pub enum End {
         ending: Ending,
         /// Whether something that it started still runs.
         has_survivors: bool,
+        /// Whether its output was still held open when it was no longer waited for.
+        is_held: bool,
     },
     /// It was ended with everything that it started.
     Ended {
@@ -301,6 +306,8 @@ struct Supervision<'a> {
 impl Supervision<'_> {
     fn run(&mut self, limits: Limits, cancel: &Cancellation, waiting: &Waiting<'_>) -> End {
         let started = Instant::now();
+        // How the command has ended, and until when its pipes are waited for.
+        let mut held: Option<(Ending, Option<Instant>)> = None;
         loop {
             waiting.round();
             if cancel.signal().is_some() {
@@ -322,23 +329,50 @@ impl Supervision<'_> {
             if is_past(idle) {
                 return self.end_all(Why::Idle);
             }
-            let next = [wall, idle, background, cancel.chosen_deadline()];
+            let mut held_until = None;
+            if let Some((ending, until)) = held {
+                let is_held = self.is_open || self.are_errors_open;
+                if !is_held || is_past(until) {
+                    return End::Done {
+                        ending,
+                        has_survivors: true,
+                        is_held,
+                    };
+                }
+                held_until = until;
+            }
+            let next = [wall, idle, background, held_until, cancel.chosen_deadline()];
             let next = next.into_iter().flatten().min();
             let pause = next.map_or(TICK, |at| at.saturating_duration_since(now));
             self.step(pause.min(TICK), Some(cancel));
             match self.watched.next_event() {
-                Some(Event::Ended { ending, all_gone }) => {
-                    let has_survivors = !all_gone && !self.linger();
-                    self.drain();
-                    return End::Done {
-                        ending,
-                        has_survivors,
-                    };
-                }
-                Some(Event::Lost) => return self.end_unwatched(),
-                Some(Event::AllGone { .. }) | None => {}
+                Some(Event::Ended { ending, all_gone }) => match limits.hold {
+                    Some(patience) if !all_gone => {
+                        held = Some((ending, Instant::now().checked_add(patience)));
+                    }
+                    _ => {
+                        let has_survivors = !all_gone && !self.linger();
+                        return self.done(ending, has_survivors);
+                    }
+                },
+                Some(event @ (Event::AllGone { .. } | Event::Lost)) => match held {
+                    Some((ending, _)) => return self.done(ending, false),
+                    None if event == Event::Lost => return self.end_unwatched(),
+                    None => {}
+                },
+                None => {}
             }
             self.show_live();
+        }
+    }
+
+    /// The end of a command that has ended by itself.
+    fn done(&mut self, ending: Ending, has_survivors: bool) -> End {
+        self.drain();
+        End::Done {
+            ending,
+            has_survivors,
+            is_held: self.is_open || self.are_errors_open,
         }
     }
 

@@ -1,5 +1,7 @@
 //! How a command ends, as whoever watches over it says.
 
+use super::signal_name;
+use std::fmt;
 use std::time::Duration;
 
 /// How long processes have between being asked to end and being killed. On Windows nobody is asked.
@@ -12,6 +14,16 @@ pub enum Ending {
     Code(i32),
     /// The signal's number. Windows ends no process by one.
     Signal(i32),
+}
+
+/// `exit status 3`, or the name of a signal.
+impl fmt::Display for Ending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Code(code) => write!(f, "exit status {code}"),
+            Self::Signal(signal) => f.write_str(&signal_name(signal)),
+        }
+    }
 }
 
 /// What there is to say of a command.

@@ -7,6 +7,7 @@
 
 pub mod capture;
 pub mod command;
+pub mod driven;
 pub mod ending;
 pub mod identity;
 pub(crate) mod isolated;
