@@ -267,6 +267,20 @@ fn a_process_that_holds_the_pipes_of_a_call_is_not_waited_for_when_the_time_is_o
 }
 
 #[test]
+fn what_a_call_leaves_behind_lives_on_where_it_holds_no_pipe() {
+    let Some(api) = StandIn::playing(&turn(&[("greet", json!({"name": "Ada"}))])) else {
+        return;
+    };
+    for session in ["", "setsid"] {
+        let script = leaving(&format!("echo Hello; exec >/dev/null 2>&1; {session}"));
+        let ws = foreign().file("call it.py", script);
+        said(&agent(&ws, &api, &["Play", "-y", "--trust"]).run());
+        assert_eq!(response(&api, "greet"), json!({"output": "Hello\n"}));
+        assert!(is_left(&ws), "{session}");
+    }
+}
+
+#[test]
 fn an_explanation_that_never_comes_is_not_waited_for_when_the_time_is_over() {
     let script = turn(&[("write_file", json!({"file_path": "a.txt", "content": "x"}))]);
     let Some(api) = StandIn::playing(&script) else {
