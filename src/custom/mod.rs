@@ -41,6 +41,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+/// What a file that holds this text defines; `None` where it is not a tool's.
+#[cfg(fuzzing)]
+pub fn read_file(file: &Path, text: &str) -> Option<Result<(), Vec<crate::declaration::Finding>>> {
+    let outcome = manifest::read("t", file, text, true)?;
+    Some(outcome.map(drop))
+}
+
 /// More of a script than this is not read to find out whether it is a tool, in bytes.
 const MAX_BLOCK_BYTES: u64 = 32 * 1024;
 
