@@ -4,7 +4,7 @@ use super::call::{CallRequest, Failure, Outcome};
 use super::pair::{Printed, broken};
 use crate::custom::judge::{self, Verdict};
 use crate::genai::{FunctionResponse, Part};
-use crate::process::command::set_variable;
+use crate::process::command::{Why, set_variable};
 use crate::process::driven::{Drive, Driven, Input, MAX_STREAM_BYTES};
 use crate::process::ending::Ending;
 use crate::process::piped::Program;
@@ -18,6 +18,9 @@ use std::time::{Duration, Instant};
 
 /// How long a call may take where nobody says.
 pub(super) const CALL_TIME: Duration = Duration::from_secs(600);
+
+/// Why a program was ended whose warden is gone.
+const UNWATCHED: &str = "the process that watched over it was killed";
 
 /// A call command that may be anybody's.
 #[derive(Debug)]
@@ -46,7 +49,7 @@ impl Foreign {
             CALL_TIME,
             cancel,
         ) {
-            Ok(ended) => judge(request, &ended),
+            Ok(ended) => judge(request, &ended, cancel),
             Err(e) => {
                 // The form that the model knows from other failures.
                 let error = format!("Error: spawn {} {e}", self.program.display());
@@ -68,8 +71,9 @@ pub(super) fn discover(
     let failure = match ended.ending {
         Ok(Ending::Code(0)) => None,
         Ok(ending) => Some(ending.to_string()),
-        Err(Interruption::TimedOut) => Some(format!("it took more than {limit:?}")),
-        Err(Interruption::Cancelled(_)) => Some("it was cancelled".to_owned()),
+        Err(Why::OutOfTime | Why::Idle) => Some(format!("it took more than {limit:?}")),
+        Err(Why::Cancelled) => Some("it was cancelled".to_owned()),
+        Err(Why::Unwatched) => Some(format!("it was ended: {UNWATCHED}")),
     };
     Ok(Printed {
         stdout: ended.stdout,
@@ -105,17 +109,27 @@ pub(super) fn run(
     let drive = Drive {
         input: Input::Bytes(input.as_bytes()),
         limit,
-        hold: limit,
+        hold: Duration::MAX,
         leaves: true,
     };
     program.drive(drive, cancel)
 }
 
+/// What a call has come to that was ended.
+pub(super) fn not_ended(request: &CallRequest, why: Why, cancel: &Cancellation) -> Outcome {
+    let interruption = match why {
+        Why::OutOfTime | Why::Idle => Interruption::TimedOut,
+        Why::Cancelled => Interruption::Cancelled(cancel.signal().unwrap_or_default()),
+        Why::Unwatched => return broken(request, format!("The call was ended: {UNWATCHED}.")),
+    };
+    Outcome::interrupted(request, interruption)
+}
+
 /// What a call has come to, by Gemini CLI's rules.
-fn judge(request: &CallRequest, ended: &Driven) -> Outcome {
+fn judge(request: &CallRequest, ended: &Driven, cancel: &Cancellation) -> Outcome {
     let ending = match ended.ending {
         Ok(ending) => ending,
-        Err(why) => return Outcome::interrupted(request, why),
+        Err(why) => return not_ended(request, why, cancel),
     };
     if ended.is_cut {
         return broken(

@@ -232,7 +232,7 @@ impl Own {
         )
         .map_err(|e| broken(format!("{} can't be started: {e}.", self.program.display())))?;
         if let Err(why) = ended.ending {
-            return Err(Box::new(Outcome::interrupted(request, why)));
+            return Err(Box::new(foreign::not_ended(request, why, cancel)));
         }
         if ended.is_cut {
             return Err(broken(format!(

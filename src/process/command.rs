@@ -86,7 +86,8 @@ pub struct Limits {
     /// After this the call goes its own way and the command stays.
     pub background_after: Option<Duration>,
     /// How long the output is waited for that something else may still print when the command
-    /// itself has ended; `None` where only what is short-lived is waited for.
+    /// itself has ended; as long as `wall` allows with [`Duration::MAX`]. `None` where only what
+    /// is short-lived is waited for.
     pub hold: Option<Duration>,
 }
 
@@ -101,6 +102,8 @@ pub enum End {
         has_survivors: bool,
         /// Whether its output was still held open when it was no longer waited for.
         is_held: bool,
+        /// From its start to its own end.
+        took: Duration,
     },
     /// It was ended with everything that it started.
     Ended {
@@ -303,11 +306,19 @@ struct Supervision<'a> {
     show: &'a dyn Fn(String),
 }
 
+/// A command that has ended while something that it started may still print.
+#[derive(Clone, Copy)]
+struct Held {
+    ending: Ending,
+    took: Duration,
+    /// Until when its pipes are waited for; `None` for as long as the command could have run.
+    until: Option<Instant>,
+}
+
 impl Supervision<'_> {
     fn run(&mut self, limits: Limits, cancel: &Cancellation, waiting: &Waiting<'_>) -> End {
         let started = Instant::now();
-        // How the command has ended, and until when its pipes are waited for.
-        let mut held: Option<(Ending, Option<Instant>)> = None;
+        let mut held: Option<Held> = None;
         loop {
             waiting.round();
             if cancel.signal().is_some() {
@@ -323,40 +334,50 @@ impl Supervision<'_> {
             if is_past(background) {
                 return End::Background;
             }
+            // Once the command has ended, only the patience with its pipes counts.
+            let held_until = held.and_then(|held| held.until);
+            let wall = wall.filter(|_| held_until.is_none());
             if is_past(wall) || is_past(cancel.chosen_deadline()) {
                 return self.end_all(Why::OutOfTime);
             }
             if is_past(idle) {
                 return self.end_all(Why::Idle);
             }
-            let mut held_until = None;
-            if let Some((ending, until)) = held {
+            if let Some(Held { ending, took, .. }) = held {
                 let is_held = self.is_open || self.are_errors_open;
-                if !is_held || is_past(until) {
+                if !is_held || is_past(held_until) {
                     return End::Done {
                         ending,
                         has_survivors: true,
                         is_held,
+                        took,
                     };
                 }
-                held_until = until;
             }
             let next = [wall, idle, background, held_until, cancel.chosen_deadline()];
             let next = next.into_iter().flatten().min();
             let pause = next.map_or(TICK, |at| at.saturating_duration_since(now));
             self.step(pause.min(TICK), Some(cancel));
             match self.watched.next_event() {
-                Some(Event::Ended { ending, all_gone }) => match limits.hold {
-                    Some(patience) if !all_gone => {
-                        held = Some((ending, Instant::now().checked_add(patience)));
+                Some(Event::Ended { ending, all_gone }) => {
+                    let took = started.elapsed();
+                    match limits.hold {
+                        Some(patience) if !all_gone => {
+                            let until = Instant::now().checked_add(patience);
+                            held = Some(Held {
+                                ending,
+                                took,
+                                until,
+                            });
+                        }
+                        _ => {
+                            let has_survivors = !all_gone && !self.linger();
+                            return self.done(ending, took, has_survivors);
+                        }
                     }
-                    _ => {
-                        let has_survivors = !all_gone && !self.linger();
-                        return self.done(ending, has_survivors);
-                    }
-                },
+                }
                 Some(event @ (Event::AllGone { .. } | Event::Lost)) => match held {
-                    Some((ending, _)) => return self.done(ending, false),
+                    Some(Held { ending, took, .. }) => return self.done(ending, took, false),
                     None if event == Event::Lost => return self.end_unwatched(),
                     None => {}
                 },
@@ -367,12 +388,13 @@ impl Supervision<'_> {
     }
 
     /// The end of a command that has ended by itself.
-    fn done(&mut self, ending: Ending, has_survivors: bool) -> End {
+    fn done(&mut self, ending: Ending, took: Duration, has_survivors: bool) -> End {
         self.drain();
         End::Done {
             ending,
             has_survivors,
             is_held: self.is_open || self.are_errors_open,
+            took,
         }
     }
 

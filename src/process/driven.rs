@@ -3,11 +3,13 @@
 //! it started. No pipe is waited for that something holds open after that.
 
 use super::command::{End, Intake, Limits, Why, supervise};
-use super::ending::Ending;
+use super::ending::{Ending, Event, GRACE};
 use super::piped::Program;
+use super::warden::Watched;
 use super::{start, without_sigpipe};
+use crate::sys::event::{PollFd, PollFlags, Timespec, poll};
 use crate::sys::fd::OwnedFd;
-use crate::tool::{Cancellation, Interruption};
+use crate::tool::Cancellation;
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::sync::mpsc::{Receiver, channel};
@@ -18,6 +20,12 @@ pub const MAX_STREAM_BYTES: usize = 16 * 1024 * 1024;
 
 /// How long the thread that feeds a program may take to notice that it has ended.
 const FED: Duration = Duration::from_secs(2);
+
+/// How often it is looked whether all is gone: on Windows nothing wakes who waits for that.
+const TICK: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 10_000_000,
+};
 
 /// What a program can read.
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +45,8 @@ pub struct Drive<'a> {
     pub limit: Duration,
     /// How long something may hold its pipes after its end.
     pub hold: Duration,
-    /// Whether what it leaves behind lives on after a call that has ended by itself.
+    /// Whether what it leaves behind lives on where it has ended by itself. On Windows nothing
+    /// lives on without its caller.
     pub leaves: bool,
 }
 
@@ -51,12 +60,13 @@ pub struct Driven {
     /// Whether it printed more than [`MAX_STREAM_BYTES`] to one of them.
     pub is_cut: bool,
     /// How it ended, or why it was ended.
-    pub ending: Result<Ending, Interruption>,
-    /// From its start to its end.
+    pub ending: Result<Ending, Why>,
+    /// From its start to its own end.
     pub took: Duration,
     /// Whether something that it started held its pipes after its end for too long.
     pub was_held: bool,
-    /// Whether it ended, or closed its input, before it had read all of that.
+    /// Whether it ended, or closed its input, before it had read all of that; not known where
+    /// what it leaves behind lives on, and may hold its input.
     pub left_input: bool,
     /// How many bytes of both streams have come.
     bytes: u64,
@@ -83,7 +93,7 @@ impl Program<'_> {
             stdout: Vec::new(),
             stderr: Vec::new(),
             is_cut: false,
-            ending: Err(Interruption::TimedOut),
+            ending: Err(Why::OutOfTime),
             took: Duration::ZERO,
             was_held: false,
             left_input: false,
@@ -100,26 +110,29 @@ impl Program<'_> {
                 ending,
                 has_survivors,
                 is_held,
+                took,
             } => {
                 driven.ending = Ok(ending);
                 driven.was_held = is_held;
+                driven.took = took;
                 if has_survivors && drive.leaves {
-                    // Where the warden is gone, nothing ends them either.
+                    // A warden that is gone ends nothing either, and on Windows all of it ends.
                     let _ = watched.stay_unrecorded();
+                } else if has_survivors {
+                    end_rest(&watched);
                 }
             }
-            End::Ended {
-                why: Why::Cancelled | Why::Unwatched,
-                ..
-            } => {
-                let signal = cancel.signal().unwrap_or_default();
-                driven.ending = Err(Interruption::Cancelled(signal));
+            End::Ended { why, .. } => {
+                driven.ending = Err(why);
+                driven.took = began.elapsed();
             }
-            End::Ended { .. } | End::Background => {}
+            // Only calls that may go on without their caller end so.
+            End::Background => {}
         }
-        driven.took = began.elapsed();
         drop((watched, kept));
-        driven.left_input = fed.is_some_and(|fed| fed.recv_timeout(FED) == Ok(false));
+        if !drive.leaves {
+            driven.left_input = fed.is_some_and(|fed| fed.recv_timeout(FED) == Ok(false));
+        }
         Ok(driven)
     }
 }
@@ -141,6 +154,21 @@ impl Intake for Driven {
 
     fn take_live(&mut self) -> Option<String> {
         None
+    }
+}
+
+/// Ends what a program has left behind, and waits until it is gone.
+fn end_rest(watched: &Watched) {
+    watched.end_all(GRACE);
+    let until = Instant::now() + GRACE * 2;
+    while Instant::now() < until {
+        if let Some(Event::AllGone { .. } | Event::Lost) = watched.next_event() {
+            return;
+        }
+        let control = watched.control();
+        let mut ready = [PollFd::new(&control, PollFlags::IN)];
+        // An interruption only makes it look earlier.
+        let _ = poll(&mut ready, Some(&TICK));
     }
 }
 

@@ -9,6 +9,7 @@ use super::sandbox::Sandbox;
 use super::warden::Watched;
 use crate::sys::fd::{AsFd, BorrowedFd, OwnedFd};
 use crate::sys::fs::{Mode, OFlags};
+use crate::sys::io::Errno;
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
@@ -135,7 +136,13 @@ fn in_memory(bytes: &[u8]) -> io::Result<Option<File>> {
 
 /// Starts a program in a session of its own. Gives what is written to for it to read, too.
 pub(super) fn start_piped(program: &Program<'_>) -> io::Result<(Watched, OwnedFd)> {
-    let path = program.find().ok_or(io::ErrorKind::NotFound)?;
+    // Of what is named by its path the system says best why it can't be started, and a script
+    // finds that path as it was written.
+    let path = if program.name.as_bytes().contains(&b'/') {
+        PathBuf::from(program.name)
+    } else {
+        program.find().ok_or(Errno::NOENT)?
+    };
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory = crate::sys::fs::open(program.directory, flags, Mode::empty())?;
     let (reads, input) = raw::pipe()?;

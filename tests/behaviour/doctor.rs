@@ -873,6 +873,16 @@ fn nothing_that_was_started_is_left() {
 }
 
 #[test]
+fn what_one_run_has_left_behind_is_gone_before_the_next() {
+    let ws = discovering(
+        "    if subprocess.run(['pgrep', '-f', '^sleep 7718'], stdout=-3).returncode == 0:\n        \
+         print('[1]'); sys.exit()\n    \
+         subprocess.Popen(['sh', '-c', 'trap \"\" TERM; exec sleep 7718'], stdin=-3, stdout=-3, stderr=-3)\n",
+    );
+    finds_no(&ws, &[], "discovery-changes");
+}
+
+#[test]
 fn a_call_to_try_must_be_a_name_and_an_object() {
     let ws = with_program(SOUND);
     for (text, reason) in [

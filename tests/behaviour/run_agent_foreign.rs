@@ -188,12 +188,13 @@ fn a_discovery_command_that_fails_ends_the_session_before_it_begins() {
     let Some(api) = StandIn::playing(&json!({"closing": "Never."})) else {
         return;
     };
-    let ws = Workspace::new();
+    let ws = Workspace::new().file("plain.sh", "echo '[]'\n");
     for (line, piece) in [
+        ("./plain.sh", "Permission denied"),
         ("sh -c 'echo broken >&2; exit 7'", "broken"),
         ("echo '{}'", "not an array"),
         ("echo nothing", "not JSON"),
-        ("./missing", "can't be started"),
+        ("./missing", "can't be started: No such file"),
         ("'unfinished", "quote"),
         ("sh -c 'yes \"[\" | head -c 11000000'", "bytes"),
     ] {
@@ -278,6 +279,17 @@ fn what_a_call_leaves_behind_lives_on_where_it_holds_no_pipe() {
         assert_eq!(response(&api, "greet"), json!({"output": "Hello\n"}));
         assert!(is_left(&ws), "{session}");
     }
+}
+
+#[test]
+fn a_call_that_kills_who_watches_over_it_is_ended_and_was_not_cancelled() {
+    let Some(api) = StandIn::playing(&turn(&[("greet", json!({"name": "Ada"}))])) else {
+        return;
+    };
+    let ws = foreign().file("call it.py", "#!/bin/sh\nkill -9 $PPID\nexec sleep 300\n");
+    said(&agent(&ws, &api, &["Play", "-y", "--trust"]).run());
+    let error = "The call was ended: the process that watched over it was killed.";
+    assert_eq!(response(&api, "greet"), json!({"error": error}));
 }
 
 #[test]
