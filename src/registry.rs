@@ -37,10 +37,22 @@ pub(crate) struct Others {
 ///
 /// impl Tool for Shout {
 ///     fn name(&self) -> &str { "shout" }
-///     fn display_name(&self) -> &str { "Shout" }
 ///     fn description(&self) -> &str { "Gives the text in capitals." }
-///     fn kind(&self) -> Kind { Kind::Think }
 ///     fn parameters(&self) -> &Schema { &self.0 }
+///     fn info(&self) -> ToolInfo<'_> {
+///         ToolInfo {
+///             display_name: "Shout",
+///             aliases: &[],
+///             kind: Kind::Think,
+///             is_read_only: true,
+///             is_idempotent: true,
+///             is_open_world: false,
+///             can_update_output: false,
+///             checks_arguments: false,
+///             server: None,
+///             annotations: None,
+///         }
+///     }
 ///     fn build(&self, args: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {
 ///         #[derive(serde::Deserialize)]
 ///         struct Params { text: String }
@@ -176,7 +188,7 @@ impl ToolRegistry {
             self.tools.get(name).or_else(|| {
                 self.tools
                     .values()
-                    .find(|tool| tool.aliases().contains(&name))
+                    .find(|tool| tool.info().aliases.contains(&name))
             })
         };
         let bare = name.strip_prefix(DISCOVERED_PREFIX);
@@ -241,10 +253,10 @@ impl ToolRegistry {
     /// All names by which tools are known, each with the tool's own.
     fn spellings(&self) -> impl Iterator<Item = (&str, &str)> {
         self.all().flat_map(|tool| {
-            let own = tool.name();
+            let (own, info) = (tool.name(), tool.info());
             std::iter::once(own)
-                .chain(tool.aliases().iter().copied())
-                .chain(std::iter::once(tool.display_name()))
+                .chain(info.aliases.iter().copied())
+                .chain(std::iter::once(info.display_name))
                 .map(move |spelling| (spelling, own))
         })
     }
@@ -414,7 +426,7 @@ mod tests {
     use super::{ToolRegistry, is_valid_name};
     use crate::tool::{
         Args, Confirmation, Context, ErrorKind, Kind, LlmContent, Location, Schema,
-        TailToolCallRequest, Tool, ToolError, ToolInvocation, ToolResult,
+        TailToolCallRequest, Tool, ToolError, ToolInfo, ToolInvocation, ToolResult,
     };
     use serde_json::{Map, json};
 
@@ -438,17 +450,25 @@ mod tests {
         fn name(&self) -> &str {
             self.name
         }
-        fn display_name(&self) -> &str {
-            self.name
-        }
         fn description(&self) -> &'static str {
             "For a test."
         }
-        fn kind(&self) -> Kind {
-            Kind::Other
-        }
         fn parameters(&self) -> &Schema {
             &self.schema
+        }
+        fn info(&self) -> ToolInfo<'_> {
+            ToolInfo {
+                display_name: self.name,
+                aliases: &[],
+                kind: Kind::Other,
+                is_read_only: false,
+                is_idempotent: false,
+                is_open_world: true,
+                can_update_output: false,
+                checks_arguments: false,
+                server: None,
+                annotations: None,
+            }
         }
         fn build(&self, _: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {
             Ok(Box::new(Call(self.name, self.next)))

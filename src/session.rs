@@ -251,7 +251,7 @@ impl Session {
     /// Whether a call of this name leaves the world as it was, or fails at once.
     pub fn only_reads(&self, name: &str) -> bool {
         match self.registry.get(name) {
-            Some(tool) => tool.is_read_only(),
+            Some(tool) => tool.info().is_read_only,
             None => self.mcp().is_none_or(|mcp| mcp.is_read_only(name)),
         }
     }
@@ -359,10 +359,11 @@ impl Session {
             mcp.heed_annotations();
         }
         let empty = Map::new();
-        let Some((server, original)) = tool.server() else {
+        let info = tool.info();
+        let Some((server, original)) = info.server else {
             return Ok(());
         };
-        if tool.annotations().unwrap_or(&empty) == judged {
+        if info.annotations.unwrap_or(&empty) == judged {
             return Ok(());
         }
         Err(says_something_else(server, original)
@@ -486,15 +487,16 @@ impl Candidate for Asked<'_> {
 
 /// A tool's call as rules see it.
 fn call_of<'a>(tool: &'a dyn Tool, args: &'a Map<String, Value>) -> Call<'a> {
-    let server = tool.server().map(|(name, tool)| ServerTool { name, tool });
+    let info = tool.info();
+    let server = info.server.map(|(name, tool)| ServerTool { name, tool });
     Call {
         name: tool.name(),
-        aliases: tool.aliases(),
+        aliases: info.aliases,
         server,
         args,
         renamed: builtin::known(tool.name()).map_or(&[], |known| known.renamed),
-        annotations: tool.annotations(),
-        kind: tool.kind(),
+        annotations: info.annotations,
+        kind: info.kind,
         // No other tool of a session can have the name of one.
         is_built_in: server.is_none() && builtin::kind(tool.name()).is_some(),
     }

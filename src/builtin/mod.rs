@@ -37,7 +37,7 @@ pub(crate) use list_directory::push_collation_key;
 use crate::registry::ToolRegistry;
 use crate::settings::Settings;
 use crate::tool::named::NamedText;
-use crate::tool::{Args, Context, Kind, Schema, Tool, ToolError, ToolInvocation};
+use crate::tool::{Args, Context, Kind, Schema, Tool, ToolError, ToolInfo, ToolInvocation};
 use crate::workspace::Workspace;
 use crate::workspace::walk::Report;
 use crate::workspace::write::Target;
@@ -227,36 +227,28 @@ impl Tool for Builtin {
         self.spec.declaration.name
     }
 
-    fn display_name(&self) -> &str {
-        self.spec.display_name
-    }
-
     fn description(&self) -> &str {
         self.spec.declaration.description
-    }
-
-    fn kind(&self) -> Kind {
-        self.spec.declaration.kind
     }
 
     fn parameters(&self) -> &Schema {
         &self.schema
     }
 
-    fn aliases(&self) -> &[&str] {
-        self.spec.declaration.aliases
-    }
-
-    fn can_update_output(&self) -> bool {
-        self.spec.can_update_output
-    }
-
-    fn is_idempotent(&self) -> bool {
-        self.spec.declaration.is_idempotent
-    }
-
-    fn is_open_world(&self) -> bool {
-        self.spec.declaration.is_open_world
+    fn info(&self) -> ToolInfo<'_> {
+        let declaration = self.spec.declaration;
+        ToolInfo {
+            display_name: self.spec.display_name,
+            aliases: declaration.aliases,
+            kind: declaration.kind,
+            is_read_only: declaration.kind.is_read_only(),
+            is_idempotent: declaration.is_idempotent,
+            is_open_world: declaration.is_open_world,
+            can_update_output: self.spec.can_update_output,
+            checks_arguments: true,
+            server: None,
+            annotations: None,
+        }
     }
 
     fn unknown_arguments(&self, args: &Args) -> Vec<String> {
@@ -266,10 +258,6 @@ impl Tool for Builtin {
             .into_iter()
             .map(str::to_owned)
             .collect()
-    }
-
-    fn checks_arguments(&self) -> bool {
-        true
     }
 
     fn build(&self, mut args: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {

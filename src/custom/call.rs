@@ -14,8 +14,8 @@ use crate::process::capture::Capture;
 use crate::process::command::End;
 use crate::process::ending::Ending;
 use crate::tool::{
-    Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, LiveOutput, Location,
-    ResultError, Schema, Tool, ToolError, ToolInvocation, ToolResult,
+    Args, Confirmation, ConfirmationDetails, Context, ErrorKind, LiveOutput, Location, ResultError,
+    Schema, Tool, ToolError, ToolInfo, ToolInvocation, ToolResult,
 };
 use crate::workspace::{Place, show_path};
 use serde_json::{Map, Value};
@@ -44,32 +44,28 @@ impl Tool for CustomTool {
         &self.listing.listed.name
     }
 
-    fn display_name(&self) -> &str {
-        &self.listing.listed.display_name
-    }
-
     fn description(&self) -> &str {
         self.listing.description()
-    }
-
-    fn kind(&self) -> Kind {
-        self.listing.listed.kind
     }
 
     fn parameters(&self) -> &Schema {
         self.listing.schema()
     }
 
-    fn can_update_output(&self) -> bool {
-        self.listing.listed.streaming
-    }
-
-    fn is_read_only(&self) -> bool {
-        self.listing.listed.read_only
-    }
-
-    fn checks_arguments(&self) -> bool {
-        true
+    fn info(&self) -> ToolInfo<'_> {
+        let listed = &self.listing.listed;
+        ToolInfo {
+            display_name: &listed.display_name,
+            aliases: &[],
+            kind: listed.kind,
+            is_read_only: listed.read_only,
+            is_idempotent: listed.read_only,
+            is_open_world: true,
+            can_update_output: listed.streaming,
+            checks_arguments: true,
+            server: None,
+            annotations: None,
+        }
     }
 
     fn build(&self, args: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {

@@ -40,11 +40,12 @@ impl Hints {
 
     /// Those of a tool.
     pub fn of(tool: &dyn Tool) -> Self {
+        let info = tool.info();
         Self {
-            is_read_only: tool.is_read_only(),
-            is_destructive: !tool.is_read_only() && may_destroy(tool.kind()),
-            is_idempotent: tool.is_idempotent(),
-            is_open_world: tool.is_open_world(),
+            is_read_only: info.is_read_only,
+            is_destructive: !info.is_read_only && may_destroy(info.kind),
+            is_idempotent: info.is_idempotent,
+            is_open_world: info.is_open_world,
         }
     }
 

@@ -4,7 +4,7 @@ use super::content;
 use super::session::{Listed, Mcp};
 use super::wire::Wanted;
 use crate::tool::{
-    Args, Confirmation, Context, ErrorKind, Kind, Location, Schema, Tool, ToolError,
+    Args, Confirmation, Context, ErrorKind, Kind, Location, Schema, Tool, ToolError, ToolInfo,
     ToolInvocation, ToolResult,
 };
 use serde::Deserialize;
@@ -91,24 +91,28 @@ impl Tool for ResourceTool {
         self.spec.name
     }
 
-    fn display_name(&self) -> &str {
-        self.spec.display_name
-    }
-
     fn description(&self) -> &str {
         self.spec.description
-    }
-
-    fn kind(&self) -> Kind {
-        self.spec.kind
     }
 
     fn parameters(&self) -> &Schema {
         &self.schema
     }
 
-    fn checks_arguments(&self) -> bool {
-        true
+    fn info(&self) -> ToolInfo<'_> {
+        let kind = self.spec.kind;
+        ToolInfo {
+            display_name: self.spec.display_name,
+            aliases: &[],
+            kind,
+            is_read_only: kind.is_read_only(),
+            is_idempotent: kind.is_read_only(),
+            is_open_world: true,
+            can_update_output: false,
+            checks_arguments: true,
+            server: None,
+            annotations: None,
+        }
     }
 
     fn build(&self, args: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {

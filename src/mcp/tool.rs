@@ -6,7 +6,7 @@ use super::session::Mcp;
 use super::wire::Wanted;
 use crate::tool::{
     Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Location, Schema, Tool,
-    ToolError, ToolInvocation, ToolResult,
+    ToolError, ToolInfo, ToolInvocation, ToolResult,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -76,37 +76,32 @@ impl Tool for McpTool {
         &self.name
     }
 
-    fn display_name(&self) -> &str {
-        &self.display_name
-    }
-
     fn description(&self) -> &str {
         &self.description
-    }
-
-    fn kind(&self) -> Kind {
-        // A server's own word counts only where the user trusts it.
-        if self.is_read_only {
-            Kind::Read
-        } else {
-            Kind::Other
-        }
-    }
-
-    fn server(&self) -> Option<(&str, &str)> {
-        Some((&self.mcp.servers[self.server].name, &self.original))
-    }
-
-    fn annotations(&self) -> Option<&Map<String, Value>> {
-        self.annotations.as_ref()
     }
 
     fn parameters(&self) -> &Schema {
         &self.schema
     }
 
-    fn can_update_output(&self) -> bool {
-        true
+    fn info(&self) -> ToolInfo<'_> {
+        ToolInfo {
+            display_name: &self.display_name,
+            aliases: &[],
+            // A server's own word counts only where the user trusts it.
+            kind: if self.is_read_only {
+                Kind::Read
+            } else {
+                Kind::Other
+            },
+            is_read_only: self.is_read_only,
+            is_idempotent: self.is_read_only,
+            is_open_world: true,
+            can_update_output: true,
+            checks_arguments: false,
+            server: Some((&self.mcp.servers[self.server].name, &self.original)),
+            annotations: self.annotations.as_ref(),
+        }
     }
 
     fn build(&self, args: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {

@@ -34,12 +34,11 @@ pub(super) fn fingerprint(tools: &[model::Tool]) -> u64 {
 }
 
 fn ours(tool: &dyn Tool) -> model::Tool {
-    let declaration = tool.declaration(None);
-    let schema = object(declaration.parameters_json_schema.value().clone());
-    let title = tool.display_name().to_owned();
+    let schema = object(tool.parameters().value().clone());
+    let title = tool.info().display_name.to_owned();
     model::Tool::new(
-        declaration.name.to_owned(),
-        declaration.description.to_owned(),
+        tool.name().to_owned(),
+        tool.description().to_owned(),
         Arc::new(schema),
     )
     .with_title(title.clone())

@@ -95,24 +95,6 @@ pub enum ConfirmationDetails {
     },
 }
 
-/// What the person decided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ConfirmationOutcome {
-    /// This call only.
-    ProceedOnce,
-    /// This and all like it.
-    ProceedAlways,
-    /// All tools of the server.
-    ProceedAlwaysServer,
-    /// All calls of the tool.
-    ProceedAlwaysTool,
-    /// After a change in the editor.
-    ModifyWithEditor,
-    /// No.
-    Cancel,
-}
-
 /// How much is asked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -14,7 +14,7 @@ pub fn build(
     args: Args,
     cx: &Context,
 ) -> Result<Box<dyn ToolInvocation>, ToolError> {
-    let args = if tool.checks_arguments() {
+    let args = if tool.info().checks_arguments {
         args
     } else {
         args.checked(tool.parameters())?

@@ -18,7 +18,7 @@ mod result;
 mod schema;
 
 pub use args::Args;
-pub use confirmation::{ApprovalMode, Confirmation, ConfirmationDetails, ConfirmationOutcome};
+pub use confirmation::{ApprovalMode, Confirmation, ConfirmationDetails};
 pub(crate) use context::seconds_of;
 pub use context::{
     Acting, Cancellation, Context, Interruption, LiveOutput, Patience, TICK, Waiting,
@@ -34,9 +34,9 @@ pub use result::{
 };
 pub use schema::Schema;
 
-use crate::genai::FunctionDeclaration;
 use crate::shown::show_path;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
 /// A tool: its declaration, and how a call of it is checked.
@@ -47,17 +47,14 @@ pub trait Tool: Send + Sync {
     /// The name in declarations and calls; unique, `[A-Za-z_][A-Za-z0-9_.-]{0,62}`.
     fn name(&self) -> &str;
 
-    /// The name for people.
-    fn display_name(&self) -> &str;
-
     /// What the tool does and when to use it, for the model.
     fn description(&self) -> &str;
 
-    /// What the tool does to the world; permissions and parallelism derive from it.
-    fn kind(&self) -> Kind;
-
     /// The JSON Schema of the arguments.
     fn parameters(&self) -> &Schema;
+
+    /// What callers go by.
+    fn info(&self) -> ToolInfo<'_>;
 
     /// Checks what the schema does not say of the arguments, and makes a call that can be
     /// described, confirmed and run. Callers use [`build`].
@@ -68,18 +65,6 @@ pub trait Tool: Send + Sync {
     /// other, and whatever else can be known before anything runs.
     fn build(&self, args: Args, cx: &Context) -> Result<Box<dyn ToolInvocation>, ToolError>;
 
-    /// Whether [`Tool::build`] checks the arguments against the schema itself, as it must where it
-    /// takes other spellings than the declared ones. For all other tools [`build`] does, before it
-    /// calls that.
-    fn checks_arguments(&self) -> bool {
-        false
-    }
-
-    /// Other names under which the tool may be called; never printed.
-    fn aliases(&self) -> &[&str] {
-        &[]
-    }
-
     /// Arguments that the tool would ignore, for callers who want to be told.
     fn unknown_arguments(&self, args: &Args) -> Vec<String> {
         args.unknown(self.parameters(), &[])
@@ -87,53 +72,36 @@ pub trait Tool: Send + Sync {
             .map(str::to_owned)
             .collect()
     }
+}
 
-    /// Whether [`ToolResult::return_display`] strings are markdown.
-    fn is_output_markdown(&self) -> bool {
-        true
-    }
-
-    /// Whether calls report live output through [`Context::update_output`].
-    fn can_update_output(&self) -> bool {
-        false
-    }
-
+/// What those who call a tool go by: policies, registries, declarations, and what runs side by
+/// side. A tool says all of it, so that nothing is taken for granted.
+#[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "MCP has a hint for each")]
+pub struct ToolInfo<'a> {
+    /// The name for people.
+    pub display_name: &'a str,
+    /// Other names under which the tool may be called; never printed.
+    pub aliases: &'a [&'a str],
+    /// What the tool does to the world.
+    pub kind: Kind,
     /// Whether calls leave the world as it was.
-    fn is_read_only(&self) -> bool {
-        self.kind().is_read_only()
-    }
-
+    pub is_read_only: bool,
     /// Whether the same call once more changes nothing further.
-    fn is_idempotent(&self) -> bool {
-        self.is_read_only()
-    }
-
+    pub is_idempotent: bool,
     /// Whether calls reach beyond this machine, or may.
-    fn is_open_world(&self) -> bool {
-        true
-    }
-
+    pub is_open_world: bool,
+    /// Whether calls report live output through [`Context::update_output`].
+    pub can_update_output: bool,
+    /// Whether [`Tool::build`] checks the arguments against the schema itself, as it must where it
+    /// takes other spellings than the declared ones. For all other tools [`build`] does, before it
+    /// calls that.
+    pub checks_arguments: bool,
     /// The MCP server that the tool comes from, and the tool's name there: what rules of a policy
     /// name it by.
-    fn server(&self) -> Option<(&str, &str)> {
-        None
-    }
-
+    pub server: Option<(&'a str, &'a str)>,
     /// What the MCP server says of the tool besides, such as `readOnlyHint`.
-    fn annotations(&self) -> Option<&serde_json::Map<String, serde_json::Value>> {
-        None
-    }
-
-    /// What a model is told; `model` is the model's id where one is known, for tools whose
-    /// schema differs between models.
-    fn declaration(&self, model: Option<&str>) -> FunctionDeclaration<'_> {
-        let _ = model;
-        FunctionDeclaration {
-            name: self.name(),
-            description: self.description(),
-            parameters_json_schema: self.parameters(),
-        }
-    }
+    pub annotations: Option<&'a Map<String, Value>>,
 }
 
 /// One checked call of a tool.
