@@ -874,11 +874,12 @@ fn nothing_that_was_started_is_left() {
 
 #[test]
 fn what_one_run_has_left_behind_is_gone_before_the_next() {
-    let ws = discovering(
-        "    if subprocess.run(['pgrep', '-f', '^sleep 7718'], stdout=-3).returncode == 0:\n        \
+    let time = format!("7718.{:07}", std::process::id());
+    let ws = discovering(&format!(
+        "    if subprocess.run(['pgrep', '-f', '^sleep {time}'], stdout=-3).returncode == 0:\n        \
          print('[1]'); sys.exit()\n    \
-         subprocess.Popen(['sh', '-c', 'trap \"\" TERM; exec sleep 7718'], stdin=-3, stdout=-3, stderr=-3)\n",
-    );
+         subprocess.Popen(['sh', '-c', 'trap \"\" TERM; exec sleep {time}'], stdin=-3, stdout=-3, stderr=-3)\n",
+    ));
     finds_no(&ws, &[], "discovery-changes");
 }
 
