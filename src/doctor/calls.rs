@@ -5,6 +5,7 @@ use super::replay::{Patience, run};
 use super::{Commands, Patient, Report, Try, said};
 use crate::builtin;
 use crate::policy::{Call, Decision, hosts_mode};
+use crate::process::command::Why;
 use crate::process::driven::{Driven, Input};
 use crate::process::ending::Ending;
 use crate::shown::excerpt;
@@ -241,6 +242,18 @@ fn in_short(seen: &Driven) -> String {
 
 /// What is true of any call.
 fn any_call(seen: &Driven, about: &str, limit: Duration, report: &mut Report) -> bool {
+    if seen.ending == Err(Why::Unwatched) {
+        report.error(
+            "call-fails",
+            about,
+            said(
+                "A call killed the process that watched over it.",
+                "That may be Gemini CLI itself.",
+                "Don't end the parent process.",
+            ),
+        );
+        return false;
+    }
     if seen.ending.is_err() {
         report.error(
             "call-hangs",

@@ -3,6 +3,7 @@
 use super::program;
 use super::replay::{Patience, run};
 use super::{Commands, Patient, Report, Said, said};
+use crate::process::command::Why;
 use crate::process::driven::{Driven, Input};
 use crate::process::ending::Ending;
 use crate::settings::reference;
@@ -250,6 +251,7 @@ fn is_usable(seen: &Driven, about: &str, report: &mut Report) -> bool {
         format!(" Standard error: {stderr}")
     };
     let failure = match seen.ending {
+        Err(Why::Unwatched) => Some("It killed the process that watched over it.".to_owned()),
         Err(_) => {
             let what = format!(
                 "It has not ended after {} s.{said_on_stderr}",

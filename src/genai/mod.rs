@@ -144,15 +144,3 @@ impl Content {
         }
     }
 }
-
-/// What a model is told about a tool.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct FunctionDeclaration<'a> {
-    /// Unique; `[A-Za-z_][A-Za-z0-9_.-]{0,62}`.
-    pub name: &'a str,
-    /// Written for a model to act on.
-    pub description: &'a str,
-    /// JSON Schema. Gemini CLI reads this key only and drops a `parameters` key silently.
-    pub parameters_json_schema: &'a crate::tool::Schema,
-}

@@ -281,17 +281,12 @@ pub fn supervise(
     show: &dyn Fn(String),
 ) -> End {
     let waiting = cancel.wait_in_rounds();
-    let mut supervision = Supervision {
-        watched,
-        capture,
-        buffer: vec![0; CHUNK],
-        is_open: true,
-        are_errors_open: watched.errors.is_some(),
-        last_output: Instant::now(),
-        last_shown: Instant::now(),
-        show,
-    };
-    supervision.run(limits, cancel, &waiting)
+    Supervision::new(watched, capture, show).run(limits, cancel, &waiting)
+}
+
+/// Ends what a command has left behind, and takes in what that still says.
+pub(super) fn end_rest(watched: &Watched, capture: &mut dyn Intake) {
+    Supervision::new(watched, capture, &|_| {}).end_all(Why::Cancelled);
 }
 
 struct Supervision<'a> {
@@ -315,7 +310,24 @@ struct Held {
     until: Option<Instant>,
 }
 
-impl Supervision<'_> {
+impl<'a> Supervision<'a> {
+    fn new(
+        watched: &'a Watched,
+        capture: &'a mut dyn Intake,
+        show: &'a dyn Fn(String),
+    ) -> Supervision<'a> {
+        Self {
+            watched,
+            capture,
+            buffer: vec![0; CHUNK],
+            is_open: true,
+            are_errors_open: watched.errors.is_some(),
+            last_output: Instant::now(),
+            last_shown: Instant::now(),
+            show,
+        }
+    }
+
     fn run(&mut self, limits: Limits, cancel: &Cancellation, waiting: &Waiting<'_>) -> End {
         let started = Instant::now();
         let mut held: Option<Held> = None;
@@ -337,12 +349,6 @@ impl Supervision<'_> {
             // Once the command has ended, only the patience with its pipes counts.
             let held_until = held.and_then(|held| held.until);
             let wall = wall.filter(|_| held_until.is_none());
-            if is_past(wall) || is_past(cancel.chosen_deadline()) {
-                return self.end_all(Why::OutOfTime);
-            }
-            if is_past(idle) {
-                return self.end_all(Why::Idle);
-            }
             if let Some(Held { ending, took, .. }) = held {
                 let is_held = self.is_open || self.are_errors_open;
                 if !is_held || is_past(held_until) {
@@ -353,6 +359,12 @@ impl Supervision<'_> {
                         took,
                     };
                 }
+            }
+            if is_past(wall) || is_past(cancel.chosen_deadline()) {
+                return self.end_all(Why::OutOfTime);
+            }
+            if is_past(idle) {
+                return self.end_all(Why::Idle);
             }
             let next = [wall, idle, background, held_until, cancel.chosen_deadline()];
             let next = next.into_iter().flatten().min();
@@ -376,11 +388,12 @@ impl Supervision<'_> {
                         }
                     }
                 }
-                Some(event @ (Event::AllGone { .. } | Event::Lost)) => match held {
-                    Some(Held { ending, took, .. }) => return self.done(ending, took, false),
-                    None if event == Event::Lost => return self.end_unwatched(),
-                    None => {}
-                },
+                Some(Event::AllGone { .. }) => {
+                    if let Some(Held { ending, took, .. }) = held {
+                        return self.done(ending, took, false);
+                    }
+                }
+                Some(Event::Lost) => return self.end_unwatched(),
                 None => {}
             }
             self.show_live();

@@ -1,13 +1,12 @@
 //! A program of others that is run to its end, as a host runs it: it is fed, what it prints is
 //! taken in until its pipes are closed, and where that takes too long it is ended with all that
-//! it started. No pipe is waited for that something holds open after that.
+//! it started. No pipe is waited for that something holds open after that. On macOS what leaves
+//! the program's session is not known, nor waited for.
 
-use super::command::{End, Intake, Limits, Why, supervise};
-use super::ending::{Ending, Event, GRACE};
+use super::command::{End, Intake, Limits, Why, end_rest, supervise};
+use super::ending::Ending;
 use super::piped::Program;
-use super::warden::Watched;
 use super::{start, without_sigpipe};
-use crate::sys::event::{PollFd, PollFlags, Timespec, poll};
 use crate::sys::fd::OwnedFd;
 use crate::tool::Cancellation;
 use std::fs::File;
@@ -20,12 +19,6 @@ pub const MAX_STREAM_BYTES: usize = 16 * 1024 * 1024;
 
 /// How long the thread that feeds a program may take to notice that it has ended.
 const FED: Duration = Duration::from_secs(2);
-
-/// How often it is looked whether all is gone: on Windows nothing wakes who waits for that.
-const TICK: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 10_000_000,
-};
 
 /// What a program can read.
 #[derive(Debug, Clone, Copy)]
@@ -119,7 +112,7 @@ impl Program<'_> {
                     // A warden that is gone ends nothing either, and on Windows all of it ends.
                     let _ = watched.stay_unrecorded();
                 } else if has_survivors {
-                    end_rest(&watched);
+                    end_rest(&watched, &mut driven);
                 }
             }
             End::Ended { why, .. } => {
@@ -154,21 +147,6 @@ impl Intake for Driven {
 
     fn take_live(&mut self) -> Option<String> {
         None
-    }
-}
-
-/// Ends what a program has left behind, and waits until it is gone.
-fn end_rest(watched: &Watched) {
-    watched.end_all(GRACE);
-    let until = Instant::now() + GRACE * 2;
-    while Instant::now() < until {
-        if let Some(Event::AllGone { .. } | Event::Lost) = watched.next_event() {
-            return;
-        }
-        let control = watched.control();
-        let mut ready = [PollFd::new(&control, PollFlags::IN)];
-        // An interruption only makes it look earlier.
-        let _ = poll(&mut ready, Some(&TICK));
     }
 }
 

@@ -93,7 +93,7 @@ pub(super) fn start(connect: &Connect, command: &str) -> Result<(Piped, Stdio, A
     };
     let failed = |e: &dyn std::fmt::Display| format!("{command} can't be started: {e}");
     let mut piped = program.start().map_err(|e| match e.kind() {
-        io::ErrorKind::NotFound if !connect.cwd.is_dir() => {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory if !connect.cwd.is_dir() => {
             failed(&format!("there is no directory {}", connect.cwd.display()))
         }
         io::ErrorKind::NotFound => failed(&"there is no such program"),

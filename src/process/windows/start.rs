@@ -5,6 +5,7 @@ use super::warden::Watched;
 use crate::process::command::{ProgramCommand, ShellCommand, variables};
 use crate::process::piped::Program;
 use crate::sys::fd::OwnedFd;
+use crate::sys::io::Errno;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -150,7 +151,7 @@ fn file_with(bytes: &[u8]) -> io::Result<Stdio> {
 
 /// Starts a program in a job object of its own. Gives what is written to for it to read, too.
 pub(in crate::process) fn start_piped(program: &Program<'_>) -> io::Result<(Watched, OwnedFd)> {
-    let path = program.find().ok_or(io::ErrorKind::NotFound)?;
+    let path = program.find().ok_or(Errno::NOENT)?;
     let (reads, input) = io::pipe()?;
     let start = Start {
         program: &path,
