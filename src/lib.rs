@@ -22,6 +22,7 @@
 //! - [`dialect`]: how other hosts and APIs write the same tools.
 //! - [`commands`]: which commands a line of shell runs.
 //! - [`ci`]: what was found, for CI services.
+//! - [`diagnostic`]: one thing that is wrong, for people and for CI.
 //! - [`side_by_side`]: which calls of a message are made at the same time.
 //! - [`own_program`]: whether settings name these executables.
 //! - [`shown`]: names and paths as text.
@@ -39,6 +40,7 @@ pub mod ci;
 pub mod commands;
 pub mod custom;
 pub mod declaration;
+pub mod diagnostic;
 pub mod dialect;
 pub mod doctor;
 pub mod genai;

@@ -7,6 +7,7 @@ use crate::approval::{
 };
 use crate::builtin::{self, Surroundings};
 use crate::custom;
+use crate::diagnostic::Diagnostic;
 use crate::dialect::restore;
 use crate::mcp::{Listed, Mcp, says_something_else};
 use crate::policy::{Call, Decision, Extra, Policy, ServerTool};
@@ -167,10 +168,13 @@ impl Session {
             workspace,
             settings,
         } = &self.surroundings;
-        let ignored = settings.problems.iter().map(|p| format!("ignored {p}"));
+        let ignored = settings
+            .problems
+            .iter()
+            .map(|p| format!("ignored {}", p.text()));
         let mut problems: Vec<String> = ignored.collect();
         problems.extend(self.gate.problems());
-        problems.extend(settings.notes.iter().map(ToString::to_string));
+        problems.extend(settings.notes.iter().map(Diagnostic::text));
         let refused = workspace.refused_roots().iter();
         problems.extend(refused.map(|root| crate::workspace::refusal(root)));
         let custom = custom::Custom::open(workspace.home(), workspace.root(), &settings.trust);

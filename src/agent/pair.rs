@@ -5,7 +5,8 @@ use super::foreign::Foreign;
 use super::own::Own;
 use crate::approval::Explanation;
 use crate::builtin;
-use crate::declaration::{self, Names, OfServer, Severity};
+use crate::declaration::{self, Names, OfServer};
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::policy::{Call, ServerTool};
 use crate::registry::bare_name;
 use crate::tool::{Cancellation, ConfirmationDetails, ErrorKind, Kind, Schema};
@@ -294,7 +295,7 @@ fn read_declarations(text: &[u8], is_own: bool) -> Result<(Vec<Declared>, Vec<St
     let notes = outcome.findings.iter();
     let notes = notes
         .filter(|finding| finding.severity != Severity::Warning)
-        .map(declaration::Finding::text);
+        .map(Diagnostic::text);
     Ok((tools.collect(), notes.collect()))
 }
 

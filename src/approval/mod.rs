@@ -10,6 +10,7 @@ pub mod terminal;
 
 pub use question::{Asker, Explanation, Question, Reply};
 
+use crate::diagnostic::Diagnostic;
 use crate::policy::{Call, Decision, Mode, Policy, ServerTool, Verdict, hosts_mode};
 use crate::tool::{Cancellation, ConfirmationDetails};
 use serde_json::{Map, Value};
@@ -151,7 +152,8 @@ impl Gate {
 
     /// What is wrong with the rules.
     pub fn problems(&self) -> Vec<String> {
-        self.policy().problems.clone()
+        let policy = self.policy();
+        policy.problems.iter().map(Diagnostic::text).collect()
     }
 
     /// Lets a call pass, with what a person has made of its arguments.

@@ -20,7 +20,10 @@ pub(crate) fn sandbox(
     if let (None | Some(""), [problem, ..]) = (chosen.as_deref(), &*settings.problems) {
         return Err(ToolError::new(
             ErrorKind::PolicyViolation,
-            format!("Whether commands must be kept in a sandbox can't be known: {problem}. The command was not run."),
+            format!(
+                "Whether commands must be kept in a sandbox can't be known: {}. The command was not run.",
+                problem.text()
+            ),
         )
         .with_hint("Mend that file, or set GEMINI_TOOLS_SANDBOX."));
     }

@@ -1,28 +1,30 @@
 //! Annotations of GitHub Actions: workflow commands on standard output.
 
-use super::{Level, Report};
+use super::Report;
+use crate::diagnostic::Severity;
+use crate::shown::show_path;
 
 /// A line for each issue, and one for a run that failed.
 pub fn github(report: &Report) -> String {
     let mut text = String::new();
     for issue in &report.issues {
-        let command = match issue.level {
-            Level::Error => "error",
-            Level::Warning => "warning",
-            Level::Note => "notice",
+        let command = match issue.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Repair => "notice",
         };
-        let numbers = [("line", issue.line), ("col", issue.column)];
+        let numbers = [("line", issue.place.line), ("col", issue.place.column)];
         let mut properties: Vec<String> = Vec::new();
-        if let Some(file) = &issue.file {
-            properties.push(format!("file={}", property(file)));
+        if let Some(file) = issue.place.file() {
+            properties.push(format!("file={}", property(&show_path(file))));
             let known = numbers.into_iter().filter_map(|(k, n)| Some((k, n?)));
             properties.extend(known.map(|(key, number)| format!("{key}={number}")));
         }
-        properties.push(format!("title={}", property(&issue.rule)));
+        properties.push(format!("title={}", property(&issue.code)));
         text.push_str(&format!(
             "::{command} {}::{}\n",
             properties.join(","),
-            data(&issue.message)
+            data(&issue.what())
         ));
     }
     if let Some(failure) = &report.failure {

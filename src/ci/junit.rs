@@ -2,14 +2,17 @@
 //! looked at. It has no more than the schema of Jenkins' xUnit plugin allows, so the line is a part
 //! of a case's name.
 
-use super::{Issue, Level, Report};
+use super::Report;
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::shown::show_path;
 use std::collections::HashMap;
+use std::path::Path;
 
 /// A suite: what was found in a file, or what is about the run.
 #[derive(Default)]
 struct Suite<'a> {
-    file: Option<&'a str>,
-    issues: Vec<&'a Issue>,
+    file: Option<&'a Path>,
+    issues: Vec<&'a Diagnostic>,
     /// Cases that are no issues, as XML.
     cases: Vec<String>,
     errors: usize,
@@ -22,7 +25,7 @@ impl Suite<'_> {
     }
 
     fn failures(&self) -> usize {
-        let is_failure = |issue: &&&Issue| issue.level == Level::Error;
+        let is_failure = |issue: &&&Diagnostic| issue.severity == Severity::Error;
         self.issues.iter().filter(is_failure).count()
     }
 }
@@ -30,9 +33,9 @@ impl Suite<'_> {
 /// The document.
 pub fn junit(report: &Report) -> String {
     let mut suites: Vec<Suite<'_>> = Vec::new();
-    let mut of_file: HashMap<Option<&str>, usize> = HashMap::new();
+    let mut of_file: HashMap<Option<&Path>, usize> = HashMap::new();
     for issue in &report.issues {
-        let file = issue.file.as_deref();
+        let file = issue.place.file();
         let at = *of_file.entry(file).or_insert_with(|| {
             suites.push(Suite {
                 file,
@@ -91,12 +94,16 @@ fn counts(tests: usize, failures: usize, errors: usize) -> String {
 
 fn push_suite(out: &mut String, report: &Report, suite: &Suite<'_>) {
     let (name, file) = match suite.file {
-        Some(file) => (file, format!(" file=\"{}\"", escaped(file))),
-        None => (report.suite.as_str(), String::new()),
+        Some(file) => {
+            let file = show_path(file);
+            let attribute = format!(" file=\"{}\"", escaped(&file));
+            (file, attribute)
+        }
+        None => (report.suite.as_str().into(), String::new()),
     };
     out.push_str(&format!(
         "  <testsuite name=\"{}\"{file} {}>\n",
-        escaped(name),
+        escaped(&name),
         counts(suite.tests(), suite.failures(), suite.errors),
     ));
     for issue in &suite.issues {
@@ -107,18 +114,21 @@ fn push_suite(out: &mut String, report: &Report, suite: &Suite<'_>) {
     out.push_str("  </testsuite>\n");
 }
 
-fn case_of(report: &Report, issue: &Issue) -> String {
-    let numbers = [issue.line, issue.column].into_iter().flatten();
-    let place = issue.file.iter().cloned();
-    let place: Vec<String> = place.chain(numbers.map(|n| n.to_string())).collect();
+fn case_of(report: &Report, issue: &Diagnostic) -> String {
+    let numbers = [issue.place.line, issue.place.column].into_iter().flatten();
+    let place = issue.place.file().map(|file| show_path(file).into_owned());
+    let place: Vec<String> = place
+        .into_iter()
+        .chain(numbers.map(|n| n.to_string()))
+        .collect();
     let place = place.join(":");
     let name = match place.as_str() {
-        "" => issue.rule.clone(),
-        place => format!("{}: {place}", issue.rule),
+        "" => issue.code.to_string(),
+        place => format!("{}: {place}", issue.code),
     };
-    let message = escaped(&issue.message);
-    let inner = if issue.level == Level::Error {
-        let rule = escaped(&issue.rule);
+    let message = escaped(&issue.what());
+    let inner = if issue.severity == Severity::Error {
+        let rule = escaped(&issue.code);
         format!(
             "<failure type=\"{rule}\" message=\"{message}\">{}</failure>",
             escaped(&place)

@@ -3,8 +3,12 @@
 //! The document is written from what was found, without a tree of values in between, which would
 //! take twenty times as much. Keys are in the order of their names, as in all that is printed.
 
-use super::{Issue, Level, Report};
+use super::Report;
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::shown::show_path;
 use serde::ser::{Serialize, SerializeSeq, Serializer};
+use std::borrow::Cow;
+use std::num::NonZeroU32;
 
 /// The schema that the document says it follows.
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
@@ -13,14 +17,10 @@ const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 pub fn sarif(report: &Report) -> impl Serialize {
     let mut rules: Vec<Rule<'_>> = Vec::new();
     for issue in &report.issues {
-        if !rules.iter().any(|rule| rule.id == issue.rule) {
-            rules.push(Rule { id: &issue.rule });
+        if !rules.iter().any(|rule| rule.id == issue.code) {
+            rules.push(Rule { id: &issue.code });
         }
     }
-    let note = |level, text| Notification {
-        level,
-        message: Message { text },
-    };
     let failure = report.failure.iter().map(|text| note("error", text));
     let remarks = report.remarks.iter().map(|text| note("warning", text));
     Document {
@@ -76,7 +76,7 @@ struct Notification<'a> {
 
 #[derive(serde::Serialize)]
 struct Message<'a> {
-    text: &'a str,
+    text: Cow<'a, str>,
 }
 
 #[derive(serde::Serialize)]
@@ -91,20 +91,27 @@ struct Driver<'a> {
     version: &'a str,
 }
 
+fn note<'a>(level: &'a str, text: &'a str) -> Notification<'a> {
+    Notification {
+        level,
+        message: Message { text: text.into() },
+    }
+}
+
 #[derive(Clone, serde::Serialize)]
 struct Rule<'a> {
     id: &'a str,
 }
 
 /// What was found, by the rules of the document.
-struct Results<'a>(&'a [Issue], Vec<Rule<'a>>);
+struct Results<'a>(&'a [Diagnostic], Vec<Rule<'a>>);
 
 impl Serialize for Results<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self(issues, rules) = self;
         let mut list = serializer.serialize_seq(Some(issues.len()))?;
         for issue in *issues {
-            let rule_index = rules.iter().position(|rule| rule.id == issue.rule);
+            let rule_index = rules.iter().position(|rule| rule.id == issue.code);
             list.serialize_element(&Found::new(issue, rule_index.unwrap_or_default()))?;
         }
         list.end()
@@ -116,7 +123,7 @@ impl Serialize for Results<'_> {
 struct Found<'a> {
     level: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    locations: Option<[Place; 1]>,
+    locations: Option<[Location; 1]>,
     message: Message<'a>,
     rule_id: &'a str,
     rule_index: usize,
@@ -124,7 +131,7 @@ struct Found<'a> {
 
 #[derive(serde::Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Place {
+struct Location {
     physical_location: PhysicalLocation,
 }
 
@@ -145,33 +152,35 @@ struct ArtifactLocation {
 #[serde(rename_all = "camelCase")]
 struct Region {
     #[serde(skip_serializing_if = "Option::is_none")]
-    start_column: Option<u64>,
-    start_line: u64,
+    start_column: Option<NonZeroU32>,
+    start_line: NonZeroU32,
 }
 
 impl<'a> Found<'a> {
-    fn new(issue: &'a Issue, rule_index: usize) -> Self {
-        let region = issue.line.map(|start_line| Region {
-            start_column: issue.column,
+    fn new(issue: &'a Diagnostic, rule_index: usize) -> Self {
+        let region = issue.place.line.map(|start_line| Region {
+            start_column: issue.place.column,
             start_line,
         });
-        let place = issue.file.as_ref().map(|file| Place {
+        let place = issue.place.file().map(|file| Location {
             physical_location: PhysicalLocation {
-                artifact_location: ArtifactLocation { uri: uri(file) },
+                artifact_location: ArtifactLocation {
+                    uri: uri(&show_path(file)),
+                },
                 region,
             },
         });
         Self {
-            level: match issue.level {
-                Level::Error => "error",
-                Level::Warning => "warning",
-                Level::Note => "note",
+            level: match issue.severity {
+                Severity::Error => "error",
+                Severity::Warning => "warning",
+                Severity::Repair => "note",
             },
             locations: place.map(|place| [place]),
             message: Message {
-                text: &issue.message,
+                text: issue.what().into(),
             },
-            rule_id: &issue.rule,
+            rule_id: &issue.code,
             rule_index,
         }
     }

@@ -9,7 +9,7 @@ use super::words::Filling;
 use super::{Listing, env, pair};
 use crate::builtin::Surroundings;
 use crate::commands::analyse;
-use crate::declaration::Finding;
+use crate::diagnostic::Diagnostic;
 use crate::process::capture::Capture;
 use crate::process::command::End;
 use crate::process::ending::Ending;
@@ -95,7 +95,7 @@ impl CustomTool {
         match definition(file, whose, is_executable) {
             Some(Ok((definition, _))) => Ok(definition),
             Some(Err(findings)) => {
-                let texts: Vec<String> = findings.iter().map(Finding::text).collect();
+                let texts: Vec<String> = findings.iter().map(Diagnostic::text).collect();
                 Err(ToolError::new(ErrorKind::ExecutionFailed, texts.join("\n")))
             }
             None => Err(ToolError::new(

@@ -9,7 +9,7 @@
 use super::files::{self, escaped, unescaped, unescaped_text};
 use super::manifest::{self, Definition, Manifest};
 use super::{MAX_BLOCK_BYTES, MAX_MANIFEST_BYTES};
-use crate::declaration::{Finding, Severity};
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::sys::ffi::{OsStrExt, OsStringExt};
 use crate::tool::Kind;
 use crate::workspace::brought::Whose;
@@ -164,7 +164,7 @@ pub(super) fn definition(
         MAX_BLOCK_BYTES
     };
     let refusal = |message: String| {
-        let finding = Finding::refusal("manifest", &name, "", message);
+        let finding = Diagnostic::error("manifest", &name, "", message);
         Some(Err(vec![finding.in_file(path)]))
     };
     let Some(mut bytes) = files::beginning(path, whose, limit + 1) else {
@@ -194,7 +194,7 @@ fn compile(path: &Path, whose: Whose<'_>, is_executable: bool) -> State {
         Some(Ok((Definition::Tool(tool), _))) => State::Tool(listed(path, &tool)),
         Some(Err(findings)) => {
             let errors = findings.iter().filter(|f| f.severity == Severity::Error);
-            let texts: Vec<String> = errors.map(Finding::text).collect();
+            let texts: Vec<String> = errors.map(Diagnostic::text).collect();
             State::Faulty(texts.join("\n"))
         }
     }

@@ -5,9 +5,9 @@ use super::manifest::Definition;
 use super::{Custom, MAX_BLOCK_BYTES, block, files, pair, position};
 use crate::builtin::{Surroundings, counted, is_reserved};
 use crate::declaration::position::Position;
-use crate::declaration::{Finding, Severity};
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::mcp::{Asks, Mcp};
-use crate::settings::{Lines, Settings};
+use crate::settings::{Lines, Settings, UNTRUSTED};
 use crate::sys::ffi::OsStrExt;
 use crate::tool::{Cancellation, ToolError};
 use crate::workspace::Workspace;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub struct Lint {
     /// Faults, warnings and repairs, by file.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<Diagnostic>,
     /// How many tools can be used.
     pub tools: usize,
     /// How many files were looked at.
@@ -96,16 +96,15 @@ pub fn lint_tools(
     };
     let mut lint = lint(&custom, surroundings)?;
     let servers = settings.notes.iter().filter(|note| {
-        let is_servers = note.key == "mcpServers" || note.key == "mcp.serverCommand";
-        is_servers && note.needs_trust
+        let is_servers = matches!(&*note.place.key, "mcpServers" | "mcp.serverCommand");
+        is_servers && note.code == UNTRUSTED
     });
     let obstacle = settings.trust.obstacle(home);
     let remedy = obstacle.as_deref().unwrap_or("get_tools trust");
     let mut lines = Lines::new(home, root);
     lint.findings.extend(servers.map(|note| {
-        let message = format!("{}: {remedy}", note.what);
-        let finding = Finding::warning("untrusted", "", &note.key, message);
-        let mut finding = finding.in_file(&note.file);
+        let mut finding = note.clone();
+        finding.message = format!("{}: {remedy}", note.message);
         lines.place(&mut finding);
         finding
     }));
@@ -136,7 +135,7 @@ fn look(custom: &Custom) -> (Lint, Vec<PathBuf>) {
         };
         let door = custom.whose(directory);
         let files = files::list(directory, door).unwrap_or_else(|message| {
-            let finding = Finding::refusal("no-file", "", "", message);
+            let finding = Diagnostic::error("no-file", "", "", message);
             lint.findings.push(finding.in_file(directory));
             Vec::new()
         });
@@ -175,25 +174,25 @@ fn look(custom: &Custom) -> (Lint, Vec<PathBuf>) {
         lint.findings.extend(odd.map(|(path, what)| {
             let name = path.file_stem().unwrap_or_default().to_string_lossy();
             let message = format!("{what}: it is no tool. Mend or remove it.");
-            Finding::warning("no-file", &name, "", message).in_file(&path)
+            Diagnostic::warning("no-file", &name, "", message).in_file(&path)
         }));
     }
     if let (Some(dir), Some(what)) = (custom.left_out(), custom.untrusted()) {
         lint.findings
-            .push(Finding::warning("untrusted", "", "", what).in_file(dir));
+            .push(Diagnostic::warning(UNTRUSTED, "", "", what).in_file(dir));
     }
     (lint, pairs)
 }
 
 /// That a file that is not a tool looks as if it were to be one.
-fn no_block(path: &Path, whose: Whose<'_>) -> Option<Finding> {
+fn no_block(path: &Path, whose: Whose<'_>) -> Option<Diagnostic> {
     let text = files::beginning(path, whose, MAX_BLOCK_BYTES)?;
     let line = block::near_miss(&String::from_utf8_lossy(&text))?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let message = "This line looks like the beginning of a block that makes a tool of the file, but it is \
                    not one: begin it with #, //, -- or ; and nothing before that, or put the block within \
                    /* and */.";
-    let mut finding = Finding::warning("no-block", &name, "", message).in_file(path);
+    let mut finding = Diagnostic::warning("no-block", &name, "", message).in_file(path);
     finding.put_at(Position::new(line, 1));
     Some(finding)
 }
@@ -205,7 +204,7 @@ impl Lint {
             let shown = format!("{}: ", crate::shown::show_path(file));
             let message = failure.strip_prefix(&shown).unwrap_or(&failure);
             self.findings
-                .push(Finding::refusal("discovery", "", "", message).in_file(file));
+                .push(Diagnostic::error("discovery", "", "", message).in_file(file));
         }
         self.findings.extend(discovered.findings);
         for tool in discovered.tools {
@@ -228,7 +227,7 @@ impl Lint {
     }
 
     /// Takes a name, or tells who has it; `place` says where the tool comes from.
-    fn claim(&mut self, name: &str, owner: String, place: impl Fn(Finding) -> Finding) {
+    fn claim(&mut self, name: &str, owner: String, place: impl Fn(Diagnostic) -> Diagnostic) {
         let other = if is_reserved(name) {
             Some("a built-in tool".to_owned())
         } else {
@@ -239,7 +238,7 @@ impl Lint {
                 self.tools += 1;
                 self.names.insert(name.to_owned(), owner);
             }
-            Some(other) => self.findings.push(place(Finding::refusal(
+            Some(other) => self.findings.push(place(Diagnostic::error(
                 "name-clash",
                 name,
                 "",

@@ -5,7 +5,8 @@ use super::reader::{Reader, kind_of};
 use super::told::{self, Told};
 use super::words::Template;
 use super::{block, parameters};
-use crate::declaration::{Compiled, Finding, Names, compile};
+use crate::declaration::{Compiled, Names, compile};
+use crate::diagnostic::Diagnostic;
 use crate::process::sandbox::Mode;
 use crate::registry::is_valid_name;
 use crate::tool::Kind;
@@ -66,7 +67,7 @@ pub(super) enum Definition {
 }
 
 /// A definition with warnings, or why there is none.
-pub(super) type Outcome = Result<(Definition, Vec<Finding>), Vec<Finding>>;
+pub(super) type Outcome = Result<(Definition, Vec<Diagnostic>), Vec<Diagnostic>>;
 
 /// How programs are run, whatever the tool.
 #[derive(Debug, Clone)]
@@ -188,7 +189,7 @@ pub(super) fn read(name: &str, file: &Path, text: &str, is_executable: bool) -> 
     let has_errors = reader
         .findings
         .iter()
-        .any(|f| f.severity == crate::declaration::Severity::Error);
+        .any(|f| f.severity == crate::diagnostic::Severity::Error);
     Some(match definition {
         Some(definition) if !has_errors => Ok((definition, reader.findings)),
         _ => Err(reader.findings),
@@ -240,9 +241,9 @@ fn read_tool(
     });
     let compiled = compile(&declaration, &mut Names::new(63), &mut repairs);
     let file_path = reader.file;
-    let placed = |f: Finding| f.in_file(file_path);
+    let placed = |f: Diagnostic| f.in_file(file_path);
     // A name that would have to be another, and a description that is missing, are faults here.
-    repairs.retain(|repair| repair.rule != "name" && repair.rule != "no-description");
+    repairs.retain(|repair| !matches!(&*repair.code, "name" | "no-description"));
     reader.findings.extend(repairs.into_iter().map(placed));
     let declared = match compiled {
         Ok(declared) => Some(declared),

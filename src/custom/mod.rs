@@ -43,7 +43,10 @@ use std::sync::{Arc, OnceLock};
 
 /// What a file that holds this text defines; `None` where it is not a tool's.
 #[cfg(fuzzing)]
-pub fn read_file(file: &Path, text: &str) -> Option<Result<(), Vec<crate::declaration::Finding>>> {
+pub fn read_file(
+    file: &Path,
+    text: &str,
+) -> Option<Result<(), Vec<crate::declaration::Diagnostic>>> {
     let outcome = manifest::read("t", file, text, true)?;
     Some(outcome.map(drop))
 }

@@ -13,7 +13,8 @@ use super::judge::{self, Verdict};
 use super::manifest::{Definition, Pair};
 use super::run::{MAX_WHOLE_BYTES, Program, Streams, ending_of, interrupted, place};
 use crate::builtin::Surroundings;
-use crate::declaration::{self, Finding, Names, Severity};
+use crate::declaration::{self, Names};
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::genai::FunctionResponse;
 use crate::process::command::End;
 use crate::process::ending::Ending;
@@ -56,7 +57,7 @@ pub(super) struct Discovered {
     /// Why there are no tools.
     pub(super) failure: Option<String>,
     /// What was repaired, and what was left out.
-    pub(super) findings: Vec<Finding>,
+    pub(super) findings: Vec<Diagnostic>,
 }
 
 /// Whether this process was started, by whatever ways, by a command of the pair in `file`.
@@ -504,7 +505,7 @@ fn unwrapped(answer: FunctionResponse) -> ToolResult {
 pub(super) fn errors(discovered: &Discovered) -> Vec<String> {
     let errors = discovered.findings.iter();
     let errors = errors.filter(|f| f.severity == Severity::Error);
-    let texts = errors.map(Finding::text);
+    let texts = errors.map(Diagnostic::text);
     discovered.failure.iter().cloned().chain(texts).collect()
 }
 

@@ -1,8 +1,8 @@
 //! In which line and column of a tool's file something stands, for `lint`.
 
 use super::{MAX_MANIFEST_BYTES, block, files};
-use crate::declaration::Finding;
 use crate::declaration::position::{Lines, Node, NodeKind, Position, Search, Step};
+use crate::diagnostic::Diagnostic;
 use crate::workspace::brought::Whose;
 use std::path::Path;
 use toml::Spanned;
@@ -44,22 +44,22 @@ impl<'a> Source<'a> {
 }
 
 /// Says of findings about a file where in it they are.
-pub(super) fn put(file: &Path, whose: Whose<'_>, findings: &mut [Finding]) {
-    place(file, whose, findings, |finding| finding.place.clone());
+pub(super) fn put(file: &Path, whose: Whose<'_>, findings: &mut [Diagnostic]) {
+    place(file, whose, findings, |finding| finding.place.key.clone());
 }
 
 /// Says of findings that they are all about one key of a file.
-pub(super) fn put_all(file: &Path, whose: Whose<'_>, key: &str, findings: &mut [Finding]) {
+pub(super) fn put_all(file: &Path, whose: Whose<'_>, key: &str, findings: &mut [Diagnostic]) {
     place(file, whose, findings, |_| key.to_owned());
 }
 
 fn place(
     file: &Path,
     whose: Whose<'_>,
-    findings: &mut [Finding],
-    key: impl Fn(&Finding) -> String,
+    findings: &mut [Diagnostic],
+    key: impl Fn(&Diagnostic) -> String,
 ) {
-    if findings.iter().all(|finding| finding.line.is_some()) {
+    if findings.iter().all(|finding| finding.place.line.is_some()) {
         return;
     }
     let bytes = files::beginning(file, whose, MAX_MANIFEST_BYTES);
@@ -74,7 +74,7 @@ fn place(
     };
     let top = DeTable::parse(&toml).ok();
     let top = top.map(|top| table(&Lines::of(&toml), Position::START, top.get_ref()));
-    for finding in findings.iter_mut().filter(|f| f.line.is_none()) {
+    for finding in findings.iter_mut().filter(|f| f.place.line.is_none()) {
         let found = top.as_ref().and_then(|top| find(top, &key(finding)));
         finding.put_at(found.map_or(source.start(), |at| source.outside(at)));
     }

@@ -1,6 +1,6 @@
 //! Reading the keys of a tool's file, and saying what is wrong with them.
 
-use crate::declaration::Finding;
+use crate::diagnostic::Diagnostic;
 use serde_json::{Map, Value};
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use std::path::Path;
 pub(super) struct Reader<'a> {
     pub(super) tool: &'a str,
     pub(super) file: &'a Path,
-    pub(super) findings: Vec<Finding>,
+    pub(super) findings: Vec<Diagnostic>,
 }
 
 impl<'a> Reader<'a> {
@@ -23,12 +23,12 @@ impl<'a> Reader<'a> {
 
     /// Something for which the tool is left out.
     pub(super) fn fault(&mut self, key: &str, message: impl Into<String>) {
-        let finding = Finding::refusal("manifest", self.tool, key, message);
+        let finding = Diagnostic::error("manifest", self.tool, key, message);
         self.findings.push(finding.in_file(self.file));
     }
 
     pub(super) fn warn(&mut self, rule: &'static str, key: &str, message: impl Into<String>) {
-        let finding = Finding::warning(rule, self.tool, key, message);
+        let finding = Diagnostic::warning(rule, self.tool, key, message);
         self.findings.push(finding.in_file(self.file));
     }
 

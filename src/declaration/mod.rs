@@ -5,7 +5,6 @@
 //! anything. One rule for all: what is certain is repaired and told, what is not costs that
 //! tool and no other.
 
-mod finding;
 mod hidden;
 mod keywords;
 mod names;
@@ -13,13 +12,13 @@ pub(crate) mod position;
 mod references;
 mod schema;
 
-pub use finding::{Finding, Origin, Severity};
 pub use hidden::hidden_character;
 pub use names::Names;
 pub(crate) use names::{HASH_CHARS, hashed};
 pub(crate) use schema::{FORMATS as GEMINI_FORMATS, Tuples, named, repair_plain, within};
 pub use schema::{repair_schema, untyped};
 
+use crate::diagnostic::Diagnostic;
 use crate::tool::{Kind, Schema};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -80,7 +79,7 @@ pub struct Outcome {
     /// What can be declared, in the order in which it came.
     pub tools: Vec<Compiled>,
     /// What was repaired, and what was left out.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<Diagnostic>,
 }
 
 /// Reads what a discovery command prints: an array whose items are declarations or wrappers
@@ -109,7 +108,7 @@ pub fn read(text: &[u8], names: &mut Names) -> Result<Outcome, String> {
 
 /// The declarations in an item: those in either of Gemini's wrappers, that in `OpenAI`'s, or
 /// the item itself.
-fn unwrapped(mut item: Value, findings: &mut Vec<Finding>) -> Vec<Value> {
+fn unwrapped(mut item: Value, findings: &mut Vec<Diagnostic>) -> Vec<Value> {
     for key in ["functionDeclarations", "function_declarations"] {
         if let Some(Value::Array(list)) = item.get_mut(key).map(Value::take) {
             return list;
@@ -118,7 +117,7 @@ fn unwrapped(mut item: Value, findings: &mut Vec<Finding>) -> Vec<Value> {
     if let Some(inner) = item.get_mut("function").filter(|f| f.is_object()) {
         let inner = inner.take();
         let name = inner["name"].as_str().unwrap_or_default();
-        findings.push(Finding::repair(
+        findings.push(Diagnostic::repair(
             "wrapper",
             name,
             "function",
@@ -137,8 +136,8 @@ fn unwrapped(mut item: Value, findings: &mut Vec<Finding>) -> Vec<Value> {
 pub fn compile(
     declaration: &Value,
     names: &mut Names,
-    findings: &mut Vec<Finding>,
-) -> Result<Compiled, Finding> {
+    findings: &mut Vec<Diagnostic>,
+) -> Result<Compiled, Diagnostic> {
     let original = name_of(declaration)?;
     if let Some(hidden) = hidden_text(declaration, original) {
         return Err(hidden);
@@ -168,10 +167,10 @@ pub fn compile(
 /// # Errors
 ///
 /// That it has none.
-pub(crate) fn name_of(declaration: &Value) -> Result<&str, Finding> {
+pub(crate) fn name_of(declaration: &Value) -> Result<&str, Diagnostic> {
     let name = declaration["name"].as_str().filter(|n| !n.is_empty());
     name.ok_or_else(|| {
-        Finding::refusal(
+        Diagnostic::error(
             "nameless",
             "",
             "name",
@@ -181,8 +180,8 @@ pub(crate) fn name_of(declaration: &Value) -> Result<&str, Finding> {
 }
 
 /// That a name is another tool's.
-pub(crate) fn duplicate(original: &str, what: String) -> Finding {
-    Finding::refusal("duplicate-name", original, "name", what)
+pub(crate) fn duplicate(original: &str, what: String) -> Diagnostic {
+    Diagnostic::error("duplicate-name", original, "name", what)
 }
 
 /// Judges what a model is told of a tool besides its name, whoever declares it: repairs the
@@ -196,17 +195,17 @@ pub fn judge(
     original: &str,
     description: &str,
     schema: &mut Value,
-    findings: &mut Vec<Finding>,
-) -> Result<Option<Value>, Finding> {
+    findings: &mut Vec<Diagnostic>,
+) -> Result<Option<Value>, Diagnostic> {
     let whole = repair_schema(schema, original, findings)?;
     judge_description(original, description, findings);
     Ok(whole)
 }
 
 /// Tells of a description that is of no use, or too long.
-pub(crate) fn judge_description(original: &str, description: &str, findings: &mut Vec<Finding>) {
+pub(crate) fn judge_description(original: &str, description: &str, findings: &mut Vec<Diagnostic>) {
     if description.trim().is_empty() {
-        findings.push(Finding::warning(
+        findings.push(Diagnostic::warning(
             "no-description",
             original,
             "description",
@@ -214,7 +213,7 @@ pub(crate) fn judge_description(original: &str, description: &str, findings: &mu
              to use it.",
         ));
     } else if description.len() > LONG_DESCRIPTION_BYTES {
-        findings.push(Finding::warning(
+        findings.push(Diagnostic::warning(
             "long-description",
             original,
             "description",
@@ -228,9 +227,9 @@ pub(crate) fn judge_description(original: &str, description: &str, findings: &mu
 
 /// Why a tool is held back in whose declaration something is hidden from people; `None` where
 /// nothing is.
-pub fn hidden_text(declaration: &Value, original: &str) -> Option<Finding> {
+pub fn hidden_text(declaration: &Value, original: &str) -> Option<Diagnostic> {
     let hidden = hidden_in(declaration)?;
-    Some(Finding::refusal(
+    Some(Diagnostic::error(
         "hidden-text",
         &original.escape_default().to_string(),
         &hidden.place,
@@ -243,7 +242,7 @@ pub fn hidden_text(declaration: &Value, original: &str) -> Option<Finding> {
 }
 
 /// The schema, under whatever key it stands.
-fn parameters(declaration: &Value, tool: &str, repairs: &mut Vec<Finding>) -> Value {
+fn parameters(declaration: &Value, tool: &str, repairs: &mut Vec<Diagnostic>) -> Value {
     const ELSEWHERE: [&str; 4] = [
         "parameters",
         "inputSchema",
@@ -257,8 +256,8 @@ fn parameters(declaration: &Value, tool: &str, repairs: &mut Vec<Finding>) -> Va
         .find(|key| !declaration[*key].is_null());
     match (right.is_null(), elsewhere) {
         (false, Some(key)) => {
-            repairs.push(Finding::repair(
-                "parameters-key",
+            repairs.push(Diagnostic::repair(
+                "parameters-unused",
                 tool,
                 key,
                 format!("\"{key}\" stands beside \"parametersJsonSchema\" and is not used."),
@@ -267,7 +266,7 @@ fn parameters(declaration: &Value, tool: &str, repairs: &mut Vec<Finding>) -> Va
         }
         (false, None) => right.clone(),
         (true, Some(key)) => {
-            repairs.push(Finding::repair(
+            repairs.push(Diagnostic::repair(
                 "parameters-key",
                 tool,
                 key,
@@ -279,7 +278,7 @@ fn parameters(declaration: &Value, tool: &str, repairs: &mut Vec<Finding>) -> Va
             if declaration[key].as_array().is_some_and(Vec::is_empty) {
                 let message = "It is an empty list, as PHP writes an empty object; it was taken for \
                                one.";
-                repairs.push(Finding::repair("schema", tool, key, message));
+                repairs.push(Diagnostic::repair("schema", tool, key, message));
                 return Value::Object(empty_object());
             }
             declaration[key].clone()

@@ -1,6 +1,6 @@
 //! Names that the API takes, and that every host has room for.
 
-use super::Finding;
+use crate::diagnostic::Diagnostic;
 use crate::shown::hex;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -44,7 +44,11 @@ impl Names {
     /// # Errors
     ///
     /// Where the very same name was declared before.
-    pub fn take(&mut self, original: &str, findings: &mut Vec<Finding>) -> Result<String, String> {
+    pub fn take(
+        &mut self,
+        original: &str,
+        findings: &mut Vec<Diagnostic>,
+    ) -> Result<String, String> {
         let mut name = self.valid(original);
         if let Some(other) = self.taken.get(&name) {
             if other == original {
@@ -56,7 +60,7 @@ impl Names {
             }
         }
         if name != original {
-            findings.push(Finding::repair(
+            findings.push(Diagnostic::repair(
                 "name",
                 &original.escape_default().to_string(),
                 "name",

@@ -4,7 +4,7 @@
 //! and the way from the place that a finding names to one in the text. Who reads a language
 //! builds the tree.
 
-use super::Finding;
+use crate::diagnostic::Diagnostic;
 use std::num::NonZeroU32;
 
 /// References within a document are followed so often.
@@ -232,11 +232,11 @@ impl Search<'_> {
     }
 }
 
-impl Finding {
+impl Diagnostic {
     /// Says where in its file it is.
     pub(crate) fn put_at(&mut self, position: Position) {
-        self.line = Some(position.line);
-        self.column = Some(position.column);
+        self.place.line = Some(position.line);
+        self.place.column = Some(position.column);
     }
 }
 

@@ -1,6 +1,7 @@
 //! `$ref`: what it leads to is put in its place, because the API and hosts don't follow it.
 
-use super::{Finding, named};
+use super::named;
+use crate::diagnostic::Diagnostic;
 use crate::tool::reference::{find, is_data};
 use serde_json::{Map, Value, json};
 
@@ -19,8 +20,8 @@ const MAX_DEPTH: usize = 48;
 pub(super) fn resolve(
     schema: &mut Value,
     tool: &str,
-    repairs: &mut Vec<Finding>,
-) -> Result<bool, Finding> {
+    repairs: &mut Vec<Diagnostic>,
+) -> Result<bool, Diagnostic> {
     if !has_reference(schema) {
         return Ok(false);
     }
@@ -43,14 +44,14 @@ pub(super) fn resolve(
 /// # Errors
 ///
 /// Where one leads nowhere or out of the declaration.
-pub(super) fn check(schema: &Value, tool: &str) -> Result<(), Finding> {
+pub(super) fn check(schema: &Value, tool: &str) -> Result<(), Diagnostic> {
     fn walk(
         root: &Value,
         value: &Value,
         place: &str,
         names: bool,
         tool: &str,
-    ) -> Result<(), Finding> {
+    ) -> Result<(), Diagnostic> {
         let Value::Object(map) = value else {
             let mut items = value.as_array().into_iter().flatten().enumerate();
             return items
@@ -77,7 +78,12 @@ pub(super) fn check(schema: &Value, tool: &str) -> Result<(), Finding> {
 }
 
 /// What a reference leads to.
-fn found<'a>(root: &'a Value, target: &str, tool: &str, place: &str) -> Result<&'a Value, Finding> {
+fn found<'a>(
+    root: &'a Value,
+    target: &str,
+    tool: &str,
+    place: &str,
+) -> Result<&'a Value, Diagnostic> {
     find(root, target).ok_or_else(|| {
         let why = if target.starts_with('#') {
             "leads nowhere"
@@ -85,7 +91,7 @@ fn found<'a>(root: &'a Value, target: &str, tool: &str, place: &str) -> Result<&
             "leads out of the declaration"
         };
         let message = format!("The reference {target:?} {why}; the tool is left out.");
-        Finding::refusal(
+        Diagnostic::error(
             "reference",
             tool,
             named(place.trim_start_matches('.')),
@@ -107,7 +113,7 @@ fn has_reference(value: &Value) -> bool {
 struct Resolver<'a> {
     root: &'a Value,
     tool: &'a str,
-    repairs: &'a mut Vec<Finding>,
+    repairs: &'a mut Vec<Diagnostic>,
     nodes: usize,
     /// The references that the walk is within.
     open: Vec<String>,
@@ -123,7 +129,7 @@ impl Resolver<'_> {
         place: &str,
         depth: usize,
         has_names: bool,
-    ) -> Result<(), Finding> {
+    ) -> Result<(), Diagnostic> {
         self.nodes += 1;
         if self.nodes > MAX_NODES || depth > MAX_DEPTH {
             return Err(self.refusal(
@@ -175,7 +181,7 @@ impl Resolver<'_> {
         target: &str,
         place: &str,
         depth: usize,
-    ) -> Result<(), Finding> {
+    ) -> Result<(), Diagnostic> {
         let found = found(self.root, target, self.tool, place)?;
         let beside = match value {
             Value::Object(map) => std::mem::take(map),
@@ -184,7 +190,7 @@ impl Resolver<'_> {
         if self.open.iter().any(|open| open == target) {
             *value = cut(found, self.root);
             self.has_cut = true;
-            self.repairs.push(Finding::repair(
+            self.repairs.push(Diagnostic::repair(
                 "cyclic-reference",
                 self.tool,
                 named(place.trim_start_matches('.')),
@@ -205,7 +211,7 @@ impl Resolver<'_> {
             result?;
             if !self.told {
                 self.told = true;
-                self.repairs.push(Finding::repair(
+                self.repairs.push(Diagnostic::repair(
                     "reference",
                     self.tool,
                     named(place.trim_start_matches('.')),
@@ -224,8 +230,8 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    fn refusal(&self, rule: &'static str, place: &str, message: impl Into<String>) -> Finding {
-        Finding::refusal(
+    fn refusal(&self, rule: &'static str, place: &str, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::error(
             rule,
             self.tool,
             named(place.trim_start_matches('.')),

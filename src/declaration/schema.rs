@@ -3,7 +3,8 @@
 //! The gate is CONTRACT section 10's: every node has a type, or a combiner whose branches all
 //! have one.
 
-use super::{Finding, empty_object, keywords, references};
+use super::{empty_object, keywords, references};
+use crate::diagnostic::Diagnostic;
 use serde_json::{Map, Number, Value, json};
 use std::collections::BTreeSet;
 
@@ -120,8 +121,8 @@ const UNTOLD: [&str; 16] = [
 pub fn repair_schema(
     schema: &mut Value,
     tool: &str,
-    repairs: &mut Vec<Finding>,
-) -> Result<Option<Value>, Finding> {
+    repairs: &mut Vec<Diagnostic>,
+) -> Result<Option<Value>, Diagnostic> {
     let original = schema.clone();
     let before = repairs.len();
     repair_for_gemini(schema, tool, repairs)?;
@@ -149,10 +150,10 @@ fn whole(mut schema: Value, tool: &str) -> Option<Value> {
 fn repair_for_gemini(
     schema: &mut Value,
     tool: &str,
-    repairs: &mut Vec<Finding>,
-) -> Result<(), Finding> {
+    repairs: &mut Vec<Diagnostic>,
+) -> Result<(), Diagnostic> {
     if !schema.is_object() {
-        return Err(Finding::refusal(
+        return Err(Diagnostic::error(
             "schema",
             tool,
             "parametersJsonSchema",
@@ -185,7 +186,7 @@ fn repair_for_gemini(
         root.entry("properties").or_insert_with(|| json!({}));
     }
     if !is_object(schema) {
-        return Err(Finding::refusal(
+        return Err(Diagnostic::error(
             "schema",
             tool,
             "type",
@@ -249,10 +250,10 @@ pub(crate) fn repair_plain(
     schema: &mut Value,
     tool: &str,
     tuples: Tuples,
-    findings: &mut Vec<Finding>,
-) -> Result<(), Finding> {
+    findings: &mut Vec<Diagnostic>,
+) -> Result<(), Diagnostic> {
     if !schema.is_object() {
-        return Err(Finding::refusal(
+        return Err(Diagnostic::error(
             "schema",
             tool,
             "schema",
@@ -270,7 +271,7 @@ pub(crate) fn repair_plain(
     mender.mend(schema, "", 0, None)?;
     match schema.get("type") {
         Some(name) if name == "object" => Ok(()),
-        Some(_) => Err(Finding::refusal(
+        Some(_) => Err(Diagnostic::error(
             "schema",
             tool,
             "type",
@@ -338,7 +339,7 @@ enum Purpose {
 
 struct Mender<'a> {
     tool: &'a str,
-    repairs: &'a mut Vec<Finding>,
+    repairs: &'a mut Vec<Diagnostic>,
     purpose: Purpose,
     /// Whether a reference without end was cut.
     has_cut: bool,
@@ -349,7 +350,7 @@ struct Mender<'a> {
 impl Mender<'_> {
     fn said(&mut self, rule: &'static str, place: &str, message: impl Into<String>) {
         self.repairs
-            .push(Finding::repair(rule, self.tool, named(place), message));
+            .push(Diagnostic::repair(rule, self.tool, named(place), message));
     }
 
     /// What no API takes as it was: an error where the schema is looked at for one that does not
@@ -359,15 +360,15 @@ impl Mender<'_> {
             self.said(rule, place, message);
         } else {
             self.repairs
-                .push(Finding::refusal(rule, self.tool, named(place), message));
+                .push(Diagnostic::error(rule, self.tool, named(place), message));
         }
     }
 
-    fn check_depth(&self, place: &str, depth: usize) -> Result<(), Finding> {
+    fn check_depth(&self, place: &str, depth: usize) -> Result<(), Diagnostic> {
         if depth <= MAX_DEPTH {
             return Ok(());
         }
-        Err(Finding::refusal(
+        Err(Diagnostic::error(
             "large-schema",
             self.tool,
             place,
@@ -383,7 +384,7 @@ impl Mender<'_> {
         place: &str,
         depth: usize,
         around: Option<&Known>,
-    ) -> Result<(), Finding> {
+    ) -> Result<(), Diagnostic> {
         self.check_depth(place, depth)?;
         if self.purpose == Purpose::Gemini && schema.is_boolean() {
             // What takes everything, and what takes nothing: that the check knows.
@@ -392,7 +393,12 @@ impl Mender<'_> {
         }
         if !keywords::is_schema(schema) {
             let message = format!("A schema is an object, and not {}.", short(schema));
-            return Err(Finding::refusal("schema", self.tool, named(place), message));
+            return Err(Diagnostic::error(
+                "schema",
+                self.tool,
+                named(place),
+                message,
+            ));
         }
         let beside: &[&str] = match self.purpose {
             Purpose::Gemini => &[],
@@ -461,7 +467,7 @@ impl Mender<'_> {
         place: &str,
         depth: usize,
         known: &Known,
-    ) -> Result<(), Finding> {
+    ) -> Result<(), Diagnostic> {
         self.mend_enum(map, place);
         self.mend_bounds(map, place);
         self.mend_tuple(map, place);
@@ -552,7 +558,7 @@ impl Mender<'_> {
         place: &str,
         depth: usize,
         known: &Known,
-    ) -> Result<(), Finding> {
+    ) -> Result<(), Diagnostic> {
         self.mend_constants(map, place);
         self.mend_bounds(map, place);
         self.mend_items(map, place);

@@ -1,6 +1,7 @@
 //! Each repair and each refusal, by example.
 
-use super::{Names, Severity, compile, read, untyped};
+use super::{Names, compile, read, untyped};
+use crate::diagnostic::Severity;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
@@ -13,7 +14,7 @@ fn schema_of(declaration: &Value) -> Result<(Value, Vec<Cow<'static, str>>), Str
             let rules = findings
                 .iter()
                 .filter(|f| f.severity == Severity::Repair)
-                .map(|f| f.rule.clone())
+                .map(|f| f.code.clone())
                 .collect();
             Ok((tool.schema, rules))
         }

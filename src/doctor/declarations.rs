@@ -3,7 +3,8 @@
 use super::discovery::Found;
 use super::{Report, said};
 use crate::builtin::{counted, is_reserved};
-use crate::declaration::{self, Finding, Names, Severity};
+use crate::declaration::{self, Names};
+use crate::diagnostic::{Diagnostic, Severity};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -23,19 +24,8 @@ pub(super) fn examine(found: &Found, report: &mut Report) -> Vec<String> {
         // It was read before.
         return Vec::new();
     };
-    for finding in outcome.findings {
-        let about = if finding.tool.is_empty() {
-            "a declaration".to_owned()
-        } else {
-            finding.tool.clone()
-        };
-        let place = if finding.place.is_empty() {
-            String::new()
-        } else {
-            format!("{}: ", finding.place)
-        };
-        tell(&finding, about, &place, report);
-    }
+    let told = outcome.findings.into_iter().map(as_the_host_takes_it);
+    report.findings.extend(told);
     let tokens = text.len() / BYTES_PER_TOKEN;
     report.fact(
         "declarations",
@@ -82,56 +72,49 @@ pub(super) fn examine(found: &Found, report: &mut Report) -> Vec<String> {
     Vec::new()
 }
 
-/// Tells a finding by what Gemini CLI makes of it, which puts nothing right.
-fn tell(finding: &Finding, about: String, place: &str, report: &mut Report) {
-    const PASSED_ON: &str = "Gemini CLI passes a schema on unchanged.";
-    let message = &finding.message;
-    let id = || finding.rule.clone();
-    match (&*finding.rule, finding.severity) {
-        (_, Severity::Warning) => {
-            let why = "The model chooses tools by what it is told of them.";
-            let mend = "Change what the discovery command prints.";
-            report.warn(id(), about, said(format!("{place}{message}"), why, mend));
-        }
-        ("duplicate-name", _) => report.error(
-            id(),
-            about,
-            said(
-                "It is declared twice, or its name is another's.",
+/// A finding by what Gemini CLI makes of it, which puts nothing right.
+fn as_the_host_takes_it(mut finding: Diagnostic) -> Diagnostic {
+    if finding.place.tool.is_empty() {
+        finding.place.origin = Some("a declaration".into());
+    }
+    let (severity, why, help) = match (&*finding.code, finding.severity) {
+        (_, Severity::Warning) => (
+            Severity::Warning,
+            "The model chooses tools by what it is told of them.",
+            "Change what the discovery command prints.",
+        ),
+        ("duplicate-name", _) => {
+            finding.message = "It is declared twice, or its name is another's.".into();
+            (
+                Severity::Error,
                 "In Gemini CLI the last declaration of a name counts; the others are lost.",
                 "Rename one, or print each once.",
-            ),
-        ),
-        ("parameters-key", _) if is_beside(message) => {
-            let what = format!(
-                "{place}It stands beside \"parametersJsonSchema\", which alone Gemini CLI looks at."
-            );
+            )
+        }
+        ("parameters-unused", _) => {
+            finding.message =
+                "It stands beside \"parametersJsonSchema\", which alone Gemini CLI looks at."
+                    .into();
             let why = "What stands there is told to no model.";
-            report.warn(id(), about, said(what, why, "Take it out."));
+            (Severity::Warning, why, "Take it out.")
         }
-        ("keyword", _) => {
-            let list = message.strip_suffix(UNKNOWN).unwrap_or(message);
-            let what = format!("{place}{list}: the API's function declarations don't list it.");
-            report.warn(id(), about, said(what, PASSED_ON, PAIR));
-        }
-        (rule, Severity::Repair) if rule != "parameters-key" => {
-            let what = format!("{place}get_tools would put it right: {message}");
-            let why =
-                "Gemini CLI does not: it or the API drops the tool, or the whole request fails.";
-            report.error(id(), about, said(what, why, PAIR));
+        (code, Severity::Repair) if code != "parameters-key" => {
+            finding.message = format!("get_tools would put it right: {}", finding.message);
+            if code == "keyword" {
+                let why = "Gemini CLI passes a schema on unchanged.";
+                (Severity::Warning, why, PAIR)
+            } else {
+                let why = "Gemini CLI does not: it or the API drops the tool, or the whole request fails.";
+                (Severity::Error, why, PAIR)
+            }
         }
         _ => {
             let why = "Gemini CLI or the API drops it, or the whole request fails.";
-            report.error(id(), about, said(format!("{place}{message}"), why, PAIR));
+            (Severity::Error, why, PAIR)
         }
-    }
-}
-
-/// What we do with a keyword of a schema, which is not what Gemini CLI does.
-const UNKNOWN: &str = " was taken out: the API does not know it.";
-
-fn is_beside(message: &str) -> bool {
-    message.ends_with("and is not used.")
+    };
+    finding.severity = severity;
+    finding.advise(why, help)
 }
 
 fn has_none_of_the_wrappers(text: &[u8]) -> bool {

@@ -16,6 +16,7 @@ mod rules;
 mod setup;
 mod surroundings;
 
+use crate::diagnostic::{Diagnostic, Origin, Severity};
 use crate::own_program::is_ours;
 use crate::policy::{Extra, Policy};
 use crate::settings::{Settings, variables_in};
@@ -23,43 +24,6 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::path::Path;
-
-/// How much a finding matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Grade {
-    /// The tools can't be used, or not as they were meant.
-    Error,
-    /// They can, but something will surprise.
-    Warning,
-}
-
-impl Grade {
-    /// As it stands before a finding.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warning => "warning",
-        }
-    }
-}
-
-/// One thing that is wrong.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Finding {
-    /// How much it matters.
-    pub grade: Grade,
-    /// Which examination found it; stays the same from version to version.
-    pub id: Cow<'static, str>,
-    /// The file, command or tool that it is about.
-    pub about: String,
-    /// What was found.
-    pub what: String,
-    /// Why that matters.
-    pub why: &'static str,
-    /// What to do.
-    pub mend: String,
-}
 
 /// A call that is to be made, because the caller says that it may be.
 #[derive(Debug, Clone)]
@@ -76,7 +40,7 @@ pub struct Report {
     /// What was looked at, in words: a name and what it is.
     pub facts: Vec<(&'static str, String)>,
     /// What is wrong, errors first.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<Diagnostic>,
 }
 
 impl Report {
@@ -84,29 +48,19 @@ impl Report {
         self.facts.push((name, what.into()));
     }
 
-    fn error(&mut self, id: impl Into<Cow<'static, str>>, about: impl Into<String>, said: Said) {
-        self.add(Grade::Error, id.into(), about.into(), said);
+    fn error(&mut self, code: impl Into<Cow<'static, str>>, about: impl Into<Origin>, said: Said) {
+        let found = Diagnostic::error(code, "", "", said.what).about(about);
+        self.findings.push(found.advise(said.why, said.help));
     }
 
-    fn warn(&mut self, id: impl Into<Cow<'static, str>>, about: impl Into<String>, said: Said) {
-        self.add(Grade::Warning, id.into(), about.into(), said);
-    }
-
-    fn add(&mut self, grade: Grade, id: Cow<'static, str>, about: String, said: Said) {
-        let Said { what, why, mend } = said;
-        self.findings.push(Finding {
-            grade,
-            id,
-            about,
-            what,
-            why,
-            mend,
-        });
+    fn warn(&mut self, code: impl Into<Cow<'static, str>>, about: impl Into<Origin>, said: Said) {
+        let found = Diagnostic::warning(code, "", "", said.what).about(about);
+        self.findings.push(found.advise(said.why, said.help));
     }
 
     /// Whether something can't work.
     pub fn has_errors(&self) -> bool {
-        self.findings.iter().any(|f| f.grade == Grade::Error)
+        self.findings.iter().any(|f| f.severity == Severity::Error)
     }
 }
 
@@ -114,14 +68,14 @@ impl Report {
 struct Said {
     what: String,
     why: &'static str,
-    mend: String,
+    help: String,
 }
 
-fn said(what: impl Into<String>, why: &'static str, mend: impl Into<String>) -> Said {
+fn said(what: impl Into<String>, why: &'static str, help: impl Into<String>) -> Said {
     Said {
         what: what.into(),
         why,
-        mend: mend.into(),
+        help: help.into(),
     }
 }
 
@@ -165,7 +119,7 @@ pub fn examine(home: Option<&Path>, root: &Path, tries: &[Try]) -> Report {
         }
         hide_values(&commands, &mut report);
     }
-    report.findings.sort_by_key(|finding| finding.grade);
+    report.findings.sort_by_key(|finding| finding.severity);
     report
 }
 
@@ -186,9 +140,7 @@ fn hide_values(commands: &Commands, report: &mut Report) {
         }
         let shown = format!("${name}");
         for finding in &mut report.findings {
-            for text in [&mut finding.about, &mut finding.what, &mut finding.mend] {
-                *text = text.replace(&value, &shown);
-            }
+            finding.replace(&value, &shown);
         }
         for (_, text) in &mut report.facts {
             *text = text.replace(&value, &shown);

@@ -3,6 +3,7 @@
 use super::{Patient, Report, said};
 use crate::builtin::is_reserved;
 use crate::policy::{Call, Decision, Mode, Tier};
+use crate::settings::UNTRUSTED;
 use crate::shown::show_path;
 use crate::workspace::brought::Whose;
 use serde_json::Map;
@@ -13,45 +14,11 @@ const PREFIX: &str = "discovered_tool_";
 const HEADLESS: &str = "Gemini CLI 0.61 without a terminal (-p, CI) shows a model only tools that a rule allows by name.";
 
 /// Tells which files of rules can't be read, and which rules say something else than they seem to.
+/// That the project is not trusted is told of its tools and settings.
 pub(super) fn faults(patient: &Patient<'_>, report: &mut Report) {
-    let policy = &patient.policy;
-    let unreadable: Vec<&Path> = policy.unreadable().collect();
-    let read = policy.files.iter().map(|file| file.path.as_path());
-    let mut files: Vec<&Path> = unreadable.iter().copied().chain(read).collect();
-    files.dedup();
-    let projects = policies_of(patient.root);
-    for problem in &policy.problems {
-        let reason_in = |file: &Path| {
-            let said = format!("{}: ", file.display());
-            problem.strip_prefix(&said)
-        };
-        let found = files
-            .iter()
-            .find_map(|file| Some((*file, reason_in(file)?)));
-        match found {
-            Some((file, reason)) if unreadable.contains(&file) => {
-                let why = "It may deny any call.";
-                let mend = "Correct the file at that place.";
-                report.error(
-                    "policy-unreadable",
-                    show_path(file),
-                    said(reason, why, mend),
-                );
-            }
-            Some((file, reason)) => {
-                let why = "The rule does not do what it seems to do; no call may run because of a fault in it.";
-                let mend = "Correct the rule, or take it out.";
-                report.warn("policy-rule", show_path(file), said(reason, why, mend));
-            }
-            // That the project is not trusted is told of its tools and settings.
-            None if problem.starts_with(&*show_path(&projects)) => {}
-            None => {
-                let why = "Rules there are not in effect as they are written.";
-                let mend = "Correct that, or take the rules out.";
-                report.warn("policy-rule", "policies", said(problem, why, mend));
-            }
-        }
-    }
+    let problems = patient.policy.problems.iter();
+    let told = problems.filter(|problem| problem.code != UNTRUSTED);
+    report.findings.extend(told.cloned());
 }
 
 /// The project's directory of rules.
@@ -68,7 +35,7 @@ pub(super) fn examine(patient: &Patient<'_>, names: &[String], report: &mut Repo
             if name.contains('*') && name.starts_with("discovered") {
                 report.warn(
                     "rule-pattern",
-                    show_path(&file),
+                    file.as_path(),
                     said(
                         format!("{name:?} is a pattern."),
                         "For discovered tools Gemini CLI compares whole names: it matches none.",
@@ -88,7 +55,7 @@ pub(super) fn examine(patient: &Patient<'_>, names: &[String], report: &mut Repo
         if allowed.contains(name) {
             report.warn(
                 "rule-without-prefix",
-                name,
+                name.as_str(),
                 said(
                     format!("A rule allows {name:?}, which does not allow the discovered tool."),
                     "Gemini CLI 0.61 puts discovered_tool_ before the names of discovered tools; without it a rule is for a tool of its own.",
@@ -101,7 +68,7 @@ pub(super) fn examine(patient: &Patient<'_>, names: &[String], report: &mut Repo
         if let Some(rule) = denied(patient, name) {
             report.warn(
                 "rule-denies",
-                name,
+                name.as_str(),
                 said(
                     format!(
                         "One rule allows it, and another one, which counts, denies it: {rule}."
@@ -141,7 +108,7 @@ pub(super) fn examine(patient: &Patient<'_>, names: &[String], report: &mut Repo
     if patient.home != Some(patient.root) && !files_in(&projects).is_empty() {
         report.warn(
             "project-policies",
-            show_path(&projects),
+            projects.as_path(),
             said(
                 "The project has rules of its own.",
                 "call_tool obeys them where the project is trusted; Gemini CLI 0.61 does not look at them.",

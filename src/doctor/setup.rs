@@ -1,6 +1,7 @@
 //! What the settings say of the two commands.
 
 use super::{Commands, Patient, Report, said, trust_remedy};
+use crate::diagnostic::Diagnostic;
 use crate::settings::{Scope, jsonc, strict_jsonc};
 use crate::shown::show_path;
 use crate::trust::{Trust, TrustedBy, gemini_cli_trusts};
@@ -168,17 +169,17 @@ fn unreadable(patient: &Patient<'_>, report: &mut Report) -> bool {
     let mut is_all_read = true;
     for (scope, path) in files(patient) {
         let whose = scope.whose(patient.home, patient.root);
-        let known = format!("{}: ", path.display());
-        let reasons = problems.iter().filter_map(|one| one.strip_prefix(&known));
-        let reasons: Vec<&str> = reasons.collect();
+        let of_it = problems
+            .iter()
+            .filter(|one| one.place.file() == Some(&path));
+        let mut of_it = of_it.peekable();
         let text = whose.read(&path).ok().flatten();
         let is_sound = |text: &String| jsonc(text).is_ok_and(|value| value.is_object());
-        if text.as_ref().is_some_and(is_sound) && !reasons.is_empty() {
-            for reason in reasons {
-                let why = "It is not in effect here.";
-                let mend = "Correct it; get_tools config shows what is in effect.";
-                report.error("settings-value", show_path(&path), said(reason, why, mend));
-            }
+        if text.as_ref().is_some_and(is_sound) && of_it.peek().is_some() {
+            let why = "It is not in effect here.";
+            let help = "Correct it; get_tools config shows what is in effect.";
+            let told = of_it.map(|problem| problem.clone().advise(why, help));
+            report.findings.extend(told);
             continue;
         }
         let fault = |text: &String| match strict_jsonc(text) {
@@ -187,7 +188,7 @@ fn unreadable(patient: &Patient<'_>, report: &mut Report) -> bool {
             Err(e) => Some(e),
         };
         let own = text.as_ref().and_then(fault);
-        let Some(reason) = reasons.first().copied().or(own.as_deref()) else {
+        let Some(reason) = of_it.next().map(Diagnostic::what).or(own) else {
             continue;
         };
         is_all_read &= text.as_ref().is_some_and(is_sound);
@@ -196,7 +197,7 @@ fn unreadable(patient: &Patient<'_>, report: &mut Report) -> bool {
             "Correct the file at that place: it must be JSON with nothing but comments added.";
         report.error(
             "settings-unreadable",
-            show_path(&path),
+            path.as_path(),
             said(reason, why, mend),
         );
     }
@@ -324,7 +325,7 @@ fn hosts_trust(patient: &Patient<'_>, report: &mut Report) {
     let mend = mend.unwrap_or_else(|| environment.to_owned());
     report.warn(
         "gemini-untrusted",
-        show_path(patient.root),
+        patient.root,
         said(
             why_not,
             "Without a terminal (-p, CI) Gemini CLI 0.61 ends with status 55 there; on one it asks, and leaves out what the project brings.",

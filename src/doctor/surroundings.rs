@@ -4,11 +4,12 @@ use super::replay::{Patience, run};
 use super::{Patient, Report, said, trust_remedy};
 use crate::builtin::{Surroundings, sandbox};
 use crate::custom::lint_tools;
-use crate::declaration::{Origin, Severity};
+use crate::diagnostic::Severity;
 use crate::mcp::Asks;
 use crate::process::command::find_program;
 use crate::process::driven::Input;
 use crate::process::sandbox::{Mode, Policy, Sandbox};
+use crate::settings::UNTRUSTED;
 use crate::shown::show_path;
 use crate::workspace::Workspace;
 use serde_json::Value;
@@ -94,7 +95,7 @@ fn node(root: &Path, report: &mut Report) {
     match major.and_then(|major| major.parse::<u32>().ok()) {
         Some(major) if major < OLDEST_NODE => {
             let what = format!("node is {version}.");
-            report.error("node-old", show_path(&path), said(what, why, mend));
+            report.error("node-old", path.as_path(), said(what, why, mend));
         }
         _ => report.fact("node", format!("{version} ({})", show_path(&path))),
     }
@@ -121,7 +122,7 @@ fn beside(report: &mut Report) {
         if !path.is_file() {
             report.error(
                 "incomplete",
-                show_path(&path),
+                path.as_path(),
                 said(
                     format!("{name} is not beside get_tools."),
                     "They are made for each other: tools are declared by one and run by the other.",
@@ -193,33 +194,25 @@ fn own_tools(patient: &Patient<'_>, report: &mut Report) {
         }
     };
     let all = lint.findings.len();
-    lint.findings.retain(|finding| finding.rule != "not-asked");
+    lint.findings.retain(|finding| finding.code != "not-asked");
     let unknown = all - lint.findings.len();
     report.fact("own tools", lint.summary());
     if unknown > 0 {
         let what = format!("tools of {unknown} not known; get_tools lint --mcp asks for them");
         report.fact("MCP servers", what);
     }
-    for finding in lint.findings {
-        let mut about = match finding.origin.as_deref() {
-            Some(Origin::File(path)) => show_path(path).into_owned(),
-            Some(Origin::Server(name)) => format!("mcpServers.{name}"),
-            None => ".gemini/tools".to_owned(),
-        };
-        for number in [finding.line, finding.column].into_iter().flatten() {
-            about = format!("{about}:{number}");
+    for mut finding in lint.findings {
+        if finding.severity == Severity::Repair {
+            continue;
         }
-        let why = "The tool is left out, or not what it was meant to be.";
-        let mend = match finding.rule.as_ref() {
-            "untrusted" => trust_remedy(patient),
+        let help = match finding.code.as_ref() {
+            UNTRUSTED => trust_remedy(patient),
             _ => "Correct that; get_tools lint says when all is well.".to_owned(),
         };
-        let said = said(finding.about(), why, mend);
-        match finding.severity {
-            Severity::Error => report.error(finding.rule, about, said),
-            Severity::Warning => report.warn(finding.rule, about, said),
-            Severity::Repair => {}
-        }
+        let subject = || ".gemini/tools".into();
+        finding.place.origin.get_or_insert_with(subject);
+        let why = "The tool is left out, or not what it was meant to be.";
+        report.findings.push(finding.advise(why, help));
     }
 }
 

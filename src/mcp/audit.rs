@@ -2,7 +2,7 @@
 
 use super::declare::Held;
 use super::session::Mcp;
-use crate::declaration::Finding;
+use crate::diagnostic::Diagnostic;
 use crate::tool::Cancellation;
 
 /// Whom to ask for it.
@@ -20,7 +20,7 @@ pub enum Asks {
 #[derive(Debug, Default)]
 pub struct Audit {
     /// By server.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<Diagnostic>,
     /// The tools that can be used: name and server.
     pub tools: Vec<(String, String)>,
     /// How many servers there are.
@@ -30,7 +30,7 @@ pub struct Audit {
 impl Mcp {
     /// Looks at what the servers declare, as far as it is known or they may be asked.
     pub fn audit(&self, asks: Asks, cancel: &Cancellation) -> Audit {
-        let of_settings = |note: String| Finding::refusal("settings", "", "", note);
+        let of_settings = |note: String| Diagnostic::error("settings", "", "", note);
         let mut audit = Audit {
             findings: self.take_notes().into_iter().map(of_settings).collect(),
             servers: self.servers.len(),
@@ -47,20 +47,20 @@ impl Mcp {
         }
         // Only a server whose tools were asked for just now has any.
         let changes = self.take_notes().into_iter();
-        let change = |note: String| Finding::warning("changed", "", "", note);
+        let change = |note: String| Diagnostic::warning("changed", "", "", note);
         audit.findings.extend(changes.map(change));
         audit
     }
 
     fn audit_server(&self, at: usize, failure: Option<&str>, audit: &mut Audit) {
         let server = &self.servers[at];
-        let mut say = |finding: Finding| audit.findings.push(finding.of_server(&server.name));
+        let mut say = |finding: Diagnostic| audit.findings.push(finding.of_server(&server.name));
         if let Some(reason) = failure {
             let message = format!("It has no tools: {reason}.");
-            return say(Finding::refusal("discovery", "", "", message));
+            return say(Diagnostic::error("discovery", "", "", message));
         }
         let Some(known) = self.cached(at) else {
-            return say(Finding::warning(
+            return say(Diagnostic::warning(
                 "not-asked",
                 "",
                 "",
@@ -70,10 +70,10 @@ impl Mcp {
         let offered = |tool: &str| tool.is_empty() || server.offers(tool);
         known
             .findings()
-            .filter(|f| offered(&f.tool))
+            .filter(|f| offered(&f.place.tool))
             .for_each(&mut say);
         for missing in server.missing(|name| known.tools.iter().any(|t| t.original == name)) {
-            say(Finding::warning(
+            say(Diagnostic::warning(
                 "no-such-tool",
                 missing,
                 "includeTools",
@@ -91,7 +91,7 @@ impl Mcp {
             };
             let shown = tool.original.escape_default().to_string();
             let message = format!("It is held back: {}", held.reason());
-            say(Finding::refusal(rule, &shown, "", message));
+            say(Diagnostic::error(rule, &shown, "", message));
         }
     }
 }

@@ -7,7 +7,7 @@
 
 use super::declare::Declared;
 use super::wire::Connect;
-use crate::declaration::{Finding, Severity};
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::process::piped::Program;
 use crate::shown::hex;
 #[cfg(unix)]
@@ -55,9 +55,9 @@ impl Known {
         connect: &Connect,
         tools: Vec<Declared>,
         has_resources: bool,
-        findings: &[Finding],
+        findings: &[Diagnostic],
     ) -> Self {
-        let kept = |finding: &Finding| Kept {
+        let kept = |finding: &Diagnostic| Kept {
             is_error: finding.severity == Severity::Error,
             json: json!(finding).to_string(),
         };
@@ -70,16 +70,16 @@ impl Known {
     }
 
     /// What is to be said about its declarations.
-    pub(super) fn findings(&self) -> impl Iterator<Item = Finding> {
+    pub(super) fn findings(&self) -> impl Iterator<Item = Diagnostic> {
         Self::taken_apart(self.findings.iter())
     }
 
     /// Why some of its tools are left out.
-    pub(super) fn errors(&self) -> impl Iterator<Item = Finding> {
+    pub(super) fn errors(&self) -> impl Iterator<Item = Diagnostic> {
         Self::taken_apart(self.findings.iter().filter(|kept| kept.is_error))
     }
 
-    fn taken_apart<'a>(kept: impl Iterator<Item = &'a Kept>) -> impl Iterator<Item = Finding> {
+    fn taken_apart<'a>(kept: impl Iterator<Item = &'a Kept>) -> impl Iterator<Item = Diagnostic> {
         kept.filter_map(|kept| serde_json::from_str(&kept.json).ok())
     }
 
@@ -255,7 +255,7 @@ fn version_of(meta: &std::fs::Metadata) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Known, read, write};
-    use crate::declaration::Severity;
+    use crate::diagnostic::Severity;
     use crate::mcp::declare::declare;
     use crate::mcp::wire::Connect;
     use serde_json::json;
@@ -286,7 +286,7 @@ mod tests {
         assert!(
             known
                 .errors()
-                .all(|e| e.severity == Severity::Error && e.tool == "d")
+                .all(|e| e.severity == Severity::Error && e.place.tool == "d")
         );
         std::fs::write(&program, "xy").expect("written");
         assert!(!known.is_current(&connect));

@@ -3,7 +3,8 @@
 //! ([`crate::declaration`]).
 
 use super::names;
-use crate::declaration::{Finding, empty_object, hidden_text, judge};
+use crate::declaration::{empty_object, hidden_text, judge};
+use crate::diagnostic::Diagnostic;
 use crate::shown::hex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -63,13 +64,13 @@ impl Held {
 
 /// All tools of a server, sorted by name, and what is to be said about its declarations, those
 /// that are left out first of all.
-pub(super) fn declare(server: &str, tools: &[Value]) -> (Vec<Declared>, Vec<Finding>) {
+pub(super) fn declare(server: &str, tools: &[Value]) -> (Vec<Declared>, Vec<Diagnostic>) {
     let (mut declared, mut findings) = (BTreeMap::<String, Declared>::new(), Vec::new());
     for tool in tools {
         match declare_one(server, tool) {
             Ok((one, more)) => {
                 if let Some(other) = declared.get(&one.name) {
-                    findings.push(Finding::refusal(
+                    findings.push(Diagnostic::error(
                         "name-clash",
                         &one.original,
                         "",
@@ -90,9 +91,9 @@ pub(super) fn declare(server: &str, tools: &[Value]) -> (Vec<Declared>, Vec<Find
     (declared.into_values().collect(), findings)
 }
 
-fn declare_one(server: &str, tool: &Value) -> Result<(Declared, Vec<Finding>), Finding> {
+fn declare_one(server: &str, tool: &Value) -> Result<(Declared, Vec<Diagnostic>), Diagnostic> {
     let Some(original) = tool["name"].as_str().filter(|name| !name.is_empty()) else {
-        return Err(Finding::refusal(
+        return Err(Diagnostic::error(
             "nameless",
             "",
             "name",
@@ -148,7 +149,8 @@ fn told(tool: &Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::{Held, declare};
-    use crate::declaration::{Names, Severity, compile};
+    use crate::declaration::{Names, compile};
+    use crate::diagnostic::Severity;
     use serde_json::{Value, json};
 
     /// What a tool's schema becomes, or why it is left out.
@@ -201,7 +203,11 @@ mod tests {
         assert_eq!(tools.len(), 1);
         assert_eq!(findings[0].severity, Severity::Error);
         assert!(findings[0].text().starts_with("b: type: "), "{findings:?}");
-        let has = |rule: &str| findings.iter().any(|f| f.tool == "a" && f.rule == rule);
+        let has = |rule: &str| {
+            findings
+                .iter()
+                .any(|f| f.place.tool == "a" && f.code == rule)
+        };
         assert!(has("type-name") && has("no-description"), "{findings:?}");
     }
 

@@ -8,7 +8,7 @@ use super::resources;
 use super::servers::{self, CALL_SECS, Server};
 use super::tool::McpTool;
 use super::wire::{Wanted, Why};
-use crate::declaration::Finding;
+use crate::diagnostic::Diagnostic;
 use crate::policy::{Call, ServerTool};
 use crate::registry::{Others, bare_name, hint, nearest};
 use crate::settings::Settings;
@@ -232,7 +232,7 @@ impl Mcp {
         let (mut tools, mut findings) = declare(&server.name, tools);
         let notes = answer["notes"].as_array().into_iter().flatten();
         let notes = notes.filter_map(Value::as_str);
-        findings.extend(notes.map(|note| Finding::refusal("endless-list", "", "", note)));
+        findings.extend(notes.map(|note| Diagnostic::error("endless-list", "", "", note)));
         // Another process may have accepted something meanwhile.
         let old = server.cache.as_deref().and_then(cache::read);
         if let Some(old) = &old

@@ -7,6 +7,7 @@
 use super::rule::{About, Condition, Pattern, RENAMED, Source, is_odd_wildcard};
 use super::{Decision, Mode, Rule, Tier, text};
 use crate::builtin;
+use crate::diagnostic::Diagnostic;
 use serde_json::Value as Json;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use toml::{Table, Value};
 #[derive(Default)]
 pub(super) struct Loaded {
     pub(super) rules: Vec<Rule>,
-    pub(super) problems: Vec<String>,
+    pub(super) problems: Vec<Diagnostic>,
     pub(super) broken: Option<(PathBuf, Tier, String)>,
 }
 
@@ -52,7 +53,7 @@ pub(super) fn read(path: &Path, tier: Tier, text: &str) -> Loaded {
                 }
             }
             (key, value) => {
-                let fault =
+                let what =
                     format!("{key:?} is not a key of policy files; rules stand under [[rule]]");
                 let rules = match value {
                     Value::Array(rules) => rules.as_slice(),
@@ -63,18 +64,25 @@ pub(super) fn read(path: &Path, tier: Tier, text: &str) -> Loaded {
                 for (at, rule) in tables {
                     if rule.get("decision").is_some() {
                         is_rules = true;
-                        Reader::new(path, tier, at + 1).rule(rule, Some(&fault), &mut loaded);
+                        Reader::new(path, tier, at + 1).rule(rule, Some(&what), &mut loaded);
                     }
                 }
                 if !is_rules {
-                    loaded
-                        .problems
-                        .push(format!("{}: {fault}.", path.display()));
+                    loaded.problems.push(fault(path, "", format!("{what}.")));
                 }
             }
         }
     }
     loaded
+}
+
+/// That a rule, or more of a file, is not in effect as it is written.
+pub(super) fn fault(file: &Path, key: &str, what: impl Into<String>) -> Diagnostic {
+    let problem = Diagnostic::warning("policy-rule", "", key, what).in_file(file);
+    problem.advise(
+        "The rule does not do what it seems to do; no call may run because of a fault in it.",
+        "Correct the rule, or take it out.",
+    )
 }
 
 /// Reads one rule.
@@ -252,21 +260,18 @@ impl<'a> Reader<'a> {
                     _ => continue,
                 }
             };
-            loaded.problems.push(format!(
-                "{}: rule {}: toolName {tool:?} allows nothing: {why}.",
-                self.path.display(),
-                self.number
-            ));
+            let what = format!("toolName {tool:?} allows nothing: {why}.");
+            loaded.problems.push(self.problem(what));
         }
     }
 
     fn report(&self, how: &str, loaded: &mut Loaded) {
-        loaded.problems.push(format!(
-            "{}: rule {}: {}; {how}.",
-            self.path.display(),
-            self.number,
-            self.faults.join("; ")
-        ));
+        let what = format!("{}; {how}.", self.faults.join("; "));
+        loaded.problems.push(self.problem(what));
+    }
+
+    fn problem(&self, what: String) -> Diagnostic {
+        fault(self.path, &format!("rule {}", self.number), what)
     }
 
     fn keys(&mut self, table: &Table) -> Keys {

@@ -23,6 +23,7 @@ pub use rule::Rule;
 pub use shell::is_shell;
 pub use sources::{Extra, hosts_mode};
 
+use crate::diagnostic::Diagnostic;
 use crate::shown::show_path;
 use crate::tool::{ErrorKind, Kind, ToolError};
 use crate::trust::ProjectTrust;
@@ -197,8 +198,8 @@ pub struct Policy {
     rules: Vec<Rule>,
     /// Files that could not be read: every call could be one that they deny.
     broken: Vec<Broken>,
-    /// What is wrong with files and rules, one sentence each.
-    pub problems: Vec<String>,
+    /// What is wrong with files and rules.
+    pub problems: Vec<Diagnostic>,
     /// The files in force, those of the highest tier first.
     pub files: Vec<PolicyFile>,
     root: PathBuf,
@@ -243,11 +244,6 @@ impl Policy {
         if self.keeps_no_answers {
             self.rules.retain(|rule| rule.priority != ANSWER_PRIORITY);
         }
-    }
-
-    /// The files that can't be read, for which no call may run.
-    pub(crate) fn unreadable(&self) -> impl Iterator<Item = &Path> {
-        self.broken.iter().map(|broken| broken.file.as_path())
     }
 
     /// Whether there are no rules but those that are built in.

@@ -1,8 +1,10 @@
 //! Where rules come from.
 
+use super::file::fault;
 use super::settings::Lists;
 use super::{Mode, Policy, PolicyFile, Tier, file};
-use crate::settings::{Settings, system_directory};
+use crate::diagnostic::Diagnostic;
+use crate::settings::{Settings, UNTRUSTED, system_directory};
 #[cfg(unix)]
 use crate::sys::unix_fs::MetadataExt;
 use crate::trust::{ProjectTrust, Trust, TrustedBy};
@@ -124,10 +126,8 @@ impl Policy {
             self.add_file(path, Whose::Users, Tier::Admin, is_secure);
         }
         if !is_secure && !files.is_empty() {
-            self.problems.push(format!(
-                "{} can be written by others than root: its rules that allow don't count.",
-                directory.display()
-            ));
+            let what = "Others than root can write there: its rules that allow don't count.";
+            self.problems.push(fault(directory, "", what));
         }
         !files.is_empty()
     }
@@ -142,10 +142,9 @@ impl Policy {
             files => files,
         };
         if !self.trust.is_trusted() {
-            self.problems.push(format!(
-                "{} is left out: the project is not trusted.",
-                directory.display()
-            ));
+            let what = "It is left out: the project is not trusted.";
+            let problem = Diagnostic::warning(UNTRUSTED, "", "", what);
+            self.problems.push(problem.in_file(&directory));
             return;
         }
         match files {
@@ -219,11 +218,11 @@ impl Policy {
     }
 
     fn broken(&mut self, file: &Path, tier: Tier, why: &str) {
-        self.problems.push(format!(
-            "{}: It can't be read, and no call may run until it can: {}.",
-            file.display(),
-            why.trim_end_matches('.')
-        ));
+        let why_not = why.trim_end_matches('.');
+        let what = format!("It can't be read, and no call may run until it can: {why_not}.");
+        let problem = Diagnostic::error("policy-unreadable", "", "", what).in_file(file);
+        let advised = problem.advise("It may deny any call.", "Correct the file at that place.");
+        self.problems.push(advised);
         self.broken.push(super::Broken {
             file: file.to_owned(),
             tier,

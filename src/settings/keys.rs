@@ -1,5 +1,6 @@
 //! What each key means, and whose word counts for it.
 
+use super::UNTRUSTED;
 use super::reader::{Key, Reader, Rule};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -85,7 +86,11 @@ impl Reader<'_> {
     pub(super) fn note_what_never_counts(&mut self) {
         for name in NEVER_FROM_PROJECTS {
             if self.is_project() && self.says(name) {
-                self.leave_out(name, "left out, it is never taken from a project", false);
+                self.leave_out(
+                    "settings-scope",
+                    name,
+                    "left out, it is never taken from a project",
+                );
             }
         }
     }
@@ -97,7 +102,7 @@ impl Reader<'_> {
                 self.replaces(CORE);
             } else {
                 let what = "left out, your own list counts: the project is not trusted";
-                self.leave_out(CORE.name, what, true);
+                self.leave_out(UNTRUSTED, CORE.name, what);
             }
         }
         if let Some(exclude) = self.restrictions(EXCLUDE) {
@@ -176,7 +181,7 @@ impl Reader<'_> {
             }
             None if is_project && first_name(value).is_some() => {
                 let what = "left out, a project can name markdown files of no directory only";
-                self.leave_out(FILE_NAME.name, what, false);
+                self.leave_out("settings-value", FILE_NAME.name, what);
             }
             None => {}
         }

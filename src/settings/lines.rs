@@ -1,8 +1,8 @@
 //! In which line of a settings file a key stands, for people.
 
 use super::keys;
-use crate::declaration::Finding;
 use crate::declaration::position::{self, Position};
+use crate::diagnostic::Diagnostic;
 use crate::workspace::brought::Whose;
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
@@ -35,9 +35,9 @@ impl Lines {
     }
 
     /// Says of a finding about a settings file where in it the key that it names stands.
-    pub fn place(&mut self, finding: &mut Finding) {
-        let file = finding.file().map(Path::to_owned);
-        if let Some(place) = file.and_then(|file| self.position_of(&file, &finding.place)) {
+    pub fn place(&mut self, finding: &mut Diagnostic) {
+        let file = finding.place.file().map(Path::to_owned);
+        if let Some(place) = file.and_then(|file| self.position_of(&file, &finding.place.key)) {
             finding.put_at(place);
         }
     }
@@ -87,7 +87,7 @@ fn start_of(object: &Object<'_>, key: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::Lines;
-    use crate::declaration::Finding;
+    use crate::diagnostic::Diagnostic;
 
     #[test]
     fn the_line_of_a_key_is_found_in_both_generations() {
@@ -108,7 +108,7 @@ mod tests {
             assert_eq!(lines.line_of(&path, key), line, "{key}");
         }
         assert_eq!(lines.line_of(&path.join("none"), "tools"), None);
-        let mut finding = Finding::warning("r", "", "tools.core", "m").in_file(&path);
+        let mut finding = Diagnostic::warning("r", "", "tools.core", "m").in_file(&path);
         lines.place(&mut finding);
         assert!(finding.text().contains(":3:2: "), "{finding}");
     }

@@ -165,7 +165,11 @@ impl Reader<'_> {
             server.http_url = server.url.take();
         }
         if server.command.is_none() && server.url.is_none() && server.http_url.is_none() {
-            self.leave_out(key, "left out, it has no command, url or httpUrl", false);
+            self.leave_out(
+                "settings-value",
+                key,
+                "left out, it has no command, url or httpUrl",
+            );
             return None;
         }
         Some(server)

@@ -26,9 +26,10 @@ pub use lines::Lines;
 pub use mcp::{McpServer, McpSettings};
 pub use sandbox::SandboxSettings;
 pub use shown::InForce;
+pub use source::Scope;
 pub(crate) use source::system_directory;
-pub use source::{Note, Scope};
 
+use crate::diagnostic::Diagnostic;
 use crate::trust::ProjectTrust;
 use file::{Parsed, expand_all};
 use reader::Reader;
@@ -94,14 +95,18 @@ pub struct Settings {
     /// Whether what the project brings may run programs. Found out at the first look.
     pub trust: ProjectTrust,
     /// Files, and restrictions in them, that could not be understood, with the reason.
-    pub problems: Vec<String>,
-    /// Values that are left out, or are of the wrong type.
-    pub notes: Vec<Note>,
+    pub problems: Vec<Diagnostic>,
+    /// Values that are left out, or are of the wrong type; [`UNTRUSTED`] is the code of those that
+    /// count once the project is trusted.
+    pub notes: Vec<Diagnostic>,
     /// The files that were read, in the order in which they count.
     pub files: Vec<(Scope, PathBuf)>,
     /// Which keys are in force from whose file, each by its name with dots.
     origins: Vec<(&'static str, Scope)>,
 }
+
+/// The code of a note on what counts once the project is trusted.
+pub const UNTRUSTED: &str = "untrusted";
 
 /// What each file says, where a project's word must not be taken for the user's.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -156,9 +161,10 @@ impl Settings {
                 continue;
             };
             match file::parse(&path, scope, scope.whose(home, root)) {
-                Err(reason) => settings
-                    .problems
-                    .push(format!("{}: {reason}", path.display())),
+                Err(reason) => {
+                    let problem = Diagnostic::error("settings-unreadable", "", "", reason);
+                    settings.problems.push(problem.in_file(&path));
+                }
                 Ok(None) => {}
                 // In the home directory both are one.
                 Ok(Some(parsed)) if scope == Scope::Project && users == Some(parsed.id) => {}
@@ -199,7 +205,7 @@ impl Settings {
     pub fn needs_trust(&self, key: &str) -> bool {
         self.notes
             .iter()
-            .any(|note| note.needs_trust && note.key == key)
+            .any(|note| note.code == UNTRUSTED && note.place.key == key)
     }
 
     /// The most characters of an answer; `None` where the settings switch the limit off.

@@ -1,6 +1,7 @@
 //! Values of one settings file, by key and type.
 
-use super::{Note, Scope, Settings};
+use super::{Scope, Settings, UNTRUSTED};
+use crate::diagnostic::{Diagnostic, Severity};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -90,11 +91,11 @@ impl<'a> Reader<'a> {
         match key.rule {
             Rule::Own if self.is_project() => {
                 let what = "left out, it counts in your own settings only";
-                self.leave_out(key.name, what, false);
+                self.leave_out("settings-scope", key.name, what);
                 None
             }
             Rule::Trusted if !self.is_believed() => {
-                self.leave_out(key.name, "left out, the project is not trusted", true);
+                self.leave_out(UNTRUSTED, key.name, "left out, the project is not trusted");
                 None
             }
             _ => Some(value),
@@ -133,15 +134,10 @@ impl<'a> Reader<'a> {
         !self.is_project() || self.into.trust.is_trusted()
     }
 
-    pub(super) fn leave_out(&mut self, key: &str, what: &str, needs_trust: bool) {
-        let note = Note {
-            scope: self.scope,
-            file: self.path.to_owned(),
-            key: key.to_owned(),
-            what: what.to_owned(),
-            needs_trust,
-        };
-        self.into.notes.push(note);
+    /// Notes a value that is left out, or a part of it; `code` says why.
+    pub(super) fn leave_out(&mut self, code: &'static str, key: &str, what: &str) {
+        let note = Diagnostic::warning(code, "", key, what);
+        self.into.notes.push(note.in_file(self.path));
     }
 
     /// Notes that this file's value has taken the place of all others.
@@ -158,7 +154,7 @@ impl<'a> Reader<'a> {
     /// Notes a value of the wrong type.
     pub(super) fn wrong(&mut self, key: &str, expected: &str, value: &Value) {
         let what = format!("{expected} is expected, not {}", kind_of(value));
-        self.leave_out(key, &what, false);
+        self.leave_out("settings-value", key, &what);
     }
 
     fn typed<T>(
@@ -193,7 +189,7 @@ impl<'a> Reader<'a> {
         let limit = self.typed(key, "a whole number", read)?;
         if key.rule.allows(Some(limit)) > key.rule.allows(now) && !self.is_believed() {
             let what = "left out, it would allow more: the project is not trusted";
-            self.leave_out(key.name, what, true);
+            self.leave_out(UNTRUSTED, key.name, what);
             return None;
         }
         Some(limit)
@@ -210,8 +206,10 @@ impl<'a> Reader<'a> {
         let value = self.value(key)?;
         let before = self.into.notes.len();
         let list = self.names_in(key, value);
-        let notes = self.into.notes.split_off(before);
-        let problems = notes.iter().map(ToString::to_string);
+        let problems = self.into.notes.drain(before..).map(|note| Diagnostic {
+            severity: Severity::Error,
+            ..note
+        });
         self.into.problems.extend(problems);
         list
     }

@@ -80,25 +80,3 @@ fn chosen(variable: &str) -> Option<PathBuf> {
     let path = std::env::var_os(variable).filter(|path| !path.is_empty())?;
     Some(PathBuf::from(path))
 }
-
-/// Something about a value of a settings file that a person should know: it is left out, or it
-/// is of the wrong type.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Note {
-    /// Whose file it is.
-    pub scope: Scope,
-    /// The file.
-    pub file: PathBuf,
-    /// The value's key, with dots.
-    pub key: String,
-    /// What there is to know.
-    pub what: String,
-    /// Whether it counts once the project is trusted.
-    pub needs_trust: bool,
-}
-
-impl std::fmt::Display for Note {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}: {}", self.file.display(), self.key, self.what)
-    }
-}

@@ -199,7 +199,11 @@ fn a_restriction_that_cannot_be_understood_is_a_problem_and_other_values_are_not
         "{:?}",
         s.problems
     );
-    assert!(s.problems[0].contains("tools.core"), "{:?}", s.problems);
+    assert!(
+        s.problems[0].place.key.contains("tools.core"),
+        "{:?}",
+        s.problems
+    );
     assert!(
         s.notes[0]
             .to_string()

@@ -345,11 +345,29 @@ fn warnings_and_repairs_leave_the_tool_in() {
         let finding: Value = serde_json::from_str(line).expect("JSON");
         assert!(
             finding["severity"].is_string()
-                && finding["rule"].is_string()
+                && finding["code"].is_string()
                 && finding["file"].is_string()
         );
     }
     assert_eq!(declared(&ws), ["x", "y"]);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_finding_in_a_file_whose_name_is_not_utf_8_is_told_as_json_too() {
+    use std::os::unix::ffi::OsStrExt;
+    let ws = Workspace::new().file(".gemini/tools/a.toml", "description = 3\n");
+    let odd = std::ffi::OsStr::from_bytes(b"a\xff.toml");
+    let tools = ws.dir().join(".gemini/tools");
+    std::fs::rename(tools.join("a.toml"), tools.join(odd)).expect("renamed");
+    let told = ws
+        .get_tools(&["lint", "--json"])
+        .env("GEMINI_CLI_TRUST_WORKSPACE", "true")
+        .run();
+    let line = told.text().lines().next().expect("a finding");
+    let finding: Value = serde_json::from_str(line).expect("JSON");
+    let file = finding["file"].as_str().expect("a file");
+    assert!(file.ends_with("/a\\x{ff}.toml"), "{file}");
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn told(ws: &Workspace, args: &[&str], id: &str) -> Vec<Value> {
     let answer = doctor(ws, &[&["--json"], args].concat());
     let report = answer.json();
     let findings = report["findings"].as_array().expect("a list").clone();
-    findings.into_iter().filter(|f| f["id"] == id).collect()
+    findings.into_iter().filter(|f| f["code"] == id).collect()
 }
 
 /// That this is not among what is found.
@@ -75,10 +75,10 @@ fn found(answer: &Answer) -> Vec<String> {
     findings
         .iter()
         .map(|f| {
-            for key in ["what", "why", "mend", "about"] {
+            for key in ["message", "why", "help"] {
                 assert!(!f[key].as_str().expect(key).is_empty(), "{key} of {f}");
             }
-            f["id"].as_str().expect("an id").to_owned()
+            f["code"].as_str().expect("a code").to_owned()
         })
         .collect()
 }
@@ -90,7 +90,7 @@ fn finds(ws: &Workspace, args: &[&str], id: &str) {
     assert!(found.iter().any(|f| f == id), "{id}: {}", answer.shown());
     let report = answer.json();
     let findings = report["findings"].as_array().expect("a list");
-    let has_errors = findings.iter().any(|f| f["grade"] == "error");
+    let has_errors = findings.iter().any(|f| f["severity"] == "error");
     assert_eq!(answer.status(), i32::from(has_errors), "{}", answer.shown());
 }
 
@@ -225,7 +225,7 @@ fn what_is_no_word_for_the_host_is_named_and_what_is_quoted_is_none() {
         let ws = with_program(QUICK).file(SETTINGS, settings(discovery, "./my tools"));
         let told = told(&ws, &[], "shell-syntax");
         assert!(
-            told[0]["what"]
+            told[0]["message"]
                 .as_str()
                 .is_some_and(|what| what.contains(piece)),
             "{told:?}"
@@ -262,12 +262,12 @@ fn settings_that_the_host_refuses_are_no_good_ones_and_the_line_is_told() {
         let told = told(&ws, &[], "settings-unreadable");
         assert_eq!(told.len(), 1, "{text}: {told:?}");
         assert!(
-            told[0]["what"]
+            told[0]["message"]
                 .as_str()
                 .is_some_and(|what| what.contains(line)),
             "{told:?}"
         );
-        assert_eq!(told[0]["grade"], "error");
+        assert_eq!(told[0]["severity"], "error");
     }
     let ws = with_program(QUICK).home(SETTINGS, "{ // one\n  /* two */ \"a\": 1e3 }\n");
     assert_eq!(found(&doctor(&ws, &["--json"])), Vec::<String>::new());
@@ -357,7 +357,7 @@ fn old_names_beside_the_new_ones_are_told() {
     value["toolDiscoveryCommand"] = "old".into();
     let ws = ws.file(SETTINGS, value.to_string());
     let told = told(&ws, &[], "old-names");
-    assert_eq!(told[0]["grade"], "warning", "{told:?}");
+    assert_eq!(told[0]["severity"], "warning", "{told:?}");
 }
 
 #[test]
@@ -384,11 +384,14 @@ fn what_the_host_takes_is_no_fault_of_discovery() {
     let odd =
         program(json!([{"name": "greet", "description": "d", "parametersJsonSchema": schema}]));
     let format = told(&odd, &[], "keyword");
-    assert_eq!(format[0]["grade"], "warning", "{format:?}");
+    assert_eq!(format[0]["severity"], "warning", "{format:?}");
     assert!(!format[0].to_string().contains("taken out"), "{format:?}");
     let beside = program(json!([{"name": "greet", "description": "d",
         "parametersJsonSchema": {"type": "object", "properties": {}}, "parameters": {"type": "object"}}]));
-    assert_eq!(told(&beside, &[], "parameters-key")[0]["grade"], "warning");
+    assert_eq!(
+        told(&beside, &[], "parameters-unused")[0]["severity"],
+        "warning"
+    );
     let twice = program(
         json!([{"name": "greet", "description": "one"}, {"name": "greet", "description": "two"}]),
     );
@@ -413,7 +416,7 @@ fn an_argument_that_the_host_may_add_is_tried() {
         &["--try", "greet"],
         "call-wait-for-previous",
     );
-    assert_eq!(told[0]["grade"], "warning", "{told:?}");
+    assert_eq!(told[0]["severity"], "warning", "{told:?}");
     finds_no(&with_program(&picky), &["--try", "greet"], "call-fails");
     finds_no(
         &with_program(QUICK),
@@ -616,8 +619,8 @@ fn faults_around_it_are_found() {
     let broken = with_program(SOUND).home(policy, "[[rule]\n");
     finds(&broken, &[], "policy-unreadable");
     let file = broken.root().join("home").join(policy);
-    let about = &told(&broken, &[], "policy-unreadable")[0]["about"];
-    assert_eq!(*about, file.display().to_string());
+    let told_of = &told(&broken, &[], "policy-unreadable")[0]["file"];
+    assert_eq!(*told_of, file.display().to_string());
     finds(
         &with_program(SOUND).file(policy, rule("greet")),
         &[],
@@ -644,8 +647,8 @@ fn faults_around_it_are_found() {
     let answer = own.get_tools(&["doctor", "--json"]).unwatched().run();
     let report = answer.json();
     let findings = report["findings"].as_array().expect("a list");
-    let untrusted = findings.iter().find(|f| f["id"] == "untrusted");
-    let mend = untrusted.and_then(|f| f["mend"].as_str());
+    let untrusted = findings.iter().find(|f| f["code"] == "untrusted");
+    let mend = untrusted.and_then(|f| f["help"].as_str());
     assert!(
         mend.is_some_and(|m| m.contains("get_tools trust")),
         "{}",
@@ -712,7 +715,7 @@ fn a_call_command_that_says_something_and_succeeds_is_told_with_what_to_try() {
     assert_ne!(noisy, QUICK);
     let ws = with_program(&noisy);
     let warned = told(&ws, &[], "call-stderr");
-    assert_eq!(warned[0]["grade"], "warning", "{warned:?}");
+    assert_eq!(warned[0]["severity"], "warning", "{warned:?}");
     let said = warned[0].to_string();
     assert!(
         said.contains(": old") && said.contains("--try greet"),
@@ -720,7 +723,7 @@ fn a_call_command_that_says_something_and_succeeds_is_told_with_what_to_try() {
     );
     let tried = told(&ws, &["--try", "greet"], "call-stderr");
     assert_eq!(tried.len(), 1, "{tried:?}");
-    assert_eq!(tried[0]["grade"], "error", "{tried:?}");
+    assert_eq!(tried[0]["severity"], "error", "{tried:?}");
     finds_no(&with_program(QUICK), &[], "call-stderr");
 }
 
@@ -737,11 +740,11 @@ fn the_remedy_for_an_untrusted_project_is_one_that_helps() {
         let answer = answer.env(env.0, env.1).unwatched().run();
         let report = answer.json();
         let findings = report["findings"].as_array().expect("a list").clone();
-        let about_trust = |f: &&Value| f["id"] == "project-untrusted" || f["id"] == "untrusted";
+        let about_trust = |f: &&Value| f["code"] == "project-untrusted" || f["code"] == "untrusted";
         let mends = findings
             .iter()
             .filter(about_trust)
-            .map(|f| f["mend"].to_string());
+            .map(|f| f["help"].to_string());
         let mends: Vec<String> = mends.collect();
         assert_eq!(mends.len(), 2, "{}", answer.shown());
         mends
@@ -775,9 +778,9 @@ fn a_file_of_rules_that_can_be_read_is_not_called_unreadable() {
     let useless = "[[rule]]\ntoolName = \"ReadFileTool\"\ndecision = \"allow\"\npriority = 1\n";
     let ws = with_ours().home(policy, useless);
     let rules = told(&ws, &[], "policy-rule");
-    assert_eq!(rules[0]["grade"], "warning", "{rules:?}");
+    assert_eq!(rules[0]["severity"], "warning", "{rules:?}");
     let file = ws.root().join("home").join(policy).display().to_string();
-    assert_eq!(rules[0]["about"], file);
+    assert_eq!(rules[0]["file"], file);
     finds_no(&ws, &[], "policy-unreadable");
     // Of a broken one only the cause is told, and not each call that it stops.
     let ws = ws.home(policy, "[[rule]\n");
@@ -803,7 +806,7 @@ fn settings_that_name_no_commands_are_one_finding_with_its_cause() {
     assert_eq!(ids, ["settings-value", "no-commands"]);
     let read = told(&value, &[], "no-commands");
     let file = value.dir().join(SETTINGS).display().to_string();
-    let what = read[0]["what"].as_str().expect("words");
+    let what = read[0]["message"].as_str().expect("words");
     assert!(what.ends_with(&format!("Read: {file}.")), "{what}");
 }
 
@@ -837,7 +840,7 @@ fn a_key_that_is_nearly_one_of_the_commands_is_named() {
     ] {
         let ws = with_program(SOUND).file(SETTINGS, text);
         let told = told(&ws, &[], id);
-        let mend = told[0]["mend"].as_str().expect("words");
+        let mend = told[0]["help"].as_str().expect("words");
         let named = [wrong, right, SETTINGS];
         assert!(
             named.iter().all(|word| mend.contains(word)),
@@ -847,13 +850,13 @@ fn a_key_that_is_nearly_one_of_the_commands_is_named() {
     let other = r#"{"mcpServers": {"s": {"command": "sh"}}, "ui": {"theme": "x"}}"#;
     let ws = with_program(SOUND).file(SETTINGS, other);
     let told = told(&ws, &[], "no-commands");
-    assert_eq!(told[0]["mend"], "get_tools init writes both.");
+    assert_eq!(told[0]["help"], "get_tools init writes both.");
 }
 
 #[test]
 fn a_path_is_told_without_its_dots() {
     let ws = with_program(QUICK).file(SETTINGS, settings("./nowhere", "./my tools"));
-    let what = told(&ws, &[], "program-missing")[0]["what"].to_string();
+    let what = told(&ws, &[], "program-missing")[0]["message"].to_string();
     assert!(what.contains("ws/nowhere"), "{what}");
 }
 
@@ -1019,7 +1022,7 @@ fn how_a_call_fails_is_told() {
         "#!/bin/sh\n[ $# -gt 0 ] || { echo '[]'; exit; }\ncat >/dev/null\n[ \"$1\" != greet ] || kill -SEGV $$\nexit 1\n",
     );
     let told = told(&killed, &["--try", "greet"], "call-fails");
-    assert_eq!(told[0]["what"], "It fails (SIGSEGV)");
+    assert_eq!(told[0]["message"], "It fails (SIGSEGV)");
     let directory = with_program(QUICK)
         .directory("place")
         .file(SETTINGS, settings("'./my tools'", "./place"));

@@ -380,7 +380,7 @@ fn lint_says_what_is_wrong_with_servers_and_starts_them_only_when_told_to() {
     let lines: Vec<Value> = lines.text().lines().map(finding).collect();
     let untyped = lines
         .iter()
-        .find(|f| f["rule"] == "untyped")
+        .find(|f| f["code"] == "untyped")
         .expect("found");
     assert_eq!(
         (&untyped["server"], &untyped["tool"]),

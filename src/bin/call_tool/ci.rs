@@ -2,10 +2,12 @@
 
 use crate::options::{Options, Report as Format};
 use gemini_tools::answer::{Answer, to_line};
-use gemini_tools::ci::{Issue, Level, Report, junit, sarif};
+use gemini_tools::ci::{Report, junit, sarif};
+use gemini_tools::diagnostic::{Diagnostic, Origin};
 use gemini_tools::session::Session;
 use gemini_tools::tool::{ToolError, ToolResult};
 use serde_json::Value;
+use std::num::NonZeroU32;
 
 /// Refuses a tool that would change something before it turns out that it finds nothing.
 pub(crate) fn check_tool(options: &Options, session: &Session) -> Result<(), ToolError> {
@@ -99,43 +101,41 @@ pub(crate) fn report(format: Format, answer: &Answer<'_>) -> Vec<u8> {
         ..
     }) = &answer.outcome
     {
-        let issue = |text: Option<&str>| Issue {
-            rule: answer.name.to_owned(),
-            level: Level::Error,
-            message: match text {
+        let issue = |file: Option<&str>, message: String| {
+            let mut issue = Diagnostic::error(answer.name.to_owned(), "", "", message);
+            issue.place.origin = file.map(|file| Origin::File(file.into()));
+            issue
+        };
+        let found = |file: Option<&str>, numbers: [Option<u64>; 2], text: Option<&str>| {
+            let message = match text {
                 Some(text) => format!("Found: {text}"),
                 None => "The file has a match.".to_owned(),
-            },
-            file: None,
-            line: None,
-            column: None,
+            };
+            let mut found = issue(file, message);
+            let number = |n: Option<u64>| u32::try_from(n?).ok().and_then(NonZeroU32::new);
+            [found.place.line, found.place.column] = numbers.map(number);
+            found
         };
-        let found = locations.iter().flatten().map(|place| Issue {
-            file: Some(place.file.as_ref().to_owned()),
-            line: place.line,
-            column: place.column,
-            ..issue(place.text.as_deref())
+        let ours = locations.iter().flatten();
+        let ours = ours.map(|place| {
+            let numbers = [place.line, place.column];
+            found(Some(&place.file), numbers, place.text.as_deref())
         });
-        report.issues.extend(found);
+        report.issues.extend(ours);
         // Those of a tool that a project adds.
         let told = data.get("locations").and_then(Value::as_array);
-        let told = told.into_iter().flatten().map(|place| Issue {
-            file: place["file"].as_str().map(str::to_owned),
-            line: place["line"].as_u64(),
-            column: place["column"].as_u64(),
-            ..issue(place["text"].as_str())
+        let told = told.into_iter().flatten().map(|place| {
+            let numbers = [place["line"].as_u64(), place["column"].as_u64()];
+            found(place["file"].as_str(), numbers, place["text"].as_str())
         });
         report.issues.extend(told);
         let binary = data.get("binaryFiles").and_then(Value::as_array);
         let names = binary.into_iter().flatten().filter_map(Value::as_str);
-        report.issues.extend(names.map(|name| Issue {
-            rule: answer.name.to_owned(),
-            level: Level::Error,
-            message: "The file, which is no text, has a match.".to_owned(),
-            file: Some(name.to_owned()),
-            line: None,
-            column: None,
-        }));
+        let binary = names.map(|name| {
+            let message = "The file, which is no text, has a match.";
+            issue(Some(name), message.to_owned())
+        });
+        report.issues.extend(binary);
         if let Some(unread) = data.get("unreadable") {
             report.remarks.push(format!(
                 "Files and directories that could not be read: {unread}."

@@ -1,8 +1,9 @@
 //! `get_tools config`: what is in force, where it comes from, and what is left out.
 
 use crate::print::print;
+use gemini_tools::diagnostic::Diagnostic;
 use gemini_tools::policy::{Extra, Policy};
-use gemini_tools::settings::{InForce, Lines, Note, Scope, Settings, home};
+use gemini_tools::settings::{InForce, Lines, Scope, Settings, UNTRUSTED, home};
 use gemini_tools::shown::{show_path, visible};
 use gemini_tools::trust::{ProjectTrust, Seen};
 use serde_json::{Map, Value, json};
@@ -124,10 +125,10 @@ impl Report {
         let left_out: Vec<Value> = notes
             .iter()
             .map(|note| {
-                let mut place = self.place(note.scope, &note.key);
-                place["key"] = note.key.clone().into();
-                place["why"] = note.what.clone().into();
-                place["needsTrust"] = note.needs_trust.into();
+                let mut place = self.place(self.scope_of(note), &note.place.key);
+                place["key"] = note.place.key.clone().into();
+                place["why"] = note.message.clone().into();
+                place["needsTrust"] = (note.code == UNTRUSTED).into();
                 place
             })
             .collect();
@@ -186,9 +187,16 @@ impl Report {
             text.push_str("  none\n");
         }
         for problem in &self.policy.problems {
-            text.push_str(&format!("  {}\n", visible(problem)));
+            text.push_str(&format!("  {}\n", visible(&problem.text())));
         }
         text
+    }
+
+    /// Whose file a note is about.
+    fn scope_of(&self, note: &Diagnostic) -> Scope {
+        let file = note.place.file();
+        let of_it = self.files.iter().find(|(_, path)| Some(&**path) == file);
+        of_it.map_or(Scope::Project, |(scope, _)| *scope)
     }
 
     fn place(&mut self, scope: Scope, key: &str) -> Value {
@@ -246,18 +254,16 @@ impl Report {
             text.push_str("\nNot in force\n");
         }
         for note in &notes {
-            let Note {
-                scope, key, what, ..
-            } = note;
-            let source = self.source(*scope, key);
+            let key = &note.place.key;
+            let source = self.source(self.scope_of(note), key);
             text.push_str(&format!(
                 "  {}: {}\n      {source}\n",
                 visible(key),
-                visible(what)
+                visible(&note.message)
             ));
         }
         for problem in &self.settings.problems {
-            text.push_str(&format!("  {}\n", visible(problem)));
+            text.push_str(&format!("  {}\n", visible(&problem.text())));
         }
         text
     }

@@ -1,6 +1,7 @@
 //! `get_tools doctor`: whether the set-up works, and what to do where it does not.
 
 use crate::print::{complain, print};
+use gemini_tools::diagnostic::Severity;
 use gemini_tools::doctor::{Report, Try, examine};
 use gemini_tools::settings::home;
 use gemini_tools::shown::visible;
@@ -64,17 +65,17 @@ fn text(report: &Report) -> String {
     for finding in &report.findings {
         text.push_str(&format!(
             "\n{}[{}] {}\n    {}\n    Why: {}\n    Do:  {}\n",
-            finding.grade.name(),
-            finding.id,
-            visible(&finding.about),
-            visible(&finding.what),
-            finding.why,
-            visible(&finding.mend),
+            finding.severity.name(),
+            finding.code,
+            visible(&finding.place.to_string()),
+            visible(&finding.message),
+            visible(&finding.why),
+            visible(&finding.help),
         ));
     }
     let count = |is_error: bool| {
         let all = report.findings.iter();
-        all.filter(|f| (f.grade.name() == "error") == is_error)
+        all.filter(|f| (f.severity == Severity::Error) == is_error)
             .count()
     };
     let summary = match (count(true), count(false)) {

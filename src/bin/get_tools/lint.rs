@@ -3,9 +3,9 @@
 
 use crate::print::{complain, print};
 use gemini_tools::answer::to_line;
-use gemini_tools::ci::{Issue, Level, Report, github, junit, sarif};
+use gemini_tools::ci::{Report, github, junit, sarif};
 use gemini_tools::custom::{Lint, lint_tools};
-use gemini_tools::declaration::{Finding, Severity};
+use gemini_tools::diagnostic::Diagnostic;
 use gemini_tools::dialect::Dialect;
 use gemini_tools::dialect::lint::lint;
 use gemini_tools::mcp::Asks;
@@ -96,7 +96,7 @@ fn of_files(task: &LintTask, repaired: &mut Vec<String>) -> Result<Lint, String>
         all.files += 1;
         all.tools += linted.tools;
         repaired.extend(linted.repaired);
-        let in_file = |finding: Finding| {
+        let in_file = |finding: Diagnostic| {
             if path.as_os_str() == "-" {
                 finding
             } else {
@@ -129,30 +129,17 @@ fn read(path: &Path) -> Result<String, String> {
 }
 
 fn as_text(lint: &Lint) -> String {
-    let lines = lint.findings.iter().map(|finding| {
-        let mut shown = finding.to_string();
-        if let (Some(line), None) = (finding.line, finding.file()) {
-            let column = finding.column;
-            let column = column.map_or(String::new(), |column| format!(", column {column}"));
-            shown = shown.replacen("]: ", &format!("]: line {line}{column}: "), 1);
-        }
-        format!("{}\n", visible(&shown))
-    });
+    let lines = lint.findings.iter();
+    let lines = lines.map(|finding| format!("{}\n", visible(&finding.to_string())));
     lines.collect()
 }
 
 fn report(lint: &Lint) -> Report {
-    let issue = |finding: &Finding| Issue {
-        rule: finding.rule.clone().into_owned(),
-        level: match finding.severity {
-            Severity::Error => Level::Error,
-            Severity::Warning => Level::Warning,
-            Severity::Repair => Level::Note,
-        },
-        message: visible(&finding.about()).into_owned(),
-        file: finding.file().map(|path| show_path(path).into_owned()),
-        line: finding.line.map(|line| u64::from(line.get())),
-        column: finding.column.map(|column| u64::from(column.get())),
+    let issue = |finding: &Diagnostic| {
+        let mut issue = finding.clone();
+        issue.message = visible(&finding.what()).into_owned();
+        (issue.place.tool, issue.place.key) = (String::new(), String::new());
+        issue
     };
     Report {
         suite: "get_tools lint".to_owned(),

@@ -6,7 +6,7 @@ use gemini_tools::builtin::{self, Surroundings, declarations};
 use gemini_tools::custom::Custom;
 use gemini_tools::mcp::Mcp;
 use gemini_tools::policy::{Call, Extra, Mode, Policy, hosts_mode};
-use gemini_tools::settings::{Settings, home};
+use gemini_tools::settings::{Settings, UNTRUSTED, home};
 use gemini_tools::shown::visible;
 use gemini_tools::tool::{Cancellation, Kind, ToolError};
 use gemini_tools::workspace::Workspace;
@@ -46,15 +46,15 @@ pub(crate) fn run(options: &Options) -> u8 {
     );
     if std::io::stderr().is_terminal() {
         for problem in &settings.problems {
-            complain(&format!("get_tools: ignored {}", visible(problem)));
+            complain(&format!("get_tools: ignored {}", visible(&problem.text())));
         }
         for problem in &policy.problems {
-            complain(&format!("get_tools: {}", visible(problem)));
+            complain(&format!("get_tools: {}", visible(&problem.text())));
         }
         for note in &settings.notes {
-            complain(&format!("get_tools: {}", visible(&note.to_string())));
+            complain(&format!("get_tools: {}", visible(&note.text())));
         }
-        if settings.notes.iter().any(|note| note.needs_trust) {
+        if settings.notes.iter().any(|note| note.code == UNTRUSTED) {
             complain("get_tools: get_tools trust shows what the project brings, and trusts it");
         }
     }

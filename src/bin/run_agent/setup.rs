@@ -54,7 +54,7 @@ impl Setup {
         };
         let settings = Settings::load_trusting(home.as_deref(), &root, trust);
         for problem in &settings.problems {
-            complain(&format!("ignored {problem}"));
+            complain(&format!("ignored {}", problem.text()));
         }
         if std::io::stderr().is_terminal() {
             for note in &settings.notes {

@@ -1,7 +1,7 @@
 //! A document taken apart into declarations, each with its place.
 
-use crate::declaration::Finding;
 use crate::declaration::position::{Node, Position, Search, Step};
+use crate::diagnostic::Diagnostic;
 use crate::dialect::Dialect;
 use serde_json::{Value, json};
 use std::ops::Range;
@@ -25,7 +25,7 @@ pub(super) struct Document {
     /// What stands in the list of tools, and which of it are declarations.
     pub(super) entries: Vec<Entry>,
     /// What was noticed while it was taken apart, and where.
-    pub(super) findings: Vec<(Vec<Step>, Finding)>,
+    pub(super) findings: Vec<(Vec<Step>, Diagnostic)>,
 }
 
 /// One of the list of tools.
@@ -210,7 +210,7 @@ impl Document {
 
     fn refuse_wrapper(&mut self, place: &[Step], declaration: &Value, message: &str) {
         let name = declaration["name"].as_str().unwrap_or_default();
-        let finding = Finding::refusal("wrapper", name, "function", message);
+        let finding = Diagnostic::error("wrapper", name, "function", message);
         self.findings.push((place.to_owned(), finding));
     }
 }

@@ -10,7 +10,8 @@ mod rules;
 
 use super::{Dialect, schema};
 use crate::declaration::position::Node;
-use crate::declaration::{self, Finding, Names, Severity, Tuples};
+use crate::declaration::{self, Names, Tuples};
+use crate::diagnostic::{Diagnostic, Severity};
 use document::{Document, Item};
 use repaired::Repaired;
 use serde_json::{Value, json};
@@ -22,7 +23,7 @@ const MOST_OPENAI_TOOLS: usize = 128;
 #[derive(Debug, Default)]
 pub struct Linted {
     /// What is wrong with it.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<Diagnostic>,
     /// How many tools its API would take.
     pub tools: usize,
     /// The list of tools as its API takes it, each as compact JSON: declarations with what had to
@@ -44,7 +45,7 @@ pub fn lint(text: &str, chosen: Option<Dialect>) -> Linted {
     let document = match Document::read(value, chosen) {
         Ok(document) => document,
         Err(message) => {
-            let mut finding = Finding::refusal("dialect", "", "", message);
+            let mut finding = Diagnostic::error("dialect", "", "", message);
             finding.put_at(top.at);
             linted.findings.push(finding);
             return linted;
@@ -58,7 +59,7 @@ pub fn lint(text: &str, chosen: Option<Dialect>) -> Linted {
         let has_error = findings.iter().any(|f| f.severity == Severity::Error);
         linted.tools += usize::from(!has_error);
         for mut finding in findings {
-            finding.put_at(item.position(&top, &finding.place).unwrap_or(top.at));
+            finding.put_at(item.position(&top, &finding.place.key).unwrap_or(top.at));
             linted.findings.push(finding);
         }
     }
@@ -73,18 +74,18 @@ pub fn lint(text: &str, chosen: Option<Dialect>) -> Linted {
             "There are {} tools; the API takes {MOST_OPENAI_TOOLS} in a request.",
             document.items.len()
         );
-        let mut finding = Finding::refusal("too-many-tools", "", "", message);
+        let mut finding = Diagnostic::error("too-many-tools", "", "", message);
         finding.put_at(top.at);
         linted.findings.push(finding);
     }
     linted
         .findings
-        .sort_by_key(|finding| (finding.line, finding.column));
+        .sort_by_key(|finding| (finding.place.line, finding.place.column));
     linted
 }
 
 /// Reads JSON with the places of its values.
-fn read(text: &str) -> Result<(Value, Node), Finding> {
+fn read(text: &str) -> Result<(Value, Node), Diagnostic> {
     let e = match serde_json::from_str(text) {
         Ok(value) => return Ok((value, json::places(text))),
         Err(e) => e,
@@ -92,7 +93,7 @@ fn read(text: &str) -> Result<(Value, Node), Finding> {
     let message = e.to_string();
     let message = message.split(" at line ").next().unwrap_or(&message);
     let message = format!("It is not valid JSON: {message}.");
-    let mut finding = Finding::refusal("json", "", "", message);
+    let mut finding = Diagnostic::error("json", "", "", message);
     finding.put_at(json::position(text, &e));
     Err(finding)
 }
@@ -103,7 +104,7 @@ fn look_at(
     item: &Item,
     top: &Node,
     names: &mut Names,
-    findings: &mut Vec<Finding>,
+    findings: &mut Vec<Diagnostic>,
 ) -> Option<String> {
     let dialect = document.dialect;
     if dialect == Dialect::Gemini {
@@ -132,8 +133,8 @@ fn mend(
     item: &Item,
     schema: &mut Value,
     names: &mut Names,
-    findings: &mut Vec<Finding>,
-) -> Result<(), Finding> {
+    findings: &mut Vec<Diagnostic>,
+) -> Result<(), Diagnostic> {
     let name = declaration::name_of(item.value())?;
     let description = &item.value()["description"];
     let told = json!({"name": name, "description": description, "parametersJsonSchema": schema});
@@ -155,8 +156,8 @@ fn mend(
 }
 
 /// Whether a function of `OpenAI` is only taken with strict mode off.
-fn must_be_loose(dialect: Dialect, item: &Item, schema: &Value, findings: &[Finding]) -> bool {
-    let is_refused = findings.iter().any(|finding| finding.rule == "strict");
+fn must_be_loose(dialect: Dialect, item: &Item, schema: &Value, findings: &[Diagnostic]) -> bool {
+    let is_refused = findings.iter().any(|finding| finding.code == "strict");
     let is_silent = item.value()["strict"].is_null();
     is_refused || dialect == Dialect::OpenAiResponses && is_silent && !schema::fits_strict(schema)
 }
@@ -165,13 +166,13 @@ fn for_gemini(
     item: &Item,
     top: &Node,
     names: &mut Names,
-    findings: &mut Vec<Finding>,
+    findings: &mut Vec<Diagnostic>,
 ) -> Option<String> {
     let before = findings.len();
     let compiled = declaration::compile(item.value(), names, findings);
     for finding in &mut findings[before..] {
         // As it stands the API would refuse it.
-        if matches!(&*finding.rule, "name" | "untyped") {
+        if matches!(&*finding.code, "name" | "untyped") {
             finding.severity = Severity::Error;
         }
     }
@@ -194,12 +195,12 @@ fn for_gemini(
 #[cfg(test)]
 mod tests {
     use super::lint;
-    use crate::declaration::Severity;
+    use crate::diagnostic::Severity;
     use std::num::NonZeroU32;
 
-    fn numbers(finding: &crate::declaration::Finding) -> (u32, u32) {
+    fn numbers(finding: &crate::diagnostic::Diagnostic) -> (u32, u32) {
         let number = |n: Option<NonZeroU32>| n.map_or(0, NonZeroU32::get);
-        (number(finding.line), number(finding.column))
+        (number(finding.place.line), number(finding.place.column))
     }
 
     #[test]
@@ -209,10 +210,10 @@ mod tests {
                     \"items\": {\"description\": \"d\"}}}}}\n]";
         let linted = lint(text, None);
         let finding = linted.findings.first().expect("untyped");
-        assert_eq!((&*finding.rule, numbers(finding)), ("untyped", (9, 6)));
+        assert_eq!((&*finding.code, numbers(finding)), ("untyped", (9, 6)));
         assert_eq!(finding.severity, Severity::Error);
         let linted = lint("{\n\"ä\": \"ü\",,}", None);
         let finding = linted.findings.first().expect("no JSON");
-        assert_eq!((&*finding.rule, numbers(finding)), ("json", (2, 10)));
+        assert_eq!((&*finding.code, numbers(finding)), ("json", (2, 10)));
     }
 }

@@ -5,7 +5,8 @@
 use super::super::Dialect;
 use super::super::schema::{COMBINERS, LONGEST_KEY, fits_strict, is_of, takes_key, why_not_strict};
 use super::document::Item;
-use crate::declaration::{Finding, GEMINI_FORMATS, Names, named, within};
+use crate::declaration::{GEMINI_FORMATS, Names, named, within};
+use crate::diagnostic::Diagnostic;
 use serde_json::{Map, Value};
 
 /// Older models of `OpenAI` refuse a longer description, in characters.
@@ -45,7 +46,7 @@ pub(super) const HINTS: [&str; 4] = [
 ];
 
 /// Adds what an API has against a declaration.
-pub(super) fn check(dialect: Dialect, item: &Item, schema: &Value, findings: &mut Vec<Finding>) {
+pub(super) fn check(dialect: Dialect, item: &Item, schema: &Value, findings: &mut Vec<Diagnostic>) {
     let mut rules = Rules {
         item,
         schema,
@@ -65,17 +66,17 @@ struct Rules<'a> {
     schema: &'a Value,
     /// Whether `null` is as good as nothing.
     takes_null: bool,
-    findings: &'a mut Vec<Finding>,
+    findings: &'a mut Vec<Diagnostic>,
 }
 
 impl Rules<'_> {
     fn error(&mut self, rule: &'static str, place: &str, message: impl Into<String>) {
-        let finding = Finding::refusal(rule, self.item.name(), place, message);
+        let finding = Diagnostic::error(rule, self.item.name(), place, message);
         self.findings.push(finding);
     }
 
     fn warning(&mut self, rule: &'static str, place: &str, message: impl Into<String>) {
-        let finding = Finding::warning(rule, self.item.name(), place, message);
+        let finding = Diagnostic::warning(rule, self.item.name(), place, message);
         self.findings.push(finding);
     }
 
