@@ -60,7 +60,8 @@ pub(crate) struct Bounds {
 pub(crate) fn run(
     bounds: Bounds,
     cancel: &Cancellation,
-    (bytes, url): (&[u8], &Url),
+    bytes: &[u8],
+    url: &Url,
     work: fn(&[u8], &Url) -> Vec<u8>,
 ) -> Result<Vec<u8>, Ended> {
     #[cfg(unix)]

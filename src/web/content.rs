@@ -202,7 +202,7 @@ fn html_text(source: &str, page: &Page, cancel: &Cancellation) -> Result<Text, U
     let taken_apart = if html::is_too_deep(source) {
         Err(Ended::TooSlow)
     } else {
-        isolated::run(BOUNDS, cancel, (source.as_bytes(), &page.url), work)
+        isolated::run(BOUNDS, cancel, source.as_bytes(), &page.url, work)
     };
     let mut text = match taken_apart {
         Ok(bytes) => serde_json::from_slice(&bytes)

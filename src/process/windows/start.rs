@@ -64,8 +64,7 @@ impl Start<'_> {
             return Err(errno.into());
         }
         let pid = child.id();
-        let process = (OwnedFd::from(child), pid);
-        Ok(Watched::new(job, process, output.into(), errors))
+        Ok(Watched::new(job, child.into(), pid, output.into(), errors))
     }
 }
 

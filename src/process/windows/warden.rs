@@ -31,7 +31,8 @@ pub struct Watched {
 impl Watched {
     pub(super) fn new(
         job: Job,
-        (process, pid): (OwnedFd, u32),
+        process: OwnedFd,
+        pid: u32,
         output: OwnedFd,
         errors: Option<OwnedFd>,
     ) -> Self {
