@@ -84,7 +84,8 @@ impl Own {
     /// by that.
     pub(super) fn run(
         &self,
-        (name, judged): (&str, Option<&Map<String, Value>>),
+        name: &str,
+        judged: Option<&Map<String, Value>>,
         request: &CallRequest,
         cancel: &Cancellation,
         live: &dyn Fn(&str),
@@ -95,7 +96,7 @@ impl Own {
             *next += 1;
             next.to_string()
         };
-        if let Err(e) = self.send(&id, (name, judged), request, sender) {
+        if let Err(e) = self.send(&id, name, judged, request, sender) {
             let message = format!("{} can't be started: {e}.", self.program.display());
             return broken(request, message);
         }
@@ -138,7 +139,8 @@ impl Own {
     fn send(
         &self,
         id: &str,
-        (name, judged): (&str, Option<&Map<String, Value>>),
+        name: &str,
+        judged: Option<&Map<String, Value>>,
         request: &CallRequest,
         sender: Sender<Value>,
     ) -> io::Result<()> {

@@ -272,7 +272,7 @@ impl Pair {
                 let none = Map::new();
                 let said = tool.mcp.as_ref().filter(|_| by_annotations);
                 let judged = said.map(|mcp| mcp.annotations.as_ref().unwrap_or(&none));
-                own.run((&tool.original, judged), request, cancel, live)
+                own.run(&tool.original, judged, request, cancel, live)
             }
             Caller::Foreign(foreign) => foreign.run(&tool.original, request, cancel),
         }

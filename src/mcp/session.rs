@@ -435,7 +435,8 @@ impl Mcp {
     pub(super) fn call(
         &self,
         at: usize,
-        (tool, judged): (&str, Option<&Map<String, Value>>),
+        tool: &str,
+        judged: Option<&Map<String, Value>>,
         what: Wanted,
         cx: &Context,
     ) -> Result<Value, ToolError> {

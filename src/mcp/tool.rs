@@ -165,7 +165,7 @@ impl ToolInvocation for Call {
         let judged = self.annotations.as_ref();
         let answer = self
             .mcp
-            .call(self.server, (&self.original, judged), what, cx)?;
+            .call(self.server, &self.original, judged, what, cx)?;
         Ok(content::result(&self.original, &answer))
     }
 }

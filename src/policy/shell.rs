@@ -41,14 +41,15 @@ impl Policy {
         };
         Verdict {
             understood: analysis.understood().map(str::to_owned),
-            ..self.check_analysed(call, (line, &analysis), mode, interactive)
+            ..self.check_analysed(call, line, &analysis, mode, interactive)
         }
     }
 
     fn check_analysed(
         &self,
         call: &Call<'_>,
-        (line, analysis): (&str, &Analysis),
+        line: &str,
+        analysis: &Analysis,
         mode: Mode,
         interactive: bool,
     ) -> Verdict {
