@@ -48,12 +48,19 @@ pub(super) enum Plan {
     },
 }
 
+/// An edit looks for its texts in this file, which has this encoding.
+#[derive(Clone, Copy)]
+pub(super) struct Subject<'a> {
+    pub(super) current: &'a OpenFile,
+    pub(super) encoding: Encoding,
+}
+
 /// What the file is before the edit.
 pub(super) enum Before<'a> {
     /// It is not there, and is to be made.
     Nothing,
-    /// It is there, and is text of this encoding, or is taken for it.
-    File(&'a OpenFile, Encoding),
+    /// It is there, and is text, or is taken for it.
+    File(Subject<'a>),
 }
 
 impl Edit {
@@ -96,15 +103,16 @@ impl Edit {
             return Err(self.no_change("old_string and new_string are the same"));
         }
         let encoding = self.encoding(current)?;
-        self.check_new(&self.new, (current, encoding))?;
-        Ok(Before::File(current, encoding))
+        let subject = Subject { current, encoding };
+        self.check_new(&self.new, subject)?;
+        Ok(Before::File(subject))
     }
 
     /// Whether a new text is one to write: without placeholders that the file does not have.
     pub(super) fn check_new(
         &self,
         new: &str,
-        (current, encoding): (&OpenFile, Encoding),
+        Subject { current, encoding }: Subject<'_>,
     ) -> Result<(), ToolError> {
         placeholder::check("new_string", new, [&*self.old]).or_else(|refusal| {
             if current.size() > NEAREST_BYTES {
@@ -128,8 +136,9 @@ impl Edit {
     /// All places where a text stands literally.
     pub(super) fn find(
         &self,
-        (current, encoding): (&OpenFile, Encoding),
-        (old, new): (&str, &str),
+        Subject { current, encoding }: Subject<'_>,
+        old: &str,
+        new: &str,
         cancel: &Cancellation,
     ) -> Result<Found, ToolError> {
         find(current, self.place.path(), encoding, old, new, cancel)?.map_err(|c| {
@@ -140,14 +149,16 @@ impl Edit {
     /// The plan to put the new text into literal places.
     pub(super) fn literal_plan(
         &self,
-        (current, encoding): (&OpenFile, Encoding),
+        subject: Subject<'_>,
         found: Found,
-        (old, new): (&str, &str),
+        old: &str,
+        new: &str,
         cancel: &Cancellation,
     ) -> Result<Plan, ToolError> {
+        let Subject { current, encoding } = subject;
         let mut replacement = Replacement::new(found.matches, old, new, encoding)
             .map_err(|c| self.unwritable(encoding, c))?;
-        replacement.keep_line_ends((current, self.place.path()), (old, new), cancel)?;
+        replacement.keep_line_ends(current, self.place.path(), old, new, cancel)?;
         let mut notes = Vec::new();
         if found.by_line_ending {
             let note = if old.contains("\r\n") {
@@ -157,13 +168,13 @@ impl Edit {
             };
             notes.push(note.to_owned());
         }
-        self.plan((current, encoding), replacement, notes, None)
+        self.plan(subject, replacement, notes, None)
     }
 
     /// The plan to write a replacement.
     pub(super) fn plan(
         &self,
-        (current, encoding): (&OpenFile, Encoding),
+        Subject { current, encoding }: Subject<'_>,
         replacement: Replacement,
         mut notes: Vec<String>,
         rung: Option<&'static str>,
@@ -242,7 +253,7 @@ impl Edit {
     }
 
     /// A miss that teaches: what in the file is nearest, and how it differs.
-    pub(super) fn not_found(&self, current: &OpenFile, encoding: Encoding) -> ToolError {
+    pub(super) fn not_found(&self, Subject { current, encoding }: Subject<'_>) -> ToolError {
         let mut message = format!(
             "old_string was not found in {}; nothing was changed.",
             self.path()

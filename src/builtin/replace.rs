@@ -82,17 +82,16 @@ fn build(
 impl Call {
     fn plan(&self, target: &Target, cx: &Context) -> Result<Plan, ToolError> {
         let edit = &self.edit;
-        let (current, encoding) = match edit.before(target)? {
+        let subject = match edit.before(target)? {
             Before::Nothing => return Ok(Plan::Create),
-            Before::File(current, encoding) => (current, encoding),
+            Before::File(subject) => subject,
         };
-        let texts = (edit.old.as_str(), edit.new.as_str());
-        let found = edit.find((current, encoding), texts, &cx.cancel)?;
+        let found = edit.find(subject, &edit.old, &edit.new, &cx.cancel)?;
         if found.matches.is_empty() {
-            return Err(edit.not_found(current, encoding));
+            return Err(edit.not_found(subject));
         }
         self.check_count(&found)?;
-        edit.literal_plan((current, encoding), found, texts, &cx.cancel)
+        edit.literal_plan(subject, found, &edit.old, &edit.new, &cx.cancel)
     }
 
     fn check_count(&self, found: &Found) -> Result<(), ToolError> {

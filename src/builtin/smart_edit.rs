@@ -3,7 +3,7 @@
 //! The ladder that finds the place is [`crate::ladder`]'s. Where it does not reach, a model may
 //! correct the texts once, from the instruction; what it gives is found by the same rules.
 
-use super::edit::{Before, Edit, NEAREST_BYTES, Plan, line_list};
+use super::edit::{Before, Edit, NEAREST_BYTES, Plan, Subject, line_list};
 use super::model::Model;
 use super::{Declaration, Spec, Surroundings};
 use crate::ladder::{Hit, Miss, behind, climb, unit_of};
@@ -11,9 +11,7 @@ use crate::tool::{
     Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Location, Schema, ToolError,
     ToolInvocation, ToolResult,
 };
-use crate::workspace::OpenFile;
 use crate::workspace::edit::{Match, Replacement};
-use crate::workspace::text::Encoding;
 use crate::workspace::write::Target;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -101,22 +99,12 @@ fn build(
     }))
 }
 
-/// A file whose texts are to be found.
-#[derive(Clone, Copy)]
-struct Subject<'a> {
-    current: &'a OpenFile,
-    encoding: Encoding,
-}
-
 impl Call {
     /// The plan, by the ladder alone.
     fn plan(&self, target: &Target, cx: &Context) -> Result<Plan, ToolError> {
         match self.edit.before(target)? {
             Before::Nothing => Ok(Plan::Create),
-            Before::File(current, encoding) => {
-                let subject = Subject { current, encoding };
-                self.climbed(subject, (&self.edit.old, &self.edit.new), cx)
-            }
+            Before::File(subject) => self.climbed(subject, &self.edit.old, &self.edit.new, cx),
         }
     }
 
@@ -124,21 +112,18 @@ impl Call {
     fn climbed(
         &self,
         subject: Subject<'_>,
-        texts: (&str, &str),
+        old: &str,
+        new: &str,
         cx: &Context,
     ) -> Result<Plan, ToolError> {
-        let Subject { current, encoding } = subject;
-        let found = self.edit.find((current, encoding), texts, &cx.cancel)?;
+        let found = self.edit.find(subject, old, new, &cx.cancel)?;
         match found.matches.as_slice() {
             [] => {}
             [place] => {
-                let new = self.placed(subject, place, texts)?;
-                return self.edit.literal_plan(
-                    (current, encoding),
-                    found,
-                    (texts.0, &new),
-                    &cx.cancel,
-                );
+                let new = self.placed(subject, place, old, new)?;
+                return self
+                    .edit
+                    .literal_plan(subject, found, old, &new, &cx.cancel);
             }
             several => {
                 let times = super::counted(several.len(), "time");
@@ -150,11 +135,11 @@ impl Call {
             }
         }
         let Some(text) = self.text(subject)? else {
-            return Err(self.edit.not_found(current, encoding));
+            return Err(self.edit.not_found(subject));
         };
-        match climb(&text, texts.0, texts.1, &cx.cancel)? {
+        match climb(&text, old, new, &cx.cancel)? {
             Ok(hit) => self.fuzzy_plan(subject, &text, &hit),
-            Err(Miss::Nothing) => Err(self.edit.not_found(current, encoding)),
+            Err(Miss::Nothing) => Err(self.edit.not_found(subject)),
             Err(Miss::Several(rung, lines)) => {
                 let shown: Vec<String> = lines
                     .iter()
@@ -194,12 +179,8 @@ impl Call {
         Ok(encoding.decode_fully(&self.edit.whole(current)?))
     }
 
-    fn fuzzy_plan(
-        &self,
-        Subject { current, encoding }: Subject<'_>,
-        text: &str,
-        hit: &Hit,
-    ) -> Result<Plan, ToolError> {
+    fn fuzzy_plan(&self, subject: Subject<'_>, text: &str, hit: &Hit) -> Result<Plan, ToolError> {
+        let encoding = subject.encoding;
         let bytes = |part: &str| {
             encoding
                 .encode_again(part)
@@ -218,12 +199,8 @@ impl Call {
             "old_string is not there literally, but this is what it means: {}.",
             hit.rung.describe()
         );
-        self.edit.plan(
-            (current, encoding),
-            replacement,
-            vec![note],
-            Some(hit.rung.name()),
-        )
+        self.edit
+            .plan(subject, replacement, vec![note], Some(hit.rung.name()))
     }
 
     /// The new text for a literal place, with its lines as deep as they belong.
@@ -231,7 +208,8 @@ impl Call {
         &self,
         subject: Subject<'_>,
         place: &Match,
-        (old, new): (&str, &'t str),
+        old: &str,
+        new: &'t str,
     ) -> Result<Cow<'t, str>, ToolError> {
         let Subject { current, encoding } = subject;
         let start = place.start.max(encoding.mark().len() as u64);
@@ -249,7 +227,7 @@ impl Call {
                 .flatten()
                 .and_then(|text| unit_of(&text))
         };
-        behind(before, (old, new), unit).map_err(|why| {
+        behind(before, old, new, unit).map_err(|why| {
             ToolError::new(
                 ErrorKind::EditNoOccurrenceFound,
                 format!(
@@ -272,10 +250,9 @@ impl Call {
         let Some(model) = self.model() else {
             return Err(miss);
         };
-        let Ok(Before::File(current, encoding)) = self.edit.before(target) else {
+        let Ok(Before::File(subject)) = self.edit.before(target) else {
             return Err(miss);
         };
-        let subject = Subject { current, encoding };
         let Some(text) = self.text(subject)?.filter(|t| t.len() <= MODEL_CHARS) else {
             return Err(miss);
         };
@@ -296,9 +273,9 @@ impl Call {
                 correction.explanation
             )));
         }
-        let texts = (correction.search.as_str(), correction.replace.as_str());
-        self.edit.check_new(texts.1, (current, encoding))?;
-        if texts.0.trim().is_empty() || texts.0 == texts.1 {
+        let (old, new) = (correction.search.as_str(), correction.replace.as_str());
+        self.edit.check_new(new, subject)?;
+        if old.trim().is_empty() || old == new {
             return Err(miss);
         }
         let Ok(Plan::Replace {
@@ -306,7 +283,7 @@ impl Call {
             encoding,
             mut notes,
             ..
-        }) = self.climbed(subject, texts, cx)
+        }) = self.climbed(subject, old, new, cx)
         else {
             let message = format!(
                 "{}\nA model was asked to correct it, but what it gave is not found exactly once \

@@ -569,7 +569,8 @@ fn wants_deeper(above: &str, below: &str) -> bool {
 /// Where the depth of a line is not known.
 pub(crate) fn behind<'t>(
     before: &str,
-    (old, new): (&str, &'t str),
+    old: &str,
+    new: &'t str,
     file_unit: impl FnOnce() -> Option<String>,
 ) -> Result<std::borrow::Cow<'t, str>, &'static str> {
     use std::borrow::Cow;
@@ -613,12 +614,12 @@ pub(crate) fn behind<'t>(
     }
     let without_doubled = || Cow::Borrowed(&new[prefix.len()..]);
     if !old_rest.is_empty() {
-        let is_doubled = is_first_doubled((old_lines[0], first), (&old_rest, &rest), prefix)?;
+        let is_doubled = is_first_doubled(old_lines[0], first, &old_rest, &rest, prefix)?;
         if is_doubled {
             return Ok(without_doubled());
         }
         let is_as_before = first.is_empty() || indent == own;
-        if is_as_before && !are_further_known(&old_lines[1..], &new_lines[1..], (own, &whole)) {
+        if is_as_before && !are_further_known(&old_lines[1..], &new_lines[1..], own, &whole) {
             return Err(UNCLEAR);
         }
         return Ok(Cow::Borrowed(new));
@@ -677,7 +678,7 @@ pub(crate) fn behind<'t>(
 /// have: at least as deep as the first line in the file, which lacks indentation in both texts, or
 /// as a line beside them. Directly behind the first line, one that is indented as that line is
 /// may belong to it or to the lines below.
-fn are_further_known(old: &[&str], new: &[&str], (own, whole): (&str, &str)) -> bool {
+fn are_further_known(old: &[&str], new: &[&str], own: &str, whole: &str) -> bool {
     let ops = capture_diff_slices(Algorithm::Patience, old, new);
     let mut is_kept = vec![false; new.len()];
     for op in &ops {
@@ -710,15 +711,17 @@ fn are_further_known(old: &[&str], new: &[&str], (own, whole): (&str, &str)) -> 
 }
 
 /// Whether the first line of the new text, which takes the place of one that lacks `prefix`, has
-/// the file's indentation, so that it would stand there twice. Of both texts the first line and
-/// the others.
+/// the file's indentation, so that it would stand there twice. `old` and `new` are the first
+/// lines of the texts, `old_rest` and `rest` the others.
 ///
 /// # Errors
 ///
 /// Where that is not clear.
 fn is_first_doubled(
-    (old, new): (&str, &str),
-    (old_rest, rest): (&[&str], &[&str]),
+    old: &str,
+    new: &str,
+    old_rest: &[&str],
+    rest: &[&str],
     prefix: &str,
 ) -> Result<bool, &'static str> {
     let (indent, own) = (indentation(new), indentation(old));
@@ -874,7 +877,7 @@ mod tests {
             ),
         ];
         for (before, old, new, expected) in cases {
-            let placed = behind(before, (old, new), || Some("    ".to_owned()));
+            let placed = behind(before, old, new, || Some("    ".to_owned()));
             assert_eq!(placed.ok().as_deref(), expected, "{old:?} {new:?}");
         }
     }

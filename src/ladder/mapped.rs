@@ -55,6 +55,13 @@ struct Forms<'a> {
     new: &'a [Mapped],
 }
 
+/// The old text and the place in the file say the same in these parts of their forms.
+#[derive(Clone, Copy)]
+struct Same<'a> {
+    old: &'a [Mapped],
+    place: &'a [Mapped],
+}
+
 impl Forms<'_> {
     /// The texts whole, then with ever more line feeds taken off both at either end.
     fn parts(&self) -> Vec<Trimmed> {
@@ -141,7 +148,7 @@ impl Forms<'_> {
             [one] => &text[one.start..one.end],
         });
         let unit = || Some(Lines::of(self.text).unit());
-        match depth::behind(&self.text[line_start..start], (old, new), unit) {
+        match depth::behind(&self.text[line_start..start], old, new, unit) {
             Ok(placed) if placed == new => self.hit(at, part),
             Ok(placed) => {
                 let form = normalized(&placed, self.level);
@@ -182,7 +189,7 @@ impl Forms<'_> {
             {
                 for n in 0..len {
                     let (i, j) = (&old_lines[old_index + n], &new_lines[new_index + n]);
-                    self.keep_line((old, place), i, (new, j), &mut replacement);
+                    self.keep_line(Same { old, place }, i, new, j, &mut replacement);
                 }
                 continue;
             }
@@ -190,12 +197,11 @@ impl Forms<'_> {
                 range_of(&old_lines[op.old_range()]),
                 range_of(&new_lines[op.new_range()]),
             );
-            self.merge_words(
-                (&old[old_part.clone()], &place[old_part]),
-                &new[new_part],
-                newline,
-                &mut replacement,
-            );
+            let same = Same {
+                old: &old[old_part.clone()],
+                place: &place[old_part],
+            };
+            self.merge_words(same, &new[new_part], newline, &mut replacement);
         }
         // A text that is taken away whole takes its line end with it.
         if new.is_empty() && part.at_line_end {
@@ -223,9 +229,10 @@ impl Forms<'_> {
     /// blanks at its end.
     fn keep_line(
         &self,
-        (old, place): (&[Mapped], &[Mapped]),
+        Same { old, place }: Same<'_>,
         line: &Range<usize>,
-        (new, new_line): (&[Mapped], &Range<usize>),
+        new: &[Mapped],
+        new_line: &Range<usize>,
         out: &mut String,
     ) {
         let at = line.end - 1;
@@ -251,7 +258,7 @@ impl Forms<'_> {
 
     fn merge_words(
         &self,
-        (old, place): (&[Mapped], &[Mapped]),
+        Same { old, place }: Same<'_>,
         new: &[Mapped],
         newline: &str,
         out: &mut String,

@@ -586,8 +586,10 @@ impl Replacement {
     /// `cancelled`, `timeout`, or what the system says.
     pub fn keep_line_ends(
         &mut self,
-        (source, path): (&OpenFile, &Path),
-        (old, new): (&str, &str),
+        source: &OpenFile,
+        path: &Path,
+        old: &str,
+        new: &str,
         cancel: &Cancellation,
     ) -> Result<(), ToolError> {
         let ends = old.matches('\n').count() + usize::from(!old.ends_with('\n'));
