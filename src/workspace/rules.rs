@@ -63,6 +63,14 @@ pub(super) struct Scope {
     pub(super) in_repository: bool,
 }
 
+/// A directory is open; its path below the root of that number ends in a slash, or is empty.
+#[derive(Clone, Copy)]
+pub(super) struct OpenDirectory<'a> {
+    pub(super) fd: BorrowedFd<'a>,
+    pub(super) root: usize,
+    pub(super) path: &'a [u8],
+}
+
 impl Workspace {
     /// The rules of everything above a directory of the workspace; its own files are not
     /// among them.
@@ -90,14 +98,17 @@ impl Workspace {
         for component in place.rel() {
             let at = Place::new(place.root, here.clone(), PathBuf::new());
             if let Ok(dir) = self.open_beneath(&at, super::path_only() | OFlags::DIRECTORY) {
-                let dir = dir.as_fd();
+                let dir = OpenDirectory {
+                    fd: dir.as_fd(),
+                    root: place.root,
+                    path: &rel[..depth],
+                };
                 let seen = Seen {
-                    git: respect.git && has(dir, c".git"),
+                    git: respect.git && has(dir.fd, c".git"),
                     gitignore: true,
                     geminiignore: true,
                 };
-                let at = (self, place.root, &rel[..depth]);
-                scope = scope.entered(dir, at, seen, respect, users)?;
+                scope = scope.entered(self, dir, seen, respect, users)?;
             }
             here.push(component);
             depth = (here.as_os_str().len() + 1).min(rel.len());
@@ -197,12 +208,11 @@ impl Workspace {
         Ok(None)
     }
 
-    /// The rules of the `.geminiignore` of a directory, given its root and its path below that
-    /// with a final slash. Links are followed as far as they stay in the workspace.
+    /// The rules of the `.geminiignore` of a directory. Links are followed as far as they stay in
+    /// the workspace.
     fn gemini_rules(
         &self,
-        dir: BorrowedFd<'_>,
-        (root, path): (usize, &[u8]),
+        OpenDirectory { fd, root, path }: OpenDirectory<'_>,
     ) -> Result<Option<RuleFile>, ToolError> {
         let rel = || Path::new(OsStr::from_bytes(path)).join(GEMINI_IGNORE);
         let closed = |why: &str| {
@@ -216,12 +226,8 @@ impl Workspace {
             )
             .with_hint("Ask the user to make it a readable file, or to remove it.")
         };
-        let opened = crate::sys::fs::openat(
-            dir,
-            GEMINI_IGNORE,
-            READING | OFlags::NOFOLLOW,
-            Mode::empty(),
-        );
+        let opened =
+            crate::sys::fs::openat(fd, GEMINI_IGNORE, READING | OFlags::NOFOLLOW, Mode::empty());
         let opened = match opened {
             Err(Errno::NOENT) => return Ok(None),
             Err(Errno::LOOP) => {
@@ -252,8 +258,7 @@ impl Workspace {
 }
 
 impl Scope {
-    /// The rules inside of a directory of a workspace, `path` being its path below the root of
-    /// that number with a final slash, or empty.
+    /// The rules inside of a directory of a workspace.
     ///
     /// # Errors
     ///
@@ -261,12 +266,13 @@ impl Scope {
     /// (`.gitignore` closes nothing: as for git, one that can't be read, or is a link, is none.)
     pub(super) fn entered(
         &self,
-        dir: BorrowedFd<'_>,
-        (workspace, root, path): (&Workspace, usize, &[u8]),
+        workspace: &Workspace,
+        dir: OpenDirectory<'_>,
         seen: Seen,
         respect: Respect,
         users: &UsersRules,
     ) -> Result<Self, ToolError> {
+        let OpenDirectory { fd, path, .. } = dir;
         let mut scope = self.clone();
         if respect.git && seen.git {
             scope.rules = scope.rules.without_git();
@@ -274,20 +280,20 @@ impl Scope {
             if let Some(file) = users.get() {
                 scope.rules = scope.rules.with_git(Arc::clone(file), path.len());
             }
-            if let Some(file) = own_excludes(dir) {
+            if let Some(file) = own_excludes(fd) {
                 scope.rules = scope.rules.with_git(file.into(), path.len());
             }
         }
         if respect.git
             && scope.in_repository
             && seen.gitignore
-            && let Some(file) = read_at(dir, ".gitignore")
+            && let Some(file) = read_at(fd, ".gitignore")
         {
             scope.rules = scope.rules.with_git(file.into(), path.len());
         }
         if respect.gemini
             && seen.geminiignore
-            && let Some(file) = workspace.gemini_rules(dir, (root, path))?
+            && let Some(file) = workspace.gemini_rules(dir)?
         {
             scope.rules = scope.rules.with_gemini(file, path.len());
         }

@@ -10,7 +10,7 @@ use super::git_config::UsersRules;
 use super::ignore::Ignored;
 use super::pattern::PatternSet;
 use super::resolve::Place;
-use super::rules::{Respect, Scope, Seen};
+use super::rules::{OpenDirectory, Respect, Scope, Seen};
 use super::{Workspace, show_path, system_error};
 use crate::sys::fd::{AsFd, BorrowedFd, OwnedFd};
 use crate::sys::ffi::OsStrExt;
@@ -525,9 +525,13 @@ impl<'a, V: Visitor> Worker<'a, V> {
             task.scope.clone()
         } else {
             let respect = shared.options.respect;
-            let (dir, users) = (dir.as_fd(), shared.users);
-            let at = (shared.workspace, shared.place.root, &*task.path);
-            match task.scope.entered(dir, at, seen, respect, users) {
+            let (workspace, users) = (shared.workspace, shared.users);
+            let dir = OpenDirectory {
+                fd: dir.as_fd(),
+                root: shared.place.root,
+                path: &task.path,
+            };
+            match task.scope.entered(workspace, dir, seen, respect, users) {
                 Ok(scope) => scope,
                 Err(closed) => return self.closed(&task.path, closed),
             }
@@ -952,13 +956,13 @@ impl Workspace {
             path.push(b'/');
         }
         let users = UsersRules::default();
-        let scope = self.rules_above(place, respect, &users)?.entered(
-            dir.as_fd(),
-            (self, place.root, &path),
-            seen,
-            respect,
-            &users,
-        )?;
+        let opened = OpenDirectory {
+            fd: dir.as_fd(),
+            root: place.root,
+            path: &path,
+        };
+        let above = self.rules_above(place, respect, &users)?;
+        let scope = above.entered(self, opened, seen, respect, &users)?;
         let is_closed = respect.gemini && self.is_directory_gemini_ignored(place)?;
         let name_at = path.len();
         let listed = entries.into_iter().filter_map(|(name, file_type)| {
