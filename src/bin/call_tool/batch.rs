@@ -8,11 +8,11 @@ use crate::foreign::{self, Opened};
 use crate::options::Options;
 use crate::print::print_json;
 use crate::watchdog::{Watchdog, by_signal};
-use crate::{call, explanation, live_line, open_session, person, status};
+use crate::{call, explanation, live_line, manner, open_session, person, status};
 use gemini_tools::answer::{Answer, Form, to_line};
 use gemini_tools::dialect;
 use gemini_tools::json::{MAX_BYTES, parse_json};
-use gemini_tools::session::{Session, with_time_limit};
+use gemini_tools::session::{Manner, Session, with_time_limit};
 use gemini_tools::side_by_side::MOST;
 use gemini_tools::sys::event::{PollFd, PollFlags, Timespec};
 use gemini_tools::sys::io::Errno;
@@ -444,14 +444,11 @@ impl Batch {
                     Value::Null => json!({}),
                     args => args,
                 };
-                call(
-                    session,
-                    options,
-                    self.opened.person.as_deref(),
-                    (&request.name, args),
-                    request.annotations.as_ref(),
-                    &cx,
-                )
+                let manner = Manner {
+                    judged: request.annotations.as_ref(),
+                    ..manner(options, self.opened.person.as_deref())
+                };
+                call(session, &request.name, args, manner, &cx)
             }
             Err(e) => Err(e.again()),
         };

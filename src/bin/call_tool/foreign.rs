@@ -2,7 +2,7 @@
 
 use crate::options::Options;
 use crate::print::print_json;
-use crate::{call, open_session, person, status};
+use crate::{call, manner, open_session, person, status};
 use gemini_tools::answer::{Answer, to_line};
 use gemini_tools::dialect::{Call, Dialect, Refusal, Request};
 use gemini_tools::session::{Person, Session, with_time_limit};
@@ -113,8 +113,8 @@ fn one(
         let session = opened.session.as_ref().as_ref();
         let session = session.map_err(ToolError::again)?;
         cx.limit_chars = session.surroundings().settings.limit_chars();
-        let person = opened.person.as_deref();
-        call(session, opened.options, person, (&name, args), None, &cx)
+        let manner = manner(opened.options, opened.person.as_deref());
+        call(session, &name, args, manner, &cx)
     });
     (outcome, cancel)
 }

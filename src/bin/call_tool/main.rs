@@ -101,22 +101,25 @@ fn person(options: &Options, cancel: &Cancellation) -> Option<Person> {
     Some(Person::new(Box::new(terminal)))
 }
 
-/// Makes a call. On a terminal it is told what is wrong with servers.
-fn call(
-    session: &Session,
-    options: &Options,
-    person: Option<&Person>,
-    (name, args): (&str, Value),
-    judged: Option<&Map<String, Value>>,
-    cx: &Context,
-) -> Result<ToolResult, ToolError> {
-    let manner = Manner {
+/// The command line says how calls are made.
+fn manner<'a>(options: &Options, person: Option<&'a Person>) -> Manner<'a> {
+    Manner {
         is_strict: options.strict,
         is_explained: options.explain,
         is_foreign: options.from.is_some(),
         person,
-        judged,
-    };
+        judged: None,
+    }
+}
+
+/// Makes a call. On a terminal it is told what is wrong with servers.
+fn call(
+    session: &Session,
+    name: &str,
+    args: Value,
+    manner: Manner<'_>,
+    cx: &Context,
+) -> Result<ToolResult, ToolError> {
     let outcome = session.call(name, args, manner, cx);
     if std::io::stderr().is_terminal() {
         for note in session.take_notes() {
@@ -146,8 +149,8 @@ fn answer(options: &'static Options, cancel: &Cancellation, watchdog: &Watchdog)
         }
         ci::check_tool(options, session)?;
         let person = person(options, cancel);
-        let named = (options.name.as_str(), args);
-        let result = call(session, options, person.as_ref(), named, None, &cx)?;
+        let manner = manner(options, person.as_ref());
+        let result = call(session, &options.name, args, manner, &cx)?;
         ci::check(options, result)
     });
     let message = Message::of(options, outcome, session.as_ref(), cancel);
