@@ -380,7 +380,8 @@ impl Call {
     fn read(
         &self,
         place: &Place,
-        (room, media_room): (usize, u64),
+        room: usize,
+        media_room: u64,
         cx: &Context,
     ) -> Result<Result<Vec<PartOrText>, &'static str>, ToolError> {
         if is_media_name(place.path()) && !self.asks_for(place.path()) {
@@ -478,7 +479,7 @@ impl ToolInvocation for Call {
                 skipped.insert(shown, "the answer was long enough already");
                 continue;
             }
-            match self.read(place, (room, media_room), cx)? {
+            match self.read(place, room, media_room, cx)? {
                 Err(reason) => {
                     skipped.insert(shown, reason);
                 }

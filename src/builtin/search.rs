@@ -756,7 +756,7 @@ impl<'a> Searcher<'a> {
         if let Some(encoding) = foreign {
             return self.search_decoded(file, encoding, buffer, &sample);
         }
-        let hits = self.search_pieces(file, buffer, filled, (&sample, true))?;
+        let hits = self.search_pieces(file, buffer, filled, &sample, true)?;
         if hits.as_ref().is_some_and(Hits::may_split_characters)
             && let Some(encoding) = of_several_bytes(&sample)
         {
@@ -775,7 +775,7 @@ impl<'a> Searcher<'a> {
         let mark = Some(encoding.mark().len()).filter(|_| sample.starts_with(encoding.mark()));
         let start = SeekFrom::Start(mark.unwrap_or_default() as u64);
         file.seek(start).map_err(Failure::Read)?;
-        self.search_pieces(&mut Decoded::new(file, encoding), buffer, 0, (b"", false))
+        self.search_pieces(&mut Decoded::new(file, encoding), buffer, 0, b"", false)
     }
 
     fn search_pieces(
@@ -783,7 +783,8 @@ impl<'a> Searcher<'a> {
         file: &mut impl Read,
         buffer: &mut [u8],
         mut filled: usize,
-        (sample, is_raw): (&[u8], bool),
+        sample: &[u8],
+        is_raw: bool,
     ) -> Result<Option<Hits>, Failure> {
         let mut found = Accumulator::new(self.matching.wanted);
         let mut has_zero = false;

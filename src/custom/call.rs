@@ -343,7 +343,7 @@ impl ToolInvocation for Call {
                 root: self.surroundings.workspace.root(),
                 guards_options: false,
             };
-            let details = question.fill(filling, (title, command), programs)?;
+            let details = question.fill(filling, title, command, programs)?;
             return Ok(Confirmation::Ask(details));
         }
         let (root_commands, unresolved) = programs();

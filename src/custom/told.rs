@@ -240,7 +240,8 @@ impl Question {
     pub(super) fn fill(
         &self,
         filling: Filling<'_>,
-        (own_title, own_command): (String, String),
+        own_title: String,
+        own_command: String,
         own_programs: impl FnOnce() -> (Vec<String>, Vec<String>),
     ) -> Result<ConfirmationDetails, ToolError> {
         let title = match &self.title {

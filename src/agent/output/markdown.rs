@@ -1,8 +1,24 @@
 //! A little of Markdown, line by line, for a terminal.
 
-const BOLD: (&str, &str) = ("\x1b[1m", "\x1b[22m");
-const DIM: (&str, &str) = ("\x1b[2m", "\x1b[22m");
-const CODE: (&str, &str) = ("\x1b[36m", "\x1b[39m");
+/// A terminal switches a style on and off by these sequences.
+#[derive(Clone, Copy)]
+struct Style {
+    on: &'static str,
+    off: &'static str,
+}
+
+const BOLD: Style = Style {
+    on: "\x1b[1m",
+    off: "\x1b[22m",
+};
+const DIM: Style = Style {
+    on: "\x1b[2m",
+    off: "\x1b[22m",
+};
+const CODE: Style = Style {
+    on: "\x1b[36m",
+    off: "\x1b[39m",
+};
 
 /// Renders lines one after the other. What it does not know stays as it is written.
 #[derive(Debug, Default)]
@@ -68,7 +84,7 @@ fn bullet(text: &str) -> Option<&str> {
         .filter(|rest| rest.chars().any(|c| !matches!(c, '-' | '*' | ' ')))
 }
 
-fn styled((on, off): (&str, &str), text: &str) -> String {
+fn styled(Style { on, off }: Style, text: &str) -> String {
     if text.is_empty() {
         return String::new();
     }

@@ -83,7 +83,7 @@ pub(crate) fn run(options: &Options) -> u8 {
     if options.mcp || options.refresh || is_set("GEMINI_TOOLS_MCP") {
         let roots = std::slice::from_ref(&root);
         if let Some(mcp) = Mcp::open(&settings, home.as_deref(), &root, roots) {
-            add_mcp(&mut list, &shown, &mcp, (&custom.names, with_kinds));
+            add_mcp(&mut list, &shown, &mcp, &custom.names, with_kinds);
         }
     }
     print(options.format.write(&list, options).as_bytes())
@@ -134,7 +134,8 @@ fn add_mcp(
     list: &mut Vec<String>,
     shown: &Shown<'_>,
     mcp: &Mcp,
-    (custom, with_kinds): (&[String], bool),
+    custom: &[String],
+    with_kinds: bool,
 ) {
     let tools = mcp.list(shown.options.refresh, &Cancellation::default());
     tell(&mcp.take_notes());
