@@ -23,11 +23,13 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use sha2::{Digest, Sha256};
 use std::convert::Infallible;
+use std::env::VarError;
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
+use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
@@ -82,6 +84,33 @@ impl fmt::Debug for Http {
     }
 }
 
+/// Why a server can't listen as it was told to.
+#[derive(Debug, Error)]
+pub enum HttpError {
+    /// The address can't be used.
+    #[error(
+        "{address:?} is no address to listen on ({why}); give ADDR:PORT, such as {DEFAULT_ADDRESS}"
+    )]
+    Address {
+        /// The address as it was given.
+        address: String,
+        /// What the system says.
+        why: io::Error,
+    },
+    /// Other machines can reach the address, which nobody has allowed.
+    #[error("{0} can be reached from other machines; that needs --allow-remote")]
+    Remote(String),
+    /// The token of the environment can be guessed.
+    #[error("{SERVE_TOKEN} is shorter than {MIN_TOKEN_CHARS} characters")]
+    ShortToken,
+    /// The token of the environment can't be read.
+    #[error("{SERVE_TOKEN} can't be used: {0}")]
+    Token(VarError),
+    /// The system has no random numbers for a token.
+    #[error("no token can be made: the system has no random numbers")]
+    NoRandomness,
+}
+
 impl Http {
     /// Listens on `address`, an address or a name with a port. The token is that of the
     /// environment (`GEMINI_TOOLS_SERVE_TOKEN`), or a new one. `hosts` are names that clients
@@ -89,30 +118,24 @@ impl Http {
     ///
     /// # Errors
     ///
-    /// What is wrong, in words: the address is none, it is no loopback address and
-    /// `allows_remote` is not set, or the token is too short.
-    pub fn new(address: &str, hosts: Vec<String>, allows_remote: bool) -> Result<Self, String> {
+    /// The address is none, it is no loopback address and `allows_remote` is not set, or there is
+    /// no token that can be used.
+    pub fn new(address: &str, hosts: Vec<String>, allows_remote: bool) -> Result<Self, HttpError> {
         let found = address
             .to_socket_addrs()
-            .map_err(|e| format!("{address:?} is no address to listen on ({e}); give ADDR:PORT, such as {DEFAULT_ADDRESS}"))?;
+            .map_err(|why| HttpError::Address {
+                address: address.to_owned(),
+                why,
+            })?;
         let addresses: Vec<SocketAddr> = found.collect();
         if !allows_remote && !addresses.iter().all(|address| address.ip().is_loopback()) {
-            return Err(format!(
-                "{address} can be reached from other machines; that needs --allow-remote"
-            ));
+            return Err(HttpError::Remote(address.to_owned()));
         }
         let (token, is_token_made) = match std::env::var(SERVE_TOKEN) {
             Ok(token) if token.chars().count() >= MIN_TOKEN_CHARS => (token, false),
-            Ok(_) => {
-                return Err(format!(
-                    "{SERVE_TOKEN} is shorter than {MIN_TOKEN_CHARS} characters"
-                ));
-            }
-            Err(std::env::VarError::NotPresent) => (
-                made_token().ok_or("no token can be made: the system has no random numbers")?,
-                true,
-            ),
-            Err(e) => return Err(format!("{SERVE_TOKEN} can't be used: {e}")),
+            Ok(_) => return Err(HttpError::ShortToken),
+            Err(VarError::NotPresent) => (made_token().ok_or(HttpError::NoRandomness)?, true),
+            Err(e) => return Err(HttpError::Token(e)),
         };
         Ok(Self {
             addresses,

@@ -23,7 +23,7 @@ mod signals;
 mod stdio;
 mod watch;
 
-pub use http::{DEFAULT_ADDRESS, Http};
+pub use http::{DEFAULT_ADDRESS, Http, HttpError};
 
 use crate::session::Rules;
 use server::Server;

@@ -4,7 +4,7 @@ use crate::command::command;
 use crate::tell;
 use clap::ArgMatches;
 use gemini_tools::answer::printed;
-use gemini_tools::serve::{Http, Options};
+use gemini_tools::serve::{Http, HttpError, Options};
 use gemini_tools::session::Rules;
 use gemini_tools::tool::ApprovalMode;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ pub(crate) fn options() -> Result<Options, u8> {
         if e.use_stderr() { 2 } else { status }
     })?;
     let http = http(&matches).map_err(|problem| {
-        tell(&problem);
+        tell(&problem.to_string());
         2
     })?;
     let mode = matches.get_one::<String>("approval-mode");
@@ -34,7 +34,7 @@ pub(crate) fn options() -> Result<Options, u8> {
     })
 }
 
-fn http(matches: &ArgMatches) -> Result<Option<Http>, String> {
+fn http(matches: &ArgMatches) -> Result<Option<Http>, HttpError> {
     let Some(address) = matches.get_one::<String>("http") else {
         return Ok(None);
     };
