@@ -157,7 +157,7 @@ fn build(
 /// The patterns that braces stand for, without `.`, `..` and empty components.
 fn compile(pattern: &str, ignore_case: bool) -> Result<PatternSet, ToolError> {
     let mut set = PatternSet::default();
-    for alternative in expand_braces(pattern).map_err(ToolError::invalid)? {
+    for alternative in expand_braces(pattern)? {
         let Some(plain) = without_detours(&alternative) else {
             return Err(ToolError::new(
                 crate::tool::ErrorKind::PathNotInWorkspace,
@@ -165,7 +165,7 @@ fn compile(pattern: &str, ignore_case: bool) -> Result<PatternSet, ToolError> {
             )
             .with_hint("Patterns go downwards only; use 'path' for another directory."));
         };
-        set.extend(PatternSet::for_paths(&plain, ignore_case).map_err(ToolError::invalid)?);
+        set.extend(PatternSet::for_paths(&plain, ignore_case)?);
     }
     Ok(set)
 }

@@ -80,8 +80,7 @@ fn build(
     let params: Params = args.parse(schema)?;
     let mut ignore = PatternSet::default();
     for pattern in params.ignore.unwrap_or_default() {
-        let set = PatternSet::for_names_or_paths(&pattern, false).map_err(ToolError::invalid)?;
-        ignore.extend(set);
+        ignore.extend(PatternSet::for_names_or_paths(&pattern, false)?);
     }
     Ok(Box::new(Call {
         place: workspace.locate(&params.path)?,

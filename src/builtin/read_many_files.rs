@@ -119,7 +119,7 @@ fn build(
                 .map_or(pattern.to_owned(), |d| format!("{d}/**"));
             set.extend(PatternSet::for_names_or_paths(&pattern, false)?);
         }
-        Ok::<_, String>(set)
+        Ok::<_, ToolError>(set)
     };
     let exclude = params.exclude.unwrap_or_default();
     let defaults = if params.use_default_excludes.unwrap_or(true) {
@@ -130,8 +130,8 @@ fn build(
     Ok(Box::new(Call {
         workspace: Arc::clone(workspace),
         wanted,
-        exclude: set(&mut exclude.iter().map(String::as_str)).map_err(ToolError::invalid)?,
-        default_excludes: set(&mut defaults.iter().copied()).map_err(ToolError::invalid)?,
+        exclude: set(&mut exclude.iter().map(String::as_str))?,
+        default_excludes: set(&mut defaults.iter().copied())?,
         recursive: params.recursive.unwrap_or(true),
         respect: params.file_filtering_options.unwrap_or_default().respect(),
     }))
@@ -255,9 +255,7 @@ impl Call {
                     }
                     Err(_) if wanted.contains(['*', '?', '[', '{']) => {
                         let pattern = place.rel().to_string_lossy().into_owned();
-                        globs.extend(
-                            PatternSet::for_paths(&pattern, true).map_err(ToolError::invalid)?,
-                        );
+                        globs.extend(PatternSet::for_paths(&pattern, true)?);
                     }
                     Err(_) => {
                         selection.skipped.insert(wanted.clone(), "does not exist");
@@ -292,7 +290,7 @@ impl Call {
         place: &Place,
         cx: &Context,
     ) -> Result<(), ToolError> {
-        let all = PatternSet::for_paths("**", false).map_err(ToolError::invalid)?;
+        let all = PatternSet::for_paths("**", false)?;
         if let Some(reason) = self.add_matching(selection, place, &all, self.recursive, cx)? {
             let shown = show_path(self.workspace.display(place.path())).into_owned();
             selection.skipped.insert(shown, reason);

@@ -242,8 +242,7 @@ fn patterns(list: Option<&str>) -> Result<(PatternSet, Excluded), ToolError> {
             },
             None => (&mut positive, pattern),
         };
-        let more = PatternSet::for_names_or_paths(pattern, false).map_err(ToolError::invalid)?;
-        set.extend(more);
+        set.extend(PatternSet::for_names_or_paths(pattern, false)?);
     }
     Ok((positive, negative))
 }

@@ -14,7 +14,9 @@
 
 mod git;
 
+use crate::tool::ToolError;
 use std::collections::{BTreeSet, HashMap};
+use thiserror::Error;
 
 /// One element of a compiled pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -729,13 +731,24 @@ fn matches_tokens<const BYTES: bool>(tokens: &[Token], text: &[u8], ignore_case:
 /// The most patterns that braces may stand for.
 pub const MAX_ALTERNATIVES: usize = 4096;
 
+/// The braces in a pattern stand for more than [`MAX_ALTERNATIVES`] patterns.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("The braces in {0:?} stand for more than {MAX_ALTERNATIVES} patterns.")]
+pub struct TooManyAlternatives(String);
+
+impl From<TooManyAlternatives> for ToolError {
+    fn from(error: TooManyAlternatives) -> Self {
+        Self::invalid(error.to_string())
+    }
+}
+
 /// Expands `{a,b}` (nested too) and `{1..3}`, `{a..e}`. Braces without a comma or range, and
 /// such as don't close, mean themselves.
 ///
 /// # Errors
 ///
-/// A sentence, where the braces stand for more than [`MAX_ALTERNATIVES`] patterns.
-pub fn expand_braces(pattern: &str) -> Result<Vec<String>, String> {
+/// Where the braces stand for more than [`MAX_ALTERNATIVES`] patterns.
+pub fn expand_braces(pattern: &str) -> Result<Vec<String>, TooManyAlternatives> {
     let mut done = Vec::new();
     let mut pending = vec![(String::new(), pattern.to_owned())];
     while let Some((head, rest)) = pending.pop() {
@@ -753,9 +766,7 @@ pub fn expand_braces(pattern: &str) -> Result<Vec<String>, String> {
             }
         }
         if done.len() + pending.len() > MAX_ALTERNATIVES {
-            return Err(format!(
-                "The braces in {pattern:?} stand for more than {MAX_ALTERNATIVES} patterns."
-            ));
+            return Err(TooManyAlternatives(pattern.to_owned()));
         }
     }
     Ok(done)
@@ -869,7 +880,7 @@ impl PatternSet {
     /// # Errors
     ///
     /// As [`expand_braces`].
-    pub fn for_paths(pattern: &str, ignore_case: bool) -> Result<Self, String> {
+    pub fn for_paths(pattern: &str, ignore_case: bool) -> Result<Self, TooManyAlternatives> {
         let compile = |p: &String| {
             let p = p.strip_prefix("./").unwrap_or(p);
             Pattern::for_whole_path(p, ignore_case, true)
@@ -883,7 +894,10 @@ impl PatternSet {
     /// # Errors
     ///
     /// As [`expand_braces`].
-    pub fn for_names_or_paths(pattern: &str, ignore_case: bool) -> Result<Self, String> {
+    pub fn for_names_or_paths(
+        pattern: &str,
+        ignore_case: bool,
+    ) -> Result<Self, TooManyAlternatives> {
         let compile = |p: &String| match p.strip_prefix('/') {
             Some(rest) => Pattern::for_path(rest, ignore_case),
             None if p.contains('/') => Pattern::for_path(p, ignore_case),
