@@ -282,7 +282,7 @@ impl Pair {
 /// The tools, and what was left out or mended.
 fn read_declarations(text: &[u8], is_own: bool) -> Result<(Vec<Declared>, Vec<String>), String> {
     // The agent puts nothing before a name.
-    let outcome = declaration::read(text, &mut Names::new(63))?;
+    let outcome = declaration::read(text, &mut Names::new(63)).map_err(|e| e.to_string())?;
     let tools = outcome.tools.into_iter().map(|tool| Declared {
         schema: tool.arguments(),
         is_built_in: is_own && tool.mcp.is_none() && crate::builtin::kind(&tool.name).is_some(),

@@ -13,8 +13,8 @@ mod references;
 mod schema;
 
 pub use hidden::hidden_character;
-pub use names::Names;
 pub(crate) use names::{HASH_CHARS, hashed};
+pub use names::{NameError, Names};
 pub(crate) use schema::{FORMATS as GEMINI_FORMATS, Tuples, named, repair_plain, within};
 pub use schema::{repair_schema, untyped};
 
@@ -22,6 +22,7 @@ use crate::diagnostic::Diagnostic;
 use crate::tool::{Kind, Schema};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use thiserror::Error;
 
 /// A declaration longer than this is told of: it is paid for with every request, in bytes.
 const LONG_DESCRIPTION_BYTES: usize = 4096;
@@ -82,17 +83,27 @@ pub struct Outcome {
     pub findings: Vec<Diagnostic>,
 }
 
+/// Why what a discovery command prints can't be read, for a message that says who printed it.
+#[derive(Debug, Error)]
+pub enum ReadError {
+    /// It is not JSON.
+    #[error("it is not JSON: {0}.")]
+    Json(serde_json::Error),
+    /// It is JSON, but not an array.
+    #[error("it is not an array; [ and ] around the declarations make it one.")]
+    NotAnArray,
+}
+
 /// Reads what a discovery command prints: an array whose items are declarations or wrappers
 /// of some.
 ///
 /// # Errors
 ///
-/// What it is instead, for a message that says who printed it.
-pub fn read(text: &[u8], names: &mut Names) -> Result<Outcome, String> {
-    let value: Value =
-        crate::json::read(text.trim_ascii()).map_err(|e| format!("it is not JSON: {e}."))?;
+/// Where it is something else.
+pub fn read(text: &[u8], names: &mut Names) -> Result<Outcome, ReadError> {
+    let value: Value = crate::json::read(text.trim_ascii()).map_err(ReadError::Json)?;
     let Value::Array(items) = value else {
-        return Err("it is not an array; [ and ] around the declarations make it one.".to_owned());
+        return Err(ReadError::NotAnArray);
     };
     let mut outcome = Outcome::default();
     for item in items {
@@ -149,7 +160,7 @@ pub fn compile(
     let whole = judge(original, description, &mut schema, &mut repairs)?;
     let name = names
         .take(original, findings)
-        .map_err(|what| duplicate(original, what))?;
+        .map_err(|error| duplicate(original, error))?;
     findings.append(&mut repairs);
     Ok(Compiled {
         name,
@@ -180,8 +191,8 @@ pub(crate) fn name_of(declaration: &Value) -> Result<&str, Diagnostic> {
 }
 
 /// That a name is another tool's.
-pub(crate) fn duplicate(original: &str, what: String) -> Diagnostic {
-    Diagnostic::error("duplicate-name", original, "name", what)
+pub(crate) fn duplicate(original: &str, error: NameError) -> Diagnostic {
+    Diagnostic::error("duplicate-name", original, "name", error.to_string())
 }
 
 /// Judges what a model is told of a tool besides its name, whoever declares it: repairs the

@@ -4,9 +4,21 @@ use crate::diagnostic::Diagnostic;
 use crate::shown::hex;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use thiserror::Error;
 
 /// What is kept of a name that is too long, besides its hash.
 pub(crate) const HASH_CHARS: usize = 8;
+
+/// Why a tool gets no name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum NameError {
+    /// The very same name was declared before.
+    #[error("It is declared twice; the first counts.")]
+    Twice,
+    /// The name and its hash are those of another tool.
+    #[error("Its name can't be told from another's; rename it.")]
+    Taken,
+}
 
 /// The names that were given so far, each with the name that it stands for.
 #[derive(Debug, Clone)]
@@ -43,20 +55,20 @@ impl Names {
     ///
     /// # Errors
     ///
-    /// Where the very same name was declared before.
+    /// Where the very same name was declared before, or the name can't be told from another's.
     pub fn take(
         &mut self,
         original: &str,
         findings: &mut Vec<Diagnostic>,
-    ) -> Result<String, String> {
+    ) -> Result<String, NameError> {
         let mut name = self.valid(original);
         if let Some(other) = self.taken.get(&name) {
             if other == original {
-                return Err("It is declared twice; the first counts.".to_owned());
+                return Err(NameError::Twice);
             }
             name = hashed(&self.plain(original), original, self.longest);
             if self.taken.contains_key(&name) {
-                return Err("Its name can't be told from another's; rename it.".to_owned());
+                return Err(NameError::Taken);
             }
         }
         if name != original {

@@ -151,7 +151,7 @@ fn mend(
     declaration::repair_plain(schema, name, tuples, findings)?;
     // Whether the API takes it is looked at elsewhere.
     let taken = names.take(name, &mut Vec::new());
-    taken.map_err(|what| declaration::duplicate(name, what))?;
+    taken.map_err(|error| declaration::duplicate(name, error))?;
     Ok(())
 }
 
