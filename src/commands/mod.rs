@@ -24,6 +24,7 @@ use plain::Dialect;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
+use thiserror::Error;
 use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 use words::{Word, literal, text_of, word_of};
 
@@ -58,6 +59,20 @@ pub struct Analysis {
     forgets_functions: bool,
     /// The line as it was understood.
     understood: Option<String>,
+}
+
+/// Why a command may not run, with its source text.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum NotPermitted {
+    /// Nobody knows what it runs.
+    #[error("What {0:?} runs can't be known beforehand.")]
+    Unknown(String),
+    /// It begins with what must not run.
+    #[error("{0:?} is excluded.")]
+    Excluded(String),
+    /// It begins with nothing that may run.
+    #[error("{0:?} is not among the commands that may run.")]
+    NotAllowed(String),
 }
 
 /// One simple command that the line may run.
@@ -157,32 +172,32 @@ impl Analysis {
     ///
     /// # Errors
     ///
-    /// One sentence that names the command.
-    pub fn permitted(&self, allow: Option<&[String]>, deny: &[String]) -> Result<(), String> {
+    /// Which command may not run, and why.
+    pub fn permitted(&self, allow: Option<&[String]>, deny: &[String]) -> Result<(), NotPermitted> {
         if allow.is_none() && deny.is_empty() {
             return Ok(());
         }
         for command in self.programs() {
-            let text = &command.text;
+            let text = || command.text.clone();
             if command.words.first().is_none_or(Option::is_none) {
-                return Err(format!("What {text:?} runs can't be known beforehand."));
+                return Err(NotPermitted::Unknown(text()));
             }
             if !deny.is_empty() && command.runs_code {
-                return Err(format!("What {text:?} runs can't be known beforehand."));
+                return Err(NotPermitted::Unknown(text()));
             }
             if deny
                 .iter()
                 .any(|prefix| command.begins_with(prefix) != Some(false))
             {
-                return Err(format!("{text:?} is excluded."));
+                return Err(NotPermitted::Excluded(text()));
             }
             let allows = |prefix: &String| command.begins_with(prefix) == Some(true);
             if !command.is_carried && allow.is_some_and(|allow| !allow.iter().any(allows)) {
-                return Err(format!("{text:?} is not among the commands that may run."));
+                return Err(NotPermitted::NotAllowed(text()));
             }
         }
         match self.unresolved.first() {
-            Some(text) => Err(format!("What {text:?} runs can't be known beforehand.")),
+            Some(text) => Err(NotPermitted::Unknown(text.clone())),
             None => Ok(()),
         }
     }
