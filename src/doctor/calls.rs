@@ -48,7 +48,8 @@ const CHUNK: usize = 64 * 1024;
 pub(super) fn examine(
     patient: &Patient<'_>,
     commands: &Commands,
-    (declared, tries): (&[String], &[Try]),
+    declared: &[String],
+    tries: &[Try],
     report: &mut Report,
 ) {
     let (about, call) = (commands.call_text.as_str(), commands.call.as_str());

@@ -113,7 +113,7 @@ pub fn examine(home: Option<&Path>, root: &Path, tries: &[Try]) -> Report {
             .as_ref()
             .map(|found| declarations::examine(found, &mut report));
         let declared = names.as_deref().unwrap_or_default();
-        calls::examine(&patient, &commands, (declared, tries), &mut report);
+        calls::examine(&patient, &commands, declared, tries, &mut report);
         if names.is_some() {
             rules::examine(&patient, declared, &mut report);
         }
