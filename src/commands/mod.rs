@@ -24,7 +24,6 @@ use plain::Dialect;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
-use thiserror::Error;
 use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 use words::{Word, literal, text_of, word_of};
 
@@ -59,20 +58,6 @@ pub struct Analysis {
     forgets_functions: bool,
     /// The line as it was understood.
     understood: Option<String>,
-}
-
-/// Why a command may not run, with its source text.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum NotPermitted {
-    /// Nobody knows what it runs.
-    #[error("What {0:?} runs can't be known beforehand.")]
-    Unknown(String),
-    /// It begins with what must not run.
-    #[error("{0:?} is excluded.")]
-    Excluded(String),
-    /// It begins with nothing that may run.
-    #[error("{0:?} is not among the commands that may run.")]
-    NotAllowed(String),
 }
 
 /// One simple command that the line may run.
@@ -164,42 +149,6 @@ impl Analysis {
                     .iter()
                     .any(|(name, at)| *name == command.name && *at <= command.at)
         })
-    }
-
-    /// Checks the commands against prefixes such as `git` or `git status`. Only what begins
-    /// with one of `allow` may run, where that is given, and nothing that begins with one of
-    /// `deny`. Where either is given, what can't be resolved may not run.
-    ///
-    /// # Errors
-    ///
-    /// Which command may not run, and why.
-    pub fn permitted(&self, allow: Option<&[String]>, deny: &[String]) -> Result<(), NotPermitted> {
-        if allow.is_none() && deny.is_empty() {
-            return Ok(());
-        }
-        for command in self.programs() {
-            let text = || command.text.clone();
-            if command.words.first().is_none_or(Option::is_none) {
-                return Err(NotPermitted::Unknown(text()));
-            }
-            if !deny.is_empty() && command.runs_code {
-                return Err(NotPermitted::Unknown(text()));
-            }
-            if deny
-                .iter()
-                .any(|prefix| command.begins_with(prefix) != Some(false))
-            {
-                return Err(NotPermitted::Excluded(text()));
-            }
-            let allows = |prefix: &String| command.begins_with(prefix) == Some(true);
-            if !command.is_carried && allow.is_some_and(|allow| !allow.iter().any(allows)) {
-                return Err(NotPermitted::NotAllowed(text()));
-            }
-        }
-        match self.unresolved.first() {
-            Some(text) => Err(NotPermitted::Unknown(text.clone())),
-            None => Ok(()),
-        }
     }
 
     /// What runs is the line as it was printed. Read again it must say the same: else printing has

@@ -1,6 +1,21 @@
 //! Where programs that run others begin: options as their manuals have them.
 
-use super::analyse;
+use super::{Analysis, analyse};
+
+/// Whether all that a line runs begins with one of `allow`, where that is given, and nothing of it
+/// with one of `deny`; what can't be known is not permitted.
+fn permits(analysis: &Analysis, allow: Option<&[String]>, deny: &[String]) -> bool {
+    let allows = |command: &super::Command| {
+        let is_known = command.words.first().is_some_and(Option::is_some)
+            && (deny.is_empty() || !command.runs_code);
+        let mut denied = deny.iter();
+        let begins = |prefix: &String| command.begins_with(prefix) == Some(true);
+        is_known
+            && denied.all(|prefix| command.begins_with(prefix) == Some(false))
+            && (command.is_carried || allow.is_none_or(|allow| allow.iter().any(begins)))
+    };
+    analysis.unresolved.is_empty() && analysis.programs().all(allows)
+}
 
 const HIDDEN: &str = r#"
 env -iu A rm x
@@ -116,7 +131,7 @@ fn a_program_is_found_behind_options_however_they_are_written() {
     for line in HIDDEN.lines().filter(|line| !line.is_empty()) {
         let analysis = analyse(line);
         let is_named = analysis.root_commands().iter().any(|r| r == "rm");
-        if !is_named || analysis.permitted(None, &deny).is_ok() {
+        if !is_named || permits(&analysis, None, &deny) {
             hidden.push(format!("{line}: {analysis:?}"));
         }
     }
@@ -167,7 +182,7 @@ fn what_rare_programs_run_is_not_followed() {
     for line in NOT_FOLLOWED.lines().filter(|line| !line.is_empty()) {
         let analysis = analyse(line);
         assert!(!analysis.unresolved.is_empty(), "{line}: {analysis:?}");
-        assert!(analysis.permitted(None, &["q".to_owned()]).is_err());
+        assert!(!permits(&analysis, None, &["q".to_owned()]));
     }
 }
 
@@ -224,7 +239,7 @@ fn what_may_be_an_option_makes_a_line_unresolved() {
     ] {
         let analysis = analyse(line);
         assert!(!analysis.unresolved.is_empty(), "{line}: {analysis:?}");
-        assert!(analysis.permitted(None, &["q".to_owned()]).is_err());
+        assert!(!permits(&analysis, None, &["q".to_owned()]));
     }
 }
 
@@ -311,8 +326,8 @@ fn no_command_hides_between_backticks() {
         "echo \"`echo x` `evil` `echo y`\"",
     ] {
         let analysis = analyse(line);
-        let is_denied = analysis.permitted(None, &deny).is_err();
-        if !is_denied || analysis.permitted(Some(&allow), &[]).is_ok() {
+        let is_denied = !permits(&analysis, None, &deny);
+        if !is_denied || permits(&analysis, Some(&allow), &[]) {
             hidden.push(format!("{line}: {analysis:?}"));
         }
     }
@@ -342,7 +357,7 @@ fn a_line_that_is_too_long_as_it_is_printed_is_not_understood() {
     assert!(line.len() < super::MAX_LINE);
     let analysis = analyse(&line);
     assert!(analysis.understood().is_none());
-    assert!(analysis.permitted(None, &["q".to_owned()]).is_err());
+    assert!(!permits(&analysis, None, &["q".to_owned()]));
 }
 
 #[test]
@@ -360,10 +375,7 @@ fn scripts_for_shells_with_words_of_their_own_are_not_understood() {
     }
     for line in ["bash-static -c q", "rbash -c q", "dash -c q"] {
         let analysis = analyse(line);
-        assert!(
-            analysis.permitted(None, &["q".to_owned()]).is_err(),
-            "{line}"
-        );
+        assert!(!permits(&analysis, None, &["q".to_owned()]), "{line}");
         assert!(analysis.unresolved.is_empty(), "{line}: {analysis:?}");
     }
 }
@@ -598,7 +610,7 @@ fn a_program_that_is_given_to_another_is_refused() {
     let deny = ["evil".to_owned()];
     let wrong: Vec<_> = GIVEN
         .lines()
-        .filter(|line| !line.is_empty() && analyse(line).permitted(None, &deny).is_ok())
+        .filter(|line| !line.is_empty() && permits(&analyse(line), None, &deny))
         .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
@@ -659,8 +671,8 @@ fn programs_with_harmless_options_are_permitted() {
         "wget -nv -O x.html https://example.com/execute",
         "zip -r x.zip .",
     ] {
-        if let Err(why) = analyse(line).permitted(None, &deny) {
-            wrong.push(format!("{line}: {why}"));
+        if !permits(&analyse(line), None, &deny) {
+            wrong.push(line);
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
