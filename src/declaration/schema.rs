@@ -681,7 +681,7 @@ impl Mender<'_> {
             self.said(
                 "keyword",
                 place,
-                "What is \"false\" was taken out: the API does not know it.",
+                "The API does not know \"false\"; get_tools leaves it out.",
             );
         }
     }
@@ -1081,7 +1081,7 @@ impl Mender<'_> {
                 "keyword",
                 place,
                 format!(
-                    "{} was taken out: the API does not know it.",
+                    "The API does not know {}; get_tools leaves it out.",
                     stripped.join(", ")
                 ),
             );

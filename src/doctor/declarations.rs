@@ -98,15 +98,15 @@ fn as_the_host_takes_it(mut finding: Diagnostic) -> Diagnostic {
             let why = "What stands there is told to no model.";
             (Severity::Warning, why, "Take it out.")
         }
+        ("keyword", _) => {
+            let why = "Gemini CLI passes a schema on unchanged.";
+            (Severity::Warning, why, PAIR)
+        }
         (code, Severity::Repair) if code != "parameters-key" => {
             finding.message = format!("get_tools would put it right: {}", finding.message);
-            if code == "keyword" {
-                let why = "Gemini CLI passes a schema on unchanged.";
-                (Severity::Warning, why, PAIR)
-            } else {
-                let why = "Gemini CLI does not: it or the API drops the tool, or the whole request fails.";
-                (Severity::Error, why, PAIR)
-            }
+            let why =
+                "Gemini CLI does not: it or the API drops the tool, or the whole request fails.";
+            (Severity::Error, why, PAIR)
         }
         _ => {
             let why = "Gemini CLI or the API drops it, or the whole request fails.";

@@ -74,7 +74,8 @@ fn settings_behind_a_link_out_say_nothing_and_keep_commands_from_running() {
         assert_eq!(config["settings"], json!([]), "{config}");
         let problems = config["problems"].to_string();
         assert!(
-            problems.contains(".gemini/settings.json: a link leads out of the project"),
+            problems
+                .contains(".gemini/settings.json\",\"message\":\"a link leads out of the project"),
             "{problems}"
         );
         let failure = ws.call("run_shell_command", &json!({"command": "echo ran"}));

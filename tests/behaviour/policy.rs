@@ -399,8 +399,9 @@ fn a_name_that_allows_nothing_is_told_and_config_shows_the_files_in_force() {
     );
     let text = ws.get_tools(&["config"]).run();
     let problems = policy["problems"].to_string();
+    assert!(problems.contains("/broken.toml\""), "{problems}");
     for part in [
-        "broken.toml: It can't be read, and no call may run until it can: line 1",
+        "It can't be read, and no call may run until it can: line 1",
         "write_*",
         "the tool is called write_file",
         "is left out: the project is not trusted",

@@ -164,7 +164,7 @@ fn a_value_of_the_wrong_type_is_named_with_its_file_and_key_and_costs_only_itsel
     }
     let problems = config["problems"].to_string();
     assert!(
-        problems.contains("tools.exclude[1]: a string is expected"),
+        problems.contains(r#""key":"tools.exclude[1]","message":"a string is expected"#),
         "{problems}"
     );
     assert!(
@@ -243,7 +243,7 @@ fn a_settings_file_that_is_anything_else_costs_nothing_and_is_told() {
         let config = call.run().json();
         let problems = config["problems"].to_string();
         assert!(
-            problems.contains(".gemini/settings.json: "),
+            problems.contains(".gemini/settings.json\""),
             "{make}: {config}"
         );
     }
