@@ -12,6 +12,7 @@ pub mod ending;
 pub mod identity;
 pub(crate) mod isolated;
 pub mod jobs;
+pub(crate) mod line_client;
 pub mod log;
 pub mod piped;
 #[cfg(unix)]
