@@ -3,14 +3,14 @@
 use crate::ToolRegistry;
 use crate::answer::to_line;
 use crate::approval::{
-    Asker, Candidate, Changed, Explanation, Gate, Passed, Question, Refusal, Reply,
+    ApprovalQuestion, Asker, Changed, Explanation, Gate, GatedCall, Passed, Refusal, Reply,
 };
 use crate::builtin::{self, Surroundings};
 use crate::custom;
 use crate::diagnostic::Diagnostic;
 use crate::dialect::restore;
-use crate::mcp::{Listed, Mcp, says_something_else};
-use crate::policy::{Call, Decision, Extra, Policy, ServerTool};
+use crate::mcp::{Mcp, McpDeclaration, says_something_else};
+use crate::policy::{Decision, Extra, Policy, PolicyCall, ServerTool};
 use crate::registry::Judged;
 use crate::settings::{Settings, home};
 use crate::tool::{
@@ -36,7 +36,7 @@ pub type Person = Mutex<Box<dyn Asker>>;
 
 /// Which rules calls are judged by.
 #[derive(Debug, Clone, Default)]
-pub struct Rules {
+pub struct PolicyOptions {
     /// In which mode calls are asked about; `None` where the host has asked.
     pub approval: Option<ApprovalMode>,
     /// Policy files and directories in the place of the user's.
@@ -107,7 +107,7 @@ impl Session {
     ///
     /// `execution_failed` where `root` can't be opened, `invalid_tool_params` where
     /// `GEMINI_TOOLS_TIMEOUT` is no number of seconds.
-    pub fn open(root: &Path, more: &[PathBuf], rules: &Rules) -> Result<Self, ToolError> {
+    pub fn open(root: &Path, more: &[PathBuf], rules: &PolicyOptions) -> Result<Self, ToolError> {
         seconds_of(TIMEOUT)?;
         let home = home();
         let settings = Arc::new(Settings::load(home.as_deref(), root));
@@ -149,7 +149,7 @@ impl Session {
     pub fn open_without_servers(
         root: &Path,
         more: &[PathBuf],
-        rules: &Rules,
+        rules: &PolicyOptions,
     ) -> Result<Self, ToolError> {
         let session = Self::open(root, more, rules)?;
         // Nobody has asked for them yet.
@@ -199,7 +199,7 @@ impl Session {
     }
 
     /// The tools of MCP servers that rules let a model be told of, sorted by name.
-    pub fn shown_of_servers(&self, can_ask: bool, cancel: &Cancellation) -> Vec<Listed> {
+    pub fn shown_of_servers(&self, can_ask: bool, cancel: &Cancellation) -> Vec<McpDeclaration> {
         let mut tools = self
             .mcp()
             .map(|mcp| mcp.list(false, cancel))
@@ -438,10 +438,10 @@ impl Asked<'_> {
     }
 }
 
-impl Candidate for Asked<'_> {
+impl GatedCall for Asked<'_> {
     type Error = ToolError;
 
-    fn call(&self) -> Call<'_> {
+    fn call(&self) -> PolicyCall<'_> {
         call_of(self.tool, self.args())
     }
 
@@ -476,7 +476,7 @@ impl Candidate for Asked<'_> {
         let mut person = self.person?.lock().unwrap_or_else(PoisonError::into_inner);
         // A person takes the time that they need.
         let _waiting = self.cx.cancel.wait_for_others();
-        person.ask(&Question {
+        person.ask(&ApprovalQuestion {
             name: self.tool.name(),
             args: self.args(),
             explanation,
@@ -490,10 +490,10 @@ impl Candidate for Asked<'_> {
 }
 
 /// A tool's call as rules see it.
-fn call_of<'a>(tool: &'a dyn Tool, args: &'a Map<String, Value>) -> Call<'a> {
+fn call_of<'a>(tool: &'a dyn Tool, args: &'a Map<String, Value>) -> PolicyCall<'a> {
     let info = tool.info();
     let server = info.server.map(|(name, tool)| ServerTool { name, tool });
-    Call {
+    PolicyCall {
         name: tool.name(),
         aliases: info.aliases,
         server,

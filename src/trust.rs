@@ -10,7 +10,7 @@ mod obstacle;
 mod record;
 mod seen;
 
-pub use record::{Record, RecordError, list, remove, save};
+pub use record::{TrustRecord, TrustRecordError, list, remove, save};
 pub use seen::{Seen, WATCHED};
 
 pub(crate) use folders::path as folders_path;
@@ -96,7 +96,7 @@ impl Trust {
             (None, Some(Rule::Trusted(rule))) => return Self::Trusted(TrustedBy::Folder(rule)),
             _ => {}
         }
-        match home.map(|home| Record::load(home, &root)) {
+        match home.map(|home| TrustRecord::load(home, &root)) {
             None | Some(Ok(None)) => Self::Untrusted(Untrusted::Unknown),
             Some(Err(e)) => Self::Untrusted(Untrusted::Unreadable(e.to_string())),
             Some(Ok(Some(record))) => {
@@ -245,7 +245,7 @@ impl Deref for ProjectTrust {
 
 #[cfg(test)]
 mod tests {
-    use super::{ProjectTrust, Record, Seen, Trust, TrustedBy, Untrusted, remove, save};
+    use super::{ProjectTrust, Seen, Trust, TrustRecord, TrustedBy, Untrusted, remove, save};
     use crate::sys::unix_fs::{PermissionsExt, symlink};
     use std::fs;
     use std::path::PathBuf;
@@ -385,9 +385,9 @@ mod tests {
         let other = place.root.with_file_name("other");
         fs::create_dir_all(other.join(".gemini/tools")).expect("made");
         let dir = place.home.join(".gemini/trusted_tools");
-        let own = Record::path(&place.home, &place.root);
+        let own = TrustRecord::path(&place.home, &place.root);
         assert!(own.starts_with(&dir));
-        fs::copy(own, Record::path(&place.home, &other)).expect("copied");
+        fs::copy(own, TrustRecord::path(&place.home, &other)).expect("copied");
         assert!(!Trust::of(Some(&place.home), &other).is_trusted());
     }
 

@@ -18,7 +18,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use gemini_tools::process::sandbox::{Mode, Policy, Sandbox};
+use gemini_tools::process::sandbox::{Mode, Sandbox, SandboxPolicy};
 use tempfile::TempDir;
 
 const NOBODY: u32 = 65534;
@@ -74,8 +74,8 @@ impl Scene {
         self.dir.join(name)
     }
 
-    fn policy(&self, mode: Mode) -> Policy {
-        Policy {
+    fn policy(&self, mode: Mode) -> SandboxPolicy {
+        SandboxPolicy {
             mode,
             writable: vec![self.path("ws"), self.path("tmp")],
             network: false,
@@ -103,7 +103,7 @@ impl Scene {
         self.command(script).output().expect("bash runs")
     }
 
-    fn confined_by(&self, policy: &Policy, script: &str) -> Output {
+    fn confined_by(&self, policy: &SandboxPolicy, script: &str) -> Output {
         let mut command = self.command(script);
         let sandbox = Sandbox::prepare(policy).expect("a sandbox is to be had");
         sandbox.expect("it is wanted").confine(&mut command);
@@ -590,7 +590,7 @@ s.close()'"#
                  a.sendto(b\"x\", out + \"/datagram\")",
             ),
         ];
-        let with_network = Policy {
+        let with_network = SandboxPolicy {
             network: true,
             ..scene.policy(Mode::WorkspaceWrite)
         };
@@ -780,7 +780,7 @@ new Worker('require(`node:worker_threads`).parentPort.postMessage(1)', { eval: t
     }
 }
 
-fn refusal(policy: &Policy) -> String {
+fn refusal(policy: &SandboxPolicy) -> String {
     let error = Sandbox::prepare(policy).expect_err("refused");
     assert_eq!(error.kind, gemini_tools::tool::ErrorKind::PolicyViolation);
     error.to_string()
@@ -839,7 +839,7 @@ fn declared_paths_are_files_devices_or_directories_and_may_be_missing() {
 
 #[test]
 fn no_sandbox_is_no_sandbox() {
-    let policy = Policy {
+    let policy = SandboxPolicy {
         mode: Mode::Off,
         writable: vec![PathBuf::from("relative")],
         network: false,

@@ -8,7 +8,7 @@
 mod lines;
 
 use gemini_tools::commands::analyse;
-use gemini_tools::policy::{Call, Decision, Extra, Mode, Policy};
+use gemini_tools::policy::{Decision, Extra, Mode, Policy, PolicyCall};
 use gemini_tools::settings::Settings;
 use gemini_tools::tool::Kind;
 use lines::Random;
@@ -154,7 +154,7 @@ impl Judge {
     fn lets_run(&self, line: &str) -> Option<String> {
         let mut args = Map::new();
         args.insert("command".to_owned(), Value::from(line));
-        let call = Call {
+        let call = PolicyCall {
             name: "run_shell_command",
             aliases: &[],
             server: None,

@@ -32,11 +32,11 @@ pub enum CallState {
     /// It runs.
     Executing,
     /// It is done.
-    Success(Outcome),
+    Success(CallOutcome),
     /// It has failed, or may not run.
-    Error(Outcome),
+    Error(CallOutcome),
     /// Somebody has said no, or has ended it.
-    Cancelled(Outcome),
+    Cancelled(CallOutcome),
 }
 
 impl CallState {
@@ -72,7 +72,7 @@ impl CallState {
 
 /// What came of a call.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct CallOutcome {
     /// For the model: the function's response, and media beside it.
     pub parts: Vec<Part>,
     /// The same as text, for people.
@@ -85,12 +85,12 @@ pub struct Outcome {
     pub diff_stat: Option<Value>,
     /// Why it has failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<Failure>,
+    pub error: Option<CallFailure>,
 }
 
 /// Why a call has failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failure {
+pub struct CallFailure {
     /// For the model.
     pub message: String,
     /// Its sort, where that is known.
@@ -98,7 +98,7 @@ pub struct Failure {
     pub kind: Option<ErrorKind>,
 }
 
-impl Outcome {
+impl CallOutcome {
     /// The failure of a call that was ended.
     pub fn interrupted(request: &CallRequest, why: Interruption) -> Self {
         match why {
@@ -126,7 +126,7 @@ impl Outcome {
                 response,
             )],
             text: message.clone(),
-            error: Some(Failure {
+            error: Some(CallFailure {
                 message,
                 kind: Some(kind),
             }),
@@ -159,7 +159,7 @@ impl Outcome {
 /// Who decided that a call may run, or may not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Decision {
+pub enum ToolCallDecision {
     /// A person has said yes.
     Accept,
     /// A person, or the rules, have said no.
@@ -180,7 +180,7 @@ pub struct ToolCall {
     /// What the call does, in words, where that is known.
     pub description: Option<String>,
     /// Who decided, where anybody had to.
-    pub decision: Option<Decision>,
+    pub decision: Option<ToolCallDecision>,
     /// The lines of the model's proposal and those of the person who has changed it, where one
     /// has.
     pub shares: Option<DiffStat>,
@@ -222,7 +222,7 @@ impl ToolCall {
     }
 
     /// What came of it, where it is over.
-    pub fn outcome(&self) -> Option<&Outcome> {
+    pub fn outcome(&self) -> Option<&CallOutcome> {
         match &self.state {
             CallState::Success(outcome)
             | CallState::Error(outcome)
@@ -304,7 +304,7 @@ impl fmt::Display for CallRequest {
 
 #[cfg(test)]
 mod tests {
-    use super::{CallRequest, CallState, Outcome, ToolCall, changes};
+    use super::{CallOutcome, CallRequest, CallState, ToolCall, changes};
     use crate::tool::ErrorKind;
     use serde_json::{Map, Value, json};
 
@@ -341,7 +341,7 @@ mod tests {
             (json!({"error": "e"}), json!({"error": "e\n\n[n]"})),
             (json!({"x": 1}), json!({"x": 1, "note": "n"})),
         ] {
-            let mut outcome = Outcome::failure(&request, ErrorKind::Cancelled, "");
+            let mut outcome = CallOutcome::failure(&request, ErrorKind::Cancelled, "");
             let told = outcome.parts[0].function_response.as_mut().expect("one");
             told.response = response;
             outcome.add_note("n");
@@ -356,9 +356,9 @@ mod tests {
             CallState::AwaitingApproval(Box::default()),
             CallState::Scheduled,
             CallState::Executing,
-            CallState::Success(Outcome::default()),
-            CallState::Error(Outcome::default()),
-            CallState::Cancelled(Outcome::default()),
+            CallState::Success(CallOutcome::default()),
+            CallState::Error(CallOutcome::default()),
+            CallState::Cancelled(CallOutcome::default()),
         ]
     }
 

@@ -1,8 +1,8 @@
 //! Anybody's commands: one process a call, started and judged as Gemini CLI does it.
 
-use super::call::{CallRequest, Failure, Outcome};
+use super::call::{CallFailure, CallOutcome, CallRequest};
 use super::pair::{Printed, broken};
-use crate::custom::judge::{self, Verdict};
+use crate::custom::judge::{self, ParsedOutput};
 use crate::genai::{FunctionResponse, Part};
 use crate::process::command::{Why, set_variable};
 use crate::process::driven::{Drive, Driven, Input, MAX_STREAM_BYTES};
@@ -37,7 +37,12 @@ impl Foreign {
         }
     }
 
-    pub(super) fn run(&self, name: &str, request: &CallRequest, cancel: &Cancellation) -> Outcome {
+    pub(super) fn run(
+        &self,
+        name: &str,
+        request: &CallRequest,
+        cancel: &Cancellation,
+    ) -> CallOutcome {
         let arguments = [name.to_owned()];
         let input = Value::Object(request.args.clone()).to_string();
         let program = self.program.as_os_str();
@@ -116,17 +121,17 @@ pub(super) fn run(
 }
 
 /// What a call has come to that was ended.
-pub(super) fn not_ended(request: &CallRequest, why: Why, cancel: &Cancellation) -> Outcome {
+pub(super) fn not_ended(request: &CallRequest, why: Why, cancel: &Cancellation) -> CallOutcome {
     let interruption = match why {
         Why::OutOfTime | Why::Idle => Interruption::TimedOut,
         Why::Cancelled => Interruption::Cancelled(cancel.signal().unwrap_or_default()),
         Why::Unwatched => return broken(request, format!("The call was ended: {UNWATCHED}.")),
     };
-    Outcome::interrupted(request, interruption)
+    CallOutcome::interrupted(request, interruption)
 }
 
 /// What a call has come to, by Gemini CLI's rules.
-fn judge(request: &CallRequest, ended: &Driven, cancel: &Cancellation) -> Outcome {
+fn judge(request: &CallRequest, ended: &Driven, cancel: &Cancellation) -> CallOutcome {
     let ending = match ended.ending {
         Ok(ending) => ending,
         Err(why) => return not_ended(request, why, cancel),
@@ -139,21 +144,21 @@ fn judge(request: &CallRequest, ended: &Driven, cancel: &Cancellation) -> Outcom
             ),
         );
     }
-    let verdict = judge::judge(judge::Ended {
+    let verdict = judge::judge(judge::ProgramOutput {
         stdout: &ended.stdout,
         stderr: &ended.stderr,
         ending: Some(ending),
     });
     match verdict {
-        Verdict::Answer(answer) => unwrapped(request, *answer),
-        Verdict::Text(text) => text_outcome(request, &text),
-        Verdict::Failure(text) => broken(request, text),
+        ParsedOutput::Answer(answer) => unwrapped(request, *answer),
+        ParsedOutput::Text(text) => text_outcome(request, &text),
+        ParsedOutput::Failure(text) => broken(request, text),
     }
 }
 
-fn unwrapped(request: &CallRequest, answer: FunctionResponse) -> Outcome {
+fn unwrapped(request: &CallRequest, answer: FunctionResponse) -> CallOutcome {
     let (text, error) = judge::told(&answer);
-    let error = error.map(|ResultError { message, kind }| Failure { message, kind });
+    let error = error.map(|ResultError { message, kind }| CallFailure { message, kind });
     let response = match &error {
         Some(error) => json!({ "error": error.message }),
         None => answer.response,
@@ -164,22 +169,22 @@ fn unwrapped(request: &CallRequest, answer: FunctionResponse) -> Outcome {
         response,
     )];
     parts.extend(answer.parts);
-    Outcome {
+    CallOutcome {
         parts,
         text,
         error,
-        ..Outcome::default()
+        ..CallOutcome::default()
     }
 }
 
-fn text_outcome(request: &CallRequest, text: &str) -> Outcome {
-    Outcome {
+fn text_outcome(request: &CallRequest, text: &str) -> CallOutcome {
+    CallOutcome {
         parts: vec![Part::function_response(
             &request.id,
             &request.name,
             json!({ "output": text }),
         )],
         text: text.to_owned(),
-        ..Outcome::default()
+        ..CallOutcome::default()
     }
 }

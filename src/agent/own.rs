@@ -1,6 +1,6 @@
 //! Our own call command, kept running: `call_tool --batch --stream` costs no process a call.
 
-use super::call::{CallRequest, Failure, Outcome};
+use super::call::{CallFailure, CallOutcome, CallRequest};
 use super::foreign;
 use super::pair::broken;
 use crate::answer::Answer;
@@ -52,7 +52,7 @@ struct ResultLine {
     #[serde(default)]
     return_display: Value,
     #[serde(default)]
-    error: Option<Failure>,
+    error: Option<CallFailure>,
 }
 
 /// What `call_tool --explain` prints.
@@ -83,7 +83,7 @@ impl Own {
         request: &CallRequest,
         cancel: &Cancellation,
         live: &dyn Fn(&str),
-    ) -> Outcome {
+    ) -> CallOutcome {
         let sent = self.client.send(
             || Ok(self.command()),
             |id, _| {
@@ -111,7 +111,7 @@ impl Own {
                     let message = "call_tool ended before it had answered; whether the call has \
                                    had an effect is not known.";
                     return match cancel.interruption() {
-                        Some(why) => Outcome::interrupted(request, why),
+                        Some(why) => CallOutcome::interrupted(request, why),
                         None => broken(request, message),
                     };
                 }
@@ -130,7 +130,7 @@ impl Own {
                         return outcome(request, said);
                     }
                 }
-                return Outcome::interrupted(request, why);
+                return CallOutcome::interrupted(request, why);
             }
         }
     }
@@ -150,7 +150,7 @@ impl Own {
         name: &str,
         request: &CallRequest,
         cancel: &Cancellation,
-    ) -> Result<Explanation, Box<Outcome>> {
+    ) -> Result<Explanation, Box<CallOutcome>> {
         let broken = |message: String| Box::new(broken(request, message));
         let arguments = [name.to_owned(), "--explain".to_owned()];
         let ended = foreign::run(
@@ -175,7 +175,7 @@ impl Own {
         if let Some(response) = value.pointer("/functionResponse/response") {
             let message = response["error"].as_str().unwrap_or_default();
             let kind = ErrorKind::deserialize(&response["errorType"]);
-            return Err(Box::new(Outcome::failure(
+            return Err(Box::new(CallOutcome::failure(
                 request,
                 kind.unwrap_or(ErrorKind::ExecutionFailed),
                 message,
@@ -210,7 +210,7 @@ impl Drop for Own {
 }
 
 /// The outcome that a line says.
-fn outcome(request: &CallRequest, line: Value) -> Outcome {
+fn outcome(request: &CallRequest, line: Value) -> CallOutcome {
     let line: ResultLine = match ResultLine::deserialize(line) {
         Ok(line) => line,
         Err(e) => return broken(request, format!("call_tool answered something else: {e}.")),
@@ -232,7 +232,7 @@ fn outcome(request: &CallRequest, line: Value) -> Outcome {
         Some(error) => error.message.clone(),
         None => answer.text(),
     };
-    Outcome {
+    CallOutcome {
         parts: answer.parts(),
         text,
         diff: line.return_display["fileDiff"]

@@ -1,13 +1,13 @@
 //! The two commands: what they declare, and calls of it.
 
-use super::call::{CallRequest, Outcome};
+use super::call::{CallOutcome, CallRequest};
 use super::foreign::Foreign;
 use super::own::Own;
 use crate::approval::Explanation;
 use crate::builtin;
 use crate::declaration::{self, Names, OfServer};
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::policy::{Call, ServerTool};
+use crate::policy::{PolicyCall, ServerTool};
 use crate::registry::bare_name;
 use crate::tool::{Cancellation, ConfirmationDetails, ErrorKind, Kind, Schema};
 use serde_json::{Map, Value, json};
@@ -23,7 +23,7 @@ const DISCOVERY_TIME: Duration = Duration::from_secs(60);
 
 /// A tool that the discovery command has declared.
 #[derive(Debug, Clone)]
-pub struct Declared {
+pub struct DiscoveredTool {
     /// The name by which the model knows it.
     pub name: String,
     /// The name by which the call command knows it.
@@ -40,7 +40,7 @@ pub struct Declared {
     pub is_built_in: bool,
 }
 
-impl Declared {
+impl DiscoveredTool {
     /// As the model is told.
     pub fn to_json(&self) -> Value {
         json!({
@@ -51,7 +51,7 @@ impl Declared {
     }
 
     /// A call of it, as rules know it.
-    pub fn to_call<'a>(&'a self, args: &'a Map<String, Value>) -> Call<'a> {
+    pub fn to_call<'a>(&'a self, args: &'a Map<String, Value>) -> PolicyCall<'a> {
         // A stranger's tool may have the name of one of ours: its other names say nothing then,
         // but rules for either restrict it.
         let known = builtin::known(&self.name).filter(|known| known.name == self.name);
@@ -60,13 +60,13 @@ impl Declared {
             name: &mcp.server,
             tool: &mcp.tool,
         });
-        Call {
+        PolicyCall {
             kind: self.kind,
             is_built_in: self.is_built_in,
             server: server.or_else(|| ServerTool::from_name(&self.name)),
             annotations: mcp.and_then(|mcp| mcp.annotations.as_ref()),
             renamed: known.map_or(&[], |known| known.renamed),
-            ..Call::of_tool(&self.name, known.map_or(&[], |known| known.aliases), args)
+            ..PolicyCall::of_tool(&self.name, known.map_or(&[], |known| known.aliases), args)
         }
     }
 }
@@ -133,7 +133,7 @@ pub enum Commands {
 /// The tools of two commands.
 #[derive(Debug)]
 pub struct Pair {
-    tools: Vec<Declared>,
+    tools: Vec<DiscoveredTool>,
     caller: Caller,
     /// What was left out, or mended, and why.
     pub notes: Vec<String>,
@@ -209,17 +209,17 @@ impl Pair {
     }
 
     /// The tools, in the order in which they were declared.
-    pub fn tools(&self) -> &[Declared] {
+    pub fn tools(&self) -> &[DiscoveredTool] {
         &self.tools
     }
 
     /// Leaves only some of the tools.
-    pub fn retain(&mut self, keep: impl FnMut(&Declared) -> bool) {
+    pub fn retain(&mut self, keep: impl FnMut(&DiscoveredTool) -> bool) {
         self.tools.retain(keep);
     }
 
     /// Finds a tool by its name, also with the prefix that Gemini CLI 0.61 puts before it.
-    pub fn get(&self, name: &str) -> Option<&Declared> {
+    pub fn get(&self, name: &str) -> Option<&DiscoveredTool> {
         let exact = |name: &str| self.tools.iter().find(|tool| tool.name == name);
         exact(name).or_else(|| exact(bare_name(name)))
     }
@@ -236,10 +236,10 @@ impl Pair {
     /// The outcome of a call that can't be made, for the model.
     pub fn explain(
         &self,
-        tool: &Declared,
+        tool: &DiscoveredTool,
         request: &CallRequest,
         cancel: &Cancellation,
-    ) -> Result<Explanation, Box<Outcome>> {
+    ) -> Result<Explanation, Box<CallOutcome>> {
         match &self.caller {
             Caller::Own(own) => own.explain(&tool.original, request, cancel),
             // Nobody knows what it does but the person who has set it up.
@@ -261,12 +261,12 @@ impl Pair {
     /// what an MCP server had declared: then it is not made where the server now says otherwise.
     pub fn run(
         &self,
-        tool: &Declared,
+        tool: &DiscoveredTool,
         by_annotations: bool,
         request: &CallRequest,
         cancel: &Cancellation,
         live: &dyn Fn(&str),
-    ) -> Outcome {
+    ) -> CallOutcome {
         match &self.caller {
             Caller::Own(own) => {
                 let none = Map::new();
@@ -280,10 +280,13 @@ impl Pair {
 }
 
 /// The tools, and what was left out or mended.
-fn read_declarations(text: &[u8], is_own: bool) -> Result<(Vec<Declared>, Vec<String>), String> {
+fn read_declarations(
+    text: &[u8],
+    is_own: bool,
+) -> Result<(Vec<DiscoveredTool>, Vec<String>), String> {
     // The agent puts nothing before a name.
     let outcome = declaration::read(text, &mut Names::new(63)).map_err(|e| e.to_string())?;
-    let tools = outcome.tools.into_iter().map(|tool| Declared {
+    let tools = outcome.tools.into_iter().map(|tool| DiscoveredTool {
         schema: tool.arguments(),
         is_built_in: is_own && tool.mcp.is_none() && crate::builtin::kind(&tool.name).is_some(),
         name: tool.name,
@@ -300,8 +303,8 @@ fn read_declarations(text: &[u8], is_own: bool) -> Result<(Vec<Declared>, Vec<St
 }
 
 /// A failure of the commands themselves, for the model.
-pub(super) fn broken(request: &CallRequest, message: impl Into<String>) -> Outcome {
-    Outcome::failure(request, ErrorKind::DiscoveredToolExecutionError, message)
+pub(super) fn broken(request: &CallRequest, message: impl Into<String>) -> CallOutcome {
+    CallOutcome::failure(request, ErrorKind::DiscoveredToolExecutionError, message)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! it is done, has not begun, or was broken off; the last are not repeated unasked if they
 //! change anything.
 
-use super::call::{CallRequest, Outcome};
+use super::call::{CallOutcome, CallRequest};
 use crate::genai::Content;
 use crate::sys::fs::{FlockOperation, Mode, OFlags, flock};
 use crate::sys::io::Errno;
@@ -59,7 +59,7 @@ pub enum Line {
         /// The call.
         id: String,
         /// What came of it.
-        outcome: Outcome,
+        outcome: CallOutcome,
     },
     /// The history is now this.
     History {
@@ -70,7 +70,7 @@ pub enum Line {
 
 /// Why a file can't be used.
 #[derive(Debug, Error)]
-pub enum RecordError {
+pub enum SessionRecordError {
     /// It can't be opened, read or written.
     #[error("The session file {}: {reason}.", path.display())]
     File {
@@ -91,7 +91,7 @@ pub enum RecordError {
 
 /// A file that a session is written to.
 #[derive(Debug)]
-pub struct Record {
+pub struct SessionRecord {
     file: File,
     path: PathBuf,
     /// The length of all whole lines.
@@ -119,12 +119,12 @@ pub struct OpenCall {
     /// What was wanted.
     pub request: CallRequest,
     /// How far it came.
-    pub progress: Progress,
+    pub progress: CallProgress,
 }
 
 /// How far a call came.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Progress {
+pub enum CallProgress {
     /// It had not begun.
     Waiting,
     /// It had begun and can simply be made again.
@@ -132,16 +132,16 @@ pub enum Progress {
     /// It had begun; whether it had an effect is not known.
     Unknown,
     /// It was over.
-    Done(Outcome),
+    Done(CallOutcome),
 }
 
-impl Record {
+impl SessionRecord {
     /// A new file, for its owner's eyes only.
     ///
     /// # Errors
     ///
     /// What the system says; a file that holds something already is not overwritten.
-    pub fn create(path: &Path, id: &str, model: &str) -> Result<Self, RecordError> {
+    pub fn create(path: &Path, id: &str, model: &str) -> Result<Self, SessionRecordError> {
         let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC;
         let file = open(path, flags)?;
         let is_empty = file.metadata().is_ok_and(|meta| meta.len() == 0);
@@ -175,7 +175,7 @@ impl Record {
     /// # Errors
     ///
     /// Where it can't be read, or is no session. A last line that was cut off is taken away.
-    pub fn resume(path: &Path) -> Result<(Self, Resumed), RecordError> {
+    pub fn resume(path: &Path) -> Result<(Self, Resumed), SessionRecordError> {
         let file = open(path, OFlags::RDWR | OFlags::APPEND | OFlags::CLOEXEC)?;
         let mut resumed = Reader::default();
         let mut whole = 0_u64;
@@ -191,20 +191,21 @@ impl Record {
                 break;
             }
             number += 1;
-            let parsed: Line = crate::json::read(&line).map_err(|e| RecordError::Content {
-                path: path.to_owned(),
-                reason: format!("line {number}: {e}"),
-            })?;
+            let parsed: Line =
+                crate::json::read(&line).map_err(|e| SessionRecordError::Content {
+                    path: path.to_owned(),
+                    reason: format!("line {number}: {e}"),
+                })?;
             resumed
                 .take(parsed)
-                .map_err(|reason| RecordError::Content {
+                .map_err(|reason| SessionRecordError::Content {
                     path: path.to_owned(),
                     reason,
                 })?;
             whole += n as u64;
         }
         if number == 0 {
-            return Err(RecordError::Content {
+            return Err(SessionRecordError::Content {
                 path: path.to_owned(),
                 reason: "it has no whole line".to_owned(),
             });
@@ -220,7 +221,7 @@ impl Record {
         Ok((own, resumed.finish()))
     }
 
-    /// Adds a line, in one write. What fails is told by [`Record::check`]; then no more is
+    /// Adds a line, in one write. What fails is told by [`SessionRecord::check`]; then no more is
     /// written, for a line behind a gap would tell whoever goes on something wrong.
     pub fn write(&mut self, line: &Line) {
         if self.is_broken {
@@ -254,7 +255,7 @@ impl Record {
     /// # Errors
     ///
     /// What the system said about the first that was not.
-    pub fn check(&mut self) -> Result<(), RecordError> {
+    pub fn check(&mut self) -> Result<(), SessionRecordError> {
         match self.failure.take() {
             None => Ok(()),
             Some(reason) => Err(fail(&self.path, reason)),
@@ -262,7 +263,7 @@ impl Record {
     }
 }
 
-fn open(path: &Path, flags: OFlags) -> Result<File, RecordError> {
+fn open(path: &Path, flags: OFlags) -> Result<File, SessionRecordError> {
     // A FIFO without a reader would let the session wait.
     let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = crate::sys::fs::open(path, flags, Mode::from_raw_mode(0o600))
@@ -295,8 +296,8 @@ fn open(path: &Path, flags: OFlags) -> Result<File, RecordError> {
     Ok(file)
 }
 
-fn fail(path: &Path, reason: io::Error) -> RecordError {
-    RecordError::File {
+fn fail(path: &Path, reason: io::Error) -> SessionRecordError {
+    SessionRecordError::File {
         path: path.to_owned(),
         reason,
     }
@@ -332,25 +333,25 @@ impl Reader {
             Line::Calls { requests } => {
                 let open = |request| OpenCall {
                     request,
-                    progress: Progress::Waiting,
+                    progress: CallProgress::Waiting,
                 };
                 self.own.open = requests.into_iter().map(open).collect();
             }
             Line::Began { id, only_reads } => {
                 let next = if only_reads {
-                    Progress::Repeatable
+                    CallProgress::Repeatable
                 } else {
-                    Progress::Unknown
+                    CallProgress::Unknown
                 };
                 self.set(&id, next);
             }
-            Line::Done { id, outcome } => self.set(&id, Progress::Done(outcome)),
+            Line::Done { id, outcome } => self.set(&id, CallProgress::Done(outcome)),
             Line::History { contents } => self.own.contents = contents,
         }
         Ok(())
     }
 
-    fn set(&mut self, id: &str, progress: Progress) {
+    fn set(&mut self, id: &str, progress: CallProgress) {
         if let Some(call) = self.own.open.iter_mut().find(|call| call.request.id == id) {
             call.progress = progress;
         }
@@ -377,8 +378,8 @@ impl Reader {
 
 #[cfg(test)]
 mod tests {
-    use super::{Line, Progress, Record};
-    use crate::agent::call::{CallRequest, Outcome};
+    use super::{CallProgress, Line, SessionRecord};
+    use crate::agent::call::{CallOutcome, CallRequest};
     use crate::genai::Content;
     use serde_json::{Map, json};
 
@@ -414,7 +415,7 @@ mod tests {
             began("2", false),
             Line::Done {
                 id: "1".to_owned(),
-                outcome: Outcome::default(),
+                outcome: CallOutcome::default(),
             },
             began("3", true),
         ]
@@ -424,29 +425,29 @@ mod tests {
     fn a_session_that_was_cut_off_anywhere_goes_on() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("s.jsonl");
-        let mut record = Record::create(&path, "id", "m").expect("new");
+        let mut record = SessionRecord::create(&path, "id", "m").expect("new");
         for line in lines() {
             record.write(&line);
         }
         record.check().expect("written");
         drop(record);
-        let (_, resumed) = Record::resume(&path).expect("a session");
+        let (_, resumed) = SessionRecord::resume(&path).expect("a session");
         assert_eq!((resumed.id.as_str(), resumed.contents.len()), ("id", 2));
-        let progress: Vec<Progress> = resumed.open.into_iter().map(|c| c.progress).collect();
+        let progress: Vec<CallProgress> = resumed.open.into_iter().map(|c| c.progress).collect();
         assert_eq!(
             progress,
             [
-                Progress::Done(Outcome::default()),
-                Progress::Unknown,
-                Progress::Repeatable,
-                Progress::Waiting,
+                CallProgress::Done(CallOutcome::default()),
+                CallProgress::Unknown,
+                CallProgress::Repeatable,
+                CallProgress::Waiting,
             ]
         );
         let whole = std::fs::read(&path).expect("a file");
         let first = whole.iter().position(|b| *b == b'\n').expect("a line") + 1;
         for end in first..whole.len() {
             std::fs::write(&path, &whole[..end]).expect("written");
-            let (mut record, resumed) = Record::resume(&path).expect("a session");
+            let (mut record, resumed) = SessionRecord::resume(&path).expect("a session");
             assert!(resumed.contents.len() <= 2);
             assert_eq!(resumed.open.is_empty(), resumed.contents.len() < 2, "{end}");
             record.write(&Line::Content {
@@ -454,7 +455,7 @@ mod tests {
             });
             record.check().expect("written");
             drop(record);
-            let (_, again) = Record::resume(&path).expect("still a session");
+            let (_, again) = SessionRecord::resume(&path).expect("still a session");
             let last = again.contents.last().expect("a message");
             assert_eq!(last, &Content::user("more"));
         }
@@ -464,7 +465,7 @@ mod tests {
     fn a_message_that_was_cut_off_from_its_calls_is_never_there_twice() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("s.jsonl");
-        let mut record = Record::create(&path, "id", "m").expect("new");
+        let mut record = SessionRecord::create(&path, "id", "m").expect("new");
         let user = |text| Line::Content {
             content: Content::user(text),
         };
@@ -473,21 +474,21 @@ mod tests {
         drop(record);
         // The model was asked again, after another word of the user or without one.
         for (more, count) in [(None, 2), (Some("b"), 3)] {
-            let (mut record, resumed) = Record::resume(&path).expect("a session");
+            let (mut record, resumed) = SessionRecord::resume(&path).expect("a session");
             assert_eq!(resumed.contents.last().map(|c| &*c.role), Some("user"));
             if let Some(text) = more {
                 record.write(&user(text));
             }
             record.write(&Line::Content { content: model() });
             drop(record);
-            let (mut record, _) = Record::resume(&path).expect("a session");
+            let (mut record, _) = SessionRecord::resume(&path).expect("a session");
             record.write(&Line::Content { content: model() });
             record.write(&Line::Calls {
                 requests: vec![request("1")],
             });
             drop(record);
             let text = std::fs::read_to_string(&path).expect("a file");
-            let (_, resumed) = Record::resume(&path).expect("a session");
+            let (_, resumed) = SessionRecord::resume(&path).expect("a session");
             assert_eq!(resumed.contents.len(), count);
             assert_eq!(resumed.open.len(), 1);
             // Without the calls again.
@@ -500,12 +501,14 @@ mod tests {
     fn nobody_goes_on_with_a_session_that_is_at_work() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("s.jsonl");
-        let record = Record::create(&path, "id", "m").expect("new");
-        let error = Record::resume(&path).expect_err("at work").to_string();
+        let record = SessionRecord::create(&path, "id", "m").expect("new");
+        let error = SessionRecord::resume(&path)
+            .expect_err("at work")
+            .to_string();
         assert!(error.contains("another run_agent"), "{error}");
         drop(record);
-        let (record, _) = Record::resume(&path).expect("a session");
-        assert!(Record::resume(&path).is_err());
+        let (record, _) = SessionRecord::resume(&path).expect("a session");
+        assert!(SessionRecord::resume(&path).is_err());
         drop(record);
     }
 
@@ -524,12 +527,14 @@ mod tests {
             ),
         ] {
             std::fs::write(&path, text).expect("written");
-            let error = Record::resume(&path).expect_err("no session").to_string();
+            let error = SessionRecord::resume(&path)
+                .expect_err("no session")
+                .to_string();
             assert!(error.contains(piece), "{error}");
             assert_eq!(std::fs::read_to_string(&path).expect("a file"), text);
         }
-        let error = Record::create(&path, "id", "m").expect_err("not empty");
+        let error = SessionRecord::create(&path, "id", "m").expect_err("not empty");
         assert!(error.to_string().contains("--resume"), "{error}");
-        assert!(Record::resume(dir.path()).is_err());
+        assert!(SessionRecord::resume(dir.path()).is_err());
     }
 }

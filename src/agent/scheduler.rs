@@ -1,11 +1,13 @@
 //! Running the calls of one turn: looked at first, agreed to, then those that only read side by
 //! side, and all others alone and in order.
 
-use super::call::{CallRequest, CallState, Decision, Outcome, ToolCall, changes};
+use super::call::{CallOutcome, CallRequest, CallState, ToolCall, ToolCallDecision, changes};
 use super::event::Event;
-use super::pair::{Declared, Pair};
-use crate::approval::{Asker, Candidate, Changed, Explanation, Gate, Question, Refusal, Reply};
-use crate::policy::Call;
+use super::pair::{DiscoveredTool, Pair};
+use crate::approval::{
+    ApprovalQuestion, Asker, Changed, Explanation, Gate, GatedCall, Refusal, Reply,
+};
+use crate::policy::PolicyCall;
 use crate::registry::{hint, nearest};
 use crate::side_by_side;
 use crate::tool::{Cancellation, ConfirmationDetails, DiffStat, ErrorKind, Kind};
@@ -105,9 +107,9 @@ impl<'a> Scheduler<'a> {
         let refusal = match self.gate.pass(&mut at_gate) {
             Ok(passed) => {
                 let decision = if passed.is_by_person {
-                    Decision::Accept
+                    ToolCallDecision::Accept
                 } else {
-                    Decision::AutoAccept
+                    ToolCallDecision::AutoAccept
                 };
                 call.decision.get_or_insert(decision);
                 running.advance(call, CallState::Scheduled);
@@ -121,7 +123,7 @@ impl<'a> Scheduler<'a> {
             refusal,
             Refusal::Cancelled | Refusal::ChangedTooOften | Refusal::Failed(_)
         ) {
-            call.decision = Some(Decision::Reject);
+            call.decision = Some(ToolCallDecision::Reject);
         }
         match refusal.message() {
             Ok(why) if is_cancelled => running.cancelled(call, &why),
@@ -135,15 +137,15 @@ impl<'a> Scheduler<'a> {
 /// A call before the gate.
 struct AtGate<'c, 'a> {
     call: &'c mut ToolCall,
-    tool: &'a Declared,
+    tool: &'a DiscoveredTool,
     running: Running<'a>,
     asker: &'c mut Option<Box<dyn Asker>>,
 }
 
-impl Candidate for AtGate<'_, '_> {
-    type Error = Box<Outcome>;
+impl GatedCall for AtGate<'_, '_> {
+    type Error = Box<CallOutcome>;
 
-    fn call(&self) -> Call<'_> {
+    fn call(&self) -> PolicyCall<'_> {
         self.tool.to_call(&self.call.request.args)
     }
 
@@ -155,7 +157,7 @@ impl Candidate for AtGate<'_, '_> {
         self.running.cancel
     }
 
-    fn explain(&mut self) -> Result<Explanation, Box<Outcome>> {
+    fn explain(&mut self) -> Result<Explanation, Box<CallOutcome>> {
         let Running { pair, cancel, .. } = self.running;
         let explanation = pair.explain(self.tool, &self.call.request, cancel)?;
         self.call.description = Some(explanation.description.clone());
@@ -166,14 +168,14 @@ impl Candidate for AtGate<'_, '_> {
         let asker = self.asker.as_mut()?;
         let state = CallState::AwaitingApproval(Box::new(explanation.clone()));
         self.running.advance(self.call, state);
-        asker.ask(&Question {
+        asker.ask(&ApprovalQuestion {
             name: &self.call.request.name,
             args: &self.call.request.args,
             explanation,
         })
     }
 
-    fn change(&mut self, changed: Changed) -> Result<(), Box<Outcome>> {
+    fn change(&mut self, changed: Changed) -> Result<(), Box<CallOutcome>> {
         let call = &mut *self.call;
         let own = match call.state() {
             CallState::AwaitingApproval(explanation) => proposed(explanation),
@@ -184,7 +186,7 @@ impl Candidate for AtGate<'_, '_> {
         shares.user_removed_lines += changed.removed;
         let proposed = std::mem::replace(&mut call.request.args, changed.args);
         call.proposed.get_or_insert(proposed);
-        call.decision = Some(Decision::Modify);
+        call.decision = Some(ToolCallDecision::Modify);
         self.running.advance(call, CallState::Validating);
         self.running.validate(call)
     }
@@ -216,9 +218,9 @@ struct Running<'a> {
 
 impl Running<'_> {
     /// Whether there is such a tool, and its arguments are what its schema says.
-    fn validate(&self, call: &ToolCall) -> Result<(), Box<Outcome>> {
+    fn validate(&self, call: &ToolCall) -> Result<(), Box<CallOutcome>> {
         let request = &call.request;
-        let fail = |kind, message: String| Box::new(Outcome::failure(request, kind, message));
+        let fail = |kind, message: String| Box::new(CallOutcome::failure(request, kind, message));
         let Some(tool) = self.pair.get(&request.name) else {
             return Err(fail(
                 ErrorKind::ToolNotRegistered,
@@ -257,7 +259,7 @@ impl Running<'_> {
         };
         self.advance(call, CallState::Executing);
         if !self.is_recorded.load(Ordering::Acquire) {
-            let outcome = Outcome::failure(
+            let outcome = CallOutcome::failure(
                 &call.request,
                 ErrorKind::ExecutionFailed,
                 "The session's file can't be written any more, so the call was not made.",
@@ -282,12 +284,12 @@ impl Running<'_> {
     }
 
     fn refused(&self, call: &mut ToolCall, why: &str) {
-        let outcome = Outcome::failure(&call.request, ErrorKind::PolicyViolation, why);
+        let outcome = CallOutcome::failure(&call.request, ErrorKind::PolicyViolation, why);
         self.advance(call, CallState::Error(outcome));
     }
 
     fn cancelled(&self, call: &mut ToolCall, why: &str) {
-        let outcome = Outcome::failure(&call.request, ErrorKind::Cancelled, why);
+        let outcome = CallOutcome::failure(&call.request, ErrorKind::Cancelled, why);
         self.advance(call, CallState::Cancelled(outcome));
     }
 
@@ -296,7 +298,7 @@ impl Running<'_> {
         if let CallState::Success(outcome)
         | CallState::Error(outcome)
         | CallState::Cancelled(outcome) = &mut next
-            && call.decision == Some(Decision::Modify)
+            && call.decision == Some(ToolCallDecision::Modify)
             && let Some(proposed) = &call.proposed
             && let Some(note) = changes(proposed, &call.request.args)
         {

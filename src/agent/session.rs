@@ -1,18 +1,18 @@
 //! A session: the model is asked, its calls are run and answered, until it is done.
 
-use super::call::{CallRequest, CallState, Outcome, ToolCall};
+use super::call::{CallOutcome, CallRequest, CallState, ToolCall};
 use super::event::{Event, Observer, SessionError, SessionErrorKind};
 use super::history::History;
 use super::loops::CallLoop;
-use super::pair::{Declared, Pair};
-use super::record::{Line, OpenCall, Progress, Record, Resumed};
+use super::pair::{DiscoveredTool, Pair};
+use super::record::{CallProgress, Line, OpenCall, Resumed, SessionRecord};
 use super::scheduler::{Done, Scheduler};
 use super::stats::Stats;
 use super::turn::{self, Turn};
 use crate::approval::{Asker, Gate};
 use crate::genai::{
-    ApiError, ApiErrorKind, BorrowedRequest, Client, Content, FinishReason, GenerateContentRequest,
-    GenerationConfig, Part, RequestTool,
+    ApiError, ApiErrorKind, BorrowedRequest, Content, FinishReason, GeminiClient,
+    GenerateContentRequest, GenerationConfig, Part, RequestTool,
 };
 use crate::tool::{Cancellation, ErrorKind, Interruption, Kind};
 use std::sync::Mutex;
@@ -40,7 +40,7 @@ const SUMMARY_ACKNOWLEDGEMENT: &str = "Got it. Thanks for the additional context
 
 /// What is fixed for a session.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct SessionConfig {
     /// The model that is asked.
     pub model: String,
     /// What it is told before.
@@ -56,9 +56,9 @@ pub struct Plan {
 }
 
 /// A session at work.
-pub struct Session<'a> {
+pub struct AgentSession<'a> {
     parts: Parts<'a>,
-    plan: Plan,
+    config: SessionConfig,
     id: String,
     /// What the model is told before, and the tools: the same in every request.
     system: Content,
@@ -75,11 +75,11 @@ pub struct Session<'a> {
     compressed_not_before: u64,
 }
 
-impl std::fmt::Debug for Session<'_> {
+impl std::fmt::Debug for AgentSession<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Session")
+        f.debug_struct("AgentSession")
             .field("id", &self.id)
-            .field("plan", &self.plan)
+            .field("config", &self.config)
             .finish_non_exhaustive()
     }
 }
@@ -87,7 +87,7 @@ impl std::fmt::Debug for Session<'_> {
 /// What a session is made of.
 pub struct Parts<'a> {
     /// The way to the model.
-    pub client: Client,
+    pub client: GeminiClient,
     /// The tools.
     pub pair: &'a Pair,
     /// Which calls may run.
@@ -97,7 +97,7 @@ pub struct Parts<'a> {
     /// Who is told what happens.
     pub observers: Vec<Box<dyn Observer>>,
     /// Where it is kept.
-    pub record: Option<Record>,
+    pub record: Option<SessionRecord>,
     /// Ends everything.
     pub cancel: Cancellation,
 }
@@ -122,9 +122,14 @@ fn is_prompt(content: &Content) -> bool {
     content.role == "user" && last.is_some_and(|part| part.function_response.is_none())
 }
 
-impl<'a> Session<'a> {
+impl<'a> AgentSession<'a> {
     /// A session that begins, or that goes on from a file.
-    pub fn new(id: String, parts: Parts<'a>, plan: Plan, resumed: Option<Resumed>) -> Self {
+    pub fn new(
+        id: String,
+        parts: Parts<'a>,
+        config: SessionConfig,
+        resumed: Option<Resumed>,
+    ) -> Self {
         let resumed = resumed.unwrap_or_default();
         let own_id = if resumed.id.is_empty() {
             id
@@ -132,17 +137,22 @@ impl<'a> Session<'a> {
             resumed.id
         };
         let prompts = resumed.contents.iter().filter(|c| is_prompt(c)).count();
-        let declarations: Vec<_> = parts.pair.tools().iter().map(Declared::to_json).collect();
+        let declarations: Vec<_> = parts
+            .pair
+            .tools()
+            .iter()
+            .map(DiscoveredTool::to_json)
+            .collect();
         let tools = if declarations.is_empty() {
             Vec::new()
         } else {
             vec![RequestTool::FunctionDeclarations(declarations)]
         };
         Self {
-            system: Content::user(plan.system.clone()),
+            system: Content::user(config.system.clone()),
             tools,
             parts,
-            plan,
+            config,
             id: own_id,
             history: History::new(resumed.contents),
             open: resumed.open,
@@ -174,7 +184,7 @@ impl<'a> Session<'a> {
     /// Why it ended before.
     pub fn run(&mut self, text: &str, prompt: Vec<Part>) -> Result<String, SessionError> {
         let started = Instant::now();
-        let (id, model) = (self.id.clone(), self.plan.model.clone());
+        let (id, model) = (self.id.clone(), self.config.model.clone());
         self.tell(&Event::Started {
             session: &id,
             model: &model,
@@ -294,7 +304,12 @@ impl<'a> Session<'a> {
         }
         let to_run: Vec<CallRequest> = open
             .iter()
-            .filter(|call| matches!(call.progress, Progress::Waiting | Progress::Repeatable))
+            .filter(|call| {
+                matches!(
+                    call.progress,
+                    CallProgress::Waiting | CallProgress::Repeatable
+                )
+            })
             .map(|call| call.request.clone())
             .collect();
         let done = self.schedule(to_run);
@@ -302,9 +317,9 @@ impl<'a> Session<'a> {
         let mut parts = Vec::new();
         for call in open {
             match call.progress {
-                Progress::Done(outcome) => parts.extend(outcome.parts),
-                Progress::Unknown => parts.extend(
-                    Outcome::failure(
+                CallProgress::Done(outcome) => parts.extend(outcome.parts),
+                CallProgress::Unknown => parts.extend(
+                    CallOutcome::failure(
                         &call.request,
                         ErrorKind::Cancelled,
                         "The session was broken off while this call ran, and nobody knows whether \
@@ -312,7 +327,7 @@ impl<'a> Session<'a> {
                     )
                     .parts,
                 ),
-                Progress::Waiting | Progress::Repeatable => {
+                CallProgress::Waiting | CallProgress::Repeatable => {
                     let outcome = run.next().and_then(ToolCall::outcome);
                     parts.extend(outcome.map(|o| o.parts.clone()).unwrap_or_default());
                 }
@@ -328,7 +343,7 @@ impl<'a> Session<'a> {
     /// Asks the model for its next turn.
     fn ask(&mut self) -> Result<Turn, SessionError> {
         self.turns += 1;
-        if self.plan.max_turns.is_some_and(|max| self.turns > max) {
+        if self.config.max_turns.is_some_and(|max| self.turns > max) {
             return Err(SessionError {
                 message: format!(
                     "The session has reached its limit of {} turns before the model was done. \
@@ -347,7 +362,7 @@ impl<'a> Session<'a> {
         let Self {
             parts,
             stats,
-            plan,
+            config,
             history,
             system,
             tools,
@@ -359,23 +374,23 @@ impl<'a> Session<'a> {
             cancel,
             ..
         } = parts;
-        let mut contents: Vec<&Content> = plan.context.iter().collect();
+        let mut contents: Vec<&Content> = config.context.iter().collect();
         contents.extend(history.curated());
         let request = BorrowedRequest {
             contents,
             system_instruction: Some(system),
             tools,
-            generation_config: Some(&plan.generation),
+            generation_config: Some(&config.generation),
         };
         let mut notify = |event: &Event<'_>| {
             match event {
                 Event::Response { last, duration } => {
                     let usage = last.and_then(|last| last.usage_metadata.as_ref());
                     let answered = last.and_then(|last| last.model_version.as_deref());
-                    stats.count_turn(answered.unwrap_or(&plan.model), usage, *duration);
+                    stats.count_turn(answered.unwrap_or(&config.model), usage, *duration);
                 }
                 Event::ApiFailed { duration, .. } => {
-                    stats.count_failed_turn(&plan.model, *duration);
+                    stats.count_failed_turn(&config.model, *duration);
                 }
                 _ => {}
             }
@@ -383,7 +398,7 @@ impl<'a> Session<'a> {
                 observer.take(event);
             }
         };
-        let asked = turn::ask(client, &plan.model, &request, cancel, &mut notify);
+        let asked = turn::ask(client, &config.model, &request, cancel, &mut notify);
         let turn = asked.map_err(|e| Self::api_failed(&e))?;
         let usage = turn.last.as_ref().and_then(|l| l.usage_metadata.as_ref());
         if let Some(usage) = usage {
@@ -433,7 +448,7 @@ impl<'a> Session<'a> {
     /// summary of the model's own. It counts only if it is shorter.
     fn compress(&mut self) -> Result<(), SessionError> {
         let from = self.last_prompt_tokens;
-        let limit = (self.plan.room as f64 * COMPRESSED_FROM) as u64;
+        let limit = (self.config.room as f64 * COMPRESSED_FROM) as u64;
         if from < limit || from < self.compressed_not_before {
             return Ok(());
         }
@@ -454,13 +469,13 @@ impl<'a> Session<'a> {
         let request = GenerateContentRequest {
             contents: question,
             system_instruction: Some(Content::user(SUMMARY_INSTRUCTION)),
-            generation_config: Some(self.plan.generation.clone()),
+            generation_config: Some(self.config.generation.clone()),
             ..GenerateContentRequest::default()
         };
         let asked = self
             .parts
             .client
-            .generate(&self.plan.model, &request, &self.parts.cancel);
+            .generate(&self.config.model, &request, &self.parts.cancel);
         let summary = match asked {
             Ok(response) if !response.text().trim().is_empty() => response.text(),
             Ok(_) => return Ok(()),
@@ -481,16 +496,16 @@ impl<'a> Session<'a> {
             });
         }
         shorter.extend(tail);
-        let mut counted = self.plan.context.clone();
+        let mut counted = self.config.context.clone();
         counted.extend(shorter.iter().cloned());
         let request = GenerateContentRequest {
             contents: counted,
             ..GenerateContentRequest::default()
         };
-        let Ok(to) = self
-            .parts
-            .client
-            .count_tokens(&self.plan.model, &request, &self.parts.cancel)
+        let Ok(to) =
+            self.parts
+                .client
+                .count_tokens(&self.config.model, &request, &self.parts.cancel)
         else {
             return Ok(());
         };
@@ -563,7 +578,7 @@ fn is_interruption(error: &ApiError) -> bool {
     )
 }
 
-fn write_call(record: &mut Record, call: &ToolCall) {
+fn write_call(record: &mut SessionRecord, call: &ToolCall) {
     let id = || call.request.id.clone();
     match call.state() {
         CallState::Executing => record.write(&Line::Began {

@@ -1,6 +1,6 @@
 //! What a session has used.
 
-use super::call::{CallState, Decision, ToolCall};
+use super::call::{CallState, ToolCall, ToolCallDecision};
 use crate::genai::UsageMetadata;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -108,10 +108,10 @@ impl Stats {
             stats.duration += call.duration;
             if let Some(decision) = call.decision {
                 let name = match decision {
-                    Decision::Accept => "accept",
-                    Decision::Reject => "reject",
-                    Decision::Modify => "modify",
-                    Decision::AutoAccept => "auto_accept",
+                    ToolCallDecision::Accept => "accept",
+                    ToolCallDecision::Reject => "reject",
+                    ToolCallDecision::Modify => "modify",
+                    ToolCallDecision::AutoAccept => "auto_accept",
                 };
                 *stats.decisions.entry(name).or_default() += 1;
             }

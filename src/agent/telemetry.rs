@@ -3,7 +3,7 @@
 //! Names of events and fields are those of Gemini CLI's telemetry. What the user's prompts and
 //! files say is written only where that is asked for, too.
 
-use super::call::{CallState, Decision, ToolCall};
+use super::call::{CallState, ToolCall, ToolCallDecision};
 use super::clock::{Clock, iso, millis};
 use super::event::{Event, Observer};
 use crate::genai::{ApiError, GenerateContentResponse};
@@ -139,7 +139,7 @@ struct CallFields<'a> {
     duration_ms: u64,
     success: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    decision: Option<Decision>,
+    decision: Option<ToolCallDecision>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -359,7 +359,7 @@ impl<F: FnMut(&str) + Send> Observer for Telemetry<F> {
 #[cfg(test)]
 mod tests {
     use super::{Telemetry, Wish};
-    use crate::agent::call::{CallState, Outcome};
+    use crate::agent::call::{CallOutcome, CallState};
     use crate::agent::event::{Event, Observer};
     use crate::agent::output::testing::{
         PROMPT, STARTED, begun, done, edit, failed, last, still, turn,
@@ -496,10 +496,10 @@ mod tests {
     fn without_leave_nothing_of_prompts_and_files_is_written() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("t.jsonl");
-        let output = Outcome {
+        let output = CallOutcome {
             diff: Some("+secret".to_owned()),
             text: "secret".to_owned(),
-            ..Outcome::default()
+            ..CallOutcome::default()
         };
         let calls = [
             done("write_file", json!({"content": "secret"}), output),
@@ -547,11 +547,11 @@ mod tests {
         let state = CallState::AwaitingApproval(Box::new(explanation));
         call.move_to(state).expect("legal");
         let asked = call.clone();
-        let cancelled = CallState::Cancelled(Outcome::default());
+        let cancelled = CallState::Cancelled(CallOutcome::default());
         call.move_to(cancelled).expect("legal");
         // The others need no approval.
         let unasked = ["srv__t", "discovered_tool_srv__t", "read_file"];
-        let unasked = unasked.map(|name| done(name, json!({}), Outcome::default()));
+        let unasked = unasked.map(|name| done(name, json!({}), CallOutcome::default()));
         let events = [&asked, &call].into_iter().chain(&unasked);
         let events: Vec<_> = events.map(Event::Call).collect();
         record(&path, false, &events);

@@ -4,7 +4,7 @@ use super::call::CallRequest;
 use super::event::Event;
 use super::loops::TextLoop;
 use crate::genai::{
-    ApiError, Client, Content, FinishReason, GenerateContentResponse, Part, Question,
+    ApiError, Content, FinishReason, GeminiClient, GenerateContentResponse, ModelRequest, Part,
 };
 use crate::tool::Cancellation;
 use std::ops::ControlFlow;
@@ -133,9 +133,9 @@ fn made_id(name: &str) -> String {
 ///
 /// What the API says.
 pub fn ask(
-    client: &mut Client,
+    client: &mut GeminiClient,
     model: &str,
-    request: &impl Question,
+    request: &impl ModelRequest,
     cancel: &Cancellation,
     notify: &mut dyn FnMut(&Event<'_>),
 ) -> Result<Turn, ApiError> {

@@ -1,17 +1,17 @@
 //! The one gate that every call passes: the policy, and a person where one must be asked.
 //!
 //! `call_tool`, `serve_tools` and `run_agent` differ in what they know of a call and in how they
-//! reach a person; each says so by a [`Candidate`]. What is asked, which answers there are, what
+//! reach a person; each says so by a [`GatedCall`]. What is asked, which answers there are, what
 //! is kept of them and what happens to changed arguments is decided here. [`terminal`] asks on
-//! the controlling terminal; `serve_tools` has its client ask the same [`Question`].
+//! the controlling terminal; `serve_tools` has its client ask the same [`ApprovalQuestion`].
 
 mod question;
 pub mod terminal;
 
-pub use question::{Asker, Explanation, Question, Reply};
+pub use question::{ApprovalQuestion, Asker, Explanation, Reply};
 
 use crate::diagnostic::Diagnostic;
-use crate::policy::{Call, Decision, Mode, Policy, ServerTool, Verdict, hosts_mode};
+use crate::policy::{Decision, Mode, Policy, PolicyCall, ServerTool, Verdict, hosts_mode};
 use crate::tool::{Cancellation, ConfirmationDetails};
 use serde_json::{Map, Value};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -20,12 +20,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const MOST_CHANGES: usize = 20;
 
 /// A call that wants to pass.
-pub trait Candidate {
+pub trait GatedCall {
     /// Why a call can't be explained, or can't be made with changed arguments.
     type Error;
 
     /// The call as rules see it.
-    fn call(&self) -> Call<'_>;
+    fn call(&self) -> PolicyCall<'_>;
 
     /// Whether a person can be asked.
     fn can_ask(&self) -> bool;
@@ -129,13 +129,13 @@ impl Gate {
     }
 
     /// What the rules say of a call; `can_ask` is whether a person can be asked.
-    pub fn verdict(&self, call: &Call<'_>, can_ask: bool) -> Verdict {
+    pub fn verdict(&self, call: &PolicyCall<'_>, can_ask: bool) -> Verdict {
         let is_interactive = self.is_interactive(can_ask);
         self.policy().check(call, self.mode, is_interactive)
     }
 
     /// Whether a model is told of a tool; `can_ask` is whether a person can be asked.
-    pub fn shows(&self, call: &Call<'_>, can_ask: bool) -> bool {
+    pub fn shows(&self, call: &PolicyCall<'_>, can_ask: bool) -> bool {
         let is_interactive = self.is_interactive(can_ask);
         self.policy().shows(call, self.mode, is_interactive)
     }
@@ -161,7 +161,7 @@ impl Gate {
     /// # Errors
     ///
     /// Why it does not.
-    pub fn pass<C: Candidate>(&self, candidate: &mut C) -> Result<Passed, Refusal<C::Error>> {
+    pub fn pass<C: GatedCall>(&self, candidate: &mut C) -> Result<Passed, Refusal<C::Error>> {
         if self.lets_all_pass {
             return Ok(Passed::default());
         }
@@ -193,7 +193,7 @@ impl Gate {
                         tool: tool_name,
                     });
                     let call = candidate.call();
-                    match self.judge(&Call { server, ..call }, can_ask)? {
+                    match self.judge(&PolicyCall { server, ..call }, can_ask)? {
                         ByRules::Passes(passed) => return Ok(passed),
                         ByRules::Asks(verdict) => verdict,
                     }
@@ -224,7 +224,7 @@ impl Gate {
         Err(Refusal::ChangedTooOften)
     }
 
-    fn judge<E>(&self, call: &Call<'_>, can_ask: bool) -> Result<ByRules, Refusal<E>> {
+    fn judge<E>(&self, call: &PolicyCall<'_>, can_ask: bool) -> Result<ByRules, Refusal<E>> {
         let verdict = self.verdict(call, can_ask);
         match (verdict.decision, self.asks) {
             (Decision::Allow, _) | (Decision::AskUser, None) => Ok(ByRules::Passes(Passed {

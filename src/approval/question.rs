@@ -68,7 +68,7 @@ impl Reply {
 
 /// What a person is asked.
 #[derive(Debug, Clone, Copy)]
-pub struct Question<'a> {
+pub struct ApprovalQuestion<'a> {
     /// The tool's name, as the call has it.
     pub name: &'a str,
     /// The arguments.
@@ -80,5 +80,5 @@ pub struct Question<'a> {
 /// Asks a person.
 pub trait Asker: Send {
     /// Shows what a call would do and gives the answer. `None` where there is none.
-    fn ask(&mut self, question: &Question<'_>) -> Option<Reply>;
+    fn ask(&mut self, question: &ApprovalQuestion<'_>) -> Option<Reply>;
 }

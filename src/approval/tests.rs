@@ -1,7 +1,7 @@
 //! The gate, before which the test stands with a call and a list of answers.
 
-use super::{Candidate, Changed, Explanation, Gate, MOST_CHANGES, Passed, Refusal, Reply};
-use crate::policy::{Call, Mode, Policy, ServerTool, Tier};
+use super::{Changed, Explanation, Gate, GatedCall, MOST_CHANGES, Passed, Refusal, Reply};
+use crate::policy::{Mode, Policy, PolicyCall, ServerTool, Tier};
 use crate::settings::Settings;
 use crate::tool::{Cancellation, ConfirmationDetails, Kind};
 use serde_json::{Map, Value, json};
@@ -61,14 +61,14 @@ impl Asked {
     }
 }
 
-impl Candidate for Asked {
+impl GatedCall for Asked {
     type Error = &'static str;
 
-    fn call(&self) -> Call<'_> {
-        Call {
+    fn call(&self) -> PolicyCall<'_> {
+        PolicyCall {
             kind: self.kind,
             is_built_in: self.name == "run_shell_command",
-            ..Call::of_tool(self.name, &[], &self.args)
+            ..PolicyCall::of_tool(self.name, &[], &self.args)
         }
     }
 
@@ -241,10 +241,10 @@ fn a_yes_to_all_edits_is_for_every_tool_that_edits_and_for_no_other() {
     };
     let built_in = |gate: &Gate, name| {
         let args = Map::new();
-        let call = Call {
+        let call = PolicyCall {
             kind: Kind::Edit,
             is_built_in: true,
-            ..Call::of_tool(name, &[], &args)
+            ..PolicyCall::of_tool(name, &[], &args)
         };
         gate.verdict(&call, true).decision.name()
     };
@@ -335,7 +335,7 @@ fn whose_a_tool_is_may_be_known_only_once_it_is_explained() {
         tool: "find",
     };
     assert!(!gate.shows(
-        &Call {
+        &PolicyCall {
             server: Some(server),
             ..asked.call()
         },

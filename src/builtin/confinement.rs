@@ -1,7 +1,7 @@
 //! What programs that a tool starts are kept within.
 
 use super::Surroundings;
-use crate::process::sandbox::{Mode, Policy, Sandbox};
+use crate::process::sandbox::{Mode, Sandbox, SandboxPolicy};
 use crate::tool::{ErrorKind, ToolError};
 use std::path::Path;
 
@@ -39,7 +39,7 @@ pub(crate) fn sandbox(
         .chain([std::env::temp_dir()])
         .chain(allowed.map(|path| workspace.root().join(path)))
         .collect();
-    Sandbox::prepare(&Policy {
+    Sandbox::prepare(&SandboxPolicy {
         mode,
         writable,
         network: settings.sandbox.network,

@@ -1,7 +1,7 @@
 //! What `replace` and `smart_edit` have in common: a text in one file takes the place of
 //! another. How the place is found is theirs.
 
-use super::nearest::{Candidate, nearest};
+use super::nearest::{NearMatch, nearest};
 use super::placeholder;
 use crate::tool::named::NamedText;
 use crate::tool::{
@@ -9,10 +9,10 @@ use crate::tool::{
     Location, ToolError, ToolResult,
 };
 use crate::workspace::edit::{
-    Found, Match, Replacement, SHOWN_BYTES, Unmappable, diff_texts, find,
+    Match, Occurrences, Replacement, SHOWN_BYTES, Unmappable, diff_texts, find,
 };
 use crate::workspace::media::MAX_MEDIA_BYTES;
-use crate::workspace::text::{Content, Encoding, detect};
+use crate::workspace::text::{ContentKind, Encoding, detect};
 use crate::workspace::write::Target;
 use crate::workspace::{OpenFile, Place, Workspace, show_path};
 use std::io::{Read, Write};
@@ -140,7 +140,7 @@ impl Edit {
         old: &str,
         new: &str,
         cancel: &Cancellation,
-    ) -> Result<Found, ToolError> {
+    ) -> Result<Occurrences, ToolError> {
         find(current, self.place.path(), encoding, old, new, cancel)?.map_err(|c| {
             self.unmappable(encoding, c, "old_string", ErrorKind::EditNoOccurrenceFound)
         })
@@ -150,7 +150,7 @@ impl Edit {
     pub(super) fn literal_plan(
         &self,
         subject: Subject<'_>,
-        found: Found,
+        found: Occurrences,
         old: &str,
         new: &str,
         cancel: &Cancellation,
@@ -204,8 +204,8 @@ impl Edit {
             .map_err(|e| self.fail(&e))?;
         // Bytes outside of the text stay as they are, so what is no text is edited as UTF-8.
         Ok(match detect(&sample, current.size() <= SAMPLE_BYTES) {
-            Content::Text(encoding) => encoding,
-            Content::Binary if current.size() > MAX_MEDIA_BYTES => {
+            ContentKind::Text(encoding) => encoding,
+            ContentKind::Binary if current.size() > MAX_MEDIA_BYTES => {
                 return Err(ToolError::new(
                     ErrorKind::FileTooLarge,
                     format!(
@@ -216,7 +216,7 @@ impl Edit {
                     ),
                 ));
             }
-            Content::Binary => Encoding::Utf8 { bom: false },
+            ContentKind::Binary => Encoding::Utf8 { bom: false },
         })
     }
 
@@ -268,7 +268,7 @@ impl Edit {
         } else {
             Vec::new()
         };
-        for Candidate {
+        for NearMatch {
             line,
             difference,
             excerpt,

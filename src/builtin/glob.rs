@@ -10,7 +10,7 @@ use crate::tool::{
 };
 use crate::workspace::ignore::Ignored;
 use crate::workspace::pattern::{PatternSet, expand_braces};
-use crate::workspace::walk::{Found, NodeModules, Options, Report, Visitor, walk};
+use crate::workspace::walk::{NodeModules, Visitor, WalkEntry, WalkOptions, WalkReport, walk};
 use crate::workspace::{Place, Respect, Workspace, show_path};
 use serde::Deserialize;
 use std::ffi::OsStr;
@@ -236,7 +236,7 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    fn stat(&self, found: &Found<'_>) -> Option<Stat> {
+    fn stat(&self, found: &WalkEntry<'_>) -> Option<Stat> {
         match found.file_type {
             FileType::RegularFile => {
                 crate::sys::fs::statat(found.dir, found.name, AtFlags::SYMLINK_NOFOLLOW).ok()
@@ -261,7 +261,7 @@ impl Visitor for Finder<'_> {
         self.call.set.matches(path, name_at)
     }
 
-    fn visit(&mut self, found: &Found<'_>) {
+    fn visit(&mut self, found: &WalkEntry<'_>) {
         match found.ignored {
             Some(Ignored::Git) => self.git += 1,
             Some(Ignored::Gemini) => self.gemini += 1,
@@ -326,7 +326,7 @@ impl ToolInvocation for Call {
         let mut reports = Vec::new();
         let taken = AtomicUsize::new(0);
         for place in &self.places {
-            let options = Options {
+            let options = WalkOptions {
                 respect: self.respect,
                 never: NEVER,
                 node_modules: self.node_modules,
@@ -388,7 +388,7 @@ impl Call {
         }
     }
 
-    fn answer(&self, finders: &[Finder<'_>], reports: &[Report]) -> ToolResult {
+    fn answer(&self, finders: &[Finder<'_>], reports: &[WalkReport]) -> ToolResult {
         let total: usize = finders.iter().map(|f| f.hits.len()).sum();
         let git = finders.iter().map(|f| f.git).sum();
         let gemini = finders.iter().map(|f| f.gemini).sum();

@@ -8,7 +8,7 @@ use crate::tool::{
 };
 use crate::workspace::ignore::Ignored;
 use crate::workspace::pattern::PatternSet;
-use crate::workspace::walk::Listed;
+use crate::workspace::walk::DirectoryEntry;
 use crate::workspace::{Place, Respect, Workspace, show_path};
 use serde::Deserialize;
 use std::cmp::Ordering;
@@ -120,7 +120,7 @@ impl ToolInvocation for Call {
         // The keys stand one after the other in one buffer: ten thousand small ones would cost
         // more than the sorting.
         let mut keys = Vec::new();
-        let mut shown: Vec<(usize, usize, &Listed)> = Vec::with_capacity(entries.len());
+        let mut shown: Vec<(usize, usize, &DirectoryEntry)> = Vec::with_capacity(entries.len());
         for entry in &entries {
             if entry.ignored.is_none() && !self.ignore.matches(&entry.name, 0) {
                 let from = keys.len();

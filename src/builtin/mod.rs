@@ -39,7 +39,7 @@ use crate::settings::Settings;
 use crate::tool::named::NamedText;
 use crate::tool::{Args, Context, Kind, Schema, Tool, ToolError, ToolInfo, ToolInvocation};
 use crate::workspace::Workspace;
-use crate::workspace::walk::Report;
+use crate::workspace::walk::WalkReport;
 use crate::workspace::write::Target;
 use std::sync::Arc;
 
@@ -293,7 +293,7 @@ fn ignored_note(git: usize, gemini: usize) -> String {
 }
 
 /// Says that directories called `node_modules` were left out, where that was so.
-fn node_modules_note(reports: &[Report]) -> Option<String> {
+fn node_modules_note(reports: &[WalkReport]) -> Option<String> {
     let count: usize = reports.iter().map(|r| r.node_modules).sum();
     let directories = if count == 1 {
         "directory"
@@ -304,7 +304,7 @@ fn node_modules_note(reports: &[Report]) -> Option<String> {
 }
 
 /// Says that links were not followed, and why, where that was so.
-fn more_links(reports: &[Report]) -> Option<(&'static str, &'static str)> {
+fn more_links(reports: &[WalkReport]) -> Option<(&'static str, &'static str)> {
     const _: () = assert!(crate::workspace::walk::MAX_LINKS == 1_000);
     let is_so = reports.iter().any(|r| r.more_links);
     is_so.then_some((
@@ -325,7 +325,7 @@ fn other_names(target: &Target) -> Option<String> {
 }
 
 /// Says that directories could not be read, where that was so.
-fn push_unreadable(text: &mut NamedText, reports: &[Report]) {
+fn push_unreadable(text: &mut NamedText, reports: &[WalkReport]) {
     let count: usize = reports.iter().map(|r| r.unreadable).sum();
     if let Some(example) = reports.iter().find_map(|r| r.unreadable_example.as_ref()) {
         text.push_str(&format!(

@@ -1,7 +1,7 @@
 //! The model that tools ask: which one, by which credential, and its errors as theirs.
 
 use crate::genai::{
-    ApiError, ApiErrorKind, Client, Content, GenerateContentRequest, GenerateContentResponse,
+    ApiError, ApiErrorKind, Content, GeminiClient, GenerateContentRequest, GenerateContentResponse,
     GenerationConfig, RequestTool,
 };
 use crate::tool::{Context, ErrorKind, ToolError};
@@ -15,7 +15,7 @@ const MODEL_VARIABLE: &str = "GEMINI_TOOLS_MODEL";
 
 /// A model, and the way to it.
 pub(super) struct Model {
-    client: Client,
+    client: GeminiClient,
     name: String,
 }
 
@@ -24,7 +24,7 @@ impl Model {
     pub(super) fn find(workspace: &Workspace) -> Result<Option<Self>, ApiError> {
         let name = std::env::var(MODEL_VARIABLE).ok();
         let name = name.filter(|name| !name.trim().is_empty());
-        let client = Client::from_environment(workspace.home())?;
+        let client = GeminiClient::from_environment(workspace.home())?;
         Ok(client.map(|client| Self {
             client,
             name: name.unwrap_or_else(|| DEFAULT_MODEL.to_owned()),

@@ -17,7 +17,7 @@ const COMPARED_PAIRS: usize = 100_000_000;
 
 /// A place that is nearly what was looked for.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Candidate {
+pub(super) struct NearMatch {
     /// From 1.
     pub(super) line: usize,
     /// How it differs.
@@ -44,7 +44,7 @@ const DIFFERENCES: [(&str, Normalize); 5] = [
 ];
 
 /// Finds up to three places near to `old`.
-pub(super) fn nearest(text: &str, old: &str) -> Vec<Candidate> {
+pub(super) fn nearest(text: &str, old: &str) -> Vec<NearMatch> {
     let lines: Vec<&str> = text.lines().collect();
     for (difference, normalize) in DIFFERENCES {
         let found = same_but_for(&lines, old, difference, normalize);
@@ -60,7 +60,7 @@ fn same_but_for(
     old: &str,
     difference: &str,
     normalize: Normalize,
-) -> Vec<Candidate> {
+) -> Vec<NearMatch> {
     // Escaping can hide line feeds, so the text is normalized as a whole.
     let wanted = normalize(old);
     let wanted: Vec<&str> = wanted.trim_matches('\n').split('\n').collect();
@@ -87,7 +87,7 @@ fn same_but_for(
 }
 
 /// The places whose lines are most alike.
-fn alike(lines: &[&str], old: &str) -> Vec<Candidate> {
+fn alike(lines: &[&str], old: &str) -> Vec<NearMatch> {
     let wanted: Vec<&str> = old.lines().collect();
     let Some((anchor, longest)) = wanted
         .iter()
@@ -128,13 +128,13 @@ fn alike(lines: &[&str], old: &str) -> Vec<Candidate> {
         .collect()
 }
 
-fn candidate(lines: &[&str], first: usize, count: usize, difference: String) -> Candidate {
+fn candidate(lines: &[&str], first: usize, count: usize, difference: String) -> NearMatch {
     let end = (first + count.clamp(1, EXCERPT_LINES)).min(lines.len());
     let excerpt: Vec<String> = lines[first..end]
         .iter()
         .map(|line| line.chars().take(EXCERPT_CHARS).collect())
         .collect();
-    Candidate {
+    NearMatch {
         line: first + 1,
         difference,
         excerpt: excerpt.join("\n"),

@@ -5,7 +5,7 @@ use super::search::bounded;
 use super::stop_background_process::{find, process_id};
 use super::{Declaration, Spec, Surroundings};
 use crate::process::jobs::{Job, Jobs};
-use crate::process::terminal::{Decoder, Terminal};
+use crate::process::terminal::{TerminalEmulator, Utf8Decoder};
 use crate::sys::event::{PollFd, PollFlags, Timespec};
 use crate::sys::fs::{Mode, OFlags};
 use crate::sys::io::Errno;
@@ -236,8 +236,8 @@ impl Call {
 struct Window<'a> {
     file: File,
     position: u64,
-    decoder: Decoder,
-    terminal: Terminal,
+    decoder: Utf8Decoder,
+    terminal: TerminalEmulator,
     /// The line that has not ended.
     partial: String,
     matcher: Option<&'a RegexMatcher>,
@@ -257,8 +257,8 @@ impl<'a> Window<'a> {
         Ok(Self {
             file: open(&job.log)?,
             position: 0,
-            decoder: Decoder::default(),
-            terminal: Terminal::default(),
+            decoder: Utf8Decoder::default(),
+            terminal: TerminalEmulator::default(),
             partial: String::new(),
             matcher: call.pattern.as_ref().map(|(_, matcher)| matcher),
             matched: None,

@@ -6,9 +6,9 @@ use crate::tool::{
     Args, Cancellation, Confirmation, Context, ErrorKind, Kind, LlmContent, Location, Schema,
     ToolError, ToolInvocation, ToolResult,
 };
-use crate::workspace::lines::{Request, Window, beginning, read_window};
+use crate::workspace::lines::{Window, WindowRequest, beginning, read_window};
 use crate::workspace::media::{MAX_MEDIA_BYTES, mime_type};
-use crate::workspace::text::{Content, Encoding, SAMPLE_BYTES, detect};
+use crate::workspace::text::{ContentKind, Encoding, SAMPLE_BYTES, detect};
 use crate::workspace::{OpenFile, Place, Workspace, show_path};
 use base64::Engine;
 use serde::Deserialize;
@@ -197,7 +197,7 @@ impl Call {
         encoding: Encoding,
         cx: &Context,
     ) -> Result<ToolResult, ToolError> {
-        let request = Request {
+        let request = WindowRequest {
             offset: self.offset,
             limit: self.limit,
             line_chars: LINE_CHARS,
@@ -285,7 +285,7 @@ pub(super) fn read_decoded(
     open: &OpenFile,
     path: &Path,
     encoding: Encoding,
-    request: Request,
+    request: WindowRequest,
     cancel: &Cancellation,
 ) -> Result<(Window, Encoding), ToolError> {
     let window = read_window(open, path, encoding, request, cancel)?;
@@ -300,7 +300,7 @@ pub(super) fn read_decoded(
     let from = from.saturating_sub(CONTEXT_BYTES);
     let to = bytes.len().min(from + SAMPLE_BYTES);
     match detect(&bytes[from..to], to as u64 == open.size()) {
-        Content::Text(Encoding::Legacy(legacy)) => {
+        ContentKind::Text(Encoding::Legacy(legacy)) => {
             let encoding = Encoding::Legacy(legacy);
             let window = read_window(open, path, encoding, request, cancel)?;
             Ok((window, encoding))
@@ -338,10 +338,10 @@ pub(super) fn read_content(
         return Ok(FileContent::Empty);
     }
     let content = detect(&sample, size <= SAMPLE_BYTES as u64);
-    let mime = mime_type(&sample, path, content != Content::Binary);
+    let mime = mime_type(&sample, path, content != ContentKind::Binary);
     match (content, mime) {
-        (Content::Text(encoding), None) => Ok(FileContent::Text(encoding)),
-        (Content::Binary, None) if size <= MAX_MEDIA_BYTES => Ok(FileContent::Binary),
+        (ContentKind::Text(encoding), None) => Ok(FileContent::Text(encoding)),
+        (ContentKind::Binary, None) if size <= MAX_MEDIA_BYTES => Ok(FileContent::Binary),
         _ if size > room => Err(ToolError::new(
             ErrorKind::FileTooLarge,
             format!(
@@ -350,7 +350,7 @@ pub(super) fn read_content(
             ),
         )
         .with_hint("Use a smaller version of it.")),
-        (Content::Binary, None) => Ok(FileContent::Binary),
+        (ContentKind::Binary, None) => Ok(FileContent::Binary),
         (_, Some(mime)) => {
             let data = as_base64((&open.file).take(MAX_MEDIA_BYTES), size).map_err(fail)?;
             Ok(FileContent::Media(Box::new(Part::inline_data(mime, data))))

@@ -13,10 +13,10 @@ use crate::tool::{
     Args, Confirmation, Context, ErrorKind, Kind, LlmContent, Location, PartOrText, Schema,
     ToolError, ToolInvocation, ToolResult,
 };
-use crate::workspace::lines::Request;
+use crate::workspace::lines::WindowRequest;
 use crate::workspace::media::{MAX_MEDIA_BYTES, is_media_name};
 use crate::workspace::pattern::PatternSet;
-use crate::workspace::walk::{Found, NodeModules, Options, Visitor, walk};
+use crate::workspace::walk::{NodeModules, Visitor, WalkEntry, WalkOptions, walk};
 use crate::workspace::{Place, Respect, Workspace, show_path};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -199,7 +199,7 @@ impl Visitor for Finder<'_> {
         self.set.matches(path, name_at)
     }
 
-    fn visit(&mut self, found: &Found<'_>) {
+    fn visit(&mut self, found: &WalkEntry<'_>) {
         let place = self.place.join(Path::new(OsStr::from_bytes(found.path)));
         let is_file = match found.file_type {
             FileType::RegularFile => true,
@@ -308,7 +308,7 @@ impl Call {
         cx: &Context,
     ) -> Result<Option<&'static str>, ToolError> {
         let enter = |path: &[u8]| set.can_match_below(path);
-        let options = Options {
+        let options = WalkOptions {
             respect: self.respect,
             never: NEVER,
             node_modules: if self.default_excludes.is_empty() {
@@ -415,7 +415,7 @@ impl Call {
             }
             Ok(FileContent::Empty) => format!("{heading}[The file is empty.]\n\n"),
             Ok(FileContent::Text(encoding)) => {
-                let request = Request {
+                let request = WindowRequest {
                     offset: 0,
                     limit: DEFAULT_LINES,
                     line_chars: LINE_CHARS,

@@ -6,7 +6,7 @@ use crate::tool::{
     Args, Confirmation, Context, ErrorKind, Kind, Location, Schema, ToolError, ToolInvocation,
     ToolResult,
 };
-use crate::workspace::edit::Found;
+use crate::workspace::edit::Occurrences;
 use crate::workspace::write::Target;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -94,7 +94,7 @@ impl Call {
         edit.literal_plan(subject, found, &edit.old, &edit.new, &cx.cancel)
     }
 
-    fn check_count(&self, found: &Found) -> Result<(), ToolError> {
+    fn check_count(&self, found: &Occurrences) -> Result<(), ToolError> {
         let count = found.matches.len();
         let times = super::counted(count, "time");
         match self.expected {

@@ -4,10 +4,10 @@ use super::confinement::sandbox;
 use super::{Declaration, Spec, Surroundings};
 use crate::commands::analyse;
 use crate::process::capture::{Capture, Captured};
-use crate::process::command::{End, Limits, ShellCommand, Why, supervise};
+use crate::process::command::{CommandLimits, End, ShellCommand, Why, supervise};
 use crate::process::ending::Ending;
 use crate::process::identity::Identity;
-use crate::process::jobs::{Files, Jobs, Record, seconds};
+use crate::process::jobs::{Files, JobRecord, Jobs, seconds};
 use crate::process::tree;
 use crate::process::warden::Watched;
 use crate::process::{KEEPS_BACKGROUND, signal_name};
@@ -87,7 +87,7 @@ struct Call {
     /// As the caller named it.
     directory: Option<String>,
     place: Place,
-    limits: Limits,
+    limits: CommandLimits,
     /// Whether the caller has given a time limit that does not count.
     overlooks_timeout: bool,
 }
@@ -135,7 +135,7 @@ fn build(
         description: params.description.filter(|d| !d.trim().is_empty()),
         directory: params.directory.filter(|d| !d.trim().is_empty()),
         place,
-        limits: Limits {
+        limits: CommandLimits {
             wall: wall.min(MAX_TIMEOUT),
             idle: idle.filter(|idle| !idle.is_zero()),
             background_after: is_background.then_some(delay),
@@ -310,7 +310,7 @@ impl Call {
         capture: &mut Capture<'_>,
         cx: &Context,
     ) -> Option<Ending> {
-        let limits = Limits {
+        let limits = CommandLimits {
             background_after: None,
             ..self.limits
         };
@@ -375,7 +375,7 @@ impl Report<'_> {
         if living.is_empty() {
             return false;
         }
-        let record = Record {
+        let record = JobRecord {
             processes: living.clone(),
             session: self.leader,
             warden: Identity::of(watched.warden),

@@ -13,7 +13,7 @@ use crate::tool::{
     ToolError, ToolInvocation, ToolResult,
 };
 use crate::workspace::edit::diff_texts;
-use crate::workspace::text::{Content, Encoding, detect};
+use crate::workspace::text::{ContentKind, Encoding, detect};
 use crate::workspace::write::{Target, is_lost_race};
 use crate::workspace::{Place, Workspace, io_error, show_path};
 use serde::Deserialize;
@@ -174,12 +174,12 @@ impl Call {
             format!("larger than {MAX_FILE_BYTES} bytes")
         } else {
             match detect(old, true) {
-                Content::Text(encoding) if encoding.unit() == 1 => return Ok(()),
-                Content::Text(encoding) => format!(
+                ContentKind::Text(encoding) if encoding.unit() == 1 => return Ok(()),
+                ContentKind::Text(encoding) => format!(
                     "encoded in {}, which Gemini CLI does not read",
                     encoding.name()
                 ),
-                Content::Binary => "no text file".to_owned(),
+                ContentKind::Binary => "no text file".to_owned(),
             }
         };
         let path = self.path.display();

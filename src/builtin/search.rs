@@ -8,10 +8,10 @@
 //! An engine that goes back, or a large expression, may take any time on a line, and looks at no
 //! clock. Such a search is made in an isolated process, block by block.
 
-use crate::process::isolated::{Bounds, Ended, Worker};
+use crate::process::isolated::{Bounds, IsolationError, Worker};
 use crate::tool::{Cancellation, ErrorKind, ToolError};
 use crate::workspace::lines::count_newlines;
-use crate::workspace::text::{Content, Decoder, Encoding, SAMPLE_BYTES, detect};
+use crate::workspace::text::{ContentKind, Encoding, FileDecoder, SAMPLE_BYTES, detect};
 use grep_matcher::{LineMatchKind, Matcher};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use regex_syntax::ast::ErrorKind as AstErrorKind;
@@ -450,7 +450,7 @@ fn characters(hir: &Hir) -> u64 {
 
 /// A line that is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct ShownLine {
     /// From 1.
     pub(super) number: u64,
     /// Whether it matches; else it is context.
@@ -470,7 +470,7 @@ pub(super) struct Hits {
     /// The file is not text; its lines are not kept.
     pub(super) is_binary: bool,
     /// The lines to show.
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<ShownLine>,
     /// Their text.
     pub(super) text: String,
     /// The search stopped at the limit of matches.
@@ -552,19 +552,19 @@ impl Failure {
     }
 }
 
-impl From<Ended> for Failure {
-    fn from(ended: Ended) -> Self {
+impl From<IsolationError> for Failure {
+    fn from(ended: IsolationError) -> Self {
         let error = |message: &str| ToolError::new(ErrorKind::GrepExecutionError, message);
         match ended {
-            Ended::TooSlow => Self::Backtracking(format!(
+            IsolationError::TooSlow => Self::Backtracking(format!(
                 "it was not done with it after {} s",
                 BOUNDS.time.as_secs()
             )),
-            Ended::Died => Self::Backtracking("it takes too much memory".to_owned()),
-            Ended::NotStarted => Self::Stopped(error(
+            IsolationError::Died => Self::Backtracking("it takes too much memory".to_owned()),
+            IsolationError::NotStarted => Self::Stopped(error(
                 "The pattern needs a process of its own, and none could be started.",
             )),
-            Ended::Interrupted(e) => Self::Stopped(e),
+            IsolationError::Interrupted(e) => Self::Stopped(e),
         }
     }
 }
@@ -655,7 +655,7 @@ impl<'a> Searcher<'a> {
             Some((_, message)) => Err(Failure::Backtracking(
                 String::from_utf8_lossy(message).into_owned(),
             )),
-            None => Err(Ended::Died.into()),
+            None => Err(IsolationError::Died.into()),
         }
     }
 
@@ -707,7 +707,7 @@ impl<'a> Searcher<'a> {
         }
         // What fills the buffer may end within a character.
         match detect(bytes, bytes.len() < BUFFER_BYTES) {
-            Content::Text(encoding) if !encoding.is_utf8() => Some(encoding),
+            ContentKind::Text(encoding) if !encoding.is_utf8() => Some(encoding),
             _ => None,
         }
     }
@@ -1118,7 +1118,7 @@ fn whole_lines(bytes: &[u8]) -> &[u8] {
 /// The encoding of a file whose characters may have several bytes, and is not UTF-8.
 fn of_several_bytes(sample: &[u8]) -> Option<Encoding> {
     match detect(whole_lines(sample), true) {
-        Content::Text(Encoding::Legacy(encoding)) if !encoding.is_single_byte() => {
+        ContentKind::Text(Encoding::Legacy(encoding)) if !encoding.is_single_byte() => {
             Some(Encoding::Legacy(encoding))
         }
         _ => None,
@@ -1135,7 +1135,7 @@ fn matches_back(regex: &fancy_regex::Regex, line: &[u8]) -> Result<bool, Failure
 /// A file as UTF-8, whatever it is encoded in.
 struct Decoded<'f> {
     file: &'f mut File,
-    decoder: Decoder,
+    decoder: FileDecoder,
     raw: Vec<u8>,
     text: String,
     /// So much of the text was read.
@@ -1148,7 +1148,7 @@ impl<'f> Decoded<'f> {
     fn new(file: &'f mut File, encoding: Encoding) -> Self {
         Self {
             file,
-            decoder: Decoder::new(encoding),
+            decoder: FileDecoder::new(encoding),
             raw: vec![0; DECODED_BYTES],
             text: String::new(),
             given: 0,
@@ -1308,7 +1308,7 @@ impl Accumulator {
     fn push(&mut self, number: u64, column: Option<u64>, is_match: bool, text: &str) {
         let from = self.hits.text.len();
         self.hits.text.push_str(text.trim());
-        self.hits.lines.push(Line {
+        self.hits.lines.push(ShownLine {
             number,
             is_match,
             text: (from, self.hits.text.len()),
@@ -1393,7 +1393,7 @@ fn decode<'b>(line: &'b [u8], sample: &[u8]) -> Cow<'b, str> {
     match std::str::from_utf8(line) {
         Ok(text) => Cow::Borrowed(text),
         Err(_) => match detect(sample, true) {
-            Content::Text(encoding @ Encoding::Legacy(_)) => encoding.decode(line),
+            ContentKind::Text(encoding @ Encoding::Legacy(_)) => encoding.decode(line),
             _ => String::from_utf8_lossy(line),
         },
     }

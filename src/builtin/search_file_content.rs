@@ -1,7 +1,7 @@
 //! `search_file_content`: lines of files by a regular expression.
 
 use super::glob::{NEVER, node_modules, require_directory};
-use super::search::{Failure, Hits, Line, Query, Searcher, Wanted};
+use super::search::{Failure, Hits, Query, Searcher, ShownLine, Wanted};
 use super::{Declaration, Spec, Surroundings};
 use crate::sys::ffi::OsStrExt;
 use crate::sys::fs::{FileType, Mode, OFlags};
@@ -11,7 +11,7 @@ use crate::tool::{
     ToolInvocation, ToolResult,
 };
 use crate::workspace::pattern::{PatternSet, split_list};
-use crate::workspace::walk::{Found, NodeModules, Options, Report, Visitor, walk};
+use crate::workspace::walk::{NodeModules, Visitor, WalkEntry, WalkOptions, WalkReport, walk};
 use crate::workspace::{Place, Respect, Workspace, show_name, show_path};
 use serde::Deserialize;
 use std::fs::File;
@@ -279,7 +279,7 @@ impl Matched {
     /// What it takes, in bytes.
     fn size(&self) -> usize {
         let hits = self.hits.as_ref().map_or(0, |hits| {
-            size_of::<Hits>() + hits.text.len() + hits.lines.len() * size_of::<Line>()
+            size_of::<Hits>() + hits.text.len() + hits.lines.len() * size_of::<ShownLine>()
         });
         size_of::<Self>() + self.name.len() + hits
     }
@@ -433,7 +433,7 @@ impl Visitor for Finder<'_> {
             && !call.exclude.file(path, name_at)
     }
 
-    fn visit(&mut self, found: &Found<'_>) {
+    fn visit(&mut self, found: &WalkEntry<'_>) {
         if found.file_type != FileType::RegularFile || self.failed.is_some() {
             return;
         }
@@ -507,7 +507,7 @@ impl ToolInvocation for Call {
                 |path: &[u8]| self.include.is_empty() || self.include.can_match_below(path);
             let enter = |path: &[u8]| !self.exclude.directory(path) && includes(path);
             for place in &self.places {
-                let options = Options {
+                let options = WalkOptions {
                     respect: self.respect,
                     never: NEVER,
                     node_modules: self.node_modules,
@@ -534,7 +534,7 @@ impl ToolInvocation for Call {
 }
 
 impl Call {
-    fn answer(&self, mut kept: Kept, unreadable: u64, reports: &[Report]) -> ToolResult {
+    fn answer(&self, mut kept: Kept, unreadable: u64, reports: &[WalkReport]) -> ToolResult {
         kept.sort();
         kept.binary.sort_unstable();
         let mut cut = kept.cut;

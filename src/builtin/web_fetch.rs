@@ -8,15 +8,15 @@
 use super::model::Model;
 use super::{Declaration, Spec, Surroundings, counted};
 use crate::genai::{ApiError, GenerateContentResponse, Part, RequestTool, cited};
-use crate::net::{HostRule, Reach, known_addresses};
+use crate::net::{AddressPolicy, HostRule, known_addresses};
 use crate::settings::Settings;
 use crate::tool::{
     Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, LlmContent, Location,
     PartOrText, Schema, ToolError, ToolInvocation, ToolResult,
 };
 use crate::web::addresses::{find, is_local, raw_of_blob};
-use crate::web::content::{Content, PDF, Text, Unreadable, read};
-use crate::web::fetch::{Failure, Page, fetch};
+use crate::web::content::{PDF, PageText, Unreadable, WebContent, read};
+use crate::web::fetch::{FetchError, Page, fetch};
 use crate::workspace::Workspace;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -90,7 +90,7 @@ pub(super) struct Params {
 
 struct Call {
     workspace: Arc<Workspace>,
-    reach: Reach,
+    reach: AddressPolicy,
     prompt: String,
     urls: Vec<Url>,
     /// What looks like an address and is none.
@@ -136,7 +136,7 @@ fn build(
 }
 
 /// Who may be reached: the public, and what the user has allowed.
-fn reach(settings: &Settings) -> Result<Reach, ToolError> {
+fn reach(settings: &Settings) -> Result<AddressPolicy, ToolError> {
     let variable = std::env::var(ALLOW_VARIABLE).unwrap_or_default();
     let by_variable = variable
         .split(',')
@@ -156,13 +156,13 @@ fn reach(settings: &Settings) -> Result<Reach, ToolError> {
             .with_hint("A rule is a name, *.name, an address or a network, with or without a port.")
         })?);
     }
-    Ok(Reach::Public { allowed })
+    Ok(AddressPolicy::Public { allowed })
 }
 
 /// What became of an address.
 struct Outcome {
     url: Url,
-    result: Result<(Url, Content), Failure>,
+    result: Result<(Url, WebContent), FetchError>,
 }
 
 impl ToolInvocation for Call {
@@ -272,7 +272,7 @@ impl Call {
                         Ok(content) => Ok((page.url, content)),
                         Err(Unreadable::Interrupted(e)) => return Err(e),
                         Err(Unreadable::Because(why)) => {
-                            Err(Failure::Failed(format!("{}: {why}", page.url)))
+                            Err(FetchError::Failed(format!("{}: {why}", page.url)))
                         }
                     },
                     Err(failure) => Err(failure),
@@ -287,7 +287,7 @@ impl Call {
         Ok(outcomes)
     }
 
-    fn fetch_group(&self, urls: &[Url], cx: &Context) -> Vec<Result<Page, Failure>> {
+    fn fetch_group(&self, urls: &[Url], cx: &Context) -> Vec<Result<Page, FetchError>> {
         let share = ALL_BYTES / self.urls.len();
         let fetch_one = |url: &Url| fetch(&target(url), &self.reach, share, &cx.cancel);
         if let [one] = urls {
@@ -301,9 +301,9 @@ impl Call {
             threads
                 .into_iter()
                 .map(|thread| {
-                    thread
-                        .join()
-                        .unwrap_or_else(|_| Err(Failure::Failed("the fetch has died".to_owned())))
+                    thread.join().unwrap_or_else(|_| {
+                        Err(FetchError::Failed("the fetch has died".to_owned()))
+                    })
                 })
                 .collect()
         })
@@ -324,13 +324,13 @@ impl Call {
         let mut failed = Vec::new();
         for Outcome { url, result } in outcomes {
             match result {
-                Ok((at, Content::Text(text))) => pages.push((at, text)),
-                Ok((at, Content::Media { media_type, bytes })) => {
+                Ok((at, WebContent::Text(text))) => pages.push((at, text)),
+                Ok((at, WebContent::Media { media_type, bytes })) => {
                     media.push((at, media_type.clone(), bytes));
                 }
-                Err(Failure::Refused(why)) => refused.push(why.clone()),
-                Err(Failure::Failed(why)) => failed.push(why.clone()),
-                Err(Failure::Interrupted) => {
+                Err(FetchError::Refused(why)) => refused.push(why.clone()),
+                Err(FetchError::Failed(why)) => failed.push(why.clone()),
+                Err(FetchError::Interrupted) => {
                     failed.push(format!("{url}: the call was interrupted"));
                 }
             }
@@ -393,7 +393,7 @@ impl Call {
     fn answer_by_model(
         &self,
         mut model: Model,
-        pages: &[(&Url, &Text)],
+        pages: &[(&Url, &PageText)],
         cx: &Context,
     ) -> Result<String, ApiError> {
         let share = MODEL_CHARS / pages.len();
@@ -439,10 +439,10 @@ impl Call {
             .iter()
             .map(|outcome| match &outcome.result {
                 Ok((at, _)) => json!({"url": outcome.url.as_str(), "fetched": at.as_str()}),
-                Err(Failure::Refused(why) | Failure::Failed(why)) => {
+                Err(FetchError::Refused(why) | FetchError::Failed(why)) => {
                     json!({"url": outcome.url.as_str(), "error": why})
                 }
-                Err(Failure::Interrupted) => json!({"url": outcome.url.as_str()}),
+                Err(FetchError::Interrupted) => json!({"url": outcome.url.as_str()}),
             })
             .collect();
         let result = if media.is_empty() {
@@ -479,7 +479,7 @@ fn refusal(reasons: &[String]) -> String {
 }
 
 /// Adds pages as text. There is no copy of a page in between: pages may be large.
-fn push_pages(out: &mut String, pages: &[(&Url, &Text)]) {
+fn push_pages(out: &mut String, pages: &[(&Url, &PageText)]) {
     for (i, (url, page)) in pages.iter().enumerate() {
         let gap = if i > 0 { "\n\n" } else { "" };
         out.push_str(&format!("{gap}--- {url} ---\n"));

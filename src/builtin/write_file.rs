@@ -8,7 +8,7 @@ use crate::tool::{
 };
 use crate::workspace::edit::{SHOWN_BYTES, diff_texts};
 use crate::workspace::text::{
-    Content, Encoding, LineEnding, SAMPLE_BYTES, detect, to_crlf, uniform_line_ending,
+    ContentKind, Encoding, LineEnding, SAMPLE_BYTES, detect, to_crlf, uniform_line_ending,
 };
 use crate::workspace::write::Target;
 use crate::workspace::{Place, Workspace, show_path};
@@ -101,7 +101,7 @@ impl Call {
         let file = &current.file;
         file.take(limit).read_to_end(&mut old).map_err(fail)?;
         let whole = current.size() <= DIFF_BYTES;
-        let Content::Text(encoding) = detect(&old, whole) else {
+        let ContentKind::Text(encoding) = detect(&old, whole) else {
             check("")?;
             return Ok(fresh(None));
         };

@@ -1,11 +1,11 @@
 //! Annotations of GitHub Actions: workflow commands on standard output.
 
-use super::Report;
+use super::CheckReport;
 use crate::diagnostic::Severity;
 use crate::shown::show_path;
 
 /// A line for each issue, and one for a run that failed.
-pub fn github(report: &Report) -> String {
+pub fn github(report: &CheckReport) -> String {
     let mut text = String::new();
     for issue in &report.issues {
         let command = match issue.severity {

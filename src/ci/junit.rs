@@ -2,7 +2,7 @@
 //! looked at. It has no more than the schema of Jenkins' xUnit plugin allows, so the line is a part
 //! of a case's name.
 
-use super::Report;
+use super::CheckReport;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::shown::show_path;
 use std::collections::HashMap;
@@ -31,7 +31,7 @@ impl Suite<'_> {
 }
 
 /// The document.
-pub fn junit(report: &Report) -> String {
+pub fn junit(report: &CheckReport) -> String {
     let mut suites: Vec<Suite<'_>> = Vec::new();
     let mut of_file: HashMap<Option<&Path>, usize> = HashMap::new();
     for issue in &report.issues {
@@ -63,7 +63,7 @@ pub fn junit(report: &Report) -> String {
 }
 
 /// What is about no issue; nothing where there is nothing to say.
-fn of_the_run(report: &Report, is_alone: bool) -> Option<Suite<'_>> {
+fn of_the_run(report: &CheckReport, is_alone: bool) -> Option<Suite<'_>> {
     let name = escaped(&report.suite);
     let passed = |case: &str| format!("    <testcase classname=\"{name}\" name=\"{case}\"/>\n");
     let mut suite = Suite::default();
@@ -92,7 +92,7 @@ fn counts(tests: usize, failures: usize, errors: usize) -> String {
     format!("tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\"")
 }
 
-fn push_suite(out: &mut String, report: &Report, suite: &Suite<'_>) {
+fn push_suite(out: &mut String, report: &CheckReport, suite: &Suite<'_>) {
     let (name, file) = match suite.file {
         Some(file) => {
             let file = show_path(file);
@@ -114,7 +114,7 @@ fn push_suite(out: &mut String, report: &Report, suite: &Suite<'_>) {
     out.push_str("  </testsuite>\n");
 }
 
-fn case_of(report: &Report, issue: &Diagnostic) -> String {
+fn case_of(report: &CheckReport, issue: &Diagnostic) -> String {
     let numbers = [issue.place.line, issue.place.column].into_iter().flatten();
     let place = issue.place.file().map(|file| show_path(file).into_owned());
     let place: Vec<String> = place

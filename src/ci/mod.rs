@@ -15,7 +15,7 @@ use crate::diagnostic::Diagnostic;
 
 /// All that one run has found.
 #[derive(Debug, Default)]
-pub struct Report {
+pub struct CheckReport {
     /// What has looked, `get_tools lint` for example.
     pub suite: String,
     /// What was found, in order.

@@ -3,7 +3,7 @@
 //! The document is written from what was found, without a tree of values in between, which would
 //! take twenty times as much. Keys are in the order of their names, as in all that is printed.
 
-use super::Report;
+use super::CheckReport;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::shown::show_path;
 use serde::ser::{Serialize, SerializeSeq, Serializer};
@@ -14,7 +14,7 @@ use std::num::NonZeroU32;
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
 /// The document, to be written.
-pub fn sarif(report: &Report) -> impl Serialize {
+pub fn sarif(report: &CheckReport) -> impl Serialize {
     let mut rules: Vec<Rule<'_>> = Vec::new();
     for issue in &report.issues {
         if !rules.iter().any(|rule| rule.id == issue.code) {

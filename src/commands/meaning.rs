@@ -7,8 +7,8 @@
 //! that its value is the user's own. All that remains unresolved is said so.
 
 use super::plain::{
-    Argument, Arithmetic, Assignment, Command, Dialect, Operand, Piece, Plain, Redirect, Script,
-    Stage, Subscript, Target, Test, Token, Value, Variable, is_name,
+    Argument, Arithmetic, Assignment, Command, Operand, Piece, Plain, Redirect, Script,
+    ShellDialect, Stage, Subscript, Target, Test, Token, Value, Variable, is_name,
 };
 use super::render::{text_of_argument, text_of_stage, text_of_word};
 use super::words::{Word, is_expanded};
@@ -841,10 +841,10 @@ fn input_of(redirects: &[Redirect], documents: &[super::plain::Word]) -> Input {
 }
 
 /// The grammar that a shell reads a script with; `None` for one whose grammar is another.
-pub(super) fn dialect_of(shell: &str) -> Option<Dialect> {
+pub(super) fn dialect_of(shell: &str) -> Option<ShellDialect> {
     match shell {
-        "bash" | "rbash" => Some(Dialect::Bash),
-        "sh" | "dash" | "ash" | "hush" | "posh" => Some(Dialect::Posix),
+        "bash" | "rbash" => Some(ShellDialect::Bash),
+        "sh" | "dash" | "ash" | "hush" | "posh" => Some(ShellDialect::Posix),
         // These have words of their own that run others (`noglob`, `and`, `repeat`).
         _ => None,
     }
@@ -852,7 +852,7 @@ pub(super) fn dialect_of(shell: &str) -> Option<Dialect> {
 
 impl Place {
     /// A script within one at this place, for another shell.
-    pub(super) fn elsewhere(self, at: usize, dialect: Dialect) -> Self {
+    pub(super) fn elsewhere(self, at: usize, dialect: ShellDialect) -> Self {
         Self {
             at: self.at + at,
             depth: self.depth + 1,

@@ -20,7 +20,7 @@ mod wrappers;
 #[cfg(test)]
 mod tests;
 
-use plain::Dialect;
+use plain::ShellDialect;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -201,7 +201,7 @@ impl Analysis {
             source: script,
             place,
             analysis: self,
-            shell: Dialect::Posix,
+            shell: ShellDialect::Posix,
         }
         .plain(&plain);
     }
@@ -223,7 +223,7 @@ impl Analysis {
             source: script,
             place,
             analysis: self,
-            shell: Dialect::Posix,
+            shell: ShellDialect::Posix,
         }
         .tree(&tree);
         self.is_broken |= tree.root_node().has_error();
@@ -310,7 +310,7 @@ struct Walk<'a> {
     place: Place,
     analysis: &'a mut Analysis,
     /// How a shell that is started reads its script.
-    shell: Dialect,
+    shell: ShellDialect,
 }
 
 /// Where a script stands in the whole line.
@@ -322,7 +322,7 @@ struct Place {
     /// Whether another shell runs it, which knows none of the line's functions.
     is_elsewhere: bool,
     /// How it is going to be read.
-    dialect: Dialect,
+    dialect: ShellDialect,
     /// Whether it is only looked through for further reasons to refuse.
     is_tree_only: bool,
     /// Whether a pipe or a redirection around it may give it something to read.
@@ -335,7 +335,7 @@ impl Default for Place {
             at: 0,
             depth: 0,
             is_elsewhere: false,
-            dialect: Dialect::Printed,
+            dialect: ShellDialect::Printed,
             is_tree_only: false,
             is_fed: false,
         }
@@ -369,7 +369,7 @@ impl Walk<'_> {
         let place = Place {
             at: self.place.at + at,
             depth: self.place.depth + 1,
-            dialect: Dialect::Bash,
+            dialect: ShellDialect::Bash,
             ..self.place
         };
         self.analysis.script(script, place);

@@ -6,7 +6,7 @@ use crate::sys::ffi::OsStrExt;
 use crate::sys::fs::{AtFlags, FileType};
 use crate::sys::io::Errno;
 use crate::workspace::brought::{LEADS_OUT, Whose};
-use crate::workspace::resolve::Failure;
+use crate::workspace::resolve::ResolveError;
 use crate::workspace::stamp::Stamp;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -59,8 +59,8 @@ pub(super) fn list(
 ) -> Result<Vec<(Vec<u8>, Stamp, bool)>, String> {
     let flags = crate::sys::fs::OFlags::RDONLY | crate::sys::fs::OFlags::DIRECTORY;
     let dir = match whose.open(directory, flags) {
-        Err(Failure::Escapes) => return Err(format!("{}: {LEADS_OUT}", show_path(directory))),
-        Err(Failure::System(_)) => return Ok(Vec::new()),
+        Err(ResolveError::Escapes) => return Err(format!("{}: {LEADS_OUT}", show_path(directory))),
+        Err(ResolveError::System(_)) => return Ok(Vec::new()),
         Ok(dir) => dir,
     };
     let Ok(entries) = crate::sys::fs::Dir::read_from(&dir) else {
@@ -119,11 +119,11 @@ fn what_is_odd(path: &Path, whose: Whose<'_>) -> Option<String> {
             let target = target?;
             let target = crate::shown::show_name(&target);
             return Some(match e {
-                Failure::Escapes => format!("It is a link to {target}: {LEADS_OUT}"),
-                Failure::System(Errno::NOENT) => {
+                ResolveError::Escapes => format!("It is a link to {target}: {LEADS_OUT}"),
+                ResolveError::System(Errno::NOENT) => {
                     format!("It is a link to {target}, which is not there")
                 }
-                Failure::System(e) => {
+                ResolveError::System(e) => {
                     format!("It is a link to {target}, which can't be followed: {e}")
                 }
             });

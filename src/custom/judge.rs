@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// What was printed, and how the program ended.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ended<'a> {
+pub(crate) struct ProgramOutput<'a> {
     pub(crate) stdout: &'a [u8],
     pub(crate) stderr: &'a [u8],
     /// `None` where it was not started.
@@ -18,7 +18,7 @@ pub(crate) struct Ended<'a> {
 
 /// What it means.
 #[derive(Debug)]
-pub(crate) enum Verdict {
+pub(crate) enum ParsedOutput {
     /// A `functionResponse`, of success or of failure.
     Answer(Box<FunctionResponse>),
     /// What was printed is the answer.
@@ -27,15 +27,15 @@ pub(crate) enum Verdict {
     Failure(String),
 }
 
-pub(crate) fn judge(ended: Ended<'_>) -> Verdict {
+pub(crate) fn judge(ended: ProgramOutput<'_>) -> ParsedOutput {
     let stdout = String::from_utf8_lossy(ended.stdout);
     let is_success = ended.ending == Some(Ending::Code(0)) && ended.stderr.is_empty();
     match unwrap(&stdout) {
         Some(answer) if is_success || (has_error(&answer) && ended.stderr.is_empty()) => {
-            Verdict::Answer(Box::new(answer))
+            ParsedOutput::Answer(Box::new(answer))
         }
-        _ if is_success => Verdict::Text(stdout.into_owned()),
-        _ => Verdict::Failure(five_lines(ended, "")),
+        _ if is_success => ParsedOutput::Text(stdout.into_owned()),
+        _ => ParsedOutput::Failure(five_lines(ended, "")),
     }
 }
 
@@ -69,7 +69,7 @@ fn unwrap(stdout: &str) -> Option<FunctionResponse> {
 
 /// The failure of a program that could not be started.
 pub(crate) fn not_started(error: &str) -> String {
-    let nothing = Ended {
+    let nothing = ProgramOutput {
         stdout: b"",
         stderr: b"",
         ending: None,
@@ -78,7 +78,7 @@ pub(crate) fn not_started(error: &str) -> String {
 }
 
 /// The text of a failure, line for line as Gemini CLI has it.
-fn five_lines(ended: Ended<'_>, error: &str) -> String {
+fn five_lines(ended: ProgramOutput<'_>, error: &str) -> String {
     let or = |text: &str, otherwise: &str| {
         if text.is_empty() {
             otherwise.to_owned()

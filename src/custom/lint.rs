@@ -7,7 +7,7 @@ use crate::builtin::{Surroundings, counted, is_reserved};
 use crate::declaration::position::Position;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::mcp::{Asks, Mcp};
-use crate::settings::{Lines, Settings, UNTRUSTED};
+use crate::settings::{Settings, SettingsLines, UNTRUSTED};
 use crate::sys::ffi::OsStrExt;
 use crate::tool::{Cancellation, ToolError};
 use crate::workspace::Workspace;
@@ -101,7 +101,7 @@ pub fn lint_tools(
     });
     let obstacle = settings.trust.obstacle(home);
     let remedy = obstacle.as_deref().unwrap_or("get_tools trust");
-    let mut lines = Lines::new(home, root);
+    let mut lines = SettingsLines::new(home, root);
     lint.findings.extend(servers.map(|note| {
         let mut finding = note.clone();
         finding.message = format!("{}: {remedy}", note.message);

@@ -9,7 +9,7 @@
 use super::catalogue::{Listed, definition};
 use super::env;
 use super::files::{self, escaped, unescaped, unescaped_text};
-use super::judge::{self, Verdict};
+use super::judge::{self, ParsedOutput};
 use super::manifest::{Definition, Pair};
 use super::run::{MAX_WHOLE_BYTES, Program, Streams, ending_of, interrupted, place};
 use crate::builtin::Surroundings;
@@ -461,19 +461,19 @@ impl ToolInvocation for Call {
         } else {
             streams.errors.raw()
         };
-        let verdict = judge::judge(judge::Ended {
+        let verdict = judge::judge(judge::ProgramOutput {
             stdout: &streams.whole,
             stderr,
             ending,
         });
         Ok(match verdict {
-            Verdict::Text(text) if text.is_empty() => {
+            ParsedOutput::Text(text) if text.is_empty() => {
                 let said = streams.errors.text();
                 ToolResult::text(said.as_str()).with_display(said)
             }
-            Verdict::Answer(answer) => unwrapped(*answer),
-            Verdict::Text(text) => ToolResult::text(text.as_str()).with_display(text),
-            Verdict::Failure(text) => broken(text),
+            ParsedOutput::Answer(answer) => unwrapped(*answer),
+            ParsedOutput::Text(text) => ToolResult::text(text.as_str()).with_display(text),
+            ParsedOutput::Failure(text) => broken(text),
         })
     }
 }

@@ -1,7 +1,7 @@
 //! In which line and column of a tool's file something stands, for `lint`.
 
 use super::{MAX_MANIFEST_BYTES, block, files};
-use crate::declaration::position::{Lines, Node, NodeKind, Position, Search, Step};
+use crate::declaration::position::{LineIndex, Node, NodeKind, Position, Search, Step};
 use crate::diagnostic::Diagnostic;
 use crate::workspace::brought::Whose;
 use std::path::Path;
@@ -21,7 +21,7 @@ impl<'a> Source<'a> {
 
     /// The place in the file of a byte of its TOML.
     pub(super) fn position(&self, toml: &str, at: usize) -> Position {
-        self.outside(Lines::of(toml).position(at))
+        self.outside(LineIndex::of(toml).position(at))
     }
 
     /// The place in the file of one in its TOML.
@@ -73,7 +73,7 @@ fn place(
         _ => String::new(),
     };
     let top = DeTable::parse(&toml).ok();
-    let top = top.map(|top| table(&Lines::of(&toml), Position::START, top.get_ref()));
+    let top = top.map(|top| table(&LineIndex::of(&toml), Position::START, top.get_ref()));
     for finding in findings.iter_mut().filter(|f| f.place.line.is_none()) {
         let found = top.as_ref().and_then(|top| find(top, &key(finding)));
         finding.put_at(found.map_or(source.start(), |at| source.outside(at)));
@@ -94,7 +94,7 @@ fn find(top: &Node, place: &str) -> Option<Position> {
     found.min_by_key(|found| found.rest).map(|found| found.at)
 }
 
-fn table(lines: &Lines<'_>, at: Position, table: &DeTable<'_>) -> Node {
+fn table(lines: &LineIndex<'_>, at: Position, table: &DeTable<'_>) -> Node {
     let entries = table.iter().map(|(name, value)| {
         let at = lines.position(name.span().start);
         (name.get_ref().to_string(), at, node(lines, value))
@@ -105,7 +105,7 @@ fn table(lines: &Lines<'_>, at: Position, table: &DeTable<'_>) -> Node {
     }
 }
 
-fn node(lines: &Lines<'_>, value: &Spanned<DeValue<'_>>) -> Node {
+fn node(lines: &LineIndex<'_>, value: &Spanned<DeValue<'_>>) -> Node {
     let at = lines.position(value.span().start);
     match value.get_ref() {
         DeValue::Table(inner) => table(lines, at, inner),

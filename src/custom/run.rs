@@ -4,7 +4,7 @@
 use super::manifest::Running;
 use crate::builtin::{Surroundings, sandbox};
 use crate::process::capture::{Capture, Captured};
-use crate::process::command::{End, Intake, Limits, ProgramCommand, Why, supervise};
+use crate::process::command::{CommandLimits, End, Intake, ProgramCommand, Why, supervise};
 use crate::process::ending::{Ending, GRACE};
 use crate::process::sandbox::Sandbox;
 use crate::sys::fd::AsFd;
@@ -78,7 +78,7 @@ impl Program<'_> {
             .start()
             .map_err(|e| self.not_started(program, place.path(), confined.as_ref(), &e))?;
         drop(acting);
-        let limits = Limits {
+        let limits = CommandLimits {
             wall: self.running.timeout,
             idle: None,
             background_after: None,

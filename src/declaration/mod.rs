@@ -76,7 +76,7 @@ impl Compiled {
 
 /// What became of a list of declarations.
 #[derive(Debug, Default)]
-pub struct Outcome {
+pub struct CompiledDeclarations {
     /// What can be declared, in the order in which it came.
     pub tools: Vec<Compiled>,
     /// What was repaired, and what was left out.
@@ -100,12 +100,12 @@ pub enum ReadError {
 /// # Errors
 ///
 /// Where it is something else.
-pub fn read(text: &[u8], names: &mut Names) -> Result<Outcome, ReadError> {
+pub fn read(text: &[u8], names: &mut Names) -> Result<CompiledDeclarations, ReadError> {
     let value: Value = crate::json::read(text.trim_ascii()).map_err(ReadError::Json)?;
     let Value::Array(items) = value else {
         return Err(ReadError::NotAnArray);
     };
-    let mut outcome = Outcome::default();
+    let mut outcome = CompiledDeclarations::default();
     for item in items {
         for declaration in unwrapped(item, &mut outcome.findings) {
             match compile(&declaration, names, &mut outcome.findings) {

@@ -39,7 +39,7 @@ const BLOCK_BYTES: usize = 256;
 
 /// A text by its lines.
 #[derive(Debug)]
-pub(crate) struct Lines<'a> {
+pub(crate) struct LineIndex<'a> {
     text: &'a [u8],
     /// Where each begins, in bytes.
     starts: Vec<usize>,
@@ -47,7 +47,7 @@ pub(crate) struct Lines<'a> {
     counts: Vec<usize>,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> LineIndex<'a> {
     pub(crate) fn of(text: &'a str) -> Self {
         let ends = text.bytes().enumerate().filter(|(_, b)| *b == b'\n');
         let counts = text.as_bytes().chunks(BLOCK_BYTES).scan(0, |count, block| {
@@ -158,7 +158,7 @@ impl Node {
 
 /// How far a place could be followed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Found {
+pub(crate) struct DeepestMatch {
     /// How much of its text is left, in bytes.
     pub(crate) rest: usize,
     /// Where what was found begins.
@@ -175,11 +175,11 @@ pub(crate) struct Search<'a> {
 impl Search<'_> {
     /// Follows a place as far as it goes. Names of properties of a schema stand without
     /// `properties`, and may hold dots themselves: the longest that fits is taken.
-    pub(crate) fn deepest(&self, node: &Node, place: &str) -> Option<Found> {
+    pub(crate) fn deepest(&self, node: &Node, place: &str) -> Option<DeepestMatch> {
         self.follow(node, place, MOST_HOPS)
     }
 
-    fn follow(&self, node: &Node, place: &str, hops: usize) -> Option<Found> {
+    fn follow(&self, node: &Node, place: &str, hops: usize) -> Option<DeepestMatch> {
         let place = place.strip_prefix('.').unwrap_or(place);
         if place.is_empty() {
             return None;
@@ -194,7 +194,7 @@ impl Search<'_> {
                 let fits = fits.filter_map(|(name, at, node)| Some((at, node, rest_after(name)?)));
                 let direct = fits.min_by_key(|(_, _, rest)| rest.len());
                 let direct = direct.map(|(at, node, rest)| {
-                    let own = Found {
+                    let own = DeepestMatch {
                         rest: rest.len(),
                         at: *at,
                     };
@@ -212,7 +212,7 @@ impl Search<'_> {
             NodeKind::List(_) => {
                 let (index, rest) = place.strip_prefix('[')?.split_once(']')?;
                 let (at, element) = node.element(index.parse().ok()?)?;
-                let own = Found {
+                let own = DeepestMatch {
                     rest: rest.len(),
                     at,
                 };
@@ -242,12 +242,12 @@ impl Diagnostic {
 
 #[cfg(test)]
 mod tests {
-    use super::{Lines, Position};
+    use super::{LineIndex, Position};
 
     #[test]
     fn columns_are_counted_in_characters() {
         let text = "ab\nüx\n";
-        let lines = Lines::of(text);
+        let lines = LineIndex::of(text);
         let x = text.find('x').expect("there");
         assert_eq!(lines.position(x), Position::new(2, 2));
         assert_eq!(lines.position(0), Position::START);
@@ -263,13 +263,13 @@ mod tests {
             "😀 ".repeat(1000),
             "y".repeat(512)
         );
-        let lines = Lines::of(&text);
+        let lines = LineIndex::of(&text);
         for (at, _) in text.char_indices() {
             let line = text[..at].matches('\n').count() + 1;
             let column = text[..at].chars().rev().take_while(|c| *c != '\n').count() + 1;
             assert_eq!(lines.position(at), Position::new(line, column), "{at}");
         }
         assert_eq!(lines.position(text.len()), Position::new(2, 2514));
-        assert_eq!(Lines::of("").position(0), Position::START);
+        assert_eq!(LineIndex::of("").position(0), Position::START);
     }
 }

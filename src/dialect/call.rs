@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 /// One call of a message.
 #[derive(Debug)]
-pub struct Call {
+pub struct DialectCall {
     /// The id by which the answer is known.
     pub id: String,
     /// The tool, by whatever name the caller knows it.
@@ -21,9 +21,9 @@ pub struct Call {
 
 /// What came, and what an answer to it looks like.
 #[derive(Debug)]
-pub struct Request {
+pub struct DialectRequest {
     /// The calls in the order in which they stand.
-    pub calls: Vec<Call>,
+    pub calls: Vec<DialectCall>,
     shape: Shape,
 }
 
@@ -46,7 +46,7 @@ enum Shape {
 
 /// Why what came is no call, in its dialect.
 #[derive(Debug)]
-pub struct Refusal {
+pub struct DialectError {
     dialect: Dialect,
     /// The id of a JSON-RPC request, where it is one.
     rpc: Option<Value>,
@@ -54,7 +54,7 @@ pub struct Refusal {
     message: String,
 }
 
-impl Refusal {
+impl DialectError {
     /// For what is no call at all.
     pub fn new(dialect: Dialect, message: impl Into<String>) -> Self {
         Self {
@@ -87,21 +87,21 @@ const INVALID_REQUEST: i32 = -32600;
 const METHOD_NOT_FOUND: i32 = -32601;
 const INVALID_PARAMS: i32 = -32602;
 
-impl Request {
+impl DialectRequest {
     /// Reads a call, or a message with several. `None` is a message that wants no answer.
     ///
     /// # Errors
     ///
     /// What is wrong with it, for an answer in its dialect. A call whose arguments alone are
     /// faulty is no error here.
-    pub fn read(dialect: Dialect, text: &[u8]) -> Result<Option<Self>, Refusal> {
+    pub fn read(dialect: Dialect, text: &[u8]) -> Result<Option<Self>, DialectError> {
         let text = text
             .strip_prefix(b"\xef\xbb\xbf")
             .unwrap_or(text)
             .trim_ascii();
-        let refuse = |message: String| Refusal {
+        let refuse = |message: String| DialectError {
             code: PARSE_ERROR,
-            ..Refusal::new(dialect, message)
+            ..DialectError::new(dialect, message)
         };
         if text.is_empty() {
             return Err(refuse(
@@ -110,7 +110,7 @@ impl Request {
         }
         let value =
             parse_json(text).map_err(|e| refuse(format!("The call is not valid JSON: {e}.")))?;
-        let wrong = |message: String| Refusal::new(dialect, message);
+        let wrong = |message: String| DialectError::new(dialect, message);
         match dialect {
             Dialect::Anthropic => anthropic(value).map(Some).map_err(wrong),
             Dialect::Mcp => mcp(&value),
@@ -166,7 +166,7 @@ impl Request {
     }
 }
 
-impl Call {
+impl DialectCall {
     /// Whether the tool of the call is the one that goes by `name`.
     pub fn is_of(&self, name: &str) -> bool {
         let (own, other) = (bare_name(&self.name), bare_name(name));
@@ -202,7 +202,7 @@ const OPENAI_SHAPES: &str = "Give a tool call {\"id\":…,\"type\":\"function\",
     {\"name\":…,\"arguments\":\"{…}\"}}, a message with \"tool_calls\", or an item of the type \
     \"function_call\".";
 
-fn openai(mut value: Value) -> Result<Request, String> {
+fn openai(mut value: Value) -> Result<DialectRequest, String> {
     if let Some(Value::Array(choices)) = value.get_mut("choices") {
         let first = choices.first_mut().map(|choice| choice["message"].take());
         value = first.ok_or("\"choices\" is empty: there is no message in it.")?;
@@ -218,11 +218,11 @@ fn openai(mut value: Value) -> Result<Request, String> {
             tool_calls(&items)
         }
         Value::Array(items) => function_calls(&items),
-        one if one["type"] == "function_call" => Ok(Request {
+        one if one["type"] == "function_call" => Ok(DialectRequest {
             calls: vec![function_call(&one)?],
             shape: Shape::Outputs { is_list: false },
         }),
-        one if one["function"].is_object() => Ok(Request {
+        one if one["function"].is_object() => Ok(DialectRequest {
             calls: vec![tool_call(&one)?],
             shape: Shape::ToolMessages { is_list: false },
         }),
@@ -234,25 +234,25 @@ fn openai(mut value: Value) -> Result<Request, String> {
     }
 }
 
-fn tool_calls(calls: &[Value]) -> Result<Request, String> {
+fn tool_calls(calls: &[Value]) -> Result<DialectRequest, String> {
     if calls.is_empty() {
         return Err("\"tool_calls\" is empty: there is nothing to call.".to_owned());
     }
-    let calls: Result<Vec<Call>, String> = calls.iter().map(tool_call).collect();
-    Ok(Request {
+    let calls: Result<Vec<DialectCall>, String> = calls.iter().map(tool_call).collect();
+    Ok(DialectRequest {
         calls: calls?,
         shape: Shape::ToolMessages { is_list: true },
     })
 }
 
-fn tool_call(call: &Value) -> Result<Call, String> {
+fn tool_call(call: &Value) -> Result<DialectCall, String> {
     let function = &call["function"];
     if !function.is_object() {
         return Err(format!(
             "\"function\" is missing in a call. {OPENAI_SHAPES}"
         ));
     }
-    Ok(Call {
+    Ok(DialectCall {
         id: text_at(call, "id")?,
         name: text_at(function, "name")?,
         args: openai_args(&function["arguments"]),
@@ -260,32 +260,32 @@ fn tool_call(call: &Value) -> Result<Call, String> {
 }
 
 /// The calls among the items of a response; the others are texts and thoughts.
-fn function_calls(items: &[Value]) -> Result<Request, String> {
+fn function_calls(items: &[Value]) -> Result<DialectRequest, String> {
     let calls = items.iter().filter(|item| item["type"] == "function_call");
-    let calls: Result<Vec<Call>, String> = calls.map(function_call).collect();
+    let calls: Result<Vec<DialectCall>, String> = calls.map(function_call).collect();
     let calls = calls?;
     if calls.is_empty() {
         return Err(format!("There is no call of a tool in it. {OPENAI_SHAPES}"));
     }
-    Ok(Request {
+    Ok(DialectRequest {
         calls,
         shape: Shape::Outputs { is_list: true },
     })
 }
 
-fn function_call(item: &Value) -> Result<Call, String> {
-    Ok(Call {
+fn function_call(item: &Value) -> Result<DialectCall, String> {
+    Ok(DialectCall {
         id: text_at(item, "call_id")?,
         name: text_at(item, "name")?,
         args: openai_args(&item["arguments"]),
     })
 }
 
-fn anthropic(mut value: Value) -> Result<Request, String> {
+fn anthropic(mut value: Value) -> Result<DialectRequest, String> {
     const SHAPES: &str = "Give a block {\"type\":\"tool_use\",\"id\":…,\"name\":…,\"input\":{…}}, \
         or a message with such blocks in its \"content\".";
-    let use_of = |block: &Value| -> Result<Call, String> {
-        Ok(Call {
+    let use_of = |block: &Value| -> Result<DialectCall, String> {
+        Ok(DialectCall {
             id: text_at(block, "id")?,
             name: text_at(block, "name")?,
             args: Ok(match &block["input"] {
@@ -295,7 +295,7 @@ fn anthropic(mut value: Value) -> Result<Request, String> {
         })
     };
     if value["type"] == "tool_use" {
-        return Ok(Request {
+        return Ok(DialectRequest {
             calls: vec![use_of(&value)?],
             shape: Shape::ToolResults { is_list: false },
         });
@@ -309,17 +309,17 @@ fn anthropic(mut value: Value) -> Result<Request, String> {
         },
     };
     let uses = blocks.iter().filter(|block| block["type"] == "tool_use");
-    let calls: Result<Vec<Call>, String> = uses.map(use_of).collect();
+    let calls: Result<Vec<DialectCall>, String> = uses.map(use_of).collect();
     let calls = calls?;
     if calls.is_empty() {
         return Err(format!("There is no block \"tool_use\" in it. {SHAPES}"));
     }
-    Ok(Request { calls, shape })
+    Ok(DialectRequest { calls, shape })
 }
 
-fn mcp(value: &Value) -> Result<Option<Request>, Refusal> {
+fn mcp(value: &Value) -> Result<Option<DialectRequest>, DialectError> {
     let refuse = |rpc: Option<Value>, code: i32, message: &str| {
-        Err(Refusal {
+        Err(DialectError {
             dialect: Dialect::Mcp,
             rpc,
             code,
@@ -366,8 +366,8 @@ fn mcp(value: &Value) -> Result<Option<Request>, Refusal> {
             return refuse(rpc, INVALID_PARAMS, &message);
         }
     };
-    Ok(Some(Request {
-        calls: vec![Call {
+    Ok(Some(DialectRequest {
+        calls: vec![DialectCall {
             id: String::new(),
             name,
             args: Ok(args),

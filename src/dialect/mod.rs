@@ -13,7 +13,7 @@ mod reply;
 mod schema;
 
 pub use annotations::Hints;
-pub use call::{Call, Refusal, Request};
+pub use call::{DialectCall, DialectError, DialectRequest};
 pub(crate) use names::{is_mapped, may_be_mapped};
 pub use schema::restore;
 
@@ -104,7 +104,7 @@ impl Dialect {
 /// A tool's declaration, as `get_tools` prints it for Gemini.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Declared {
+pub struct GeminiDeclaration {
     /// The name.
     pub name: String,
     /// For the model.
@@ -119,7 +119,7 @@ pub struct Declared {
     pub title: Option<String>,
 }
 
-impl Declared {
+impl GeminiDeclaration {
     /// The schema as a value.
     pub fn schema(&self) -> Value {
         serde_json::from_str(self.parameters_json_schema.get()).unwrap_or(Value::Null)

@@ -2,9 +2,9 @@
 
 use super::program;
 use super::replay::{Patience, run};
-use super::{Commands, Patient, Report, Try, said};
+use super::{Commands, DoctorReport, Patient, Try, said};
 use crate::builtin;
-use crate::policy::{Call, Decision, hosts_mode};
+use crate::policy::{Decision, PolicyCall, hosts_mode};
 use crate::process::command::Why;
 use crate::process::driven::{Driven, Input};
 use crate::process::ending::Ending;
@@ -50,7 +50,7 @@ pub(super) fn examine(
     commands: &Commands,
     declared: &[String],
     tries: &[Try],
-    report: &mut Report,
+    report: &mut DoctorReport,
 ) {
     let (about, call) = (commands.call_text.as_str(), commands.call.as_str());
     let path = match program::find(call, patient.root) {
@@ -152,7 +152,7 @@ fn succeeds(seen: &Driven) -> bool {
     seen.ending == Ok(Ending::Code(0)) && seen.stderr.is_empty()
 }
 
-fn minds_waiting(seen: &Driven, name: &str, report: &mut Report) {
+fn minds_waiting(seen: &Driven, name: &str, report: &mut DoctorReport) {
     let told = excerpt(&[&*seen.stdout, &*seen.stderr].concat());
     report.warn(
         "call-wait-for-previous",
@@ -172,13 +172,13 @@ const HARMLESS: [(&str, &str); 2] = [
 ];
 
 /// Calls a tool of our own pair that has no effect, where one is declared and may run.
-fn own_call(patient: &Patient<'_>, path: &Path, declared: &[String], report: &mut Report) {
+fn own_call(patient: &Patient<'_>, path: &Path, declared: &[String], report: &mut DoctorReport) {
     let may_run = |name: &str, args: &str| {
         let args = serde_json::from_str(args).unwrap_or_default();
         let known = builtin::known(name);
-        let call = Call {
+        let call = PolicyCall {
             kind: builtin::kind(name).unwrap_or(Kind::Other),
-            ..Call::of_tool(name, known.map_or(&[], |known| known.aliases), &args)
+            ..PolicyCall::of_tool(name, known.map_or(&[], |known| known.aliases), &args)
         };
         let verdict = patient.policy.check(&call, hosts_mode(), true);
         declared.iter().any(|one| one == name) && verdict.decision != Decision::Deny
@@ -205,7 +205,7 @@ fn own_call(patient: &Patient<'_>, path: &Path, declared: &[String], report: &mu
 }
 
 /// A program that succeeds and still says something may do so in each call.
-fn noise(seen: &Driven, about: &str, declared: &[String], report: &mut Report) {
+fn noise(seen: &Driven, about: &str, declared: &[String], report: &mut DoctorReport) {
     if seen.ending != Ok(Ending::Code(0)) || seen.stderr.is_empty() {
         return;
     }
@@ -242,7 +242,7 @@ fn in_short(seen: &Driven) -> String {
 }
 
 /// What is true of any call.
-fn any_call(seen: &Driven, about: &str, limit: Duration, report: &mut Report) -> bool {
+fn any_call(seen: &Driven, about: &str, limit: Duration, report: &mut DoctorReport) -> bool {
     if seen.ending == Err(Why::Unwatched) {
         report.error(
             "call-fails",
@@ -281,7 +281,7 @@ fn any_call(seen: &Driven, about: &str, limit: Duration, report: &mut Report) ->
     true
 }
 
-fn unknown_tool(seen: &Driven, about: &str, report: &mut Report) {
+fn unknown_tool(seen: &Driven, about: &str, report: &mut DoctorReport) {
     if !any_call(seen, about, LIMIT, report) {
         return;
     }
@@ -332,7 +332,7 @@ fn tells_an_error(stdout: &[u8]) -> bool {
     !value["functionResponse"]["response"]["error"].is_null() || !value["error"].is_null()
 }
 
-fn real_call(seen: &Driven, name: &str, report: &mut Report) {
+fn real_call(seen: &Driven, name: &str, report: &mut DoctorReport) {
     if !any_call(seen, name, TRY_LIMIT, report) {
         return;
     }

@@ -1,7 +1,7 @@
 //! What the discovery command declares, as Gemini CLI and the API see it.
 
 use super::discovery::Found;
-use super::{Report, said};
+use super::{DoctorReport, said};
 use crate::builtin::{counted, is_reserved};
 use crate::declaration::{self, Names};
 use crate::diagnostic::{Diagnostic, Severity};
@@ -18,7 +18,7 @@ const PAIR: &str =
     "Mend the declaration, or name the pair in .gemini/tools, where get_tools repairs it.";
 
 /// Looks at each declaration. Gives the names of the tools.
-pub(super) fn examine(found: &Found, report: &mut Report) -> Vec<String> {
+pub(super) fn examine(found: &Found, report: &mut DoctorReport) -> Vec<String> {
     let text = &found.declarations;
     let Ok(outcome) = declaration::read(text, &mut Names::new(Names::LONGEST)) else {
         // It was read before.

@@ -2,7 +2,7 @@
 
 use super::program;
 use super::replay::{Patience, run};
-use super::{Commands, Patient, Report, Said, said};
+use super::{Commands, DoctorReport, Patient, Said, said};
 use crate::process::command::Why;
 use crate::process::driven::{Driven, Input};
 use crate::process::ending::Ending;
@@ -37,7 +37,7 @@ pub(super) struct Found {
 pub(super) fn examine(
     patient: &Patient<'_>,
     commands: &Commands,
-    report: &mut Report,
+    report: &mut DoctorReport,
 ) -> Option<Found> {
     let about = commands.discovery_text.as_str();
     let (line, unset) = without_unset(&commands.discovery);
@@ -243,7 +243,7 @@ fn trimmed(bytes: &[u8]) -> &[u8] {
 }
 
 /// Whether what came of it can be read on; what is wrong is told.
-fn is_usable(seen: &Driven, about: &str, report: &mut Report) -> bool {
+fn is_usable(seen: &Driven, about: &str, report: &mut DoctorReport) -> bool {
     let stderr = excerpt(&seen.stderr);
     let said_on_stderr = if stderr.is_empty() {
         String::new()
@@ -317,7 +317,7 @@ fn is_usable(seen: &Driven, about: &str, report: &mut Report) -> bool {
     is_array(seen, about, report)
 }
 
-fn is_array(seen: &Driven, about: &str, report: &mut Report) -> bool {
+fn is_array(seen: &Driven, about: &str, report: &mut DoctorReport) -> bool {
     let text = String::from_utf8_lossy(trimmed(&seen.stdout));
     let why =
         "Gemini CLI reads all of standard output as one JSON array, and does not start otherwise.";

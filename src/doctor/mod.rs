@@ -36,14 +36,14 @@ pub struct Try {
 
 /// What there is, and what is wrong with it.
 #[derive(Debug, Default, Serialize)]
-pub struct Report {
+pub struct DoctorReport {
     /// What was looked at, in words: a name and what it is.
     pub facts: Vec<(&'static str, String)>,
     /// What is wrong, errors first.
     pub findings: Vec<Diagnostic>,
 }
 
-impl Report {
+impl DoctorReport {
     fn fact(&mut self, name: &'static str, what: impl Into<String>) {
         self.facts.push((name, what.into()));
     }
@@ -94,7 +94,7 @@ struct Patient<'a> {
 }
 
 /// Examines the set-up of the project in `root`.
-pub fn examine(home: Option<&Path>, root: &Path, tries: &[Try]) -> Report {
+pub fn examine(home: Option<&Path>, root: &Path, tries: &[Try]) -> DoctorReport {
     let settings = Settings::load(home, root);
     let policy = Policy::load(&settings, home, root, &Extra::with_paths(&[""; 0]));
     let patient = Patient {
@@ -103,7 +103,7 @@ pub fn examine(home: Option<&Path>, root: &Path, tries: &[Try]) -> Report {
         settings,
         policy,
     };
-    let mut report = Report::default();
+    let mut report = DoctorReport::default();
     surroundings::examine(&patient, &mut report);
     // A cause is told before what comes of it.
     rules::faults(&patient, &mut report);
@@ -125,7 +125,7 @@ pub fn examine(home: Option<&Path>, root: &Path, tries: &[Try]) -> Report {
 
 /// Puts the names of variables that the commands hold back into the place of their values, which
 /// a report must not tell: it is shown to others.
-fn hide_values(commands: &Commands, report: &mut Report) {
+fn hide_values(commands: &Commands, report: &mut DoctorReport) {
     /// A shorter one is no secret, and may stand anywhere, in bytes.
     const SHORTEST: usize = 6;
     let texts = [&commands.discovery_text, &commands.call_text];

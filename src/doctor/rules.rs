@@ -1,8 +1,8 @@
 //! Whether Gemini CLI lets a model call the tools.
 
-use super::{Patient, Report, said};
+use super::{DoctorReport, Patient, said};
 use crate::builtin::is_reserved;
-use crate::policy::{Call, Decision, Mode, Tier};
+use crate::policy::{Decision, Mode, PolicyCall, Tier};
 use crate::settings::UNTRUSTED;
 use crate::shown::show_path;
 use crate::workspace::brought::Whose;
@@ -15,7 +15,7 @@ const HEADLESS: &str = "Gemini CLI 0.61 without a terminal (-p, CI) shows a mode
 
 /// Tells which files of rules can't be read, and which rules say something else than they seem to.
 /// That the project is not trusted is told of its tools and settings.
-pub(super) fn faults(patient: &Patient<'_>, report: &mut Report) {
+pub(super) fn faults(patient: &Patient<'_>, report: &mut DoctorReport) {
     let problems = patient.policy.problems.iter();
     let told = problems.filter(|problem| problem.code != UNTRUSTED);
     report.findings.extend(told.cloned());
@@ -27,7 +27,7 @@ fn policies_of(root: &Path) -> PathBuf {
 }
 
 /// Holds the rules against the tools' names.
-pub(super) fn examine(patient: &Patient<'_>, names: &[String], report: &mut Report) {
+pub(super) fn examine(patient: &Patient<'_>, names: &[String], report: &mut DoctorReport) {
     let mut allowed: Vec<String> = patient.settings.allowed.users.clone();
     allowed.extend(patient.settings.allowed.projects.iter().cloned());
     for file in users_files(patient) {
@@ -126,7 +126,7 @@ fn denied(patient: &Patient<'_>, name: &str) -> Option<String> {
         return None;
     }
     let args = Map::new();
-    let call = Call::of_tool(name, &[], &args);
+    let call = PolicyCall::of_tool(name, &[], &args);
     let verdict = patient.policy.check(&call, Mode::Default, false);
     let rule = verdict.rule;
     let is_obeyed = verdict.decision == Decision::Deny

@@ -1,6 +1,6 @@
 //! What the settings say of the two commands.
 
-use super::{Commands, Patient, Report, said, trust_remedy};
+use super::{Commands, DoctorReport, Patient, said, trust_remedy};
 use crate::diagnostic::Diagnostic;
 use crate::settings::{Scope, jsonc, strict_jsonc};
 use crate::shown::show_path;
@@ -13,7 +13,7 @@ const BOTH: &str = "Gemini CLI needs both: one declares the tools, the other run
 const INIT: &str = "get_tools init writes both.";
 
 /// The commands in force, where they may be run.
-pub(super) fn examine(patient: &Patient<'_>, report: &mut Report) -> Option<Commands> {
+pub(super) fn examine(patient: &Patient<'_>, report: &mut DoctorReport) -> Option<Commands> {
     let is_all_read = unreadable(patient, report);
     let is_trusted = patient.settings.trust.is_trusted();
     let mut in_force = Pair::default();
@@ -164,7 +164,7 @@ fn files(patient: &Patient<'_>) -> impl Iterator<Item = (Scope, PathBuf)> {
 
 /// Tells what we or Gemini CLI can't read, and what of the rest is not in effect. Says whether
 /// every file could be read.
-fn unreadable(patient: &Patient<'_>, report: &mut Report) -> bool {
+fn unreadable(patient: &Patient<'_>, report: &mut DoctorReport) -> bool {
     let problems = &patient.settings.problems;
     let mut is_all_read = true;
     for (scope, path) in files(patient) {
@@ -210,7 +210,7 @@ fn told_of_old_names(
     file: String,
     [discovery, call]: [Option<String>; 2],
     in_force: &mut Pair,
-    report: &mut Report,
+    report: &mut DoctorReport,
 ) {
     let mend = "Put them under tools.discoveryCommand and tools.callCommand, and nowhere else.";
     if !in_force.is_both() {
@@ -252,7 +252,7 @@ fn told_of_old_names(
 }
 
 /// The project's commands are the only ones, and it is not trusted.
-fn untrusted(projects: &Pair, patient: &Patient<'_>, report: &mut Report) {
+fn untrusted(projects: &Pair, patient: &Patient<'_>, report: &mut DoctorReport) {
     let trust = &patient.settings.trust;
     let mend = match trust.obstacle(patient.home) {
         Some(obstacle) => obstacle,
@@ -273,7 +273,7 @@ fn untrusted(projects: &Pair, patient: &Patient<'_>, report: &mut Report) {
 }
 
 /// The project's commands are not those that count.
-fn left_out(projects: &Pair, in_force: &Pair, patient: &Patient<'_>, report: &mut Report) {
+fn left_out(projects: &Pair, in_force: &Pair, patient: &Patient<'_>, report: &mut DoctorReport) {
     report.warn(
         "project-left-out",
         projects.file(),
@@ -289,7 +289,7 @@ fn left_out(projects: &Pair, in_force: &Pair, patient: &Patient<'_>, report: &mu
 }
 
 /// Whether Gemini CLI trusts the folder too: our own record is not known to it.
-fn hosts_trust(patient: &Patient<'_>, report: &mut Report) {
+fn hosts_trust(patient: &Patient<'_>, report: &mut DoctorReport) {
     // A refusal that we obey may be none to it, and the other way round.
     let is_trusted = |home| gemini_cli_trusts(home, patient.root);
     if patient.home.is_some_and(is_trusted) {
@@ -357,7 +357,7 @@ impl Pair {
     }
 
     /// Takes down what a file says.
-    fn take(&mut self, file: &str, value: &Value, report: &mut Report) {
+    fn take(&mut self, file: &str, value: &Value, report: &mut DoctorReport) {
         for (key, into) in [
             ("discoveryCommand", &mut self.discovery),
             ("callCommand", &mut self.call),
@@ -381,7 +381,7 @@ impl Pair {
 }
 
 /// Both commands; what is missing is told, with a key that looks like it.
-fn both(pair: Pair, seen: &Seen, report: &mut Report) -> Option<(Named, Named)> {
+fn both(pair: Pair, seen: &Seen, report: &mut DoctorReport) -> Option<(Named, Named)> {
     const DISCOVERY: &str = "tools.discoveryCommand";
     const CALL: &str = "tools.callCommand";
     let (id, about, what, missing) = match (pair.discovery, pair.call) {
@@ -421,7 +421,7 @@ struct Named {
 }
 
 /// Takes a command down; the later file counts.
-fn note(into: &mut Option<Named>, key: &str, file: &str, text: &str, report: &mut Report) {
+fn note(into: &mut Option<Named>, key: &str, file: &str, text: &str, report: &mut DoctorReport) {
     if let Some(earlier) = into.as_ref().filter(|earlier| earlier.text != text) {
         report.warn(
             "command-overridden",

@@ -1,14 +1,14 @@
 //! What is there besides: hosts, the kernel's sandbox, the tools of project and user, servers.
 
 use super::replay::{Patience, run};
-use super::{Patient, Report, said, trust_remedy};
+use super::{DoctorReport, Patient, said, trust_remedy};
 use crate::builtin::{Surroundings, sandbox};
 use crate::custom::lint_tools;
 use crate::diagnostic::Severity;
 use crate::mcp::Asks;
 use crate::process::command::find_program;
 use crate::process::driven::Input;
-use crate::process::sandbox::{Mode, Policy, Sandbox};
+use crate::process::sandbox::{Mode, Sandbox, SandboxPolicy};
 use crate::settings::UNTRUSTED;
 use crate::shown::show_path;
 use crate::workspace::Workspace;
@@ -25,7 +25,7 @@ const OLDEST_NODE: u32 = 20;
 const NODE_LIMIT: Duration = Duration::from_secs(5);
 
 /// Tells what there is, and what of it is at fault.
-pub(super) fn examine(patient: &Patient<'_>, report: &mut Report) {
+pub(super) fn examine(patient: &Patient<'_>, report: &mut DoctorReport) {
     report.fact("get_tools", crate::VERSION);
     report.fact(
         "project",
@@ -39,7 +39,7 @@ pub(super) fn examine(patient: &Patient<'_>, report: &mut Report) {
 }
 
 /// Gemini CLI, where it is installed.
-fn host(root: &Path, report: &mut Report) {
+fn host(root: &Path, report: &mut DoctorReport) {
     let Some(path) = find_program(OsStr::new("gemini")) else {
         report.fact("Gemini CLI", "not on the PATH");
         return;
@@ -70,7 +70,7 @@ fn host(root: &Path, report: &mut Report) {
 }
 
 /// What Gemini CLI runs on.
-fn node(root: &Path, report: &mut Report) {
+fn node(root: &Path, report: &mut DoctorReport) {
     let why = "Gemini CLI runs on it.";
     let mend = "Install node 20 or newer.";
     let Some(path) = find_program(OsStr::new("node")) else {
@@ -112,7 +112,7 @@ fn version_of(program: &Path) -> Option<String> {
 }
 
 /// The executables that are started by this one.
-fn beside(report: &mut Report) {
+fn beside(report: &mut DoctorReport) {
     let Ok(own) = std::env::current_exe() else {
         return;
     };
@@ -134,8 +134,8 @@ fn beside(report: &mut Report) {
 }
 
 /// Whether the kernel can keep commands within limits, where that is wanted.
-fn kernel(patient: &Patient<'_>, report: &mut Report) {
-    let probe = Policy {
+fn kernel(patient: &Patient<'_>, report: &mut DoctorReport) {
+    let probe = SandboxPolicy {
         mode: Mode::ReadOnly,
         writable: Vec::new(),
         network: false,
@@ -178,7 +178,7 @@ fn kernel(patient: &Patient<'_>, report: &mut Report) {
 
 /// All that `get_tools lint` says of the tools of files and pairs, and of what is known of MCP
 /// servers: none is started here.
-fn own_tools(patient: &Patient<'_>, report: &mut Report) {
+fn own_tools(patient: &Patient<'_>, report: &mut DoctorReport) {
     let settings = &patient.settings;
     let mut lint = match lint_tools(settings, patient.home, patient.root, Asks::Nobody) {
         Ok(lint) => lint,
@@ -217,7 +217,7 @@ fn own_tools(patient: &Patient<'_>, report: &mut Report) {
 }
 
 /// MCP servers whose program is not there.
-fn servers(patient: &Patient<'_>, report: &mut Report) {
+fn servers(patient: &Patient<'_>, report: &mut DoctorReport) {
     for (name, server) in &patient.settings.mcp.servers {
         let Some(command) = &server.command else {
             continue;

@@ -3,11 +3,11 @@
 use super::Credentials;
 use super::error::{ApiError, ApiErrorKind};
 use super::id::unique_id;
-use super::messages::{GenerateContentRequest, GenerateContentResponse, Question};
+use super::messages::{GenerateContentRequest, GenerateContentResponse, ModelRequest};
 use super::retry::RetryPolicy;
 use super::stream::ResponseStream;
 use crate::json;
-use crate::net::{self, Limits, Method, Reach, Request};
+use crate::net::{self, AddressPolicy, HttpRequest, HttpTimeouts, Method};
 use crate::tool::{Cancellation, Interruption};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use url::Url;
 
 /// How long the API may take. A model may think for minutes before it says anything.
-const LIMITS: Limits = Limits {
+const TIMEOUTS: HttpTimeouts = HttpTimeouts {
     connect: Duration::from_secs(15),
     first_byte: Duration::from_secs(300),
     silence: Duration::from_secs(120),
@@ -38,9 +38,9 @@ const TICK: Duration = Duration::from_millis(50);
 /// Asks models, in one of the three ways. One request at a time; a connection is kept for the
 /// next.
 #[derive(Debug)]
-pub struct Client {
+pub struct GeminiClient {
     credentials: Credentials,
-    http: net::Client,
+    http: net::HttpClient,
     policy: RetryPolicy,
     /// The project that Code Assist has given, once it was asked.
     project: Option<String>,
@@ -65,7 +65,7 @@ struct WithSession<'a, Q> {
     session_id: &'a str,
 }
 
-impl Client {
+impl GeminiClient {
     /// A client for a credential. From now on the process leaves no core file: it would hold the
     /// credential.
     pub fn new(credentials: Credentials) -> Self {
@@ -79,7 +79,7 @@ impl Client {
         let session = unique_id();
         Self {
             credentials,
-            http: net::Client::new(Reach::Anybody, LIMITS),
+            http: net::HttpClient::new(AddressPolicy::Anybody, TIMEOUTS),
             policy: RetryPolicy::default(),
             project,
             prompt: format!("{session}########1"),
@@ -120,7 +120,7 @@ impl Client {
     pub fn generate(
         &mut self,
         model: &str,
-        request: &impl Question,
+        request: &impl ModelRequest,
         cancel: &Cancellation,
     ) -> Result<GenerateContentResponse, ApiError> {
         self.retrying(cancel, |client| {
@@ -137,11 +137,11 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// As [`Client::generate`]; `Broken` where a stream broke after pieces were handed out.
+    /// As [`GeminiClient::generate`]; `Broken` where a stream broke after pieces were handed out.
     pub fn stream(
         &mut self,
         model: &str,
-        request: &impl Question,
+        request: &impl ModelRequest,
         cancel: &Cancellation,
         on_piece: &mut dyn FnMut(GenerateContentResponse) -> ControlFlow<()>,
     ) -> Result<(), ApiError> {
@@ -163,7 +163,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// As [`Client::generate`].
+    /// As [`GeminiClient::generate`].
     pub fn count_tokens(
         &mut self,
         model: &str,
@@ -223,7 +223,7 @@ impl Client {
     fn body(
         &mut self,
         model: &str,
-        request: &impl Question,
+        request: &impl ModelRequest,
         cancel: &Cancellation,
     ) -> Result<Vec<u8>, ApiError> {
         if !matches!(self.credentials, Credentials::CodeAssist { .. }) {
@@ -334,8 +334,8 @@ impl Client {
         }
     }
 
-    fn request<'a>(&self, url: &'a Url, body: &'a [u8]) -> Request<'a> {
-        Request {
+    fn request<'a>(&self, url: &'a Url, body: &'a [u8]) -> HttpRequest<'a> {
+        HttpRequest {
             method: Method::Post,
             url,
             headers: vec![

@@ -135,11 +135,11 @@ pub struct BorrowedRequest<'a> {
 }
 
 /// What a model can be asked.
-pub trait Question: Serialize {}
+pub trait ModelRequest: Serialize {}
 
-impl Question for GenerateContentRequest {}
+impl ModelRequest for GenerateContentRequest {}
 
-impl Question for BorrowedRequest<'_> {}
+impl ModelRequest for BorrowedRequest<'_> {}
 
 /// Why the model stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The Gemini wire: messages, requests and responses, three ways to be let in, streaming.
 //!
 //! Field names and shapes follow the public `v1beta` API; fields that this crate does not know
-//! are kept wherever a message may go back to the API. [`Client`] speaks to the API itself, to
+//! are kept wherever a message may go back to the API. [`GeminiClient`] speaks to the API itself, to
 //! Vertex AI and to Code Assist, by the same calls. Nothing here knows any tool.
 
 mod citations;
@@ -15,14 +15,14 @@ mod sse;
 mod stream;
 
 pub use citations::cited;
-pub use client::Client;
+pub use client::GeminiClient;
 pub use credentials::{Credentials, Secret};
 pub use error::{ApiError, ApiErrorKind};
 pub use id::unique_id;
 pub use messages::{
     BorrowedRequest, Candidate, FinishReason, FunctionCall, GenerateContentRequest,
     GenerateContentResponse, GenerationConfig, GroundingChunk, GroundingMetadata, GroundingSupport,
-    PromptFeedback, Question, RequestTool, Segment, ThinkingConfig, UrlContextMetadata,
+    ModelRequest, PromptFeedback, RequestTool, Segment, ThinkingConfig, UrlContextMetadata,
     UrlMetadata, UsageMetadata, WebSource,
 };
 pub use retry::RetryPolicy;

@@ -36,7 +36,7 @@ const MAX_PAIRS: usize = 100;
 
 /// Where the commands are to count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
+pub enum SetupScope {
     /// In the project of the current directory.
     Project,
     /// In all of the user's projects.
@@ -62,7 +62,7 @@ pub struct Wanted<'a> {
     /// The project's directory, an absolute path.
     pub root: &'a Path,
     /// Where the commands are to count.
-    pub reach: Reach,
+    pub scope: SetupScope,
     /// Which tools need nobody's consent.
     pub allow: Allow,
     /// The directory of the two executables; `None` where they are found by their names.
@@ -75,7 +75,7 @@ pub struct Wanted<'a> {
 
 /// What is to be changed, in this order.
 #[derive(Debug, Default)]
-pub struct Plan {
+pub struct SetupPlan {
     /// The files.
     pub changes: Vec<Change>,
     /// What a person should know besides.
@@ -93,20 +93,20 @@ pub struct Plan {
 /// # Errors
 ///
 /// A file that can't be read, or that is not what it should be.
-pub fn plan(wanted: &Wanted<'_>) -> Result<Plan, InitError> {
+pub fn plan(wanted: &Wanted<'_>) -> Result<SetupPlan, InitError> {
     let Wanted {
-        home, root, reach, ..
+        home, root, scope, ..
     } = *wanted;
-    let record_path = record::path(home, (reach == Reach::Project).then_some(root));
-    let mut plan = Plan {
+    let record_path = record::path(home, (scope == SetupScope::Project).then_some(root));
+    let mut plan = SetupPlan {
         record: Record::load(&record_path)?,
         record_path,
-        project: project(reach, home, root)?,
-        ..Plan::default()
+        project: project(scope, home, root)?,
+        ..SetupPlan::default()
     };
-    let base = match reach {
-        Reach::Project => root,
-        Reach::User => home,
+    let base = match scope {
+        SetupScope::Project => root,
+        SetupScope::User => home,
     };
     let gemini = base.join(".gemini");
     let pairs = plan.set_commands(wanted, &gemini.join("settings.json"))?;
@@ -138,14 +138,14 @@ pub fn plan(wanted: &Wanted<'_>) -> Result<Plan, InitError> {
 /// # Errors
 ///
 /// Where nothing was done here, or a file can't be read.
-pub fn undo(home: &Path, root: &Path, reach: Reach) -> Result<Plan, InitError> {
-    let record_path = record::path(home, (reach == Reach::Project).then_some(root));
+pub fn undo(home: &Path, root: &Path, scope: SetupScope) -> Result<SetupPlan, InitError> {
+    let record_path = record::path(home, (scope == SetupScope::Project).then_some(root));
     let record = Record::load(&record_path)?;
-    let mut plan = Plan {
+    let mut plan = SetupPlan {
         record_path,
-        project: project(reach, home, root)?,
+        project: project(scope, home, root)?,
         is_undo: true,
-        ..Plan::default()
+        ..SetupPlan::default()
     };
     for kept in &record.files {
         plan.restore(kept)?;
@@ -154,12 +154,12 @@ pub fn undo(home: &Path, root: &Path, reach: Reach) -> Result<Plan, InitError> {
     Ok(plan)
 }
 
-fn project(reach: Reach, home: &Path, root: &Path) -> Result<Option<Project>, InitError> {
-    let project = (reach == Reach::Project).then(|| Project::new(root, home));
+fn project(scope: SetupScope, home: &Path, root: &Path) -> Result<Option<Project>, InitError> {
+    let project = (scope == SetupScope::Project).then(|| Project::new(root, home));
     project.transpose()
 }
 
-impl Plan {
+impl SetupPlan {
     /// Where a file leads that is to be changed.
     fn real(&self, path: &Path) -> Result<PathBuf, InitError> {
         match &self.project {
@@ -220,7 +220,7 @@ impl Plan {
         let mut pairs = named.pairs();
         pairs.retain(|(discovery, call)| !is_own(discovery) && !is_own_call(call));
         // What a stranger has put there would run as a tool of ours, once this file is trusted.
-        let is_strangers = wanted.reach == Reach::Project
+        let is_strangers = wanted.scope == SetupScope::Project
             && !pairs.is_empty()
             && !Trust::of(Some(wanted.home), wanted.root).is_trusted();
         let (why, remedy) = if is_strangers {
@@ -262,7 +262,7 @@ impl Plan {
     /// Says that commands of the user's own settings count no longer in the project.
     fn note_hidden(&mut self, wanted: &Wanted<'_>) {
         let settings = wanted.home.join(".gemini/settings.json");
-        if wanted.reach == Reach::User {
+        if wanted.scope == SetupScope::User {
             return;
         }
         // Whatever is wrong with that file is said by others.
@@ -314,9 +314,9 @@ impl Plan {
         wanted: &Wanted<'_>,
         names: &[(String, Kind)],
     ) -> Result<(), InitError> {
-        let file = match wanted.reach {
-            Reach::User => "gemini-tools.toml".to_owned(),
-            Reach::Project => format!("gemini-tools-{}.toml", record::name(wanted.root)),
+        let file = match wanted.scope {
+            SetupScope::User => "gemini-tools.toml".to_owned(),
+            SetupScope::Project => format!("gemini-tools-{}.toml", record::name(wanted.root)),
         };
         let path = wanted.home.join(".gemini/policies").join(file);
         if wanted.allow != Allow::Nothing {

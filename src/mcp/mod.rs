@@ -20,4 +20,4 @@ mod wire;
 
 pub use audit::{Asks, Audit};
 pub(crate) use session::says_something_else;
-pub use session::{Listed, Mcp};
+pub use session::{Mcp, McpDeclaration};

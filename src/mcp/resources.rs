@@ -1,7 +1,7 @@
 //! The resources of MCP servers, as two tools.
 
 use super::content;
-use super::session::{Listed, Mcp};
+use super::session::{Mcp, McpDeclaration};
 use super::wire::Wanted;
 use crate::tool::{
     Args, Confirmation, Context, ErrorKind, Kind, Location, Schema, Tool, ToolError, ToolInfo,
@@ -44,10 +44,10 @@ pub(super) fn is_one(name: &str) -> bool {
 }
 
 /// Their declarations.
-pub(super) fn listed() -> Vec<Listed> {
+pub(super) fn listed() -> Vec<McpDeclaration> {
     [LIST, READ]
         .iter()
-        .map(|spec| Listed {
+        .map(|spec| McpDeclaration {
             name: spec.name.to_owned(),
             alias: spec.name.to_owned(),
             origin: None,

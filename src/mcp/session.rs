@@ -9,7 +9,7 @@ use super::servers::{self, CALL_SECS, Server};
 use super::tool::McpTool;
 use super::wire::{Wanted, Why};
 use crate::diagnostic::Diagnostic;
-use crate::policy::{Call, ServerTool};
+use crate::policy::{PolicyCall, ServerTool};
 use crate::registry::{Others, bare_name, hint, nearest};
 use crate::settings::Settings;
 use crate::tool::{Cancellation, Context, ErrorKind, LiveOutput, Tool, ToolError};
@@ -47,7 +47,7 @@ struct State {
 
 /// A tool of a server as `get_tools` prints it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Listed {
+pub struct McpDeclaration {
     /// Its name.
     pub name: String,
     /// What Gemini CLI 0.61 would call it.
@@ -63,15 +63,19 @@ pub struct Listed {
     pub is_read_only: bool,
 }
 
-impl Listed {
+impl McpDeclaration {
     /// A call of it as the rules of a policy see it, with the names by which it is known
     /// besides.
-    pub fn to_call<'a>(&'a self, aliases: &'a [&'a str], args: &'a Map<String, Value>) -> Call<'a> {
+    pub fn to_call<'a>(
+        &'a self,
+        aliases: &'a [&'a str],
+        args: &'a Map<String, Value>,
+    ) -> PolicyCall<'a> {
         let origin = self.origin.as_ref();
-        Call {
+        PolicyCall {
             server: origin.map(|(name, tool)| ServerTool { name, tool }),
             annotations: self.annotations.as_ref(),
-            ..Call::of_tool(&self.name, aliases, args)
+            ..PolicyCall::of_tool(&self.name, aliases, args)
         }
     }
 }
@@ -118,11 +122,11 @@ impl Mcp {
 
     /// The tools of all servers, sorted by name; all servers that have to be asked are asked at
     /// once. With `refresh` all are, and what they declare is accepted.
-    pub fn list(&self, refresh: bool, cancel: &Cancellation) -> Vec<Listed> {
+    pub fn list(&self, refresh: bool, cancel: &Cancellation) -> Vec<McpDeclaration> {
         for (at, reason) in self.ask_all(refresh, cancel) {
             self.note(at, &format!("it has no tools: {reason}."));
         }
-        let mut list: BTreeMap<String, Listed> = BTreeMap::new();
+        let mut list: BTreeMap<String, McpDeclaration> = BTreeMap::new();
         let mut has_resources = false;
         for (at, server) in self.servers.iter().enumerate() {
             let Some(known) = self.cached(at) else {
@@ -143,7 +147,7 @@ impl Mcp {
                     );
                     continue;
                 }
-                let listed = Listed {
+                let listed = McpDeclaration {
                     name: tool.name.clone(),
                     alias: names::theirs(&server.name, &tool.original),
                     origin: Some((server.name.clone(), tool.original.clone())),
@@ -159,7 +163,7 @@ impl Mcp {
                 }
             }
         }
-        let mut list: Vec<Listed> = list.into_values().collect();
+        let mut list: Vec<McpDeclaration> = list.into_values().collect();
         if has_resources {
             list.extend(resources::listed());
             list.sort_by(|a, b| a.name.cmp(&b.name));

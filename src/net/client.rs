@@ -2,7 +2,7 @@
 
 use super::coding::{self, Undecodable};
 use super::connect::Dial;
-use super::{NetError, Reach};
+use super::{AddressPolicy, NetError};
 use crate::tool::Cancellation;
 use std::io::Read;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -26,7 +26,7 @@ pub(crate) fn user_agent() -> String {
 
 /// How long a peer may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct HttpTimeouts {
     /// To resolve the name, and to connect.
     pub connect: Duration,
     /// From the request to the first byte of the answer.
@@ -46,7 +46,7 @@ pub enum Method {
 
 /// What is sent.
 #[derive(Clone)]
-pub struct Request<'a> {
+pub struct HttpRequest<'a> {
     /// The method.
     pub method: Method,
     /// The address: `http` or `https`.
@@ -57,10 +57,10 @@ pub struct Request<'a> {
     pub body: &'a [u8],
 }
 
-impl std::fmt::Debug for Request<'_> {
+impl std::fmt::Debug for HttpRequest<'_> {
     /// Without the values of headers, the body, and what may be secret in the address.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Request")
+        f.debug_struct("HttpRequest")
             .field("method", &self.method)
             .field("host", &self.url.host_str())
             .finish_non_exhaustive()
@@ -69,19 +69,19 @@ impl std::fmt::Debug for Request<'_> {
 
 /// Sends requests, one at a time. Connections are kept for the next request to the same host.
 #[derive(Debug)]
-pub struct Client {
+pub struct HttpClient {
     agent: Agent,
     cancel: Arc<Mutex<Cancellation>>,
 }
 
-impl Client {
+impl HttpClient {
     /// A client for hosts within `reach`. The certificates of the system (or those that
     /// `SSL_CERT_FILE` and `SSL_CERT_DIR` name) are read when the first one is made.
-    pub fn new(reach: Reach, limits: Limits) -> Self {
+    pub fn new(reach: AddressPolicy, timeouts: HttpTimeouts) -> Self {
         let cancel = Arc::new(Mutex::new(Cancellation::default()));
         let dial = Dial {
             reach: Arc::new(reach),
-            limits,
+            timeouts,
             cancel: Arc::clone(&cancel),
         };
         let tls = TlsConfig::builder()
@@ -113,7 +113,7 @@ impl Client {
     /// What went wrong on the way.
     pub fn send(
         &mut self,
-        request: &Request<'_>,
+        request: &HttpRequest<'_>,
         cancel: &Cancellation,
     ) -> Result<Response<'_>, NetError> {
         *self.cancel.lock().unwrap_or_else(PoisonError::into_inner) = cancel.clone();
@@ -179,7 +179,7 @@ pub struct Body<'c> {
     reader: Result<Box<dyn Read>, String>,
     host: String,
     /// The client sends nothing else as long as this is read.
-    _client: std::marker::PhantomData<&'c mut Client>,
+    _client: std::marker::PhantomData<&'c mut HttpClient>,
 }
 
 impl std::fmt::Debug for Body<'_> {

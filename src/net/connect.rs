@@ -4,9 +4,9 @@
 //! address; where something is, a proxy too is told the address, not the name.
 
 use super::names::{interrupted, known_addresses, resolve};
-use super::proxy::{Kind, Proxy};
+use super::proxy::{Proxy, ProxyKind};
 use super::sockets::{PollFlags, connect_one, wait};
-use super::{Limits, NetError, Reach};
+use super::{AddressPolicy, HttpTimeouts, NetError};
 use crate::tool::Cancellation;
 use base64::Engine;
 use std::io::{ErrorKind, Read, Write};
@@ -31,8 +31,8 @@ const MAX_ADDRESSES: usize = 8;
 /// takes.
 #[derive(Debug, Clone)]
 pub(super) struct Dial {
-    pub(super) reach: Arc<Reach>,
-    pub(super) limits: Limits,
+    pub(super) reach: Arc<AddressPolicy>,
+    pub(super) timeouts: HttpTimeouts,
     /// The call that the client works for at the moment.
     pub(super) cancel: Arc<Mutex<Cancellation>>,
 }
@@ -50,7 +50,7 @@ impl Dial {
         let (host, port) = host_and_port(url)?;
         let found = match url.host().and_then(|host| known_addresses(&host)) {
             Some(known) => known,
-            None => resolve(&host, self.limits.connect, &self.cancel())?,
+            None => resolve(&host, self.timeouts.connect, &self.cancel())?,
         };
         let mut judged = self.reach.judge(&host, port, found)?;
         // An address of IPv4 within IPv6 is connected to as what it is.
@@ -89,19 +89,19 @@ impl Dial {
         // Proxies are the user's own choice and may well be private.
         let found = match proxy.host.parse::<IpAddr>() {
             Ok(address) => vec![address],
-            Err(_) => resolve(&proxy.host, self.limits.connect, &cancel)?,
+            Err(_) => resolve(&proxy.host, self.timeouts.connect, &cancel)?,
         };
         let sockets: Vec<_> = found.iter().map(|a| (*a, proxy.port).into()).collect();
-        let stream = connect(&sockets, &proxy.shown(), self.limits.connect, &cancel)?;
-        let until = Instant::now() + self.limits.connect;
+        let stream = connect(&sockets, &proxy.shown(), self.timeouts.connect, &cancel)?;
+        let until = Instant::now() + self.timeouts.connect;
         let mut line = Line {
             stream: &stream,
             cancel: &cancel,
             until,
         };
         match proxy.kind {
-            Kind::Connect => line.http_connect(proxy, &target, port).map_err(failed)?,
-            Kind::Socks5 => line.socks5(proxy, &target, port).map_err(failed)?,
+            ProxyKind::Connect => line.http_connect(proxy, &target, port).map_err(failed)?,
+            ProxyKind::Socks5 => line.socks5(proxy, &target, port).map_err(failed)?,
         }
         interrupted(&cancel)?;
         Ok(stream)
@@ -323,7 +323,7 @@ impl<In: Transport> Connector<In> for Dial {
         } else {
             let (host, port) = host_and_port(&url).map_err(other)?;
             let name = format!("{host}:{port}");
-            connect(&details.addrs, &name, self.limits.connect, &self.cancel())
+            connect(&details.addrs, &name, self.timeouts.connect, &self.cancel())
         };
         let buffers = LazyBuffers::new(
             details.config.input_buffer_size(),
@@ -362,9 +362,9 @@ impl Wire {
     /// Waits until the socket is ready, no longer than the peer may be silent.
     fn wait(&self, flags: PollFlags, timeout: NextTimeout) -> Result<(), ureq::Error> {
         let (own, what) = match (flags, self.is_answering) {
-            (PollFlags::OUT, _) => (self.dial.limits.silence, "took nothing"),
-            (_, true) => (self.dial.limits.silence, "sent nothing more"),
-            (_, false) => (self.dial.limits.first_byte, "did not answer"),
+            (PollFlags::OUT, _) => (self.dial.timeouts.silence, "took nothing"),
+            (_, true) => (self.dial.timeouts.silence, "sent nothing more"),
+            (_, false) => (self.dial.timeouts.first_byte, "did not answer"),
         };
         let library = timeout.not_zero().map(|t| *t);
         let limit = library.map_or(own, |l| l.min(own));

@@ -1,8 +1,8 @@
 //! The way to the network: names, addresses, proxies, connections, HTTP/1.1 over TLS.
 //!
-//! [`Client`] sends one request at a time and gives the answer as it comes. Who may be reached
+//! [`HttpClient`] sends one request at a time and gives the answer as it comes. Who may be reached
 //! is decided where connections are made: a name is resolved once, the addresses are judged
-//! by [`Reach`], and the connection goes to the very address that was judged. Redirects are not
+//! by [`AddressPolicy`], and the connection goes to the very address that was judged. Redirects are not
 //! followed here; every hop is a request of its own.
 //!
 //! Names are resolved by this process itself, from the system's `resolv.conf` and `hosts`: the
@@ -21,8 +21,8 @@ mod sockets;
 
 pub use address::{is_public, why_not_public};
 pub(crate) use client::user_agent;
-pub use client::{Body, Client, Limits, Method, Request, Response};
+pub use client::{Body, HttpClient, HttpRequest, HttpTimeouts, Method, Response};
 pub use error::NetError;
 pub(crate) use names::known_addresses;
 pub(crate) use proxy::address_for as proxy_address;
-pub use reach::{HostRule, Reach};
+pub use reach::{AddressPolicy, HostRule};

@@ -11,7 +11,7 @@ use url::{Host, Url};
 
 /// How a proxy is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ProxyKind {
     /// HTTP `CONNECT`.
     Connect,
     /// SOCKS 5; names go to the proxy only where the client leaves them to it.
@@ -21,7 +21,7 @@ pub(super) enum Kind {
 /// A proxy.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Proxy {
-    pub(super) kind: Kind,
+    pub(super) kind: ProxyKind,
     /// Without brackets.
     pub(super) host: String,
     pub(super) port: u16,
@@ -86,9 +86,9 @@ impl Proxy {
 
     fn to_url(&self) -> Option<Url> {
         let scheme = match self.kind {
-            Kind::Connect => "http",
+            ProxyKind::Connect => "http",
             // The proxy gets names.
-            Kind::Socks5 => "socks5h",
+            ProxyKind::Socks5 => "socks5h",
         };
         let host = if self.host.contains(':') {
             format!("[{}]", self.host)
@@ -111,8 +111,8 @@ impl Proxy {
             Url::parse(&format!("http://{value}")).ok()?
         };
         let (kind, default_port) = match url.scheme() {
-            "http" => (Kind::Connect, 80),
-            "socks5" | "socks5h" | "socks" => (Kind::Socks5, 1080),
+            "http" => (ProxyKind::Connect, 80),
+            "socks5" | "socks5h" | "socks" => (ProxyKind::Socks5, 1080),
             _ => return None,
         };
         let decoded = |text: &str| percent_decoded(text);
@@ -191,7 +191,7 @@ fn is_excepted(url: &Url, exceptions: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, Proxy};
+    use super::{Proxy, ProxyKind};
     use url::Url;
 
     fn proxy(url: &str, vars: &[(&str, &str)]) -> Option<Proxy> {
@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(shown("http://a.example/", &https).as_deref(), Some("q:80"));
         let all = [("ALL_PROXY", "socks5://s")];
         let socks = proxy("http://a.example/", &all).expect("one");
-        assert_eq!((socks.kind, socks.port), (Kind::Socks5, 1080));
+        assert_eq!((socks.kind, socks.port), (ProxyKind::Socks5, 1080));
         let served = [("HTTP_PROXY", "evil"), ("REQUEST_METHOD", "GET")];
         assert_eq!(shown("http://a.example/", &served), None);
         let user = proxy("http://a/", &[("http_proxy", "http://me:a%20b+c@p:1")]).expect("one");

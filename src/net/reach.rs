@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 /// Who may be reached by a client.
 #[derive(Debug, Clone)]
-pub enum Reach {
+pub enum AddressPolicy {
     /// Everybody: the address comes from the user.
     Anybody,
     /// Public addresses, and those hosts that the user has allowed: the address comes from a
@@ -94,12 +94,12 @@ fn url_name(name: &str) -> Option<String> {
     }
 }
 
-impl Reach {
+impl AddressPolicy {
     /// Whether names may be left to a proxy to resolve: nothing is to be judged about them.
     pub(super) fn trusts(&self, host: &str, port: u16) -> bool {
         match self {
-            Reach::Anybody => true,
-            Reach::Public { allowed } => {
+            AddressPolicy::Anybody => true,
+            AddressPolicy::Public { allowed } => {
                 let nowhere = IpAddr::from([0, 0, 0, 0]);
                 allowed.iter().any(|rule| {
                     !matches!(rule.host, RuleHost::Network(_)) && rule.covers(host, nowhere, port)
@@ -119,7 +119,7 @@ impl Reach {
         port: u16,
         addresses: Vec<IpAddr>,
     ) -> Result<Vec<IpAddr>, NetError> {
-        let Reach::Public { allowed } = self else {
+        let AddressPolicy::Public { allowed } = self else {
             return Ok(addresses);
         };
         let may = |address: &IpAddr| {
@@ -140,7 +140,7 @@ impl Reach {
 
 #[cfg(test)]
 mod tests {
-    use super::{HostRule, Reach};
+    use super::{AddressPolicy, HostRule};
     use std::net::IpAddr;
 
     #[test]
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn only_public_addresses_are_kept() {
-        let reach = Reach::Public { allowed: vec![] };
+        let reach = AddressPolicy::Public { allowed: vec![] };
         let both = vec![IpAddr::from([127, 0, 0, 1]), IpAddr::from([8, 8, 8, 8])];
         let kept = reach.judge("x", 80, both.clone()).expect("one is public");
         assert_eq!(kept, [both[1]]);
@@ -219,7 +219,9 @@ mod tests {
             assert_eq!(error.to_string(), format!("{host} is loopback"));
         }
         assert_eq!(
-            Reach::Anybody.judge("x", 80, both.clone()).expect("all"),
+            AddressPolicy::Anybody
+                .judge("x", 80, both.clone())
+                .expect("all"),
             both
         );
     }

@@ -1,7 +1,7 @@
 //! What holds where no rule says anything: the effect of the policies that Gemini CLI ships,
 //! told by what a tool does to the world.
 
-use super::{Call, Decider, Decision, Mode, Tier, Verdict};
+use super::{Decider, Decision, Mode, PolicyCall, Tier, Verdict};
 use crate::tool::Kind;
 use std::path::Path;
 
@@ -73,17 +73,17 @@ fn built_in(decision: Decision, priority: u16, rule: &str, reason: String) -> Ve
 }
 
 /// Whether the tool only looks at what is here, or searches the web.
-fn only_looks(call: &Call<'_>) -> bool {
+fn only_looks(call: &PolicyCall<'_>) -> bool {
     matches!(call.kind, Kind::Read | Kind::Search) && call.server.is_none()
 }
 
-fn says_it_only_reads(call: &Call<'_>) -> bool {
+fn says_it_only_reads(call: &PolicyCall<'_>) -> bool {
     let hint = call.annotations.and_then(|a| a.get("readOnlyHint"));
     call.server.is_some() && hint == Some(&serde_json::Value::Bool(true))
 }
 
 /// Whether a plan can be made with the tool.
-pub(super) fn is_for_plans(call: &Call<'_>) -> bool {
+pub(super) fn is_for_plans(call: &PolicyCall<'_>) -> bool {
     only_looks(call) && !NOT_FOR_PLANS.contains(&call.name)
         || call.kind == Kind::Fetch
         || says_it_only_reads(call)
@@ -92,7 +92,7 @@ pub(super) fn is_for_plans(call: &Call<'_>) -> bool {
 /// The built-in rules, the highest first. `edits_are_agreed` is whether a person has agreed to
 /// all edits of the session.
 pub(super) fn verdict(
-    call: &Call<'_>,
+    call: &PolicyCall<'_>,
     mode: Mode,
     interactive: bool,
     edits_are_agreed: bool,
@@ -158,7 +158,7 @@ pub(super) fn ask_about_line(name: &str, interactive: bool, rule: &str) -> Verdi
 /// Files that say what a build runs change with somebody's agreement only. In the mode yolo
 /// commands run as they like, and the guard would stop nothing.
 pub(super) fn guard_build_files(
-    call: &Call<'_>,
+    call: &PolicyCall<'_>,
     mode: Mode,
     interactive: bool,
     verdict: Verdict,

@@ -88,7 +88,7 @@ impl Decision {
 
 /// A call to be judged.
 #[derive(Debug, Clone, Copy)]
-pub struct Call<'a> {
+pub struct PolicyCall<'a> {
     /// The tool's own name.
     pub name: &'a str,
     /// Its other names.
@@ -107,7 +107,7 @@ pub struct Call<'a> {
     pub is_built_in: bool,
 }
 
-impl<'a> Call<'a> {
+impl<'a> PolicyCall<'a> {
     /// A call of a tool of which nothing is known but its names.
     pub fn of_tool(name: &'a str, aliases: &'a [&'a str], args: &'a Map<String, Value>) -> Self {
         Self {
@@ -282,7 +282,7 @@ impl Policy {
     }
 
     /// Judges a call: `interactive` is whether there is somebody to ask.
-    pub fn check(&self, call: &Call<'_>, mode: Mode, interactive: bool) -> Verdict {
+    pub fn check(&self, call: &PolicyCall<'_>, mode: Mode, interactive: bool) -> Verdict {
         let mode = self.mode_of(mode);
         if let (Some(broken), Some(reason)) = (self.broken.first(), self.obstacle()) {
             return Verdict {
@@ -305,7 +305,7 @@ impl Policy {
         defaults::guard_build_files(call, mode, interactive, verdict)
     }
 
-    fn check_plain(&self, call: &Call<'_>, mode: Mode, interactive: bool) -> Verdict {
+    fn check_plain(&self, call: &PolicyCall<'_>, mode: Mode, interactive: bool) -> Verdict {
         let (texts, is_ambiguous) = self.texts(call);
         let unit = Unit {
             call,
@@ -323,7 +323,7 @@ impl Policy {
     }
 
     /// What holds where no rule fits.
-    fn by_default(&self, call: &Call<'_>, mode: Mode, interactive: bool) -> Verdict {
+    fn by_default(&self, call: &PolicyCall<'_>, mode: Mode, interactive: bool) -> Verdict {
         defaults::verdict(call, mode, interactive, self.edits_are_agreed)
     }
 
@@ -336,7 +336,7 @@ impl Policy {
 
     /// The arguments as text, once for each spelling of their names, and whether one of them
     /// is there in two.
-    fn texts(&self, call: &Call<'_>) -> (Vec<String>, bool) {
+    fn texts(&self, call: &PolicyCall<'_>) -> (Vec<String>, bool) {
         let looks = |rule: &Rule| matches!(rule.condition, rule::Condition::Pattern(_));
         if !self.rules.iter().any(looks) {
             return (Vec::new(), false);
@@ -368,7 +368,7 @@ impl Policy {
     }
 
     /// Whether a tool is there at all: not where each of its calls is denied.
-    pub fn shows(&self, call: &Call<'_>, mode: Mode, interactive: bool) -> bool {
+    pub fn shows(&self, call: &PolicyCall<'_>, mode: Mode, interactive: bool) -> bool {
         let mode = self.mode_of(mode);
         for rule in &self.rules {
             if !rule.is_active(mode, interactive) || !rule.is_for(call) {
@@ -494,7 +494,7 @@ impl Rule {
 }
 
 /// What a rule says of a call.
-fn rule_verdict(rule: &Rule, decision: Decision, call: &Call<'_>) -> Verdict {
+fn rule_verdict(rule: &Rule, decision: Decision, call: &PolicyCall<'_>) -> Verdict {
     let mut reason = match decision {
         Decision::Allow => String::new(),
         Decision::AskUser => format!("{} needs somebody's agreement.", call.name),

@@ -1,7 +1,7 @@
 //! One rule: which calls it is for, and what it says of them.
 
 use super::text;
-use super::{Call, Decision, Mode, Tier};
+use super::{Decision, Mode, PolicyCall, Tier};
 use crate::commands::Command;
 use fancy_regex::Regex;
 use serde_json::{Map, Value};
@@ -99,7 +99,7 @@ impl Entry {
 /// What a rule is held against: a call, and for a shell's also one command of its line.
 #[derive(Clone, Copy)]
 pub(super) struct Unit<'a> {
-    pub(super) call: &'a Call<'a>,
+    pub(super) call: &'a PolicyCall<'a>,
     /// The text of the command; `None` for calls of other tools.
     pub(super) line: Option<&'a str>,
     /// Its words, where it is one command.
@@ -123,7 +123,7 @@ impl Rule {
     }
 
     /// Whether the rule is for the call's tool.
-    pub(super) fn is_for(&self, call: &Call<'_>) -> bool {
+    pub(super) fn is_for(&self, call: &PolicyCall<'_>) -> bool {
         let server = match (&self.server, call.server) {
             (None, _) => true,
             (Some(_), None) => return false,
@@ -141,7 +141,7 @@ impl Rule {
             && self.annotations.iter().all(has)
     }
 
-    fn names(&self, pattern: &str, call: &Call<'_>, restricts: bool) -> bool {
+    fn names(&self, pattern: &str, call: &PolicyCall<'_>, restricts: bool) -> bool {
         if pattern == "*" {
             return true;
         }
@@ -195,7 +195,7 @@ impl Rule {
 
 impl Entry {
     /// Whether the entry is for the tool, whatever its arguments.
-    pub(super) fn is_for(&self, call: &Call<'_>) -> bool {
+    pub(super) fn is_for(&self, call: &PolicyCall<'_>) -> bool {
         self.tool == call.name || call.aliases.contains(&&*self.tool)
     }
 

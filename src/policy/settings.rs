@@ -142,7 +142,7 @@ impl List {
 
 #[cfg(test)]
 mod tests {
-    use crate::policy::{Call, Decision, Mode, Policy};
+    use crate::policy::{Decision, Mode, Policy, PolicyCall};
     use crate::settings::Settings;
     use serde_json::{Map, json};
     use std::path::Path;
@@ -155,7 +155,7 @@ mod tests {
         let policy = Policy::of_texts(&[], &settings, Path::new("/"));
         let mut args = Map::new();
         args.insert("command".to_owned(), json!(line));
-        let call = Call::of_tool("run_shell_command", &["ShellTool"], &args);
+        let call = PolicyCall::of_tool("run_shell_command", &["ShellTool"], &args);
         policy.check(&call, Mode::Default, true).decision
     }
 

@@ -3,7 +3,7 @@
 
 use super::rule::Unit;
 use super::{
-    Call, Decider, Decision, Mode, Policy, Rule, Verdict, defaults, rule_verdict, safe, text,
+    Decider, Decision, Mode, Policy, PolicyCall, Rule, Verdict, defaults, rule_verdict, safe, text,
 };
 use crate::commands::{Analysis, Command, analyse};
 use crate::tool::Kind;
@@ -16,7 +16,7 @@ const SHELL: [&str; 2] = ["run_shell_command", "ShellTool"];
 const DIRECTORY: [&str; 2] = ["dir_path", "directory"];
 
 /// The line that a call runs.
-pub(super) fn line_of<'a>(call: &Call<'a>) -> Option<&'a str> {
+pub(super) fn line_of<'a>(call: &PolicyCall<'a>) -> Option<&'a str> {
     let is_shell = call.server.is_none() && is_shell(call.name);
     let line = is_shell.then(|| call.args.get("command").and_then(Value::as_str));
     line.flatten().filter(|line| !line.is_empty())
@@ -30,7 +30,7 @@ pub fn is_shell(tool: &str) -> bool {
 impl Policy {
     pub(super) fn check_line(
         &self,
-        call: &Call<'_>,
+        call: &PolicyCall<'_>,
         line: &str,
         mode: Mode,
         interactive: bool,
@@ -47,7 +47,7 @@ impl Policy {
 
     fn check_analysed(
         &self,
-        call: &Call<'_>,
+        call: &PolicyCall<'_>,
         line: &str,
         analysis: &Analysis,
         mode: Mode,
@@ -112,7 +112,7 @@ impl Policy {
     /// Judges each command, and each text whose commands can't be known.
     fn parts(
         &self,
-        call: &Call<'_>,
+        call: &PolicyCall<'_>,
         analysis: &Analysis,
         mode: Mode,
         interactive: bool,
@@ -165,7 +165,7 @@ impl Policy {
     /// What a rule refuses is refused all the same, and so is a line that is not understood.
     fn by_experience(
         &self,
-        call: &Call<'_>,
+        call: &PolicyCall<'_>,
         line: &str,
         analysis: &Analysis,
         verdict: Verdict,
@@ -187,7 +187,7 @@ impl Policy {
     }
 }
 
-fn has_directory(call: &Call<'_>) -> bool {
+fn has_directory(call: &PolicyCall<'_>) -> bool {
     DIRECTORY
         .iter()
         .any(|key| call.args.get(*key).is_some_and(|v| !v.is_null()))
@@ -196,7 +196,7 @@ fn has_directory(call: &Call<'_>) -> bool {
 /// A line that is not understood, or that runs nothing: what a rule has allowed was perhaps
 /// not this.
 fn by_nobody(
-    call: &Call<'_>,
+    call: &PolicyCall<'_>,
     rule: Option<&Rule>,
     mode: Mode,
     interactive: bool,
@@ -216,7 +216,7 @@ fn by_nobody(
 }
 
 /// Makes a call that a rule allows one that needs agreement all the same.
-fn ask(call: &Call<'_>, allowed: &Verdict, rule: &str) -> Verdict {
+fn ask(call: &PolicyCall<'_>, allowed: &Verdict, rule: &str) -> Verdict {
     Verdict {
         decision: Decision::AskUser,
         reason: format!("{} needs somebody's agreement.", call.name),

@@ -2,7 +2,7 @@
 //! beginning and the end as text, and all of it in a file.
 
 use super::log::Log;
-use super::terminal::{Decoder, Terminal};
+use super::terminal::{TerminalEmulator, Utf8Decoder};
 use std::io;
 use std::path::PathBuf;
 
@@ -24,8 +24,8 @@ type NewFile<'a> = Box<dyn FnMut() -> Option<PathBuf> + Send + 'a>;
 
 /// Output as it comes in.
 pub struct Capture<'a> {
-    decoder: Decoder,
-    terminal: Terminal,
+    decoder: Utf8Decoder,
+    terminal: TerminalEmulator,
     plain: Ends,
     /// As printed, with escape sequences, where somebody will look at it on a terminal.
     coloured: Option<Ends>,
@@ -66,8 +66,8 @@ impl<'a> Capture<'a> {
         new_file: impl FnMut() -> Option<PathBuf> + Send + 'a,
     ) -> Self {
         Self {
-            decoder: Decoder::default(),
-            terminal: Terminal::default(),
+            decoder: Utf8Decoder::default(),
+            terminal: TerminalEmulator::default(),
             plain: Ends::new(limit),
             coloured: coloured.then(|| Ends::new(limit)),
             live: live.then(|| Ends::new(LIVE_CHARS)),

@@ -1,7 +1,7 @@
 //! Running a line of shell, or a program with its arguments: its surroundings, its limits, and the end of all that it started.
 
 use super::capture::Capture;
-use super::ending::{Ending, Event, GRACE};
+use super::ending::{CommandEvent, Ending, GRACE};
 use super::sandbox::Sandbox;
 use super::tree;
 use super::warden::Watched;
@@ -78,7 +78,7 @@ pub struct ShellCommand<'a> {
 
 /// Until when a command may run.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct CommandLimits {
     /// In all.
     pub wall: Duration,
     /// Without printing anything.
@@ -276,7 +276,7 @@ impl Intake for Capture<'_> {
 pub fn supervise(
     watched: &Watched,
     capture: &mut dyn Intake,
-    limits: Limits,
+    limits: CommandLimits,
     cancel: &Cancellation,
     show: &dyn Fn(String),
 ) -> End {
@@ -328,7 +328,7 @@ impl<'a> Supervision<'a> {
         }
     }
 
-    fn run(&mut self, limits: Limits, cancel: &Cancellation, waiting: &Waiting<'_>) -> End {
+    fn run(&mut self, limits: CommandLimits, cancel: &Cancellation, waiting: &Waiting<'_>) -> End {
         let started = Instant::now();
         let mut held: Option<Held> = None;
         loop {
@@ -371,7 +371,7 @@ impl<'a> Supervision<'a> {
             let pause = next.map_or(TICK, |at| at.saturating_duration_since(now));
             self.step(pause.min(TICK), Some(cancel));
             match self.watched.next_event() {
-                Some(Event::Ended { ending, all_gone }) => {
+                Some(CommandEvent::Ended { ending, all_gone }) => {
                     let took = started.elapsed();
                     match limits.hold {
                         Some(patience) if !all_gone => {
@@ -388,12 +388,12 @@ impl<'a> Supervision<'a> {
                         }
                     }
                 }
-                Some(Event::AllGone { .. }) => {
+                Some(CommandEvent::AllGone { .. }) => {
                     if let Some(Held { ending, took, .. }) = held {
                         return self.done(ending, took, false);
                     }
                 }
-                Some(Event::Lost) => return self.end_unwatched(),
+                Some(CommandEvent::Lost) => return self.end_unwatched(),
                 None => {}
             }
             self.show_live();
@@ -506,8 +506,8 @@ impl<'a> Supervision<'a> {
             }
             self.step(until - now, None);
             match self.watched.next_event() {
-                Some(Event::AllGone { .. } | Event::Lost) => return true,
-                Some(Event::Ended { .. }) | None => {}
+                Some(CommandEvent::AllGone { .. } | CommandEvent::Lost) => return true,
+                Some(CommandEvent::Ended { .. }) | None => {}
             }
         }
     }
@@ -519,12 +519,12 @@ impl<'a> Supervision<'a> {
             // Whoever is being ended may have something to say, and waits until it is read.
             self.step(TICK, None);
             match self.watched.next_event() {
-                Some(Event::AllGone { left }) => {
+                Some(CommandEvent::AllGone { left }) => {
                     self.drain();
                     return End::Ended { why, left };
                 }
-                Some(Event::Lost) => return self.end_unwatched(),
-                Some(Event::Ended { .. }) | None => {}
+                Some(CommandEvent::Lost) => return self.end_unwatched(),
+                Some(CommandEvent::Ended { .. }) | None => {}
             }
         }
         // Somebody keeps the warden from its work. What it watches over must not live on that.

@@ -3,7 +3,7 @@
 //! it started. No pipe is waited for that something holds open after that. On macOS what leaves
 //! the program's session is not known, nor waited for.
 
-use super::command::{End, Intake, Limits, Why, end_rest, supervise};
+use super::command::{CommandLimits, End, Intake, Why, end_rest, supervise};
 use super::ending::Ending;
 use super::piped::Program;
 use super::{start, without_sigpipe};
@@ -92,7 +92,7 @@ impl Program<'_> {
             left_input: false,
             bytes: 0,
         };
-        let limits = Limits {
+        let limits = CommandLimits {
             wall: drive.limit,
             idle: None,
             background_after: None,

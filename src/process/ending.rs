@@ -28,7 +28,7 @@ impl fmt::Display for Ending {
 
 /// What there is to say of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Event {
+pub enum CommandEvent {
     /// The command has ended; others that it started may live on.
     Ended {
         /// How.

@@ -33,7 +33,7 @@ const STACK_BYTES: usize = 64 * 1024 * 1024;
 
 /// Why there is no result.
 #[derive(Debug)]
-pub(crate) enum Ended {
+pub(crate) enum IsolationError {
     /// The work has died: of a limit, or of itself.
     Died,
     /// It took too long.
@@ -63,7 +63,7 @@ pub(crate) fn run(
     bytes: &[u8],
     url: &Url,
     work: fn(&[u8], &Url) -> Vec<u8>,
-) -> Result<Vec<u8>, Ended> {
+) -> Result<Vec<u8>, IsolationError> {
     #[cfg(unix)]
     {
         fork::run(bounds, cancel, || work(bytes, url))

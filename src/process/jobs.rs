@@ -27,7 +27,7 @@ const MAX_RECORD_BYTES: u64 = 1024 * 1024;
 /// What was started.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Record {
+pub struct JobRecord {
     /// The processes that were left in the background, the first of which names the job.
     pub processes: Vec<Identity>,
     /// The session of all of them that have not left it.
@@ -84,7 +84,7 @@ pub(super) fn process_ids(record: &mut impl Read) -> Vec<i32> {
     // What can't be read names nobody.
     let _ = record.take(MAX_RECORD_BYTES).read_to_string(&mut text);
     let first = text.lines().next().unwrap_or_default();
-    serde_json::from_str::<Record>(first)
+    serde_json::from_str::<JobRecord>(first)
         .map(|r| r.processes.iter().map(|p| p.pid).collect())
         .unwrap_or_default()
 }
@@ -99,7 +99,7 @@ pub struct Jobs {
 #[derive(Debug, Clone)]
 pub struct Job {
     /// What was started.
-    pub record: Record,
+    pub record: JobRecord,
     /// Its log.
     pub log: PathBuf,
     /// The living processes, the oldest first.
@@ -132,7 +132,7 @@ impl Jobs {
     /// What the system says; nothing is left behind then.
     pub fn create(
         &self,
-        record: &Record,
+        record: &JobRecord,
         write_log: impl FnOnce(&Path) -> io::Result<()>,
     ) -> io::Result<Files> {
         std::fs::DirBuilder::new()
@@ -258,7 +258,7 @@ impl Job {
             .take(MAX_RECORD_BYTES)
             .read_to_string(&mut text)
             .ok()?;
-        let record: Record = serde_json::from_str(text.lines().next()?).ok()?;
+        let record: JobRecord = serde_json::from_str(text.lines().next()?).ok()?;
         let same_boot = record.boot_id == boot_id;
         let warden = record.warden.filter(|w| same_boot && w.is_alive());
         let living = match warden {
@@ -352,7 +352,7 @@ impl Job {
 }
 
 /// The living processes of a job whose warden was killed.
-fn unwatched(record: &Record) -> Vec<Identity> {
+fn unwatched(record: &JobRecord) -> Vec<Identity> {
     let began = record.processes.iter().map(|p| p.start_time).min();
     let mut living: Vec<_> = tree::of_session(record.session)
         .into_iter()

@@ -1,7 +1,7 @@
 //! A program that is talked to over its standard streams for as long as it lives, watched over:
 //! when it is dropped, or its caller is gone, everything that it started is ended.
 
-use super::ending::{Ending, Event};
+use super::ending::{CommandEvent, Ending};
 use super::start;
 use super::warden::Watched;
 use crate::sys::event::{PollFd, PollFlags, Timespec, poll};
@@ -79,11 +79,11 @@ impl Piped {
     pub fn is_gone(&mut self) -> bool {
         while !self.is_gone {
             match self.watched.next_event() {
-                Some(Event::Ended { ending, all_gone }) => {
+                Some(CommandEvent::Ended { ending, all_gone }) => {
                     self.ending = Some(ending);
                     self.is_gone = all_gone;
                 }
-                Some(Event::AllGone { .. } | Event::Lost) => self.is_gone = true,
+                Some(CommandEvent::AllGone { .. } | CommandEvent::Lost) => self.is_gone = true,
                 None => break,
             }
         }

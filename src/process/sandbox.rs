@@ -65,7 +65,7 @@ impl Mode {
 
 /// What a sandbox must allow.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Policy {
+pub struct SandboxPolicy {
     /// How much may be changed.
     pub mode: Mode,
     /// What may be changed in [`Mode::WorkspaceWrite`]: directories with all that lies
@@ -88,7 +88,7 @@ pub struct Sandbox {
 
 impl Sandbox {
     /// Gets everything ready that needs memory or may fail for good reasons; `None` where no
-    /// sandbox is wanted. A path of [`Policy::writable`] that does not exist is left out, so
+    /// sandbox is wanted. A path of [`SandboxPolicy::writable`] that does not exist is left out, so
     /// that nothing can be written there even if it comes to be: see [`Sandbox::missing`].
     ///
     /// # Errors
@@ -97,7 +97,7 @@ impl Sandbox {
     /// a writable path can't be opened, is not absolute, or can be redirected by a command in
     /// the sandbox.
     #[cfg(target_os = "linux")]
-    pub fn prepare(policy: &Policy) -> Result<Option<Self>, ToolError> {
+    pub fn prepare(policy: &SandboxPolicy) -> Result<Option<Self>, ToolError> {
         if policy.mode == Mode::Off {
             return Ok(None);
         }
@@ -124,7 +124,7 @@ impl Sandbox {
     ///
     /// `policy_violation`.
     #[cfg(not(target_os = "linux"))]
-    pub fn prepare(policy: &Policy) -> Result<Option<Self>, ToolError> {
+    pub fn prepare(policy: &SandboxPolicy) -> Result<Option<Self>, ToolError> {
         match policy.mode {
             Mode::Off => Ok(None),
             Mode::WorkspaceWrite | Mode::ReadOnly => Err(unavailable(

@@ -13,12 +13,12 @@ const MAX_SEQUENCE: usize = 4096;
 
 /// Turns bytes into text, piece by piece; pieces may be cut anywhere.
 #[derive(Debug, Default)]
-pub struct Decoder {
+pub struct Utf8Decoder {
     /// Bytes of a character that has not come whole.
     partial: Vec<u8>,
 }
 
-impl Decoder {
+impl Utf8Decoder {
     /// Takes a piece and gives its text to `out`.
     pub fn push(&mut self, bytes: &[u8], mut out: impl FnMut(&str)) {
         let joined;
@@ -65,7 +65,7 @@ impl Decoder {
 
 /// Turns text with escape sequences into what they leave to be seen, piece by piece.
 #[derive(Debug, Default)]
-pub struct Terminal {
+pub struct TerminalEmulator {
     state: State,
     /// The line so far.
     line: Vec<char>,
@@ -94,7 +94,7 @@ enum State {
     StringEscape,
 }
 
-impl Terminal {
+impl TerminalEmulator {
     /// The line that has not ended, as it is now.
     pub fn unfinished(&self) -> String {
         self.line.iter().collect()
@@ -280,12 +280,12 @@ fn plain_prefix(text: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{Decoder, Terminal};
+    use super::{TerminalEmulator, Utf8Decoder};
     use proptest::prelude::{ProptestConfig, any, proptest};
 
     fn shown(pieces: &[&[u8]]) -> String {
         let mut text = String::new();
-        let (mut decoder, mut terminal) = (Decoder::default(), Terminal::default());
+        let (mut decoder, mut terminal) = (Utf8Decoder::default(), TerminalEmulator::default());
         for piece in pieces {
             decoder.push(piece, |t| terminal.push(t, &mut |t| text.push_str(t)));
         }

@@ -11,7 +11,7 @@
 //! Caller and warden talk over a pair of sockets: small messages whose first byte says what
 //! they are.
 
-use super::ending::{Ending, Event, GRACE};
+use super::ending::{CommandEvent, Ending, GRACE};
 use super::log::Log;
 use super::raw::{self, Prepared};
 use super::tree;
@@ -112,7 +112,7 @@ pub struct Watched {
     /// Whether the warden has nothing more to do.
     is_over: Cell<bool>,
     /// What it said while something else was waited for.
-    unheard: Cell<Option<Event>>,
+    unheard: Cell<Option<CommandEvent>>,
     /// How often it was found stopped.
     stopped: Cell<u32>,
     /// Whether leave has been taken of it.
@@ -203,7 +203,7 @@ impl Watched {
     }
 
     /// What the warden says, if anything.
-    pub fn next_event(&self) -> Option<Event> {
+    pub fn next_event(&self) -> Option<CommandEvent> {
         if let Some(event) = self.unheard.take() {
             return Some(event);
         }
@@ -214,14 +214,14 @@ impl Watched {
             }
             // The start was not waited for any longer.
             Ok((message::STARTED, _)) => None,
-            Ok((kind, numbers)) => Some(self.event(kind, numbers).unwrap_or(Event::Lost)),
-            Err(_) => Some(Event::Lost),
+            Ok((kind, numbers)) => Some(self.event(kind, numbers).unwrap_or(CommandEvent::Lost)),
+            Err(_) => Some(CommandEvent::Lost),
         }
     }
 
-    fn event(&self, kind: u8, numbers: [i32; 2]) -> Option<Event> {
+    fn event(&self, kind: u8, numbers: [i32; 2]) -> Option<CommandEvent> {
         let event = match (kind, numbers) {
-            (message::ENDED, [status, gone]) => Event::Ended {
+            (message::ENDED, [status, gone]) => CommandEvent::Ended {
                 ending: if status < 0 {
                     Ending::Signal(-status)
                 } else {
@@ -229,24 +229,26 @@ impl Watched {
                 },
                 all_gone: gone == 1,
             },
-            (message::ALL_GONE, [left, _]) => Event::AllGone {
+            (message::ALL_GONE, [left, _]) => CommandEvent::AllGone {
                 left: usize::try_from(left).unwrap_or(0),
             },
             _ => return None,
         };
-        if let Event::Ended { all_gone: true, .. } | Event::AllGone { .. } = event {
+        if let CommandEvent::Ended { all_gone: true, .. } | CommandEvent::AllGone { .. } = event {
             self.is_over.set(true);
         }
         Some(event)
     }
 
     /// Keeps what was said out of turn for [`Watched::next_event`].
-    fn keep(&self, event: Event) {
+    fn keep(&self, event: CommandEvent) {
         let kept = match (self.unheard.take(), event) {
-            (Some(Event::Ended { ending, .. }), Event::AllGone { .. }) => Event::Ended {
-                ending,
-                all_gone: true,
-            },
+            (Some(CommandEvent::Ended { ending, .. }), CommandEvent::AllGone { .. }) => {
+                CommandEvent::Ended {
+                    ending,
+                    all_gone: true,
+                }
+            }
             (Some(first), _) => first,
             (None, event) => event,
         };
@@ -258,7 +260,7 @@ impl Watched {
         let event = self.unheard.take();
         self.unheard.set(event);
         match event {
-            Some(Event::Ended { ending, .. }) => Some(ending),
+            Some(CommandEvent::Ended { ending, .. }) => Some(ending),
             _ => None,
         }
     }
@@ -322,7 +324,7 @@ impl Watched {
         }
     }
 
-    /// Asks the warden to end everything; [`Event::AllGone`] follows.
+    /// Asks the warden to end everything; [`CommandEvent::AllGone`] follows.
     pub fn end_all(&self, grace: Duration) {
         let millis = i32::try_from(grace.as_millis()).unwrap_or(i32::MAX);
         // A warden that is gone shows as `Lost`.

@@ -1,6 +1,6 @@
 //! Asking the client's user about a call, by the protocol's elicitation.
 
-use crate::approval::{Asker, Question, Reply, terminal};
+use crate::approval::{ApprovalQuestion, Asker, Reply, terminal};
 use crate::policy::Agreed;
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -50,7 +50,7 @@ pub(super) struct ByClient {
 }
 
 impl Asker for ByClient {
-    fn ask(&mut self, question: &Question<'_>) -> Option<Reply> {
+    fn ask(&mut self, question: &ApprovalQuestion<'_>) -> Option<Reply> {
         let (answer, answered) = std::sync::mpsc::sync_channel(1);
         let text = match Text::new(question, self.is_alone) {
             Ok(text) => text,
@@ -68,7 +68,7 @@ impl Text {
     /// # Errors
     ///
     /// The refusal of a call that can't be shown whole: what is not shown can't be approved.
-    pub(super) fn new(question: &Question<'_>, is_alone: bool) -> Result<Self, Reply> {
+    pub(super) fn new(question: &ApprovalQuestion<'_>, is_alone: bool) -> Result<Self, Reply> {
         let mut message = terminal::question(question);
         let count = message.chars().count();
         if count > MAX_SHOWN_CHARS {

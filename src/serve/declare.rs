@@ -2,7 +2,7 @@
 
 use super::server::Project;
 use crate::dialect::Hints;
-use crate::mcp::Listed;
+use crate::mcp::McpDeclaration;
 use crate::tool::{Cancellation, Tool};
 use rmcp::model;
 use serde_json::{Map, Value};
@@ -55,7 +55,7 @@ fn annotations(title: String, hints: Hints) -> model::ToolAnnotations {
     )
 }
 
-fn of_server(listed: &Listed) -> Option<model::Tool> {
+fn of_server(listed: &McpDeclaration) -> Option<model::Tool> {
     let text = format!("{}}}", listed.text);
     let mut value: Value = serde_json::from_str(&text).ok()?;
     let description = value["description"].as_str().unwrap_or_default().to_owned();

@@ -25,7 +25,7 @@ mod watch;
 
 pub use http::{DEFAULT_ADDRESS, Http, HttpError};
 
-use crate::session::Rules;
+use crate::session::PolicyOptions;
 use server::Server;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -36,9 +36,9 @@ const MAX_CALLS: usize = 256;
 
 /// What is served, and how.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct ServeOptions {
     /// What calls are judged by.
-    pub rules: Rules,
+    pub rules: PolicyOptions,
     /// Whether the tools of the MCP servers in the settings are served too.
     pub with_servers: bool,
     /// The workspace, whatever a client says; where it is empty, the client's roots, or else
@@ -52,7 +52,7 @@ pub struct Options {
 
 /// Serves until the client is gone or a signal comes, and ends everything that it has started.
 /// Gives the exit status: 0, 1 where it can't serve, or 128 and the signal's number.
-pub fn run(options: Options) -> u8 {
+pub fn run(options: ServeOptions) -> u8 {
     let tell = options.tell;
     let http = options.http.clone();
     let runtime = tokio::runtime::Builder::new_current_thread()

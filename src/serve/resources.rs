@@ -6,7 +6,7 @@ use crate::shown::show_path;
 use crate::sys::ffi::OsStrExt;
 use crate::tool::{Context, ErrorKind, ToolError};
 use crate::workspace::media::mime_type;
-use crate::workspace::text::{Content, SAMPLE_BYTES, detect};
+use crate::workspace::text::{ContentKind, SAMPLE_BYTES, detect};
 use crate::workspace::{OpenFile, Place, Respect, Workspace, io_error};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -228,9 +228,9 @@ fn contents(
     let bytes = whole(&open, &place)?;
     let sample = &bytes[..bytes.len().min(SAMPLE_BYTES)];
     let content = detect(sample, sample.len() == bytes.len());
-    let mime = mime_type(sample, place.path(), content != Content::Binary);
+    let mime = mime_type(sample, place.path(), content != ContentKind::Binary);
     Ok(match (content, mime) {
-        (Content::Text(encoding), None) => {
+        (ContentKind::Text(encoding), None) => {
             ResourceContents::text(encoding.decode(&bytes), uri).with_mime_type("text/plain")
         }
         (_, mime) => ResourceContents::blob(STANDARD.encode(&bytes), uri)

@@ -7,7 +7,7 @@
 //! to it counts for nothing else.
 
 use super::ask::Text;
-use crate::approval::{Asker, Question, Reply};
+use crate::approval::{ApprovalQuestion, Asker, Reply};
 use crate::shown::hex;
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -125,7 +125,7 @@ pub(super) struct BySaid {
 }
 
 impl Asker for BySaid {
-    fn ask(&mut self, question: &Question<'_>) -> Option<Reply> {
+    fn ask(&mut self, question: &ApprovalQuestion<'_>) -> Option<Reply> {
         let text = match Text::new(question, self.is_alone) {
             Ok(text) => text,
             Err(refusal) => return Some(refusal),
@@ -141,7 +141,7 @@ impl Asker for BySaid {
     }
 }
 
-fn name(question: &Question<'_>, message: &str) -> String {
+fn name(question: &ApprovalQuestion<'_>, message: &str) -> String {
     let args = serde_json::to_string(question.args).unwrap_or_default();
     let mut hash = Sha256::new();
     for part in [question.name, &args, message] {
@@ -154,7 +154,7 @@ fn name(question: &Question<'_>, message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{BySaid, Open, Said, are_needed};
-    use crate::approval::{Asker, Explanation, Question, Reply};
+    use crate::approval::{ApprovalQuestion, Asker, Explanation, Reply};
     use rmcp::model::ProtocolVersion;
     use serde_json::{Map, Value, json};
 
@@ -193,7 +193,7 @@ mod tests {
                 description: description.to_owned(),
                 ..Explanation::default()
             };
-            asker.ask(&Question {
+            asker.ask(&ApprovalQuestion {
                 name: "write_file",
                 args: &args,
                 explanation: &explanation,

@@ -1,7 +1,7 @@
 //! What all clients share: the projects that are open, and the calls that run.
 
-use super::Options;
-use super::watch::Watched;
+use super::ServeOptions;
+use super::watch::WatchedFiles;
 use crate::session::{Session, with_time_limit};
 use crate::settings::{Settings, home};
 use crate::shown::visible;
@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const MAX_PROJECTS: usize = 16;
 
 pub(super) struct Server {
-    pub(super) options: Options,
+    pub(super) options: ServeOptions,
     /// The workspace where no client says otherwise, as it was named.
     roots: Vec<PathBuf>,
     projects: Mutex<HashMap<Vec<PathBuf>, Arc<Project>>>,
@@ -29,7 +29,7 @@ pub(super) struct Server {
 /// A project as it was when it was opened.
 pub(super) struct Project {
     pub(super) session: Session,
-    watched: Watched,
+    watched: WatchedFiles,
     state: u64,
     /// What its tools were told apart by when a client was told of them.
     declared: Mutex<Option<u64>>,
@@ -61,7 +61,7 @@ impl Project {
 
 impl Server {
     /// For the roots of the options, or else the current directory.
-    pub(super) fn new(options: Options) -> io::Result<Self> {
+    pub(super) fn new(options: ServeOptions) -> io::Result<Self> {
         let mut roots = Vec::new();
         for root in &options.roots {
             let fail = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", root.display()));
@@ -121,7 +121,7 @@ impl Server {
     }
 
     fn open(&self, roots: &[PathBuf]) -> Result<Project, ToolError> {
-        let Options {
+        let ServeOptions {
             rules,
             with_servers,
             tell,
@@ -140,7 +140,7 @@ impl Server {
         let root = &real_root(written, more)?;
         let settings = Settings::load(home.as_deref(), root);
         real_root(written, &settings.sandbox.allowed_paths)?;
-        let watched = Watched::new(home.as_deref(), root, &settings, rules);
+        let watched = WatchedFiles::new(home.as_deref(), root, &settings, rules);
         // Looked at first: what changes while it is being read is seen the next time.
         let state = watched.state();
         let session = open(root, more, rules)?;

@@ -1,11 +1,11 @@
 //! Whether what decides about tools has changed on disk: settings, trust, rules, custom tools.
 
 use crate::policy::Extra;
-use crate::session::Rules;
+use crate::session::PolicyOptions;
 use crate::settings::{Scope, Settings, system_directory};
 #[cfg(unix)]
 use crate::sys::unix_fs::MetadataExt;
-use crate::trust::Record;
+use crate::trust::TrustRecord;
 use std::collections::hash_map::DefaultHasher;
 use std::fs::Metadata;
 use std::hash::{Hash, Hasher};
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// The files and directories that decide.
 #[derive(Debug)]
-pub(super) struct Watched {
+pub(super) struct WatchedFiles {
     files: Vec<PathBuf>,
     /// With all that lies right in them.
     directories: Vec<PathBuf>,
@@ -21,13 +21,13 @@ pub(super) struct Watched {
     extensions: Option<PathBuf>,
 }
 
-impl Watched {
+impl WatchedFiles {
     /// For the project in `root`.
     pub(super) fn new(
         home: Option<&Path>,
         root: &Path,
         settings: &Settings,
-        rules: &Rules,
+        rules: &PolicyOptions,
     ) -> Self {
         let scopes = [
             Scope::SystemDefaults,
@@ -45,7 +45,7 @@ impl Watched {
             root.join(".gemini/tools"),
         ];
         if let Some(home) = home {
-            files.push(Record::path(home, root));
+            files.push(TrustRecord::path(home, root));
             files.push(home.join(".gemini/trustedFolders.json"));
             directories.push(home.join(".gemini/policies"));
             directories.push(home.join(".gemini/tools"));
@@ -127,8 +127,8 @@ fn look_of(meta: &Metadata) -> impl Hash {
 
 #[cfg(test)]
 mod tests {
-    use super::Watched;
-    use crate::session::Rules;
+    use super::WatchedFiles;
+    use crate::session::PolicyOptions;
     use crate::settings::Settings;
     use std::fs;
 
@@ -137,7 +137,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let (home, root) = (dir.path().join("home"), dir.path().join("root"));
         let settings = Settings::default();
-        let watched = Watched::new(Some(&home), &root, &settings, &Rules::default());
+        let watched = WatchedFiles::new(Some(&home), &root, &settings, &PolicyOptions::default());
         let mut before = watched.state();
         assert_eq!(watched.state(), before);
         for name in [

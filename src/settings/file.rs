@@ -3,7 +3,7 @@
 use super::Scope;
 #[cfg(unix)]
 use crate::sys::unix_fs::MetadataExt;
-use crate::workspace::brought::{Opened, Whose};
+use crate::workspace::brought::{RegularFile, Whose};
 use serde_json::Value;
 use std::fs::Metadata;
 use std::path::Path;
@@ -19,13 +19,13 @@ pub(super) struct Parsed {
 /// What tells a file from all others.
 #[cfg(unix)]
 #[expect(clippy::unnecessary_wraps, reason = "asking may fail on Windows")]
-fn identity(opened: &Opened) -> Result<(u64, u64), String> {
+fn identity(opened: &RegularFile) -> Result<(u64, u64), String> {
     Ok((opened.metadata.dev(), opened.metadata.ino()))
 }
 
 /// What tells a file from all others.
 #[cfg(windows)]
-fn identity(opened: &Opened) -> Result<(u64, u64), String> {
+fn identity(opened: &RegularFile) -> Result<(u64, u64), String> {
     let stat = crate::sys::fs::fstat(&opened.file).map_err(|e| e.to_string())?;
     Ok((stat.st_dev, stat.st_ino))
 }

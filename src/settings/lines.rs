@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 
 /// The texts of settings files, read when they are first asked for.
 #[derive(Debug)]
-pub struct Lines {
+pub struct SettingsLines {
     home: Option<PathBuf>,
     root: PathBuf,
     texts: HashMap<PathBuf, Option<String>>,
 }
 
-impl Lines {
+impl SettingsLines {
     /// For the project in `root`; `home` is the user's home directory.
     pub fn new(home: Option<&Path>, root: &Path) -> Self {
         Self {
@@ -55,7 +55,7 @@ impl Lines {
         let top = value.as_object()?;
         let old = keys::old_name(key).filter(|_| !is_there(top, key));
         let at = start_of(top, old.unwrap_or(key))?;
-        Some(position::Lines::of(text).position(at))
+        Some(position::LineIndex::of(text).position(at))
     }
 }
 
@@ -86,7 +86,7 @@ fn start_of(object: &Object<'_>, key: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::Lines;
+    use super::SettingsLines;
     use crate::diagnostic::Diagnostic;
 
     #[test]
@@ -96,7 +96,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("settings.json");
         std::fs::write(&path, text).expect("written");
-        let mut lines = Lines::new(None, dir.path());
+        let mut lines = SettingsLines::new(None, dir.path());
         for (key, line) in [
             ("tools.core", Some(3)),
             ("tools.exclude", Some(4)),

@@ -22,7 +22,7 @@ mod source;
 mod tests;
 
 pub(crate) use file::{expanded, jsonc, reference, strict_jsonc, variables_in};
-pub use lines::Lines;
+pub use lines::SettingsLines;
 pub use mcp::{McpServer, McpSettings};
 pub use sandbox::SandboxSettings;
 pub use shown::InForce;

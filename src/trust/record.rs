@@ -7,7 +7,7 @@ use crate::shown::hex;
 use crate::sys::ffi::OsStrExt;
 #[cfg(unix)]
 use crate::sys::unix_fs::MetadataExt;
-use crate::workspace::brought::{Opened, Whose};
+use crate::workspace::brought::{RegularFile, Whose};
 use crate::workspace::private::write_record;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -21,7 +21,7 @@ const VERSION: u32 = 1;
 
 /// What `get_tools trust` has written down of a project.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Record {
+pub struct TrustRecord {
     version: u32,
     /// The project's directory, as it is shown.
     pub root: String,
@@ -34,12 +34,12 @@ pub struct Record {
 /// A record can't be read or written.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {reason}", path.display())]
-pub struct RecordError {
+pub struct TrustRecordError {
     path: PathBuf,
     reason: String,
 }
 
-impl RecordError {
+impl TrustRecordError {
     pub(super) fn new(path: &Path, reason: &dyn fmt::Display) -> Self {
         Self {
             path: path.to_owned(),
@@ -59,7 +59,7 @@ fn can_be_written_by_others(path: &Path, _metadata: &fs::Metadata) -> bool {
     !crate::sys::fs::has_trusted_owner(path)
 }
 
-impl Record {
+impl TrustRecord {
     /// Where the record of the project in `root` stands. The name is made from all bytes of
     /// the path, which a name of a file could not hold.
     pub fn path(home: &Path, root: &Path) -> PathBuf {
@@ -68,32 +68,33 @@ impl Record {
     }
 
     /// Reads the record of the project in `root`, a path without links.
-    pub(super) fn load(home: &Path, root: &Path) -> Result<Option<Self>, RecordError> {
+    pub(super) fn load(home: &Path, root: &Path) -> Result<Option<Self>, TrustRecordError> {
         let path = Self::path(home, root);
         let Some(record) = Self::read(&path)? else {
             return Ok(None);
         };
         if record.root != crate::shown::show_path(root) {
-            return Err(RecordError::new(&path, &"it is for another directory"));
+            return Err(TrustRecordError::new(&path, &"it is for another directory"));
         }
         Ok(Some(record))
     }
 
-    fn read(path: &Path) -> Result<Option<Self>, RecordError> {
-        let fail = |e: io::Error| RecordError::new(path, &e);
-        let Some(Opened { mut file, metadata }) = Whose::Users.open_regular(path).map_err(fail)?
+    fn read(path: &Path) -> Result<Option<Self>, TrustRecordError> {
+        let fail = |e: io::Error| TrustRecordError::new(path, &e);
+        let Some(RegularFile { mut file, metadata }) =
+            Whose::Users.open_regular(path).map_err(fail)?
         else {
             return Ok(None);
         };
         if can_be_written_by_others(path, &metadata) {
-            return Err(RecordError::new(path, &"others can write to it"));
+            return Err(TrustRecordError::new(path, &"others can write to it"));
         }
         let mut bytes = Vec::with_capacity(metadata.len() as usize + 1);
         file.read_to_end(&mut bytes).map_err(fail)?;
         let record: Self =
-            serde_json::from_slice(&bytes).map_err(|e| RecordError::new(path, &e))?;
+            serde_json::from_slice(&bytes).map_err(|e| TrustRecordError::new(path, &e))?;
         if record.version != VERSION {
-            return Err(RecordError::new(path, &"it is of another version"));
+            return Err(TrustRecordError::new(path, &"it is of another version"));
         }
         Ok(Some(record))
     }
@@ -105,12 +106,12 @@ impl Record {
 /// # Errors
 ///
 /// What the system says.
-pub fn save(home: &Path, root: &Path, seen: Seen) -> Result<PathBuf, RecordError> {
-    let fail = |e: io::Error| RecordError::new(root, &e);
+pub fn save(home: &Path, root: &Path, seen: Seen) -> Result<PathBuf, TrustRecordError> {
+    let fail = |e: io::Error| TrustRecordError::new(root, &e);
     let root = crate::sys::canonicalize(root).map_err(fail)?;
-    let path = Record::path(home, &root);
-    let fail = |e: io::Error| RecordError::new(&path, &e);
-    let record = Record {
+    let path = TrustRecord::path(home, &root);
+    let fail = |e: io::Error| TrustRecordError::new(&path, &e);
+    let record = TrustRecord {
         version: VERSION,
         root: crate::shown::show_path(&root).into_owned(),
         recorded: SystemTime::now()
@@ -118,7 +119,7 @@ pub fn save(home: &Path, root: &Path, seen: Seen) -> Result<PathBuf, RecordError
             .map_or(0, |since| since.as_secs()),
         seen,
     };
-    let mut text = serde_json::to_vec(&record).map_err(|e| RecordError::new(&path, &e))?;
+    let mut text = serde_json::to_vec(&record).map_err(|e| TrustRecordError::new(&path, &e))?;
     text.push(b'\n');
     write_record(&path, &text).map_err(fail)?;
     Ok(path)
@@ -130,28 +131,28 @@ pub fn save(home: &Path, root: &Path, seen: Seen) -> Result<PathBuf, RecordError
 /// # Errors
 ///
 /// What the system says.
-pub fn remove(home: &Path, root: &Path) -> Result<bool, RecordError> {
+pub fn remove(home: &Path, root: &Path) -> Result<bool, TrustRecordError> {
     let real = crate::sys::canonicalize(root).unwrap_or_else(|_| root.to_owned());
-    let path = Record::path(home, &real);
+    let path = TrustRecord::path(home, &real);
     match fs::remove_file(&path) {
         Ok(()) => Ok(true),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(e) => Err(RecordError::new(&path, &e)),
+        Err(e) => Err(TrustRecordError::new(&path, &e)),
     }
 }
 
 /// All records, sorted by directory, and what could not be read.
-pub fn list(home: &Path) -> (Vec<Record>, Vec<RecordError>) {
+pub fn list(home: &Path) -> (Vec<TrustRecord>, Vec<TrustRecordError>) {
     let (mut records, mut problems) = (Vec::new(), Vec::new());
     let dir = directory(home);
     let entries = match fs::read_dir(&dir) {
         Ok(entries) => entries,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return (records, problems),
-        Err(e) => return (records, vec![RecordError::new(&dir, &e)]),
+        Err(e) => return (records, vec![TrustRecordError::new(&dir, &e)]),
     };
     let is_record = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "json");
     for path in entries.flatten().map(|e| e.path()).filter(is_record) {
-        match Record::read(&path) {
+        match TrustRecord::read(&path) {
             Ok(Some(record)) => records.push(record),
             Ok(None) => {}
             Err(e) => problems.push(e),

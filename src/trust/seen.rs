@@ -2,12 +2,12 @@
 //!
 //! Beside each hash stands what `stat` said, so that an unchanged file need not be read again.
 
-use super::record::RecordError;
+use super::record::TrustRecordError;
 use crate::shown::hex;
 use crate::sys::fs::{FileType, OFlags, Stat};
 use crate::sys::io::Errno;
 use crate::workspace::brought::{LEADS_OUT, Whose};
-use crate::workspace::resolve::Failure;
+use crate::workspace::resolve::ResolveError;
 use crate::workspace::stamp::{COARSE_TICK, Stamp, permissions};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -70,8 +70,9 @@ impl Seen {
     /// # Errors
     ///
     /// What the system says, or that there is more than anybody could have read.
-    pub fn look(root: &Path) -> Result<Self, RecordError> {
-        let look = || Scan::of(root).map_err(|(path, e)| RecordError::new(&root.join(path), &e));
+    pub fn look(root: &Path) -> Result<Self, TrustRecordError> {
+        let look =
+            || Scan::of(root).map_err(|(path, e)| TrustRecordError::new(&root.join(path), &e));
         let mut scan = look()?;
         let unrest = |entry: &Entry| entry.stamp.as_ref()?.unrest_at(scan.start);
         // Longer than a tick is a clock that went wrong; no waiting helps then.
@@ -180,16 +181,16 @@ impl Entry {
                     Ok(entry(Is::Link, target, Some(&stat)))
                 }
                 Ok(_) => Err(Errno::INVAL),
-                Err(Failure::Escapes) => Ok(outside()),
-                Err(Failure::System(errno)) => Err(errno),
+                Err(ResolveError::Escapes) => Ok(outside()),
+                Err(ResolveError::System(errno)) => Err(errno),
             };
         }
         let stat = match project.stat(path) {
-            Err(Failure::Escapes) => return Ok(outside()),
-            Err(Failure::System(Errno::NOENT | Errno::NOTDIR | Errno::LOOP)) => {
+            Err(ResolveError::Escapes) => return Ok(outside()),
+            Err(ResolveError::System(Errno::NOENT | Errno::NOTDIR | Errno::LOOP)) => {
                 return Ok(entry(Is::Absent, String::new(), None));
             }
-            Err(Failure::System(errno)) => return Err(errno),
+            Err(ResolveError::System(errno)) => return Err(errno),
             Ok(stat) => stat,
         };
         match FileType::from_raw_mode(stat.st_mode) {
@@ -223,8 +224,8 @@ impl Entry {
                 .stamp
                 .as_ref()
                 .is_some_and(|stamp| *stamp == Stamp::of(&stat)),
-            Err(Failure::Escapes) => self.is == Is::Outside,
-            Err(Failure::System(Errno::NOENT | Errno::NOTDIR | Errno::LOOP)) => {
+            Err(ResolveError::Escapes) => self.is == Is::Outside,
+            Err(ResolveError::System(Errno::NOENT | Errno::NOTDIR | Errno::LOOP)) => {
                 self.is == Is::Absent
             }
             Err(_) => false,
@@ -310,11 +311,11 @@ impl<'a> Project<'a> {
         }
     }
 
-    fn stat(self, path: &str) -> Result<Stat, Failure> {
+    fn stat(self, path: &str) -> Result<Stat, ResolveError> {
         self.door().stat(&self.0.join(path))
     }
 
-    fn entry(self, path: &str) -> Result<(Stat, Option<Vec<u8>>), Failure> {
+    fn entry(self, path: &str) -> Result<(Stat, Option<Vec<u8>>), ResolveError> {
         self.door().entry(&self.0.join(path))
     }
 
@@ -360,9 +361,9 @@ impl<'a> Project<'a> {
 }
 
 /// A link that has come in between is no file any more.
-fn errno_of(failure: Failure) -> Errno {
+fn errno_of(failure: ResolveError) -> Errno {
     match failure {
-        Failure::Escapes => Errno::LOOP,
-        Failure::System(errno) => errno,
+        ResolveError::Escapes => Errno::LOOP,
+        ResolveError::System(errno) => errno,
     }
 }

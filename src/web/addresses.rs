@@ -8,7 +8,7 @@ use url::{Host, Url};
 
 /// What a text holds.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct ExtractedUrls {
     /// Addresses that can be asked, each once, in order.
     pub(crate) usable: Vec<Url>,
     /// What looks like an address and can't be asked, with the reason.
@@ -18,7 +18,7 @@ pub(crate) struct Found {
 /// Finds the addresses of a text. Their bounds are found as in mail programs, so that
 /// the full stop of a sentence or a bracket around is not part of it; what is within is read
 /// by the same parser that the request is made from.
-pub(crate) fn find(text: &str) -> Found {
+pub(crate) fn find(text: &str) -> ExtractedUrls {
     let mut finder = LinkFinder::new();
     finder.kinds(&[LinkKind::Url]);
     let mut spans: Vec<Range<usize>> = finder
@@ -31,7 +31,7 @@ pub(crate) fn find(text: &str) -> Found {
         .collect();
     spans.extend(odd);
     spans.sort_by_key(|span| span.start);
-    let mut found = Found::default();
+    let mut found = ExtractedUrls::default();
     for span in spans {
         let link = &text[span];
         match usable(link) {
@@ -209,7 +209,7 @@ mod tests {
         );
         assert_eq!(
             find("http: is a scheme, ahttp:/1.1 is none"),
-            super::Found::default()
+            super::ExtractedUrls::default()
         );
     }
 

@@ -2,9 +2,9 @@
 
 use super::fetch::Page;
 use super::html;
-use crate::process::isolated::{self, Bounds, Ended};
+use crate::process::isolated::{self, Bounds, IsolationError};
 use crate::tool::{Cancellation, ToolError};
-use crate::workspace::text::{Content as Kind, declared, detect};
+use crate::workspace::text::{ContentKind, declared, detect};
 use encoding_rs::Encoding;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -30,9 +30,9 @@ const SHELL_TEXT_CHARS: usize = 200;
 
 /// What came from an address.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Content {
+pub(crate) enum WebContent {
     /// Text: markdown for a page, else as it came.
-    Text(Text),
+    Text(PageText),
     /// An image or a PDF document, for the model to look at.
     Media {
         /// For example `image/png`.
@@ -44,7 +44,7 @@ pub(crate) enum Content {
 
 /// Text of a page.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Text {
+pub(crate) struct PageText {
     /// The page's title, where it has one.
     pub(crate) title: Option<String>,
     /// The text.
@@ -63,7 +63,7 @@ pub(crate) enum Unreadable {
 }
 
 /// Turns what came into text or media.
-pub(crate) fn read(page: &Page, cancel: &Cancellation) -> Result<Content, Unreadable> {
+pub(crate) fn read(page: &Page, cancel: &Cancellation) -> Result<WebContent, Unreadable> {
     let media_type = effective_type(page);
     let mut content = match &*media_type {
         "text/html" | "application/xhtml+xml" => {
@@ -86,11 +86,11 @@ pub(crate) fn read(page: &Page, cancel: &Cancellation) -> Result<Content, Unread
             .notes
             .insert(0, format!("The page is not whole: {why}."));
     }
-    Ok(Content::Text(content))
+    Ok(WebContent::Text(content))
 }
 
 /// What a model looks at itself. `read_file` gives it the same.
-fn media(page: &Page, media_type: String, what: &str) -> Result<Content, Unreadable> {
+fn media(page: &Page, media_type: String, what: &str) -> Result<WebContent, Unreadable> {
     if page.cut.is_some() {
         return Err(because(format!("the {what} is too large ({media_type})")));
     }
@@ -101,7 +101,7 @@ fn media(page: &Page, media_type: String, what: &str) -> Result<Content, Unreada
             "the content is called a PDF document, but is not one",
         ));
     }
-    Ok(Content::Media {
+    Ok(WebContent::Media {
         media_type,
         bytes: page.bytes.clone(),
     })
@@ -125,7 +125,8 @@ fn effective_type(page: &Page) -> String {
     }
     let start = String::from_utf8_lossy(&page.bytes[..page.bytes.len().min(512)]).to_lowercase();
     let start = start.trim_start_matches(['\u{feff}', ' ', '\n', '\r', '\t']);
-    let is_text = page.charset.is_some() || matches!(detect(&page.bytes, true), Kind::Text(_));
+    let is_text =
+        page.charset.is_some() || matches!(detect(&page.bytes, true), ContentKind::Text(_));
     if start.starts_with("<!doctype html") || start.starts_with("<html") {
         "text/html".to_owned()
     } else if is_text {
@@ -153,13 +154,13 @@ fn is_text(media_type: &str, bytes: &[u8]) -> bool {
                 | "application/x-sh"
                 | "application/graphql"
         );
-    is_named || matches!(detect(bytes, true), Kind::Text(_))
+    is_named || matches!(detect(bytes, true), ContentKind::Text(_))
 }
 
-fn plain(page: &Page) -> Text {
-    Text {
+fn plain(page: &Page) -> PageText {
+    PageText {
         body: decoded(page),
-        ..Text::default()
+        ..PageText::default()
     }
 }
 
@@ -188,28 +189,28 @@ fn decoded(page: &Page) -> String {
             String::from_utf8_lossy(&bytes[..e.valid_up_to()]).into_owned()
         }
         Err(_) => match detect(bytes, page.cut.is_none()) {
-            Kind::Text(encoding) => encoding.decode(bytes).into_owned(),
-            Kind::Binary => String::from_utf8_lossy(bytes).into_owned(),
+            ContentKind::Text(encoding) => encoding.decode(bytes).into_owned(),
+            ContentKind::Binary => String::from_utf8_lossy(bytes).into_owned(),
         },
     }
 }
 
-fn html_text(source: &str, page: &Page, cancel: &Cancellation) -> Result<Text, Unreadable> {
+fn html_text(source: &str, page: &Page, cancel: &Cancellation) -> Result<PageText, Unreadable> {
     let work = |source: &[u8], url: &Url| {
         let source = std::str::from_utf8(source).unwrap_or_default();
         serde_json::to_vec(&html::to_markdown(source, url)).unwrap_or_default()
     };
     let taken_apart = if html::is_too_deep(source) {
-        Err(Ended::TooSlow)
+        Err(IsolationError::TooSlow)
     } else {
         isolated::run(BOUNDS, cancel, source.as_bytes(), &page.url, work)
     };
     let mut text = match taken_apart {
         Ok(bytes) => serde_json::from_slice(&bytes)
             .map_err(|e| because(format!("the page could not be read: {e}")))?,
-        Err(Ended::Interrupted(e)) => return Err(Unreadable::Interrupted(e)),
+        Err(IsolationError::Interrupted(e)) => return Err(Unreadable::Interrupted(e)),
         // Odd pages still have their text.
-        Err(_) => Text {
+        Err(_) => PageText {
             title: None,
             body: html::bare_text(source),
             notes: vec!["The page is too odd to be taken apart: this is its bare text.".to_owned()],

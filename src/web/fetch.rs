@@ -1,13 +1,13 @@
 //! Gets what is at an address, through its redirects, within limits.
 
 use super::addresses::{check, shown};
-use crate::net::{Client, Limits, Method, NetError, Reach, Request};
+use crate::net::{AddressPolicy, HttpClient, HttpRequest, HttpTimeouts, Method, NetError};
 use crate::tool::{Cancellation, Interruption};
 use std::time::{Duration, Instant};
 use url::Url;
 
 /// How long a server may take.
-const LIMITS: Limits = Limits {
+const TIMEOUTS: HttpTimeouts = HttpTimeouts {
     connect: Duration::from_secs(10),
     first_byte: Duration::from_secs(20),
     silence: Duration::from_secs(10),
@@ -40,7 +40,7 @@ pub(crate) struct Page {
 
 /// Why nothing came.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub(crate) enum FetchError {
     /// The address may not be asked.
     Refused(String),
     /// It was asked in vain.
@@ -64,11 +64,11 @@ fn limit_of(media_type: &str) -> usize {
 /// Gets what is at an address, but no more than `share` bytes of it.
 pub(crate) fn fetch(
     url: &Url,
-    reach: &Reach,
+    reach: &AddressPolicy,
     share: usize,
     cancel: &Cancellation,
-) -> Result<Page, Failure> {
-    let mut client = Client::new(reach.clone(), LIMITS);
+) -> Result<Page, FetchError> {
+    let mut client = HttpClient::new(reach.clone(), TIMEOUTS);
     let limit = match cancel.deadline() {
         None => PAGE_TIME,
         Some(at) => PAGE_TIME.min(at.saturating_duration_since(Instant::now())),
@@ -76,23 +76,23 @@ pub(crate) fn fetch(
     let own = cancel.restarted(limit);
     let mut at = url.clone();
     for _ in 0..=MAX_HOPS {
-        check(&at).map_err(|why| Failure::Refused(format!("{}: {why}", shown(at.as_str()))))?;
+        check(&at).map_err(|why| FetchError::Refused(format!("{}: {why}", shown(at.as_str()))))?;
         match hop(&mut client, &at, share, &own).map_err(|e| failure(e, &at, cancel))? {
             Hop::Page(mut page) => {
                 page.url = at;
                 return Ok(page);
             }
-            Hop::Status(why) => return Err(Failure::Failed(format!("{at} answered {why}"))),
+            Hop::Status(why) => return Err(FetchError::Failed(format!("{at} answered {why}"))),
             Hop::Redirect(target) => {
                 let next = at.join(&target).map_err(|e| {
-                    Failure::Failed(format!("{at} redirects to what is no address: {e}"))
+                    FetchError::Failed(format!("{at} redirects to what is no address: {e}"))
                 })?;
                 at = next;
                 at.set_fragment(None);
             }
         }
     }
-    Err(Failure::Failed(format!(
+    Err(FetchError::Failed(format!(
         "{url} was redirected more than {MAX_HOPS} times"
     )))
 }
@@ -104,12 +104,12 @@ enum Hop {
 }
 
 fn hop(
-    client: &mut Client,
+    client: &mut HttpClient,
     url: &Url,
     share: usize,
     cancel: &Cancellation,
 ) -> Result<Hop, NetError> {
-    let request = Request {
+    let request = HttpRequest {
         method: Method::Get,
         url,
         headers: vec![("accept", ACCEPT.to_owned())],
@@ -168,15 +168,15 @@ fn hop(
     }))
 }
 
-fn failure(error: NetError, url: &Url, cancel: &Cancellation) -> Failure {
+fn failure(error: NetError, url: &Url, cancel: &Cancellation) -> FetchError {
     match error {
-        NetError::Cancelled => Failure::Interrupted,
+        NetError::Cancelled => FetchError::Interrupted,
         NetError::OutOfTime => match cancel.interruption() {
-            Some(Interruption::TimedOut | Interruption::Cancelled(_)) => Failure::Interrupted,
-            None => Failure::Failed(format!("{url} took longer than {} s", PAGE_TIME.as_secs())),
+            Some(Interruption::TimedOut | Interruption::Cancelled(_)) => FetchError::Interrupted,
+            None => FetchError::Failed(format!("{url} took longer than {} s", PAGE_TIME.as_secs())),
         },
-        NetError::NotPublic { .. } => Failure::Refused(format!("{url}: {error}")),
-        other => Failure::Failed(format!("{url}: {other}")),
+        NetError::NotPublic { .. } => FetchError::Refused(format!("{url}: {error}")),
+        other => FetchError::Failed(format!("{url}: {other}")),
     }
 }
 

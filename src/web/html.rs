@@ -1,6 +1,6 @@
 //! A page as markdown: its main content, with links.
 
-use super::content::Text;
+use super::content::PageText;
 use dom_query::Document;
 use dom_smoothie::{Config, Readability, TextMode};
 use url::Url;
@@ -43,7 +43,7 @@ const UNCLOSED: &[&str] = &[
 ];
 
 /// Turns a page into markdown.
-pub(super) fn to_markdown(source: &str, url: &Url) -> Text {
+pub(super) fn to_markdown(source: &str, url: &Url) -> PageText {
     let document = Document::from(source);
     let title = document.select("title").first().text();
     let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -79,7 +79,7 @@ pub(super) fn to_markdown(source: &str, url: &Url) -> Text {
         Some(article) if article.words as f64 >= words as f64 * least_share => article.markdown,
         _ => whole,
     };
-    Text {
+    PageText {
         title: (!title.is_empty()).then_some(title),
         body,
         notes: Vec::new(),

@@ -5,7 +5,7 @@
 //! the project by the kernel: a repository that links one of them to a file elsewhere has that
 //! file neither read nor waited for.
 
-use super::resolve::{Failure, open_by_kernel};
+use super::resolve::{ResolveError, open_by_kernel};
 use super::{Place, Workspace, open_directory, path_only};
 use crate::sys::fd::{AsFd, OwnedFd};
 use crate::sys::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
@@ -36,16 +36,16 @@ pub(crate) enum Whose<'a> {
 }
 
 /// A regular file, opened, and what the system says of it.
-pub(crate) struct Opened {
+pub(crate) struct RegularFile {
     pub(crate) file: File,
     pub(crate) metadata: Metadata,
 }
 
-impl From<Failure> for io::Error {
-    fn from(failure: Failure) -> Self {
+impl From<ResolveError> for io::Error {
+    fn from(failure: ResolveError) -> Self {
         match failure {
-            Failure::Escapes => io::Error::other(LEADS_OUT),
-            Failure::System(errno) => errno.into(),
+            ResolveError::Escapes => io::Error::other(LEADS_OUT),
+            ResolveError::System(errno) => errno.into(),
         }
     }
 }
@@ -66,7 +66,7 @@ impl<'a> Whose<'a> {
     /// # Errors
     ///
     /// What the system says, or that a link leads out of the project.
-    pub(crate) fn open(self, path: &Path, flags: OFlags) -> Result<OwnedFd, Failure> {
+    pub(crate) fn open(self, path: &Path, flags: OFlags) -> Result<OwnedFd, ResolveError> {
         let flags = flags | OFlags::CLOEXEC;
         let users = || Ok(crate::sys::fs::open(path, flags, Mode::empty())?);
         let Self::Projects { root, home } = self else {
@@ -74,7 +74,7 @@ impl<'a> Whose<'a> {
         };
         match beneath(root, path, flags) {
             // By another name the project is the home directory, and its files are the user's.
-            Err(Failure::Escapes) if is_home(home, root) => users(),
+            Err(ResolveError::Escapes) if is_home(home, root) => users(),
             opened => opened,
         }
     }
@@ -84,7 +84,7 @@ impl<'a> Whose<'a> {
     /// # Errors
     ///
     /// As [`Whose::open`].
-    pub(crate) fn stat(self, path: &Path) -> Result<Stat, Failure> {
+    pub(crate) fn stat(self, path: &Path) -> Result<Stat, ResolveError> {
         let opened = self.open(path, path_only())?;
         Ok(crate::sys::fs::fstat(&opened)?)
     }
@@ -94,7 +94,7 @@ impl<'a> Whose<'a> {
     /// # Errors
     ///
     /// As [`Whose::open`].
-    pub(crate) fn entry(self, path: &Path) -> Result<(Stat, Option<Vec<u8>>), Failure> {
+    pub(crate) fn entry(self, path: &Path) -> Result<(Stat, Option<Vec<u8>>), ResolveError> {
         let parent = path.parent().ok_or(Errno::NOENT)?;
         let name = path.file_name().ok_or(Errno::NOENT)?;
         let dir = self.open(parent, path_only() | OFlags::DIRECTORY)?;
@@ -109,7 +109,7 @@ impl<'a> Whose<'a> {
     /// # Errors
     ///
     /// As [`Whose::open`].
-    pub(crate) fn directory(self, path: &Path) -> Result<Dir, Failure> {
+    pub(crate) fn directory(self, path: &Path) -> Result<Dir, ResolveError> {
         let dir = self.open(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
         Ok(Dir::read_from(&dir)?)
     }
@@ -119,7 +119,7 @@ impl<'a> Whose<'a> {
     /// # Errors
     ///
     /// As [`Whose::open`].
-    pub(crate) fn names(self, path: &Path) -> Result<Vec<OsString>, Failure> {
+    pub(crate) fn names(self, path: &Path) -> Result<Vec<OsString>, ResolveError> {
         use crate::sys::ffi::OsStrExt;
         let mut names = Vec::new();
         for entry in self.directory(path)? {
@@ -138,17 +138,17 @@ impl<'a> Whose<'a> {
     /// # Errors
     ///
     /// As [`Whose::open`], or that it is not a regular file.
-    pub(crate) fn open_regular(self, path: &Path) -> io::Result<Option<Opened>> {
+    pub(crate) fn open_regular(self, path: &Path) -> io::Result<Option<RegularFile>> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = match self.open(path, flags) {
-            Err(Failure::System(Errno::NOENT | Errno::NOTDIR)) => return Ok(None),
+            Err(ResolveError::System(Errno::NOENT | Errno::NOTDIR)) => return Ok(None),
             file => File::from(file?),
         };
         let metadata = file.metadata()?;
         if !metadata.is_file() {
             return Err(io::Error::other("it is no regular file"));
         }
-        Ok(Some(Opened { file, metadata }))
+        Ok(Some(RegularFile { file, metadata }))
     }
 
     /// The text of a file; `None` where there is none. Of a large one only the beginning is
@@ -158,7 +158,7 @@ impl<'a> Whose<'a> {
     ///
     /// As [`Whose::open_regular`].
     pub(crate) fn read(self, path: &Path) -> io::Result<Option<String>> {
-        self.open_regular(path)?.map(Opened::text).transpose()
+        self.open_regular(path)?.map(RegularFile::text).transpose()
     }
 
     /// At most `limit` bytes of a file's beginning; `None` where there is none.
@@ -172,7 +172,7 @@ impl<'a> Whose<'a> {
     }
 }
 
-impl Opened {
+impl RegularFile {
     /// The text.
     ///
     /// # Errors
@@ -196,9 +196,9 @@ impl Opened {
 }
 
 /// Opens what a path leads to beneath `root`.
-fn beneath(root: &Path, path: &Path, flags: OFlags) -> Result<OwnedFd, Failure> {
-    let rel = path.strip_prefix(root).map_err(|_| Failure::Escapes)?;
-    let said = |e: &io::Error| Failure::System(Errno::from_io_error(e).unwrap_or(Errno::IO));
+fn beneath(root: &Path, path: &Path, flags: OFlags) -> Result<OwnedFd, ResolveError> {
+    let rel = path.strip_prefix(root).map_err(|_| ResolveError::Escapes)?;
+    let said = |e: &io::Error| ResolveError::System(Errno::from_io_error(e).unwrap_or(Errno::IO));
     let dir = open_directory(root).map_err(|e| said(&e))?;
     if let Some(opened) = open_by_kernel(dir.as_fd(), rel, flags) {
         return Ok(opened?);

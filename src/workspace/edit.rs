@@ -88,7 +88,7 @@ struct Needle {
 
 /// All places of a text in a file.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct Occurrences {
     /// The places, in order, without overlap.
     pub matches: Vec<Match>,
     /// Whether the line ends in the text had to stand for others.
@@ -126,20 +126,20 @@ pub fn find(
     old: &str,
     new: &str,
     cancel: &Cancellation,
-) -> Result<Result<Found, Unmappable>, ToolError> {
+) -> Result<Result<Occurrences, Unmappable>, ToolError> {
     let needle = match Needle::new(old, new, encoding) {
         Ok(needle) => needle,
         Err(c) => return Ok(Err(Unmappable(c))),
     };
     let exact = scan(open, path, &needle, Reading::Exact, cancel)?;
     if !exact.is_empty() || needle.lines.len() == 1 {
-        return Ok(Ok(Found {
+        return Ok(Ok(Occurrences {
             matches: exact,
             by_line_ending: false,
         }));
     }
     let matches = scan(open, path, &needle, Reading::Loose, cancel)?;
-    Ok(Ok(Found {
+    Ok(Ok(Occurrences {
         by_line_ending: !matches.is_empty(),
         matches,
     }))

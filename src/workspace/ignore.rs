@@ -168,7 +168,7 @@ fn trim_spaces(line: &[u8]) -> &[u8] {
 
 /// The rules that hold in a directory: its own files and those of the directories above.
 #[derive(Debug, Clone, Default)]
-pub struct Rules {
+pub struct IgnoreRules {
     git: Option<Arc<Level>>,
     gemini: Option<Arc<Level>>,
 }
@@ -191,7 +191,7 @@ enum Base {
     Above(Vec<u8>),
 }
 
-impl Rules {
+impl IgnoreRules {
     /// Adds a `.gitignore` (or an exclude file) of a directory below the root, `depth` being
     /// the length of the directory's path and its slash.
     #[must_use]
@@ -298,9 +298,9 @@ impl Level {
 
 #[cfg(test)]
 mod tests {
-    use super::{Ignored, RuleFile, Rules};
+    use super::{IgnoreRules, Ignored, RuleFile};
 
-    fn ask(rules: &Rules, path: &str, is_dir: bool) -> bool {
+    fn ask(rules: &IgnoreRules, path: &str, is_dir: bool) -> bool {
         let name_at = path.rfind('/').map_or(0, |i| i + 1);
         rules.ignored(path.as_bytes(), name_at, is_dir) == Some(Ignored::Git)
     }
@@ -308,7 +308,7 @@ mod tests {
     #[test]
     fn rules_decide_as_in_git() {
         let text = b"*.o\n!keep.o\n/top\nd/e\nbuild/\n# no\n\\#yes\nspace\\ \ntrail  \nlib/**\n**/deep/x\n*.[ch]~\r\n\xef\n!\n/\n";
-        let rules = Rules::default().with_git(RuleFile::parse(text).into(), 0);
+        let rules = IgnoreRules::default().with_git(RuleFile::parse(text).into(), 0);
         let cases = [
             ("a.o", false, true),
             ("k/keep.o", false, false),
@@ -334,7 +334,7 @@ mod tests {
 
     #[test]
     fn a_deeper_file_decides_first_and_a_higher_one_sees_the_whole_path() {
-        let rules = Rules::default()
+        let rules = IgnoreRules::default()
             .with_git_above(
                 RuleFile::parse(b"/sub/a.log\n*.tmp\n").into(),
                 b"sub/".to_vec(),

@@ -1,7 +1,7 @@
 //! A window of lines of a file, without loading the file.
 
 use super::OpenFile;
-use super::text::{Decoder, Encoding};
+use super::text::{Encoding, FileDecoder};
 use crate::sys::fd::AsFd;
 use crate::tool::{Cancellation, ToolError};
 use std::io;
@@ -19,7 +19,7 @@ const PARALLEL_COUNT_BYTES: u64 = 32 * 1024 * 1024;
 
 /// Which lines, and how much of them.
 #[derive(Debug, Clone, Copy)]
-pub struct Request {
+pub struct WindowRequest {
     /// The first line, from 0.
     pub offset: u64,
     /// The most lines.
@@ -71,13 +71,13 @@ pub fn read_window(
     open: &OpenFile,
     path: &Path,
     encoding: Encoding,
-    request: Request,
+    request: WindowRequest,
     cancel: &Cancellation,
 ) -> Result<Window, ToolError> {
     let fail = |e: io::Error| super::io_error(&e, path);
     let mut collector = Collector::new(request);
     let mut position = encoding.mark().len() as u64;
-    let mut decoder = (!encoding.is_utf8()).then(|| Decoder::new(encoding));
+    let mut decoder = (!encoding.is_utf8()).then(|| FileDecoder::new(encoding));
     let mut piece = String::new();
     let capacity = usize::try_from(open.size() + 1).unwrap_or(BUFFER_BYTES);
     let mut buffer = vec![0; capacity.min(BUFFER_BYTES)];
@@ -219,7 +219,7 @@ fn count_serially(
 
 /// Takes a file's text in pieces and keeps the window.
 struct Collector {
-    request: Request,
+    request: WindowRequest,
     /// Whole lines seen so far.
     line: u64,
     /// Bytes of the window.
@@ -242,7 +242,7 @@ struct Collector {
 }
 
 impl Collector {
-    fn new(request: Request) -> Self {
+    fn new(request: WindowRequest) -> Self {
         Self {
             request,
             line: 0,
@@ -440,10 +440,10 @@ fn after_newlines(bytes: &[u8], mut n: u64) -> &[u8] {
 
 #[cfg(test)]
 mod tests {
-    use super::{Collector, Request, Window, count_newlines};
+    use super::{Collector, Window, WindowRequest, count_newlines};
 
     fn window(text: &str, piece: usize, offset: u64, limit: u64, count: bool) -> Window {
-        let mut collector = Collector::new(Request {
+        let mut collector = Collector::new(WindowRequest {
             offset,
             limit,
             line_chars: 10,

@@ -424,15 +424,15 @@ impl Workspace {
     }
 
     /// An error of the system as an error of the contract that names the path.
-    pub(crate) fn path_error(error: resolve::Failure, place: &Place) -> ToolError {
+    pub(crate) fn path_error(error: resolve::ResolveError, place: &Place) -> ToolError {
         let path = place.path().display();
         match error {
-            resolve::Failure::Escapes => ToolError::new(
+            resolve::ResolveError::Escapes => ToolError::new(
                 ErrorKind::PathNotInWorkspace,
                 format!("The path {path} leads out of the workspace through a link."),
             )
             .with_hint("Use a path that stays below the project's root."),
-            resolve::Failure::System(errno) => system_error(errno, &path.to_string()),
+            resolve::ResolveError::System(errno) => system_error(errno, &path.to_string()),
         }
     }
 }

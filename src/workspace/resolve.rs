@@ -75,16 +75,16 @@ fn slashed(rel: PathBuf) -> PathBuf {
 
 /// Why a path can't be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Failure {
+pub(crate) enum ResolveError {
     /// It leads out of all roots.
     Escapes,
     /// The system says no.
     System(Errno),
 }
 
-impl From<Errno> for Failure {
+impl From<Errno> for ResolveError {
     fn from(errno: Errno) -> Self {
-        Failure::System(errno)
+        ResolveError::System(errno)
     }
 }
 
@@ -103,7 +103,11 @@ pub struct Entry {
 
 impl Workspace {
     /// Opens what a place leads to.
-    pub(super) fn open_beneath(&self, place: &Place, flags: OFlags) -> Result<OwnedFd, Failure> {
+    pub(super) fn open_beneath(
+        &self,
+        place: &Place,
+        flags: OFlags,
+    ) -> Result<OwnedFd, ResolveError> {
         let root = &self.roots[place.root];
         if let Some(answer) = open_by_kernel(root.dir.as_fd(), place.rel(), flags) {
             Ok(answer?)
@@ -125,19 +129,19 @@ impl Workspace {
 
     /// Finds the directory entry that a place stands for, links followed to their end, which
     /// need not exist.
-    pub(super) fn entry(&self, place: &Place) -> Result<Entry, Failure> {
+    pub(super) fn entry(&self, place: &Place) -> Result<Entry, ResolveError> {
         let mut walk = Walk::at_root(self, place.root)?;
         walk.push_front(place.rel());
         walk.run()
     }
 
     /// The root and the path below it that the absolute target of a link leads to.
-    fn place_of_link(&self, target: &Path) -> Result<(usize, PathBuf), Failure> {
-        let absolute = normalize(target).ok_or(Failure::Escapes)?;
+    fn place_of_link(&self, target: &Path) -> Result<(usize, PathBuf), ResolveError> {
+        let absolute = normalize(target).ok_or(ResolveError::Escapes)?;
         let place = self
             .beneath(&absolute)
             .or_else(|| self.beneath(&crate::sys::canonicalize(absolute).ok()?))
-            .ok_or(Failure::Escapes)?;
+            .ok_or(ResolveError::Escapes)?;
         Ok((place.root, place.rel))
     }
 }
@@ -192,7 +196,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn at_root(workspace: &'a Workspace, root: usize) -> Result<Self, Failure> {
+    fn at_root(workspace: &'a Workspace, root: usize) -> Result<Self, ResolveError> {
         let mut walk = Self {
             workspace,
             root,
@@ -204,15 +208,18 @@ impl<'a> Walk<'a> {
         Ok(walk)
     }
 
-    fn restart(&mut self, root: usize) -> Result<(), Failure> {
+    fn restart(&mut self, root: usize) -> Result<(), ResolveError> {
         let dir = crate::sys::io::fcntl_dupfd_cloexec(&self.workspace.roots[root].dir, 0)?;
         self.root = root;
         self.dirs = vec![dir];
         Ok(())
     }
 
-    fn here(&self) -> Result<BorrowedFd<'_>, Failure> {
-        self.dirs.last().map(AsFd::as_fd).ok_or(Failure::Escapes)
+    fn here(&self) -> Result<BorrowedFd<'_>, ResolveError> {
+        self.dirs
+            .last()
+            .map(AsFd::as_fd)
+            .ok_or(ResolveError::Escapes)
     }
 
     fn push_front(&mut self, path: &Path) {
@@ -228,12 +235,12 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn run(mut self) -> Result<Entry, Failure> {
+    fn run(mut self) -> Result<Entry, ResolveError> {
         while let Some(name) = self.todo.pop_front() {
             if name == ".." {
                 self.dirs.pop();
                 if self.dirs.is_empty() {
-                    return Err(Failure::Escapes);
+                    return Err(ResolveError::Escapes);
                 }
                 continue;
             }
@@ -279,13 +286,13 @@ impl<'a> Walk<'a> {
         })
     }
 
-    fn again(&mut self, name: OsString) -> Result<(), Failure> {
+    fn again(&mut self, name: OsString) -> Result<(), ResolveError> {
         self.count()?;
         self.todo.push_front(name);
         Ok(())
     }
 
-    fn count(&mut self) -> Result<(), Failure> {
+    fn count(&mut self) -> Result<(), ResolveError> {
         self.links += 1;
         if self.links > MAX_LINKS {
             return Err(Errno::LOOP.into());
@@ -293,7 +300,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn follow(&mut self, name: &OsStr) -> Result<(), Failure> {
+    fn follow(&mut self, name: &OsStr) -> Result<(), ResolveError> {
         self.count()?;
         let target = match crate::sys::fs::readlinkat(self.here()?, name, Vec::new()) {
             Ok(target) => PathBuf::from(OsString::from_vec(target.into_bytes())),
@@ -314,10 +321,14 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn found(mut self, name: Option<OsString>, missing: Vec<OsString>) -> Result<Entry, Failure> {
+    fn found(
+        mut self,
+        name: Option<OsString>,
+        missing: Vec<OsString>,
+    ) -> Result<Entry, ResolveError> {
         Ok(Entry {
             root: self.root,
-            dir: self.dirs.pop().ok_or(Failure::Escapes)?,
+            dir: self.dirs.pop().ok_or(ResolveError::Escapes)?,
             missing,
             name,
         })

@@ -2,8 +2,8 @@
 
 use super::Workspace;
 use super::git_config::UsersRules;
-use super::ignore::{Ignored, RuleFile, Rules};
-use super::resolve::{Failure, Place, open_by_kernel};
+use super::ignore::{IgnoreRules, Ignored, RuleFile};
+use super::resolve::{Place, ResolveError, open_by_kernel};
 use crate::sys::fd::{AsFd, BorrowedFd, OwnedFd};
 use crate::sys::ffi::OsStrExt;
 use crate::sys::fs::{AtFlags, FileType, Mode, OFlags};
@@ -49,7 +49,7 @@ impl Respect {
 
 /// Which of the names that matter a directory holds.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Seen {
+pub(super) struct IgnoreFilesSeen {
     pub(super) git: bool,
     pub(super) gitignore: bool,
     pub(super) geminiignore: bool,
@@ -58,8 +58,8 @@ pub(super) struct Seen {
 /// The rules that hold in a directory, and whether git's files count in it: they do inside
 /// of a repository only, as for git.
 #[derive(Debug, Clone)]
-pub(super) struct Scope {
-    pub(super) rules: Rules,
+pub(super) struct IgnoreScope {
+    pub(super) rules: IgnoreRules,
     pub(super) in_repository: bool,
 }
 
@@ -77,16 +77,16 @@ impl Workspace {
     ///
     /// # Errors
     ///
-    /// As [`Scope::entered`].
+    /// As [`IgnoreScope::entered`].
     pub(super) fn rules_above(
         &self,
         place: &Place,
         respect: Respect,
         users: &UsersRules,
-    ) -> Result<Scope, ToolError> {
+    ) -> Result<IgnoreScope, ToolError> {
         let root = &self.roots[place.root];
-        let mut scope = Scope {
-            rules: Rules::default(),
+        let mut scope = IgnoreScope {
+            rules: IgnoreRules::default(),
             in_repository: false,
         };
         if respect.git && !has(root.dir.as_fd(), c".git") {
@@ -103,7 +103,7 @@ impl Workspace {
                     root: place.root,
                     path: &rel[..depth],
                 };
-                let seen = Seen {
+                let seen = IgnoreFilesSeen {
                     git: respect.git && has(dir.fd, c".git"),
                     gitignore: true,
                     geminiignore: true,
@@ -143,7 +143,7 @@ impl Workspace {
     ///
     /// # Errors
     ///
-    /// As [`Scope::entered`].
+    /// As [`IgnoreScope::entered`].
     pub(super) fn is_directory_gemini_ignored(&self, place: &Place) -> Result<bool, ToolError> {
         self.is_closed(place, true)
     }
@@ -234,11 +234,11 @@ impl Workspace {
                 let place = Place::new(root, rel(), PathBuf::new());
                 self.open_beneath(&place, READING)
             }
-            other => other.map_err(Failure::System),
+            other => other.map_err(ResolveError::System),
         };
         let file = opened.map_err(|failure| match failure {
-            Failure::Escapes => closed("it leads out of the workspace"),
-            Failure::System(errno) => closed(&errno.to_string()),
+            ResolveError::Escapes => closed("it leads out of the workspace"),
+            ResolveError::System(errno) => closed(&errno.to_string()),
         })?;
         let file = File::from(file);
         let metadata = file.metadata().map_err(|e| closed(&e.to_string()))?;
@@ -257,7 +257,7 @@ impl Workspace {
     }
 }
 
-impl Scope {
+impl IgnoreScope {
     /// The rules inside of a directory of a workspace.
     ///
     /// # Errors
@@ -268,7 +268,7 @@ impl Scope {
         &self,
         workspace: &Workspace,
         dir: OpenDirectory<'_>,
-        seen: Seen,
+        seen: IgnoreFilesSeen,
         respect: Respect,
         users: &UsersRules,
     ) -> Result<Self, ToolError> {
@@ -302,9 +302,9 @@ impl Scope {
 }
 
 /// Git's rules from the top of the repository that the root lies in down to above the root.
-fn above_the_root(root: &Path, users: &UsersRules) -> Scope {
-    let mut scope = Scope {
-        rules: Rules::default(),
+fn above_the_root(root: &Path, users: &UsersRules) -> IgnoreScope {
+    let mut scope = IgnoreScope {
+        rules: IgnoreRules::default(),
         in_repository: false,
     };
     let Some(top) = root

@@ -27,7 +27,7 @@ pub enum Encoding {
 
 /// What a sample of a file's beginning says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Content {
+pub enum ContentKind {
     /// It is text.
     Text(Encoding),
     /// It is something else.
@@ -42,24 +42,26 @@ const DECLARATION_BYTES: usize = 1024;
 
 /// Recognises text by a byte-order mark, by being valid UTF-8, by what an XML or HTML document says
 /// of itself, or by its statistics; `whole` says that the sample is all of the file.
-pub fn detect(sample: &[u8], whole: bool) -> Content {
+pub fn detect(sample: &[u8], whole: bool) -> ContentKind {
     if let Some(encoding) = by_mark(sample) {
-        return Content::Text(encoding);
+        return ContentKind::Text(encoding);
     }
     if looks_binary(sample) {
-        return Content::Binary;
+        return ContentKind::Binary;
     }
     match std::str::from_utf8(sample) {
-        Ok(_) => Content::Text(Encoding::Utf8 { bom: false }),
-        Err(e) if !whole && e.error_len().is_none() => Content::Text(Encoding::Utf8 { bom: false }),
-        Err(_) if is_damaged_utf8(sample) => Content::Text(Encoding::Utf8 { bom: false }),
+        Ok(_) => ContentKind::Text(Encoding::Utf8 { bom: false }),
+        Err(e) if !whole && e.error_len().is_none() => {
+            ContentKind::Text(Encoding::Utf8 { bom: false })
+        }
+        Err(_) if is_damaged_utf8(sample) => ContentKind::Text(Encoding::Utf8 { bom: false }),
         Err(_) => {
             if let Some(declared) = declared(sample).filter(|e| holds(e, sample, whole)) {
-                return Content::Text(Encoding::Legacy(declared));
+                return ContentKind::Text(Encoding::Legacy(declared));
             }
             let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
             detector.feed(sample, whole);
-            Content::Text(Encoding::Legacy(detector.guess(None, Utf8Detection::Deny)))
+            ContentKind::Text(Encoding::Legacy(detector.guess(None, Utf8Detection::Deny)))
         }
     }
 }
@@ -265,7 +267,7 @@ impl Encoding {
             Encoding::Utf8 { .. } => String::from_utf8_lossy(bytes),
             Encoding::Legacy(encoding) => encoding.decode_without_bom_handling(bytes).0,
             _ => {
-                let mut decoder = Decoder::new(self);
+                let mut decoder = FileDecoder::new(self);
                 let mut text = String::new();
                 decoder.push(bytes, true, &mut text);
                 Cow::Owned(text)
@@ -275,7 +277,7 @@ impl Encoding {
 }
 
 /// Decodes a file piece by piece.
-pub struct Decoder {
+pub struct FileDecoder {
     kind: DecoderKind,
 }
 
@@ -284,13 +286,13 @@ enum DecoderKind {
     Utf32 { big_endian: bool, pending: Vec<u8> },
 }
 
-impl std::fmt::Debug for Decoder {
+impl std::fmt::Debug for FileDecoder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Decoder").finish_non_exhaustive()
+        f.debug_struct("FileDecoder").finish_non_exhaustive()
     }
 }
 
-impl Decoder {
+impl FileDecoder {
     /// One for a file whose byte-order mark has been taken off.
     pub fn new(encoding: Encoding) -> Self {
         let standard = match encoding {
@@ -390,13 +392,14 @@ pub fn to_crlf(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{
-        Content, Decoder, Encoding, LineEnding, declared, detect, to_crlf, uniform_line_ending,
+        ContentKind, Encoding, FileDecoder, LineEnding, declared, detect, to_crlf,
+        uniform_line_ending,
     };
 
     fn encoding_of(bytes: &[u8]) -> Option<Encoding> {
         match detect(bytes, true) {
-            Content::Text(encoding) => Some(encoding),
-            Content::Binary => None,
+            ContentKind::Text(encoding) => Some(encoding),
+            ContentKind::Binary => None,
         }
     }
 
@@ -415,7 +418,7 @@ mod tests {
             bytes.extend_from_slice(&encoding.encode(text).expect("all of Unicode"));
             assert_eq!(encoding_of(&bytes), Some(encoding));
             assert_eq!(encoding.decode(&bytes), text, "{}", encoding.name());
-            let mut decoder = Decoder::new(encoding);
+            let mut decoder = FileDecoder::new(encoding);
             let mut out = String::new();
             let body = &bytes[encoding.mark().len()..];
             for (i, byte) in body.iter().enumerate() {
@@ -491,7 +494,7 @@ mod tests {
         let cut = b"<meta charset=shift_jis>\x83";
         assert_eq!(
             detect(cut, false),
-            Content::Text(Encoding::Legacy(encoding_rs::SHIFT_JIS))
+            ContentKind::Text(Encoding::Legacy(encoding_rs::SHIFT_JIS))
         );
         let far = [
             &[b' '; 1024][..],
@@ -535,7 +538,7 @@ mod tests {
         let cut = &"é".as_bytes()[..1];
         assert_eq!(
             detect(cut, false),
-            Content::Text(Encoding::Utf8 { bom: false })
+            ContentKind::Text(Encoding::Utf8 { bom: false })
         );
     }
 

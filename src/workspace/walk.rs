@@ -10,7 +10,7 @@ use super::git_config::UsersRules;
 use super::ignore::Ignored;
 use super::pattern::PatternSet;
 use super::resolve::Place;
-use super::rules::{OpenDirectory, Respect, Scope, Seen};
+use super::rules::{IgnoreFilesSeen, IgnoreScope, OpenDirectory, Respect};
 use super::{Workspace, show_path, system_error};
 use crate::sys::fd::{AsFd, BorrowedFd, OwnedFd};
 use crate::sys::ffi::OsStrExt;
@@ -69,7 +69,7 @@ pub type Enter<'a> = dyn Fn(&[u8]) -> bool + Sync + 'a;
 
 /// What to walk, and what to leave out.
 #[derive(Clone, Copy)]
-pub struct Options<'a> {
+pub struct WalkOptions<'a> {
     /// Which ignore files count.
     pub respect: Respect,
     /// Names of directories that are never entered.
@@ -87,9 +87,9 @@ pub struct Options<'a> {
     pub recursive: bool,
 }
 
-impl std::fmt::Debug for Options<'_> {
+impl std::fmt::Debug for WalkOptions<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Options")
+        f.debug_struct("WalkOptions")
             .field("respect", &self.respect)
             .finish_non_exhaustive()
     }
@@ -97,7 +97,7 @@ impl std::fmt::Debug for Options<'_> {
 
 /// A file that was met.
 #[derive(Debug)]
-pub struct Found<'a> {
+pub struct WalkEntry<'a> {
     /// Its directory.
     pub dir: BorrowedFd<'a>,
     /// Its name in the directory.
@@ -119,7 +119,7 @@ pub trait Visitor: Send {
     fn wants(&self, path: &[u8], name_at: usize) -> bool;
 
     /// Takes a file that is wanted.
-    fn visit(&mut self, found: &Found<'_>);
+    fn visit(&mut self, found: &WalkEntry<'_>);
 
     /// Is called when nothing is left to visit, still on the worker's own thread.
     fn finish(&mut self) {}
@@ -127,7 +127,7 @@ pub trait Visitor: Send {
 
 /// How a walk went.
 #[derive(Debug, Default, Clone)]
-pub struct Report {
+pub struct WalkReport {
     /// Directories that could not be read.
     pub unreadable: usize,
     /// One of them.
@@ -151,7 +151,7 @@ type Asked = (Real, Vec<(usize, usize)>, bool);
 /// What a walk met, behind links too.
 #[derive(Default)]
 struct Met {
-    report: Report,
+    report: WalkReport,
     /// Directories that were queued.
     queued: HashSet<Asked>,
     unreadable: HashSet<Real>,
@@ -163,7 +163,7 @@ struct Met {
 struct Task {
     /// Below the root, with a final slash; empty for the root.
     path: Vec<u8>,
-    scope: Scope,
+    scope: IgnoreScope,
     ignored: Option<Ignored>,
     files: Option<Files>,
 }
@@ -199,7 +199,7 @@ struct Shared<'a> {
     start: usize,
     /// How paths begin that are shown: the link that was followed, with a slash.
     behind: &'a [u8],
-    options: Options<'a>,
+    options: WalkOptions<'a>,
     cancel: &'a Cancellation,
     met: &'a Mutex<Met>,
     queue: Mutex<Queue>,
@@ -218,12 +218,12 @@ struct Shared<'a> {
 pub fn walk<V: Visitor>(
     workspace: &Workspace,
     place: &Place,
-    options: Options<'_>,
+    options: WalkOptions<'_>,
     cancel: &Cancellation,
     make: impl Fn() -> V + Sync,
-) -> Result<(Vec<V>, Report), ToolError> {
+) -> Result<(Vec<V>, WalkReport), ToolError> {
     let most = options.links.map_or(0, PatternSet::most_named_directories);
-    let options = Options {
+    let options = WalkOptions {
         links: options.links.filter(|_| most > 0),
         ..options
     };
@@ -280,7 +280,7 @@ fn walk_tree<V: Visitor>(
     workspace: &Workspace,
     place: &Place,
     behind: &[u8],
-    options: Options<'_>,
+    options: WalkOptions<'_>,
     cancel: &Cancellation,
     met: &Mutex<Met>,
     make: &(impl Fn() -> V + Sync),
@@ -494,7 +494,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
         let listed = open_without_links(shared.root, &task.path).and_then(|dir| {
             self.names.clear();
             self.entries.clear();
-            let mut seen = Seen::default();
+            let mut seen = IgnoreFilesSeen::default();
             let mut taken = 0;
             let (names, entries) = (&mut self.names, &mut self.entries);
             list(&dir, &mut self.dents, |name, file_type| {
@@ -540,7 +540,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
     }
 
     /// Queues the directories, then visits the files.
-    fn sort_out(&mut self, task: &Task, scope: &Scope, dir: OwnedFd) {
+    fn sort_out(&mut self, task: &Task, scope: &IgnoreScope, dir: OwnedFd) {
         let shared = self.shared;
         let mut files = Files {
             dir: Arc::new(dir),
@@ -642,7 +642,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
     }
 
     /// Makes tasks of all files but the first [`FILES_PER_TASK`].
-    fn split(path: &[u8], scope: &Scope, files: Files, tasks: &mut Vec<Task>) -> Files {
+    fn split(path: &[u8], scope: &IgnoreScope, files: Files, tasks: &mut Vec<Task>) -> Files {
         let mut pieces = Vec::new();
         let mut at = 0;
         for from in (0..files.types.len()).step_by(FILES_PER_TASK) {
@@ -680,7 +680,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
             at += name.to_bytes_with_nul().len();
             self.path.truncate(name_at);
             self.path.extend_from_slice(name.to_bytes());
-            self.visitor.visit(&Found {
+            self.visitor.visit(&WalkEntry {
                 dir: files.dir.as_fd(),
                 name,
                 path: &self.path,
@@ -902,7 +902,7 @@ pub(super) fn list(
 
 /// One entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub struct DirectoryEntry {
     /// Its name.
     pub name: Vec<u8>,
     /// Whether it is a directory, or a link to one inside of the workspace.
@@ -920,11 +920,15 @@ impl Workspace {
     /// # Errors
     ///
     /// As [`Workspace::open_dir`]; `permission_denied` where a `.geminiignore` can't be read.
-    pub fn list_dir(&self, place: &Place, respect: Respect) -> Result<Vec<Listed>, ToolError> {
+    pub fn list_dir(
+        &self,
+        place: &Place,
+        respect: Respect,
+    ) -> Result<Vec<DirectoryEntry>, ToolError> {
         let dir = self.open_dir(place)?;
         let mut entries = Vec::new();
         let mut taken = 0;
-        let mut seen = Seen::default();
+        let mut seen = IgnoreFilesSeen::default();
         let mut buffer = Vec::with_capacity(64 * 1024);
         list(&dir, &mut buffer, |name, file_type| {
             match name.to_bytes() {
@@ -985,7 +989,7 @@ impl Workspace {
             }
             path.truncate(name_at);
             path.extend_from_slice(&name);
-            Some(Listed {
+            Some(DirectoryEntry {
                 ignored: if is_closed {
                     Some(Ignored::Gemini)
                 } else {
@@ -1012,7 +1016,7 @@ impl Workspace {
             return Ok(place.clone());
         }
         let real = real_path(&dir).and_then(|path| self.beneath(&path));
-        real.ok_or_else(|| Self::path_error(super::resolve::Failure::Escapes, place))
+        real.ok_or_else(|| Self::path_error(super::resolve::ResolveError::Escapes, place))
     }
 }
 

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use gemini_tools::genai::{
-    ApiError, ApiErrorKind, Client, Credentials, GenerateContentRequest, GenerateContentResponse,
-    ResponseStream, RetryPolicy,
+    ApiError, ApiErrorKind, Credentials, GeminiClient, GenerateContentRequest,
+    GenerateContentResponse, ResponseStream, RetryPolicy,
 };
 use gemini_tools::tool::Cancellation;
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ fn read(pieces: &[&[u8]], is_wrapped: bool) -> Result<Vec<GenerateContentRespons
 }
 
 /// A client of the API at `base`, that waits no longer than a test should.
-fn client(base: &str) -> Client {
+fn client(base: &str) -> GeminiClient {
     let variables = [
         ("GEMINI_API_KEY", "canary-key"),
         ("GOOGLE_GEMINI_BASE_URL", base),
@@ -46,13 +46,13 @@ fn client(base: &str) -> Client {
     client_by(&variables)
 }
 
-fn client_by(variables: &[(&str, &str)]) -> Client {
+fn client_by(variables: &[(&str, &str)]) -> GeminiClient {
     let env = |name: &str| {
         let found = variables.iter().find(|(key, _)| *key == name);
         found.map(|(_, value)| (*value).to_owned())
     };
     let credentials = Credentials::find(&env, None).expect("well-formed");
-    Client::new(credentials.expect("a credential")).with_retry(RetryPolicy {
+    GeminiClient::new(credentials.expect("a credential")).with_retry(RetryPolicy {
         first_wait: Duration::from_millis(10),
         ..RetryPolicy::default()
     })
@@ -68,7 +68,7 @@ fn question() -> GenerateContentRequest {
 }
 
 /// What was said, and how it ended.
-fn ask(client: &mut Client) -> (String, Result<(), ApiError>) {
+fn ask(client: &mut GeminiClient) -> (String, Result<(), ApiError>) {
     let mut said = String::new();
     let ended = client.stream(
         "gemini-2.5-flash",

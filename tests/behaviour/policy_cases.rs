@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use gemini_tools::builtin;
-use gemini_tools::policy::{Call, Mode, Policy, ServerTool, Tier};
+use gemini_tools::policy::{Mode, Policy, PolicyCall, ServerTool, Tier};
 use gemini_tools::settings::Settings;
 use gemini_tools::tool::Kind;
 use serde_json::{Map, Value};
@@ -56,7 +56,7 @@ fn decide(ws: &Workspace, case: &Value) -> String {
         tool: text("tool"),
     });
     let own = server.map(|s| format!("{}__{}", s.name, s.tool));
-    let call_ = Call {
+    let call_ = PolicyCall {
         name: own.as_deref().unwrap_or(known.map_or(bare, |k| k.name)),
         aliases: known.map_or(&[], |k| k.aliases),
         server,

@@ -2,7 +2,7 @@
 
 use crate::tool::{ErrorKind, ToolError};
 use crate::workspace::OpenFile;
-use crate::workspace::text::{Content, detect};
+use crate::workspace::text::{ContentKind, detect};
 use std::fmt;
 use std::io::Read;
 
@@ -48,7 +48,7 @@ impl Budget {
             .map_err(|_| NotRead::Unreadable)?;
         let is_whole = bytes.len() <= limit;
         bytes.truncate(limit);
-        let Content::Text(encoding) = detect(&bytes, is_whole) else {
+        let ContentKind::Text(encoding) = detect(&bytes, is_whole) else {
             return Err(NotRead::Binary);
         };
         let mut text = encoding.decode(&bytes).into_owned();

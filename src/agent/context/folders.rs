@@ -5,7 +5,7 @@ use crate::builtin::push_collation_key;
 use crate::shown::visible;
 use crate::sys::ffi::OsStrExt;
 use crate::workspace::ignore::Ignored;
-use crate::workspace::walk::Listed;
+use crate::workspace::walk::DirectoryEntry;
 use crate::workspace::{Place, Respect, Workspace, show_name};
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -103,7 +103,7 @@ impl<'a> Tree<'a> {
         &mut self,
         index: usize,
         place: &Place,
-        mut entries: Vec<Listed>,
+        mut entries: Vec<DirectoryEntry>,
         queue: &mut VecDeque<(usize, Place)>,
     ) {
         entries.retain(|e| match e.ignored {
@@ -115,7 +115,7 @@ impl<'a> Tree<'a> {
         // A listing has no repository's own directory.
         let git = child(place, b".git");
         if entries.iter().all(|e| e.name != b".git") && self.workspace.file_type(&git).is_ok() {
-            entries.push(Listed {
+            entries.push(DirectoryEntry {
                 name: b".git".to_vec(),
                 is_dir: true,
                 is_link: false,

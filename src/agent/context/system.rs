@@ -4,7 +4,7 @@ use super::{platform, shown_line};
 use crate::agent::clock;
 use crate::builtin::Surroundings;
 use crate::tool::{Cancellation, ErrorKind, ToolError};
-use crate::workspace::text::{Content, detect};
+use crate::workspace::text::{ContentKind, detect};
 use crate::workspace::{Place, Workspace};
 use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write};
@@ -167,8 +167,8 @@ impl Choice {
             return Err(unusable(format!("it has more than {MAX_BYTES} bytes")));
         }
         match detect(&bytes, true) {
-            Content::Text(encoding) => Ok(encoding.decode(&bytes).into_owned()),
-            Content::Binary => Err(unusable("it is no text".to_owned())),
+            ContentKind::Text(encoding) => Ok(encoding.decode(&bytes).into_owned()),
+            ContentKind::Binary => Err(unusable("it is no text".to_owned())),
         }
     }
 

@@ -13,7 +13,7 @@ const MOST_WARNINGS: usize = 100;
 ///
 /// Text before calls is no answer, as by Gemini CLI; the last turn that says anything counts.
 #[derive(Debug)]
-pub struct Json<W> {
+pub struct JsonOutput<W> {
     sink: Sink<W>,
     session: Option<String>,
     response: String,
@@ -42,7 +42,7 @@ struct DocumentError<'a> {
     code: u8,
 }
 
-impl<W: Write> Json<W> {
+impl<W: Write> JsonOutput<W> {
     /// Writes to `out`.
     pub fn new(out: W) -> Self {
         Self {
@@ -55,7 +55,7 @@ impl<W: Write> Json<W> {
     }
 }
 
-impl<W: Write + Send> Observer for Json<W> {
+impl<W: Write + Send> Observer for JsonOutput<W> {
     fn take(&mut self, event: &Event<'_>) {
         match event {
             Event::Started { session, .. } => {
@@ -97,7 +97,7 @@ impl<W: Write + Send> Observer for Json<W> {
 
 #[cfg(test)]
 mod tests {
-    use super::Json;
+    use super::JsonOutput;
     use crate::agent::event::{Event, Observer, SessionError, SessionErrorKind};
     use crate::agent::output::testing::{PROMPT, STARTED, done, stats, text, turn};
     use crate::agent::stats::Stats;
@@ -105,7 +105,7 @@ mod tests {
 
     fn shown(events: &[Event<'_>]) -> String {
         let mut out = Vec::new();
-        let mut observer = Json::new(&mut out);
+        let mut observer = JsonOutput::new(&mut out);
         for event in events {
             observer.take(event);
         }

@@ -1,7 +1,7 @@
 //! What a session shows: the model's text, what goes on beside it, and the two JSON formats.
 //!
-//! Each observer writes to whatever it is given. [`Text`], [`Terminal`], [`Json`] and
-//! [`StreamJson`] are for standard output, [`Progress`] and [`Notes`] for standard error; a
+//! Each observer writes to whatever it is given. [`TextOutput`], [`TerminalOutput`], [`JsonOutput`] and
+//! [`StreamJsonOutput`] are for standard output, [`ProgressOutput`] and [`NotesOutput`] for standard error; a
 //! session has one of each. Where both are terminals, the one for standard output takes an
 //! event first: it ends its line then.
 
@@ -15,11 +15,11 @@ mod terminal;
 mod text;
 
 pub use harmless::{harmless, one_line};
-pub use json::Json;
-pub use progress::{Notes, Progress};
-pub use stream_json::StreamJson;
-pub use terminal::Terminal;
-pub use text::Text;
+pub use json::JsonOutput;
+pub use progress::{NotesOutput, ProgressOutput};
+pub use stream_json::StreamJsonOutput;
+pub use terminal::TerminalOutput;
+pub use text::TextOutput;
 
 use std::io::Write;
 
@@ -63,7 +63,7 @@ impl<W: Write> Sink<W> {
 pub(super) mod testing {
     //! Events for the tests of all observers.
 
-    use crate::agent::call::{CallRequest, CallState, Decision, Outcome, ToolCall};
+    use crate::agent::call::{CallOutcome, CallRequest, CallState, ToolCall, ToolCallDecision};
     use crate::agent::event::Event;
     use crate::agent::stats::Stats;
     use crate::genai::{GenerateContentResponse, UsageMetadata};
@@ -100,9 +100,9 @@ pub(super) mod testing {
     }
 
     /// A call that has come to this.
-    pub(in crate::agent) fn done(name: &str, args: Value, outcome: Outcome) -> ToolCall {
+    pub(in crate::agent) fn done(name: &str, args: Value, outcome: CallOutcome) -> ToolCall {
         let mut call = begun(name, args);
-        call.decision = Some(Decision::AutoAccept);
+        call.decision = Some(ToolCallDecision::AutoAccept);
         moved(
             call,
             [
@@ -115,37 +115,38 @@ pub(super) mod testing {
 
     /// A call that has failed.
     pub(in crate::agent) fn failed(name: &str, args: Value, why: &str) -> ToolCall {
-        let outcome = Outcome::failure(&request(name, args.clone()), ErrorKind::FileNotFound, why);
+        let outcome =
+            CallOutcome::failure(&request(name, args.clone()), ErrorKind::FileNotFound, why);
         moved(begun(name, args), [CallState::Error(outcome)])
     }
 
     /// A call that a person has said no to.
     pub(in crate::agent) fn refused(name: &str, args: Value) -> ToolCall {
         let why = "The user has said no to this call.";
-        let outcome = Outcome::failure(&request(name, args.clone()), ErrorKind::Cancelled, why);
+        let outcome = CallOutcome::failure(&request(name, args.clone()), ErrorKind::Cancelled, why);
         let mut call = begun(name, args);
-        call.decision = Some(Decision::Reject);
+        call.decision = Some(ToolCallDecision::Reject);
         moved(call, [CallState::Cancelled(outcome)])
     }
 
     /// A call's result of this text.
-    pub(in crate::agent) fn text(text: &str) -> Outcome {
-        Outcome {
+    pub(in crate::agent) fn text(text: &str) -> CallOutcome {
+        CallOutcome {
             text: text.to_owned(),
-            ..Outcome::default()
+            ..CallOutcome::default()
         }
     }
 
     /// An edit's result.
-    pub(in crate::agent) fn edit() -> Outcome {
-        Outcome {
+    pub(in crate::agent) fn edit() -> CallOutcome {
+        CallOutcome {
             text: "Edited.".to_owned(),
             diff: Some("--- a\n+++ a\n@@ -1 +1,2 @@\n-old\n+new\n+more\n".to_owned()),
             diff_stat: Some(json!({
                 "ai_added_lines": 2, "ai_removed_lines": 1,
                 "user_added_lines": 0, "user_removed_lines": 0,
             })),
-            ..Outcome::default()
+            ..CallOutcome::default()
         }
     }
 

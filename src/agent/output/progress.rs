@@ -27,7 +27,7 @@ const DIM: &str = "2";
 /// Shows on a terminal each call when it is over, the last line of one that runs, warnings,
 /// and why a session ended early.
 #[derive(Debug)]
-pub struct Progress<W> {
+pub struct ProgressOutput<W> {
     sink: Sink<W>,
     columns: usize,
     is_styled: bool,
@@ -37,7 +37,7 @@ pub struct Progress<W> {
     has_live: bool,
 }
 
-impl<W: Write> Progress<W> {
+impl<W: Write> ProgressOutput<W> {
     /// Writes to `out`, a terminal of so many columns; with `is_styled`, in colours.
     pub fn new(out: W, columns: usize, is_styled: bool) -> Self {
         Self {
@@ -157,7 +157,7 @@ fn error(error: &SessionError) -> String {
     format!("Error: {}", super::harmless(error.message.trim()))
 }
 
-impl<W: Write + Send> Observer for Progress<W> {
+impl<W: Write + Send> Observer for ProgressOutput<W> {
     fn take(&mut self, event: &Event<'_>) {
         match event {
             Event::Call(call) => self.call(call),
@@ -188,11 +188,11 @@ impl<W: Write + Send> Observer for Progress<W> {
 
 /// Writes warnings and why a session ended early, where standard error is no terminal.
 #[derive(Debug)]
-pub struct Notes<W> {
+pub struct NotesOutput<W> {
     sink: Sink<W>,
 }
 
-impl<W: Write> Notes<W> {
+impl<W: Write> NotesOutput<W> {
     /// Writes to `out`.
     pub fn new(out: W) -> Self {
         let sink = Sink::new(out);
@@ -200,7 +200,7 @@ impl<W: Write> Notes<W> {
     }
 }
 
-impl<W: Write + Send> Observer for Notes<W> {
+impl<W: Write + Send> Observer for NotesOutput<W> {
     fn take(&mut self, event: &Event<'_>) {
         match event {
             Event::Warning(text) => self.sink.write(&format!("{}\n", warning(text))),
@@ -212,7 +212,7 @@ impl<W: Write + Send> Observer for Notes<W> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Notes, Progress};
+    use super::{NotesOutput, ProgressOutput};
     use crate::agent::event::{Event, Observer, SessionError, SessionErrorKind};
     use crate::agent::output::testing::{begun, done, edit, failed, refused, stats, text, turn};
     use crate::agent::stats::Stats;
@@ -221,9 +221,9 @@ mod tests {
 
     fn shown(columns: usize, is_styled: bool, pause: Duration, events: &[Event<'_>]) -> String {
         let mut out = Vec::new();
-        let mut observer = Progress {
+        let mut observer = ProgressOutput {
             pause,
-            ..Progress::new(&mut out, columns, is_styled)
+            ..ProgressOutput::new(&mut out, columns, is_styled)
         };
         for event in events {
             observer.take(event);
@@ -332,7 +332,7 @@ mod tests {
             "Warning: slow\nThe history was shortened from 9 to 1 tokens.\nError: No.\n"
         );
         let mut out = Vec::new();
-        let mut notes = Notes::new(&mut out);
+        let mut notes = NotesOutput::new(&mut out);
         for event in &events {
             notes.take(event);
         }

@@ -2,7 +2,7 @@
 
 use super::Sink;
 use super::metrics::StreamStats;
-use crate::agent::call::{CallState, Failure, ToolCall};
+use crate::agent::call::{CallFailure, CallState, ToolCall};
 use crate::agent::clock::{Clock, iso};
 use crate::agent::event::{Event, Observer};
 use serde::Serialize;
@@ -15,7 +15,7 @@ const UNKNOWN_TYPE: &str = "TOOL_EXECUTION_ERROR";
 
 /// Writes lines as things happen.
 #[derive(Debug)]
-pub struct StreamJson<W> {
+pub struct StreamJsonOutput<W> {
     sink: Sink<W>,
     now: Clock,
 }
@@ -86,8 +86,8 @@ struct LineError<'a> {
     message: &'a str,
 }
 
-impl<'a> From<&'a Failure> for LineError<'a> {
-    fn from(failure: &'a Failure) -> Self {
+impl<'a> From<&'a CallFailure> for LineError<'a> {
+    fn from(failure: &'a CallFailure) -> Self {
         let kind = failure
             .kind
             .and_then(|kind| serde_json::to_value(kind).ok());
@@ -98,7 +98,7 @@ impl<'a> From<&'a Failure> for LineError<'a> {
     }
 }
 
-impl<W: Write> StreamJson<W> {
+impl<W: Write> StreamJsonOutput<W> {
     /// Writes to `out`.
     pub fn new(out: W) -> Self {
         Self {
@@ -140,7 +140,7 @@ impl<W: Write> StreamJson<W> {
     }
 }
 
-impl<W: Write + Send> Observer for StreamJson<W> {
+impl<W: Write + Send> Observer for StreamJsonOutput<W> {
     fn take(&mut self, event: &Event<'_>) {
         match event {
             Event::Started { session, model } => self.write(Fields::Init {
@@ -181,8 +181,8 @@ impl<W: Write + Send> Observer for StreamJson<W> {
 
 #[cfg(test)]
 mod tests {
-    use super::StreamJson;
-    use crate::agent::call::{CallState, Decision};
+    use super::StreamJsonOutput;
+    use crate::agent::call::{CallState, ToolCallDecision};
     use crate::agent::event::{Event, Observer, SessionError, SessionErrorKind};
     use crate::agent::output::testing::{
         PROMPT, STARTED, begun, done, failed, last, refused, stats, still, text, turn,
@@ -194,9 +194,9 @@ mod tests {
     /// The lines, without the parts that all of them have.
     fn shown(events: &[Event<'_>]) -> Vec<String> {
         let mut out = Vec::new();
-        let mut observer = StreamJson {
+        let mut observer = StreamJsonOutput {
             now: still,
-            ..StreamJson::new(&mut out)
+            ..StreamJsonOutput::new(&mut out)
         };
         for event in events {
             observer.take(event);
@@ -284,7 +284,7 @@ mod tests {
     fn a_call_that_is_looked_at_again_is_told_once() {
         let mut call = begun("t", json!({}));
         let first = call.clone();
-        call.decision = Some(Decision::Modify);
+        call.decision = Some(ToolCallDecision::Modify);
         assert_eq!(shown(&[Event::Call(&first), Event::Call(&call)]).len(), 1);
     }
 }

@@ -10,14 +10,14 @@ const LINE_BYTES: usize = 8 * 1024;
 
 /// Shows what the model says, line by line. No control character of it reaches the terminal.
 #[derive(Debug)]
-pub struct Terminal<W> {
+pub struct TerminalOutput<W> {
     sink: Sink<W>,
     /// Nothing where no escape sequences are wanted: then text is shown as it comes.
     markdown: Option<Markdown>,
     line: String,
 }
 
-impl<W: Write> Terminal<W> {
+impl<W: Write> TerminalOutput<W> {
     /// Writes to `out`; with `is_styled`, headings, bold text, code and lists look so.
     pub fn new(out: W, is_styled: bool) -> Self {
         Self {
@@ -64,7 +64,7 @@ impl<W: Write> Terminal<W> {
     }
 }
 
-impl<W: Write + Send> Observer for Terminal<W> {
+impl<W: Write + Send> Observer for TerminalOutput<W> {
     fn take(&mut self, event: &Event<'_>) {
         match event {
             Event::Text(text) => self.text(text),
@@ -83,14 +83,14 @@ impl<W: Write + Send> Observer for Terminal<W> {
 
 #[cfg(test)]
 mod tests {
-    use super::{LINE_BYTES, Terminal};
+    use super::{LINE_BYTES, TerminalOutput};
     use crate::agent::event::{Event, Observer};
     use crate::agent::output::testing::{begun, stats};
     use serde_json::json;
 
     fn shown(is_styled: bool, events: &[Event<'_>]) -> String {
         let mut out = Vec::new();
-        let mut observer = Terminal::new(&mut out, is_styled);
+        let mut observer = TerminalOutput::new(&mut out, is_styled);
         for event in events {
             observer.take(event);
         }

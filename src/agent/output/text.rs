@@ -8,11 +8,11 @@ use std::io::Write;
 ///
 /// As by Gemini CLI, a line is ended where calls follow and at the end.
 #[derive(Debug)]
-pub struct Text<W> {
+pub struct TextOutput<W> {
     sink: Sink<W>,
 }
 
-impl<W: Write> Text<W> {
+impl<W: Write> TextOutput<W> {
     /// Writes to `out`.
     pub fn new(out: W) -> Self {
         let sink = Sink::new(out);
@@ -20,7 +20,7 @@ impl<W: Write> Text<W> {
     }
 }
 
-impl<W: Write + Send> Observer for Text<W> {
+impl<W: Write + Send> Observer for TextOutput<W> {
     fn take(&mut self, event: &Event<'_>) {
         match event {
             Event::Text(text) => self.sink.write(text),
@@ -32,7 +32,7 @@ impl<W: Write + Send> Observer for Text<W> {
 
 #[cfg(test)]
 mod tests {
-    use super::Text;
+    use super::TextOutput;
     use crate::agent::event::{Event, Observer};
     use crate::agent::output::testing::{
         Broken, PROMPT, STARTED, begun, done, last, stats, text, turn,
@@ -42,7 +42,7 @@ mod tests {
 
     fn shown(events: &[Event<'_>]) -> String {
         let mut out = Vec::new();
-        let mut observer = Text::new(&mut out);
+        let mut observer = TextOutput::new(&mut out);
         for event in events {
             observer.take(event);
         }
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn a_reader_that_is_gone_is_left_alone() {
         let mut broken = Broken::default();
-        let mut observer = Text::new(&mut broken);
+        let mut observer = TextOutput::new(&mut broken);
         for _ in 0..3 {
             observer.take(&Event::Text("a"));
         }

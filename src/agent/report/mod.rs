@@ -4,7 +4,7 @@
 
 mod page;
 
-use super::call::{Decision, ToolCall};
+use super::call::{ToolCall, ToolCallDecision};
 use super::clock::Clock;
 use super::event::{Event, Observer};
 use crate::genai::GenerateContentResponse;
@@ -36,16 +36,16 @@ const ENTRY_BYTES: usize = 256;
 
 /// Collects what happens and writes a page of it at the end, also after an error. Where that
 /// fails, `warn` is told.
-pub struct Report<F> {
+pub struct HtmlReport<F> {
     path: PathBuf,
     warn: F,
     now: Clock,
     kept: Kept,
 }
 
-impl<F> fmt::Debug for Report<F> {
+impl<F> fmt::Debug for HtmlReport<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Report")
+        f.debug_struct("HtmlReport")
             .field("path", &self.path)
             .finish_non_exhaustive()
     }
@@ -86,7 +86,7 @@ struct KeptCall {
     name: Cut,
     description: Cut,
     state: &'static str,
-    decision: Option<Decision>,
+    decision: Option<ToolCallDecision>,
     duration: Duration,
     args: Cut,
     diff: Option<Cut>,
@@ -248,7 +248,7 @@ impl Kept {
     }
 }
 
-impl<F: FnMut(&str)> Report<F> {
+impl<F: FnMut(&str)> HtmlReport<F> {
     /// Writes to the file at `path` when the session is over.
     pub fn new(path: PathBuf, warn: F) -> Self {
         Self {
@@ -268,7 +268,7 @@ fn write(path: &Path, page: &str) -> Result<(), ToolError> {
         .commit(&place, |file| file.write_all(page.as_bytes()))
 }
 
-impl<F: FnMut(&str) + Send> Observer for Report<F> {
+impl<F: FnMut(&str) + Send> Observer for HtmlReport<F> {
     fn take(&mut self, event: &Event<'_>) {
         let kept = &mut self.kept;
         kept.started.get_or_insert_with(self.now);
@@ -312,8 +312,8 @@ impl<F: FnMut(&str) + Send> Observer for Report<F> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ALL_BYTES, CALL_CHARS, Cut, ENTRY_BYTES, Entry, Kept, Report};
-    use crate::agent::call::{CallState, Outcome};
+    use super::{ALL_BYTES, CALL_CHARS, Cut, ENTRY_BYTES, Entry, HtmlReport, Kept};
+    use crate::agent::call::{CallOutcome, CallState};
     use crate::agent::event::{Event, Observer, SessionError, SessionErrorKind};
     use crate::agent::output::testing::{
         PROMPT, STARTED, begun, done, edit, failed, last, stats, still, text, turn,
@@ -328,9 +328,9 @@ mod tests {
     fn record(path: &Path, events: &[Event<'_>]) -> Vec<String> {
         let mut warnings = Vec::new();
         let warn = |warning: &str| warnings.push(warning.to_owned());
-        let mut report = Report {
+        let mut report = HtmlReport {
             now: still,
-            ..Report::new(path.to_owned(), warn)
+            ..HtmlReport::new(path.to_owned(), warn)
         };
         for event in events {
             report.take(event);
@@ -496,10 +496,10 @@ mod tests {
         for state in [
             CallState::Scheduled,
             CallState::Executing,
-            CallState::Error(Outcome {
+            CallState::Error(CallOutcome {
                 text: hostile.to_owned(),
                 diff: Some(format!("+{hostile}\n-{hostile}\n@@{hostile}\n{hostile}")),
-                ..Outcome::failure(&call.request, crate::tool::ErrorKind::Unknown, hostile)
+                ..CallOutcome::failure(&call.request, crate::tool::ErrorKind::Unknown, hostile)
             }),
         ] {
             call.move_to(state).expect("legal");

@@ -1,7 +1,7 @@
 //! The page itself: everything that a session says is escaped here, and nowhere else.
 
 use super::{Cut, Entry, Kept, KeptCall};
-use crate::agent::call::Decision;
+use crate::agent::call::ToolCallDecision;
 use crate::agent::clock::{iso, span};
 use crate::agent::event::SessionError;
 use crate::agent::output::{harmless, one_line};
@@ -234,10 +234,10 @@ fn show_call(page: &mut String, call: &KeptCall) {
         span(call.duration),
     ));
     let decision = call.decision.map_or("none", |decision| match decision {
-        Decision::Accept => "accept",
-        Decision::Reject => "reject",
-        Decision::Modify => "modify",
-        Decision::AutoAccept => "auto_accept",
+        ToolCallDecision::Accept => "accept",
+        ToolCallDecision::Reject => "reject",
+        ToolCallDecision::Modify => "modify",
+        ToolCallDecision::AutoAccept => "auto_accept",
     });
     list(
         page,

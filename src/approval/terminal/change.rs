@@ -1,6 +1,6 @@
 //! What a person may change of a call, and the call that comes of it.
 
-use super::super::{Changed, Question, Reply};
+use super::super::{ApprovalQuestion, Changed, Reply};
 use crate::registry::bare_name;
 use crate::tool::ConfirmationDetails;
 use serde_json::{Map, Value};
@@ -57,7 +57,7 @@ pub fn changed_lines(proposed: &str, edited: &str) -> (u64, u64) {
 }
 
 /// What can be changed of a call.
-pub(super) fn proposal(question: &Question<'_>) -> Proposal {
+pub(super) fn proposal(question: &ApprovalQuestion<'_>) -> Proposal {
     if let Some(ConfirmationDetails::Edit {
         file_name,
         original_content,
@@ -93,7 +93,7 @@ pub(super) fn proposal(question: &Question<'_>) -> Proposal {
 
 impl Proposal {
     /// The call that yields the edited text.
-    pub(super) fn applied(&self, question: &Question<'_>, edited: &str) -> Edited {
+    pub(super) fn applied(&self, question: &ApprovalQuestion<'_>, edited: &str) -> Edited {
         if edited == self.text {
             return Edited::Same("Nothing was changed.");
         }
@@ -126,7 +126,7 @@ impl Proposal {
     }
 }
 
-fn from_json(question: &Question<'_>, edited: &str) -> Edited {
+fn from_json(question: &ApprovalQuestion<'_>, edited: &str) -> Edited {
     let args: Map<String, Value> = match serde_json::from_str(edited) {
         Ok(Value::Object(args)) => args,
         Ok(_) => return Edited::Broken("The arguments must be an object.".to_owned()),

@@ -10,7 +10,7 @@ mod show;
 mod tests;
 mod tty;
 
-use super::{Asker, Question, Reply};
+use super::{ApprovalQuestion, Asker, Reply};
 use crate::process::signals::Signals;
 use crate::tool::Cancellation;
 use change::Edited;
@@ -27,7 +27,7 @@ use tty::{Pressed, Tty};
 
 /// A terminal on which a person is asked.
 #[derive(Debug)]
-pub struct Terminal {
+pub struct TerminalPrompt {
     tty: Tty,
     editor: OsString,
     shows_colours: bool,
@@ -50,7 +50,7 @@ enum Next {
     GiveUp,
 }
 
-impl Terminal {
+impl TerminalPrompt {
     /// The controlling terminal, or the console; `None` where there is none. The editor is that
     /// of `VISUAL` or `EDITOR`, and `NO_COLOR` and, but on Windows, `TERM` say whether there are
     /// colours.
@@ -115,7 +115,7 @@ impl Terminal {
         tty::key(&self.tty, &self.cancel, || self.write(line), meaning)
     }
 
-    fn converse(&self, question: &Question<'_>) -> io::Result<Reply> {
+    fn converse(&self, question: &ApprovalQuestion<'_>) -> io::Result<Reply> {
         let page = |whole| show::page(question, self.shows_colours, whole);
         let first = page(false);
         self.write(&first.text)?;
@@ -146,7 +146,7 @@ impl Terminal {
     }
 
     /// Has the call changed; `None` where it stays as it is.
-    fn edit(&self, question: &Question<'_>) -> io::Result<Option<Reply>> {
+    fn edit(&self, question: &ApprovalQuestion<'_>) -> io::Result<Option<Reply>> {
         let proposal = change::proposal(question);
         let draft = match Draft::new(&proposal.name, &proposal.text) {
             Ok(draft) => draft,
@@ -202,8 +202,8 @@ impl Terminal {
     }
 }
 
-impl Asker for Terminal {
-    fn ask(&mut self, question: &Question<'_>) -> Option<Reply> {
+impl Asker for TerminalPrompt {
+    fn ask(&mut self, question: &ApprovalQuestion<'_>) -> Option<Reply> {
         // Where nothing can be shown, nobody can be asked.
         self.converse(question).ok()
     }
@@ -211,7 +211,7 @@ impl Asker for Terminal {
 
 /// Only what the line of keys offers; capitals are no answers, so that none is given by
 /// mistake.
-fn choice(byte: u8, question: &Question<'_>, is_cut: bool) -> Option<Choice> {
+fn choice(byte: u8, question: &ApprovalQuestion<'_>, is_cut: bool) -> Option<Choice> {
     Some(match byte {
         b'y' => Choice::Answer(Reply::Once, "yes"),
         b'a' if show::always(question).is_some() => Choice::Answer(Reply::Always, "always"),

@@ -3,7 +3,7 @@
 //! Most of it comes from a model or from a file. None of that reaches the terminal but as
 //! characters that can be seen.
 
-use super::super::{Question, Reply};
+use super::super::{ApprovalQuestion, Reply};
 use crate::policy::Agreed;
 use crate::shown::is_deceptive;
 use crate::tool::ConfirmationDetails;
@@ -40,7 +40,7 @@ const MAX_BLANKS: usize = 80;
 const MAX_BLANK_LINES: usize = 10;
 
 /// What is shown, as it grows.
-pub(super) struct Page {
+pub(super) struct PromptPage {
     /// For the terminal.
     pub(super) text: String,
     /// Whether something was left out.
@@ -49,7 +49,7 @@ pub(super) struct Page {
     whole: bool,
 }
 
-impl Page {
+impl PromptPage {
     fn new(colours: bool, whole: bool) -> Self {
         Self {
             text: String::new(),
@@ -127,7 +127,7 @@ impl Page {
 
     /// What is shown below the name of the tool. What runs comes first, so that no words about
     /// it push it away.
-    fn body(&mut self, question: &Question<'_>) {
+    fn body(&mut self, question: &ApprovalQuestion<'_>) {
         let confirmation = question.explanation.confirmation.as_ref();
         let description = question.explanation.description.trim();
         let rest = match confirmation {
@@ -159,7 +159,11 @@ impl Page {
         }
     }
 
-    fn details(&mut self, question: &Question<'_>, confirmation: Option<&ConfirmationDetails>) {
+    fn details(
+        &mut self,
+        question: &ApprovalQuestion<'_>,
+        confirmation: Option<&ConfirmationDetails>,
+    ) {
         match confirmation {
             Some(ConfirmationDetails::Edit {
                 file_path,
@@ -214,7 +218,7 @@ impl Page {
     }
 }
 
-fn arguments(question: &Question<'_>) -> String {
+fn arguments(question: &ApprovalQuestion<'_>) -> String {
     serde_json::to_string_pretty(question.args).unwrap_or_default()
 }
 
@@ -274,16 +278,16 @@ fn folded(text: &str) -> Vec<Result<&str, usize>> {
 }
 
 /// The whole call as a question in plain text, for a client that shows it.
-pub(crate) fn question(question: &Question<'_>) -> String {
-    let mut page = Page::new(false, true);
+pub(crate) fn question(question: &ApprovalQuestion<'_>) -> String {
+    let mut page = PromptPage::new(false, true);
     page.body(question);
     let name = harmless(question.name, false);
     format!("May {name} run?\n\n{}", page.text.trim_end())
 }
 
 /// The call and what it would do.
-pub(super) fn page(question: &Question<'_>, colours: bool, whole: bool) -> Page {
-    let mut page = Page::new(colours, whole);
+pub(super) fn page(question: &ApprovalQuestion<'_>, colours: bool, whole: bool) -> PromptPage {
+    let mut page = PromptPage::new(colours, whole);
     page.text.push('\n');
     page.paint(Some(BOLD), &harmless(question.name, colours));
     page.text.push('\n');
@@ -292,13 +296,13 @@ pub(super) fn page(question: &Question<'_>, colours: bool, whole: bool) -> Page 
 }
 
 /// What a yes to all like it means; `None` where it would mean nothing.
-pub(super) fn always(question: &Question<'_>) -> Option<&'static str> {
+pub(super) fn always(question: &ApprovalQuestion<'_>) -> Option<&'static str> {
     let agreed = Reply::Always.agreed(question.name, question.explanation);
     agreed.map(Agreed::words)
 }
 
 /// Whether a yes to all tools of an MCP server is offered.
-pub(super) fn offers_server(question: &Question<'_>) -> bool {
+pub(super) fn offers_server(question: &ApprovalQuestion<'_>) -> bool {
     let is_mcp = matches!(
         question.explanation.confirmation,
         Some(ConfirmationDetails::Mcp { .. })
@@ -307,7 +311,7 @@ pub(super) fn offers_server(question: &Question<'_>) -> bool {
 }
 
 /// The line of keys.
-pub(super) fn keys(question: &Question<'_>, is_cut: bool) -> String {
+pub(super) fn keys(question: &ApprovalQuestion<'_>, is_cut: bool) -> String {
     let mut line = "[y]es".to_owned();
     let always = always(question);
     if let Some(what) = always {

@@ -1,8 +1,8 @@
 //! The asker on a pseudo-terminal, where the test is the person.
 
-use super::Terminal;
+use super::TerminalPrompt;
 use super::tty::Tty;
-use crate::approval::{Asker, Explanation, Question, Reply};
+use crate::approval::{ApprovalQuestion, Asker, Explanation, Reply};
 use crate::tool::{Cancellation, ConfirmationDetails};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
@@ -28,8 +28,8 @@ pub(super) struct Call {
 }
 
 impl Call {
-    pub(super) fn asked<'a>(&'a self, explanation: &'a Explanation) -> Question<'a> {
-        Question {
+    pub(super) fn asked<'a>(&'a self, explanation: &'a Explanation) -> ApprovalQuestion<'a> {
+        ApprovalQuestion {
             name: &self.name,
             args: &self.args,
             explanation,
@@ -140,13 +140,13 @@ fn modes(tty: &File) -> String {
 fn asked(
     call: &Call,
     explanation: &Explanation,
-    prepared: impl FnOnce(Terminal) -> Terminal,
+    prepared: impl FnOnce(TerminalPrompt) -> TerminalPrompt,
     person: impl FnOnce(&mut Person),
 ) -> Option<Reply> {
     let (mut other, tty) = seat();
     let kept = tty.try_clone().expect("another handle");
     let before = modes(&kept);
-    let mut terminal = prepared(Terminal::on(tty));
+    let mut terminal = prepared(TerminalPrompt::on(tty));
     let reply = std::thread::scope(|scope| {
         let asking = scope.spawn(|| terminal.ask(&call.asked(explanation)));
         person(&mut other);
@@ -246,8 +246,9 @@ fn what_was_typed_before_the_question_is_no_answer() {
     person.types(b"y\n");
     // The terminal's echo: the key has come.
     person.sees("y");
-    let asking =
-        std::thread::spawn(|| Terminal::on(tty).ask(&call("t", json!({})).asked(&explained(None))));
+    let asking = std::thread::spawn(|| {
+        TerminalPrompt::on(tty).ask(&call("t", json!({})).asked(&explained(None)))
+    });
     person.sees("[q]uit ");
     person.types(b"n");
     assert_eq!(asking.join().expect("an answer"), Some(Reply::No));
@@ -287,8 +288,9 @@ fn an_end_of_the_session_ends_the_question() {
 #[test]
 fn where_the_terminal_is_gone_nobody_is_asked() {
     let (mut person, tty) = seat();
-    let asking =
-        std::thread::spawn(|| Terminal::on(tty).ask(&call("t", json!({})).asked(&explained(None))));
+    let asking = std::thread::spawn(|| {
+        TerminalPrompt::on(tty).ask(&call("t", json!({})).asked(&explained(None)))
+    });
     person.sees("[q]uit ");
     drop(person);
     assert_eq!(asking.join().expect("an answer"), None);

@@ -4,13 +4,13 @@
 //! All others run alone: after everything before them, before everything after them. With
 //! `--stream`, output of calls that still run comes between the answers.
 
-use crate::foreign::{self, Opened};
-use crate::options::Options;
+use crate::foreign::{self, CallContext};
+use crate::options::CallToolOptions;
 use crate::print::print_json;
 use crate::watchdog::{Watchdog, by_signal};
 use crate::{call, explanation, live_line, manner, open_session, person, status};
 use gemini_tools::answer::{Answer, Form, to_line};
-use gemini_tools::dialect;
+use gemini_tools::dialect::{DialectError, DialectRequest};
 use gemini_tools::json::{MAX_BYTES, parse_json};
 use gemini_tools::session::{Manner, Session, with_time_limit};
 use gemini_tools::side_by_side::MOST;
@@ -34,7 +34,7 @@ enum Request {
     /// A call of ours.
     Own(Own),
     /// One or several as another API writes them.
-    Foreign(dialect::Request),
+    Foreign(DialectRequest),
 }
 
 impl Request {
@@ -94,9 +94,13 @@ impl Own {
 
 /// Reads calls until the input ends and answers each. Gives the exit status: 1 where a call
 /// has failed.
-pub(crate) fn run(options: &'static Options, cancel: &Cancellation, watchdog: Arc<Watchdog>) -> u8 {
+pub(crate) fn run(
+    options: &'static CallToolOptions,
+    cancel: &Cancellation,
+    watchdog: Arc<Watchdog>,
+) -> u8 {
     let batch = Arc::new(Batch {
-        opened: Opened {
+        opened: CallContext {
             options,
             session: Arc::new(open_session(options)),
             person: person(options, &cancel.without_time_limit()).map(Arc::new),
@@ -117,7 +121,7 @@ pub(crate) fn run(options: &'static Options, cancel: &Cancellation, watchdog: Ar
 }
 
 struct Batch {
-    opened: Opened,
+    opened: CallContext,
     cancel: Cancellation,
     watchdog: Arc<Watchdog>,
     queue: Mutex<Queue>,
@@ -234,7 +238,7 @@ impl Batch {
             return;
         }
         let request = match self.opened.options.from {
-            Some(dialect) => match dialect::Request::read(dialect, line) {
+            Some(dialect) => match DialectRequest::read(dialect, line) {
                 Ok(Some(request)) => Request::Foreign(request),
                 Ok(None) => return,
                 Err(refusal) => {
@@ -473,7 +477,7 @@ impl Batch {
     fn refuse(&self, id: Option<&str>, reason: &str) {
         if let Some(dialect) = self.opened.options.from {
             self.has_failed.store(true, Ordering::Relaxed);
-            let refusal = dialect::Refusal::new(dialect, reason);
+            let refusal = DialectError::new(dialect, reason);
             return write(&to_line(&refusal.to_value()));
         }
         let answer = Answer {

@@ -1,8 +1,8 @@
 //! `call_tool --fail-on-match`, `--sarif` and `--junit`: what a search has found, for CI.
 
-use crate::options::{Options, Report as Format};
+use crate::options::{CallToolOptions, CiFormat};
 use gemini_tools::answer::{Answer, to_line};
-use gemini_tools::ci::{Report, junit, sarif};
+use gemini_tools::ci::{CheckReport, junit, sarif};
 use gemini_tools::diagnostic::{Diagnostic, Origin};
 use gemini_tools::session::Session;
 use gemini_tools::tool::{ToolError, ToolResult};
@@ -10,10 +10,10 @@ use serde_json::Value;
 use std::num::NonZeroU32;
 
 /// Refuses a tool that would change something before it turns out that it finds nothing.
-pub(crate) fn check_tool(options: &Options, session: &Session) -> Result<(), ToolError> {
+pub(crate) fn check_tool(options: &CallToolOptions, session: &Session) -> Result<(), ToolError> {
     let flag = match options.report {
-        Some(Format::Sarif) => "--sarif",
-        Some(Format::Junit) => "--junit",
+        Some(CiFormat::Sarif) => "--sarif",
+        Some(CiFormat::Junit) => "--junit",
         None if options.fail_on_match => "--fail-on-match",
         None => return Ok(()),
     };
@@ -28,7 +28,10 @@ pub(crate) fn check_tool(options: &Options, session: &Session) -> Result<(), Too
 }
 
 /// A tool's result that has nothing to do with matches is refused.
-pub(crate) fn check(options: &Options, result: ToolResult) -> Result<ToolResult, ToolError> {
+pub(crate) fn check(
+    options: &CallToolOptions,
+    result: ToolResult,
+) -> Result<ToolResult, ToolError> {
     let has_data = |key: &str| {
         let data = result.data.as_ref();
         data.is_some_and(|data| data.contains_key(key))
@@ -48,8 +51,8 @@ pub(crate) fn check(options: &Options, result: ToolResult) -> Result<ToolResult,
         wants("--fail-on-match", "matches")?;
     }
     match options.report {
-        Some(Format::Sarif) => wants("--sarif", "locations")?,
-        Some(Format::Junit) => wants("--junit", "locations")?,
+        Some(CiFormat::Sarif) => wants("--sarif", "locations")?,
+        Some(CiFormat::Junit) => wants("--junit", "locations")?,
         None => {}
     }
     Ok(result)
@@ -63,7 +66,7 @@ const FOUND: u8 = 1;
 const UNCHECKED: u8 = 2;
 
 /// The exit status, which was `status` until now.
-pub(crate) fn status(options: &Options, answer: &Answer<'_>, status: u8) -> u8 {
+pub(crate) fn status(options: &CallToolOptions, answer: &Answer<'_>, status: u8) -> u8 {
     if !options.fail_on_match {
         return status;
     }
@@ -88,11 +91,11 @@ pub(crate) fn status(options: &Options, answer: &Answer<'_>, status: u8) -> u8 {
 }
 
 /// The document for CI.
-pub(crate) fn report(format: Format, answer: &Answer<'_>) -> Vec<u8> {
-    let mut report = Report {
+pub(crate) fn report(format: CiFormat, answer: &Answer<'_>) -> Vec<u8> {
+    let mut report = CheckReport {
         suite: answer.name.to_owned(),
         failure: answer.failure().map(|(message, _)| message),
-        ..Report::default()
+        ..CheckReport::default()
     };
     if let Ok(ToolResult {
         data: Some(data),
@@ -149,7 +152,7 @@ pub(crate) fn report(format: Format, answer: &Answer<'_>) -> Vec<u8> {
         }
     }
     match format {
-        Format::Sarif => to_line(&sarif(&report)),
-        Format::Junit => junit(&report).into_bytes(),
+        CiFormat::Sarif => to_line(&sarif(&report)),
+        CiFormat::Junit => junit(&report).into_bytes(),
     }
 }

@@ -1,10 +1,10 @@
 //! `call_tool --from`: calls as other APIs write them, and answers in the same shape.
 
-use crate::options::Options;
+use crate::options::CallToolOptions;
 use crate::print::print_json;
 use crate::{call, manner, open_session, person, status};
 use gemini_tools::answer::{Answer, to_line};
-use gemini_tools::dialect::{Call, Dialect, Refusal, Request};
+use gemini_tools::dialect::{Dialect, DialectCall, DialectError, DialectRequest};
 use gemini_tools::session::{Person, Session, with_time_limit};
 use gemini_tools::side_by_side;
 use gemini_tools::tool::{Cancellation, Context, ToolError, ToolResult};
@@ -14,14 +14,14 @@ use std::sync::Arc;
 /// Answers what came on standard input. Gives the exit status: that of the call, or 1 where one
 /// of several has failed.
 pub(crate) fn run(
-    options: &'static Options,
+    options: &'static CallToolOptions,
     dialect: Dialect,
     input: Result<Vec<u8>, ToolError>,
     cancel: &Cancellation,
 ) -> u8 {
     let request = input
-        .map_err(|e| Refusal::new(dialect, e.to_string()))
-        .and_then(|input| Request::read(dialect, &input));
+        .map_err(|e| DialectError::new(dialect, e.to_string()))
+        .and_then(|input| DialectRequest::read(dialect, &input));
     let mut request = match request {
         Ok(Some(request)) => request,
         Ok(None) => return 0,
@@ -36,7 +36,7 @@ pub(crate) fn run(
             .with_hint("Leave the name out: --from takes it from the call."));
         }
     }
-    let opened = Opened {
+    let opened = CallContext {
         options,
         session: Arc::new(open_session(options)),
         person: person(options, &cancel.without_time_limit()).map(Arc::new),
@@ -47,16 +47,20 @@ pub(crate) fn run(
 
 /// What calls are made with.
 #[derive(Clone)]
-pub(crate) struct Opened {
-    pub(crate) options: &'static Options,
+pub(crate) struct CallContext {
+    pub(crate) options: &'static CallToolOptions,
     pub(crate) session: Arc<Result<Session, ToolError>>,
     pub(crate) person: Option<Arc<Person>>,
 }
 
 /// Makes the calls, those that only read at the same time; gives the answer to all, and the exit
 /// status.
-pub(crate) fn answer(opened: &Opened, request: &mut Request, cancel: &Cancellation) -> (Value, u8) {
-    let only_reads = |call: &Call| {
+pub(crate) fn answer(
+    opened: &CallContext,
+    request: &mut DialectRequest,
+    cancel: &Cancellation,
+) -> (Value, u8) {
+    let only_reads = |call: &DialectCall| {
         let session = opened.session.as_ref().as_ref();
         session.is_ok_and(|session| session.only_reads(&call.name))
     };
@@ -67,7 +71,7 @@ pub(crate) fn answer(opened: &Opened, request: &mut Request, cancel: &Cancellati
         let group = calls.zip(&mut outcomes[group]).collect();
         side_by_side::each(
             group,
-            |(call, outcome): (&mut Call, &mut Option<Outcome>)| {
+            |(call, outcome): (&mut DialectCall, &mut Option<Outcome>)| {
                 let args = std::mem::replace(&mut call.args, Ok(json!({})));
                 *outcome = Some(one(opened.clone(), call.name.clone(), args, cancel));
             },
@@ -101,7 +105,7 @@ pub(crate) fn answer(opened: &Opened, request: &mut Request, cancel: &Cancellati
 type Outcome = (Result<ToolResult, ToolError>, Cancellation);
 
 fn one(
-    opened: Opened,
+    opened: CallContext,
     name: String,
     args: Result<Value, ToolError>,
     cancel: &Cancellation,

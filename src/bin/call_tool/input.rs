@@ -1,6 +1,6 @@
 //! What comes on standard input, and the arguments of a call.
 
-use crate::options::Options;
+use crate::options::CallToolOptions;
 use gemini_tools::json::{MAX_BYTES, parse_json};
 use gemini_tools::sys::event::{PollFd, PollFlags, Timespec};
 use gemini_tools::tool::{Cancellation, ErrorKind, TICK, ToolError};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 /// The arguments as a JSON value.
 pub(crate) fn arguments(
-    options: &Options,
+    options: &CallToolOptions,
     input: Result<Vec<u8>, ToolError>,
 ) -> Result<Value, ToolError> {
     if let Some(pairs) = &options.args {
@@ -58,7 +58,7 @@ fn pairs_to_json(pairs: &[String]) -> Result<Value, ToolError> {
 }
 
 /// Reminds of the form for values that are no strings, where one was perhaps meant.
-pub(crate) fn explain_types(options: &Options, e: ToolError) -> ToolError {
+pub(crate) fn explain_types(options: &CallToolOptions, e: ToolError) -> ToolError {
     let pairs = options.args.as_deref().unwrap_or_default();
     let odd = pairs
         .iter()

@@ -13,11 +13,11 @@ mod print;
 mod watchdog;
 
 use crate::input::{arguments, explain_types, read_input};
-use crate::options::{Options, options};
+use crate::options::{CallToolOptions, options};
 use crate::print::{Printed, coloured, complain, print, print_json, print_last, shows_colours};
 use crate::watchdog::{Watchdog, by_signal, wait_for_the_end};
 use gemini_tools::answer::{Answer, Form, to_line};
-use gemini_tools::approval::terminal::Terminal;
+use gemini_tools::approval::terminal::TerminalPrompt;
 use gemini_tools::session::{Manner, Person, Session, with_time_limit};
 use gemini_tools::shown::visible;
 use gemini_tools::tool::{
@@ -33,7 +33,7 @@ fn run() -> u8 {
     // A panic becomes an answer; its text must not reach standard error, which would make
     // the host take any answer for a failure.
     std::panic::set_hook(Box::new(|_| {}));
-    let options: &'static Options = match options() {
+    let options: &'static CallToolOptions = match options() {
         // Whoever answers for a call may need them until the process ends.
         Ok(options) => Box::leak(Box::new(options)),
         Err(code) => return code,
@@ -59,7 +59,7 @@ fn run() -> u8 {
 }
 
 /// What stands on standard input, where arguments come from there.
-fn input(options: &Options, cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
+fn input(options: &CallToolOptions, cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
     match &options.args {
         Some(_) => Ok(Vec::new()),
         None => read_input(cancel),
@@ -89,20 +89,20 @@ fn cancellation() -> Cancellation {
 }
 
 /// Opens everything for the current directory.
-fn open_session(options: &Options) -> Result<Session, ToolError> {
+fn open_session(options: &CallToolOptions) -> Result<Session, ToolError> {
     let root = std::env::current_dir().unwrap_or_default();
     Session::open(&root, &[], &options.rules)
 }
 
 /// Whoever is at the terminal, where rules may want somebody to be asked.
-fn person(options: &Options, cancel: &Cancellation) -> Option<Person> {
+fn person(options: &CallToolOptions, cancel: &Cancellation) -> Option<Person> {
     options.rules.approval?;
-    let terminal = Terminal::open()?.with_cancellation(cancel.clone());
+    let terminal = TerminalPrompt::open()?.with_cancellation(cancel.clone());
     Some(Person::new(Box::new(terminal)))
 }
 
 /// The command line says how calls are made.
-fn manner<'a>(options: &Options, person: Option<&'a Person>) -> Manner<'a> {
+fn manner<'a>(options: &CallToolOptions, person: Option<&'a Person>) -> Manner<'a> {
     Manner {
         is_strict: options.strict,
         is_explained: options.explain,
@@ -129,7 +129,7 @@ fn call(
     outcome
 }
 
-fn answer(options: &'static Options, cancel: &Cancellation, watchdog: &Watchdog) -> u8 {
+fn answer(options: &'static CallToolOptions, cancel: &Cancellation, watchdog: &Watchdog) -> u8 {
     let own = cancel.clone();
     let number = watchdog.begin(cancel.clone(), move |error| {
         let last = Message::of(options, Err(error), None, &own);
@@ -169,7 +169,7 @@ struct Message {
 
 impl Message {
     fn of(
-        options: &Options,
+        options: &CallToolOptions,
         outcome: Result<ToolResult, ToolError>,
         session: Option<&Session>,
         cancel: &Cancellation,
@@ -232,7 +232,7 @@ impl Message {
 }
 
 /// What a call would do, where that was asked and can be said.
-fn explanation<'a>(options: &Options, answer: &'a Answer<'_>) -> Option<&'a str> {
+fn explanation<'a>(options: &CallToolOptions, answer: &'a Answer<'_>) -> Option<&'a str> {
     match &answer.outcome {
         Ok(result) if options.explain => match &result.llm_content {
             LlmContent::Text(text) => Some(text),

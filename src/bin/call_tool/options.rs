@@ -6,7 +6,7 @@ use crate::print::{complain, print_json};
 use clap::ArgMatches;
 use gemini_tools::answer::{Answer, Form, printed};
 use gemini_tools::dialect::Dialect;
-use gemini_tools::session::{Rules, with_time_limit};
+use gemini_tools::session::{PolicyOptions, with_time_limit};
 use gemini_tools::start::words;
 use gemini_tools::tool::{ApprovalMode, Cancellation, ToolError};
 use std::io::IsTerminal;
@@ -17,7 +17,7 @@ use std::io::IsTerminal;
     reason = "each is a flag of the command line"
 )]
 #[derive(Default)]
-pub(crate) struct Options {
+pub(crate) struct CallToolOptions {
     pub(crate) name: String,
     /// `None` where they come on standard input.
     pub(crate) args: Option<Vec<String>>,
@@ -31,25 +31,25 @@ pub(crate) struct Options {
     /// Whether calls come as JSON lines.
     pub(crate) batch: bool,
     /// What calls are judged by.
-    pub(crate) rules: Rules,
+    pub(crate) rules: PolicyOptions,
     /// The dialect that calls come in and are answered in; `None` for our own.
     pub(crate) from: Option<Dialect>,
     /// Whether a search that finds something is a failure.
     pub(crate) fail_on_match: bool,
     /// What a search finds, for CI.
-    pub(crate) report: Option<Report>,
+    pub(crate) report: Option<CiFormat>,
 }
 
 /// A format that CI reads.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Report {
+pub(crate) enum CiFormat {
     Sarif,
     Junit,
 }
 
 /// Reads the command line and the environment; `Err` is the status to exit with.
-pub(crate) fn options() -> Result<Options, u8> {
-    let mut options = Options::default();
+pub(crate) fn options() -> Result<CallToolOptions, u8> {
+    let mut options = CallToolOptions::default();
     let mut words = words().into_iter().skip(1);
     let plain = match (words.next(), words.next()) {
         (Some(name), None) => name
@@ -80,7 +80,7 @@ pub(crate) fn options() -> Result<Options, u8> {
     Ok(options)
 }
 
-impl Options {
+impl CallToolOptions {
     fn take(&mut self, matches: &ArgMatches) {
         let text = |id: &str| matches.get_one::<String>(id).cloned();
         self.name = text("NAME").unwrap_or_default();
@@ -98,8 +98,8 @@ impl Options {
         self.from = text("from").and_then(|name| Dialect::from_name(&name));
         self.fail_on_match = matches.get_flag("fail-on-match");
         self.report = match (matches.get_flag("sarif"), matches.get_flag("junit")) {
-            (true, _) => Some(Report::Sarif),
-            (_, true) => Some(Report::Junit),
+            (true, _) => Some(CiFormat::Sarif),
+            (_, true) => Some(CiFormat::Junit),
             _ => None,
         };
         if let Some(form) = text("output") {

@@ -3,7 +3,7 @@
 use crate::print::print;
 use gemini_tools::diagnostic::Diagnostic;
 use gemini_tools::policy::{Extra, Policy};
-use gemini_tools::settings::{InForce, Lines, Scope, Settings, UNTRUSTED, home};
+use gemini_tools::settings::{InForce, Scope, Settings, SettingsLines, UNTRUSTED, home};
 use gemini_tools::shown::{show_path, visible};
 use gemini_tools::trust::{ProjectTrust, Seen};
 use serde_json::{Map, Value, json};
@@ -42,7 +42,7 @@ struct Report {
     obstacle: Option<String>,
     variables: Vec<(&'static str, String)>,
     files: Vec<(Scope, PathBuf)>,
-    lines: Lines,
+    lines: SettingsLines,
 }
 
 /// Prints it.
@@ -72,7 +72,7 @@ pub(crate) fn run(as_json: bool) -> u8 {
         obstacle,
         variables: VARIABLES.into_iter().filter_map(variable).collect(),
         files: Scope::ALL.into_iter().filter_map(file).collect(),
-        lines: Lines::new(home.as_deref(), &root),
+        lines: SettingsLines::new(home.as_deref(), &root),
         root,
     };
     let text = if as_json {

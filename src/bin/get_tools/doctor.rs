@@ -2,7 +2,7 @@
 
 use crate::print::{complain, print};
 use gemini_tools::diagnostic::Severity;
-use gemini_tools::doctor::{Report, Try, examine};
+use gemini_tools::doctor::{DoctorReport, Try, examine};
 use gemini_tools::settings::home;
 use gemini_tools::shown::visible;
 use serde_json::Value;
@@ -57,7 +57,7 @@ fn parse(text: &str) -> Result<Try, String> {
     }
 }
 
-fn text(report: &Report) -> String {
+fn text(report: &DoctorReport) -> String {
     let mut text = String::new();
     for (name, what) in &report.facts {
         text.push_str(&format!("{name:15} {}\n", visible(what)));

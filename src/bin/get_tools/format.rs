@@ -1,9 +1,9 @@
 //! `get_tools --format`: the declarations as other APIs and people want them.
 
-use crate::list::Options;
+use crate::list::ListOptions;
 use crate::table::{Column, table, width};
 use gemini_tools::builtin;
-use gemini_tools::dialect::{Declared, Dialect};
+use gemini_tools::dialect::{Dialect, GeminiDeclaration};
 use gemini_tools::shown::visible;
 use gemini_tools::tool::Kind;
 use serde_json::Value;
@@ -60,10 +60,10 @@ impl Format {
     }
 
     /// All declarations, which come as `get_tools` prints them for Gemini.
-    pub(crate) fn write(self, list: &[String], options: &Options) -> String {
+    pub(crate) fn write(self, list: &[String], options: &ListOptions) -> String {
         let declared = || {
             list.iter().filter_map(|text| {
-                let mut declared: Declared = serde_json::from_str(text).ok()?;
+                let mut declared: GeminiDeclaration = serde_json::from_str(text).ok()?;
                 declared.title = builtin::display_name(&declared.name).map(str::to_owned);
                 Some(declared)
             })
@@ -94,7 +94,7 @@ impl Format {
     }
 }
 
-fn json(list: &[String], before: &str, after: &str, options: &Options) -> String {
+fn json(list: &[String], before: &str, after: &str, options: &ListOptions) -> String {
     let mut text = format!("[{}]", list.join(","));
     if options.wrap {
         text = format!("{before}{text}{after}");
@@ -108,7 +108,7 @@ fn json(list: &[String], before: &str, after: &str, options: &Options) -> String
     text
 }
 
-fn kind_of(declared: &Declared) -> String {
+fn kind_of(declared: &GeminiDeclaration) -> String {
     let kind = declared.kind.unwrap_or(Kind::Other);
     let name = serde_json::to_value(kind).unwrap_or_default();
     name.as_str().unwrap_or_default().to_owned()
@@ -123,7 +123,7 @@ struct Parameter {
 }
 
 /// Those of a tool, the required ones first, each in the order of the schema.
-fn parameters(declared: &Declared) -> Vec<Parameter> {
+fn parameters(declared: &GeminiDeclaration) -> Vec<Parameter> {
     let schema = declared.schema();
     let required = |name: &str| {
         let list = schema["required"].as_array();
@@ -169,7 +169,7 @@ fn one_line(text: &str) -> String {
     visible(&words.join(" ")).into_owned()
 }
 
-fn markdown(list: &[Declared]) -> String {
+fn markdown(list: &[GeminiDeclaration]) -> String {
     let mut text = String::new();
     for declared in list {
         if !text.is_empty() {
@@ -204,11 +204,11 @@ fn markdown(list: &[Declared]) -> String {
     text
 }
 
-fn for_terminal(list: &[Declared]) -> String {
+fn for_terminal(list: &[GeminiDeclaration]) -> String {
     let width = width();
     let names = Column::new("TOOL", list.iter().map(|d| d.name.clone()).collect());
     let kinds = Column::new("KIND", list.iter().map(kind_of).collect());
-    let shown = |d: &Declared| {
+    let shown = |d: &GeminiDeclaration| {
         let all = parameters(d).into_iter();
         let all = all.map(|p| {
             if p.is_required {
@@ -220,7 +220,7 @@ fn for_terminal(list: &[Declared]) -> String {
         all.collect::<Vec<_>>().join(", ")
     };
     let parameters = Column::new("PARAMETERS", list.iter().map(shown).collect());
-    let first_sentence = |d: &Declared| {
+    let first_sentence = |d: &GeminiDeclaration| {
         let text = one_line(&d.description);
         match text.find(". ") {
             Some(end) => text[..=end].to_owned(),

@@ -4,7 +4,7 @@ use crate::agree::agree;
 use crate::print::{complain, print};
 use gemini_tools::builtin::{self, declarations};
 use gemini_tools::custom::Custom;
-use gemini_tools::init::{self, Allow, Lock, Plan, Reach, Wanted};
+use gemini_tools::init::{self, Allow, Lock, SetupPlan, SetupScope, Wanted};
 use gemini_tools::process::command::find_program;
 use gemini_tools::settings::{Settings, home};
 use gemini_tools::shown::{show_path, visible};
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// What is asked for.
 pub(crate) struct InitTask {
-    pub(crate) reach: Reach,
+    pub(crate) scope: SetupScope,
     pub(crate) allow: Allow,
     pub(crate) asks: bool,
     pub(crate) undoes: bool,
@@ -55,17 +55,17 @@ fn try_run(task: &InitTask) -> Result<u8, Stop> {
         ))
     })?;
     // Whose home is the project, their settings are the project's.
-    let reach = match Trust::of(Some(&home), &root) {
-        Trust::Trusted(TrustedBy::Home) => Reach::User,
-        _ => task.reach,
+    let scope = match Trust::of(Some(&home), &root) {
+        Trust::Trusted(TrustedBy::Home) => SetupScope::User,
+        _ => task.scope,
     };
     // Nobody else waits while a person thinks; what has changed then is found by apply.
     let mut lock = None;
     if !task.asks {
         lock = Some(locked(&home)?);
     }
-    let before = Before::look(&home, &root, reach)?;
-    let mut plan = planned(task, reach, &home, &root, &before)?;
+    let before = Before::look(&home, &root, scope)?;
+    let mut plan = planned(task, scope, &home, &root, &before)?;
     if plan.changes.is_empty() {
         let text = match (task.undoes, plan.knows_nothing()) {
             (true, true) => "There is nothing to undo here.\n",
@@ -93,7 +93,7 @@ fn try_run(task: &InitTask) -> Result<u8, Stop> {
     let mut lock = lock.map_or_else(|| locked(&home), Ok)?;
     plan.apply(&mut lock)?;
     before.trust_again(&home, &root)?;
-    Ok(print(done(task, reach, &home, &root).as_bytes()))
+    Ok(print(done(task, scope, &home, &root).as_bytes()))
 }
 
 fn locked(home: &Path) -> Result<Lock, Stop> {
@@ -103,19 +103,19 @@ fn locked(home: &Path) -> Result<Lock, Stop> {
 
 fn planned(
     task: &InitTask,
-    reach: Reach,
+    scope: SetupScope,
     home: &Path,
     root: &Path,
     before: &Before,
-) -> Result<Plan, Stop> {
+) -> Result<SetupPlan, Stop> {
     if task.undoes {
-        return Ok(init::undo(home, root, reach)?);
+        return Ok(init::undo(home, root, scope)?);
     }
     let directory = directory();
     Ok(init::plan(&Wanted {
         home,
         root,
-        reach,
+        scope,
         allow: task.allow,
         directory: directory.as_deref(),
         tools: &tools(home, root),
@@ -125,7 +125,7 @@ fn planned(
 
 /// What the project was before.
 struct Before {
-    reach: Reach,
+    scope: SetupScope,
     trust: Trust,
     /// Whether the user's home lies in it, and so all of their other projects may.
     holds_home: bool,
@@ -134,9 +134,9 @@ struct Before {
 }
 
 impl Before {
-    fn look(home: &Path, root: &Path, reach: Reach) -> Result<Self, Stop> {
+    fn look(home: &Path, root: &Path, scope: SetupScope) -> Result<Self, Stop> {
         Ok(Self {
-            reach,
+            scope,
             trust: Trust::of(Some(home), root),
             holds_home: is_above(root, home),
             brings: init::brings(home, root)?,
@@ -149,16 +149,16 @@ impl Before {
 
     /// Whether nothing of the project counts but what is put there now.
     fn may_be_trusted(&self) -> bool {
-        self.reach == Reach::Project
+        self.scope == SetupScope::Project
             && self.is_unknown()
             && !self.holds_home
             && self.brings.is_empty()
     }
 
-    fn note(&self, plan: &mut Plan, may_trust: bool) {
+    fn note(&self, plan: &mut SetupPlan, may_trust: bool) {
         let how = "then trust it, with get_tools trust and in Gemini CLI (/permissions; without a terminal GEMINI_CLI_TRUST_WORKSPACE=true).";
-        let note = match (&self.trust, self.reach) {
-            (Trust::Trusted(_), _) | (_, Reach::User) => return,
+        let note = match (&self.trust, self.scope) {
+            (Trust::Trusted(_), _) | (_, SetupScope::User) => return,
             _ if may_trust && self.may_be_trusted() => {
                 "From now on Gemini CLI and get_tools trust this directory with all that comes into it; --no-trust leaves that to you.".to_owned()
             }
@@ -243,7 +243,7 @@ fn tools(home: &Path, root: &Path) -> Vec<(String, Kind)> {
     tools
 }
 
-fn shown(plan: &Plan) -> String {
+fn shown(plan: &SetupPlan) -> String {
     let mut text = String::new();
     for change in &plan.changes {
         let what = match (&change.before, &change.after) {
@@ -267,13 +267,13 @@ fn shown(plan: &Plan) -> String {
     text
 }
 
-fn done(task: &InitTask, reach: Reach, home: &Path, root: &Path) -> String {
+fn done(task: &InitTask, scope: SetupScope, home: &Path, root: &Path) -> String {
     if task.undoes {
         return "Undone.\n".to_owned();
     }
-    let option = match reach {
-        Reach::User => " --user",
-        Reach::Project => "",
+    let option = match scope {
+        SetupScope::User => " --user",
+        SetupScope::Project => "",
     };
     let first = if trust::gemini_cli_trusts(home, root) {
         "Done. Try:"

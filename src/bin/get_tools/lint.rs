@@ -3,7 +3,7 @@
 
 use crate::print::{complain, print};
 use gemini_tools::answer::to_line;
-use gemini_tools::ci::{Report, github, junit, sarif};
+use gemini_tools::ci::{CheckReport, github, junit, sarif};
 use gemini_tools::custom::{Lint, lint_tools};
 use gemini_tools::diagnostic::Diagnostic;
 use gemini_tools::dialect::Dialect;
@@ -134,16 +134,16 @@ fn as_text(lint: &Lint) -> String {
     lines.collect()
 }
 
-fn report(lint: &Lint) -> Report {
+fn report(lint: &Lint) -> CheckReport {
     let issue = |finding: &Diagnostic| {
         let mut issue = finding.clone();
         issue.message = visible(&finding.what()).into_owned();
         (issue.place.tool, issue.place.key) = (String::new(), String::new());
         issue
     };
-    Report {
+    CheckReport {
         suite: "get_tools lint".to_owned(),
         issues: lint.findings.iter().map(issue).collect(),
-        ..Report::default()
+        ..CheckReport::default()
     }
 }

@@ -5,7 +5,7 @@ use crate::print::{complain, print};
 use gemini_tools::builtin::{self, Surroundings, declarations};
 use gemini_tools::custom::Custom;
 use gemini_tools::mcp::Mcp;
-use gemini_tools::policy::{Call, Extra, Mode, Policy, hosts_mode};
+use gemini_tools::policy::{Extra, Mode, Policy, PolicyCall, hosts_mode};
 use gemini_tools::settings::{Settings, UNTRUSTED, home};
 use gemini_tools::shown::visible;
 use gemini_tools::tool::{Cancellation, Kind, ToolError};
@@ -21,7 +21,7 @@ use std::sync::Arc;
     reason = "each is a flag of the command line"
 )]
 #[derive(Default)]
-pub(crate) struct Options {
+pub(crate) struct ListOptions {
     pub(crate) format: Format,
     pub(crate) pretty: bool,
     pub(crate) wrap: bool,
@@ -34,7 +34,7 @@ pub(crate) struct Options {
 }
 
 /// Prints the declarations.
-pub(crate) fn run(options: &Options) -> u8 {
+pub(crate) fn run(options: &ListOptions) -> u8 {
     let home = home();
     let root = std::env::current_dir().unwrap_or_default();
     let settings = Settings::load(home.as_deref(), &root);
@@ -91,7 +91,7 @@ pub(crate) fn run(options: &Options) -> u8 {
 
 /// Which tools are to be printed.
 struct Shown<'a> {
-    options: &'a Options,
+    options: &'a ListOptions,
     policy: &'a Policy,
     mode: Mode,
 }
@@ -99,13 +99,13 @@ struct Shown<'a> {
 impl Shown<'_> {
     fn keeps_ours(&self, name: &str, aliases: &[&str], kind: Kind) -> bool {
         let no_args = serde_json::Map::new();
-        self.keeps(&Call {
+        self.keeps(&PolicyCall {
             kind,
-            ..Call::of_tool(name, aliases, &no_args)
+            ..PolicyCall::of_tool(name, aliases, &no_args)
         })
     }
 
-    fn keeps(&self, call: &Call<'_>) -> bool {
+    fn keeps(&self, call: &PolicyCall<'_>) -> bool {
         let listed = |set: &PatternSet| {
             let mut names = std::iter::once(&call.name).chain(call.aliases);
             names.any(|n| set.matches(n.as_bytes(), 0))

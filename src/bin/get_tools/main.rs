@@ -26,7 +26,7 @@ gemini_tools::main!(run);
 fn run() -> u8 {
     // The host starts this without arguments and waits: then nothing is parsed.
     if gemini_tools::start::words().len() <= 1 {
-        return list::run(&list::Options::default());
+        return list::run(&list::ListOptions::default());
     }
     match options::parse() {
         Ok(Task::List(options)) => list::run(&options),

@@ -11,7 +11,7 @@ use crate::trust::TrustTask;
 use clap::ArgMatches;
 use gemini_tools::answer::printed;
 use gemini_tools::dialect::Dialect;
-use gemini_tools::init::{Allow, Reach};
+use gemini_tools::init::{Allow, SetupScope};
 use gemini_tools::mcp::Asks;
 use gemini_tools::start::words;
 use gemini_tools::workspace::pattern::PatternSet;
@@ -24,7 +24,7 @@ pub(crate) enum Task {
     /// Setting Gemini CLI up.
     Init(InitTask),
     /// The declarations.
-    List(list::Options),
+    List(list::ListOptions),
     /// What is wrong with custom tools, or with declarations.
     Lint(LintTask),
     /// The settings.
@@ -104,10 +104,10 @@ fn init_task(matches: &ArgMatches) -> InitTask {
         _ => Allow::ReadOnly,
     };
     InitTask {
-        reach: if matches.get_flag("user") {
-            Reach::User
+        scope: if matches.get_flag("user") {
+            SetupScope::User
         } else {
-            Reach::Project
+            SetupScope::Project
         },
         allow,
         asks: !matches.get_flag("yes"),
@@ -131,7 +131,7 @@ fn trust_task(matches: &ArgMatches) -> TrustTask {
     }
 }
 
-fn list_options(matches: &ArgMatches) -> Result<list::Options, u8> {
+fn list_options(matches: &ArgMatches) -> Result<list::ListOptions, u8> {
     let set = |id: &str| -> Result<Option<PatternSet>, u8> {
         let Some(values) = matches.get_many::<String>(id) else {
             return Ok(None);
@@ -162,7 +162,7 @@ fn list_options(matches: &ArgMatches) -> Result<list::Options, u8> {
             return Err(2);
         }
     }
-    Ok(list::Options {
+    Ok(list::ListOptions {
         format,
         pretty: matches.get_flag("pretty"),
         wrap: matches.get_flag("wrap"),

@@ -1,7 +1,7 @@
 //! The prompt: from the command line, from standard input, or both.
 
 use crate::bad_input;
-use crate::options::Options;
+use crate::options::RunAgentOptions;
 use gemini_tools::agent::event::SessionError;
 use gemini_tools::sys::event::{PollFd, PollFlags, Timespec, poll};
 use gemini_tools::sys::io::Errno;
@@ -18,7 +18,10 @@ const TICK: Timespec = Timespec {
 };
 
 /// What the user says: standard input first, where it is no terminal, then the command line.
-pub(crate) fn prompt(options: &Options, cancel: &Cancellation) -> Result<String, SessionError> {
+pub(crate) fn prompt(
+    options: &RunAgentOptions,
+    cancel: &Cancellation,
+) -> Result<String, SessionError> {
     let own = options.prompt.clone().unwrap_or_default();
     if std::io::stdin().is_terminal() {
         return Ok(own);

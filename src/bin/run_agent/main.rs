@@ -8,10 +8,10 @@ mod options;
 mod setup;
 mod show;
 
-use crate::options::Options;
+use crate::options::RunAgentOptions;
 use gemini_tools::agent::event::{SessionError, SessionErrorKind};
 use gemini_tools::agent::pair::Pair;
-use gemini_tools::agent::session::Session;
+use gemini_tools::agent::session::AgentSession;
 use gemini_tools::process::signals::Signals;
 use gemini_tools::tool::Cancellation;
 use std::io::Write;
@@ -39,7 +39,7 @@ fn run() -> u8 {
 }
 
 /// Fires at the first signal and at the time limit.
-fn cancellation(options: &Options) -> Cancellation {
+fn cancellation(options: &RunAgentOptions) -> Cancellation {
     let limit = options
         .time_limit
         .and_then(|secs| Duration::try_from_secs_f64(secs).ok());
@@ -49,7 +49,7 @@ fn cancellation(options: &Options) -> Cancellation {
     }
 }
 
-fn work(options: &Options, signals: &Arc<Signals>) -> Result<(), SessionError> {
+fn work(options: &RunAgentOptions, signals: &Arc<Signals>) -> Result<(), SessionError> {
     let cancel = signals.cancellation();
     let fail = |error: SessionError| {
         // Whatever it was that failed then, it was ended.
@@ -72,12 +72,12 @@ fn work(options: &Options, signals: &Arc<Signals>) -> Result<(), SessionError> {
 
 fn session<'a>(
     setup: &mut setup::Setup,
-    options: &Options,
+    options: &RunAgentOptions,
     pair: &'a Pair,
     signals: &Arc<Signals>,
-) -> Result<Session<'a>, SessionError> {
-    let (parts, plan, resumed) = setup.session_parts(options, pair, signals)?;
-    Ok(Session::new(setup.id.clone(), parts, plan, resumed))
+) -> Result<AgentSession<'a>, SessionError> {
+    let (parts, config, resumed) = setup.session_parts(options, pair, signals)?;
+    Ok(AgentSession::new(setup.id.clone(), parts, config, resumed))
 }
 
 pub(crate) fn bad_input(message: impl Into<String>) -> SessionError {

@@ -20,7 +20,7 @@ pub(crate) enum OutputFormat {
 
 /// What the command line says.
 #[derive(Debug)]
-pub(crate) struct Options {
+pub(crate) struct RunAgentOptions {
     pub(crate) prompt: Option<String>,
     pub(crate) model: Option<String>,
     pub(crate) approval: ApprovalMode,
@@ -44,7 +44,7 @@ pub(crate) struct Options {
 /// # Errors
 ///
 /// The exit status, once a message was printed.
-pub(crate) fn options() -> Result<Options, u8> {
+pub(crate) fn options() -> Result<RunAgentOptions, u8> {
     let matches = parse()?;
     let text = |id: &str| matches.get_one::<String>(id).cloned();
     let list = |id: &str| -> Vec<String> {
@@ -71,7 +71,7 @@ pub(crate) fn options() -> Result<Options, u8> {
         Some("stream-json") => OutputFormat::StreamJson,
         _ => OutputFormat::Text,
     };
-    Ok(Options {
+    Ok(RunAgentOptions {
         prompt,
         model: text("model"),
         approval,

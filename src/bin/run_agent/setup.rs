@@ -1,18 +1,18 @@
 //! From options, settings and environment to a session.
 
-use crate::options::Options;
+use crate::options::RunAgentOptions;
 use crate::{bad_input, complain, failed, show};
 use gemini_tools::ToolRegistry;
 use gemini_tools::agent::at_paths;
 use gemini_tools::agent::context::{self, ACKNOWLEDGEMENT};
 use gemini_tools::agent::event::SessionError;
 use gemini_tools::agent::pair::{Commands, Pair};
-use gemini_tools::agent::record::{Record, Resumed};
-use gemini_tools::agent::session::{Parts, Plan};
-use gemini_tools::approval::terminal::Terminal;
+use gemini_tools::agent::record::{Resumed, SessionRecord};
+use gemini_tools::agent::session::{Parts, SessionConfig};
+use gemini_tools::approval::terminal::TerminalPrompt;
 use gemini_tools::approval::{Asker, Gate};
 use gemini_tools::builtin::{self, Surroundings};
-use gemini_tools::genai::{ApiError, Client, Content, GenerationConfig, Part, unique_id};
+use gemini_tools::genai::{ApiError, Content, GeminiClient, GenerationConfig, Part, unique_id};
 use gemini_tools::policy::{Extra, Policy};
 use gemini_tools::process::signals::Signals;
 use gemini_tools::settings::{Settings, home};
@@ -43,7 +43,7 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    pub(crate) fn new(options: &Options) -> Result<Self, SessionError> {
+    pub(crate) fn new(options: &RunAgentOptions) -> Result<Self, SessionError> {
         let home = home();
         let root = std::env::current_dir()
             .map_err(|e| bad_input(format!("The current directory is gone: {e}.")))?;
@@ -97,7 +97,7 @@ impl Setup {
     /// The tools.
     pub(crate) fn pair(
         &self,
-        options: &Options,
+        options: &RunAgentOptions,
         cancel: &Cancellation,
     ) -> Result<Pair, SessionError> {
         let gate = self.gate(options);
@@ -118,7 +118,7 @@ impl Setup {
         Ok(pair)
     }
 
-    fn commands(&self, options: &Options) -> Result<Commands, SessionError> {
+    fn commands(&self, options: &RunAgentOptions) -> Result<Commands, SessionError> {
         if let (Some(discovery), Some(call)) = (&options.discovery, &options.call) {
             return Ok(Commands::Foreign {
                 discovery: discovery.clone(),
@@ -148,7 +148,7 @@ impl Setup {
     }
 
     /// What both commands get besides the environment.
-    fn environment(&self, options: &Options) -> Vec<(String, String)> {
+    fn environment(&self, options: &RunAgentOptions) -> Vec<(String, String)> {
         let mut added = Vec::new();
         let sandbox = match (&options.sandbox, std::env::var_os("GEMINI_TOOLS_SANDBOX")) {
             (Some(mode), _) => Some(mode.clone()),
@@ -181,7 +181,7 @@ impl Setup {
         added
     }
 
-    fn gate(&self, options: &Options) -> Gate {
+    fn gate(&self, options: &RunAgentOptions) -> Gate {
         let extra = Extra {
             allowed: options.allowed.clone(),
             ..Extra::with_paths(&options.policy)
@@ -227,11 +227,11 @@ impl Setup {
     /// All that a session is made of.
     pub(crate) fn session_parts<'a>(
         &self,
-        options: &Options,
+        options: &RunAgentOptions,
         pair: &'a Pair,
         signals: &Arc<Signals>,
-    ) -> Result<(Parts<'a>, Plan, Option<Resumed>), SessionError> {
-        let client = Client::from_environment(self.home.as_deref())
+    ) -> Result<(Parts<'a>, SessionConfig, Option<Resumed>), SessionError> {
+        let client = GeminiClient::from_environment(self.home.as_deref())
             .and_then(|client| client.ok_or_else(ApiError::no_credential))
             .map_err(|e| failed(e.to_string()))?;
         let model = options
@@ -247,7 +247,7 @@ impl Setup {
         }
         let system = context::system_prompt(&self.surroundings, &memory.text)
             .map_err(|e| bad_input(e.to_string()))?;
-        let plan = Plan {
+        let config = SessionConfig {
             generation: generation(&model),
             model,
             system,
@@ -273,29 +273,30 @@ impl Setup {
             record,
             cancel: signals.cancellation().clone(),
         };
-        Ok((parts, plan, resumed))
+        Ok((parts, config, resumed))
     }
 
     fn record(
         &self,
-        options: &Options,
+        options: &RunAgentOptions,
         model: &str,
-    ) -> Result<(Option<Record>, Option<Resumed>), SessionError> {
-        let unusable = |e: gemini_tools::agent::record::RecordError| bad_input(e.to_string());
+    ) -> Result<(Option<SessionRecord>, Option<Resumed>), SessionError> {
+        let unusable =
+            |e: gemini_tools::agent::record::SessionRecordError| bad_input(e.to_string());
         match (&options.session, &options.resume) {
             // Killed before it had begun: the file is there, and nothing stands in it.
             (_, Some(path))
                 if std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() == 0) =>
             {
-                let record = Record::create(path, &self.id, model).map_err(unusable)?;
+                let record = SessionRecord::create(path, &self.id, model).map_err(unusable)?;
                 Ok((Some(record), None))
             }
             (_, Some(path)) => {
-                let (record, resumed) = Record::resume(path).map_err(unusable)?;
+                let (record, resumed) = SessionRecord::resume(path).map_err(unusable)?;
                 Ok((Some(record), Some(resumed)))
             }
             (Some(path), None) => {
-                let record = Record::create(path, &self.id, model).map_err(unusable)?;
+                let record = SessionRecord::create(path, &self.id, model).map_err(unusable)?;
                 Ok((Some(record), None))
             }
             (None, None) => Ok((None, None)),
@@ -312,8 +313,8 @@ fn is_person_there() -> bool {
 }
 
 /// The terminal on which a person can be asked.
-fn terminal() -> Option<Terminal> {
-    Terminal::open().filter(|_| is_person_there())
+fn terminal() -> Option<TerminalPrompt> {
+    TerminalPrompt::open().filter(|_| is_person_there())
 }
 
 /// Where the executables of this one's build are.
@@ -334,7 +335,7 @@ fn own_directory() -> Result<PathBuf, SessionError> {
 }
 
 /// Directories to work in besides the current one and those of the settings.
-fn more_roots(options: &Options) -> Vec<PathBuf> {
+fn more_roots(options: &RunAgentOptions) -> Vec<PathBuf> {
     let chosen = std::env::var_os("GEMINI_TOOLS_ROOTS").unwrap_or_default();
     std::env::split_paths(&chosen)
         .filter(|path| !path.as_os_str().is_empty())

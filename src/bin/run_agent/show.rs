@@ -1,10 +1,12 @@
 //! Where a session is shown and recorded.
 
 use crate::complain;
-use crate::options::{Options, OutputFormat};
+use crate::options::{OutputFormat, RunAgentOptions};
 use gemini_tools::agent::event::{Event, Observer, SessionError};
-use gemini_tools::agent::output::{Json, Notes, Progress, StreamJson, Terminal, Text};
-use gemini_tools::agent::report::Report;
+use gemini_tools::agent::output::{
+    JsonOutput, NotesOutput, ProgressOutput, StreamJsonOutput, TerminalOutput, TextOutput,
+};
+use gemini_tools::agent::report::HtmlReport;
 use gemini_tools::agent::stats::Stats;
 use gemini_tools::agent::telemetry::{Telemetry, Wish};
 use std::io::{self, ErrorKind, IsTerminal, Stdout, Write, stderr, stdout};
@@ -66,32 +68,32 @@ impl Write for Told {
 
 /// Whoever shows or records the session. What shows it stands first: it ends its line before
 /// anybody else writes to the same terminal.
-pub(crate) fn observers(options: &Options) -> Vec<Box<dyn Observer>> {
+pub(crate) fn observers(options: &RunAgentOptions) -> Vec<Box<dyn Observer>> {
     let mut observers: Vec<Box<dyn Observer>> = vec![answer(options)];
     let is_watched = stderr().is_terminal() && options.format == OutputFormat::Text;
     observers.push(if is_watched {
-        Box::new(Progress::new(stderr(), columns(), is_styled()))
+        Box::new(ProgressOutput::new(stderr(), columns(), is_styled()))
     } else {
-        Box::new(Notes::new(stderr()))
+        Box::new(NotesOutput::new(stderr()))
     });
     if let Some(wish) = Wish::read(|name| std::env::var_os(name)) {
         observers.push(Box::new(Telemetry::new(wish, complain)));
     }
     if let Some(path) = &options.report {
-        observers.push(Box::new(Report::new(path.clone(), unwritten)));
+        observers.push(Box::new(HtmlReport::new(path.clone(), unwritten)));
     }
     observers
 }
 
 /// What goes to standard output.
-fn answer(options: &Options) -> Box<dyn Observer> {
+fn answer(options: &RunAgentOptions) -> Box<dyn Observer> {
     match options.format {
-        OutputFormat::Json => Box::new(Json::new(Told::new())),
-        OutputFormat::StreamJson => Box::new(StreamJson::new(Told::new())),
+        OutputFormat::Json => Box::new(JsonOutput::new(Told::new())),
+        OutputFormat::StreamJson => Box::new(StreamJsonOutput::new(Told::new())),
         OutputFormat::Text if stdout().is_terminal() => {
-            Box::new(Terminal::new(Told::new(), is_styled()))
+            Box::new(TerminalOutput::new(Told::new(), is_styled()))
         }
-        OutputFormat::Text => Box::new(Text::new(Told::new())),
+        OutputFormat::Text => Box::new(TextOutput::new(Told::new())),
     }
 }
 
@@ -111,7 +113,7 @@ fn columns() -> usize {
 }
 
 /// Tells why there was no session, in the form that was asked for.
-pub(crate) fn failed_early(options: &Options, error: &SessionError) {
+pub(crate) fn failed_early(options: &RunAgentOptions, error: &SessionError) {
     let ended = Event::Ended {
         error: Some(error),
         stats: &Stats::default(),

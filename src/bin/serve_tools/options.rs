@@ -4,13 +4,13 @@ use crate::command::command;
 use crate::tell;
 use clap::ArgMatches;
 use gemini_tools::answer::printed;
-use gemini_tools::serve::{Http, HttpError, Options};
-use gemini_tools::session::Rules;
+use gemini_tools::serve::{Http, HttpError, ServeOptions};
+use gemini_tools::session::PolicyOptions;
 use gemini_tools::tool::ApprovalMode;
 use std::path::PathBuf;
 
 /// Reads the command line; `Err` is the status to exit with.
-pub(crate) fn options() -> Result<Options, u8> {
+pub(crate) fn options() -> Result<ServeOptions, u8> {
     let matches = command().try_get_matches().map_err(|e| {
         let status = printed(e.print());
         if e.use_stderr() { 2 } else { status }
@@ -22,8 +22,8 @@ pub(crate) fn options() -> Result<Options, u8> {
     let mode = matches.get_one::<String>("approval-mode");
     let policy = matches.get_many::<String>("policy").into_iter().flatten();
     let roots = matches.get_many::<PathBuf>("root").into_iter().flatten();
-    Ok(Options {
-        rules: Rules {
+    Ok(ServeOptions {
+        rules: PolicyOptions {
             approval: mode.and_then(|name| ApprovalMode::from_name(name)),
             policy: policy.cloned().collect(),
         },

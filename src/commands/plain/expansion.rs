@@ -2,7 +2,8 @@
 
 use super::lists::Reader;
 use super::{
-    Arithmetic, Dialect, Operand, Piece, Subscript, Token, Variable, is_name_byte, is_name_start,
+    Arithmetic, Operand, Piece, ShellDialect, Subscript, Token, Variable, is_name_byte,
+    is_name_start,
 };
 
 const OPERATORS: [&str; 35] = [
@@ -107,7 +108,7 @@ impl Reader<'_> {
                     operands.push(Operand::Piece(Piece::Double(inner)));
                 }
                 b'\\' => {
-                    let is_fine = self.dialect == Dialect::Printed
+                    let is_fine = self.dialect == ShellDialect::Printed
                         && matches!(
                             self.raw(1),
                             Some(b'/' | b'.' | b'*' | b'?' | b'[' | b']' | b'-')

@@ -1,8 +1,8 @@
 //! Lists, pipelines, compound commands and here-documents.
 
 use super::{
-    Argument, Arm, Assignment, Command, Dialect, Item, Joint, MAX_DEPTH, Piece, Pipeline, RESERVED,
-    Redirect, Script, Stage, Value, Word, is_name_byte, is_name_start,
+    Argument, Arm, Assignment, Command, Item, Joint, MAX_DEPTH, Piece, Pipeline, RESERVED,
+    Redirect, Script, ShellDialect, Stage, Value, Word, is_name_byte, is_name_start,
 };
 
 /// A document whose text begins on the next line.
@@ -20,7 +20,7 @@ pub(super) struct Reader<'a> {
     /// What is read ends here.
     pub(super) end: usize,
     pub(super) at: usize,
-    pub(super) dialect: Dialect,
+    pub(super) dialect: ShellDialect,
     pub(super) depth: usize,
     pub(super) documents: Vec<Option<Word>>,
     pub(super) pending: Vec<Pending>,
@@ -29,7 +29,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(text: &'a str, dialect: Dialect, depth: usize) -> Self {
+    pub(super) fn new(text: &'a str, dialect: ShellDialect, depth: usize) -> Self {
         Self {
             text,
             base: 0,
@@ -50,7 +50,7 @@ impl<'a> Reader<'a> {
 
     /// The next byte, past lines that are joined.
     pub(super) fn peek(&mut self) -> Option<u8> {
-        while self.dialect == Dialect::Printed
+        while self.dialect == ShellDialect::Printed
             && self.raw(0) == Some(b'\\')
             && self.raw(1) == Some(b'\n')
         {
@@ -74,7 +74,7 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn is_posix(&self) -> bool {
-        self.dialect == Dialect::Posix
+        self.dialect == ShellDialect::Posix
     }
 
     /// Past blanks and a comment.
@@ -83,7 +83,7 @@ impl<'a> Reader<'a> {
             match self.peek() {
                 Some(b' ' | b'\t') => self.at += 1,
                 Some(b'#') => {
-                    if self.dialect != Dialect::Printed {
+                    if self.dialect != ShellDialect::Printed {
                         return None;
                     }
                     while self.raw(0).is_some_and(|b| b != b'\n') {

@@ -9,7 +9,7 @@
 //!
 //! A script that another shell reads as it stands (`bash -c '…'`) is not printed again. For
 //! such texts there is a smaller grammar without backslashes, comments and documents, in which
-//! shells have nothing to differ about ([`Dialect`]).
+//! shells have nothing to differ about ([`ShellDialect`]).
 
 mod expansion;
 mod lists;
@@ -29,7 +29,7 @@ pub(super) const RESERVED: [&str; 22] = [
 
 /// How a text is going to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Dialect {
+pub(super) enum ShellDialect {
     /// It is printed again for bash.
     Printed,
     /// Bash reads it as it stands.
@@ -244,14 +244,14 @@ pub(super) struct Plain {
 }
 
 /// Takes a text apart; `None` where it is more than plain shell.
-pub(super) fn parse(text: &str, dialect: Dialect) -> Option<Plain> {
+pub(super) fn parse(text: &str, dialect: ShellDialect) -> Option<Plain> {
     if text
         .chars()
         .any(|c| c.is_control() && c != '\n' && c != '\t')
     {
         return None;
     }
-    if dialect != Dialect::Printed && !text.is_ascii() {
+    if dialect != ShellDialect::Printed && !text.is_ascii() {
         return None;
     }
     let mut reader = Reader::new(text, dialect, 0);

@@ -2,7 +2,7 @@
 
 use super::lists::{Pending, Reader};
 use super::{
-    Assignment, Dialect, Piece, Redirect, Script, Target, Value, Variable, Word, is_name_byte,
+    Assignment, Piece, Redirect, Script, ShellDialect, Target, Value, Variable, Word, is_name_byte,
     is_name_start,
 };
 use crate::commands::words::ansi_c;
@@ -157,7 +157,7 @@ impl Reader<'_> {
     }
 
     pub(super) fn delimiter(&mut self, strips_tabs: bool) -> Option<Target> {
-        if self.dialect != Dialect::Printed {
+        if self.dialect != ShellDialect::Printed {
             return None;
         }
         let word = self.word()?;
@@ -217,7 +217,7 @@ impl Reader<'_> {
                     }
                 }
                 b'\\' => {
-                    if self.dialect != Dialect::Printed {
+                    if self.dialect != ShellDialect::Printed {
                         return None;
                     }
                     let quoted = self.text[self.at + 1..self.end].chars().next()?;
@@ -248,7 +248,7 @@ impl Reader<'_> {
         {
             return None;
         }
-        if self.dialect != Dialect::Printed && has_differences(&pieces, self.is_posix()) {
+        if self.dialect != ShellDialect::Printed && has_differences(&pieces, self.is_posix()) {
             return None;
         }
         let text = self.text.get(start..self.at)?.to_owned();
@@ -274,7 +274,7 @@ impl Reader<'_> {
                     return Some(pieces);
                 }
                 b'\\' => {
-                    if self.dialect != Dialect::Printed {
+                    if self.dialect != ShellDialect::Printed {
                         return None;
                     }
                     let next = self.text[self.at + 1..self.end].chars().next();
@@ -333,7 +333,7 @@ impl Reader<'_> {
             }
             Some(b'[') => None,
             Some(b'\'') if !is_quoted => {
-                if self.dialect != Dialect::Printed {
+                if self.dialect != ShellDialect::Printed {
                     return None;
                 }
                 self.at += 1;
@@ -380,7 +380,7 @@ impl Reader<'_> {
     }
 
     pub(super) fn backticks(&mut self, is_quoted: bool) -> Option<Piece> {
-        if self.dialect != Dialect::Printed {
+        if self.dialect != ShellDialect::Printed {
             return None;
         }
         self.at += 1;

@@ -1,6 +1,6 @@
 //! The places of a JSON document's values.
 
-use crate::declaration::position::{Lines, Node, NodeKind, Position};
+use crate::declaration::position::{LineIndex, Node, NodeKind, Position};
 use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
@@ -10,7 +10,7 @@ pub(super) fn places(text: &str) -> Node {
     let parsed = parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default());
     let top = parsed.ok().and_then(|parsed| parsed.value);
     match &top {
-        Some(top) => node(&Lines::of(text), top),
+        Some(top) => node(&LineIndex::of(text), top),
         None => Node {
             at: Position::START,
             kind: NodeKind::Other,
@@ -26,7 +26,7 @@ pub(super) fn position(text: &str, e: &serde_json::Error) -> Position {
     Position::new(line, before.chars().count() + 1)
 }
 
-fn node(lines: &Lines<'_>, value: &Value<'_>) -> Node {
+fn node(lines: &LineIndex<'_>, value: &Value<'_>) -> Node {
     let kind = match value {
         Value::Object(object) => {
             let entries = object.properties.iter().map(|property| {

@@ -5,7 +5,7 @@ use super::linux::confine;
 #[cfg(target_os = "macos")]
 use super::macos::confine;
 
-use super::{Bounds, Ended, STACK_BYTES, TICK};
+use super::{Bounds, IsolationError, STACK_BYTES, TICK};
 use crate::process::raw;
 use crate::tool::Cancellation;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -22,7 +22,7 @@ pub(super) fn run(
     bounds: Bounds,
     cancel: &Cancellation,
     work: impl FnOnce() -> Vec<u8> + Send,
-) -> Result<Vec<u8>, Ended> {
+) -> Result<Vec<u8>, IsolationError> {
     let (reader, writer) = raw::pipe().map_err(not_started)?;
     let parent = rustix::process::getpid();
     let pid = raw::fork(|| {
@@ -31,7 +31,7 @@ pub(super) fn run(
         }
         child(work, writer)
     });
-    let pid = Pid::from_raw(pid.map_err(not_started)?).ok_or(Ended::Died)?;
+    let pid = Pid::from_raw(pid.map_err(not_started)?).ok_or(IsolationError::Died)?;
     let outcome = collect(reader, bounds, cancel);
     if outcome.is_err() {
         let _ = rustix::process::kill_process(pid, Signal::KILL);
@@ -40,13 +40,13 @@ pub(super) fn run(
         rustix::io::retry_on_intr(|| rustix::process::waitpid(Some(pid), WaitOptions::empty()));
     let has_succeeded = matches!(status, Ok(Some((_, status))) if status.exit_status() == Some(0));
     match outcome {
-        Ok(_) if !has_succeeded => Err(Ended::Died),
+        Ok(_) if !has_succeeded => Err(IsolationError::Died),
         other => other,
     }
 }
 
-pub(super) fn not_started(_: rustix::io::Errno) -> Ended {
-    Ended::NotStarted
+pub(super) fn not_started(_: rustix::io::Errno) -> IsolationError {
+    IsolationError::NotStarted
 }
 
 pub(super) fn limit_maximum(resource: Resource) -> Option<u64> {
@@ -87,16 +87,20 @@ fn child(work: impl FnOnce() -> Vec<u8> + Send, writer: OwnedFd) -> i32 {
     })
 }
 
-fn collect(reader: OwnedFd, bounds: Bounds, cancel: &Cancellation) -> Result<Vec<u8>, Ended> {
+fn collect(
+    reader: OwnedFd,
+    bounds: Bounds,
+    cancel: &Cancellation,
+) -> Result<Vec<u8>, IsolationError> {
     let until = Instant::now() + bounds.time;
     let mut file = File::from(reader);
     let mut result = Vec::new();
     let mut piece = vec![0; 64 * 1024];
     loop {
-        cancel.check().map_err(Ended::Interrupted)?;
+        cancel.check().map_err(IsolationError::Interrupted)?;
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err(Ended::TooSlow);
+            return Err(IsolationError::TooSlow);
         }
         let tick = Timespec::try_from(left.min(TICK)).ok();
         let mut fds = [PollFd::new(&file, PollFlags::IN)];
@@ -109,17 +113,17 @@ fn collect(reader: OwnedFd, bounds: Bounds, cancel: &Cancellation) -> Result<Vec
             Ok(0) => return Ok(result),
             Ok(n) => result.extend_from_slice(&piece[..n]),
             Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(_) => return Err(Ended::NotStarted),
+            Err(_) => return Err(IsolationError::NotStarted),
         }
         if result.len() as u64 > bounds.result_bytes {
-            return Err(Ended::Died);
+            return Err(IsolationError::Died);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Bounds, Ended, run};
+    use super::{Bounds, IsolationError, run};
     use crate::tool::Cancellation;
     use std::time::Duration;
 
@@ -139,7 +143,8 @@ mod tests {
         let cancel = Cancellation::default();
         let result = run(BOUNDS, &cancel, || b"done".to_vec()).expect("a result");
         assert_eq!(result, b"done");
-        let died = |work: fn() -> Vec<u8>| matches!(run(BOUNDS, &cancel, work), Err(Ended::Died));
+        let died =
+            |work: fn() -> Vec<u8>| matches!(run(BOUNDS, &cancel, work), Err(IsolationError::Died));
         assert!(died(|| vec![1; 512 * 1024 * 1024]), "memory has a limit");
         assert!(
             died(|| vec![deeper(u64::MAX) as u8]),
@@ -158,10 +163,10 @@ mod tests {
             ..BOUNDS
         };
         let slow = run(short, &Cancellation::default(), forever);
-        assert!(matches!(slow, Err(Ended::TooSlow)));
+        assert!(matches!(slow, Err(IsolationError::TooSlow)));
         let cancel = Cancellation::default();
         cancel.cancel();
         let ended = run(BOUNDS, &cancel, forever);
-        assert!(matches!(ended, Err(Ended::Interrupted(_))));
+        assert!(matches!(ended, Err(IsolationError::Interrupted(_))));
     }
 }

@@ -3,7 +3,7 @@
 //! What is weaker here: Windows has no fork, so that work which runs out of memory or stack ends
 //! the call with it, and work that takes too long is left behind until the call is over.
 
-use super::{Bounds, Ended, STACK_BYTES, TICK};
+use super::{Bounds, IsolationError, STACK_BYTES, TICK};
 use crate::tool::Cancellation;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -14,24 +14,24 @@ pub(super) fn run(
     bounds: Bounds,
     cancel: &Cancellation,
     work: impl FnOnce() -> Vec<u8> + Send + 'static,
-) -> Result<Vec<u8>, Ended> {
+) -> Result<Vec<u8>, IsolationError> {
     let (sender, receiver) = channel();
     let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
     let started = thread.spawn(move || {
         // Nobody may be there any more to take it.
         let _ = sender.send(catch_unwind(AssertUnwindSafe(work)));
     });
-    started.map_err(|_| Ended::NotStarted)?;
+    started.map_err(|_| IsolationError::NotStarted)?;
     let until = Instant::now() + bounds.time;
     loop {
-        cancel.check().map_err(Ended::Interrupted)?;
+        cancel.check().map_err(IsolationError::Interrupted)?;
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err(Ended::TooSlow);
+            return Err(IsolationError::TooSlow);
         }
         match receiver.recv_timeout(left.min(TICK)) {
             Ok(Ok(result)) if result.len() as u64 <= bounds.result_bytes => return Ok(result),
-            Ok(_) | Err(RecvTimeoutError::Disconnected) => return Err(Ended::Died),
+            Ok(_) | Err(RecvTimeoutError::Disconnected) => return Err(IsolationError::Died),
             Err(RecvTimeoutError::Timeout) => {}
         }
     }
@@ -50,15 +50,19 @@ impl<'w> Worker<'w> {
     pub(crate) fn start(
         _: Bounds,
         work: impl FnMut(&[u8]) -> Vec<u8> + Send + 'w,
-    ) -> Result<Self, Ended> {
+    ) -> Result<Self, IsolationError> {
         Ok(Self {
             work: Box::new(work),
         })
     }
 
     /// Has it work on a piece, and gives the result.
-    pub(crate) fn ask(&mut self, request: &[u8], cancel: &Cancellation) -> Result<Vec<u8>, Ended> {
-        cancel.check().map_err(Ended::Interrupted)?;
+    pub(crate) fn ask(
+        &mut self,
+        request: &[u8],
+        cancel: &Cancellation,
+    ) -> Result<Vec<u8>, IsolationError> {
+        cancel.check().map_err(IsolationError::Interrupted)?;
         Ok((self.work)(request))
     }
 }

@@ -3,7 +3,7 @@
 //! Request and answer go through a pipe each, with their length in front.
 
 use super::fork::{not_started, settle};
-use super::{Bounds, Ended, TICK};
+use super::{Bounds, IsolationError, TICK};
 use crate::process::raw;
 use crate::tool::Cancellation;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -40,7 +40,7 @@ impl Worker<'_> {
     pub(crate) fn start(
         bounds: Bounds,
         work: impl FnMut(&[u8]) -> Vec<u8> + Send,
-    ) -> Result<Self, Ended> {
+    ) -> Result<Self, IsolationError> {
         let (input, requests) = raw::pipe().map_err(not_started)?;
         let (answers, output) = raw::pipe().map_err(not_started)?;
         // The other end may be kept open by a process that another thread has forked meanwhile.
@@ -53,7 +53,7 @@ impl Worker<'_> {
             serve(work, input, output).map_or(1, |()| 0)
         });
         Ok(Self {
-            pid: Pid::from_raw(pid.map_err(not_started)?).ok_or(Ended::Died)?,
+            pid: Pid::from_raw(pid.map_err(not_started)?).ok_or(IsolationError::Died)?,
             requests: requests.into(),
             answers: answers.into(),
             bounds,
@@ -63,9 +63,13 @@ impl Worker<'_> {
     }
 
     /// Has it work on a piece, and gives the result.
-    pub(crate) fn ask(&mut self, request: &[u8], cancel: &Cancellation) -> Result<Vec<u8>, Ended> {
+    pub(crate) fn ask(
+        &mut self,
+        request: &[u8],
+        cancel: &Cancellation,
+    ) -> Result<Vec<u8>, IsolationError> {
         if self.is_gone {
-            return Err(Ended::Died);
+            return Err(IsolationError::Died);
         }
         let result = self.exchange(request, cancel);
         if result.is_err() {
@@ -74,7 +78,11 @@ impl Worker<'_> {
         result
     }
 
-    fn exchange(&mut self, request: &[u8], cancel: &Cancellation) -> Result<Vec<u8>, Ended> {
+    fn exchange(
+        &mut self,
+        request: &[u8],
+        cancel: &Cancellation,
+    ) -> Result<Vec<u8>, IsolationError> {
         let until = Instant::now() + self.bounds.time;
         let length = (request.len() as u64).to_ne_bytes();
         let mut unsent = [&length[..], request];
@@ -85,16 +93,16 @@ impl Worker<'_> {
                 .first_chunk::<LENGTH>()
                 .map(|b| u64::from_ne_bytes(*b));
             if wanted.is_some_and(|n| n > self.bounds.result_bytes) {
-                return Err(Ended::Died);
+                return Err(IsolationError::Died);
             }
             if wanted.is_some_and(|n| (answer.len() - LENGTH) as u64 == n) {
                 answer.drain(..LENGTH);
                 return Ok(answer);
             }
-            cancel.check().map_err(Ended::Interrupted)?;
+            cancel.check().map_err(IsolationError::Interrupted)?;
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(Ended::TooSlow);
+                return Err(IsolationError::TooSlow);
             }
             let tick = Timespec::try_from(left.min(TICK)).ok();
             let is_sent = unsent.iter().all(|part| part.is_empty());
@@ -106,7 +114,7 @@ impl Worker<'_> {
             match poll(fds, tick.as_ref()) {
                 Ok(0) => {
                     if self.has_died() {
-                        return Err(Ended::Died);
+                        return Err(IsolationError::Died);
                     }
                     continue;
                 }
@@ -118,10 +126,10 @@ impl Worker<'_> {
                 [0, 1].map(|at| fds.get(at).is_some_and(|fd| !fd.revents().is_empty()));
             if has_answer {
                 match self.answers.read(&mut piece) {
-                    Ok(0) => return Err(Ended::Died),
+                    Ok(0) => return Err(IsolationError::Died),
                     Ok(n) => answer.extend_from_slice(&piece[..n]),
                     Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-                    Err(_) => return Err(Ended::Died),
+                    Err(_) => return Err(IsolationError::Died),
                 }
             }
             if takes_more {
@@ -130,7 +138,7 @@ impl Worker<'_> {
                     match raw::without_sigpipe(|| rustix::io::write(&self.requests, part)) {
                         Ok(n) => *part = &part[n..],
                         Err(Errno::AGAIN | Errno::INTR) => {}
-                        Err(_) => return Err(Ended::Died),
+                        Err(_) => return Err(IsolationError::Died),
                     }
                 }
             }
@@ -184,7 +192,7 @@ fn serve(
 
 #[cfg(test)]
 mod tests {
-    use super::{Bounds, Ended, Worker};
+    use super::{Bounds, IsolationError, Worker};
     use crate::tool::Cancellation;
     use std::time::Duration;
 
@@ -228,14 +236,26 @@ mod tests {
         };
         let cancel = Cancellation::default();
         let mut worker = Worker::start(short, sleepy).expect("started");
-        assert!(matches!(worker.ask(b"", &cancel), Err(Ended::TooSlow)));
-        assert!(matches!(worker.ask(b"", &cancel), Err(Ended::Died)));
+        assert!(matches!(
+            worker.ask(b"", &cancel),
+            Err(IsolationError::TooSlow)
+        ));
+        assert!(matches!(
+            worker.ask(b"", &cancel),
+            Err(IsolationError::Died)
+        ));
         for request in [b"die", b"eat"] {
             let mut worker = Worker::start(BOUNDS, sleepy).expect("started");
-            assert!(matches!(worker.ask(request, &cancel), Err(Ended::Died)));
+            assert!(matches!(
+                worker.ask(request, &cancel),
+                Err(IsolationError::Died)
+            ));
         }
         let mut worker = Worker::start(BOUNDS, sleepy).expect("started");
         let soon = Cancellation::with_time_limit(Duration::from_millis(20));
-        assert!(matches!(worker.ask(b"", &soon), Err(Ended::Interrupted(_))));
+        assert!(matches!(
+            worker.ask(b"", &soon),
+            Err(IsolationError::Interrupted(_))
+        ));
     }
 }

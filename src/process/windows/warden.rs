@@ -1,7 +1,7 @@
 //! Watching over a command and everything that it starts, by a job object.
 
 use super::job::Job;
-use crate::process::ending::{Ending, Event};
+use crate::process::ending::{CommandEvent, Ending};
 use crate::sys::fd::{AsFd, BorrowedFd, OwnedFd};
 use crate::sys::io::Errno;
 use std::cell::Cell;
@@ -58,7 +58,7 @@ impl Watched {
     }
 
     /// What there is to say, if anything.
-    pub fn next_event(&self) -> Option<Event> {
+    pub fn next_event(&self) -> Option<CommandEvent> {
         if self.is_over.get() {
             return None;
         }
@@ -66,13 +66,13 @@ impl Watched {
             let ending = Ending::Code(self.exit_code()?);
             let all_gone = self.job.living() == 0;
             self.has_ended.set(true);
-            return Some(Event::Ended { ending, all_gone });
+            return Some(CommandEvent::Ended { ending, all_gone });
         }
         if self.job.living() > 0 {
             return None;
         }
         self.is_over.set(true);
-        Some(Event::AllGone { left: 0 })
+        Some(CommandEvent::AllGone { left: 0 })
     }
 
     fn exit_code(&self) -> Option<i32> {
@@ -98,7 +98,7 @@ impl Watched {
         false
     }
 
-    /// Ends everything; [`Event::AllGone`] follows.
+    /// Ends everything; [`CommandEvent::AllGone`] follows.
     pub fn end_all(&self, _grace: Duration) {
         self.job.end();
     }
