@@ -10,16 +10,16 @@ const SAME_CALLS: u32 = 5;
 const SAME_TEXTS: usize = 10;
 
 /// Of the text's end, so many characters are looked at.
-const WINDOW: usize = 6_000;
+const WINDOW_CHARS: usize = 6_000;
 
 /// Shorter texts are repeated in tables and lists, too.
-const SHORTEST_PERIOD: usize = 20;
+const SHORTEST_PERIOD_CHARS: usize = 20;
 
 /// Longer ones are not noticed.
-const LONGEST_PERIOD: usize = WINDOW / SAME_TEXTS;
+const LONGEST_PERIOD_CHARS: usize = WINDOW_CHARS / SAME_TEXTS;
 
 /// It is looked after so many new characters.
-const STEP: usize = 500;
+const STEP_CHARS: usize = 500;
 
 /// The calls of a session.
 #[derive(Debug, Clone, Default)]
@@ -60,13 +60,13 @@ impl TextLoop {
         let before = self.tail.len();
         self.tail.extend(text.chars());
         self.new += self.tail.len() - before;
-        if self.new < STEP {
+        if self.new < STEP_CHARS {
             return false;
         }
         self.new = 0;
-        let surplus = self.tail.len().saturating_sub(WINDOW);
+        let surplus = self.tail.len().saturating_sub(WINDOW_CHARS);
         self.tail.drain(..surplus);
-        (SHORTEST_PERIOD..=LONGEST_PERIOD).any(|period| self.repeats(period))
+        (SHORTEST_PERIOD_CHARS..=LONGEST_PERIOD_CHARS).any(|period| self.repeats(period))
     }
 
     fn repeats(&self, period: usize) -> bool {
@@ -78,7 +78,7 @@ impl TextLoop {
         end[..period].iter().filter(|c| c.is_alphanumeric()).count() * 3 > period
             && end[period..].iter().zip(end).all(|(a, b)| a == b)
             // A shorter period would be a table of one word.
-            && !(1..SHORTEST_PERIOD).any(|p| end[p..].iter().zip(end).all(|(a, b)| a == b))
+            && !(1..SHORTEST_PERIOD_CHARS).any(|p| end[p..].iter().zip(end).all(|(a, b)| a == b))
     }
 }
 

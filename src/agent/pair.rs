@@ -16,7 +16,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 /// More declarations than this are refused, as by Gemini CLI, in bytes.
-const MAX_DECLARATIONS: usize = 10 * 1024 * 1024;
+const MAX_DECLARATIONS_BYTES: usize = 10 * 1024 * 1024;
 
 /// How long the discovery command may take.
 const DISCOVERY_TIME: Duration = Duration::from_secs(60);
@@ -192,10 +192,10 @@ impl Pair {
                 stderr: printed.stderr,
             });
         }
-        if printed.stdout.len() > MAX_DECLARATIONS {
+        if printed.stdout.len() > MAX_DECLARATIONS_BYTES {
             return Err(PairError::Output {
                 command,
-                reason: format!("it has more than {MAX_DECLARATIONS} bytes."),
+                reason: format!("it has more than {MAX_DECLARATIONS_BYTES} bytes."),
             });
         }
         let is_own = matches!(caller, Caller::Own(_));

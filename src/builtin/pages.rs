@@ -157,7 +157,7 @@ fn limits(name: &str) -> Vec<(&'static str, String)> {
             ),
             (
                 "the same in characters, repetitions written out",
-                grouped(search::MOST_CHARACTERS),
+                grouped(search::MOST_CHARS),
             ),
             (
                 "the program of an expression",

@@ -57,7 +57,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub(super) const MAX_LINE_CHARS: usize = 2000;
 
 /// How much is read at once, in bytes.
-const CHUNK: usize = 256 * 1024;
+const CHUNK_BYTES: usize = 256 * 1024;
 
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -273,7 +273,7 @@ impl<'a> Window<'a> {
 
     /// Takes in what is there by now.
     fn read(&mut self, cancel: &Cancellation) -> Result<(), ToolError> {
-        let mut buffer = vec![0; CHUNK];
+        let mut buffer = vec![0; CHUNK_BYTES];
         loop {
             cancel.check()?;
             self.skip_hole();

@@ -62,10 +62,10 @@ const CACHE_BYTES: usize = 1024 * 1024;
 const BACKTRACK_LIMIT: usize = 1_000_000;
 
 /// An expression with more characters, repetitions written out, is refused: compiling it takes time.
-pub(super) const MOST_CHARACTERS: u64 = 10_000;
+pub(super) const MOST_CHARS: u64 = 10_000;
 
 /// One with more than this may be slow: all of them may have to be tried at each place.
-const LIGHT_CHARACTERS: u64 = 400;
+const LIGHT_CHARS: u64 = 400;
 
 /// How much text an isolated process gets at once, in bytes; a line more where it is longer.
 const BLOCK_BYTES: usize = 64 * 1024;
@@ -159,7 +159,7 @@ impl Query {
         } else {
             Reach::of(pattern, ignore_case)
         };
-        if characters > MOST_CHARACTERS {
+        if characters > MOST_CHARS {
             return Err(too_large(name, characters));
         }
         let crlf = pattern.contains('$') && !fixed;
@@ -182,7 +182,7 @@ impl Query {
         };
         let query = |engine, pattern: &str, note| Self {
             name,
-            is_heavy: characters > LIGHT_CHARACTERS || matches!(engine, Engine::Backtracking(_)),
+            is_heavy: characters > LIGHT_CHARS || matches!(engine, Engine::Backtracking(_)),
             engine,
             line_ends: crlf.then(|| LineEnds {
                 pattern: pattern.to_owned(),
@@ -263,7 +263,7 @@ pub(super) fn bounded(name: &str, pattern: &str) -> Result<RegexMatcher, ToolErr
         return Err(too_many_classes(name));
     }
     let Reach { characters, .. } = Reach::of(pattern, false);
-    if characters > MOST_CHARACTERS {
+    if characters > MOST_CHARS {
         return Err(too_large(name, characters));
     }
     let mut builder = RegexMatcherBuilder::new();
@@ -297,7 +297,7 @@ fn spans_lines(name: &str, pattern: &str) -> ToolError {
 fn too_large(name: &str, characters: u64) -> ToolError {
     ToolError::invalid(format!(
         "\"{name}\" is too large for a regular expression: with its repetitions written out it \
-         has {characters} characters, and at most {MOST_CHARACTERS} are allowed."
+         has {characters} characters, and at most {MOST_CHARS} are allowed."
     ))
     .with_hint("Repeat less often: * and + have no limit.")
 }

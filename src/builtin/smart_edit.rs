@@ -22,7 +22,7 @@ use std::sync::Arc;
 pub(super) const MODEL_CHARS: usize = 400_000;
 
 /// No further than this is looked for the beginning of a place's line.
-const FAR: u64 = 4096;
+const FAR_BYTES: u64 = 4096;
 
 /// Lines that a message lists.
 const LISTED_LINES: usize = 20;
@@ -213,7 +213,7 @@ impl Call {
     ) -> Result<Cow<'t, str>, ToolError> {
         let Subject { current, encoding } = subject;
         let start = place.start.max(encoding.mark().len() as u64);
-        let from = start.saturating_sub(FAR) / 4 * 4;
+        let from = start.saturating_sub(FAR_BYTES) / 4 * 4;
         let from = from.max(encoding.mark().len() as u64);
         let mut bytes = vec![0; usize::try_from(start - from).unwrap_or(0)];
         let read = |bytes: &mut [u8]| crate::sys::io::pread(&current.file, bytes, from);

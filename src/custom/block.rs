@@ -162,13 +162,13 @@ fn opening(all: &[&str], at: usize) -> Option<Marks> {
 /// without one: behind the sign of another comment, or not at its line's beginning.
 pub(super) fn near_miss(text: &str) -> Option<usize> {
     /// What may stand before it, in bytes.
-    const LONGEST: usize = 12;
+    const LONGEST_BYTES: usize = 12;
     let is_near = |line: &str| {
         let before = line.trim_end().strip_suffix(OPENING);
         let before = before.map(|before| before.trim().to_ascii_lowercase());
         before.is_some_and(|before| {
             let is_sign = !before.contains(|c: char| c.is_ascii_alphanumeric());
-            !before.is_empty() && before.len() <= LONGEST && (is_sign || before == "rem")
+            !before.is_empty() && before.len() <= LONGEST_BYTES && (is_sign || before == "rem")
         })
     };
     text.lines().position(is_near).map(|at| at + 1)

@@ -46,7 +46,7 @@ use std::sync::{Arc, OnceLock};
 pub fn read_file(
     file: &Path,
     text: &str,
-) -> Option<Result<(), Vec<crate::declaration::Diagnostic>>> {
+) -> Option<Result<(), Vec<crate::diagnostic::Diagnostic>>> {
     let outcome = manifest::read("t", file, text, true)?;
     Some(outcome.map(drop))
 }

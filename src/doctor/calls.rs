@@ -18,7 +18,7 @@ use std::time::Duration;
 const NOBODY: &str = "gemini_tools_doctor_asks_for_no_tool";
 
 /// More than a pipe holds: a program that does not read it all is found out. In bytes.
-const LARGE_INPUT: usize = 1024 * 1024;
+const LARGE_INPUT_BYTES: usize = 1024 * 1024;
 
 /// Host and model wait so long for nothing at all.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -39,10 +39,10 @@ const AGAIN: Duration = Duration::from_secs(2);
 const WAIT: &str = "wait_for_previous";
 
 /// An answer that floods a model, in bytes.
-const FLOOD: usize = 200_000;
+const FLOOD_BYTES: usize = 200_000;
 
 /// Gemini CLI gets output in pieces of this size, in bytes.
-const CHUNK: usize = 64 * 1024;
+const CHUNK_BYTES: usize = 64 * 1024;
 
 /// Asks for a tool that is not there, and for those that the caller names.
 pub(super) fn examine(
@@ -88,7 +88,7 @@ pub(super) fn examine(
             patience,
         )
     };
-    let input = json!({ "probe": "x".repeat(LARGE_INPUT) }).to_string();
+    let input = json!({ "probe": "x".repeat(LARGE_INPUT_BYTES) }).to_string();
     let has_ended = match start(NOBODY, input.as_bytes(), LIMIT) {
         Ok(mut seen) => {
             // A machine may be busy for once.
@@ -374,7 +374,7 @@ fn real_call(seen: &Driven, name: &str, report: &mut DoctorReport) {
             ),
         );
     }
-    if seen.stdout.len() > FLOOD {
+    if seen.stdout.len() > FLOOD_BYTES {
         report.warn(
             "call-floods",
             name,
@@ -390,5 +390,7 @@ fn real_call(seen: &Driven, name: &str, report: &mut DoctorReport) {
 /// Whether a character of several bytes lies across the edge between two pieces.
 fn has_split_character(bytes: &[u8]) -> bool {
     let is_inside = |at: usize| bytes.get(at).is_some_and(|byte| byte & 0xc0 == 0x80);
-    (CHUNK..bytes.len()).step_by(CHUNK).any(is_inside)
+    (CHUNK_BYTES..bytes.len())
+        .step_by(CHUNK_BYTES)
+        .any(is_inside)
 }

@@ -127,7 +127,7 @@ pub fn examine(home: Option<&Path>, root: &Path, tries: &[Try]) -> DoctorReport 
 /// a report must not tell: it is shown to others.
 fn hide_values(commands: &Commands, report: &mut DoctorReport) {
     /// A shorter one is no secret, and may stand anywhere, in bytes.
-    const SHORTEST: usize = 6;
+    const SHORTEST_BYTES: usize = 6;
     let texts = [&commands.discovery_text, &commands.call_text];
     let names = texts.into_iter().flat_map(|text| variables_in(text));
     for name in names {
@@ -135,7 +135,7 @@ fn hide_values(commands: &Commands, report: &mut DoctorReport) {
             continue;
         };
         // A path is none either, and says which file it is about.
-        if value.len() < SHORTEST || value.starts_with('/') {
+        if value.len() < SHORTEST_BYTES || value.starts_with('/') {
             continue;
         }
         let shown = format!("${name}");

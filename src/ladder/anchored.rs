@@ -18,10 +18,10 @@ const LEAST_LIKENESS: f64 = 0.75;
 
 /// Lines of the file between two lines of the old text, where nothing says that some were
 /// left out.
-const MOST_SKIPPED: usize = 6;
+const MOST_SKIPPED_LINES: usize = 6;
 
 /// Lines that `...` stands for, at most.
-const MOST_ELIDED: usize = 200;
+const MOST_ELIDED_LINES: usize = 200;
 
 /// Characters of all anchors together, at least.
 const LEAST_ANCHOR_CHARS: usize = 12;
@@ -249,7 +249,11 @@ impl Search<'_, '_> {
         }
         // Blank lines and comments that the old text has left out.
         let mut line = next;
-        while i > 0 && line < self.file.len() && line - next < MOST_SKIPPED && self.may_skip(line) {
+        while i > 0
+            && line < self.file.len()
+            && line - next < MOST_SKIPPED_LINES
+            && self.may_skip(line)
+        {
             line += 1;
             if line < self.file.len()
                 && let Some(Place::Same(found)) = self.matches(i, line)
@@ -279,7 +283,7 @@ impl Search<'_, '_> {
         if self.old_forms[i].is_empty() {
             return None;
         }
-        let end = self.file.len().min(next + MOST_ELIDED);
+        let end = self.file.len().min(next + MOST_ELIDED_LINES);
         let mut found = (next..end).filter(|line| {
             matches!(self.matches(i, *line), Some(Place::Same(_)))
                 && (self.old_forms.get(i + 1).is_none_or(|form| {

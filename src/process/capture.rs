@@ -7,10 +7,10 @@ use std::io;
 use std::path::PathBuf;
 
 /// So much output is looked at to tell text from binary data, in bytes.
-const SNIFF: usize = 8 * 1024;
+const SNIFF_BYTES: usize = 8 * 1024;
 
 /// So much is kept in memory before a file is made, in bytes.
-const IN_MEMORY: usize = 256 * 1024;
+const IN_MEMORY_BYTES: usize = 256 * 1024;
 
 /// The share of the text that is kept of its beginning, in fifths: what a command says last
 /// tells more.
@@ -87,7 +87,9 @@ impl<'a> Capture<'a> {
 
     /// Takes a piece of output.
     pub fn push(&mut self, bytes: &[u8]) {
-        let room = SNIFF.saturating_sub(self.sniffed.len()).min(bytes.len());
+        let room = SNIFF_BYTES
+            .saturating_sub(self.sniffed.len())
+            .min(bytes.len());
         self.sniffed.extend_from_slice(&bytes[..room]);
         self.whole.push(bytes);
         let mut text = String::with_capacity(bytes.len());
@@ -230,7 +232,7 @@ impl Whole<'_> {
     fn push(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
         if self.log.is_none() && !self.is_lost {
-            if self.memory.len() + bytes.len() <= IN_MEMORY {
+            if self.memory.len() + bytes.len() <= IN_MEMORY_BYTES {
                 self.memory.extend_from_slice(bytes);
                 return;
             }

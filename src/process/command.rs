@@ -27,10 +27,10 @@ const TICK: Duration = Duration::from_millis(200);
 const LIVE: Duration = Duration::from_secs(1);
 
 /// How much is read at once, in bytes.
-const CHUNK: usize = 256 * 1024;
+const CHUNK_BYTES: usize = 256 * 1024;
 
 /// The most that is taken in after the end, in bytes: more than a pipe can hold.
-const MAX_DRAINED: u64 = 4 * 1024 * 1024;
+const MAX_DRAINED_BYTES: u64 = 4 * 1024 * 1024;
 
 /// How long the warden has to end everything, which includes what it gives up.
 const ENDING: Duration = Duration::from_secs(15);
@@ -319,7 +319,7 @@ impl<'a> Supervision<'a> {
         Self {
             watched,
             capture,
-            buffer: vec![0; CHUNK],
+            buffer: vec![0; CHUNK_BYTES],
             is_open: true,
             are_errors_open: watched.errors.is_some(),
             last_output: Instant::now(),
@@ -479,7 +479,7 @@ impl<'a> Supervision<'a> {
     /// Takes in what is there already, but no more than can have been there: a survivor may
     /// go on writing.
     fn drain(&mut self) {
-        let until = self.capture.bytes() + MAX_DRAINED;
+        let until = self.capture.bytes() + MAX_DRAINED_BYTES;
         let is_ready = |fd: &OwnedFd| loop {
             let mut ready = [PollFd::new(fd, PollFlags::IN)];
             match crate::sys::event::poll(&mut ready, Some(&Timespec::default())) {

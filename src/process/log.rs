@@ -10,16 +10,16 @@ use std::io::{self, Write};
 use std::path::Path;
 
 /// How much of the beginning is kept, in bytes.
-pub const HEAD: u64 = 64 * 1024 * 1024;
+pub const HEAD_BYTES: u64 = 64 * 1024 * 1024;
 
 /// How much of the end is kept, in bytes.
-pub const TAIL: u64 = 192 * 1024 * 1024;
+pub const TAIL_BYTES: u64 = 192 * 1024 * 1024;
 
 /// Room is given back in pieces of this size.
-const STEP: u64 = 32 * 1024 * 1024;
+const STEP_BYTES: u64 = 32 * 1024 * 1024;
 
 /// No file takes more on the disk, however long it is.
-pub const MAX_BYTES: u64 = HEAD + TAIL + STEP;
+pub const MAX_BYTES: u64 = HEAD_BYTES + TAIL_BYTES + STEP_BYTES;
 
 /// Where a hole may end that is to end here: anywhere.
 #[cfg(target_os = "linux")]
@@ -110,7 +110,7 @@ impl Log {
         Self {
             file,
             written,
-            hole_end: HEAD,
+            hole_end: HEAD_BYTES,
             can_punch: true,
         }
     }
@@ -122,7 +122,7 @@ impl Log {
     /// What the system says; where it can't make holes, `FileTooLarge` when the limits are
     /// reached.
     pub fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if self.written >= self.hole_end + TAIL + STEP {
+        if self.written >= self.hole_end + TAIL_BYTES + STEP_BYTES {
             self.punch()?;
         }
         self.file.write_all(bytes)?;
@@ -132,8 +132,8 @@ impl Log {
 
     fn punch(&mut self) -> io::Result<()> {
         if self.can_punch {
-            let to = hole_end(self.written - TAIL);
-            match punch(&self.file, HEAD, to - HEAD) {
+            let to = hole_end(self.written - TAIL_BYTES);
+            match punch(&self.file, HEAD_BYTES, to - HEAD_BYTES) {
                 Ok(()) => {
                     self.hole_end = to;
                     return Ok(());
@@ -151,6 +151,6 @@ impl Log {
 
     /// How many bytes between the beginning and the end are kept no more.
     pub fn lost(&self) -> u64 {
-        self.hole_end - HEAD
+        self.hole_end - HEAD_BYTES
     }
 }

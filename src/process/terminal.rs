@@ -9,7 +9,7 @@ use crate::shown::{push_odd_byte, show_name};
 const MAX_LINE_CHARS: usize = 64 * 1024;
 
 /// An escape sequence that has not ended after so many bytes is none.
-const MAX_SEQUENCE: usize = 4096;
+const MAX_SEQUENCE_BYTES: usize = 4096;
 
 /// Turns bytes into text, piece by piece; pieces may be cut anywhere.
 #[derive(Debug, Default)]
@@ -192,7 +192,7 @@ impl TerminalEmulator {
     fn sequence_char(&mut self, c: char, out: &mut impl FnMut(&str)) {
         self.sequence += 1;
         let is_string = matches!(self.state, State::String | State::StringEscape);
-        if c == '\n' || (self.sequence > MAX_SEQUENCE && !is_string) {
+        if c == '\n' || (self.sequence > MAX_SEQUENCE_BYTES && !is_string) {
             // No sequence goes over lines: it was never ended, and the line is worth more.
             self.state = State::Text;
             return;

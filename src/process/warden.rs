@@ -29,7 +29,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 /// The most bytes of a message: two paths.
-const MAX_MESSAGE: usize = 16 * 1024;
+const MAX_MESSAGE_BYTES: usize = 16 * 1024;
 
 /// How long a warden that says nothing is waited for before it is looked whether somebody has
 /// stopped it.
@@ -42,7 +42,7 @@ const HINDRANCES: u32 = 10;
 const ANSWER: Duration = Duration::from_secs(5);
 
 /// How much output is read at once, in bytes.
-const CHUNK: usize = 256 * 1024;
+const CHUNK_BYTES: usize = 256 * 1024;
 
 mod message {
     pub(super) const CHOSEN: u8 = b'P';
@@ -133,7 +133,7 @@ impl Watched {
     ) -> Result<Self, Errno> {
         let (output, writer) = raw::pipe()?;
         // Fewer changes between writer and reader.
-        raw::widen(&writer, CHUNK);
+        raw::widen(&writer, CHUNK_BYTES);
         let (errors, error_writer) = if apart {
             let (read, write) = raw::pipe()?;
             (Some(read), Some(write))
@@ -570,7 +570,7 @@ impl Warden {
         let (Some(output), Some(stays)) = (&self.output, &mut self.stays) else {
             return false;
         };
-        let mut buffer = vec![0; CHUNK];
+        let mut buffer = vec![0; CHUNK_BYTES];
         for _ in 0..pieces {
             let mut ready = [PollFd::new(output, PollFlags::IN)];
             let now = Timespec::default();
@@ -595,7 +595,7 @@ impl Warden {
     /// Does what the caller says, or what its death means.
     fn listen(&mut self) -> Option<i32> {
         let control = self.control.as_ref()?;
-        let mut buffer = vec![0; MAX_MESSAGE];
+        let mut buffer = vec![0; MAX_MESSAGE_BYTES];
         let length = match raw::receive(control, &mut buffer, RecvFlags::DONTWAIT) {
             Ok(n) => n,
             Err(Errno::INTR | Errno::AGAIN) => return None,

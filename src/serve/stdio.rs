@@ -27,7 +27,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
 /// How much is read at once, in bytes.
-const CHUNK: usize = 64 * 1024;
+const CHUNK_BYTES: usize = 64 * 1024;
 
 /// Messages that wait, in either direction.
 const QUEUE: usize = 64;
@@ -293,7 +293,7 @@ fn line(message: &ServerJsonRpcMessage) -> serde_json::Result<Vec<u8>> {
 /// Reads lines until there are no more, or nobody takes them.
 fn read(lines: &mpsc::Sender<Incoming>) {
     let stdin = stdin();
-    let mut buffer = vec![0; CHUNK];
+    let mut buffer = vec![0; CHUNK_BYTES];
     let mut line = Vec::new();
     let mut is_too_long = false;
     loop {

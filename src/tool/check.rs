@@ -80,9 +80,9 @@ fn name(path: &str) -> String {
 
 /// A part of a schema for a message.
 fn shown(schema: &Value) -> String {
-    const MOST: usize = 200;
+    const MOST_CHARS: usize = 200;
     let text = schema.to_string();
-    match text.char_indices().nth(MOST) {
+    match text.char_indices().nth(MOST_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
     }

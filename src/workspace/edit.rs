@@ -29,7 +29,7 @@ const CONTEXT_LINES: usize = 3;
 const CONTEXT_BYTES: u64 = 32 * 1024;
 
 /// No further than this is looked for a line end beside a place.
-const FAR: usize = 4096;
+const FAR_BYTES: usize = 4096;
 
 /// So many bytes a character of an older encoding has at most: those of GB18030.
 const LONGEST_CHARACTER_BYTES: usize = 4;
@@ -345,8 +345,8 @@ impl Needle {
     fn ending(&self, text: &[u8], from: usize, to: usize) -> LineEnding {
         let first = |from: usize, to: usize| self.newline_in(text, from, to, false);
         let near = first(from, to)
-            .or_else(|| first(to, text.len().min(to + FAR)))
-            .or_else(|| self.newline_in(text, from.saturating_sub(FAR), from, true));
+            .or_else(|| first(to, text.len().min(to + FAR_BYTES)))
+            .or_else(|| self.newline_in(text, from.saturating_sub(FAR_BYTES), from, true));
         match near {
             Some(at) if text[..at + self.newline.len()].ends_with(&self.crlf) => LineEnding::Crlf,
             _ => LineEnding::Lf,
@@ -605,7 +605,7 @@ impl Replacement {
             }
             let length = usize::try_from(found.end - found.start).unwrap_or(0);
             let bytes = pieces
-                .at(found.start, length + FAR)
+                .at(found.start, length + FAR_BYTES)
                 .map_err(|e| super::io_error(&e, path))?;
             let (place, behind) = bytes.split_at(length.min(bytes.len()));
             let text = |bytes: &[u8]| self.encoding.decode(bytes).into_owned();

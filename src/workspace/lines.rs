@@ -51,7 +51,7 @@ pub struct Window {
 pub fn count_newlines(bytes: &[u8]) -> u64 {
     // A sum of so many fits a byte. In this form the compiler makes vector instructions of it
     // on every machine, without asking the processor at start what it can do.
-    const PIECE: usize = 192;
+    const PIECE_BYTES: usize = 192;
     let in_piece = |piece: &[u8]| {
         let sum = piece
             .iter()
@@ -59,7 +59,7 @@ pub fn count_newlines(bytes: &[u8]) -> u64 {
             .fold(0_u8, u8::wrapping_add);
         u64::from(sum)
     };
-    bytes.chunks(PIECE).map(in_piece).sum()
+    bytes.chunks(PIECE_BYTES).map(in_piece).sum()
 }
 
 /// Reads a window of lines.
@@ -398,15 +398,15 @@ impl Collector {
 
 fn find_newline(bytes: &[u8]) -> Option<usize> {
     // Most lines end soon; the rest of a long one is skipped a block at a time.
-    const NEAR: usize = 256;
-    const BLOCK: usize = 8192;
+    const NEAR_BYTES: usize = 256;
+    const BLOCK_BYTES: usize = 8192;
     let position = |bytes: &[u8]| bytes.iter().position(|b| *b == b'\n');
-    let near = bytes.len().min(NEAR);
+    let near = bytes.len().min(NEAR_BYTES);
     if let Some(i) = position(&bytes[..near]) {
         return Some(i);
     }
     let mut at = near;
-    for block in bytes[near..].chunks(BLOCK) {
+    for block in bytes[near..].chunks(BLOCK_BYTES) {
         if count_newlines(block) > 0 {
             return position(block).map(|i| at + i);
         }

@@ -24,16 +24,16 @@ use std::ptr;
 use std::time::Duration;
 
 /// Room for the child's calls, in bytes.
-const STACK: usize = 64 * 1024;
+const STACK_BYTES: usize = 64 * 1024;
 
 /// Room for each directory that they make.
-const STACK_PER_DIRECTORY: usize = 4 * 1024;
+const STACK_BYTES_PER_DIRECTORY: usize = 4 * 1024;
 
 /// Takes steps that a kill of the tool does not interrupt; `directories` is how many they make.
 /// They make system calls only, and leave no descriptor open. Where there can't be another
 /// process, this one takes them.
 pub(super) fn take(directories: usize, mut steps: &mut dyn FnMut()) {
-    let size = (STACK + directories * STACK_PER_DIRECTORY).next_multiple_of(16);
+    let size = (STACK_BYTES + directories * STACK_BYTES_PER_DIRECTORY).next_multiple_of(16);
     let mut stack = vec![0_u8; size];
     let top = stack.as_mut_ptr().wrapping_add(size);
     let top = top.wrapping_sub(top.addr() % 16);

@@ -826,24 +826,24 @@ fn type_of(dir: &OwnedFd, name: &CStr) -> FileType {
 /// Opens a directory below `root`; `path` is empty or ends in a slash. Links are refused.
 fn open_without_links(root: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
     /// The kernel takes paths of up to 4,095 bytes.
-    const PIECE: usize = 3_800;
+    const PIECE_BYTES: usize = 3_800;
     let Some(path) = path.strip_suffix(b"/") else {
         return open_piece(root, b".");
     };
-    if path.len() <= PIECE {
+    if path.len() <= PIECE_BYTES {
         return open_piece(root, path);
     }
-    let cut = path[..PIECE]
+    let cut = path[..PIECE_BYTES]
         .iter()
         .rposition(|b| *b == b'/')
         .unwrap_or(path.len());
     let mut here = open_piece(root, &path[..cut])?;
     let mut rest = path.get(cut + 1..).unwrap_or_default();
     while !rest.is_empty() {
-        let cut = if rest.len() <= PIECE {
+        let cut = if rest.len() <= PIECE_BYTES {
             rest.len()
         } else {
-            rest[..PIECE]
+            rest[..PIECE_BYTES]
                 .iter()
                 .rposition(|b| *b == b'/')
                 .unwrap_or(rest.len())

@@ -28,7 +28,7 @@ use std::time::Duration;
 const LOCK_WAIT: Duration = Duration::from_secs(20);
 
 /// A larger file that has just changed is waited for until it is at rest, in bytes.
-const MAX_DIGESTED: u64 = 8 * 1024 * 1024;
+const MAX_DIGESTED_BYTES: u64 = 8 * 1024 * 1024;
 
 /// The place of a write: an entry that exists, locked, or one that does not exist.
 #[derive(Debug)]
@@ -109,7 +109,7 @@ impl Workspace {
             .and_then(|file| Some((file, Stamp::of(&file.stat).unrest_at(now)?)));
         let digest = match restless {
             None => None,
-            Some((file, _)) if file.size() <= MAX_DIGESTED => digest(&file.file).ok(),
+            Some((file, _)) if file.size() <= MAX_DIGESTED_BYTES => digest(&file.file).ok(),
             // To read all of it takes longer than the file needs to be at rest.
             Some((_, rest)) => {
                 std::thread::sleep(rest);

@@ -37,13 +37,13 @@ const MAX_ITEMS: usize = 5000;
 const MAX_PAGES: usize = 500;
 
 /// How often a server is asked how far a task is, where it does not say, in milliseconds.
-const POLL_MILLIS: u64 = 500;
+const POLL_MS: u64 = 500;
 
 /// It is not asked more often than this, whatever it says.
-const MIN_POLL_MILLIS: u64 = 20;
+const MIN_POLL_MS: u64 = 20;
 
 /// Nor less often.
-const MAX_POLL_MILLIS: u64 = 2000;
+const MAX_POLL_MS: u64 = 2000;
 
 /// How long a server may take to take in that a request is given up.
 const CANCELLING: Duration = Duration::from_millis(500);
@@ -343,8 +343,8 @@ impl Connection {
                 let text = format!("{}\n", said.as_str().unwrap_or_default());
                 self.handler.say_progress(id, text);
             }
-            let pause = task["pollInterval"].as_u64().unwrap_or(POLL_MILLIS);
-            let pause = Duration::from_millis(pause.clamp(MIN_POLL_MILLIS, MAX_POLL_MILLIS));
+            let pause = task["pollInterval"].as_u64().unwrap_or(POLL_MS);
+            let pause = Duration::from_millis(pause.clamp(MIN_POLL_MS, MAX_POLL_MS));
             let asked = match timeout(pause, until.over()).await {
                 Err(_) => {
                     let ask = request("tasks/get", named.clone());

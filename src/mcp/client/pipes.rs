@@ -34,7 +34,7 @@ mod system {
     use tokio::runtime::Handle;
 
     /// How much waits to be taken by the other side, and is read at once, in bytes.
-    const CHUNK: usize = 64 * 1024;
+    const CHUNK_BYTES: usize = 64 * 1024;
 
     /// The end of a pipe that is read.
     pub(in super::super) type Reader = DuplexStream;
@@ -43,10 +43,10 @@ mod system {
     pub(in super::super) type Writer = DuplexStream;
 
     pub(in super::super) fn reader(pipe: OwnedFd) -> io::Result<Reader> {
-        let (ours, mut theirs) = duplex(CHUNK);
+        let (ours, mut theirs) = duplex(CHUNK_BYTES);
         let (mut pipe, runtime) = (File::from(pipe), Handle::current());
         thread(move || {
-            let mut buffer = vec![0; CHUNK];
+            let mut buffer = vec![0; CHUNK_BYTES];
             while let Ok(count @ 1..) = pipe.read(&mut buffer) {
                 let taken = runtime.block_on(theirs.write_all(&buffer[..count]));
                 if taken.is_err() {
@@ -58,10 +58,10 @@ mod system {
     }
 
     pub(in super::super) fn writer(pipe: OwnedFd) -> io::Result<Writer> {
-        let (ours, mut theirs) = duplex(CHUNK);
+        let (ours, mut theirs) = duplex(CHUNK_BYTES);
         let (mut pipe, runtime) = (File::from(pipe), Handle::current());
         thread(move || {
-            let mut buffer = vec![0; CHUNK];
+            let mut buffer = vec![0; CHUNK_BYTES];
             while let Ok(count @ 1..) = runtime.block_on(theirs.read(&mut buffer)) {
                 if pipe.write_all(&buffer[..count]).is_err() {
                     return;

@@ -28,7 +28,7 @@ const MAX_GARBAGE_LINES: usize = 10_000;
 const TAIL_BYTES: usize = 2000;
 
 /// How much is read at once, in bytes.
-const CHUNK: usize = 64 * 1024;
+const CHUNK_BYTES: usize = 64 * 1024;
 
 /// What a server has said beside the protocol, for messages.
 #[derive(Debug, Clone, Default)]
@@ -113,7 +113,7 @@ pub(super) fn start(connect: &Connect, command: &str) -> Result<(Piped, Stdio, A
 
 /// Takes in all of standard error, so that no server waits for it, and keeps its end.
 async fn keep_tail(mut errors: Reader, aside: Aside) {
-    let mut buffer = vec![0; CHUNK];
+    let mut buffer = vec![0; CHUNK_BYTES];
     while let Ok(n @ 1..) = errors.read(&mut buffer).await {
         aside.with(|said| {
             said.errors.extend(&buffer[..n]);
@@ -141,7 +141,7 @@ impl Stdio {
     fn new(input: OwnedFd, output: OwnedFd, aside: Aside) -> io::Result<Self> {
         let writer = pipes::writer(input)?;
         Ok(Self {
-            reader: BufReader::with_capacity(CHUNK, pipes::reader(output)?),
+            reader: BufReader::with_capacity(CHUNK_BYTES, pipes::reader(output)?),
             line: Vec::new(),
             writer: Arc::new(tokio::sync::Mutex::new(Some(writer))),
             aside,
@@ -226,7 +226,7 @@ impl Transport<RoleClient> for Stdio {
             }
             self.line.clear();
             // One large answer must not occupy its room for ever.
-            self.line.shrink_to(CHUNK);
+            self.line.shrink_to(CHUNK_BYTES);
             if let Ok(message) = message {
                 return Some(message);
             }

@@ -17,10 +17,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 /// The bytes of a length.
-const LENGTH: usize = size_of::<u64>();
+const LENGTH_BYTES: usize = size_of::<u64>();
 
 /// How much is read at once, in bytes.
-const CHUNK: usize = 64 * 1024;
+const CHUNK_BYTES: usize = 64 * 1024;
 
 /// A process that works as long as it is asked to. Whoever asks when it did not answer in time,
 /// or has died, gets no further answer.
@@ -87,16 +87,16 @@ impl Worker<'_> {
         let length = (request.len() as u64).to_ne_bytes();
         let mut unsent = [&length[..], request];
         let mut answer = Vec::new();
-        let mut piece = vec![0; CHUNK];
+        let mut piece = vec![0; CHUNK_BYTES];
         loop {
             let wanted = answer
-                .first_chunk::<LENGTH>()
+                .first_chunk::<LENGTH_BYTES>()
                 .map(|b| u64::from_ne_bytes(*b));
             if wanted.is_some_and(|n| n > self.bounds.result_bytes) {
                 return Err(IsolationError::Died);
             }
-            if wanted.is_some_and(|n| (answer.len() - LENGTH) as u64 == n) {
-                answer.drain(..LENGTH);
+            if wanted.is_some_and(|n| (answer.len() - LENGTH_BYTES) as u64 == n) {
+                answer.drain(..LENGTH_BYTES);
                 return Ok(answer);
             }
             cancel.check().map_err(IsolationError::Interrupted)?;
@@ -177,7 +177,7 @@ fn serve(
     let (mut input, mut output) = (File::from(input), File::from(output));
     let mut request = Vec::new();
     loop {
-        let mut length = [0; LENGTH];
+        let mut length = [0; LENGTH_BYTES];
         input.read_exact(&mut length)?;
         request.clear();
         let length = u64::from_ne_bytes(length);

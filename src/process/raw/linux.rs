@@ -12,7 +12,7 @@ use std::ptr;
 
 /// Room for the few calls of the child, in bytes; the parent's memory until it has become
 /// another program.
-const STACK: usize = 64 * 1024;
+const STACK_BYTES: usize = 64 * 1024;
 
 /// A pipe that no program inherits: its reading and its writing end.
 pub(in crate::process) fn pipe() -> Result<(OwnedFd, OwnedFd), Errno> {
@@ -153,8 +153,8 @@ pub(super) fn close_range(from: c_int, to: c_int) {
 
 /// Starts the program and waits until it is there.
 pub(super) fn start(program: &mut Prepared<'_>) -> Result<i32, Errno> {
-    let stack = vec![0_u8; STACK];
-    let top = stack.as_ptr().wrapping_add(STACK & !15);
+    let stack = vec![0_u8; STACK_BYTES];
+    let top = stack.as_ptr().wrapping_add(STACK_BYTES & !15);
     let mut attempt = Attempt { program, error: 0 };
     // SAFETY: the child runs on a stack of its own, in our memory, while we wait until it
     // has become the other program or has ended; it makes system calls only.

@@ -22,7 +22,7 @@ pub(in crate::process) const LOOK_FOR_ORPHANS: Option<Timespec> = Some(Timespec 
 });
 
 /// The most bytes of a process's arguments that are looked at. The kernel gives all or nothing.
-const MAX_ARGUMENTS: usize = 1024 * 1024;
+const MAX_ARGUMENTS_BYTES: usize = 1024 * 1024;
 
 /// The living processes of a session: those that have lost their parent are the children of
 /// the first process of the machine, but stay in their session.
@@ -45,7 +45,7 @@ pub(super) fn signal(process: Identity, pid: Pid, signal: Signal) {
 /// program's path, zeros up to a boundary, and the arguments, which the environment follows.
 pub(super) fn arguments(pid: i32) -> Option<Vec<u8>> {
     let mut name = [libc::CTL_KERN, libc::KERN_PROCARGS2, pid];
-    let mut buffer = vec![0_u8; MAX_ARGUMENTS];
+    let mut buffer = vec![0_u8; MAX_ARGUMENTS_BYTES];
     let mut length = buffer.len();
     // SAFETY: the kernel writes at most `length` bytes, which the buffer has.
     let status = unsafe {
