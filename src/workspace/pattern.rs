@@ -313,7 +313,14 @@ fn tokenize(chars: &[char], ignore_case: bool, with_groups: bool) -> Vec<Token> 
     let mut i = 0;
     while i < chars.len() {
         if with_groups && let Some((kind, choices, end)) = group(chars, i) {
-            let compile = |choice: &[char]| tokenize(choice, ignore_case, true);
+            let compile = |choice: &[char]| {
+                let mut tokens = tokenize(choice, ignore_case, true);
+                // A group holds no slash, and matches none: `**` is a star like others there.
+                for token in tokens.iter_mut().filter(|token| **token == Token::Rest) {
+                    *token = Token::Star;
+                }
+                tokens
+            };
             let choices = choices.into_iter().map(compile).collect();
             tokens.push(Token::Group { kind, choices });
             i = end;
@@ -1058,6 +1065,10 @@ mod tests {
             ("(a)", "(a)", true),
             ("@(a", "@(a", true),
             ("**(a)", "xa", true),
+            ("*(**|q)", "ab", true),
+            ("*(**|q)", "a/b", false),
+            ("d@(**)/c", "de/c", true),
+            ("d@(**)/c", "d/e/c", false),
             ("*(*(*(*(a))))!(b)!(c)!(d)!(e)x", long.as_str(), false),
         ];
         for (pattern, path, expected) in cases {
