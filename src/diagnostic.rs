@@ -85,7 +85,7 @@ pub struct Place {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub tool: String,
     /// The key in the file or in the declaration; empty if the whole is meant.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(default, alias = "place", skip_serializing_if = "String::is_empty")]
     pub key: String,
 }
 
@@ -131,6 +131,7 @@ pub struct Diagnostic {
     /// How much it matters.
     pub severity: Severity,
     /// Which check found it; stays the same from version to version.
+    #[serde(alias = "rule")]
     pub code: Cow<'static, str>,
     /// Where it is. Boxed, because results hold diagnostics.
     #[serde(flatten)]
@@ -233,8 +234,9 @@ impl Diagnostic {
         let place = &mut *self.place;
         let origin = match &mut place.origin {
             Some(Origin::File(path)) => {
-                if let Some(text) = path.to_str().filter(|text| text.contains(old)) {
-                    *path = PathBuf::from(text.replace(old, new));
+                let text = show_path(path);
+                if text.contains(old) {
+                    place.origin = Some(Origin::Subject(text.replace(old, new)));
                 }
                 None
             }
@@ -267,6 +269,10 @@ fn joined(parts: &[&str]) -> String {
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let severity = self.severity.name();
-        write!(f, "{severity}[{}]: {}", self.code, self.text())
+        write!(f, "{severity}[{}]: {}", self.code, self.text())?;
+        if !self.help.is_empty() {
+            write!(f, " {}", self.help)?;
+        }
+        Ok(())
     }
 }

@@ -120,7 +120,7 @@ pub(super) fn run(
     program.drive(drive, cancel)
 }
 
-/// What a call has come to that was ended.
+/// The outcome of a call that was ended.
 pub(super) fn not_ended(request: &CallRequest, why: Why, cancel: &Cancellation) -> CallOutcome {
     let interruption = match why {
         Why::OutOfTime | Why::Idle => Interruption::TimedOut,

@@ -7,7 +7,7 @@ use crate::answer::Answer;
 use crate::approval::Explanation;
 use crate::process::driven::MAX_STREAM_BYTES;
 use crate::process::line_client::{LineClient, Reply, TICK};
-use crate::process::tree;
+use crate::sys::process::Signal;
 use crate::sys::unix_process::CommandExt;
 use crate::tool::{Cancellation, ConfirmationDetails, ErrorKind, LlmContent, Location, ToolResult};
 use serde::Deserialize;
@@ -204,7 +204,7 @@ impl Drop for Own {
         // Its input ends, and so does it: what it has left in the background on purpose stays.
         let running = self.client.take();
         if let Some(identity) = running.and_then(|running| running.close(GRACE)) {
-            tree::end(&[identity], Duration::ZERO);
+            identity.signal(Signal::KILL);
         }
     }
 }

@@ -99,7 +99,7 @@ pub enum ReadError {
 ///
 /// # Errors
 ///
-/// Where it is something else.
+/// If it is not a JSON array.
 pub fn read(text: &[u8], names: &mut Names) -> Result<CompiledDeclarations, ReadError> {
     let value: Value = crate::json::read(text.trim_ascii()).map_err(ReadError::Json)?;
     let Value::Array(items) = value else {

@@ -353,6 +353,13 @@ impl Mender<'_> {
             .push(Diagnostic::repair(rule, self.tool, named(place), message));
     }
 
+    /// Tells of keywords that the API does not know, and that are left out.
+    fn left_out(&mut self, place: &str, keywords: &str) {
+        let what = format!("The API does not know {keywords}.");
+        let repair = Diagnostic::repair("keyword", self.tool, named(place), what);
+        self.repairs.push(repair.advise("", "It is left out."));
+    }
+
     /// What no API takes as it was: an error where the schema is looked at for one that does not
     /// repair it.
     fn refused(&mut self, rule: &'static str, place: &str, message: impl Into<String>) {
@@ -678,11 +685,7 @@ impl Mender<'_> {
             }
         }
         if gone > 0 {
-            self.said(
-                "keyword",
-                place,
-                "The API does not know \"false\"; get_tools leaves it out.",
-            );
+            self.left_out(place, "\"false\"");
         }
     }
 
@@ -1077,14 +1080,7 @@ impl Mender<'_> {
             is_known
         });
         if !stripped.is_empty() {
-            self.said(
-                "keyword",
-                place,
-                format!(
-                    "The API does not know {}; get_tools leaves it out.",
-                    stripped.join(", ")
-                ),
-            );
+            self.left_out(place, &stripped.join(", "));
         }
     }
 

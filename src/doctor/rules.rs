@@ -14,9 +14,9 @@ const PREFIX: &str = "discovered_tool_";
 const HEADLESS: &str = "Gemini CLI 0.61 without a terminal (-p, CI) shows a model only tools that a rule allows by name.";
 
 /// Tells which files of rules can't be read, and which rules say something else than they seem to.
-/// That the project is not trusted is told of its tools and settings.
 pub(super) fn faults(patient: &Patient<'_>, report: &mut DoctorReport) {
     let problems = patient.policy.problems.iter();
+    // An untrusted project is reported with its tools and settings.
     let told = problems.filter(|problem| problem.code != UNTRUSTED);
     report.findings.extend(told.cloned());
 }

@@ -178,7 +178,11 @@ fn unreadable(patient: &Patient<'_>, report: &mut DoctorReport) -> bool {
         if text.as_ref().is_some_and(is_sound) && of_it.peek().is_some() {
             let why = "It is not in effect here.";
             let help = "Correct it; get_tools config shows what is in effect.";
-            let told = of_it.map(|problem| problem.clone().advise(why, help));
+            let told = of_it.map(|problem| {
+                let mut told = problem.clone().advise(why, help);
+                told.code = "settings-value".into();
+                told
+            });
             report.findings.extend(told);
             continue;
         }

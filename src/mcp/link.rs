@@ -93,7 +93,7 @@ impl Link {
     /// Why there is no answer.
     pub(super) fn ask(
         &self,
-        question: Question<'_>,
+        question: &Question<'_>,
         cancel: &Cancellation,
         progress: &dyn Fn(&str),
     ) -> Result<Value, Failure> {
@@ -155,7 +155,7 @@ impl Drop for Link {
 }
 
 /// A request, after what the client has to know of the server.
-fn lines(id: u64, question: Question<'_>, introduced: &mut BTreeSet<String>) -> Vec<u8> {
+fn lines(id: u64, question: &Question<'_>, introduced: &mut BTreeSet<String>) -> Vec<u8> {
     let mut lines = Vec::new();
     if introduced.insert(question.server.to_owned()) {
         push_line(
@@ -170,7 +170,7 @@ fn lines(id: u64, question: Question<'_>, introduced: &mut BTreeSet<String>) -> 
         id,
         server: question.server.to_owned(),
         limit_ms: u64::try_from(question.limit.as_millis()).unwrap_or(u64::MAX),
-        what: question.what,
+        what: question.what.clone(),
     });
     push_line(&mut lines, &request);
     lines

@@ -231,7 +231,7 @@ impl Mcp {
             what: Wanted::Tools,
             limit: server.discovery_limit(),
         };
-        let answer = self.link.ask(question, cancel, &|_| {})?;
+        let answer = self.link.ask(&question, cancel, &|_| {})?;
         let tools = answer["tools"].as_array().map_or(&[][..], Vec::as_slice);
         let (mut tools, mut findings) = declare(&server.name, tools);
         let notes = answer["notes"].as_array().into_iter().flatten();
@@ -521,7 +521,7 @@ impl Mcp {
         let is_call = matches!(question.what, Wanted::Call { .. });
         let _waiting = cx.cancel.wait_for_others();
         self.link
-            .ask(question, &cancel, &|text| {
+            .ask(&question, &cancel, &|text| {
                 cx.update_output(LiveOutput::Text(text.to_owned()));
             })
             .map_err(|failure| {

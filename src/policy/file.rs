@@ -76,8 +76,8 @@ pub(super) fn read(path: &Path, tier: Tier, text: &str) -> Loaded {
     loaded
 }
 
-/// That a rule, or more of a file, is not in effect as it is written.
-pub(super) fn fault(file: &Path, key: &str, what: impl Into<String>) -> Diagnostic {
+/// Reports a rule, or a part of a file, that has no effect as written.
+fn fault(file: &Path, key: &str, what: impl Into<String>) -> Diagnostic {
     let problem = Diagnostic::warning("policy-rule", "", key, what).in_file(file);
     problem.advise(
         "The rule does not do what it seems to do; no call may run because of a fault in it.",

@@ -1,6 +1,5 @@
 //! Where rules come from.
 
-use super::file::fault;
 use super::settings::Lists;
 use super::{Mode, Policy, PolicyFile, Tier, file};
 use crate::diagnostic::Diagnostic;
@@ -126,8 +125,13 @@ impl Policy {
             self.add_file(path, Whose::Users, Tier::Admin, is_secure);
         }
         if !is_secure && !files.is_empty() {
-            let what = "Others than root can write there: its rules that allow don't count.";
-            self.problems.push(fault(directory, "", what));
+            let what = "Users other than root can write there: rules there that allow don't count.";
+            let problem = Diagnostic::warning("policy-writable", "", "", what).in_file(directory);
+            let advised = problem.advise(
+                "The rules are not in effect as they are written.",
+                "Let only root write to the directory, or take the rules out.",
+            );
+            self.problems.push(advised);
         }
         !files.is_empty()
     }

@@ -1,6 +1,6 @@
 //! A program of others that is run to its end, as a host runs it: it is fed, what it prints is
 //! taken in until its pipes are closed, and where that takes too long it is ended with all that
-//! it started. No pipe is waited for that something holds open after that. On macOS what leaves
+//! it started. After that, pipes that are still open are not waited for. On macOS what leaves
 //! the program's session is not known, nor waited for.
 
 use super::command::{CommandLimits, End, Intake, Why, end_rest, supervise};

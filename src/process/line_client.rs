@@ -52,6 +52,7 @@ pub(crate) struct LineClient<R: Reply> {
 /// The program while it runs.
 #[derive(Debug)]
 pub(crate) struct Running<R> {
+    program: String,
     identity: Option<Identity>,
     stdin: ChildStdin,
     waiting: Waiting<R>,
@@ -84,37 +85,55 @@ impl<R: Reply> LineClient<R> {
     /// Which program can't be started or written to, and why.
     pub(crate) fn send(
         &self,
-        command: impl FnOnce() -> io::Result<Command>,
-        lines: impl FnOnce(u64, &mut BTreeSet<String>) -> Vec<u8>,
+        command: impl Fn() -> io::Result<Command>,
+        lines: impl Fn(u64, &mut BTreeSet<String>) -> Vec<u8>,
     ) -> io::Result<(u64, Receiver<R>)> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let (sender, receiver) = channel();
         let mut slot = lock(&self.running);
         // A process whose output has ended takes nothing more.
-        let mut running = match slot.take() {
-            Some(running) if lock(&running.waiting).is_some() => running,
-            _ => self.start(command()?)?,
-        };
-        if let Some(waiting) = lock(&running.waiting).as_mut() {
-            waiting.insert(id, sender);
+        let mut former = slot
+            .take()
+            .filter(|running| lock(&running.waiting).is_some());
+        loop {
+            let is_new = former.is_none();
+            let mut running = match former.take() {
+                Some(running) => running,
+                None => self.start(command()?)?,
+            };
+            let (sender, receiver) = channel();
+            if let Some(waiting) = lock(&running.waiting).as_mut() {
+                waiting.insert(id, sender);
+            }
+            let lines = lines(id, &mut running.told);
+            let sent = without_sigpipe(|| running.stdin.write_all(&lines));
+            match sent {
+                // A process that has ended has not read the whole request: a new one does. One
+                // that ends at once gives no answer.
+                Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {
+                    if let Some(waiting) = lock(&running.waiting).as_mut() {
+                        waiting.remove(&id);
+                    }
+                    if !is_new {
+                        continue;
+                    }
+                }
+                Err(e) => {
+                    let program = &running.program;
+                    let what = format!("{program} can't be written to: {e}");
+                    return Err(io::Error::new(e.kind(), what));
+                }
+                Ok(()) => *slot = Some(running),
+            }
+            return Ok((id, receiver));
         }
-        let lines = lines(id, &mut running.told);
-        let running = slot.insert(running);
-        match without_sigpipe(|| running.stdin.write_all(&lines)) {
-            // It has ended: the same as if it had done so a moment later.
-            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => running.forget(id),
-            sent => sent.map_err(|e| {
-                let what = format!("the program can't be written to: {e}");
-                io::Error::new(e.kind(), what)
-            })?,
-        }
-        Ok((id, receiver))
     }
 
-    /// Awaits no answer to a request any more, and sends lines that say so.
+    /// Gives up on a request, and tells the program by `lines`.
     pub(crate) fn cancel(&self, id: u64, lines: &[u8]) {
         if let Some(running) = lock(&self.running).as_mut() {
-            running.forget(id);
+            if let Some(waiting) = lock(&running.waiting).as_mut() {
+                waiting.remove(&id);
+            }
             // A process that is gone has given it up already.
             let _ = without_sigpipe(|| running.stdin.write_all(lines));
         }
@@ -131,18 +150,20 @@ impl<R: Reply> LineClient<R> {
     }
 
     fn start(&self, mut command: Command) -> io::Result<Running<R>> {
+        let program = command.get_program().to_string_lossy().into_owned();
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
         let mut child = command.spawn().map_err(|e| {
-            let program = command.get_program().to_string_lossy();
-            io::Error::new(e.kind(), format!("{program} can't be started: {e}"))
+            let what = format!("{program} can't be started: {e}");
+            io::Error::new(e.kind(), what)
         })?;
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::ErrorKind::BrokenPipe.into());
         };
-        let pid = i32::try_from(child.id()).unwrap_or_default();
+        // Before the thread below can have reaped it: its number may be another's after that.
+        let identity = Identity::of(i32::try_from(child.id()).unwrap_or_default());
         let waiting = Arc::new(Mutex::new(Some(HashMap::new())));
         let (alive, ended) = channel();
         let reader = Reader {
@@ -154,7 +175,8 @@ impl<R: Reply> LineClient<R> {
             drop(alive);
         });
         Ok(Running {
-            identity: Identity::of(pid),
+            program,
+            identity,
             stdin,
             waiting,
             ended,
@@ -164,13 +186,6 @@ impl<R: Reply> LineClient<R> {
 }
 
 impl<R> Running<R> {
-    /// Closes the channel of a request.
-    fn forget(&self, id: u64) {
-        if let Some(waiting) = lock(&self.waiting).as_mut() {
-            waiting.remove(&id);
-        }
-    }
-
     /// Closes the input, and waits until the process has ended, but no longer than `patience`.
     /// Gives the process if it goes on.
     pub(crate) fn close(self, patience: Duration) -> Option<Identity> {
@@ -211,7 +226,7 @@ impl<R: Reply> Reader<R> {
                 self.hand_over(reply);
             }
         }
-        // Nothing comes any more, which those who wait learn by this.
+        // No more output: wakes all that wait.
         lock(&self.waiting).take();
         let _ = child.wait();
     }

@@ -136,8 +136,8 @@ fn in_memory(bytes: &[u8]) -> io::Result<Option<File>> {
 
 /// Starts a program in a session of its own. Gives what is written to for it to read, too.
 pub(super) fn start_piped(program: &Program<'_>) -> io::Result<(Watched, OwnedFd)> {
-    // Of what is named by its path the system says best why it can't be started, and a script
-    // finds that path as it was written.
+    // A path is passed to exec unchanged, so that the error is the system's and a script sees its
+    // path as written.
     let path = if program.name.as_bytes().contains(&b'/') {
         PathBuf::from(program.name)
     } else {

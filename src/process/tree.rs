@@ -244,7 +244,7 @@ mod tests {
         let mut shell = Command::new("bash")
             .args([
                 "-c",
-                "trap '' TERM; (trap '' TERM; while :; do sleep 1; done) & sleep 60 & wait; wait",
+                "trap '' TERM; (trap '' TERM; exec sleep 60) & sleep 60 & wait; wait",
             ])
             .stdin(Stdio::null())
             .spawn()

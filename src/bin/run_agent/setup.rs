@@ -16,6 +16,7 @@ use gemini_tools::genai::{ApiError, Content, GeminiClient, GenerationConfig, Par
 use gemini_tools::policy::{Extra, Policy};
 use gemini_tools::process::signals::Signals;
 use gemini_tools::settings::{Settings, home};
+use gemini_tools::shown::visible;
 use gemini_tools::tool::{Cancellation, Context};
 use gemini_tools::trust::{ProjectTrust, Trust, TrustedBy};
 use gemini_tools::workspace::{Workspace, refusal};
@@ -54,11 +55,11 @@ impl Setup {
         };
         let settings = Settings::load_trusting(home.as_deref(), &root, trust);
         for problem in &settings.problems {
-            complain(&format!("ignored {}", problem.text()));
+            complain(&format!("ignored {}", visible(&problem.text())));
         }
         if std::io::stderr().is_terminal() {
             for note in &settings.notes {
-                complain(&note.to_string());
+                complain(&visible(&note.text()));
             }
         }
         // As by Gemini CLI, the others are worked in all the same.
@@ -78,7 +79,7 @@ impl Setup {
         let workspace = Workspace::open_among(&real, &roots, allowed, home.as_deref())
             .map_err(|e| bad_input(e.to_string()))?;
         for refused in workspace.refused_roots() {
-            complain(&refusal(refused));
+            complain(&visible(&refusal(refused)));
         }
         Ok(Self {
             id: unique_id(),
@@ -108,10 +109,10 @@ impl Setup {
         let mut pair = Pair::discover(&commands, &self.environment(options), cancel)
             .map_err(|e| failed(e.to_string()))?;
         for note in &pair.notes {
-            complain(note);
+            complain(&visible(note));
         }
         for problem in gate.problems() {
-            complain(&problem);
+            complain(&visible(&problem));
         }
         let (can_ask, none) = (terminal().is_some(), Map::new());
         pair.retain(|tool| gate.shows(&tool.to_call(&none), can_ask));
@@ -243,7 +244,7 @@ impl Setup {
         let (record, resumed) = self.record(options, &model)?;
         let memory = context::memory(&self.surroundings);
         for problem in &memory.problems {
-            complain(problem);
+            complain(&visible(problem));
         }
         let system = context::system_prompt(&self.surroundings, &memory.text)
             .map_err(|e| bad_input(e.to_string()))?;
