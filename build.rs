@@ -71,7 +71,7 @@ fn version() -> String {
 
 /// The commit of the checkout that this is, and its time in seconds since 1970.
 fn checkout() -> Option<(String, Option<i64>)> {
-    // Sources may have been unpacked inside of somebody else's checkout.
+    // Sources may have been unpacked inside of another checkout.
     if !git(&["rev-parse", "--show-prefix"])?.is_empty() {
         return None;
     }

@@ -14,7 +14,7 @@ use serde_json::ser::{CompactFormatter, Formatter};
 use serde_json::{Map, Value, json};
 use std::io;
 
-/// What stands for the text where there is none.
+/// The text where there is none.
 const SUCCEEDED: &str = "Tool execution succeeded.";
 
 /// Over this size an answer is written in ASCII. Gemini CLI decodes what it reads chunk by
@@ -408,7 +408,7 @@ fn limit_text(text: &mut String, limit: usize, tool: &str, workspace: Option<&Wo
 }
 
 fn to_value(value: &impl Serialize) -> Value {
-    // Nothing here has keys that are no strings, the only thing that could fail.
+    // Nothing here has keys that are not strings, the only thing that could fail.
     serde_json::to_value(value).unwrap_or(Value::Null)
 }
 

@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// It does not work: a tool is left out, a value is not in effect, a call fails.
+    /// Something does not work: a tool is left out, a value is not in effect, a call fails.
     Error,
-    /// It works, but hardly as it was meant.
+    /// Something works, but hardly as it was meant.
     Warning,
     /// Something was put right.
     Repair,
@@ -69,7 +69,7 @@ impl From<&str> for Origin {
     }
 }
 
-/// Where a diagnostic points to, as far as that is known.
+/// Where a diagnostic points to, if known.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
     /// What it is about.

@@ -9,7 +9,7 @@ use serde_json::Value;
 /// A longer document is refused, in bytes: a file that is written is one document.
 pub const MAX_BYTES: usize = 8 * 1024 * 1024;
 
-/// The same where a document may hold media, which stand in it as base64.
+/// The same where a document may hold media, which are in it as base64.
 pub const MAX_WITH_MEDIA_BYTES: usize = 32 * 1024 * 1024;
 
 /// A document is refused whose values take more memory, in bytes. Texts are not counted: they
@@ -95,7 +95,7 @@ fn behind_string(mut text: &[u8]) -> &[u8] {
     &[]
 }
 
-/// The text with U+FFFD for each half that stands alone; `None` where there is none.
+/// The text with U+FFFD for each half that is alone; `None` where there is none.
 fn without_lone_surrogates(text: &[u8]) -> Option<Vec<u8>> {
     let mut mended = None;
     let mut at = 0;
@@ -111,7 +111,7 @@ fn without_lone_surrogates(text: &[u8]) -> Option<Vec<u8>> {
                 copy[at..at + 6].copy_from_slice(b"\\ufffd");
                 6
             }
-            // Whatever it is, what it escapes is no escape of its own.
+            // Whatever it is, what it escapes is not an escape of its own.
             _ => 2,
         };
     }

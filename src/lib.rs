@@ -14,7 +14,7 @@
 //! - [`trust`]: whether what a project brings may run.
 //! - [`mcp`]: tools of MCP servers.
 //! - [`policy`]: which calls may run, by Gemini CLI's rules.
-//! - [`settings`]: Gemini CLI's `settings.json`, as far as tools obey it.
+//! - [`settings`]: what tools obey of Gemini CLI's `settings.json`.
 //! - [`workspace`]: the only door to the file system.
 //! - [`tool`]: what a tool is.
 //! - [`process`]: running commands, watched over and kept within bounds.

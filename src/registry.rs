@@ -82,7 +82,7 @@ pub struct ToolRegistry {
     sources: Vec<Arc<Source>>,
 }
 
-/// Tools that are only looked for when a name is wanted that nobody before has.
+/// Tools that are only looked for when a name is wanted that no tool before has.
 pub struct Source {
     find: Box<dyn Fn() -> Vec<Arc<dyn Tool>> + Send + Sync>,
     tools: OnceLock<Vec<Arc<dyn Tool>>>,
@@ -148,7 +148,7 @@ impl ToolRegistry {
         Ok(self.tools.insert(name, Arc::new(tool)))
     }
 
-    /// [`ToolRegistry::register`] for a tool that somebody else keeps as well.
+    /// [`ToolRegistry::register`] for a tool that another owner keeps as well.
     ///
     /// # Errors
     ///
@@ -205,7 +205,7 @@ impl ToolRegistry {
             .map(AsRef::as_ref)
     }
 
-    /// Those that are registered, and those of the sources that have none of their names.
+    /// The tools that are registered, and those of the sources that have none of their names.
     fn all(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
         let later = self.sources.iter().flat_map(|source| source.tools());
         let later = later.filter(|tool| !self.tools.contains_key(tool.name()));

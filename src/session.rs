@@ -74,7 +74,7 @@ impl fmt::Debug for Manner<'_> {
 /// The same signals, and the time that one call may take from now on.
 #[must_use]
 pub fn with_time_limit(cancel: &Cancellation) -> Cancellation {
-    // What is no number is refused where a session is opened.
+    // What is not a number is refused where a session is opened.
     let chosen = seconds_of(TIMEOUT).ok().flatten();
     match chosen.filter(|limit| !limit.is_zero()) {
         Some(limit) => cancel.restarted(limit),
@@ -106,7 +106,7 @@ impl Session {
     /// # Errors
     ///
     /// `execution_failed` where `root` can't be opened, `invalid_tool_params` where
-    /// `GEMINI_TOOLS_TIMEOUT` is no number of seconds.
+    /// `GEMINI_TOOLS_TIMEOUT` is not a number of seconds.
     pub fn open(root: &Path, more: &[PathBuf], rules: &PolicyOptions) -> Result<Self, ToolError> {
         seconds_of(TIMEOUT)?;
         let home = home();
@@ -152,7 +152,7 @@ impl Session {
         rules: &PolicyOptions,
     ) -> Result<Self, ToolError> {
         let session = Self::open(root, more, rules)?;
-        // Nobody has asked for them yet.
+        // They have not been asked for yet.
         let _ = session.mcp.set(None);
         Ok(session)
     }
@@ -189,7 +189,7 @@ impl Session {
     }
 
     /// The tools that rules let a model be told of, sorted by name; those of MCP servers apart.
-    /// `can_ask` is whether somebody can be asked about calls.
+    /// `can_ask` is whether the user can be asked about calls.
     pub fn shown(&self, can_ask: bool) -> Vec<&dyn Tool> {
         let args = Map::new();
         let is_shown = |tool: &&dyn Tool| self.gate.shows(&call_of(*tool, &args), can_ask);
@@ -426,7 +426,7 @@ impl Session {
 struct Asked<'a> {
     tool: &'a dyn Tool,
     args: &'a mut Value,
-    /// What stands for arguments that are not an object: the tool refuses them later.
+    /// Replaces arguments that are not an object: the tool refuses them later.
     none: Map<String, Value>,
     cx: &'a Context,
     person: Option<&'a Person>,

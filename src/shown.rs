@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Names that are no UTF-8 are shown to callers with `\x{ff}` for each odd byte, and in lines of
+/// Names that are not UTF-8 are shown to callers with `\x{ff}` for each odd byte, and in lines of
 /// text those with characters that deceive, too; see [`show_name`] and [`line_name`].
 pub(crate) fn path_from_argument(argument: &str) -> PathBuf {
     if !argument.contains("\\x{") {
@@ -42,7 +42,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     text
 }
 
-/// A name or path as text: bytes that are no UTF-8 appear as `\x{ff}`, which path arguments
+/// A name or path as text: bytes that are not UTF-8 appear as `\x{ff}`, which path arguments
 /// understand, so that such a file stays reachable.
 pub fn show_name(name: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(name) {
@@ -136,7 +136,7 @@ pub fn show_path(path: &Path) -> Cow<'_, str> {
     show_name(path.as_os_str().as_bytes())
 }
 
-/// A text of somebody else's on one line, with everything escaped that could make it look
+/// A text from elsewhere on one line, with everything escaped that could make it look
 /// other than it is: control characters, marks that turn the direction of writing, and what
 /// can't be seen at all.
 pub fn visible(text: &str) -> Cow<'_, str> {
@@ -221,7 +221,7 @@ pub(crate) fn excerpt(bytes: &[u8]) -> String {
     }
 }
 
-/// A text of somebody else's without what would command a terminal.
+/// A text from elsewhere without what would command a terminal.
 pub(crate) fn without_controls(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();

@@ -1,12 +1,12 @@
-//! Which calls of a message are made at the same time: those that only read, as far as nothing
-//! that may change something stands between them. All others are made alone, in their order.
+//! Which calls of a message are made at the same time: those that only read, where nothing
+//! that may change something is between them. All others are made alone, in their order.
 //!
 //! Nothing here knows what a call is.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-/// At most so many calls are made at the same time.
+/// The most calls that are made at the same time.
 pub const MOST: usize = 8;
 
 /// The calls of a message in groups, in their order: the calls of a group may be made at the same

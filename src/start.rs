@@ -96,7 +96,7 @@ macro_rules! memory {
         #[global_allocator]
         static ALLOCATOR: $crate::start::allocator::Allocator = $crate::start::allocator::Allocator;
 
-        // The C library calls what stands here before `main`.
+        // The C library calls what is here before `main`.
         #[cfg(target_env = "musl")]
         #[expect(
             unsafe_code,

@@ -1,6 +1,6 @@
 //! Whether what a project brings may run programs or move credentials.
 //!
-//! A cloned repository is somebody else's word. Its tools, servers and commands count only
+//! A cloned repository is not the user's word. Its tools, servers and commands count only
 //! where the user has said so: by the environment, by Gemini CLI's `trustedFolders.json`, or by
 //! our own record, which counts for what was looked at and no longer once that has changed.
 //! What is left out of an untrusted project is decided by those who would use it.
@@ -25,9 +25,9 @@ use std::sync::{Arc, OnceLock};
 /// Whether what a project brings may run programs or move credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trust {
-    /// It may.
+    /// The project may.
     Trusted(TrustedBy),
-    /// It may not.
+    /// The project may not.
     Untrusted(Untrusted),
 }
 
@@ -49,7 +49,7 @@ pub enum TrustedBy {
 /// Why a project is not trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Untrusted {
-    /// Nobody has said that it is.
+    /// Nothing says that it is.
     Unknown,
     /// This variable of the environment says that it is not.
     Environment(&'static str),
@@ -190,7 +190,7 @@ impl fmt::Display for TrustedBy {
 impl fmt::Display for Untrusted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unknown => f.write_str("nobody has said that it is"),
+            Self::Unknown => f.write_str("nothing says that it is"),
             Self::Environment(name) => write!(f, "{name} says so"),
             Self::Folder(rule) => write!(f, "trustedFolders.json says so of {}", rule.display()),
             Self::Unreadable(reason) => f.write_str(reason),
@@ -206,7 +206,7 @@ impl fmt::Display for Untrusted {
     }
 }
 
-/// The trust of one project, found out when somebody asks for the first time: a project that
+/// The trust of one project, found out when it is asked for the first time: a project that
 /// brings nothing costs nothing. Clones share the answer.
 #[derive(Debug, Clone, Default)]
 pub struct ProjectTrust {
@@ -369,7 +369,7 @@ mod tests {
         assert_eq!(records.len(), 1);
         let file = records[0].path();
         assert_eq!(mode(&file) & 0o777, 0o600);
-        // Somebody who can write there could trust anything.
+        // A user who can write there could trust anything.
         fs::set_permissions(&file, fs::Permissions::from_mode(0o622)).expect("a mode");
         assert!(!place.trust().is_trusted());
         fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("a mode");

@@ -733,7 +733,7 @@ fn cargo_builds_offline_with_the_users_own_home() {
     if !has("cargo") {
         return;
     }
-    // The toolchain is the testing user's, so that nobody else may reach it.
+    // The toolchain is the testing user's, so that no other user may reach it.
     let scene = Scene::new(None);
     let output = scene.confined(
         r#"set -e

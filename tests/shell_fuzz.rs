@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
 
-/// So many lines are tried by default.
+/// How many lines are tried by default.
 const LINES: usize = 100_000;
 
 /// A random line that runs longer is ended.

@@ -144,7 +144,7 @@ export const DIFFERENCES = [
       version === NEW &&
       scenario === 'a refused call' &&
       new RegExp(`${ANSWER}\\.said$`).test(place) &&
-      /needs somebody's agreement/.test(ours) &&
+      /needs the user's agreement/.test(ours) &&
       /requires user confirmation/.test(theirs),
     where: 'Answer to a call that nobody has approved of',
     we: 'That somebody has to agree, and what the model can do instead.',
@@ -156,7 +156,7 @@ export const DIFFERENCES = [
     fits: ({ place, ours, theirs, scenario, version }) =>
       version === OLD &&
       scenario === 'a refused call' &&
-      ((/\.said$/.test(place) && /needs somebody's agreement/.test(ours) && /^Successfully created and wrote to new file: <workspace>\/four\.txt/.test(theirs)) ||
+      ((/\.said$/.test(place) && /needs the user's agreement/.test(ours) && /^Successfully created and wrote to new file: <workspace>\/four\.txt/.test(theirs)) ||
         (/\.keysOfResponse$/.test(place) && ours === 'error' && theirs === 'output') ||
         (place === 'files.four.txt' && ours === undefined)),
     where: 'A call that nobody has approved of',

@@ -6,7 +6,7 @@ use crate::genai::Part;
 use crate::tool::{LlmContent, PartOrText};
 use std::ops::Range;
 
-/// Ends a sentence, or what stands in parentheses, rather than a path.
+/// Ends a sentence, or what is in parentheses, rather than a path.
 const PUNCTUATION: [char; 7] = [',', '.', ';', ':', '!', '?', ')'];
 
 /// A file or directory that a prompt names.
@@ -14,7 +14,7 @@ const PUNCTUATION: [char; 7] = [',', '.', ';', ':', '!', '?', ')'];
 pub struct AtPath {
     /// Without the `@`, and without the backslashes that protect characters.
     pub path: String,
-    /// Where it stands in the prompt, in bytes, with the `@`.
+    /// Where it is in the prompt, in bytes, with the `@`.
     pub range: Range<usize>,
 }
 

@@ -23,19 +23,19 @@ pub struct CallRequest {
 /// How far a call is. The legal moves are those of [`ToolCall::move_to`].
 #[derive(Debug, Clone)]
 pub enum CallState {
-    /// Its arguments are looked at.
+    /// The call's arguments are looked at.
     Validating,
-    /// Somebody must agree.
+    /// The user must agree.
     AwaitingApproval(Box<Explanation>),
-    /// It may run.
+    /// The call may run.
     Scheduled,
-    /// It runs.
+    /// The call runs.
     Executing,
-    /// It is done.
+    /// The call is done.
     Success(CallOutcome),
-    /// It has failed, or may not run.
+    /// The call has failed, or may not run.
     Error(CallOutcome),
-    /// Somebody has said no, or has ended it.
+    /// The user has said no, or the call was ended.
     Cancelled(CallOutcome),
 }
 
@@ -93,7 +93,7 @@ pub struct CallOutcome {
 pub struct CallFailure {
     /// For the model.
     pub message: String,
-    /// Its sort, where that is known.
+    /// The error's sort, where that is known.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<ErrorKind>,
 }
@@ -179,7 +179,7 @@ pub struct ToolCall {
     pub kind: Option<Kind>,
     /// What the call does, in words, where that is known.
     pub description: Option<String>,
-    /// Who decided, where anybody had to.
+    /// Who decided, where a decision was needed.
     pub decision: Option<ToolCallDecision>,
     /// The lines of the model's proposal and those of the person who has changed it, where one
     /// has.

@@ -1,7 +1,7 @@
 //! What the model is told before the prompt: the system prompt, the user's and the project's
 //! memory, and where it works.
 //!
-//! The order on the wire is that of Gemini CLI 0.8: the memory stands at the end of the system
+//! The order on the wire is that of Gemini CLI 0.8: the memory is at the end of the system
 //! prompt, the surroundings are the first message of the user, which the model is made to have
 //! answered with [`ACKNOWLEDGEMENT`].
 

@@ -1,4 +1,4 @@
-//! What happens in a session, for whoever shows or records it.
+//! What happens in a session, for the observers that show or record it.
 
 use super::call::ToolCall;
 use super::stats::Stats;
@@ -12,7 +12,7 @@ use std::time::Duration;
 pub enum Event<'a> {
     /// The session begins.
     Started {
-        /// Its id.
+        /// The session's id.
         session: &'a str,
         /// The model that is asked.
         model: &'a str,
@@ -71,7 +71,7 @@ pub enum Event<'a> {
     Warning(&'a str),
     /// The session is over.
     Ended {
-        /// Why, where it is no success.
+        /// Why, where it is not a success.
         error: Option<&'a SessionError>,
         /// All that was counted.
         stats: &'a Stats,
@@ -100,7 +100,7 @@ pub enum SessionErrorKind {
     TimeLimit,
     /// The model says or does the same again and again.
     Loop,
-    /// Somebody has ended it.
+    /// The user or the caller has ended it.
     Cancelled,
 }
 

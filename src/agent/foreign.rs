@@ -1,4 +1,4 @@
-//! Anybody's commands: one process a call, started and judged as Gemini CLI does it.
+//! Commands of any origin: one process a call, started and judged as Gemini CLI does it.
 
 use super::call::{CallFailure, CallOutcome, CallRequest};
 use super::pair::{Printed, broken};
@@ -16,13 +16,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long a call may take where nobody says.
+/// How long a call may take by default.
 pub(super) const CALL_TIME: Duration = Duration::from_secs(600);
 
 /// Why a program was ended whose warden is gone.
 const UNWATCHED: &str = "the process that watched over it was killed";
 
-/// A call command that may be anybody's.
+/// A call command that may be any program.
 #[derive(Debug)]
 pub(super) struct Foreign {
     program: PathBuf,

@@ -45,7 +45,7 @@ impl History {
         kept
     }
 
-    /// Calls at the end that nobody has answered.
+    /// Calls at the end that have no answer.
     pub fn open_calls(&self) -> Vec<&Part> {
         match self.contents.last() {
             Some(last) if last.role == "model" => last

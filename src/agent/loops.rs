@@ -9,7 +9,7 @@ const SAME_CALLS: u32 = 5;
 /// The same text so often in a row is a circle.
 const SAME_TEXTS: usize = 10;
 
-/// Of the text's end, so many characters are looked at.
+/// Maximum characters of the text's end that are looked at.
 const WINDOW_CHARS: usize = 6_000;
 
 /// Shorter texts are repeated in tables and lists, too.
@@ -18,7 +18,7 @@ const SHORTEST_PERIOD_CHARS: usize = 20;
 /// Longer ones are not noticed.
 const LONGEST_PERIOD_CHARS: usize = WINDOW_CHARS / SAME_TEXTS;
 
-/// It is looked after so many new characters.
+/// Number of new characters after which the text is looked at again.
 const STEP_CHARS: usize = 500;
 
 /// The calls of a session.
@@ -74,7 +74,7 @@ impl TextLoop {
             return false;
         };
         let end = &self.tail[start..];
-        // Rulers and blank space are no statements.
+        // Rulers and blank space are not statements.
         end[..period].iter().filter(|c| c.is_alphanumeric()).count() * 3 > period
             && end[period..].iter().zip(end).all(|(a, b)| a == b)
             // A shorter period would be a table of one word.

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use thiserror::Error;
 
-/// More declarations than this are refused, as by Gemini CLI, in bytes.
+/// Maximum size of declarations, in bytes; more are refused, as by Gemini CLI.
 const MAX_DECLARATIONS_BYTES: usize = 10 * 1024 * 1024;
 
 /// How long the discovery command may take.
@@ -32,7 +32,7 @@ pub struct DiscoveredTool {
     pub description: String,
     /// The schema of its arguments.
     pub schema: Schema,
-    /// What it does to the world; `Other` where nobody says.
+    /// What it does to the world; `Other` where the declaration does not say.
     pub kind: Kind,
     /// The MCP server that it comes from. Only our own commands are believed in that.
     pub mcp: Option<OfServer>,
@@ -79,28 +79,28 @@ pub enum PairError {
         "The discovery command {0:?} has a quote without its other half; write it as a shell would want it."
     )]
     Words(String),
-    /// It can't be started.
+    /// The discovery command can't be started.
     #[error("The discovery command {command} can't be started: {reason}.")]
     Start {
-        /// Its first word.
+        /// The command's first word.
         command: String,
         /// What the system says.
         reason: std::io::Error,
     },
-    /// It has failed.
+    /// The discovery command has failed.
     #[error("The discovery command {command} has failed ({how}).{}", shown(stderr))]
     Failed {
-        /// Its first word.
+        /// The command's first word.
         command: String,
         /// How it ended.
         how: String,
         /// What it said.
         stderr: String,
     },
-    /// What it printed is no declarations.
+    /// What it printed is not declarations.
     #[error("What the discovery command {command} printed can't be used: {reason}")]
     Output {
-        /// Its first word.
+        /// The command's first word.
         command: String,
         /// What is wrong with it.
         reason: String,
@@ -119,9 +119,9 @@ fn shown(stderr: &str) -> String {
 /// Which two commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Commands {
-    /// Ours, which stand in this directory.
+    /// Ours, which are in this directory.
     Own(PathBuf),
-    /// Anybody's: a line of words, and the path of a program.
+    /// Commands of any origin: a line of words, and the path of a program.
     Foreign {
         /// Prints the declarations.
         discovery: String,
@@ -135,7 +135,7 @@ pub enum Commands {
 pub struct Pair {
     tools: Vec<DiscoveredTool>,
     caller: Caller,
-    /// What was left out, or mended, and why.
+    /// What was left out, or fixed, and why.
     pub notes: Vec<String>,
 }
 
@@ -242,7 +242,7 @@ impl Pair {
     ) -> Result<Explanation, Box<CallOutcome>> {
         match &self.caller {
             Caller::Own(own) => own.explain(&tool.original, request, cancel),
-            // Nobody knows what it does but the person who has set it up.
+            // Only the user who has set it up knows what it does.
             Caller::Foreign(_) => Ok(Explanation {
                 description: request.to_string(),
                 locations: Vec::new(),
@@ -279,7 +279,7 @@ impl Pair {
     }
 }
 
-/// The tools, and what was left out or mended.
+/// The tools, and what was left out or fixed.
 fn read_declarations(
     text: &[u8],
     is_own: bool,

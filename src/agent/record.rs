@@ -1,8 +1,8 @@
 //! A session in a file, line by line, so that it can go on after any end.
 //!
 //! Each line is written before what it says has consequences: a call's line says that it
-//! begins before it runs. Whoever goes on from the file therefore knows of each call whether
-//! it is done, has not begun, or was broken off; the last are not repeated unasked if they
+//! begins before it runs. A process that goes on from the file therefore knows of each call
+//! whether it is done, has not begun, or was broken off; the last are not repeated unasked if they
 //! change anything.
 
 use super::call::{CallOutcome, CallRequest};
@@ -30,7 +30,7 @@ const LOCK_PAUSE: Duration = Duration::from_millis(25);
 pub enum Line {
     /// The first one.
     Session {
-        /// Of the file's form.
+        /// Version of the file's form.
         version: u32,
         /// The session's id.
         id: String,
@@ -71,7 +71,7 @@ pub enum Line {
 /// Why a file can't be used.
 #[derive(Debug, Error)]
 pub enum SessionRecordError {
-    /// It can't be opened, read or written.
+    /// The file can't be opened, read or written.
     #[error("The session file {}: {reason}.", path.display())]
     File {
         /// Which.
@@ -79,8 +79,8 @@ pub enum SessionRecordError {
         /// What the system says.
         reason: io::Error,
     },
-    /// It is none.
-    #[error("{} is no session file: {reason}.", path.display())]
+    /// The file does not hold a session.
+    #[error("{} is not a session file: {reason}.", path.display())]
     Content {
         /// Which.
         path: PathBuf,
@@ -98,7 +98,7 @@ pub struct SessionRecord {
     whole: u64,
     /// A line could not be written: no other is.
     is_broken: bool,
-    /// Why, until somebody has been told.
+    /// Why, until the caller has been told.
     failure: Option<io::Error>,
 }
 
@@ -113,7 +113,7 @@ pub struct Resumed {
     pub open: Vec<OpenCall>,
 }
 
-/// A call that nobody has answered.
+/// A call that has no answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpenCall {
     /// What was wanted.
@@ -125,13 +125,13 @@ pub struct OpenCall {
 /// How far a call came.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CallProgress {
-    /// It had not begun.
+    /// The call had not begun.
     Waiting,
-    /// It had begun and can simply be made again.
+    /// The call had begun and can simply be made again.
     Repeatable,
-    /// It had begun; whether it had an effect is not known.
+    /// The call had begun; whether it had an effect is not known.
     Unknown,
-    /// It was over.
+    /// The call was over.
     Done(CallOutcome),
 }
 
@@ -174,7 +174,7 @@ impl SessionRecord {
     ///
     /// # Errors
     ///
-    /// Where it can't be read, or is no session. A last line that was cut off is taken away.
+    /// Where it can't be read, or is not a session. A last line that was cut off is taken away.
     pub fn resume(path: &Path) -> Result<(Self, Resumed), SessionRecordError> {
         let file = open(path, OFlags::RDWR | OFlags::APPEND | OFlags::CLOEXEC)?;
         let mut resumed = Reader::default();
@@ -222,7 +222,7 @@ impl SessionRecord {
     }
 
     /// Adds a line, in one write. What fails is told by [`SessionRecord::check`]; then no more is
-    /// written, for a line behind a gap would tell whoever goes on something wrong.
+    /// written, for a line behind a gap would mislead the process that goes on.
     pub fn write(&mut self, line: &Line) {
         if self.is_broken {
             return;
@@ -239,7 +239,7 @@ impl SessionRecord {
             Err(e) => {
                 self.is_broken = true;
                 self.failure = Some(e);
-                // What stands there of the line is cut off when the session goes on, at the latest.
+                // What is there of the line is cut off when the session goes on, at the latest.
                 let _ = self.file.set_len(self.whole);
             }
         }
@@ -272,11 +272,11 @@ fn open(path: &Path, flags: OFlags) -> Result<File, SessionRecordError> {
     if !file.metadata().is_ok_and(|meta| meta.is_file()) {
         return Err(fail(
             path,
-            io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"),
+            io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"),
         ));
     }
     // Two that go on from one file would make the same calls. The lock ends with its process,
-    // however that ends; a file system without locks is no reason to refuse.
+    // however that ends; a file system without locks is not a reason to refuse.
     let is_taken =
         || flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK);
     let mut tries = 0;

@@ -20,7 +20,7 @@ pub struct Scheduler<'a> {
     pub pair: &'a Pair,
     /// Which may run.
     pub gate: &'a Gate,
-    /// Who is asked; `None` where nobody can be.
+    /// Asks the user; `None` where that is not possible.
     pub asker: &'a mut Option<Box<dyn Asker>>,
     /// Who is told.
     pub notify: &'a Mutex<&'a mut (dyn FnMut(&Event<'_>) + Send)>,

@@ -11,7 +11,7 @@ use std::time::Duration;
 pub struct Stats {
     /// By model.
     pub models: BTreeMap<String, ModelStats>,
-    /// Of all tools together.
+    /// Counts of all tools together.
     pub tools: ToolStats,
     /// By tool.
     pub by_name: BTreeMap<String, ToolStats>,
@@ -47,9 +47,9 @@ pub struct ModelStats {
 pub struct ToolStats {
     /// All of them.
     pub calls: u64,
-    /// Those that were done.
+    /// Calls that were done.
     pub successes: u64,
-    /// Those that failed or were cancelled.
+    /// Calls that failed or were cancelled.
     pub failures: u64,
     /// How long they ran.
     pub duration: Duration,

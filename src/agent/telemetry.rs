@@ -31,8 +31,8 @@ pub const PROMPTS_VARIABLE: &str = "GEMINI_TELEMETRY_LOG_PROMPTS";
 /// The variable that turns it off again.
 const ENABLED_VARIABLE: &str = "GEMINI_TELEMETRY_ENABLED";
 
-/// Of an error only so much of its first line is written where arguments are not: an error may
-/// hold what a command has printed.
+/// Maximum characters of an error's first line that are written where arguments are not: an
+/// error may hold what a command has printed.
 const ERROR_CHARS: usize = 200;
 
 /// Which telemetry the user wants.
@@ -170,7 +170,7 @@ fn length(text: &str) -> usize {
     text.encode_utf16().count()
 }
 
-/// Opens the file for appending. A pipe that nobody reads, and a device that is not ready, are
+/// Opens the file for appending. A pipe without a reader, and a device that is not ready, are
 /// errors, and are not waited for.
 fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::WRONLY
@@ -236,7 +236,7 @@ impl<F: FnMut(&str)> Telemetry<F> {
         };
         match written {
             Ok(n) if n == line.len() => {}
-            // What follows would stand in the rest of a line.
+            // What follows would be in the rest of a line.
             Ok(_) => {
                 self.file = None;
                 self.trouble(&Errno::NOSPC.into());

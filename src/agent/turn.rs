@@ -24,7 +24,7 @@ pub struct Turn {
     pub parts: Vec<Part>,
     /// What it wants to be called.
     pub calls: Vec<CallRequest>,
-    /// Its text.
+    /// The turn's text.
     pub text: String,
     /// Why it stopped.
     pub finish: Option<FinishReason>,
@@ -32,7 +32,7 @@ pub struct Turn {
     pub refusal: Option<String>,
     /// The last piece, with what was used.
     pub last: Option<GenerateContentResponse>,
-    /// Whether the same was said again and again, so that nobody listened any more.
+    /// Whether the same was said again and again, so that the rest was not read.
     pub is_loop: bool,
 }
 

@@ -41,7 +41,7 @@ pub trait GatedCall {
     /// Why that can't be said: the call ends with this.
     fn explain(&mut self) -> Result<Explanation, Self::Error>;
 
-    /// Asks a person; `None` where nobody answers.
+    /// Asks a person; `None` where there is no answer.
     fn ask(&mut self, explanation: &Explanation) -> Option<Reply>;
 
     /// Takes the arguments that a person has changed.
@@ -78,20 +78,20 @@ pub struct Passed {
 pub enum Refusal<E> {
     /// The rules deny it.
     Denied(Verdict),
-    /// The rules want a person to be asked, and nobody answers.
+    /// The rules want a person to be asked, and there is no answer.
     NotAsked(Verdict),
     /// The person says no. `stops` is whether nothing else goes on either.
     No {
         /// Whether the person wants nothing more to happen.
         stops: bool,
     },
-    /// It can't be shown whole, so no person can agree to it; why, for the model.
+    /// The call can't be shown whole, so no person can agree to it; why, for the model.
     NotShown(String),
     /// The person has changed it too often.
     ChangedTooOften,
-    /// It was cancelled before it began.
+    /// The call was cancelled before it began.
     Cancelled,
-    /// It can't be explained, or its changed arguments are not valid.
+    /// The call can't be explained, or its changed arguments are not valid.
     Failed(E),
 }
 
@@ -172,7 +172,7 @@ impl Gate {
             let can_ask = candidate.can_ask();
             let verdict = match self.judge(&candidate.call(), can_ask)? {
                 ByRules::Passes(passed) => return Ok(passed),
-                // An explanation looks at files, and what it can't do there tells of them.
+                // An explanation looks at files, and its failures would say what is there.
                 ByRules::Asks(verdict) if !can_ask => return Err(Refusal::NotAsked(verdict)),
                 ByRules::Asks(verdict) => verdict,
             };

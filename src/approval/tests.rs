@@ -1,4 +1,4 @@
-//! The gate, before which the test stands with a call and a list of answers.
+//! The gate, tested with a call and a list of answers.
 
 use super::{Changed, Explanation, Gate, GatedCall, MOST_CHANGES, Passed, Refusal, Reply};
 use crate::policy::{Mode, Policy, PolicyCall, ServerTool, Tier};
@@ -14,7 +14,7 @@ struct Asked {
     kind: Kind,
     args: Map<String, Value>,
     confirmation: Option<ConfirmationDetails>,
-    /// `None` where nobody can be asked.
+    /// `None` where the user can't be asked.
     replies: Option<VecDeque<Reply>>,
     cancel: Cancellation,
     /// How often the person was asked.

@@ -25,7 +25,7 @@ pub(crate) fn sandbox(
                 problem.text()
             ),
         )
-        .with_hint("Mend that file, or set GEMINI_TOOLS_SANDBOX."));
+        .with_hint("Fix that file, or set GEMINI_TOOLS_SANDBOX."));
     }
     let mode = settings.sandbox.mode(chosen.as_deref(), is_contained)?;
     let mode = mode.max(own.unwrap_or_default());

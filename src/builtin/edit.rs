@@ -18,7 +18,7 @@ use crate::workspace::{OpenFile, Place, Workspace, show_path};
 use std::io::{Read, Write};
 use std::sync::Arc;
 
-/// So much of a file is looked at to recognise its encoding before it is edited.
+/// Maximum bytes of a file that are looked at to recognise its encoding before an edit.
 const SAMPLE_BYTES: u64 = 1024 * 1024;
 
 /// In larger files no near misses are looked for.
@@ -57,9 +57,9 @@ pub(super) struct Subject<'a> {
 
 /// What the file is before the edit.
 pub(super) enum Before<'a> {
-    /// It is not there, and is to be made.
+    /// The file is not there, and is to be made.
     Nothing,
-    /// It is there, and is text, or is taken for it.
+    /// The file is there, and is text, or is taken for it.
     File(Subject<'a>),
 }
 
@@ -133,7 +133,7 @@ impl Edit {
         Ok(bytes)
     }
 
-    /// All places where a text stands literally.
+    /// All places that hold a text literally.
     pub(super) fn find(
         &self,
         Subject { current, encoding }: Subject<'_>,
@@ -202,7 +202,7 @@ impl Edit {
         file.take(SAMPLE_BYTES)
             .read_to_end(&mut sample)
             .map_err(|e| self.fail(&e))?;
-        // Bytes outside of the text stay as they are, so what is no text is edited as UTF-8.
+        // Bytes outside of the text stay as they are, so what is not text is edited as UTF-8.
         Ok(match detect(&sample, current.size() <= SAMPLE_BYTES) {
             ContentKind::Text(encoding) => encoding,
             ContentKind::Binary if current.size() > MAX_MEDIA_BYTES => {

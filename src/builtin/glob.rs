@@ -22,7 +22,7 @@ use std::time::SystemTime;
 /// Files changed within this time are ordered by it; older ones by name.
 pub(super) const RECENT_SECS: i64 = 24 * 60 * 60;
 
-/// The paths of one call may take so much, in bytes.
+/// Maximum bytes that the paths of one call may take.
 pub(super) const MOST_BYTES: usize = 16 * 1024 * 1024;
 
 /// What a path takes besides itself.
@@ -196,7 +196,7 @@ fn below<'a>(pattern: &'a str, place: &Place) -> Option<&'a str> {
     rest.strip_prefix('/')
 }
 
-/// Refuses what is no directory, with the error types of searches.
+/// Refuses what is not a directory, with the error types of searches.
 pub(super) fn require_directory(workspace: &Workspace, place: &Place) -> Result<(), ToolError> {
     match workspace.file_type(place) {
         Ok(FileType::Directory) => Ok(()),

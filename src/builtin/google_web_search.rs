@@ -17,7 +17,7 @@ const INSTRUCTION: &str = "You answer for a program that needs facts from the we
     answer the query completely and precisely, in plain text. Say what the pages say; where they \
     contradict each other, say so. If nothing was found, say that.";
 
-/// So much of a query is shown in a description.
+/// Maximum characters of a query in a description.
 const SHOWN_CHARS: usize = 100;
 
 pub(super) const DECLARATION: Declaration = Declaration {

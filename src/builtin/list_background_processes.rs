@@ -34,7 +34,7 @@ pub(super) const SPEC: Spec = Spec {
 /// Jobs that have ended are shown up to this many.
 pub(super) const MAX_ENDED: usize = 20;
 
-/// A command is shown up to so many characters.
+/// Maximum characters of a command that are shown.
 pub(super) const MAX_COMMAND_CHARS: usize = 200;
 
 #[derive(Debug, Deserialize)]

@@ -117,7 +117,7 @@ impl ToolInvocation for Call {
         cx.cancel.check()?;
         let count = |who| entries.iter().filter(|e| e.ignored == Some(who)).count();
         let note = ignored_note(count(Ignored::Git), count(Ignored::Gemini));
-        // The keys stand one after the other in one buffer: ten thousand small ones would cost
+        // The keys are one after the other in one buffer: ten thousand small ones would cost
         // more than the sorting.
         let mut keys = Vec::new();
         let mut shown: Vec<(usize, usize, &DirectoryEntry)> = Vec::with_capacity(entries.len());

@@ -157,9 +157,9 @@ pub(crate) fn is_reserved(name: &str) -> bool {
 /// A built-in tool as rules know it.
 #[derive(Debug, Clone, Copy)]
 pub struct Known {
-    /// Its name.
+    /// The tool's name.
     pub name: &'static str,
-    /// Its other names.
+    /// The tool's other names.
     pub aliases: &'static [&'static str],
     /// What it does to the world.
     pub kind: Kind,

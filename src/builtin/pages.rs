@@ -1,4 +1,4 @@
-//! The pages about the built-in tools in `docs/tools`: all that can be told from the code stands
+//! The pages about the built-in tools in `docs/tools`: all that can be told from the code is
 //! there as the code has it. What follows the mark is written by hand.
 //!
 //! `UPDATE_TOOL_PAGES=1 cargo test tool_pages` writes it anew. The errors are those of
@@ -87,7 +87,8 @@ fn seconds(time: Duration) -> String {
     format!("{} s", grouped(time.as_secs()))
 }
 
-/// What is limited, and to how much, first of the tools for files. The limit of every answer stands on the page about all tools.
+/// What is limited, and to how much, first of the tools for files. The limit of every answer is
+/// on the page about all tools.
 fn limits(name: &str) -> Vec<(&'static str, String)> {
     let media = ("media", mebibytes(MAX_MEDIA_BYTES));
     let text = ("the text of an answer", characters(READ_LIMIT_CHARS));
@@ -176,7 +177,7 @@ fn limits(name: &str) -> Vec<(&'static str, String)> {
     }
 }
 
-/// Those of the tools for commands, memory and the web.
+/// The limits of the tools for commands, memory and the web.
 fn limits_elsewhere(name: &str) -> Vec<(&'static str, String)> {
     match name {
         "list_background_processes" => vec![

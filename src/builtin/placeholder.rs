@@ -2,7 +2,7 @@
 //! written to a file, they take the place of that code.
 //!
 //! A line counts only if it says nothing else: without the marks of a comment and brackets around
-//! it, it is a short phrase such as `rest of the code`, and dots stand behind that, or on both
+//! it, it is a short phrase such as `rest of the code`, and dots are behind that, or on both
 //! sides. Dots alone are ordinary text, and so is a comment without dots.
 
 use crate::tool::ToolError;

@@ -53,7 +53,7 @@ pub(super) const DEFAULT_WAIT: Duration = Duration::from_secs(30);
 /// How often new output is looked for.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A line is shown up to so many characters.
+/// Maximum characters of a line that are shown.
 pub(super) const MAX_LINE_CHARS: usize = 2000;
 
 /// How much is read at once, in bytes.

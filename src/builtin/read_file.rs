@@ -25,10 +25,10 @@ pub(super) const LINE_CHARS: usize = 2_000;
 /// Up to this size all lines of a file are counted without being asked.
 pub(super) const COUNT_BYTES: u64 = 64 * 1024 * 1024;
 
-/// So much of a large file is looked through for its first character beyond ASCII.
+/// Maximum bytes of a large file that are searched for its first character beyond ASCII.
 const MAX_DETECTED_BYTES: usize = 32 * 1024 * 1024;
 
-/// What stands before it, which helps to recognise its encoding.
+/// Bytes before that character, which help to recognise its encoding.
 const CONTEXT_BYTES: usize = 1024;
 
 pub(super) const DECLARATION: Declaration = Declaration {
@@ -279,8 +279,8 @@ fn empty() -> ToolResult {
     ToolResult::text("[The file is empty.]").with_display("The file is empty".to_owned())
 }
 
-/// Reads a window of lines. Where a file that begins with ASCII turns out to be no UTF-8 further
-/// on, its encoding is recognised by what stands there; gives the encoding that counted.
+/// Reads a window of lines. Where a file that begins with ASCII turns out not to be UTF-8
+/// further on, its encoding is recognised by what is there; gives the encoding that counted.
 pub(super) fn read_decoded(
     open: &OpenFile,
     path: &Path,

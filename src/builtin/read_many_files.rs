@@ -234,7 +234,7 @@ impl Call {
                 Err(e) => {
                     let reason = match e.kind {
                         ErrorKind::PathNotInWorkspace => "not in the workspace",
-                        _ => "no valid path",
+                        _ => "not a valid path",
                     };
                     if !wanted.trim().is_empty() && wanted != "/" {
                         selection.skipped.insert(wanted.clone(), reason);

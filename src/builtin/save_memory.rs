@@ -26,10 +26,10 @@ use std::time::Duration;
 /// A longer fact is a text that belongs elsewhere.
 pub(super) const MAX_FACT_CHARS: usize = 10_000;
 
-/// A larger file is no memory: all of it goes into every session.
+/// A larger file is not a memory: all of it goes into every session.
 pub(super) const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
-/// So much of a fact is repeated in the answer.
+/// Maximum characters of a fact that the answer repeats.
 const SHOWN_CHARS: usize = 300;
 
 /// The file's name where the settings don't say.
@@ -179,7 +179,7 @@ impl Call {
                     "encoded in {}, which Gemini CLI does not read",
                     encoding.name()
                 ),
-                ContentKind::Binary => "no text file".to_owned(),
+                ContentKind::Binary => "not a text file".to_owned(),
             }
         };
         let path = self.path.display();
@@ -264,7 +264,7 @@ impl ToolInvocation for Call {
             .with_display(Display::Markdown(message))
             .with_data("added", is_new)
             .with_data("path", show_path(&self.path));
-        // Cut anywhere it would be no JSON any more.
+        // Cut anywhere it would not be JSON any more.
         result.is_limited = true;
         Ok(result)
     }

@@ -33,7 +33,7 @@ const OVERLAP_BYTES: usize = 64 * 1024;
 /// What an expression may see before the piece of a line that is searched.
 const LOOK_BACK_BYTES: usize = 64;
 
-/// So much of a file is decoded at once.
+/// Maximum bytes of a file that are decoded at once.
 const DECODED_BYTES: usize = 64 * 1024;
 
 /// No more than this is carried over from piece to piece as context.
@@ -91,7 +91,7 @@ pub(super) struct Query {
     /// What the expression matches depends on characters beyond ASCII, so a file in an older
     /// encoding must be decoded before it is searched.
     beyond_ascii: bool,
-    /// It may take any time.
+    /// The expression may take any time.
     is_heavy: bool,
     /// What the pattern was taken for, where that is not what it says.
     pub(super) note: Option<String>,
@@ -271,8 +271,10 @@ pub(super) fn bounded(name: &str, pattern: &str) -> Result<RegexMatcher, ToolErr
         .size_limit(PROGRAM_BYTES)
         .dfa_size_limit(CACHE_BYTES);
     builder.build(pattern).map_err(|e| {
-        ToolError::invalid(format!("\"{name}\" is no regular expression: {e}."))
-            .with_hint("Escape characters such as ( [ { . * + ? that are meant literally.")
+        ToolError::invalid(format!(
+            "\"{name}\" is not a valid regular expression: {e}."
+        ))
+        .with_hint("Escape characters such as ( [ { . * + ? that are meant literally.")
     })
 }
 
@@ -291,7 +293,7 @@ fn spans_lines(name: &str, pattern: &str) -> ToolError {
     ToolError::invalid(format!(
         "\"{name}\" {pattern:?} asks for a line feed, but lines are searched one by one."
     ))
-    .with_hint("Search for what stands on one of the lines; 'context' shows those around it.")
+    .with_hint("Search for what is on one of the lines; 'context' shows those around it.")
 }
 
 fn too_large(name: &str, characters: u64) -> ToolError {
@@ -311,7 +313,7 @@ fn invalid(name: &str, pattern: &str, reason: &str) -> ToolError {
          put '!' before a glob pattern in 'include'."
     };
     ToolError::invalid(format!(
-        "\"{name}\" {pattern:?} is no valid regular expression: {}.",
+        "\"{name}\" {pattern:?} is not a valid regular expression: {}.",
         reason.trim().trim_end_matches('.')
     ))
     .with_hint(hint)
@@ -372,7 +374,7 @@ fn asks_for_carriage_return(pattern: &str) -> bool {
 struct Reach {
     /// What it matches depends on characters beyond ASCII.
     beyond_ascii: bool,
-    /// It can match a carriage return.
+    /// The expression can match a carriage return.
     line_ends: bool,
     /// How many characters and classes it has, repetitions written out.
     characters: u64,
@@ -455,7 +457,7 @@ pub(super) struct ShownLine {
     pub(super) number: u64,
     /// Whether it matches; else it is context.
     pub(super) is_match: bool,
-    /// Where its text stands in [`Hits::text`].
+    /// Where its text is in [`Hits::text`].
     pub(super) text: (usize, usize),
     /// Where in the line its first match begins, from 1 and in characters, where that is wanted
     /// and known.
@@ -789,9 +791,9 @@ impl<'a> Searcher<'a> {
         let mut found = Accumulator::new(self.matching.wanted);
         let mut has_zero = false;
         let mut ended = false;
-        // The buffer begins with so much that was searched before, as context of what follows.
+        // How much of the buffer's beginning was searched before, as context of what follows.
         let mut carried = 0;
-        // The buffer begins inside of a line; so many bytes are there for looking back only.
+        // The buffer begins inside of a line: how many bytes are for looking back only.
         let mut inside = 0;
         while !found.is_full() {
             while filled < buffer.len() && !ended {
@@ -951,7 +953,7 @@ impl Matching<'_> {
     }
 
     /// Calls `f` with the bounds of every matching line from `from` on, its line feed left out,
-    /// and with where in the text the match is as far as a line is too long to be shown whole,
+    /// and with where in the text the match is if a line is too long to be shown whole,
     /// until it says no.
     fn each_line(
         &self,
@@ -1138,13 +1140,13 @@ struct Decoded<'f> {
     decoder: FileDecoder,
     raw: Vec<u8>,
     text: String,
-    /// So much of the text was read.
+    /// Bytes of the text that were read.
     given: usize,
     ended: bool,
 }
 
 impl<'f> Decoded<'f> {
-    /// What the file holds from where it stands, which is behind its mark.
+    /// What the file holds from its position on, which is behind its mark.
     fn new(file: &'f mut File, encoding: Encoding) -> Self {
         Self {
             file,
@@ -1223,12 +1225,12 @@ struct Accumulator {
     /// The number of the line at `counted_to`.
     number: u64,
     counted_to: usize,
-    /// The piece at hand has been shown up to here, as far as it is.
+    /// The piece at hand has been shown up to here, if at all.
     shown_to: usize,
-    /// So many lines are still to be shown after a match, from this number on.
+    /// How many lines are still to be shown after a match, and from which number on.
     owed: u64,
     owed_from: u64,
-    /// What is kept takes so many bytes.
+    /// How many bytes what is kept takes.
     kept: usize,
 }
 
@@ -1400,7 +1402,7 @@ fn decode<'b>(line: &'b [u8], sample: &[u8]) -> Cow<'b, str> {
 }
 
 /// Cuts a line that is too long to be shown: around the match, or after it where the match
-/// stands near the beginning.
+/// is near the beginning.
 fn cut(line: &str, at: usize) -> Cow<'_, str> {
     let line = line.trim_end_matches(['\r', '\n']);
     if line.len() <= LINE_CHARS || line.chars().nth(LINE_CHARS).is_none() {

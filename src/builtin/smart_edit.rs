@@ -29,7 +29,7 @@ const LISTED_LINES: usize = 20;
 
 /// What the model is told that corrects an edit.
 const INSTRUCTION: &str = "An edit of a file has failed, because its search text is not in the file \
-    exactly once. Correct the edit. The search text that you give must stand in the file literally \
+    exactly once. Correct the edit. The search text that you give must be in the file literally \
     and exactly once, with all its whitespace, and must be where the instruction means; the \
     replacement must do what the instruction wants, and nothing else. If the file is as the \
     instruction wants it already, say that no changes are required. If it is not clear where the \

@@ -13,7 +13,7 @@ use std::path::Path;
 struct Suite<'a> {
     file: Option<&'a Path>,
     issues: Vec<&'a Diagnostic>,
-    /// Cases that are no issues, as XML.
+    /// Cases that are not issues, as XML.
     cases: Vec<String>,
     errors: usize,
     remarks: String,

@@ -558,7 +558,7 @@ impl Walk<'_> {
             Value::Word(word) => (word.literal(), numbers.is_number(word)),
             Value::List(words) => (None, words.iter().all(|word| numbers.is_number(word))),
         };
-        // `splits` looks at it, with the command that it stands before.
+        // `splits` looks at it, with the command that follows it.
         if assignment.name == "IFS" {
             return;
         }
@@ -760,7 +760,7 @@ fn is_single(piece: &Piece, numbers: &Numbers) -> bool {
     }
 }
 
-/// Whether a list in braces may hold options. Where something stands before the list, all of its
+/// Whether a list in braces may hold options. Where something is before the list, all of its
 /// words begin with that.
 fn may_hold_options(argument: &Argument) -> bool {
     let Argument::Word(word) = argument else {
@@ -819,7 +819,7 @@ fn redirects_shell(stage: &Stage) -> bool {
     })
 }
 
-/// What a command reads, as far as its own redirections say it.
+/// What a command reads, where its own redirections say it.
 fn input_of(redirects: &[Redirect], documents: &[super::plain::Word]) -> Input {
     let mut input = Input {
         text: None,

@@ -50,7 +50,7 @@ pub struct Analysis {
     pub unresolved: Vec<String>,
     /// Whether the line, or a script in it, reads or writes files by `<`, `>` and their like.
     pub redirects: bool,
-    /// Whether the line is no bash as far as the parser knows, or too much of it to be read.
+    /// Whether the parser does not take the line for bash, or the line is too much to be read.
     pub is_broken: bool,
     /// Functions that the line defines for what comes after.
     functions: Vec<(String, usize)>,
@@ -124,8 +124,8 @@ impl Analysis {
     }
 
     /// The names of the programs and builtins, each once, in the order in which they are
-    /// written; what can't be resolved stands there as its source text. Functions that the
-    /// line itself defines are no programs.
+    /// written; what can't be resolved is there as its source text. Functions that the
+    /// line itself defines are not programs.
     pub fn root_commands(&self) -> Vec<String> {
         let mut roots: Vec<String> = Vec::new();
         if self.commands.is_empty() {
@@ -313,7 +313,7 @@ struct Walk<'a> {
     shell: ShellDialect,
 }
 
-/// Where a script stands in the whole line.
+/// Where a script is in the whole line.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     at: usize,
@@ -649,7 +649,7 @@ fn substitutions(text: &str) -> Vec<usize> {
     found
 }
 
-/// Words that are no commands where a command begins.
+/// Words that are not commands where a command begins.
 const KEYWORDS: [&str; 16] = [
     "case", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in", "select",
     "then", "until", "while", "{",
@@ -715,7 +715,7 @@ fn words_of(node: Node<'_>, source: &str) -> Vec<Word> {
             continue;
         }
         let word = word_of(child, source);
-        // The parser makes two words of backticks and what stands right behind them.
+        // The parser makes two words of backticks and what is right behind them.
         match words.last_mut().filter(|_| end == Some(child.start_byte())) {
             Some(last) => last.append(word),
             None => words.push(word),
@@ -796,7 +796,7 @@ fn children(node: Node<'_>) -> Vec<Node<'_>> {
     node.children(&mut cursor).collect()
 }
 
-/// What a command finds on its standard input, as far as the line says it.
+/// What a command finds on its standard input, where the line says it.
 struct Input {
     /// The text of a here-document or here-string.
     text: Option<String>,

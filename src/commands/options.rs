@@ -15,13 +15,13 @@ pub(super) struct Options {
     pub(super) long: &'static str,
 }
 
-/// What may stand before the words that are looked for.
+/// What may be before the words that are looked for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Grammar {
     pub(super) options: Options,
-    /// Words that are no options.
+    /// Words that are not options.
     pub(super) operands: usize,
-    /// Whether assignments may stand there too.
+    /// Whether assignments may be there too.
     pub(super) assignments: bool,
 }
 
@@ -48,7 +48,7 @@ impl Grammar {
 /// An option as it was found.
 #[derive(Debug)]
 pub(super) struct Found {
-    /// Its letter or its whole name.
+    /// The option's letter or its whole name.
     pub(super) name: &'static str,
     pub(super) value: Option<Word>,
     /// Where the words behind it begin.
@@ -86,13 +86,13 @@ impl Parsed<'_> {
 /// Where an option's values stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Values {
-    /// In so many words behind it; the first may be attached.
+    /// In this many words behind it; the first may be attached.
     Next(usize),
     /// Attached, if there is one.
     Attached,
 }
 
-/// Takes words apart until the first that is no option, assignment or operand.
+/// Takes words apart until the first that is not an option, assignment or operand.
 pub(super) fn parse<'w>(words: &'w [Word], grammar: &Grammar) -> Parsed<'w> {
     let mut parsed = Parsed {
         options: Vec::new(),
@@ -143,7 +143,7 @@ fn is_assignment(word: &Word) -> bool {
     word.known.contains('=')
 }
 
-/// Takes the option at `at`, and says where the next word stands.
+/// Takes the option at `at`, and says where the next word is.
 fn option(parsed: &mut Parsed<'_>, words: &[Word], at: usize, options: &Options) -> usize {
     let word = &words[at];
     let known = word.known.as_str();

@@ -1,7 +1,7 @@
 //! Plain shell as text again, with one way to write each thing.
 //!
 //! What bash is given is this text and not the one that was read, so that it is understood in
-//! one way only. Three things see to that: all that was quoted stands in single quotes (within
+//! one way only. Three things see to that: all that was quoted is in single quotes (within
 //! double quotes only next to what is expanded), here-documents become here-strings, and each
 //! command ends in `;` or `&`.
 

@@ -934,7 +934,7 @@ fn with_files(words: &[Word]) -> Vec<Word> {
 }
 
 /// Whether a word that is not known may be `-exec` with a command behind it. One word in quotes
-/// does no harm before an option or at the end: what follows it is no command then.
+/// does no harm before an option or at the end: what follows it is not a command then.
 fn may_hide_actions(rest: &[Word]) -> bool {
     rest.iter().enumerate().any(|(i, word)| {
         let next = rest.get(i + 1).and_then(|word| word.value.as_deref());
@@ -1196,7 +1196,7 @@ fn run_shell(
         return;
     }
     let Some(dialect) = super::meaning::dialect_of(shell) else {
-        // A script in an option is shown as far as its words are common to shells.
+        // A script in an option is shown where its words are common to shells.
         let is_file = |word: &Word| !word.known.is_empty() && !word.known.starts_with(['-', '+']);
         match rest {
             [only] if matches!(only.value.as_deref(), Some("--help" | "--version")) => {}

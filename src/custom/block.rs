@@ -21,7 +21,7 @@ const OPENING: &str = "/// tool";
 enum Marks {
     /// Each by this sign.
     Sign(&'static str),
-    /// They are within `/*` and `*/`, and begin with a `*` or don't.
+    /// The lines are within `/*` and `*/`, and begin with a `*` or don't.
     Within { stars: bool },
 }
 
@@ -55,7 +55,7 @@ impl Marks {
 
 /// A block in a text.
 struct Block {
-    /// Its first line behind the opening, counted from 1.
+    /// The first line behind the opening, counted from 1.
     first: usize,
     marks: Marks,
     inner: String,
@@ -124,7 +124,7 @@ pub(super) fn first_line(text: &str) -> usize {
     )
 }
 
-/// How many characters of a line in the block of a text stand before its text.
+/// How many characters of a line in the block of a text are before its text.
 pub(super) fn margin(text: &str, line: &str) -> usize {
     let marks = block(text).ok().flatten().map(|block| block.marks);
     let rest = marks.and_then(|marks| marks.unmarked(line));
@@ -161,7 +161,7 @@ fn opening(all: &[&str], at: usize) -> Option<Marks> {
 /// The line, counted from 1, that looks as if it were to begin a block and does not, in a text
 /// without one: behind the sign of another comment, or not at its line's beginning.
 pub(super) fn near_miss(text: &str) -> Option<usize> {
-    /// What may stand before it, in bytes.
+    /// Maximum bytes before it.
     const LONGEST_BYTES: usize = 12;
     let is_near = |line: &str| {
         let before = line.trim_end().strip_suffix(OPENING);

@@ -76,7 +76,7 @@ impl Tool for CustomTool {
                 let call = Call::new(*manifest, args, listed, &self.surroundings)?;
                 Ok(Box::new(call))
             }
-            // As they came: the command is somebody else's, and knows its own defaults.
+            // As they came: the command is another program, and knows its own defaults.
             Definition::Pair(pair) => {
                 let args = Value::Object(args.as_map().clone());
                 self.listing.schema().validate(&args)?;

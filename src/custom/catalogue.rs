@@ -48,7 +48,7 @@ enum State {
     Other,
     Tool(Listed),
     Pair,
-    /// It would be a tool, but for this.
+    /// A file that would be a tool, but for this.
     Faulty(String),
 }
 
@@ -180,7 +180,7 @@ pub(super) fn definition(
     }
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,
-        Err(_) if is_manifest => return refusal("It is no text in UTF-8.".to_owned()),
+        Err(_) if is_manifest => return refusal("It is not text in UTF-8.".to_owned()),
         // A binary, or a script whose text is cut within a character.
         Err(e) => String::from_utf8_lossy(e.as_bytes()).into_owned(),
     };

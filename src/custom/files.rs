@@ -21,7 +21,7 @@ fn may_be_executed(_stat: &crate::sys::fs::Stat, name: &[u8]) -> bool {
     crate::process::command::has_program_ending(Path::new(&*crate::shown::show_name(name)))
 }
 
-/// Whether anybody may execute a file.
+/// Whether any user may execute a file.
 #[cfg(unix)]
 pub(super) fn is_executable(file: &Path, whose: Whose<'_>) -> bool {
     whose
@@ -97,7 +97,7 @@ fn is_hidden(name: &[u8]) -> bool {
 }
 
 /// What [`list`] leaves out though it looks as if it were to be a tool, sorted by name, each with
-/// what it is: links that are not followed, and what is no file but called like a manifest.
+/// what it is: links that are not followed, and what is not a file but called like a manifest.
 pub(super) fn oddities(directory: &Path, whose: Whose<'_>) -> Vec<(PathBuf, String)> {
     let names = whose.names(directory).unwrap_or_default().into_iter();
     let mut all: Vec<_> = names

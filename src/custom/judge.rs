@@ -1,4 +1,4 @@
-//! What a call of somebody's call command has come to, by Gemini CLI's rules: it has succeeded
+//! What a call of a pair's call command has come to, by Gemini CLI's rules: it has succeeded
 //! if the program exits with 0 and has written nothing to standard error.
 
 use crate::genai::FunctionResponse;

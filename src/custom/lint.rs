@@ -173,7 +173,7 @@ fn look(custom: &Custom) -> (Lint, Vec<PathBuf>) {
         let odd = files::oddities(directory, door).into_iter();
         lint.findings.extend(odd.map(|(path, what)| {
             let name = path.file_stem().unwrap_or_default().to_string_lossy();
-            let message = format!("{what}: it is no tool. Mend or remove it.");
+            let message = format!("{what}: it is not a tool. Fix or remove it.");
             Diagnostic::warning("no-file", &name, "", message).in_file(&path)
         }));
     }
@@ -184,7 +184,7 @@ fn look(custom: &Custom) -> (Lint, Vec<PathBuf>) {
     (lint, pairs)
 }
 
-/// That a file that is not a tool looks as if it were to be one.
+/// The finding that a file that is not a tool looks as if it were to be one.
 fn no_block(path: &Path, whose: Whose<'_>) -> Option<Diagnostic> {
     let text = files::beginning(path, whose, MAX_BLOCK_BYTES)?;
     let line = block::near_miss(&String::from_utf8_lossy(&text))?;
@@ -211,7 +211,7 @@ impl Lint {
             let owner = format!("the pair of {}", file.display());
             self.claim(&tool.name, owner, |finding| finding.in_file(file));
         }
-        // What a command prints has no lines of anybody's file.
+        // What a command prints has no lines of any file.
         position::put_all(
             file,
             whose,

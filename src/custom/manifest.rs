@@ -107,7 +107,7 @@ pub(super) enum Action {
     File(Vec<String>),
 }
 
-/// What stands on standard input.
+/// What is on standard input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Stdin {
     Arguments,
@@ -123,7 +123,7 @@ pub(super) enum Output {
     ToolResult,
 }
 
-/// Somebody's two commands.
+/// Two commands of another program.
 #[derive(Debug)]
 pub(super) struct Pair {
     pub(super) discovery: Vec<String>,
@@ -174,7 +174,7 @@ pub(super) fn read(name: &str, file: &Path, text: &str, is_executable: bool) -> 
         Ok(map) => map,
         Err(e) => {
             let message = e.message().trim().replace('\n', "; ");
-            reader.fault("", format!("It is no TOML: {message}."));
+            reader.fault("", format!("It is not TOML: {message}."));
             if let (Some(finding), Some(span)) = (reader.findings.last_mut(), e.span()) {
                 finding.put_at(Source::of(text, is_manifest).position(&toml, span.start));
             }
@@ -494,7 +494,7 @@ fn read_env(reader: &mut Reader<'_>, map: &mut Map<String, Value>) -> Vec<(Strin
             && !name.starts_with(|c: char| c.is_ascii_digit())
             && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
         match value {
-            _ if !is_name => reader.fault(&key, "That is no name of a variable."),
+            _ if !is_name => reader.fault(&key, "That is not a valid name of a variable."),
             Value::String(text) if !text.contains('\0') => env.push((name, text)),
             Value::Number(number) => env.push((name, number.to_string())),
             other => reader.fault(

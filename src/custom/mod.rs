@@ -1,10 +1,10 @@
 //! Tools that a project or its user adds: a file for each.
 //!
 //! A file is a manifest (`NAME.toml`), a script that holds a block of comments with the same
-//! keys, or a pointer to somebody's pair of commands. They lie in `~/.gemini/tools` and in the
+//! keys, or a pointer to a foreign pair of commands. They are in `~/.gemini/tools` and in the
 //! project's `.gemini/tools`, which counts only where the project is trusted. Where two have
 //! one name, the built-in tool counts, then the user's, then the project's, then those of
-//! pairs in the order of their files; the other is left out and told of.
+//! pairs in the order of their files; the other is left out and reported.
 //!
 //! Nothing of this is touched for a built-in tool's call. What the files declare is kept in
 //! the `catalogue`.
@@ -51,13 +51,13 @@ pub fn read_file(
     Some(outcome.map(drop))
 }
 
-/// More of a script than this is not read to find out whether it is a tool, in bytes.
+/// Maximum bytes of a script that are read to find out whether it is a tool.
 const MAX_BLOCK_BYTES: u64 = 32 * 1024;
 
 /// A larger manifest is refused, in bytes.
 const MAX_MANIFEST_BYTES: u64 = 1024 * 1024;
 
-/// More of what is kept is not read, in bytes; it is broken then.
+/// Maximum bytes of what is kept that are read; with more, it is broken.
 const MAX_CACHE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The directories of custom tools, as they count here.

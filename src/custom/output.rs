@@ -28,7 +28,7 @@ pub(super) fn of_json(stdout: &[u8]) -> Result<ToolResult, String> {
 }
 
 fn parse(stdout: &[u8]) -> Result<(&str, Value), String> {
-    let text = std::str::from_utf8(stdout).map_err(|_| "it is no UTF-8.".to_owned())?;
+    let text = std::str::from_utf8(stdout).map_err(|_| "it is not UTF-8.".to_owned())?;
     let text = text.trim();
     if text.is_empty() {
         return Err("it is nothing, where JSON was expected.".to_owned());
@@ -42,7 +42,7 @@ pub(super) fn tool_result(stdout: &[u8]) -> Result<ToolResult, String> {
     let (_, value) = parse(stdout)?;
     let Value::Object(mut map) = value else {
         return Err(format!(
-            "it is no ToolResult, which is an object with {}.",
+            "it is not a ToolResult, which is an object with {}.",
             KEYS.join(", ")
         ));
     };
@@ -226,7 +226,7 @@ fn check_part(part: &Map<String, Value>, place: &str) -> Result<(), String> {
                 .decode(data)
                 .is_err()
             {
-                return Err(format!("\"{place}.inlineData.data\" is no base64."));
+                return Err(format!("\"{place}.inlineData.data\" is not base64."));
             }
         }
     }
@@ -289,7 +289,7 @@ mod tests {
         let result = tool_result(good.to_string().as_bytes()).expect("a result");
         assert!(result.tail_tool_call_request.is_some() && result.error.is_none());
         for (value, expected) in [
-            (j!([]), "is no ToolResult"),
+            (j!([]), "is not a ToolResult"),
             (j!({"llm_content": "a"}), "Did you mean \"llmContent\"?"),
             (j!({}), "\"llmContent\" is missing"),
             (j!({"llmContent": 1}), "a text, a part, or a list"),
@@ -305,7 +305,7 @@ mod tests {
             ),
             (
                 j!({"llmContent": {"inlineData": {"mimeType": "a/b", "data": "*"}}}),
-                "no base64",
+                "not base64",
             ),
             (
                 j!({"llmContent": "a", "returnDisplay": 1}),

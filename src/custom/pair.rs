@@ -1,6 +1,6 @@
-//! Somebody's pair of commands, one that prints declarations and one that runs calls: their
+//! Foreign pairs of commands, one that prints declarations and one that runs calls: their
 //! declarations repaired and kept, their calls made and judged as Gemini CLI does it, but that
-//! one which ends with 0 has succeeded whatever stands on its standard error.
+//! one which ends with 0 has succeeded whatever is on its standard error.
 //!
 //! Discovery runs when what is kept is stale: where the pointer to the pair has changed, a
 //! file that a word of its commands names, or one that it says to watch. What else the
@@ -43,7 +43,7 @@ const RUNNING: &str = "GEMINI_TOOLS_PAIRS";
 /// How long a discovery command may take.
 const DISCOVERY_TIME: Duration = Duration::from_secs(10);
 
-/// More declarations than this are refused, as by Gemini CLI, in bytes.
+/// Maximum bytes of declarations; more are refused, as by Gemini CLI.
 const MAX_DECLARATION_BYTES: usize = 10 * 1024 * 1024;
 
 /// A discovery that has failed is not tried again for so long: a host that starts often must

@@ -164,7 +164,7 @@ fn parameter(
     Some((Value::Object(schema), is_required))
 }
 
-/// Tells of defaults that the schema itself refuses, and of patterns that are none.
+/// Reports defaults that the schema itself refuses, and patterns that are not valid.
 pub(super) fn check_defaults(reader: &mut Reader<'_>, schema: &Value) {
     let properties = schema["properties"].as_object().into_iter().flatten();
     for (name, property) in properties {
@@ -174,7 +174,7 @@ pub(super) fn check_defaults(reader: &mut Reader<'_>, schema: &Value) {
         {
             reader.fault(
                 &format!("{place}.pattern"),
-                format!("It is no regular expression: {e}."),
+                format!("It is not a valid regular expression: {e}."),
             );
             continue;
         }

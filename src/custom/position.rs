@@ -1,4 +1,4 @@
-//! In which line and column of a tool's file something stands, for `lint`.
+//! In which line and column of a tool's file something is, for `lint`.
 
 use super::{MAX_MANIFEST_BYTES, block, files};
 use crate::declaration::position::{LineIndex, Node, NodeKind, Position, Search, Step};
@@ -8,7 +8,7 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// A tool's file, whose TOML is all of it or stands in comments.
+/// A tool's file, whose TOML is all of it or is in comments.
 pub(super) struct Source<'a> {
     text: &'a str,
     is_manifest: bool,

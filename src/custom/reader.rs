@@ -79,7 +79,7 @@ impl<'a> Reader<'a> {
         found
     }
 
-    /// Tells of keys that nobody has read.
+    /// Reports keys that were not read.
     pub(super) fn unknown(&mut self, map: &Map<String, Value>, prefix: &str, known: &[&str]) {
         for key in map.keys() {
             let near = near(key, known.iter().copied());

@@ -13,10 +13,10 @@ use crate::workspace::{Place, show_path};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-/// More of what has to be read as a whole is not kept, in bytes.
+/// Maximum bytes that are kept of what has to be read as a whole.
 pub(super) const MAX_WHOLE_BYTES: usize = 16 * 1024 * 1024;
 
-/// So much of the end of standard error is told, in bytes.
+/// Maximum bytes of the end of standard error that are shown.
 const TAIL_BYTES: usize = 4 * 1024;
 
 /// What is started.
@@ -171,7 +171,7 @@ pub(super) struct Streams<'a> {
     pub(super) is_cut: bool,
     pub(super) errors: Tail,
     bytes: u64,
-    /// What came on standard error since somebody was shown it.
+    /// What came on standard error since it was shown last.
     live: Option<Vec<u8>>,
 }
 

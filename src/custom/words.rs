@@ -10,7 +10,7 @@
 //! parameter to be there and not to be `false`.
 //!
 //! A text that begins with `-` is not let into a place where a program would take it for one
-//! of its options: it may stand after an element that is `--`, or behind other text as in
+//! of its options: it may be after an element that is `--`, or behind other text as in
 //! `--file={name}`.
 
 use super::reader::{Reader, kind_of};

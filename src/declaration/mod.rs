@@ -24,7 +24,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
-/// A declaration longer than this is told of: it is paid for with every request, in bytes.
+/// A declaration longer than this is reported: it is paid for with every request, in bytes.
 const LONG_DESCRIPTION_BYTES: usize = 4096;
 
 /// A declaration that the API takes.
@@ -32,7 +32,7 @@ const LONG_DESCRIPTION_BYTES: usize = 4096;
 pub struct Compiled {
     /// The name for the model.
     pub name: String,
-    /// The name that whoever declared the tool knows it by.
+    /// The name by which its own program knows the tool.
     pub original: String,
     /// For the model.
     pub description: String,
@@ -86,10 +86,10 @@ pub struct CompiledDeclarations {
 /// Why what a discovery command prints can't be read, for a message that says who printed it.
 #[derive(Debug, Error)]
 pub enum ReadError {
-    /// It is not JSON.
+    /// The text is not JSON.
     #[error("it is not JSON: {0}.")]
     Json(serde_json::Error),
-    /// It is JSON, but not an array.
+    /// The text is JSON, but not an array.
     #[error("it is not an array; [ and ] around the declarations make it one.")]
     NotAnArray,
 }
@@ -132,7 +132,7 @@ fn unwrapped(mut item: Value, findings: &mut Vec<Diagnostic>) -> Vec<Value> {
             "wrapper",
             name,
             "function",
-            "The declaration stood in a wrapper of another API and was taken out of it.",
+            "The declaration was in a wrapper of another API and was taken out of it.",
         ));
         return vec![inner];
     }
@@ -190,12 +190,12 @@ pub(crate) fn name_of(declaration: &Value) -> Result<&str, Diagnostic> {
     })
 }
 
-/// That a name is another tool's.
+/// The finding that a name is another tool's.
 pub(crate) fn duplicate(original: &str, error: NameError) -> Diagnostic {
     Diagnostic::error("duplicate-name", original, "name", error.to_string())
 }
 
-/// Judges what a model is told of a tool besides its name, whoever declares it: repairs the
+/// Judges what a model is told of a tool besides its name, whatever declares it: repairs the
 /// schema of its arguments, and adds what is to be said to `findings`. Gives what
 /// [`repair_schema`] does.
 ///
@@ -213,7 +213,7 @@ pub fn judge(
     Ok(whole)
 }
 
-/// Tells of a description that is of no use, or too long.
+/// Reports a description that is of no use, or too long.
 pub(crate) fn judge_description(original: &str, description: &str, findings: &mut Vec<Diagnostic>) {
     if description.trim().is_empty() {
         findings.push(Diagnostic::warning(
@@ -245,14 +245,14 @@ pub fn hidden_text(declaration: &Value, original: &str) -> Option<Diagnostic> {
         &original.escape_default().to_string(),
         &hidden.place,
         format!(
-            "There is a character that nobody sees ({}): text for the model that is hidden from \
+            "There is an invisible character ({}): text for the model that is hidden from \
              people. The tool is held back until it is gone.",
             hidden.character
         ),
     ))
 }
 
-/// The schema, under whatever key it stands.
+/// The schema, under whatever key it is.
 fn parameters(declaration: &Value, tool: &str, repairs: &mut Vec<Diagnostic>) -> Value {
     const ELSEWHERE: [&str; 4] = [
         "parameters",
@@ -261,7 +261,7 @@ fn parameters(declaration: &Value, tool: &str, repairs: &mut Vec<Diagnostic>) ->
         "parameters_json_schema",
     ];
     let right = &declaration["parametersJsonSchema"];
-    // What is no object there is refused as one, and not overlooked.
+    // What is not an object there is refused as one, and not overlooked.
     let elsewhere = ELSEWHERE
         .into_iter()
         .find(|key| !declaration[*key].is_null());
@@ -271,7 +271,7 @@ fn parameters(declaration: &Value, tool: &str, repairs: &mut Vec<Diagnostic>) ->
                 "parameters-unused",
                 tool,
                 key,
-                format!("\"{key}\" stands beside \"parametersJsonSchema\" and is not used."),
+                format!("\"{key}\" is beside \"parametersJsonSchema\" and is not used."),
             ));
             right.clone()
         }
@@ -282,7 +282,7 @@ fn parameters(declaration: &Value, tool: &str, repairs: &mut Vec<Diagnostic>) ->
                 tool,
                 key,
                 format!(
-                    "The parameters stand under \"{key}\", where Gemini CLI overlooks them; they \
+                    "The parameters are under \"{key}\", where Gemini CLI overlooks them; they \
                      are used from there. The key is \"parametersJsonSchema\"."
                 ),
             ));

@@ -32,7 +32,7 @@ impl Names {
     /// The longest name that fits with what Gemini CLI 0.61 puts before a discovered tool's.
     pub const LONGEST: usize = 47;
 
-    /// For names of at most so many characters.
+    /// For names of at most `longest` characters.
     pub fn new(longest: usize) -> Self {
         Self {
             longest,

@@ -1,4 +1,4 @@
-//! Where in a document something stands.
+//! Where in a document something is.
 //!
 //! Owned here: a tree of the places of a document's values, whatever language it is written in,
 //! and the way from the place that a finding names to one in the text. Who reads a language
@@ -34,7 +34,7 @@ impl Position {
     }
 }
 
-/// So many bytes are looked through at most for one column: a document may be a single line.
+/// Maximum bytes that are looked through for one column: a document may be a single line.
 const BLOCK_BYTES: usize = 256;
 
 /// A text by its lines.
@@ -116,7 +116,7 @@ pub(crate) enum Step {
 }
 
 impl Node {
-    /// Where what stands at the end of a path begins, with its name, and the value.
+    /// Where what is at the end of a path begins, with its name, and the value.
     pub(crate) fn find(&self, path: &[Step]) -> Option<(Position, &Node)> {
         path.iter()
             .try_fold((self.at, self), |(_, node), step| match step {
@@ -173,7 +173,7 @@ pub(crate) struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Follows a place as far as it goes. Names of properties of a schema stand without
+    /// Follows a place to its end, if it goes so far. Names of properties of a schema are without
     /// `properties`, and may hold dots themselves: the longest that fits is taken.
     pub(crate) fn deepest(&self, node: &Node, place: &str) -> Option<DeepestMatch> {
         self.follow(node, place, MOST_HOPS)

@@ -11,7 +11,7 @@ const MAX_NODES: usize = 20_000;
 /// Or a deeper one.
 const MAX_DEPTH: usize = 48;
 
-/// Puts what every `$ref` leads to in its place; says whether one led to what it stands in. Such
+/// Puts what every `$ref` leads to in its place; says whether one led to what it is in. Such
 /// a reference is cut: what is left says the type only.
 ///
 /// # Errors
@@ -195,7 +195,7 @@ impl Resolver<'_> {
                 self.tool,
                 named(place.trim_start_matches('.')),
                 format!(
-                    "The reference {target:?} leads to what it stands in, without end; it is cut \
+                    "The reference {target:?} leads to what it is in, without end; it is cut \
                      here, so that anything of its type is taken."
                 ),
             ));
@@ -240,7 +240,7 @@ impl Resolver<'_> {
     }
 }
 
-/// What is left of a schema where it would stand in itself.
+/// What is left of a schema where it would be in itself.
 fn cut(schema: &Value, root: &Value) -> Value {
     let mut schema = schema;
     // A reference to a reference, but not for ever.

@@ -157,7 +157,7 @@ fn repair_for_gemini(
             "schema",
             tool,
             "parametersJsonSchema",
-            "The schema of the arguments is no object; the tool is left out.",
+            "The schema of the arguments is not an object; the tool is left out.",
         ));
     }
     let has_cut = references::resolve(schema, tool, repairs)?;
@@ -240,7 +240,7 @@ pub(crate) enum Tuples {
     Joined,
 }
 
-/// Makes a schema a sound JSON Schema for an object, whoever's API it is for. What no API takes
+/// Makes a schema a sound JSON Schema for an object, whichever API it is for. What no API takes
 /// as it was is added to `findings` as an error.
 ///
 /// # Errors
@@ -257,7 +257,7 @@ pub(crate) fn repair_plain(
             "schema",
             tool,
             "schema",
-            "The schema of the arguments is no object.",
+            "The schema of the arguments is not an object.",
         ));
     }
     references::check(schema, tool)?;
@@ -299,7 +299,7 @@ struct Known {
 }
 
 impl Known {
-    /// `keys` are those under which a schema of the same value stands, besides the combiners.
+    /// `keys` are those under which a schema of the same value is, besides the combiners.
     fn of(schema: &Value, keys: &[&str]) -> Self {
         let mut known = Self::default();
         known.take(schema, keys);
@@ -326,7 +326,7 @@ impl Known {
     }
 }
 
-/// What a schema is mended for.
+/// What a schema is repaired for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     /// The API and hosts of Gemini.
@@ -383,7 +383,7 @@ impl Mender<'_> {
         ))
     }
 
-    /// Mends a schema, and all in it. `around` says which properties there are where it is one of
+    /// Repairs a schema, and all in it. `around` says which properties there are where it is one of
     /// several for the same value.
     fn mend(
         &mut self,
@@ -467,7 +467,7 @@ impl Mender<'_> {
         }
     }
 
-    /// Mends what is no JSON Schema, and leaves all else.
+    /// Repairs what is not JSON Schema, and leaves all else.
     fn mend_plain(
         &mut self,
         map: &mut Map<String, Value>,
@@ -511,7 +511,7 @@ impl Mender<'_> {
                     }
                 }
                 Value::Object(map) if has_names => {
-                    // Names of properties stand alone in a place.
+                    // Names of properties are alone in a place.
                     let at = if key == "properties" { place } else { &at };
                     for (name, inner) in map {
                         self.mend(inner, &within(at, name), depth + 1, about)?;
@@ -694,7 +694,7 @@ impl Mender<'_> {
         let is_plain = self.purpose != Purpose::Gemini;
         let instead = |name: &str, right: &str| {
             if is_plain {
-                format!("{name:?} is no type of JSON Schema; it would be {right:?}.")
+                format!("{name:?} is not a type of JSON Schema; it would be {right:?}.")
             } else {
                 format!("{name:?} was taken for {right:?}.")
             }
@@ -736,7 +736,7 @@ impl Mender<'_> {
             map.remove("type");
             self.relaxed += 1;
             let message = format!(
-                "{unknown} is no type of JSON Schema; the types are {}.",
+                "{unknown} is not a type of JSON Schema; the types are {}.",
                 TYPES.join(", ")
             );
             self.refused("type-name", place, message);
@@ -1084,7 +1084,7 @@ impl Mender<'_> {
         }
     }
 
-    /// Branches without a type of their own have that which stands beside the combiner.
+    /// Branches without a type of their own have that which is beside the combiner.
     fn type_branches(&mut self, map: &mut Map<String, Value>, place: &str) {
         let Some(own) = map.get("type").cloned() else {
             return;
@@ -1225,7 +1225,7 @@ fn is_anything(schema: &Value) -> bool {
     *schema == true || *schema == json!({})
 }
 
-/// Adds to the description of a list what stands at which place.
+/// Adds to the description of a list what is at which place.
 fn describe_places(map: &mut Map<String, Value>, first: &[Value], rest: Option<&Value>) {
     /// The most characters of a schema for one place.
     const MOST_CHARS: usize = 200;

@@ -309,7 +309,7 @@ fn what_can_not_be_known_costs_the_tool() {
             "schema",
             "must be an object",
         ),
-        (with(&json!([])), "schema", "no object"),
+        (with(&json!([])), "schema", "not an object"),
         (
             schema_of(&json!({"description": "d"})),
             "nameless",

@@ -26,7 +26,7 @@ pub struct Hints {
 }
 
 impl Hints {
-    /// Those of a tool that is only known by name and kind, as a declaration is.
+    /// The hints of a tool that is only known by name and kind, as a declaration is.
     pub fn of_declared(name: &str, kind: Kind) -> Self {
         let reads = kind.is_read_only();
         let (is_idempotent, is_open_world) = builtin::reach(name).unwrap_or((reads, true));
@@ -38,7 +38,7 @@ impl Hints {
         }
     }
 
-    /// Those of a tool.
+    /// The hints of a tool.
     pub fn of(tool: &dyn Tool) -> Self {
         let info = tool.info();
         Self {
@@ -49,7 +49,7 @@ impl Hints {
         }
     }
 
-    /// Those of a tool of another server.
+    /// The hints of a tool of another server.
     pub fn of_server(is_read_only: bool) -> Self {
         Self {
             is_read_only,

@@ -15,7 +15,7 @@ pub struct DialectCall {
     pub id: String,
     /// The tool, by whatever name the caller knows it.
     pub name: String,
-    /// Its arguments, or why they can't be read.
+    /// The call's arguments, or why they can't be read.
     pub args: Result<Value, ToolError>,
 }
 
@@ -40,11 +40,11 @@ enum Shape {
     UserMessage,
     /// The result of `tools/call`.
     CallResult,
-    /// That in a JSON-RPC response to this id.
+    /// The result of `tools/call` in a JSON-RPC response to this id.
     RpcResponse(Value),
 }
 
-/// Why what came is no call, in its dialect.
+/// Why what came is not a call, in its dialect.
 #[derive(Debug)]
 pub struct DialectError {
     dialect: Dialect,
@@ -55,7 +55,7 @@ pub struct DialectError {
 }
 
 impl DialectError {
-    /// For what is no call at all.
+    /// For what is not a call at all.
     pub fn new(dialect: Dialect, message: impl Into<String>) -> Self {
         Self {
             dialect,
@@ -93,7 +93,7 @@ impl DialectRequest {
     /// # Errors
     ///
     /// What is wrong with it, for an answer in its dialect. A call whose arguments alone are
-    /// faulty is no error here.
+    /// faulty is not an error here.
     pub fn read(dialect: Dialect, text: &[u8]) -> Result<Option<Self>, DialectError> {
         let text = text
             .strip_prefix(b"\xef\xbb\xbf")
@@ -230,7 +230,7 @@ fn openai(mut value: Value) -> Result<DialectRequest, String> {
             "A custom tool's call has no arguments in JSON; declare the tool as a function."
                 .to_owned(),
         ),
-        _ => Err(format!("That is no call of a tool. {OPENAI_SHAPES}")),
+        _ => Err(format!("That is not a call of a tool. {OPENAI_SHAPES}")),
     }
 }
 
@@ -305,7 +305,7 @@ fn anthropic(mut value: Value) -> Result<DialectRequest, String> {
         Some(_) => return Err(format!("The message holds only text. {SHAPES}")),
         None => match value {
             Value::Array(blocks) => (blocks, Shape::ToolResults { is_list: true }),
-            _ => return Err(format!("That is no call of a tool. {SHAPES}")),
+            _ => return Err(format!("That is not a call of a tool. {SHAPES}")),
         },
     };
     let uses = blocks.iter().filter(|block| block["type"] == "tool_use");
@@ -327,7 +327,7 @@ fn mcp(value: &Value) -> Result<Option<DialectRequest>, DialectError> {
         })
     };
     if !value.is_object() {
-        let message = "That is no request: give one object, with \"method\": \"tools/call\" or \
+        let message = "That is not a request: give one object, with \"method\": \"tools/call\" or \
             with \"name\" and \"arguments\" only.";
         return refuse(Some(Value::Null), INVALID_REQUEST, message);
     }

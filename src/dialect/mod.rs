@@ -74,7 +74,7 @@ impl Dialect {
         }
     }
 
-    /// Whether a name may stand in a request as it is.
+    /// Whether a name may be in a request as it is.
     pub fn takes_name(self, name: &str) -> bool {
         match self {
             Dialect::Gemini => crate::registry::is_valid_name(name),
@@ -114,7 +114,7 @@ pub struct GeminiDeclaration {
     /// What the tool does to the world, where that is said.
     #[serde(default)]
     pub kind: Option<Kind>,
-    /// Its name for people, where it has one.
+    /// The tool's name for people, where it has one.
     #[serde(skip)]
     pub title: Option<String>,
 }

@@ -1,7 +1,7 @@
 //! Names that an API takes, and back.
 //!
 //! A name that doesn't fit gets `_` for each character that is not taken, and a hash of the whole
-//! at its end: whoever knows the tools knows which was meant.
+//! at its end: a host that knows the tools knows which was meant.
 
 use super::Dialect;
 use crate::declaration::{HASH_CHARS, hashed};
@@ -20,7 +20,7 @@ pub(super) fn mapped(dialect: Dialect, name: &str) -> Cow<'_, str> {
     Cow::Owned(hashed(&plain, name, dialect.longest_name()))
 }
 
-/// A name in which `_` stands for all that is no letter, digit, `_` or `-`.
+/// A name in which `_` stands for all that is not a letter, digit, `_` or `-`.
 pub(super) fn with_underscores(name: &str, takes_dot: bool) -> String {
     let fits =
         |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-') || c == '.' && takes_dot;

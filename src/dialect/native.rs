@@ -1,4 +1,4 @@
-//! Schemas of arguments as Gemini's own `Schema`, which stands under `parameters`: a subset of
+//! Schemas of arguments as Gemini's own `Schema`, which is under `parameters`: a subset of
 //! `OpenAPI`.
 //!
 //! It knows one type, in capitals, `anyOf` only by itself, `enum` of texts only, and no rest of

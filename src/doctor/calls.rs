@@ -14,16 +14,16 @@ use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::time::Duration;
 
-/// Nobody has a tool of this name, so a call has no effect.
+/// No program has a tool of this name, so a call has no effect.
 const NOBODY: &str = "gemini_tools_doctor_asks_for_no_tool";
 
-/// More than a pipe holds: a program that does not read it all is found out. In bytes.
+/// Larger than a pipe, in bytes: a program that does not read it all is found out.
 const LARGE_INPUT_BYTES: usize = 1024 * 1024;
 
-/// Host and model wait so long for nothing at all.
+/// How long host and model wait for nothing at all.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// A call that somebody asked for may do something.
+/// A call that the user asked for may do something.
 const TRY_LIMIT: Duration = Duration::from_secs(120);
 
 const LINGER: Duration = Duration::from_secs(1);
@@ -261,7 +261,7 @@ fn any_call(seen: &Driven, about: &str, limit: Duration, report: &mut DoctorRepo
             about,
             said(
                 format!("A call has not ended after {} s.", limit.as_secs()),
-                "Gemini CLI sets no limit: the session hangs until somebody presses Escape, and the call goes on.",
+                "Gemini CLI sets no limit: the session hangs until the user presses Escape, and the call goes on.",
                 "Set a limit of its own in the program.",
             ),
         );
@@ -357,7 +357,7 @@ fn real_call(seen: &Driven, name: &str, report: &mut DoctorReport) {
         }
     }
     if std::str::from_utf8(&seen.stdout).is_err() {
-        let what = "What it prints is no UTF-8.";
+        let what = "What it prints is not UTF-8.";
         let why = "Gemini CLI reads it as UTF-8; what does not fit is lost.";
         report.error("call-encoding", name, said(what, why, "Print UTF-8."));
     } else if has_split_character(&seen.stdout) {

@@ -15,7 +15,7 @@ const MANY_TOKENS: usize = 20_000;
 const BYTES_PER_TOKEN: usize = 4;
 
 const PAIR: &str =
-    "Mend the declaration, or name the pair in .gemini/tools, where get_tools repairs it.";
+    "Fix the declaration, or name the pair in .gemini/tools, where get_tools repairs it.";
 
 /// Looks at each declaration. Gives the names of the tools.
 pub(super) fn examine(found: &Found, report: &mut DoctorReport) -> Vec<String> {
@@ -67,7 +67,7 @@ pub(super) fn examine(found: &Found, report: &mut DoctorReport) -> Vec<String> {
     report.error(
         "foreign-wrapper",
         "the declarations",
-        said("Some stand in the wrapper of another API.", why, PAIR),
+        said("Some are in the wrapper of another API.", why, PAIR),
     );
     Vec::new()
 }
@@ -93,9 +93,8 @@ fn as_the_host_takes_it(mut finding: Diagnostic) -> Diagnostic {
         }
         ("parameters-unused", _) => {
             finding.message =
-                "It stands beside \"parametersJsonSchema\", which alone Gemini CLI looks at."
-                    .into();
-            let why = "What stands there is told to no model.";
+                "It is beside \"parametersJsonSchema\", which alone Gemini CLI looks at.".into();
+            let why = "What is there is told to no model.";
             (Severity::Warning, why, "Take it out.")
         }
         ("keyword", _) => {

@@ -46,7 +46,7 @@ pub(super) fn examine(
             "unset-variable",
             about,
             said(
-                format!("${name} is not set here, so nothing stands in its place."),
+                format!("${name} is not set here, so nothing takes its place."),
                 "Gemini CLI replaces variables itself before it splits the command, within double quotes too.",
                 "Set it where Gemini CLI is started, or put the line into a script, and name that.",
             ),
@@ -58,7 +58,7 @@ pub(super) fn examine(
     }
     let Some(words) = shlex::split(&line).filter(|words| !words.is_empty()) else {
         let what = "It can't be split into words: a quote is open, or there are none.";
-        let mend = "Close the quote; a path with spaces stands in quotes.";
+        let mend = "Close the quote; a path with spaces needs quotes.";
         report.error("discovery-words", about, said(what, NO_TOOLS, mend));
         return None;
     };
@@ -144,10 +144,10 @@ fn shell_syntax(line: &str) -> Option<Said> {
     if let Some(piece) = pieces.iter().find(|piece| piece.is_syntax) {
         return Some(said(
             format!(
-                "{:?} is no word for Gemini CLI, but an operator, a pattern or a comment.",
+                "{:?} is not a word for Gemini CLI, but an operator, a pattern or a comment.",
                 piece.text
             ),
-            "It splits the command as npm's shell-quote does, without a shell, and fails at its start with what is no word.",
+            "It splits the command as npm's shell-quote does, without a shell, and fails at its start with what is not a word.",
             mend,
         ));
     }
@@ -173,7 +173,7 @@ fn shell_syntax(line: &str) -> Option<Said> {
 struct Quoting {
     /// The quote that is open.
     open: Option<char>,
-    /// Whether a backslash stands before it.
+    /// Whether a backslash is before it.
     is_escaped: bool,
 }
 
@@ -194,7 +194,7 @@ impl Quoting {
     }
 }
 
-/// What stands between blanks, as it is written.
+/// What is between blanks, as it is written.
 struct Piece<'a> {
     text: &'a str,
     /// Whether something in it is an operator, a pattern or a comment to npm's shell-quote.
@@ -267,7 +267,7 @@ fn is_usable(seen: &Driven, about: &str, report: &mut DoctorReport) -> bool {
         Ok(signal) => Some(format!("It was ended by {signal}.")),
     };
     if let Some(failure) = failure {
-        let mend = "Run it by hand in the project's root and mend what it says.";
+        let mend = "Run it by hand in the project's root and fix what it says.";
         let what = format!("{failure}{said_on_stderr}");
         report.error("discovery-fails", about, said(what, NO_TOOLS, mend));
         return false;
@@ -308,7 +308,7 @@ fn is_usable(seen: &Driven, about: &str, report: &mut DoctorReport) -> bool {
         return false;
     }
     if std::str::from_utf8(&seen.stdout).is_err() {
-        let what = "What it prints is no UTF-8.";
+        let what = "What it prints is not UTF-8.";
         let why = "Gemini CLI reads it as UTF-8; what does not fit is lost.";
         let mend = "Print UTF-8: PYTHONUTF8=1 for Python, for example.";
         report.error("discovery-encoding", about, said(what, why, mend));

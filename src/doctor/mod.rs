@@ -1,10 +1,10 @@
 //! `get_tools doctor`: whether Gemini CLI can use the two commands that the settings name, ours or
-//! anybody's, and what else stands in the way.
+//! another program's, and what else is in the way.
 //!
 //! The commands are started and judged as the host does it (CONTRACT: words of the discovery
 //! command, the whole call command as one path, pipes that must close, standard error that must
 //! be empty). Only what counts is run: commands of a project that is not trusted are not. The
-//! call command is asked for a tool that nobody has, so that nothing has an effect; a real call
+//! call command is asked for a tool that no program has, so that nothing has an effect; a real call
 //! is made where the caller names one.
 
 mod calls;
@@ -30,7 +30,7 @@ use std::path::Path;
 pub struct Try {
     /// The tool, as the discovery command calls it.
     pub name: String,
-    /// Its arguments.
+    /// The call's arguments.
     pub args: Map<String, Value>,
 }
 
@@ -126,7 +126,7 @@ pub fn examine(home: Option<&Path>, root: &Path, tries: &[Try]) -> DoctorReport 
 /// Puts the names of variables that the commands hold back into the place of their values, which
 /// a report must not tell: it is shown to others.
 fn hide_values(commands: &Commands, report: &mut DoctorReport) {
-    /// A shorter one is no secret, and may stand anywhere, in bytes.
+    /// A shorter one is not a secret, and may be anywhere, in bytes.
     const SHORTEST_BYTES: usize = 6;
     let texts = [&commands.discovery_text, &commands.call_text];
     let names = texts.into_iter().flat_map(|text| variables_in(text));

@@ -139,7 +139,7 @@ fn started_by_env(argument: &str) -> Option<String> {
     }
     let line = match argument.strip_prefix("--split-string") {
         Some(line) => line.trim_start_matches('='),
-        // Short options may stand before it in one word.
+        // Short options may be before it in one word.
         None => argument
             .split_whitespace()
             .next()?

@@ -112,7 +112,7 @@ pub(super) fn examine(patient: &Patient<'_>, names: &[String], report: &mut Doct
             said(
                 "The project has rules of its own.",
                 "call_tool obeys them where the project is trusted; Gemini CLI 0.61 does not look at them.",
-                "Rules that Gemini CLI is to obey stand in ~/.gemini/policies, or are named by --policy.",
+                "Rules that Gemini CLI is to obey are in ~/.gemini/policies, or are named by --policy.",
             ),
         );
     }
@@ -146,7 +146,7 @@ fn is_near(rule: &str, names: &[String]) -> bool {
         .any(|name| strsim::normalized_damerau_levenshtein(rule, name) > 0.8)
 }
 
-/// The user's files of rules: those of `policyPaths` stand in the place of `~/.gemini/policies`.
+/// The user's files of rules: those of `policyPaths` take the place of `~/.gemini/policies`.
 fn users_files(patient: &Patient<'_>) -> Vec<PathBuf> {
     let chosen = &patient.settings.policy_paths;
     if chosen.is_empty() {

@@ -338,7 +338,7 @@ fn hosts_trust(patient: &Patient<'_>, report: &mut DoctorReport) {
     );
 }
 
-/// The two commands, as far as files name them.
+/// The two commands, where files name them.
 #[derive(Default)]
 struct Pair {
     discovery: Option<Named>,

@@ -83,7 +83,7 @@ fn node(root: &Path, report: &mut DoctorReport) {
         linger: NODE_LIMIT,
     };
     let args = ["--version".to_owned()];
-    // By a relative entry of the PATH it would be the project's own, which nobody may trust.
+    // By a relative entry of the PATH it would be the project's own, which must not be trusted.
     let seen = path
         .is_absolute()
         .then(|| run(&path, &args, root, Input::Bytes(b""), patience));

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// The answer's text with `[1]` behind what source 1 supports, and the list of sources.
 ///
 /// The API gives places in bytes of the UTF-8 text of one part. A place in the middle of a
-/// character moves behind it; where the API's own words for a stretch stand elsewhere, and there
+/// character moves behind it; where the API's own words for a stretch are elsewhere, and there
 /// only, those count.
 pub fn cited(response: &GenerateContentResponse) -> String {
     let mut text = response.text();

@@ -23,10 +23,10 @@ const TIMEOUTS: HttpTimeouts = HttpTimeouts {
     silence: Duration::from_secs(120),
 };
 
-/// More of an answer is not read.
+/// Maximum bytes of an answer that are read.
 const MAX_ANSWER_BYTES: usize = crate::json::MAX_WITH_MEDIA_BYTES;
 
-/// More of an error is not read.
+/// Maximum bytes of an error that are read.
 const MAX_ERROR_BYTES: usize = 256 * 1024;
 
 /// Pieces in which a stream is read.
@@ -377,7 +377,7 @@ pub(super) fn parsed(data: &[u8], is_wrapped: bool) -> Result<GenerateContentRes
         value = inner.unwrap_or_default();
     }
     if !value.is_object() {
-        return Err(ApiError::unreadable("it is no response", data));
+        return Err(ApiError::unreadable("it is not a response", data));
     }
     serde_json::from_value(value).map_err(unreadable)
 }

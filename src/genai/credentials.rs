@@ -21,13 +21,13 @@ const VERTEX: &str = "https://aiplatform.googleapis.com";
 /// The endpoint of Code Assist.
 const CODE_ASSIST: &str = "https://cloudcode-pa.googleapis.com";
 
-/// More of a file is not read.
+/// Maximum bytes of a file that are read.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
 /// A token is not used in its last moments.
 const TOKEN_MARGIN_SECS: u64 = 60;
 
-/// Something that nobody may see. Its `Debug` form does not show it.
+/// A secret. Its `Debug` form does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -116,7 +116,7 @@ impl Variables<'_> {
             Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(url),
             _ => Err(ApiError::new(
                 ApiErrorKind::BadRequest,
-                format!("{variable} is no address."),
+                format!("{variable} is not a valid address."),
             )
             .with_hint("It must begin with https:// (or http://) and name a host.")),
         }
@@ -238,7 +238,7 @@ impl Credentials {
 }
 
 /// Adds names to the path of an address, each with what would part or end it encoded. A gateway
-/// may stand below a path of its own.
+/// may be below a path of its own.
 fn push(url: &mut Url, names: &[&str]) {
     // Addresses of HTTP have a path.
     if let Ok(mut path) = url.path_segments_mut() {
@@ -246,7 +246,7 @@ fn push(url: &mut Url, names: &[&str]) {
     }
 }
 
-/// The name of a model without what may stand before it.
+/// The name of a model without what may be before it.
 fn model_name(model: &str) -> Result<&str, ApiError> {
     let name = model.strip_prefix("models/").unwrap_or(model);
     let is_name = name.chars().any(|c| c != '.')

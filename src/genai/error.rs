@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
-/// So much of an answer that is no JSON is shown.
+/// Maximum characters shown of an answer that is not JSON.
 const SHOWN_CHARS: usize = 200;
 
 /// What sort of no it is.
@@ -166,7 +166,7 @@ impl ApiError {
         )
     }
 
-    /// An answer that is no success. `body` is its content, or the error in a stream.
+    /// An answer that is not a success. `body` is its content, or the error in a stream.
     pub(super) fn from_answer(
         status: u16,
         retry_header: Option<&str>,
@@ -312,7 +312,7 @@ fn readable(words: &str) -> String {
     words.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The beginning of an answer that is no JSON, as one line.
+/// The beginning of an answer that is not JSON, as one line.
 fn shown(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(4096)]);
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -236,7 +236,7 @@ pub struct WebSource {
 /// A source that an answer rests on.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct GroundingChunk {
-    /// A page; other kinds of sources stand in `other`.
+    /// A page; other kinds of sources are in `other`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub web: Option<WebSource>,
     /// Everything else, as it came.
@@ -359,15 +359,15 @@ pub struct PromptFeedback {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct UsageMetadata {
-    /// Of the question.
+    /// Tokens of the question.
     pub prompt_token_count: u64,
-    /// Of the answer.
+    /// Tokens of the answer.
     pub candidates_token_count: u64,
-    /// Of the question, what was cached.
+    /// Tokens of the question that were cached.
     pub cached_content_token_count: u64,
-    /// Of thoughts.
+    /// Tokens of thoughts.
     pub thoughts_token_count: u64,
-    /// Of what the API's own tools brought.
+    /// Tokens of what the API's own tools brought.
     pub tool_use_prompt_token_count: u64,
     /// All together.
     pub total_token_count: u64,

@@ -8,7 +8,7 @@
 
 use thiserror::Error;
 
-/// More of one event is not collected.
+/// Maximum bytes of one event that are collected.
 const MAX_EVENT_BYTES: usize = crate::json::MAX_WITH_MEDIA_BYTES;
 
 /// What makes a stream unusable.

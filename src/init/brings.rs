@@ -14,7 +14,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// More need not be named.
+/// Maximum entries that are named.
 const MAX_NAMED: usize = 5;
 const MAX_DEPTH: usize = 8;
 

@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A larger file is nobody's settings, in bytes.
+/// Maximum size of a settings file, in bytes.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
 /// A file that can't be read, understood or written.
@@ -52,11 +52,11 @@ pub(super) fn read(path: &Path, whose: Whose<'_>) -> Result<Option<String>, Init
     if bytes.len() as u64 > MAX_BYTES {
         return Err(fail(&"it is too large"));
     }
-    let text = String::from_utf8(bytes).map_err(|_| fail(&"it is no text in UTF-8"))?;
+    let text = String::from_utf8(bytes).map_err(|_| fail(&"it is not text in UTF-8"))?;
     Ok(Some(text))
 }
 
-/// That a file is a link to nothing.
+/// The error that a file is a link to nothing.
 pub(super) fn dangling(path: &Path) -> Option<InitError> {
     let target = fs::read_link(path).ok().filter(|_| !path.exists())?;
     let target = crate::shown::show_path(&target);
@@ -88,7 +88,7 @@ pub(super) fn real(path: &Path) -> Result<PathBuf, InitError> {
 #[derive(Debug, Clone)]
 pub(super) struct Project {
     root: PathBuf,
-    /// Its directory, as it is written.
+    /// The project's directory, as it is written.
     written: PathBuf,
     home: PathBuf,
     /// The user's own files, which may lie in the project too.

@@ -163,7 +163,7 @@ pub(super) fn pair_file((discovery, call): &Pair) -> String {
     };
     format!(
         "\
-# The commands that stood in settings.json before `get_tools init`.
+# The commands that were in settings.json before `get_tools init`.
 discovery_command = {discovery}
 call_command = {call}
 "

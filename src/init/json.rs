@@ -42,7 +42,7 @@ impl Set {
     }
 }
 
-/// Whether Gemini CLI can read a text: JSON with comments, nothing else. Nothing at all is no
+/// Whether Gemini CLI can read a text: JSON with comments, nothing else. Nothing at all is not a
 /// fault here, because something will be put in.
 pub(super) fn check_strict(text: &str) -> Result<(), String> {
     match strict_jsonc(text) {
@@ -54,7 +54,7 @@ pub(super) fn check_strict(text: &str) -> Result<(), String> {
     }
 }
 
-/// Puts values in. Gives the text, `None` where it has them already, and what stood there before.
+/// Puts values in. Gives the text, `None` where it has them already, and what was there before.
 pub(super) fn set(
     text: &str,
     sets: &[Set],
@@ -90,7 +90,7 @@ pub(super) fn set(
     Ok((Some(format!("{mark}{after}")), old))
 }
 
-/// Takes values out that are still as they were put in, or puts back what stood there. `None`
+/// Takes values out that are still as they were put in, or puts back what was there. `None`
 /// where there is nothing to do.
 pub(super) fn take_back(
     text: &str,
@@ -156,7 +156,7 @@ fn checked(text: &str, expected: &Value) -> Result<(), String> {
         return Ok(());
     }
     Err(
-        "it can't be edited without changing something else, as where a key stands there twice: take out the one too many, or put the two commands in by hand"
+        "it can't be edited without changing something else, as where a key is there twice: take out the one too many, or put the two commands in by hand"
             .to_owned(),
     )
 }

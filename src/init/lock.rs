@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Each further try means that somebody else got through in between.
+/// Maximum tries: each further one means that another process got through in between.
 const MAX_TRIES: usize = 10_000;
 
 /// While it lives, no other run of `get_tools init` with the same home directory changes anything.
@@ -45,7 +45,7 @@ impl Lock {
                     }
                     file.lock().map_err(fail)?;
                 }
-                // A file system without locks is no reason to do nothing at all.
+                // A file system without locks is not a reason to do nothing at all.
                 Err(TryLockError::Error(e)) if e.kind() != ErrorKind::Unsupported => {
                     return Err(fail(e));
                 }

@@ -31,7 +31,7 @@ use serde_json::Value;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// More pairs than this nobody keeps.
+/// Maximum pairs kept.
 const MAX_PAIRS: usize = 100;
 
 /// Where the commands are to count.
@@ -43,10 +43,10 @@ pub enum SetupScope {
     User,
 }
 
-/// Which tools Gemini CLI may call without anybody being asked.
+/// Which tools Gemini CLI may call without asking the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Allow {
-    /// Those that only read what is in the project.
+    /// The tools that only read what is in the project.
     ReadOnly,
     /// All.
     All,
@@ -63,7 +63,7 @@ pub struct Wanted<'a> {
     pub root: &'a Path,
     /// Where the commands are to count.
     pub scope: SetupScope,
-    /// Which tools need nobody's consent.
+    /// Which tools need no consent.
     pub allow: Allow,
     /// The directory of the two executables; `None` where they are found by their names.
     pub directory: Option<&'a Path>,
@@ -185,7 +185,7 @@ impl SetupPlan {
         self.record.files.is_empty()
     }
 
-    /// Puts the two commands into the settings. Gives the pairs of somebody else's that stood
+    /// Puts the two commands into the settings. Gives the pairs of other programs that were
     /// there.
     fn set_commands(
         &mut self,
@@ -280,7 +280,7 @@ impl SetupPlan {
         }
     }
 
-    /// Keeps a pair of somebody else's, in a file of its own.
+    /// Keeps a pair of another program, in a file of its own.
     fn add_pair(&mut self, tools: &Path, text: &str) -> Result<(), InitError> {
         for number in 1..=MAX_PAIRS {
             let name = match number {
@@ -294,7 +294,7 @@ impl SetupPlan {
                 continue;
             }
             self.notes.push(format!(
-                "The tools of the commands that stood there before are still there, by {}.",
+                "The tools of the commands that were there before are still there, by {}.",
                 show_path(&path)
             ));
             if there.is_none() {
@@ -304,7 +304,7 @@ impl SetupPlan {
         }
         Err(InitError::new(
             tools,
-            "there are too many files earlier_pair*.toml; remove those that nobody needs",
+            "there are too many files earlier_pair*.toml; remove those that are not needed",
         ))
     }
 
@@ -349,7 +349,7 @@ impl SetupPlan {
         let Some(root) = root.to_str() else {
             return Err(InitError::new(
                 root,
-                "its name is no UTF-8, which the list of trusted folders can't hold",
+                "its name is not UTF-8, which the list of trusted folders can't hold",
             ));
         };
         self.set(
@@ -439,8 +439,8 @@ impl SetupPlan {
     }
 
     /// Makes the changes: each file whole or not at all, and none that is not as it was when
-    /// this was planned, which is why nobody else may change them meanwhile. First of all the record is written, so that each state on the way can
-    /// be undone.
+    /// this was planned, which is why no other process may change them meanwhile. First of all the
+    /// record is written, so that each state on the way can be undone.
     ///
     /// # Errors
     ///

@@ -40,12 +40,12 @@ pub(super) struct Kept {
     pub(super) before: Option<String>,
     /// The hash of what was written last.
     after: String,
-    /// What was put into a file of JSON, and what stood there.
+    /// What was put into a file of JSON, and what was there.
     #[serde(with = "old_values")]
     pub(super) keys: Vec<(Set, Option<Value>)>,
 }
 
-/// A value that was there stands in a list, because null may have been one.
+/// A value that was there is in a list, because null may have been one.
 mod old_values {
     use super::Set;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -80,7 +80,7 @@ impl Kept {
     }
 }
 
-/// Where the record of a project stands, or, for `None`, that of the user's own settings.
+/// Where the record of a project is, or, for `None`, that of the user's own settings.
 pub(super) fn path(home: &Path, root: Option<&Path>) -> PathBuf {
     let name = root.map_or_else(|| "user".to_owned(), name);
     home.join(".gemini/tools_init").join(format!("{name}.json"))
@@ -157,7 +157,7 @@ impl Record {
         self.made = made;
     }
 
-    /// Takes a change down. What stood there before the first of several runs is what counts.
+    /// Takes a change down. What was there before the first of several runs is what counts.
     pub(super) fn keep(
         &mut self,
         path: &Path,

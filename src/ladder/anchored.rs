@@ -26,10 +26,10 @@ const MOST_ELIDED_LINES: usize = 200;
 /// Characters of all anchors together, at least.
 const LEAST_ANCHOR_CHARS: usize = 12;
 
-/// More lines are not compared.
+/// The most lines that are compared.
 const MOST_LINES: usize = 2_000;
 
-/// A line of the old text, and where it stands in the file.
+/// A line of the old text, and where it is in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     /// Says the same.
@@ -42,7 +42,7 @@ enum Place {
     Elided(usize, usize),
 }
 
-/// Where all lines of the old text stand.
+/// Where all lines of the old text are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Alignment {
     places: Vec<Place>,
@@ -143,7 +143,7 @@ fn first_of(alignment: &Alignment) -> usize {
     lines_of(alignment).next().unwrap_or_default()
 }
 
-/// The lines of the file that lines of the old text stand on.
+/// The lines of the file where lines of the old text are.
 fn lines_of(alignment: &Alignment) -> impl DoubleEndedIterator<Item = usize> + '_ {
     alignment.places.iter().filter_map(|place| match place {
         Place::Same(i) | Place::Near(i) => Some(*i),
@@ -239,7 +239,7 @@ impl Search<'_, '_> {
         Some(Alignment { places, near })
     }
 
-    /// Where line `i` of the old text stands, at `next` or a little behind it.
+    /// Where line `i` of the old text is, at `next` or a little behind it.
     fn step(&self, i: usize, next: usize) -> Option<Place> {
         let here = (next < self.file.len())
             .then(|| self.matches(i, next))
@@ -388,7 +388,7 @@ struct Merge<'a, 's, 'f, 't> {
     search: &'a Search<'s, 'f>,
     fitted: &'a Fitted<'t>,
     places: &'a [Place],
-    /// The lines that only the new text has, as they are to stand in the file.
+    /// The lines that only the new text has, as they are to be in the file.
     new_lines: &'a HashMap<usize, String>,
     out: Vec<String>,
     /// The next line of the file that is not dealt with.
@@ -456,14 +456,14 @@ impl Merge<'_, '_, '_, '_> {
             Place::Missing => return Ok(()),
             Place::Near(_) | Place::Elided(..) => return Err("what it changes is not as it says"),
         };
-        // Lines that the old text has left out are kept with a line that stays, if they stand
+        // Lines that the old text has left out are kept with a line that stays, if they are
         // next to one.
         let skipped = self.next..line;
         let is_blank = |line: usize| self.search.file_forms[line].is_empty();
         let has_content = skipped.clone().any(|line| !is_blank(line));
         let is_next_to_kept = is_first && self.was_quoted;
         if has_content && !is_next_to_kept {
-            return Err("lines that it does not mention stand within what it changes");
+            return Err("lines that it does not mention are within what it changes");
         }
         if is_next_to_kept {
             let kept = skipped.map(|line| self.search.file.whole(line).to_owned());

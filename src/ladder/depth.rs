@@ -1,4 +1,4 @@
-//! How deep the lines of a new text stand in the file.
+//! How deep the lines of a new text are in the file.
 //!
 //! Where the old text is indented otherwise than the file, the new text does not say it either:
 //! each of its lines has to be put where it belongs. Several readings may be possible, for
@@ -25,7 +25,7 @@ pub(super) enum Shift {
     Add(String),
     /// The file has this less at the front.
     Remove(String),
-    /// The model counts in one unit, the file in another, and begins so many levels deeper.
+    /// The model counts in one unit, the file in another, and begins deeper by that many levels.
     Convert {
         from: String,
         to: String,
@@ -99,7 +99,7 @@ impl Shift {
     }
 }
 
-/// How often the unit stands in an indentation that consists of it.
+/// How often the unit is in an indentation that consists of it.
 fn levels(indent: &str, unit: &str) -> Option<usize> {
     let n = indent.len() / unit.len();
     (unit.repeat(n) == indent).then_some(n)
@@ -145,7 +145,7 @@ pub(super) struct Pair<'a> {
     pub(super) file: &'a str,
 }
 
-/// Both texts by lines, how they differ, and where the old one stands.
+/// Both texts by lines, how they differ, and where the old one is.
 #[derive(Debug)]
 pub(super) struct Texts<'a> {
     pub(super) old: &'a [&'a str],
@@ -178,7 +178,7 @@ pub(super) struct Placed {
     pub(super) lines: HashMap<usize, String>,
 }
 
-/// What becomes of the old text where it stands in the file.
+/// What becomes of the old text where it is in the file.
 ///
 /// # Errors
 ///
@@ -366,7 +366,7 @@ impl<'a> Texts<'a> {
         !of_others && op.is_some_and(|op| op.old_range().len() <= op.new_range().len())
     }
 
-    /// All readings that fit where the old text stands.
+    /// All readings that fit where the old text is.
     fn readings(&self, uniform: Option<Shift>, changed: &[usize]) -> Vec<Reading<'a>> {
         let pairs = self.indents();
         let mut readings = Vec::new();
@@ -433,8 +433,8 @@ impl<'a> Texts<'a> {
         Some(pair.file)
     }
 
-    /// Whether what stands behind a line that opens a block is deeper than it, and by whole
-    /// steps, wherever one of the two is new: a text all of whose lines stand at one depth does
+    /// Whether what comes after a line that opens a block is deeper than it, and by whole
+    /// steps, wherever one of the two is new: a text all of whose lines are at one depth does
     /// not tell.
     fn is_nested(&self, placed: &HashMap<usize, String>) -> bool {
         let kept = self.kept();
@@ -558,7 +558,7 @@ fn wants_deeper(above: &str, below: &str) -> bool {
 }
 
 /// The new text for a place that begins within a line, as it has to be written there.
-/// `before` is what stands before the place on its line, `file_unit` what the file counts in.
+/// `before` is what comes before the place on its line, `file_unit` what the file counts in.
 ///
 /// The first line of the old text lacks indentation that the file has. Where the old text has
 /// further lines, they have the file's; where it has none, the further lines of the new text
@@ -674,7 +674,7 @@ pub(crate) fn behind<'t>(
     Ok(Cow::Owned(shifted))
 }
 
-/// Whether it is clear how deep the further lines of the new text stand that the old one does not
+/// Whether it is clear how deep the further lines of the new text are that the old one does not
 /// have: at least as deep as the first line in the file, which lacks indentation in both texts, or
 /// as a line beside them. Directly behind the first line, one that is indented as that line is
 /// may belong to it or to the lines below.
@@ -711,7 +711,7 @@ fn are_further_known(old: &[&str], new: &[&str], own: &str, whole: &str) -> bool
 }
 
 /// Whether the first line of the new text, which takes the place of one that lacks `prefix`, has
-/// the file's indentation, so that it would stand there twice. `old` and `new` are the first
+/// the file's indentation, so that it would be there twice. `old` and `new` are the first
 /// lines of the texts, `old_rest` and `rest` the others.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! The lines of a text, with where they stand.
+//! The lines of a text, with where they are.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use std::ops::Range;
 pub(super) struct Lines<'a> {
     /// All of it.
     pub(super) text: &'a str,
-    /// Where each line's content stands, without its end and without blanks before that.
+    /// Where each line's content is, without its end and without blanks before that.
     pub(super) content: Vec<Range<usize>>,
     /// Where each line ends, its line end included.
     pub(super) ends: Vec<usize>,
@@ -134,7 +134,7 @@ impl<'a> ModelLines<'a> {
             .collect()
     }
 
-    /// The old text, whose core stands on lines `first` to `last` of the file, and the new one:
+    /// The old text, whose core is on lines `first` to `last` of the file, and the new one:
     /// blank lines at either end that are too many are taken off both.
     pub(super) fn fit(
         &self,

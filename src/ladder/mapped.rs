@@ -9,7 +9,7 @@ use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// So many line feeds are taken off either end.
+/// The most line feeds that are taken off either end.
 const MOST_TRIMMED_LINES: usize = 4;
 
 /// After this, what is kept of the file is found more coarsely.
@@ -108,7 +108,7 @@ impl Forms<'_> {
         }
     }
 
-    /// Where the form of the old text stands in that of the file, without overlap.
+    /// Where the form of the old text is in that of the file, without overlap.
     fn places(&self, old: &[Mapped], part: &Trimmed) -> Vec<usize> {
         let form: String = self.file.iter().map(|m| m.c).collect();
         let needle: String = old.iter().map(|m| m.c).collect();
@@ -248,7 +248,7 @@ impl Forms<'_> {
                 out.push_str(self.kept(place, at..line.end));
             }
             (_, Some(file), _) if line.start == at => {
-                // A blank line's blanks stand before its first character.
+                // A blank line's blanks are before its first character.
                 out.push_str(file);
                 out.push_str(self.kept(place, line.clone()));
             }

@@ -3,7 +3,7 @@
 //!
 //! A ladder of rungs, from strict to lenient. A rung holds only if it hits exactly one place
 //! and no stricter rung has hit any; with two places the climb ends, because a more lenient
-//! rung can't know better. What a rung finds is not overwritten by the new text as it stands:
+//! rung can't know better. What a rung finds is not overwritten by the new text as it is:
 //! what the old and the new text have in common stays as it is in the file, to the byte, and
 //! only what differs between them is put in, in the file's own style. So a wrong blank in a
 //! line that the model only quoted does no harm.
@@ -23,7 +23,7 @@ use crate::workspace::line_ends::with_own_ends;
 
 pub(crate) use depth::behind;
 
-/// How far a text was from what stands in the file. From strict to lenient.
+/// How far a text was from what is in the file. From strict to lenient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Rung {
     /// Line ends, blanks at the end of lines, line feeds at either end of the text.
@@ -47,7 +47,7 @@ impl Rung {
             Rung::LineEnds => "line ends or blanks at the end of lines differ",
             Rung::Indentation => "the indentation is shifted",
             Rung::LookAlikes => "quotes, dashes or other characters look alike",
-            Rung::LineNumbers => "line numbers stand before the lines",
+            Rung::LineNumbers => "line numbers are before the lines",
             Rung::Escapes => "the text is escaped once too often",
             Rung::Anchored => "lines that stay differ a little",
         }
@@ -66,7 +66,7 @@ impl Rung {
     }
 }
 
-/// A place, and what is to stand there.
+/// A place, and what is to be there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Hit {
     /// First byte in the text.

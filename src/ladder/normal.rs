@@ -70,7 +70,7 @@ fn next_combines(chars: &mut std::iter::Peekable<std::str::CharIndices<'_>>) -> 
 fn push_look_alike(out: &mut Vec<Mapped>, cluster: &str, start: usize, end: usize) {
     for c in cluster.nfkc() {
         let plain = match c {
-            // Seen by nobody.
+            // Not visible.
             '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' | '\u{ad}' => continue,
             '‘' | '’' | '‚' | '‛' | '′' | '`' | '´' | 'ʼ' => '\'',
             '“' | '”' | '„' | '‟' | '″' | '«' | '»' => '"',
@@ -126,7 +126,7 @@ fn unescape(text: &str) -> String {
     while let Some(c) = chars.next() {
         let next = chars.clone().next();
         let plain = match next {
-            // A line feed may itself stand behind a backslash, at the end of a line.
+            // A line feed may itself follow a backslash, at the end of a line.
             Some('n' | '\n') => Some('\n'),
             Some('t') => Some('\t'),
             Some('r') => Some('\r'),

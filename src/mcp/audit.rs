@@ -8,7 +8,7 @@ use crate::tool::Cancellation;
 /// Whom to ask for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asks {
-    /// Nobody: what is kept has to do.
+    /// No server: what is kept has to do.
     Nobody,
     /// The servers of which nothing is kept that still counts.
     Unknown,
@@ -28,7 +28,7 @@ pub struct Audit {
 }
 
 impl Mcp {
-    /// Looks at what the servers declare, as far as it is known or they may be asked.
+    /// Looks at what the servers declare, where it is known or they may be asked.
     pub fn audit(&self, asks: Asks, cancel: &Cancellation) -> Audit {
         let of_settings = |note: String| Diagnostic::error("settings", "", "", note);
         let mut audit = Audit {

@@ -26,13 +26,13 @@ const FORM: &str = "gemini-tools-mcp 3";
 /// annotations too.
 const OLD_FORM: &str = "gemini-tools-mcp 2";
 
-/// More than this is no cache of ours, in bytes.
+/// Maximum size of a cache, in bytes: a larger file is not one of ours.
 const MAX_BYTES: u64 = 32 * 1024 * 1024;
 
 /// What is known about a server without asking it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Known {
-    /// Its tools, sorted by name.
+    /// The server's tools, sorted by name.
     pub(super) tools: Vec<Declared>,
     /// Whether it has resources.
     pub(super) has_resources: bool,
@@ -42,7 +42,7 @@ pub(super) struct Known {
     files: Option<String>,
 }
 
-/// A finding as it is kept. It is only taken apart when somebody wants to know.
+/// A finding as it is kept. It is only taken apart when it is asked for.
 #[derive(Debug, Clone, PartialEq)]
 struct Kept {
     is_error: bool,

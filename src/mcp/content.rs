@@ -4,7 +4,7 @@ use crate::genai::Part;
 use crate::tool::{ErrorKind, LlmContent, PartOrText, ResultError, ToolResult};
 use serde_json::Value;
 
-/// What stands where a resource does not say what it is.
+/// The type of a resource that does not say what it is.
 const UNKNOWN_TYPE: &str = "application/octet-stream";
 
 /// The result of a call of the tool `name`, as it is called on its server.

@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 /// A tool of a server.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Declared {
-    /// Its name on the server.
+    /// The tool's name on the server.
     pub(super) original: String,
-    /// Its name for a model.
+    /// The tool's name for a model.
     pub(super) name: String,
     /// Tells this declaration from every other.
     pub(super) hash: String,
@@ -48,9 +48,9 @@ impl Declared {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Held {
-    /// It says something that a person would not see.
+    /// The declaration says something that a person would not see.
     Hidden(String),
-    /// It is not what was accepted.
+    /// The declaration is not what was accepted.
     Pinned(String),
 }
 

@@ -1,6 +1,6 @@
 //! The way to `mcp_client`, the executable that holds the connections to servers.
 //!
-//! It stands beside ours and is started when a server is first asked for something. When its
+//! It is beside ours and is started when a server is first asked for something. When its
 //! input ends, which our own end brings about however it comes, it ends all servers.
 
 use super::wire::{Ask, Connect, Request, Said, Wanted, Why};
@@ -26,7 +26,7 @@ const PROGRAM: &str = "mcp_client";
 const SPARE: Duration = Duration::from_secs(2);
 
 /// How long the end of all servers is waited for when nothing more is asked. They are ended
-/// whether somebody waits or not.
+/// whether the caller waits or not.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Why there is no answer.
@@ -185,7 +185,7 @@ fn command() -> io::Result<Command> {
     let program = own.with_file_name(format!("{PROGRAM}{EXE_SUFFIX}"));
     if !program.is_file() {
         return Err(io::Error::other(format!(
-            "MCP servers are reached by {PROGRAM}, which must stand beside this executable, but \
+            "MCP servers are reached by {PROGRAM}, which must be beside this executable, but \
              {} does not exist; install it there",
             program.display()
         )));

@@ -15,7 +15,7 @@ const GAP: &str = "___";
 /// How much of a long name's beginning is kept; of its end, what there is room for.
 const HEAD: usize = 20;
 
-/// What stands between the server's name and the tool's.
+/// What is between the server's name and the tool's.
 const BETWEEN: &str = "__";
 
 /// What Gemini CLI 0.61 itself puts before the tools of MCP servers.

@@ -10,7 +10,7 @@ use std::time::Duration;
 /// The name of the server that `mcp.serverCommand` adds, as in Gemini CLI.
 const COMMAND_SERVER: &str = "mcp";
 
-/// How long a call may take where nobody says, as in Gemini CLI.
+/// How long a call may take where no limit is set, as in Gemini CLI.
 pub(super) const CALL_SECS: u64 = 600;
 
 /// The longest that a server may take to say which tools it has.
@@ -19,13 +19,13 @@ const DISCOVERY_SECS: u64 = 30;
 /// A server that may be asked.
 #[derive(Debug)]
 pub(super) struct Server {
-    /// Its name in the settings.
+    /// The server's name in the settings.
     pub(super) name: String,
     pub(super) connect: Connect,
     pub(super) settings: McpServer,
     /// Where is kept what it has declared.
     pub(super) cache: Option<PathBuf>,
-    /// The key of the settings that it stands in, and the file, for people.
+    /// The key of the settings that it is in, and the file, for people.
     pub(super) entry: String,
 }
 

@@ -48,7 +48,7 @@ struct State {
 /// A tool of a server as `get_tools` prints it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct McpDeclaration {
-    /// Its name.
+    /// The tool's name.
     pub name: String,
     /// What Gemini CLI 0.61 would call it.
     pub alias: String,
@@ -281,7 +281,7 @@ impl Mcp {
         }
     }
 
-    /// Whether a call of this name leaves the world as it was, as far as is known.
+    /// Whether a call of this name is known to leave the world as it was.
     pub fn is_read_only(&self, name: &str) -> bool {
         let name = bare_name(name);
         let mut servers = self.servers.iter().enumerate();
@@ -294,7 +294,7 @@ impl Mcp {
             })
     }
 
-    /// The servers, and the tools that can be called as far as is known, each with its name on
+    /// The servers, and the tools that are known to be callable, each with its name on
     /// the server.
     pub(crate) fn others(&self) -> Others {
         let servers = self.servers.iter().enumerate();
@@ -501,7 +501,7 @@ impl Mcp {
     ) -> Result<Value, ToolError> {
         let server = &self.servers[at];
         let own = server.settings.timeout_ms.map(Duration::from_millis);
-        // A limit that nobody has asked for makes way for the server's own.
+        // A limit that was not asked for makes way for the server's own.
         let deadline = match own {
             Some(_) => cx.cancel.chosen_deadline(),
             None => cx.cancel.deadline(),

@@ -15,7 +15,7 @@ pub(super) struct Connect {
     /// A program that speaks on its standard streams.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) command: Option<String>,
-    /// Its arguments.
+    /// The program's arguments.
     pub(super) args: Vec<String>,
     /// What its environment has besides what every server gets.
     pub(super) env: BTreeMap<String, String>,
@@ -39,7 +39,7 @@ pub(super) struct Connect {
 pub(super) enum Ask {
     /// Says how a server is reached; comes before everything else about it.
     Server {
-        /// Its name in the settings.
+        /// The server's name in the settings.
         server: String,
         /// How it is reached.
         connect: Connect,
@@ -56,7 +56,7 @@ pub(super) enum Ask {
 /// A request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Request {
-    /// Its number; the answer bears it.
+    /// The request's number; the answer bears it.
     pub(super) id: u64,
     /// The server's name in the settings.
     pub(super) server: String,
@@ -76,7 +76,7 @@ pub(super) enum Wanted {
     Call {
         /// The tool's name on the server.
         tool: String,
-        /// Its arguments.
+        /// The call's arguments.
         arguments: Map<String, Value>,
         /// Whether it runs as a task only.
         as_task: bool,
@@ -119,7 +119,7 @@ pub(super) enum Said {
     },
     /// A server's tools are not what they were.
     Changed {
-        /// Its name in the settings.
+        /// The server's name in the settings.
         server: String,
     },
 }
@@ -134,7 +134,7 @@ pub(super) enum Why {
     Refused,
     /// The server has ended.
     Gone,
-    /// It took too long.
+    /// The answer took too long.
     TimedOut,
     /// The request was given up.
     Cancelled,

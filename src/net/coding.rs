@@ -5,7 +5,7 @@ use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use std::io::{self, Chain, Cursor, Read};
 use thiserror::Error;
 
-/// More codings than this, one upon another, are not for reading.
+/// The most codings, one upon another, that are read.
 const MOST_CODINGS: usize = 4;
 
 /// What servers are told to choose from: the codings that save most.

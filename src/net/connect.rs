@@ -21,7 +21,7 @@ use ureq::unversioned::transport::{
 };
 use url::Url;
 
-/// More of a proxy's answer is not read.
+/// Maximum bytes read of a proxy's answer.
 const MAX_PROXY_ANSWER_BYTES: usize = 16 * 1024;
 
 /// Addresses of one name that are tried.
@@ -119,7 +119,7 @@ fn host_and_port(url: &Url) -> Result<(String, u16), NetError> {
 
 fn parsed(uri: &Uri) -> Result<Url, NetError> {
     Url::parse(&uri.to_string())
-        .map_err(|e| NetError::BadRequest(format!("{uri} is no address: {e}")))
+        .map_err(|e| NetError::BadRequest(format!("{uri} is not a valid address: {e}")))
 }
 
 /// The first of the addresses that answers.

@@ -16,7 +16,7 @@ pub enum NetError {
     /// The address may not be reached.
     #[error("{}", not_public(host, *address, why))]
     NotPublic {
-        /// As it stands in the address of the request.
+        /// As it is in the address of the request.
         host: String,
         /// What it resolves to.
         address: IpAddr,
@@ -76,7 +76,7 @@ pub enum NetError {
         /// Where.
         why: String,
     },
-    /// The answer is no HTTP, or its content can't be decompressed.
+    /// The answer is not HTTP, or its content can't be decompressed.
     #[error("the answer of {host} can't be understood: {why}")]
     Protocol {
         /// Host.
@@ -89,7 +89,7 @@ pub enum NetError {
     Coding {
         /// Host.
         host: String,
-        /// Its name and what would be understood.
+        /// The coding's name and what would be understood.
         coding: String,
     },
     /// The request can't be sent at all.

@@ -19,7 +19,7 @@ const TICK: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 ///
-/// Where there is no such name, nobody to ask, or no answer in time.
+/// Where there is no such name, no server to ask, or no answer in time.
 pub(super) fn resolve(
     name: &str,
     limit: Duration,
@@ -67,7 +67,7 @@ fn without_asking(name: &str) -> Option<Vec<IpAddr>> {
     is_localhost.then(|| vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()])
 }
 
-/// The addresses of a host, where they are known without asking anybody.
+/// The addresses of a host, where they are known without asking a server.
 pub(crate) fn known_addresses(host: &Host<&str>) -> Option<Vec<IpAddr>> {
     match host {
         Host::Ipv4(v4) => Some(vec![(*v4).into()]),

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 /// Who may be reached by a client.
 #[derive(Debug, Clone)]
 pub enum AddressPolicy {
-    /// Everybody: the address comes from the user.
+    /// Any host: the address comes from the user.
     Anybody,
     /// Public addresses, and those hosts that the user has allowed: the address comes from a
     /// model or a page.

@@ -92,7 +92,7 @@ pub(super) fn wait(
         match poll(&mut fds, tick.as_ref()) {
             Ok(0) | Err(rustix::io::Errno::INTR) => {}
             Ok(_) if !fds[0].revents().is_empty() => return Ok(true),
-            // The caller is gone: nobody waits for the answer.
+            // The caller is gone and does not wait for the answer.
             Ok(_) => cancel.cancel(),
             Err(e) => return Err(e.into()),
         }
@@ -137,7 +137,7 @@ mod windows {
         let (sender, receiver) = std::sync::mpsc::channel();
         // Windows has no way to wait for a connection that the standard library offers.
         std::thread::spawn(move || {
-            // Nobody may wait any more.
+            // The caller may no longer wait.
             let _ = sender.send(TcpStream::connect_timeout(&socket, limit));
         });
         loop {

@@ -129,14 +129,14 @@ pub(super) fn verdict(
         name,
         interactive,
         10,
-        "built in: all else needs somebody's agreement",
+        "built in: every other call needs the user's agreement",
     )
 }
 
-/// Asks where somebody is there to be asked, and else denies.
+/// Asks where there is a user to ask, and else denies.
 fn ask(name: &str, interactive: bool, priority: u16, rule: &str) -> Verdict {
     if interactive {
-        let reason = format!("{name} needs somebody's agreement.");
+        let reason = format!("{name} needs the user's agreement.");
         return built_in(Decision::AskUser, priority, rule, reason);
     }
     built_in(
@@ -144,8 +144,8 @@ fn ask(name: &str, interactive: bool, priority: u16, rule: &str) -> Verdict {
         priority,
         rule,
         format!(
-            "{name} needs somebody's agreement, and nobody is there to be asked. Go on without \
-             it, or say what it would have done."
+            "{name} needs the user's agreement, and no user can be asked. Go on without it, or \
+             say what it would have done."
         ),
     )
 }
@@ -155,7 +155,7 @@ pub(super) fn ask_about_line(name: &str, interactive: bool, rule: &str) -> Verdi
     ask(name, interactive, 10, rule)
 }
 
-/// Files that say what a build runs change with somebody's agreement only. In the mode yolo
+/// Files that say what a build runs change with the user's agreement only. In the mode yolo
 /// commands run as they like, and the guard would stop nothing.
 pub(super) fn guard_build_files(
     call: &PolicyCall<'_>,
@@ -184,7 +184,7 @@ pub(super) fn guard_build_files(
         call.name,
         interactive,
         999,
-        "built in: files that say what a build runs change with somebody's agreement",
+        "built in: files that say what a build runs change with the user's agreement",
     )
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A fault never lets more run than was meant: a rule that allows and has a fault is left out;
 //! one that denies or asks counts without what can't be understood, for more calls then. A file
-//! that is no TOML stops every call.
+//! that is not TOML stops every call.
 
 use super::rule::{About, Condition, Pattern, RENAMED, Source, is_odd_wildcard};
 use super::{Decision, Mode, Rule, Tier, text};
@@ -54,7 +54,7 @@ pub(super) fn read(path: &Path, tier: Tier, text: &str) -> Loaded {
             }
             (key, value) => {
                 let what =
-                    format!("{key:?} is not a key of policy files; rules stand under [[rule]]");
+                    format!("{key:?} is not a key of policy files; rules are under [[rule]]");
                 let rules = match value {
                     Value::Array(rules) => rules.as_slice(),
                     one => std::slice::from_ref(one),
@@ -128,7 +128,7 @@ impl<'a> Reader<'a> {
     fn rule(mut self, value: &Value, fault: Option<&str>, loaded: &mut Loaded) {
         self.faults.extend(fault.map(str::to_owned));
         let Some(table) = value.as_table() else {
-            self.fault("the rule", "is no table");
+            self.fault("the rule", "is not a table");
             return self.report("it is left out", loaded);
         };
         let mut keys = self.keys(table);
@@ -208,7 +208,7 @@ impl<'a> Reader<'a> {
             return;
         }
         let Some(table) = value.as_table() else {
-            self.fault("the safety checker", "is no table");
+            self.fault("the safety checker", "is not a table");
             return self.report("it is left out", loaded);
         };
         let mut table = table.clone();
@@ -462,7 +462,7 @@ impl<'a> Reader<'a> {
             }
             Ok(regex) => Condition::Pattern(Pattern { regex, about }),
             Err(e) => {
-                self.fault(key, &format!("is no regular expression: {e}"));
+                self.fault(key, &format!("is not a valid regular expression: {e}"));
                 Condition::None
             }
         }
@@ -480,7 +480,7 @@ fn first_word(regex: &str) -> Option<String> {
         .filter(|word| !word.is_empty())
 }
 
-/// Whether each `|` stands in a group.
+/// Whether each `|` is in a group.
 fn is_within_group(regex: &str) -> bool {
     let mut depth = 0_usize;
     let mut chars = regex.chars();

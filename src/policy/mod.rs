@@ -54,11 +54,11 @@ pub enum Tier {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
-    /// It may run.
+    /// The call may run.
     Allow,
     /// A person must agree.
     AskUser,
-    /// It must not run.
+    /// The call must not run.
     Deny,
 }
 
@@ -91,7 +91,7 @@ impl Decision {
 pub struct PolicyCall<'a> {
     /// The tool's own name.
     pub name: &'a str,
-    /// Its other names.
+    /// The tool's other names.
     pub aliases: &'a [&'a str],
     /// Where it comes from an MCP server.
     pub server: Option<ServerTool<'a>>,
@@ -159,11 +159,11 @@ pub struct Verdict {
 pub struct Decider {
     /// The rule in one line.
     pub rule: String,
-    /// The file that it stands in; `None` for built-in rules and for a person's answers.
+    /// The file that it is in; `None` for built-in rules and for a person's answers.
     pub file: Option<PathBuf>,
     /// Whose it is.
     pub tier: Tier,
-    /// Its priority within the tier.
+    /// The priority within the tier.
     pub priority: u16,
     /// Whether no file, setting or person has said anything: the built-in rules decided.
     #[serde(skip)]
@@ -203,7 +203,7 @@ pub struct Policy {
     /// The files in force, those of the highest tier first.
     pub files: Vec<PolicyFile>,
     root: PathBuf,
-    /// Of the project: found out where a rule or a command of its makes a difference.
+    /// The project's trust, found out where one of its rules or commands makes a difference.
     trust: ProjectTrust,
     /// `security.disableYoloMode`: that mode is the default one then.
     forbids_yolo: bool,
@@ -281,7 +281,7 @@ impl Policy {
         }
     }
 
-    /// Judges a call: `interactive` is whether there is somebody to ask.
+    /// Judges a call: `interactive` is whether there is a user to ask.
     pub fn check(&self, call: &PolicyCall<'_>, mode: Mode, interactive: bool) -> Verdict {
         let mode = self.mode_of(mode);
         if let (Some(broken), Some(reason)) = (self.broken.first(), self.obstacle()) {
@@ -497,7 +497,7 @@ impl Rule {
 fn rule_verdict(rule: &Rule, decision: Decision, call: &PolicyCall<'_>) -> Verdict {
     let mut reason = match decision {
         Decision::Allow => String::new(),
-        Decision::AskUser => format!("{} needs somebody's agreement.", call.name),
+        Decision::AskUser => format!("{} needs the user's agreement.", call.name),
         Decision::Deny => format!("{} may not run: {}.", call.name, rule.source.text),
     };
     if let (Decision::Deny, Some(message)) = (decision, &rule.message) {

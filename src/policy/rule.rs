@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use std::path::PathBuf;
 
 /// Other names of tools that Gemini CLI's rules know. The names of classes, which only its older
-/// settings knew, are no names in a rule that allows.
+/// settings knew, are not names in a rule that allows.
 pub(super) const RENAMED: [&str; 1] = ["grep_search"];
 
 /// A rule of a policy file, of the settings, or of a person's answer.
@@ -28,14 +28,14 @@ pub struct Rule {
     pub(super) interactive: Option<bool>,
     pub(super) annotations: Vec<(String, Value)>,
     pub(super) allows_redirection: bool,
-    /// It is for calls of subagents, of which there are none here.
+    /// The rule is for calls of subagents, of which there are none here.
     pub(super) is_for_subagent: bool,
     /// What a model is told.
     pub(super) message: Option<String>,
     pub(super) source: Source,
 }
 
-/// Where a rule stands.
+/// Where a rule is.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Source {
     pub(super) file: Option<PathBuf>,
@@ -102,9 +102,9 @@ pub(super) struct Unit<'a> {
     pub(super) call: &'a PolicyCall<'a>,
     /// The text of the command; `None` for calls of other tools.
     pub(super) line: Option<&'a str>,
-    /// Its words, where it is one command.
+    /// The line's words, where it is one command.
     pub(super) command: Option<&'a Command>,
-    /// It is one of several things that a line runs.
+    /// The command is one of several things that a line runs.
     pub(super) is_part: bool,
     /// What it runs can't be known.
     pub(super) is_unknown: bool,
@@ -115,7 +115,7 @@ pub(super) struct Unit<'a> {
 }
 
 impl Rule {
-    /// Whether the rule is for calls in this mode, with or without somebody to ask.
+    /// Whether the rule is for calls in this mode, with or without a user to ask.
     pub(super) fn is_active(&self, mode: Mode, interactive: bool) -> bool {
         (self.modes.is_empty() || self.modes.contains(&mode))
             && self.interactive.is_none_or(|wanted| wanted == interactive)

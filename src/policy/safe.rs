@@ -1,5 +1,5 @@
 //! Commands that are known to only look at the workspace, and commands that are known to do
-//! harm, as far as Gemini CLI 0.61 knows them.
+//! harm: those that Gemini CLI 0.61 knows.
 
 use crate::commands::{Analysis, Command};
 use std::path::{Component, Path, PathBuf};
@@ -12,7 +12,7 @@ const PRINTERS: [&str; 11] = [
 /// A program that reads the files that it is given, and nothing else.
 struct Reader {
     name: &'static str,
-    /// Letters that do nothing but change how it prints. Numbers may stand behind them.
+    /// Letters that do nothing but change how it prints. Numbers may be behind them.
     letters: &'static str,
     /// How many files it takes: some write to the last.
     files: usize,
@@ -233,7 +233,7 @@ pub(super) fn is_known_safe(
     if PRINTERS.contains(&name.as_str()) {
         return true;
     }
-    // Patterns mean what the disk says: nothing that stands here.
+    // Patterns mean what the disk says: nothing that is here.
     if command.text.contains(['*', '?', '[', '{', '$', '`']) {
         return false;
     }

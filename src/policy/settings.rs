@@ -58,7 +58,7 @@ impl Lists<'_> {
         let trusted = mcp.servers.iter().filter(|(_, server)| server.trust);
         let trusted = trusted.map(|(name, _)| trusting.server(name));
         let list = self.list("mcp.allowed", Decision::Allow, 100);
-        // In a project that nobody trusts this list can only take servers away.
+        // In a project that is not trusted this list can only take servers away.
         let is_restriction =
             settings.is_said_by("mcp.allowed", Scope::Project) && !settings.trust.is_trusted();
         let allowed = mcp.allowed.iter().flatten().filter(|_| !is_restriction);
@@ -118,8 +118,8 @@ impl List {
         }
     }
 
-    /// Entries such as `glob` and `run_shell_command(git)`. Of other tools than the one that
-    /// runs commands nobody knows what parentheses would mean: such an entry says nothing.
+    /// Entries such as `glob` and `run_shell_command(git)`. For other tools than the one that
+    /// runs commands it is not known what parentheses would mean: such an entry says nothing.
     fn entry(&self, entry: &str) -> Option<Rule> {
         let Entry { tool, prefix } = Entry::parse(entry);
         let is_shell = matches!(&*tool, "run_shell_command" | "ShellTool");

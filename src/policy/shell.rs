@@ -82,7 +82,7 @@ impl Policy {
         let is_dangerous = mode != Mode::Yolo && analysis.programs().any(safe::is_dangerous);
         let is_conditional = rule.is_some_and(Rule::is_conditional);
         if is_dangerous && !is_conditional && verdict.decision == Decision::Allow {
-            let rule = "built in: what deletes or links needs somebody's agreement";
+            let rule = "built in: what deletes or links needs the user's agreement";
             verdict = ask(call, &verdict, rule);
         }
         if analysis.is_broken || is_nothing {
@@ -202,7 +202,7 @@ fn by_nobody(
     interactive: bool,
     verdict: Verdict,
 ) -> Verdict {
-    let text = "built in: lines that can't be understood need somebody's agreement";
+    let text = "built in: lines that can't be understood need the user's agreement";
     match (mode, rule) {
         (Mode::Yolo, Some(rule)) if rule.is_conditional() => {
             defaults::ask_about_line(call.name, false, text)
@@ -219,7 +219,7 @@ fn by_nobody(
 fn ask(call: &PolicyCall<'_>, allowed: &Verdict, rule: &str) -> Verdict {
     Verdict {
         decision: Decision::AskUser,
-        reason: format!("{} needs somebody's agreement.", call.name),
+        reason: format!("{} needs the user's agreement.", call.name),
         rule: Decider {
             rule: rule.to_owned(),
             file: None,

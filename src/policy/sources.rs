@@ -11,7 +11,7 @@ use crate::workspace::brought::Whose;
 use std::io::{Error, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// More of a policy file is not read.
+/// Maximum bytes of a policy file that are read.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
 /// What a command line adds.
@@ -182,7 +182,7 @@ impl Policy {
                 }
             }
             Err(e) if e.kind() == ErrorKind::NotFound && !must_exist => {}
-            // Nothing is there where what should hold it is no directory.
+            // Nothing is there where what should hold it is not a directory.
             Err(e) if e.kind() == ErrorKind::NotADirectory && !must_exist && !path.exists() => {}
             Err(e) if e.kind() == ErrorKind::NotADirectory => {
                 self.add_file(path, Whose::Users, tier, true);

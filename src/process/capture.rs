@@ -6,17 +6,17 @@ use super::terminal::{TerminalEmulator, Utf8Decoder};
 use std::io;
 use std::path::PathBuf;
 
-/// So much output is looked at to tell text from binary data, in bytes.
+/// Maximum output that is looked at to tell text from binary data, in bytes.
 const SNIFF_BYTES: usize = 8 * 1024;
 
-/// So much is kept in memory before a file is made, in bytes.
+/// Maximum output kept in memory before a file is made, in bytes.
 const IN_MEMORY_BYTES: usize = 256 * 1024;
 
 /// The share of the text that is kept of its beginning, in fifths: what a command says last
 /// tells more.
 const HEAD_FIFTHS: usize = 1;
 
-/// Live output holds at most so many characters at once.
+/// Maximum characters of live output at once.
 const LIVE_CHARS: usize = 8_000;
 
 /// Where the whole output goes if it has to be kept.
@@ -27,7 +27,7 @@ pub struct Capture<'a> {
     decoder: Utf8Decoder,
     terminal: TerminalEmulator,
     plain: Ends,
-    /// As printed, with escape sequences, where somebody will look at it on a terminal.
+    /// As printed, with escape sequences, where it will be shown on a terminal.
     coloured: Option<Ends>,
     /// Text that has not been shown live yet.
     live: Option<Ends>,
@@ -115,7 +115,7 @@ impl<'a> Capture<'a> {
         self.whole.bytes
     }
 
-    /// What came since the last time, for somebody who watches; `None` where that is nothing.
+    /// What came since the last time, for a user who watches; `None` where that is nothing.
     pub fn take_live(&mut self) -> Option<String> {
         let live = self.live.as_mut()?;
         if is_binary(&self.sniffed) {
@@ -224,7 +224,7 @@ struct Whole<'a> {
     bytes: u64,
     /// Whether some of it could not be kept.
     is_lost: bool,
-    /// Whether the file is somebody else's now.
+    /// Whether the file has another owner now.
     is_given_away: bool,
 }
 
@@ -286,7 +286,7 @@ struct Ends {
     head: String,
     /// Grows to twice its size before its beginning is thrown away.
     tail: String,
-    /// Of the whole text.
+    /// Counts of the whole text.
     chars: usize,
     lines: usize,
 }

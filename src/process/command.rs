@@ -23,7 +23,7 @@ const LINGER: Duration = Duration::from_millis(100);
 /// Signals and the death of the caller are looked for at least this often.
 const TICK: Duration = Duration::from_millis(200);
 
-/// How often somebody who watches is shown new output.
+/// How often a user who watches is shown new output.
 const LIVE: Duration = Duration::from_secs(1);
 
 /// How much is read at once, in bytes.
@@ -105,14 +105,14 @@ pub enum End {
         /// From its start to its own end.
         took: Duration,
     },
-    /// It was ended with everything that it started.
+    /// The command was ended with everything that it started.
     Ended {
         /// Why.
         why: Why,
         /// Processes that could not be ended.
         left: usize,
     },
-    /// It runs on, as was asked for.
+    /// The command runs on, as was asked for.
     Background,
 }
 
@@ -139,7 +139,7 @@ pub struct ProgramCommand<'a> {
     pub arguments: &'a [OsString],
     /// Variables besides those that commands have anyway.
     pub environment: &'a [(OsString, OsString)],
-    /// What stands on standard input.
+    /// What is on standard input.
     pub input: &'a [u8],
     /// Where it runs: an open directory, so that it can't be exchanged.
     pub directory: BorrowedFd<'a>,
@@ -250,7 +250,7 @@ pub trait Intake {
     /// How many bytes have come in all.
     fn bytes(&self) -> u64;
 
-    /// What came since the last time, for somebody who watches; `None` where that is nothing.
+    /// What came since the last time, for a user who watches; `None` where that is nothing.
     fn take_live(&mut self) -> Option<String>;
 }
 
@@ -293,7 +293,7 @@ struct Supervision<'a> {
     watched: &'a Watched,
     capture: &'a mut dyn Intake,
     buffer: Vec<u8>,
-    /// Whether somebody may still write.
+    /// Whether a process may still write.
     is_open: bool,
     are_errors_open: bool,
     last_output: Instant,
@@ -516,7 +516,7 @@ impl<'a> Supervision<'a> {
         self.watched.end_all(GRACE);
         let until = Instant::now() + ENDING;
         while Instant::now() < until && !self.watched.is_hindered() {
-            // Whoever is being ended may have something to say, and waits until it is read.
+            // A process that is being ended may have something to say, and waits until it is read.
             self.step(TICK, None);
             match self.watched.next_event() {
                 Some(CommandEvent::AllGone { left }) => {
@@ -527,7 +527,8 @@ impl<'a> Supervision<'a> {
                 Some(CommandEvent::Ended { .. }) | None => {}
             }
         }
-        // Somebody keeps the warden from its work. What it watches over must not live on that.
+        // Another process keeps the warden from its work. What it watches over must not live on
+        // that.
         let left = tree::end(
             &tree::watched(self.watched.warden, self.watched.leader),
             GRACE,

@@ -14,7 +14,7 @@ use std::io::{self, ErrorKind, Write};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// More of either stream is not kept, in bytes.
+/// Maximum kept of either stream, in bytes.
 pub const MAX_STREAM_BYTES: usize = 16 * 1024 * 1024;
 
 /// How long the thread that feeds a program may take to notice that it has ended.

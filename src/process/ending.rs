@@ -1,10 +1,10 @@
-//! How a command ends, as whoever watches over it says.
+//! How a command ends, as the process that watches over it says.
 
 use super::signal_name;
 use std::fmt;
 use std::time::Duration;
 
-/// How long processes have between being asked to end and being killed. On Windows nobody is asked.
+/// How long processes have between being asked to end and being killed. On Windows none is asked.
 pub const GRACE: Duration = Duration::from_secs(1);
 
 /// How a process ended: by itself with a code, or by a signal.
@@ -36,11 +36,11 @@ pub enum CommandEvent {
         /// Whether nothing is left of what it started.
         all_gone: bool,
     },
-    /// Nothing is left, but so many processes that could not be ended.
+    /// Nothing is left but the processes that could not be ended.
     AllGone {
         /// How many.
         left: usize,
     },
-    /// Nobody watches over it any more. It does not come to that on Windows.
+    /// The command is no longer watched over. It does not come to that on Windows.
     Lost,
 }

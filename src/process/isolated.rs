@@ -36,7 +36,7 @@ const STACK_BYTES: usize = 64 * 1024 * 1024;
 pub(crate) enum IsolationError {
     /// The work has died: of a limit, or of itself.
     Died,
-    /// It took too long.
+    /// The work took too long.
     TooSlow,
     /// The system would not let it begin.
     NotStarted,
@@ -52,7 +52,7 @@ pub(crate) struct Bounds {
     pub(crate) memory_bytes: u64,
     /// Time.
     pub(crate) time: Duration,
-    /// More of a result is not taken.
+    /// Maximum bytes taken of a result.
     pub(crate) result_bytes: u64,
 }
 

@@ -1,6 +1,6 @@
 //! Background processes, remembered from one call to the next.
 //!
-//! Each call is a process of its own, so what is known of a background job stands in two
+//! Each call is a process of its own, so what is known of a background job is in two
 //! files of the project's temporary directory: a record (JSON lines: first what was started,
 //! then how each process ended) and the log of its output. Ids of processes go together with
 //! the moment of their start, so that neither a stale record nor an id that is used again is
@@ -81,7 +81,7 @@ pub fn seconds(time: SystemTime) -> u64 {
 #[cfg(unix)]
 pub(super) fn process_ids(record: &mut impl Read) -> Vec<i32> {
     let mut text = String::new();
-    // What can't be read names nobody.
+    // What can't be read names no process.
     let _ = record.take(MAX_RECORD_BYTES).read_to_string(&mut text);
     let first = text.lines().next().unwrap_or_default();
     serde_json::from_str::<JobRecord>(first)
@@ -100,11 +100,11 @@ pub struct Jobs {
 pub struct Job {
     /// What was started.
     pub record: JobRecord,
-    /// Its log.
+    /// The job's log.
     pub log: PathBuf,
     /// The living processes, the oldest first.
     pub living: Vec<Identity>,
-    /// How its processes ended and when (seconds since 1970), as far as that is known.
+    /// How its processes ended and when (seconds since 1970), where that is known.
     pub endings: Vec<(i32, Ending, u64)>,
     /// Whether its warden lives.
     is_watched: bool,
@@ -234,7 +234,7 @@ impl Jobs {
 }
 
 impl Files {
-    /// Removes what tells of the job, but not its output.
+    /// Removes what describes the job, but not its output.
     pub fn forget_job(&self) {
         // Another call may have done so already.
         let _ = std::fs::remove_file(&self.record);
@@ -338,7 +338,7 @@ impl Job {
                 warden.signal(Signal::TERM);
                 let until = std::time::Instant::now() + grace + Duration::from_secs(12);
                 while warden.is_alive() && std::time::Instant::now() < until {
-                    // Somebody may have stopped it.
+                    // Another process may have stopped it.
                     warden.signal(Signal::CONT);
                     std::thread::sleep(Duration::from_millis(4));
                 }

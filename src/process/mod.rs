@@ -1,7 +1,7 @@
 //! Starting programs: fed with nothing, drained without limit, ended with all that they
 //! started.
 //!
-//! It stands on what the kernel says about processes; what differs between systems is in a
+//! All of it rests on what the kernel says about processes; what differs between systems is in a
 //! file for each, in `raw`, `tree` and `windows`. Everything is about one command at a time; what
 //! a tool makes of it is in [`crate::builtin`].
 
@@ -38,8 +38,8 @@ pub use windows::{tree, warden};
 
 use crate::sys::fd::OwnedFd;
 
-/// A descriptor that becomes readable when whoever has started this process is gone (see
-/// [`crate::tool::Cancellation::with_caller`]). `None` where that is nobody's caller: the first
+/// A descriptor that becomes readable when the process that has started this one is gone (see
+/// [`crate::tool::Cancellation::with_caller`]). `None` where that is not a caller: the first
 /// process of a machine or a container.
 #[cfg(unix)]
 pub fn caller() -> Option<OwnedFd> {
@@ -50,7 +50,7 @@ pub fn caller() -> Option<OwnedFd> {
     (getppid() == Some(parent)).then_some(caller)
 }
 
-/// A handle that becomes ready when whoever has started this process is gone (see
+/// A handle that becomes ready when the process that has started this one is gone (see
 /// [`crate::tool::Cancellation::with_caller`]).
 #[cfg(windows)]
 pub fn caller() -> Option<OwnedFd> {
@@ -69,7 +69,7 @@ pub fn exit(status: u8) -> ! {
     std::process::exit(status.into())
 }
 
-/// Does something during which writing to a pipe that nobody reads is an error: it always is.
+/// Does something during which writing to a pipe without a reader is an error: it always is.
 #[cfg(windows)]
 pub(crate) fn without_sigpipe<T>(write: impl FnOnce() -> T) -> T {
     write()

@@ -12,7 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How often it is looked whether all is gone where nothing wakes whoever waits for it: on
+/// How often to check whether all is gone where nothing wakes the caller that waits: on
 /// Windows a job object does not become ready.
 const TICK: Duration = if cfg!(windows) {
     Duration::from_millis(10)
@@ -25,7 +25,7 @@ const TICK: Duration = if cfg!(windows) {
 pub struct Program<'a> {
     /// A path, or a name that is looked up in the `PATH` of `environment`.
     pub name: &'a OsStr,
-    /// Its arguments.
+    /// The program's arguments.
     pub arguments: &'a [String],
     /// All of its environment.
     pub environment: &'a BTreeMap<OsString, OsString>,
@@ -39,9 +39,9 @@ pub struct Piped {
     watched: Watched,
     /// What is written here it reads.
     pub input: Option<OwnedFd>,
-    /// What it prints; `None` once somebody has taken it.
+    /// What it prints; `None` once that has been taken.
     pub output: Option<OwnedFd>,
-    /// What it says on standard error; `None` once somebody has taken it.
+    /// What it says on standard error; `None` once that has been taken.
     pub errors: Option<OwnedFd>,
     is_gone: bool,
     ending: Option<Ending>,
@@ -96,7 +96,7 @@ impl Piped {
         self.ending
     }
 
-    /// Asks everything to end, and sees to it after `grace`; on Windows nobody is asked. Does
+    /// Asks everything to end, and sees to it after `grace`; on Windows nothing is asked. Does
     /// not wait.
     pub fn end(&self, grace: Duration) {
         self.watched.end_all(grace);

@@ -165,8 +165,8 @@ fn become_program(program: &Prepared<'_>, keep: Option<RawFd>) -> c_int {
         } else if let Some(Err(errno)) = program.sandbox.map(Sandbox::apply) {
             errno.raw_os_error()
         } else {
-            // Descriptors that the host has left open are nobody's business here, least of
-            // all in the background.
+            // Descriptors that the host has left open are not for the program, least of all in
+            // the background.
             close_others(keep.as_slice());
             libc::execve(
                 program.program.as_ptr(),

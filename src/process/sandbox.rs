@@ -14,7 +14,7 @@
 //! fallback: what is asked for and can't be had is an error.
 //!
 //! Known limits: the mode, owner and times of files outside can be changed in
-//! [`Mode::WorkspaceWrite`], as far as the user may (Landlock doesn't cover them, and the
+//! [`Mode::WorkspaceWrite`], where the user may (Landlock doesn't cover them, and the
 //! system calls are needed inside); a hard link in a writable directory that was there before
 //! leads to its file wherever else that is linked; a lock (`flock`) can be taken on any file that
 //! can be read, where some may be written; and nothing is kept from being read.
@@ -118,7 +118,7 @@ impl Sandbox {
         }))
     }
 
-    /// No sandbox is to be had on this system, so that only [`Mode::Off`] is no error.
+    /// No sandbox is to be had on this system, so that only [`Mode::Off`] is not an error.
     ///
     /// # Errors
     ///

@@ -19,7 +19,7 @@ pub struct Signals {
 impl Signals {
     /// Lets the first signal cancel the session, and the next of its sort end the process.
     ///
-    /// Several that tell that the terminal is gone are no impatience: the kernel sends one, and
+    /// Several that say that the terminal is gone are not impatience: the kernel sends one, and
     /// the shell another. Under `nohup` there are none.
     pub fn ending(cancel: Cancellation) -> Self {
         #[cfg(unix)]

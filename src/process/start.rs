@@ -122,7 +122,7 @@ impl ProgramCommand<'_> {
     }
 }
 
-/// A file without a name that holds `bytes`: nobody has to feed it to a program, and one that
+/// A file without a name that holds `bytes`: it need not be fed to a program, and one that
 /// does not read it is not waited for. `None` where there is nothing to hold.
 fn in_memory(bytes: &[u8]) -> io::Result<Option<File>> {
     if bytes.is_empty() {

@@ -1,5 +1,5 @@
 //! What a terminal would show of a program's output, as plain text: escape sequences are
-//! gone, a line that was printed over stands there in its last state, bytes that are no UTF-8
+//! gone, a line that was printed over is there in its last state, bytes that are not UTF-8
 //! show as `\x{ff}`.
 
 use crate::shown::{push_odd_byte, show_name};
@@ -8,7 +8,7 @@ use crate::shown::{push_odd_byte, show_name};
 /// comes as a line of its own.
 const MAX_LINE_CHARS: usize = 64 * 1024;
 
-/// An escape sequence that has not ended after so many bytes is none.
+/// Maximum bytes of an escape sequence; what has not ended by then is none.
 const MAX_SEQUENCE_BYTES: usize = 4096;
 
 /// Turns bytes into text, piece by piece; pieces may be cut anywhere.
@@ -229,8 +229,8 @@ impl TerminalEmulator {
         };
     }
 
-    /// The control sequences that change what stands in the line, or lead away from it. What
-    /// stands in a line that is left was seen, so that it is passed on: lines that have been
+    /// The control sequences that change what is in the line, or lead away from it. What
+    /// is in a line that is left was seen, so that it is passed on: lines that have been
     /// can't be written over.
     fn run_control(&mut self, last: char, out: &mut impl FnMut(&str)) {
         let number = |default: usize| {

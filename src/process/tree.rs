@@ -53,7 +53,7 @@ impl Identity {
         system::signal(self, pid, signal);
     }
 
-    /// The process's command line, as far as it can be read, in one line.
+    /// What can be read of the process's command line, in one line.
     pub fn command_line(self) -> Option<String> {
         let raw = system::arguments(self.pid)?;
         let words: Vec<_> = raw
@@ -70,7 +70,7 @@ pub fn descendants(root: i32) -> Vec<Identity> {
     below(root, &system::all())
 }
 
-/// The living processes of a session, for when nobody watches over them any more.
+/// The living processes of a session, for when they are no longer watched over.
 pub fn of_session(session: i32) -> Vec<Identity> {
     let mut found: Vec<_> = system::all()
         .into_iter()

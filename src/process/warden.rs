@@ -31,14 +31,14 @@ use std::time::{Duration, Instant, SystemTime};
 /// The most bytes of a message: two paths.
 const MAX_MESSAGE_BYTES: usize = 16 * 1024;
 
-/// How long a warden that says nothing is waited for before it is looked whether somebody has
+/// How long a warden that says nothing is waited for before a check whether another process has
 /// stopped it.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Who has stopped a warden more often than this will go on with it.
+/// A process that has stopped a warden more often than this will go on with it.
 const HINDRANCES: u32 = 10;
 
-/// After this a warden that should answer is given up: somebody keeps stopping it.
+/// After this a warden that should answer is given up: another process keeps stopping it.
 const ANSWER: Duration = Duration::from_secs(5);
 
 /// How much output is read at once, in bytes.
@@ -88,8 +88,8 @@ impl Drop for Watched {
         }
         let warden = Pid::from_raw(self.warden);
         if self.is_over.get() {
-            // It is about to exit. Left alone it might become the child of a host that takes
-            // leave of nobody.
+            // It is about to exit. Left alone it might become the child of a host that waits
+            // for no child.
             while let Err(Errno::INTR) = rustix::process::waitpid(warden, WaitOptions::empty()) {}
             return;
         }
@@ -193,7 +193,7 @@ impl Watched {
         self.control.as_fd()
     }
 
-    /// Lets the command go on without its caller and without anybody who keeps its output.
+    /// Lets the command go on without its caller and without a process that keeps its output.
     ///
     /// # Errors
     ///
@@ -265,7 +265,7 @@ impl Watched {
         }
     }
 
-    /// Lets a warden that somebody has stopped go on.
+    /// Lets a warden that another process has stopped go on.
     fn wake(&self) {
         let Some(warden) = Pid::from_raw(self.warden).filter(|_| !self.is_reaped.get()) else {
             return;
@@ -282,7 +282,7 @@ impl Watched {
         }
     }
 
-    /// Whether somebody keeps the warden from its work.
+    /// Whether another process keeps the warden from its work.
     pub fn is_hindered(&self) -> bool {
         self.stopped.get() > HINDRANCES
     }
@@ -378,7 +378,7 @@ pub(super) fn chosen(pid: i32) -> [u8; 9] {
 struct Warden {
     /// Until the caller has gone its own way.
     control: Option<OwnedFd>,
-    /// Until everybody has closed it.
+    /// Until every process has closed it.
     output: Option<OwnedFd>,
     leader: Option<Pid>,
     /// How the command ended.
@@ -388,7 +388,7 @@ struct Warden {
 }
 
 struct Stays {
-    /// `None` where nobody will ask.
+    /// `None` where it will not be asked for.
     files: Option<(Log, std::fs::File)>,
     /// Whose ending is noted.
     processes: Vec<i32>,
@@ -528,7 +528,7 @@ impl Warden {
         all_gone.then(|| self.leave())
     }
 
-    /// Remembers how a process ended, and writes it down where somebody may want to know.
+    /// Remembers how a process ended, and writes it down where that may be asked for.
     fn note(&mut self, pid: Pid, status: WaitStatus) {
         let ending = Ending::of(status);
         if Some(pid) == self.leader {
@@ -565,7 +565,7 @@ impl Warden {
         self.leave()
     }
 
-    /// Reads output into the log, at most so many pieces. Whether it has come to its end.
+    /// Reads output into the log, at most `pieces` pieces. Whether it has come to its end.
     fn drain(&mut self, pieces: usize) -> bool {
         let (Some(output), Some(stays)) = (&self.output, &mut self.stays) else {
             return false;

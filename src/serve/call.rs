@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Notify, mpsc};
 
-/// Of output that a client has not taken yet, so much is kept: its end, in bytes.
+/// Maximum bytes kept of output that a client has not taken yet: its end.
 const MAX_PENDING_BYTES: usize = 8 * 1024;
 
 /// What is called.
@@ -99,7 +99,7 @@ pub(super) async fn run(
     context: &RequestContext<RoleServer>,
 ) -> Done {
     let started = server.start();
-    // Where nobody waits for the result any more, the call ends.
+    // Where the client waits for the result no more, the call ends.
     let _ending = CancelOnDrop(started.cancel.clone());
     let cancel = started.cancel.clone();
     let token = context.meta.get_progress_token();
@@ -258,7 +258,7 @@ impl Attended<'_> {
     }
 }
 
-/// The next question; none comes where nobody can ask.
+/// The next question; none comes where the user can't be asked.
 async fn next(questions: &mut Option<mpsc::Receiver<Pending>>) -> Option<Pending> {
     match questions {
         Some(questions) => questions.recv().await,
@@ -267,7 +267,7 @@ async fn next(questions: &mut Option<mpsc::Receiver<Pending>>) -> Option<Pending
 }
 
 /// Output of a call on its way to a client. What comes faster than it is taken is put
-/// together, so that nobody waits.
+/// together, so that the call does not wait.
 #[derive(Default)]
 struct Live {
     output: Mutex<Output>,

@@ -80,7 +80,7 @@ impl Before {
     }
 }
 
-/// Tells whoever listens, until it does not any more.
+/// Tells a client that listens, until it does not any more.
 pub(super) async fn follow(
     server: &Arc<Server>,
     can_ask: bool,

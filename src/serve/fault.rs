@@ -1,4 +1,4 @@
-//! What is answered to bytes that are no message.
+//! What is answered to bytes that are not a message.
 
 use crate::json;
 use rmcp::ErrorData;
@@ -13,7 +13,7 @@ pub(super) fn of(text: &[u8], error: &serde_json::Error) -> (ErrorData, Option<R
         return (ErrorData::invalid_request(message, None), None);
     }
     let Ok(value) = serde_json::from_slice::<Value>(text) else {
-        let message = format!("That is no JSON: {error}.");
+        let message = format!("That is not JSON: {error}.");
         return (ErrorData::new(ErrorCode::PARSE_ERROR, message, None), None);
     };
     let id = RequestId::deserialize(&value["id"]).ok();
@@ -26,7 +26,7 @@ pub(super) fn of(text: &[u8], error: &serde_json::Error) -> (ErrorData, Option<R
             let message = "The request's parameters can't be used.";
             return (ErrorData::invalid_params(message, None), id);
         }
-        _ => "That is no message of JSON-RPC 2.0.",
+        _ => "That is not a message of JSON-RPC 2.0.",
     };
     (ErrorData::invalid_request(message, None), id)
 }

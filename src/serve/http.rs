@@ -1,8 +1,8 @@
 //! Clients by HTTP on one address, each in a session of its own.
 //!
 //! Any page that a browser shows can send requests to this machine. So a request must name the
-//! server by a name that nobody else can give it (`Host`), must not come from a page (`Origin`),
-//! and must carry a token.
+//! server by a name that no other program can give it (`Host`), must not come from a page
+//! (`Origin`), and must carry a token.
 
 use super::connection::Connection;
 use super::fault;
@@ -47,7 +47,7 @@ const MIN_TOKEN_CHARS: usize = 16;
 /// Bytes of chance in a token that is made here.
 const TOKEN_BYTES: usize = 32;
 
-/// More connections than this wait.
+/// Maximum connections served at once; more wait.
 const MAX_CONNECTIONS: usize = 256;
 
 /// How long a request's head may take.
@@ -89,7 +89,7 @@ impl fmt::Debug for Http {
 pub enum HttpError {
     /// The address can't be used.
     #[error(
-        "{address:?} is no address to listen on ({why}); give ADDR:PORT, such as {DEFAULT_ADDRESS}"
+        "{address:?} is not a valid address to listen on ({why}); give ADDR:PORT, such as {DEFAULT_ADDRESS}"
     )]
     Address {
         /// The address as it was given.
@@ -97,7 +97,7 @@ pub enum HttpError {
         /// What the system says.
         why: io::Error,
     },
-    /// Other machines can reach the address, which nobody has allowed.
+    /// Other machines can reach the address, which was not allowed.
     #[error("{0} can be reached from other machines; that needs --allow-remote")]
     Remote(String),
     /// The token of the environment can be guessed.
@@ -118,8 +118,8 @@ impl Http {
     ///
     /// # Errors
     ///
-    /// The address is none, it is no loopback address and `allows_remote` is not set, or there is
-    /// no token that can be used.
+    /// The address is not valid, it is not a loopback address and `allows_remote` is not set, or
+    /// there is no token that can be used.
     pub fn new(address: &str, hosts: Vec<String>, allows_remote: bool) -> Result<Self, HttpError> {
         let found = address
             .to_socket_addrs()
@@ -233,7 +233,7 @@ async fn attend(stream: TcpStream, guard: &Arc<Guard>, service: &Service) {
         .await;
 }
 
-/// Hands a request of somebody who may ask to the SDK, once it is all there.
+/// Hands a request of a client that may ask to the SDK, once it is all there.
 async fn pass_on(request: Request<Incoming>, service: &Service) -> Answer {
     let (head, body) = request.into_parts();
     let whole = Limited::new(body, MAX_BYTES).collect();
@@ -279,7 +279,7 @@ fn is_json(headers: &HeaderMap) -> bool {
     essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json"))
 }
 
-/// The answer to a body that is no message.
+/// The answer to a body that is not a message.
 fn unread(bytes: &[u8], error: &serde_json::Error) -> Answer {
     let (error, id) = fault::of(bytes, error);
     let text = serde_json::to_vec(&ServerJsonRpcMessage::error(error, id)).unwrap_or_default();

@@ -31,7 +31,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// More calls than this wait for others to end, or are refused.
+/// Maximum calls at once; more wait for others to end, or are refused.
 const MAX_CALLS: usize = 256;
 
 /// What is served, and how.

@@ -31,10 +31,10 @@ const MAX_FILES: usize = 10_000;
 /// A larger file is not given whole, in bytes.
 const MAX_FILE_BYTES: u64 = 32 * 1024 * 1024;
 
-/// What stands where nothing says what a file is.
+/// The type where nothing says what a file is.
 const UNKNOWN_TYPE: &str = "application/octet-stream";
 
-/// How a path stands in an address.
+/// How a path is written in an address.
 const FORM_OF_PATHS: &str = if cfg!(windows) {
     "with slashes, as C:/a/b"
 } else {
@@ -59,7 +59,7 @@ struct Cursor {
     count: usize,
     /// The place of the root among all.
     root: usize,
-    /// The components of the last file's path below it, in base64: they may be no UTF-8.
+    /// The components of the last file's path below it, in base64: they need not be UTF-8.
     path: Vec<String>,
 }
 
@@ -83,7 +83,7 @@ impl Cursor {
     }
 }
 
-/// That a cursor is none that was given out.
+/// The error that a cursor is none that was given out.
 pub(super) fn no_page(cursor: &str) -> ErrorData {
     ErrorData::invalid_params(format!("There is no page {cursor:?} of the list."), None)
 }
@@ -204,7 +204,7 @@ pub(super) fn read(
     let path = path_of(uri).map_err(|reason| {
         let data = json!({ "uri": uri, "errorType": ErrorKind::InvalidToolParams });
         ErrorData::invalid_params(
-            format!("{uri:?} is no file's address: {reason}."),
+            format!("{uri:?} is not a file's address: {reason}."),
             Some(data),
         )
     })?;

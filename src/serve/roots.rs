@@ -5,7 +5,7 @@ use crate::workspace::real_root;
 use std::path::PathBuf;
 use url::Url;
 
-/// The directories of `file:` addresses, by the paths that stand there: where links in them lead
+/// The directories of `file:` addresses, by the paths that are there: where links in them lead
 /// is judged each time that a project is opened. Those that can't be opened are left out.
 ///
 /// # Errors
@@ -50,7 +50,7 @@ fn directory(uri: &str) -> Result<PathBuf, String> {
 pub(super) fn path_of(uri: &str) -> Result<PathBuf, String> {
     let url = Url::parse(uri).map_err(|e| e.to_string())?;
     if url.scheme() != "file" {
-        return Err("it is no file: address".to_owned());
+        return Err("it is not a file: address".to_owned());
     }
     let is_here = url.host_str().is_none_or(|host| host == "localhost");
     let path = if is_here {

@@ -45,7 +45,7 @@ impl Said {
     ///
     /// # Errors
     ///
-    /// Where that is no answer to a question of ours.
+    /// Where that is not an answer to a question of ours.
     #[expect(deprecated, reason = "clients have roots as long as they have them")]
     pub(super) fn parse(
         responses: Option<InputResponses>,
@@ -55,7 +55,7 @@ impl Said {
         let roots = match (replies.remove(ROOTS), state) {
             (Some(answer), _) => {
                 let listed: rmcp::model::ListRootsResult = serde_json::from_value(answer)
-                    .map_err(|e| unusable(format!("inputResponses.{ROOTS} is no list: {e}.")))?;
+                    .map_err(|e| unusable(format!("inputResponses.{ROOTS} is not a list: {e}.")))?;
                 Some(listed.roots.into_iter().map(|root| root.uri).collect())
             }
             (None, Some(state)) => {
@@ -132,7 +132,7 @@ impl Asker for BySaid {
         };
         let name = name(question, &text.message);
         if let Some(reply) = self.replies.get(&name) {
-            // What is no answer is no yes.
+            // What is not an answer is not a yes.
             let result: ElicitResult = serde_json::from_value(reply.clone()).ok()?;
             return Some(text.reply(&result));
         }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Projects that nobody works in are closed when more than these are open.
+/// Maximum open projects: with more, those that are not in use are closed.
 const MAX_PROJECTS: usize = 16;
 
 pub(super) struct Server {

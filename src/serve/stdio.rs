@@ -265,7 +265,7 @@ impl Transport<RoleServer> for Stdio {
             }
             let line = tokio::select! {
                 line = self.incoming.recv() => line,
-                // Nobody reads what is answered.
+                // The client no longer reads answers.
                 () = outgoing.closed() => None,
             };
             let Some(line) = line else { break };
@@ -290,7 +290,7 @@ fn line(message: &ServerJsonRpcMessage) -> serde_json::Result<Vec<u8>> {
     Ok(line)
 }
 
-/// Reads lines until there are no more, or nobody takes them.
+/// Reads lines until there are no more, or the server no longer takes them.
 fn read(lines: &mpsc::Sender<Incoming>) {
     let stdin = stdin();
     let mut buffer = vec![0; CHUNK_BYTES];
@@ -330,7 +330,7 @@ fn wait_for_input() {
     let _ = poll(&mut [PollFd::new(&stdin, PollFlags::IN)], None);
 }
 
-/// Whether somebody takes it.
+/// Whether the server takes it.
 fn pass_on(lines: &mpsc::Sender<Incoming>, line: &mut Vec<u8>, is_too_long: &mut bool) -> bool {
     let line = std::mem::take(line);
     let incoming = if std::mem::take(is_too_long) {
@@ -341,7 +341,7 @@ fn pass_on(lines: &mpsc::Sender<Incoming>, line: &mut Vec<u8>, is_too_long: &mut
     lines.blocking_send(incoming).is_ok()
 }
 
-/// Writes messages until there are no more, or nobody reads them.
+/// Writes messages until there are no more, or the client no longer reads them.
 fn write(mut messages: mpsc::Receiver<Vec<u8>>) {
     while let Some(message) = messages.blocking_recv() {
         if write_stdout(&message).is_err() {

@@ -163,7 +163,7 @@ pub(crate) fn variables_in(text: &str) -> Vec<&str> {
     names
 }
 
-/// The name, what stands in its place, and the length of the reference that begins `text`.
+/// The name, what takes its place, and the length of the reference that begins `text`.
 pub(crate) fn reference(text: &str) -> (&str, Option<&str>, usize) {
     let after = &text[1..];
     if let Some(inner) = after.strip_prefix('{') {

@@ -140,7 +140,7 @@ impl Reader<'_> {
         }
         let now = self.into.max_turns.map(i64::from);
         if let Some(turns) = self.limit(TURNS, now, whole) {
-            // As in Gemini CLI, less than nothing is no limit.
+            // As in Gemini CLI, less than nothing is not a limit.
             self.into.max_turns = u32::try_from(turns).ok();
             self.replaces(TURNS);
         }

@@ -1,4 +1,4 @@
-//! In which line of a settings file a key stands, for people.
+//! In which line of a settings file a key is, for people.
 
 use super::keys;
 use crate::declaration::position::{self, Position};
@@ -34,7 +34,7 @@ impl SettingsLines {
         usize::try_from(place.line.get()).ok()
     }
 
-    /// Says of a finding about a settings file where in it the key that it names stands.
+    /// Says of a finding about a settings file where in it the key that it names is.
     pub fn place(&mut self, finding: &mut Diagnostic) {
         let file = finding.place.file().map(Path::to_owned);
         if let Some(place) = file.and_then(|file| self.position_of(&file, &finding.place.key)) {

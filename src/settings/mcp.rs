@@ -30,15 +30,15 @@ pub struct McpSettings {
 pub struct McpServer {
     /// A program that speaks on its standard streams.
     pub command: Option<String>,
-    /// Its arguments.
+    /// The program's arguments.
     pub args: Vec<String>,
     /// What is added to its environment.
     pub env: BTreeMap<String, String>,
     /// Where it runs.
     pub cwd: Option<PathBuf>,
-    /// Its address, for server-sent events.
+    /// The server's address, for server-sent events.
     pub url: Option<String>,
-    /// Its address, where it speaks streamable HTTP.
+    /// The server's address, where it speaks streamable HTTP.
     pub http_url: Option<String>,
     /// Sent with every request.
     pub headers: BTreeMap<String, String>,
@@ -52,7 +52,7 @@ pub struct McpServer {
     pub exclude_tools: Vec<String>,
     /// For people.
     pub description: Option<String>,
-    /// Whose settings it stands in.
+    /// Whose settings it is in.
     pub source: Scope,
 }
 

@@ -1,4 +1,4 @@
-//! Gemini CLI's settings, as far as tools obey them.
+//! The part of Gemini CLI's settings that tools obey.
 //!
 //! Four files in Gemini CLI's order: the system's defaults, the user's
 //! (`~/.gemini/settings.json`), the project's (`.gemini/settings.json` in the current
@@ -54,7 +54,7 @@ pub struct Settings {
     /// (`tools.shell.inactivityTimeout`); zero is never. In a project that is not trusted the
     /// stricter one.
     pub shell_idle_secs: Option<u64>,
-    /// The first name in `context.fileName` (`contextFileName`), as it stands in the user's
+    /// The first name in `context.fileName` (`contextFileName`), as it is in the user's
     /// file. A project's takes its place, as in Gemini CLI, where it names a markdown file of
     /// no directory; by any other name, `settings.json` for example, a project would have
     /// memories written over the user's files.

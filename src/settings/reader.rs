@@ -9,9 +9,9 @@ use std::path::Path;
 /// A key that is read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Key {
-    /// Its name, with dots.
+    /// The key's name, with dots.
     pub(super) name: &'static str,
-    /// Its name in the older, flat generation of settings.
+    /// The key's name in the older, flat generation of settings.
     pub(super) old: Option<&'static str>,
     rule: Rule,
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 /// What commands may do, as the settings have it.
 ///
-/// `tools.sandbox` may stand in both files; of two modes the stricter one counts, so that a
+/// `tools.sandbox` may be in both files; of two modes the stricter one counts, so that a
 /// project, or a model that edits its file, can't give itself more. What else widens the
 /// sandbox counts in the user's file only.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -5,13 +5,13 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// What stands in the place of a secret.
+/// What takes the place of a secret.
 const HIDDEN: &str = "(hidden)";
 
 /// One value that is in force.
 #[derive(Debug, Clone)]
 pub struct InForce {
-    /// Its key, with dots.
+    /// The value's key, with dots.
     pub key: String,
     /// The value, without secrets.
     pub value: Value,

@@ -36,7 +36,7 @@ impl Scope {
         }
     }
 
-    /// Where its file stands; `None` where there is no home directory, or where a variable
+    /// Where its file is; `None` where there is no home directory, or where a variable
     /// names a place that would lie somewhere in the project.
     pub fn file(self, home: Option<&Path>, root: &Path) -> Option<PathBuf> {
         match self {

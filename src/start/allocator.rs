@@ -44,7 +44,7 @@ const MOST_KEPT: u8 = 16;
 
 /// What a thread has freed.
 struct Kept {
-    /// Of each size the last one, which holds where the one before is.
+    /// The last block of each size, which holds where the one before is.
     blocks: [*mut u8; SIZES],
     counts: [u8; SIZES],
     /// Whether the thread's end is told, so that all are given back.

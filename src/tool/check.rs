@@ -46,9 +46,9 @@ pub(super) fn check(schema: &Value, value: &Value) -> Result<(), String> {
 struct Checker<'a> {
     /// What references lead into.
     root: &'a Value,
-    /// In older drafts what stands beside a reference does not count.
+    /// In older drafts what is beside a reference does not count.
     has_lone_references: bool,
-    /// Where the value stands in the arguments.
+    /// Where the value is in the arguments.
     path: String,
     /// The references that the check is within, each with the value it is for.
     open: Vec<(*const Value, *const Value)>,
@@ -154,7 +154,7 @@ impl<'a> Checker<'a> {
         name(&self.path)
     }
 
-    /// Checks what stands within the value.
+    /// Checks what is within the value.
     fn within(&mut self, step: &str, schema: &'a Value, value: &Value) -> Result<(), String> {
         let before = self.path.len();
         if !self.path.is_empty() && !step.starts_with('[') {
@@ -384,7 +384,7 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// Where a member of the value stands.
+    /// Where a member of the value is.
     fn inner(&self, key: &str) -> String {
         if self.path.is_empty() {
             key.to_owned()
@@ -805,7 +805,7 @@ mod tests {
         ]
     }
 
-    /// Those about what other schemas leave, and about references.
+    /// The cases about what other schemas leave, and about references.
     fn more_cases() -> [(Value, Value, Value); 8] {
         let text = json!({"type": "string"});
         [

@@ -6,11 +6,11 @@ use serde_json::Value;
 /// Whether a call may run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Confirmation {
-    /// It may run as it is.
+    /// The call may run as it is.
     NotNeeded,
     /// A person must agree.
     Ask(ConfirmationDetails),
-    /// It must not run; the reason is for the model.
+    /// The call must not run; the reason is for the model.
     Forbidden(String),
 }
 
@@ -125,7 +125,7 @@ impl ApprovalMode {
         }
     }
 
-    /// Its name.
+    /// The mode's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Default => "default",

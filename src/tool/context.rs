@@ -33,18 +33,18 @@ pub struct Cancellation {
     /// Zero, or one more than the signal's number. Shared with signal handlers.
     state: Arc<AtomicUsize>,
     deadline: Option<Instant>,
-    /// Whether nobody has asked for this deadline.
+    /// Whether this deadline was not asked for.
     is_default: bool,
     /// Becomes readable when the caller is gone.
     caller: Option<Arc<OwnedFd>>,
-    /// Of this one call.
+    /// The course of this one call.
     course: Arc<Mutex<Course>>,
 }
 
 /// What those who wait for a call know of it.
 #[derive(Debug, Default)]
 struct Course {
-    /// Nobody waits any more: the call has been answered for.
+    /// The caller no longer waits: the call has been answered for.
     is_over: bool,
     /// Something was done that can't be taken back.
     has_acted: bool,
@@ -86,7 +86,7 @@ impl Cancellation {
         }
     }
 
-    /// The same as [`Cancellation::restarted`] with a limit that nobody has asked for: tools
+    /// The same as [`Cancellation::restarted`] with a limit that was not asked for: tools
     /// that have one of their own go by that.
     #[must_use]
     pub fn restarted_by_default(&self, limit: Duration) -> Self {
@@ -120,12 +120,12 @@ impl Cancellation {
         self.caller.as_ref().map(|fd| fd.as_fd())
     }
 
-    /// The deadline, where somebody has asked for it.
+    /// The deadline, where it was asked for.
     pub fn chosen_deadline(&self) -> Option<Instant> {
         self.deadline.filter(|_| !self.is_default)
     }
 
-    /// The deadline, whoever has set it.
+    /// The deadline, asked for or not.
     pub fn deadline(&self) -> Option<Instant> {
         self.deadline
     }
@@ -181,7 +181,7 @@ impl Cancellation {
 
     /// Says that something is waited for which has a time limit of its own, or none: a command, a
     /// server, an answer of the user. Until the guard is dropped, the waiting code looks for
-    /// interruptions itself, a time limit that nobody has asked for does not count, and an end
+    /// interruptions itself, a time limit that was not asked for does not count, and an end
     /// may take as long as processes take to end.
     #[must_use]
     pub fn wait_for_others(&self) -> Waiting<'_> {
@@ -238,7 +238,7 @@ impl Cancellation {
     ) -> Result<T, ToolError> {
         let (sender, receiver) = channel();
         let thread = std::thread::Builder::new().spawn(move || {
-            // Nobody may be there any more to take it.
+            // The caller may no longer be there to take it.
             let _ = sender.send(call());
         });
         let failed = |why: String| ToolError::new(ErrorKind::UnhandledException, why);
@@ -377,7 +377,7 @@ pub enum LiveOutput {
 pub struct Context {
     /// Tells the call to end.
     pub cancel: Cancellation,
-    /// Whether anybody will look at [`super::ToolResult::return_display`]; tools leave it
+    /// Whether [`super::ToolResult::return_display`] will be looked at; tools leave it
     /// empty otherwise where it costs time.
     pub wants_display: bool,
     /// Whether a search is to give the place of each match in [`super::ToolResult::data`].
@@ -439,12 +439,12 @@ impl Context {
         self
     }
 
-    /// Whether anybody listens to live output.
+    /// Whether the host listens to live output.
     pub fn wants_output(&self) -> bool {
         self.output.is_some()
     }
 
-    /// Shows output of a call that still runs; does nothing where nobody listens.
+    /// Shows output of a call that still runs; does nothing where the host does not listen.
     pub fn update_output(&self, output: LiveOutput) {
         if let Some(sink) = &self.output {
             sink(output);
@@ -456,7 +456,7 @@ impl Context {
 ///
 /// # Errors
 ///
-/// `invalid_tool_params` where it is no number of seconds.
+/// `invalid_tool_params` where it is not a number of seconds.
 pub(crate) fn seconds_of(variable: &str) -> Result<Option<Duration>, ToolError> {
     let Some(text) = std::env::var_os(variable).filter(|v| !v.is_empty()) else {
         return Ok(None);
@@ -469,7 +469,7 @@ pub(crate) fn seconds_of(variable: &str) -> Result<Option<Duration>, ToolError> 
         .map(Some)
         .ok_or_else(|| {
             ToolError::invalid(format!(
-                "{variable} is {text:?}, which is no number of seconds."
+                "{variable} is {text:?}, which is not a number of seconds."
             ))
             .with_hint("Unset it, or give a number such as 300.")
         })

@@ -90,7 +90,7 @@ fn in_same_unit(a: &Value, b: &Value) -> Option<(i128, i128)> {
     Some((scaled(a, places_a)?, scaled(b, places_b)?))
 }
 
-/// The digits of a number, and how many of them stand behind the point.
+/// The digits of a number, and how many of them are after the point.
 fn digits(number: &Value) -> Option<(i128, i32)> {
     let text = number.to_string();
     let (text, exponent) = text.split_once('e').unwrap_or((&text, "0"));

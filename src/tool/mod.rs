@@ -134,7 +134,7 @@ fn path_as_text<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::O
 /// A place that a call touches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Location {
-    /// Absolute. Printed as text; bytes that are no UTF-8 as `\x{ff}`.
+    /// Absolute. Printed as text; bytes that are not UTF-8 as `\x{ff}`.
     #[serde(serialize_with = "path_as_text")]
     pub path: PathBuf,
     /// One-based, where the call is about one line.

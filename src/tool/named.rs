@@ -1,4 +1,4 @@
-//! A text in which names of files stand.
+//! A text that holds names of files.
 //!
 //! A program that reads JSON is given each name as it is. In a text for a person or a pipe a name
 //! must neither break its line nor command the terminal, so that the places of names that would
@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::path::Path;
 
-/// The names in a text that are shown otherwise on a line: where they stand, and as what.
+/// The names in a text that are shown otherwise on a line: where they are, and as what.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OddNames(Vec<(Range<usize>, Box<str>)>);
 
@@ -31,7 +31,7 @@ impl OddNames {
         out.into()
     }
 
-    /// Forgets those that do not stand whole in the first `length` bytes. One that is cut there
+    /// Forgets those that are not whole in the first `length` bytes. One that is cut there
     /// ends before it.
     pub(crate) fn keep_within(&mut self, length: usize) {
         self.0.retain_mut(|(place, _)| {

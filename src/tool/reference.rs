@@ -46,7 +46,7 @@ fn only<'a>(value: &'a Value, holds: &dyn Fn(&Value) -> bool) -> Option<&'a Valu
     }
 }
 
-/// Whether data stands under a key of a schema, and not a schema.
+/// Whether data is under a key of a schema, and not a schema.
 pub(crate) fn is_data(key: &str) -> bool {
     matches!(key, "default" | "enum" | "const" | "examples" | "example")
 }

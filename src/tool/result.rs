@@ -28,7 +28,7 @@ pub struct ToolResult {
     /// limit of answers does not apply.
     #[serde(skip)]
     pub is_limited: bool,
-    /// What a search has found, which stands among the data as `locations`: apart, because a
+    /// What a search has found, which is among the data as `locations`: apart, because a
     /// value of JSON would take ten times as much.
     #[serde(skip)]
     pub locations: Option<Vec<FoundPlace>>,
@@ -102,7 +102,7 @@ fn as_text<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Er
 pub struct ResultError {
     /// For the model.
     pub message: String,
-    /// Its sort, where known.
+    /// The error's sort, where known.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<ErrorKind>,
 }
@@ -112,7 +112,7 @@ pub struct ResultError {
 pub struct TailToolCallRequest {
     /// The tool's name.
     pub name: String,
-    /// Its arguments.
+    /// The call's arguments.
     pub args: Map<String, Value>,
 }
 
@@ -263,7 +263,7 @@ pub enum TodoStatus {
 pub struct SubagentProgress {
     /// The agent's name.
     pub agent_name: String,
-    /// Its latest activities, oldest first.
+    /// The sub-agent's latest activities, oldest first.
     pub recent_activity: Vec<SubagentActivity>,
 }
 

@@ -16,7 +16,7 @@ enum Level {
     Not,
 }
 
-/// What the nearest rule says, and the directory that it stands at.
+/// What the nearest rule says, and the directory that it is for.
 pub(super) enum Rule {
     Trusted(PathBuf),
     Untrusted(PathBuf),

@@ -1,4 +1,4 @@
-//! What stands in the way of `get_tools trust`, and how a person removes it.
+//! What prevents `get_tools trust`, and how a person removes it.
 
 use super::{Trust, Untrusted, folders_path};
 use crate::shown::show_path;

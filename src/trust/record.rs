@@ -60,7 +60,7 @@ fn can_be_written_by_others(path: &Path, _metadata: &fs::Metadata) -> bool {
 }
 
 impl TrustRecord {
-    /// Where the record of the project in `root` stands. The name is made from all bytes of
+    /// Where the record of the project in `root` is. The name is made from all bytes of
     /// the path, which a name of a file could not hold.
     pub fn path(home: &Path, root: &Path) -> PathBuf {
         let name = hex(&Sha256::digest(root.as_os_str().as_bytes()));
@@ -101,7 +101,7 @@ impl TrustRecord {
 }
 
 /// Writes down that the project in `root` was seen as `seen`. The file is there whole or not at
-/// all, and nobody else can read it.
+/// all, and no other user can read it.
 ///
 /// # Errors
 ///

@@ -1,6 +1,6 @@
 //! What a project brings that can run, as it was looked at: every file with its hash.
 //!
-//! Beside each hash stands what `stat` said, so that an unchanged file need not be read again.
+//! Beside each hash is what `stat` said, so that an unchanged file need not be read again.
 
 use super::record::TrustRecordError;
 use crate::shown::hex;
@@ -19,7 +19,7 @@ use std::time::SystemTime;
 /// What counts of a project, below its directory.
 pub const WATCHED: [&str; 3] = [".gemini/settings.json", ".gemini/tools", ".gemini/policies"];
 
-/// More is not looked at: nobody could have read it, and each use would have to.
+/// Maximum entries looked at: a user could not have read more, and each use would have to.
 const MAX_ENTRIES: usize = 5000;
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 const MAX_DEPTH: usize = 8;
@@ -32,7 +32,7 @@ pub struct Seen(Vec<Entry>);
 struct Entry {
     path: String,
     is: Is,
-    /// Of a file its hash, of a link its target.
+    /// The hash of a file, the target of a link.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     what: String,
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -69,7 +69,7 @@ impl Seen {
     ///
     /// # Errors
     ///
-    /// What the system says, or that there is more than anybody could have read.
+    /// What the system says, or that there is more than a user could have read.
     pub fn look(root: &Path) -> Result<Self, TrustRecordError> {
         let look =
             || Scan::of(root).map_err(|(path, e)| TrustRecordError::new(&root.join(path), &e));
@@ -323,7 +323,7 @@ impl<'a> Project<'a> {
         self.entry(path).is_ok_and(|(_, target)| target.is_some())
     }
 
-    /// The names in a directory. One that is no UTF-8 could not be written down.
+    /// The names in a directory. One that is not UTF-8 could not be written down.
     fn names(self, path: &str) -> Result<BTreeSet<String>, Errno> {
         let names = self.door().names(&self.0.join(path)).map_err(errno_of)?;
         let texts = names.into_iter().map(std::ffi::OsString::into_string);
@@ -360,7 +360,7 @@ impl<'a> Project<'a> {
     }
 }
 
-/// A link that has come in between is no file any more.
+/// A link that has come in between is not a file any more.
 fn errno_of(failure: ResolveError) -> Errno {
     match failure {
         ResolveError::Escapes => Errno::LOOP,

@@ -95,7 +95,7 @@ pub(crate) fn usable(text: &str) -> Result<Url, String> {
     Ok(url)
 }
 
-/// Whether an address may be asked, as far as that can be known without asking.
+/// Whether an address may be asked, where that can be known without asking.
 pub(crate) fn check(url: &Url) -> Result<(), String> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!("{} is not http or https", url.scheme()));

@@ -56,7 +56,7 @@ pub(crate) struct PageText {
 /// Why there is no content.
 #[derive(Debug)]
 pub(crate) enum Unreadable {
-    /// It can't be used.
+    /// The content can't be used.
     Because(String),
     /// The call was interrupted.
     Interrupted(ToolError),
@@ -77,7 +77,7 @@ pub(crate) fn read(page: &Page, cancel: &Cancellation) -> Result<WebContent, Unr
         _ => {
             let size = page.bytes.len();
             return Err(because(format!(
-                "the content is {media_type} ({size} bytes), which is no text"
+                "the content is {media_type} ({size} bytes), which is not text"
             )));
         }
     };

@@ -43,7 +43,7 @@ pub(crate) struct Page {
 pub(crate) enum FetchError {
     /// The address may not be asked.
     Refused(String),
-    /// It was asked in vain.
+    /// The address was asked in vain.
     Failed(String),
     /// The call was interrupted.
     Interrupted,
@@ -85,7 +85,7 @@ pub(crate) fn fetch(
             Hop::Status(why) => return Err(FetchError::Failed(format!("{at} answered {why}"))),
             Hop::Redirect(target) => {
                 let next = at.join(&target).map_err(|e| {
-                    FetchError::Failed(format!("{at} redirects to what is no address: {e}"))
+                    FetchError::Failed(format!("{at} redirects to what is not an address: {e}"))
                 })?;
                 at = next;
                 at.set_fragment(None);
@@ -146,7 +146,7 @@ fn hop(
                     break;
                 }
             }
-            // What came is better than nothing, unless nobody waits for it any more.
+            // What came is better than nothing, unless the caller no longer waits for it.
             Err(e) if !bytes.is_empty() && !matches!(e, NetError::Cancelled) => {
                 let size = bytes.len();
                 let why = match e {

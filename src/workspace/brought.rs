@@ -16,7 +16,7 @@ use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// A longer text is refused: it is read with every call before anybody trusts it, and the values of
+/// A longer text is refused: it is read with every call before it is trusted, and the values of
 /// settings take some hundred times as much memory as their text.
 const MAX_TEXT_BYTES: u64 = 512 * 1024;
 
@@ -28,7 +28,7 @@ pub(crate) const LEADS_OUT: &str = "a link leads out of the project";
 pub(crate) enum Whose<'a> {
     /// The user's or the administrator's: links are followed.
     Users,
-    /// Of the project in `root`: links are followed as long as they stay there.
+    /// The project's, in `root`: links are followed as long as they stay there.
     Projects {
         root: &'a Path,
         home: Option<&'a Path>,
@@ -146,7 +146,7 @@ impl<'a> Whose<'a> {
         };
         let metadata = file.metadata()?;
         if !metadata.is_file() {
-            return Err(io::Error::other("it is no regular file"));
+            return Err(io::Error::other("it is not a regular file"));
         }
         Ok(Some(RegularFile { file, metadata }))
     }

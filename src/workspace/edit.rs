@@ -31,7 +31,7 @@ const CONTEXT_BYTES: u64 = 32 * 1024;
 /// No further than this is looked for a line end beside a place.
 const FAR_BYTES: usize = 4096;
 
-/// So many bytes a character of an older encoding has at most: those of GB18030.
+/// Maximum bytes of a character in an older encoding: those of GB18030.
 const LONGEST_CHARACTER_BYTES: usize = 4;
 
 /// Changes that a diff shows.
@@ -67,12 +67,12 @@ pub struct Match {
 
 /// The text to look for, encoded.
 struct Needle {
-    /// All of it, as it stands.
+    /// All of it, as it is.
     whole: Finder<'static>,
-    /// It begins with a line feed and has no carriage return: where the file's lines end in
+    /// The text begins with a line feed and has no carriage return: where the file's lines end in
     /// `\r\n`, it must not match inside of a line end.
     may_split: bool,
-    /// Its lines without their ends.
+    /// The text's lines without their ends.
     lines: Vec<Vec<u8>>,
     /// The line that candidates are looked for by, and its number.
     anchor: (usize, Finder<'static>),
@@ -293,7 +293,7 @@ impl Needle {
 
     /// Whether `at` is where a character begins; `known` is a place where one does, and is
     /// moved on. Only older encodings of several bytes need to be asked: in all others no
-    /// character's bytes stand inside of another.
+    /// character's bytes are inside of another.
     fn is_boundary(&self, text: &[u8], known: &mut usize, at: usize) -> bool {
         let unit = self.encoding.unit();
         if unit > 1 {
@@ -320,7 +320,7 @@ impl Needle {
                         let character = text.get(*known..*known + n);
                         character.is_some_and(is_whole)
                     });
-                    // What is no character is passed over byte by byte.
+                    // What is not a character is passed over byte by byte.
                     *known += length.unwrap_or(1);
                 }
                 *known == at
@@ -341,7 +341,7 @@ impl Needle {
     }
 
     /// How lines end around `from..to`: the first line end inside, else the next, else the
-    /// one before, as far as is worth looking.
+    /// one before, where that is near enough.
     fn ending(&self, text: &[u8], from: usize, to: usize) -> LineEnding {
         let first = |from: usize, to: usize| self.newline_in(text, from, to, false);
         let near = first(from, to)
@@ -460,7 +460,7 @@ fn too_many_places(path: &Path) -> ToolError {
     ToolError::new(
         ErrorKind::EditPreparationFailure,
         format!(
-            "old_string stands at more than {MAX_PLACES} places in {}, the most that one call \
+            "old_string is at more than {MAX_PLACES} places in {}, the most that one call \
              replaces; nothing was changed.",
             crate::shown::show_path(path)
         ),
@@ -486,7 +486,7 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// So many bytes from a place on, less where the file ends.
+    /// The `length` bytes from a place on, fewer where the file ends.
     fn at(&mut self, at: u64, length: usize) -> io::Result<&[u8]> {
         let end = self.source.size().min(at + length as u64);
         if at < self.held.start || end > self.held.end {

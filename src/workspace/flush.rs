@@ -109,7 +109,7 @@ impl Shared {
             }
             state.runs = true;
         }
-        // The one that it has replaced is nobody's any more, and still takes space.
+        // The one that it has replaced has no owner any more, and still takes space.
         let same = state.waiting.iter_mut().find(|w| w.path == written.path);
         if let Some(replaced) = same {
             *replaced = written;

@@ -72,7 +72,7 @@ fn named_in(path: &Path, home: Option<&Path>, depth: usize) -> Option<PathBuf> {
     named
 }
 
-/// A path as it stands in a configuration file.
+/// A path as it is in a configuration file.
 fn interpolated(value: &str, home: Option<&Path>) -> Option<PathBuf> {
     match value.strip_prefix("~/") {
         Some(rest) => Some(home?.join(rest)),
@@ -120,7 +120,7 @@ fn entries(text: &[u8]) -> Vec<(String, String, String)> {
     }
 }
 
-/// Where the bracket that closes a section's header stands.
+/// Where the bracket that closes a section's header is.
 fn header_end(text: &str) -> Option<usize> {
     let mut is_quoted = false;
     let mut is_escaped = false;

@@ -185,7 +185,7 @@ struct Level {
 /// Where the directory of a rule file lies, seen from the root of the walk.
 #[derive(Debug)]
 enum Base {
-    /// Below it: so many bytes of a path belong to the directory and its slash.
+    /// Below it: this many bytes of a path belong to the directory and its slash.
     Below(usize),
     /// Above it: the root's path seen from there, with a slash.
     Above(Vec<u8>),

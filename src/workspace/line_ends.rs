@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// After this, lines are told apart more coarsely.
 const DIFF_TIME: Duration = Duration::from_millis(500);
 
-/// How the lines end that begin in `place`; the last one's end may stand in `behind`.
+/// How the lines end that begin in `place`; the last one's end may be in `behind`.
 fn ends_of(place: &str, behind: &str) -> Vec<LineEnding> {
     let mut ends = Vec::new();
     let mut before = None;

@@ -49,7 +49,7 @@ pub struct Window {
 
 /// Counts line feeds.
 pub fn count_newlines(bytes: &[u8]) -> u64 {
-    // A sum of so many fits a byte. In this form the compiler makes vector instructions of it
+    // A sum of this many fits a byte. In this form the compiler makes vector instructions of it
     // on every machine, without asking the processor at start what it can do.
     const PIECE_BYTES: usize = 192;
     let in_piece = |piece: &[u8]| {
@@ -295,7 +295,7 @@ impl Collector {
         }
     }
 
-    /// Adds a piece of the current line, as far as it can be shown.
+    /// Adds what can be shown of a piece of the current line.
     fn keep(&mut self, segment: &[u8]) {
         self.line_bytes += segment.len() as u64;
         // One unit takes at most three bytes; two more let a cut be recognised.

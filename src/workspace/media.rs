@@ -26,7 +26,7 @@ pub fn mime_type(sample: &[u8], path: &Path, is_text: bool) -> Option<&'static s
     }
 }
 
-/// The name under which the API knows a type, or `None` for what is no media.
+/// The name under which the API knows a type, or `None` for what is not media.
 fn normal_name(mime: &'static str) -> Option<&'static str> {
     Some(match mime {
         "audio/x-wav" => "audio/wav",

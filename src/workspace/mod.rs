@@ -207,7 +207,7 @@ impl Workspace {
     /// From now on has written files flushed behind the answers of tools, where that costs
     /// nothing but what a loss of power may take meanwhile.
     pub fn flush_behind(&self, behind: Arc<FlushBehind>) {
-        // Whoever was first has the same right.
+        // The first caller had the same right.
         let _ = self.behind.set(behind);
     }
 
@@ -357,7 +357,7 @@ impl Workspace {
     /// # Errors
     ///
     /// `file_not_found`, `target_is_directory`, `permission_denied`, `path_not_in_workspace`,
-    /// or `read_content_failure` for what is no regular file.
+    /// or `read_content_failure` for what is not a regular file.
     pub fn open_file(&self, place: &Place) -> Result<OpenFile, ToolError> {
         // Non-blocking, because opening a named pipe would wait for a writer.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;

@@ -9,7 +9,7 @@
 //! The tools' patterns are compared with characters, those of ignore files with bytes, as git
 //! does it.
 //!
-//! Ours rather than `globset`'s, because ignore files with a hundred patterns stand before
+//! Ours rather than `globset`'s, because ignore files with a hundred patterns come before
 //! every first answer: compiling those to automata costs more than searching a small folder.
 
 mod git;
@@ -39,7 +39,7 @@ enum Token {
     },
 }
 
-/// How often one of a group's choices stands there.
+/// How often one of a group's choices is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Group {
     Once,
@@ -220,7 +220,7 @@ impl Pattern {
         false
     }
 
-    /// The ends of the components that stand before others and name a directory as it is.
+    /// The ends of the components that come before others and name a directory as it is.
     fn literal_directories(&self) -> impl Iterator<Item = usize> {
         let is_end = |token: &Token| matches!(token, Token::Separator | Token::AnyDirs);
         let ends = self.tokens.iter().enumerate();
@@ -232,7 +232,7 @@ impl Pattern {
         })
     }
 
-    /// Whether a component that stands before others names a directory as it is.
+    /// Whether a component that comes before others names a directory as it is.
     fn names_directory(&self, path: &[u8]) -> bool {
         let mut ends = self.literal_directories();
         ends.any(|end| self.fits(&self.tokens[..end], path))
@@ -257,7 +257,7 @@ impl Pattern {
         (0..=self.tokens.len()).filter(is_left).collect()
     }
 
-    /// What it takes, in bytes, as far as it grows with the pattern.
+    /// What grows with the pattern of what it takes, in bytes.
     pub(super) fn size(&self) -> usize {
         let of_token = |token: &Token| match token {
             Token::Class { ranges, .. } => size_of::<Token>() + size_of_val(ranges.as_slice()),
@@ -511,7 +511,7 @@ fn shape_of(tokens: &[Token], ignore_case: bool, is_bytewise: bool) -> Shape {
     }
 }
 
-/// The character at `at` and its length; a byte that is no UTF-8 counts as one character.
+/// The character at `at` and its length; a byte that is not UTF-8 counts as one character.
 #[inline]
 fn char_at(text: &[u8], at: usize) -> (u32, usize) {
     let first = text[at];
@@ -763,8 +763,8 @@ pub fn expand_braces(pattern: &str) -> Result<Vec<String>, TooManyAlternatives> 
             None => done.push(head + &rest),
             Some((start, end, choices)) => {
                 for choice in choices.into_iter().rev() {
-                    // What stands in a choice may hold braces of its own, so it is looked at
-                    // again; what stands before it may not.
+                    // What is in a choice may hold braces of its own, so it is looked at
+                    // again; what is before it may not.
                     pending.push((
                         format!("{head}{}", &rest[..start]),
                         format!("{choice}{}", &rest[end..]),
@@ -955,7 +955,7 @@ impl PatternSet {
     }
 }
 
-/// Splits a comma-separated list of patterns at the commas that stand outside of braces.
+/// Splits a comma-separated list of patterns at the commas that are outside of braces.
 pub fn split_list(list: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let (mut depth, mut from, mut escaped) = (0_u32, 0, false);

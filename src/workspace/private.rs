@@ -1,5 +1,5 @@
-//! Files that are there whole or not at all: our own in the user's home directory, which nobody
-//! else reads, and settings that are changed for the user.
+//! Files that are there whole or not at all: our own in the user's home directory, which no other
+//! program reads, and settings that are changed for the user.
 
 use crate::sys::unix_fs::DirBuilderExt;
 use std::ffi::OsString;
@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// Writes what can be found out again. Where it can't be written it is found out again.
 pub(crate) fn write_cache(path: &Path, content: &[u8]) {
-    // Nobody could do anything about it.
+    // The caller could do nothing about it.
     let _ = write(path, content, false);
 }
 

@@ -46,8 +46,8 @@ impl Workspace {
     /// itself.
     ///
     /// The search ends before the home directory: a repository there keeps settings, and would
-    /// make a project of everything that the user has. It also ends at a `.git` of somebody
-    /// else, or in a directory of somebody else, as git's own search does: anybody can make
+    /// make a project of everything that the user has. It also ends at a `.git` of another
+    /// user, or in a directory of another user, as git's own search does: any user can make
     /// one in `/tmp`.
     pub fn project_root(&self) -> &Path {
         let root = self.root();

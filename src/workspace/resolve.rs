@@ -76,7 +76,7 @@ fn slashed(rel: PathBuf) -> PathBuf {
 /// Why a path can't be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ResolveError {
-    /// It leads out of all roots.
+    /// The path leads out of all roots.
     Escapes,
     /// The system says no.
     System(Errno),
@@ -88,7 +88,7 @@ impl From<Errno> for ResolveError {
     }
 }
 
-/// A directory entry that need not exist: an open directory and a name in it that is no link
+/// A directory entry that need not exist: an open directory and a name in it that is not a link
 /// (or was none when looked at).
 #[derive(Debug)]
 pub struct Entry {
@@ -304,7 +304,7 @@ impl<'a> Walk<'a> {
         self.count()?;
         let target = match crate::sys::fs::readlinkat(self.here()?, name, Vec::new()) {
             Ok(target) => PathBuf::from(OsString::from_vec(target.into_bytes())),
-            // It is no link any more: look again.
+            // It is no longer a link: look again.
             Err(Errno::INVAL) => {
                 self.todo.push_front(name.to_owned());
                 return Ok(());

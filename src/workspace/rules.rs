@@ -24,7 +24,7 @@ const MAX_LINE_BYTES: u64 = 64 * 1024;
 /// The file whose rules close files to a model.
 const GEMINI_IGNORE: &str = ".geminiignore";
 
-/// How files are opened. Of a pipe nobody is waited for.
+/// How files are opened. No writer of a pipe is waited for.
 const READING: OFlags = OFlags::RDONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY)
@@ -208,8 +208,8 @@ impl Workspace {
         Ok(None)
     }
 
-    /// The rules of the `.geminiignore` of a directory. Links are followed as far as they stay in
-    /// the workspace.
+    /// The rules of the `.geminiignore` of a directory. Links are followed where they stay in the
+    /// workspace.
     fn gemini_rules(
         &self,
         OpenDirectory { fd, root, path }: OpenDirectory<'_>,
@@ -357,7 +357,7 @@ fn has(dir: BorrowedFd<'_>, name: &CStr) -> bool {
 
 /// The rules that a repository keeps for itself, `info/exclude`, given its topmost directory.
 ///
-/// A link is followed as far as it stays in the repository. What is read elsewhere can only be the
+/// A link is followed where it stays in the repository. What is read elsewhere can only be the
 /// `info/exclude` of a repository: a project may come from others, and any other file that it
 /// could have read as rules would tell by what is missing in a listing what it holds.
 fn own_excludes(top: BorrowedFd<'_>) -> Option<RuleFile> {

@@ -141,7 +141,7 @@ impl Drop for Sweeper {
 }
 
 /// Keeps other programs from beginning to write to a file in place while it lives: they wait
-/// until then. It is had only while nobody has the file open for writing.
+/// until then. It is had only while no process has the file open for writing.
 #[derive(Debug)]
 pub(super) struct Lease<'a>(&'a File);
 

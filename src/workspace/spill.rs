@@ -19,7 +19,7 @@ use std::time::{Duration, SystemTime};
 /// Kept answers older than this are removed when a new one is kept.
 const KEEP: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// What is kept of all projects may take so much, in bytes, with the file that is begun.
+/// Maximum size of what is kept of all projects, in bytes, with the file that is begun.
 const MAX_KEPT_BYTES: u64 = 1024 * 1024 * 1024;
 
 /// The directory for the answers of one project.

@@ -12,8 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// in ticks of up to 10 ms.
 const TICK: Duration = Duration::from_millis(50);
 
-/// The longest that anybody has to wait for a file to be at rest: some file systems keep whole
-/// seconds or two.
+/// The longest wait for a file to be at rest: some file systems keep whole seconds or two.
 pub(crate) const COARSE_TICK: Duration = Duration::from_millis(2100);
 
 /// Size, time of modification, time of change (both in seconds and nanoseconds since 1970),
@@ -38,7 +37,7 @@ impl Stamp {
         )
     }
 
-    /// Of what a path leads to.
+    /// The stamp of what a path leads to.
     pub(crate) fn of_path(path: &Path) -> Option<Self> {
         let stat = crate::sys::fs::statat(CWD, path, AtFlags::empty()).ok()?;
         Some(Self::of(&stat))

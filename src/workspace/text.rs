@@ -28,9 +28,9 @@ pub enum Encoding {
 /// What a sample of a file's beginning says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContentKind {
-    /// It is text.
+    /// The content is text.
     Text(Encoding),
-    /// It is something else.
+    /// The content is something else.
     Binary,
 }
 
@@ -84,7 +84,7 @@ pub fn declared(bytes: &[u8]) -> Option<&'static encoding_rs::Encoding> {
     })
 }
 
-/// What stands behind the first `key=` of a tag, with or without quotes.
+/// What follows the first `key=` of a tag, with or without quotes.
 fn value_of<'a>(tag: &'a str, key: &str) -> Option<&'a str> {
     let rest = &tag[tag.find(key)? + key.len()..];
     let value = rest.trim_start().strip_prefix('=')?.trim_start();
@@ -190,8 +190,8 @@ impl Encoding {
     }
 
     /// Decodes bytes so that [`Encoding::encode_again`] gives the very same bytes, without the
-    /// byte-order mark; bytes that are no UTF-8 become characters that nobody uses. `None` where
-    /// that can't be.
+    /// byte-order mark; bytes that are not UTF-8 become characters that are not in use.
+    /// `None` where that can't be.
     pub fn decode_fully(self, bytes: &[u8]) -> Option<String> {
         let content = bytes.strip_prefix(self.mark()).unwrap_or(bytes);
         let text = if self.is_utf8() {
@@ -259,7 +259,7 @@ impl Encoding {
         })
     }
 
-    /// Decodes all of a file's bytes, the byte-order mark left out. What is no text in this
+    /// Decodes all of a file's bytes, the byte-order mark left out. What is not text in this
     /// encoding becomes U+FFFD.
     pub fn decode(self, bytes: &[u8]) -> Cow<'_, str> {
         let bytes = bytes.strip_prefix(self.mark()).unwrap_or(bytes);

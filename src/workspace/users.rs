@@ -81,7 +81,7 @@ impl Workspace {
     }
 }
 
-/// Where a link leads; `None` for what is no link or does not exist.
+/// Where a link leads; `None` for what is not a link or does not exist.
 fn link_target(path: &Path) -> io::Result<Option<PathBuf>> {
     match path.read_link() {
         Ok(target) => Ok(Some(target)),

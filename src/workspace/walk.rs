@@ -26,7 +26,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 /// A directory with more files than this is shared among the workers in pieces.
 const FILES_PER_TASK: usize = 128;
 
-/// Helpers start when so many directories or pieces wait.
+/// Helpers start when this many directories or pieces wait.
 const TASKS_WORTH_A_HELPER: usize = 6;
 
 /// No more workers than this: the kernel's directory locks give nothing beyond.
@@ -38,7 +38,7 @@ const PSEUDO_DIRECTORIES: [&[u8]; 3] = [b"proc", b"sys", b"dev"];
 /// A directory whose entries take more, in bytes, counts as one that can't be read: some 400,000.
 const MOST_WALKED_BYTES: usize = 16 * 1024 * 1024;
 
-/// The entries of a directory that is listed may take so much, in bytes.
+/// Maximum size of the entries of a directory that is listed, in bytes.
 pub const MOST_ENTRIES_BYTES: usize = 24 * 1024 * 1024;
 
 /// What an entry takes besides its name, which is kept in two forms.
@@ -56,11 +56,11 @@ const NODE_MODULES: &[u8] = b"node_modules";
 /// What becomes of directories that are called `node_modules`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeModules {
-    /// They are not entered, but counted.
+    /// The directories are not entered, but counted.
     LeftOut,
-    /// They are asked for: git's rules do not keep them closed.
+    /// The directories are asked for: git's rules do not keep them closed.
     Named,
-    /// They are directories like others.
+    /// The directories are like others.
     Ordinary,
 }
 
@@ -76,7 +76,7 @@ pub struct WalkOptions<'a> {
     pub never: &'a [&'a [u8]],
     /// What becomes of directories that are called `node_modules`.
     pub node_modules: NodeModules,
-    /// Links to directories are followed where these patterns name them, as far as they stay in
+    /// Links to directories are followed where these patterns name them and they stay in
     /// the workspace. A directory is walked once for what the patterns still ask for below it.
     pub links: Option<&'a PatternSet>,
     /// Ignored files are visited too, with the reason, so that they can be counted.
@@ -98,11 +98,11 @@ impl std::fmt::Debug for WalkOptions<'_> {
 /// A file that was met.
 #[derive(Debug)]
 pub struct WalkEntry<'a> {
-    /// Its directory.
+    /// The entry's directory.
     pub dir: BorrowedFd<'a>,
-    /// Its name in the directory.
+    /// The entry's name in the directory.
     pub name: &'a CStr,
-    /// Its path below the start of the walk, links that were followed by their names.
+    /// The path below the start of the walk, links that were followed by their names.
     pub path: &'a [u8],
     /// Where in `path` the name begins.
     pub name_at: usize,
@@ -381,7 +381,7 @@ impl Shared<'_> {
         lock(&self.queue)
     }
 
-    /// Waits for a task of another worker; `None` when nobody has any more.
+    /// Waits for a task of another worker; `None` when no worker has any more.
     fn next(&self) -> Option<Task> {
         let mut queue = self.lock();
         queue.busy -= 1;
@@ -407,7 +407,7 @@ impl Shared<'_> {
         }
     }
 
-    /// Ends the walk for everybody.
+    /// Ends the walk for all workers.
     fn stop(&self) {
         self.lock().stopped = true;
         self.wake.notify_all();
@@ -417,7 +417,7 @@ impl Shared<'_> {
 struct Worker<'a, V> {
     shared: &'a Shared<'a>,
     visitor: V,
-    /// Its own tasks; the last is next.
+    /// The worker's own tasks; the last is next.
     tasks: Vec<Task>,
     /// Where the kernel puts directory entries.
     dents: Vec<u8>,
@@ -453,7 +453,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
         }
     }
 
-    /// Works until nobody has anything to do.
+    /// Works until no worker has anything to do.
     fn work(mut self) -> V {
         while self.step() {}
         self.visitor.finish();
@@ -692,7 +692,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
     }
 
     fn unreadable(&self, path: &[u8], errno: Errno) {
-        // A directory that vanished or became a link meanwhile is nobody's loss.
+        // A directory that vanished or became a link meanwhile is not a loss.
         if matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP) {
             return;
         }
@@ -903,7 +903,7 @@ pub(super) fn list(
 /// One entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirectoryEntry {
-    /// Its name.
+    /// The entry's name.
     pub name: Vec<u8>,
     /// Whether it is a directory, or a link to one inside of the workspace.
     pub is_dir: bool,

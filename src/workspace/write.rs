@@ -40,7 +40,7 @@ pub struct Target {
     digest: Option<u64>,
     /// `None` where it is flushed before the answer.
     behind: Option<Arc<FlushBehind>>,
-    /// Of the call: when it is over, nothing is put in place any more.
+    /// The call's cancellation: when it is over, nothing is put in place any more.
     cancel: Cancellation,
 }
 
@@ -159,7 +159,7 @@ fn is_same_file(entry: &Entry, name: &OsStr, stat: &Stat) -> bool {
         .is_ok_and(|now| now.st_ino == stat.st_ino && now.st_dev == stat.st_dev)
 }
 
-/// Whether two looks at a file saw the same content, as far as its times tell.
+/// Whether two looks at a file saw the same content, by its times.
 fn is_same_content(before: &Stat, now: &Stat) -> bool {
     before.st_ino == now.st_ino
         && before.st_dev == now.st_dev
@@ -240,7 +240,7 @@ struct Finished<'a> {
     file: &'a File,
     /// The directory that it is in: the nearest to its place that exists.
     dir: &'a OwnedFd,
-    /// Its name there, or the one that it gets for a moment.
+    /// The file's name there, or the one that it gets for a moment.
     temporary: String,
     #[cfg_attr(windows, expect(dead_code, reason = "it always has a name there"))]
     is_nameless: bool,
@@ -534,8 +534,8 @@ impl Finished<'_> {
 #[cfg(windows)]
 impl Finished<'_> {
     /// Puts the file where it belongs. Only NTFS replaces a file that is open; elsewhere it is
-    /// closed, and its lock given up, just before. Whoever looks through files (virus scanners,
-    /// indexers) may have one of the two open for a moment.
+    /// closed, and its lock given up, just before. Programs that look through files (virus
+    /// scanners, indexers) may have one of the two open for a moment.
     fn put(
         &self,
         entry: &Entry,

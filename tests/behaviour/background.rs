@@ -379,7 +379,7 @@ fn processes_of_no_command_are_not_for_stopping_or_reading() {
     assert!(
         odd.run()
             .error("invalid_tool_params", 2)
-            .contains("no regular expression")
+            .contains("not a valid regular expression")
     );
 }
 

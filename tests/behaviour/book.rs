@@ -33,7 +33,7 @@ pub(crate) fn pages() -> Vec<Page> {
     names.iter().map(|name| Page::read(name)).collect()
 }
 
-/// Where links lead, with the lines in which they stand. Code is no link.
+/// Where links lead, with the lines in which they are. Code is not a link.
 fn links(page: &Page) -> Vec<(usize, String)> {
     let code = Regex::new("`[^`]*`").expect("a pattern");
     let link = Regex::new(r"\]\(([^)\s]+)\)").expect("a pattern");

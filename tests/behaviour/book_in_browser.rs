@@ -147,7 +147,7 @@ fn links_of_the_built_book_lead_to_pages_and_anchors() {
         for target in texts(&page["links"]) {
             let (file, id) = target.split_once('#').unwrap_or((target, ""));
             let ids = anchors.get(file);
-            let ids = ids.unwrap_or_else(|| panic!("{path}: {target} is no page"));
+            let ids = ids.unwrap_or_else(|| panic!("{path}: {target} is not a page"));
             assert!(id.is_empty() || ids.contains(id), "{path}: {target}");
             count += 1;
         }

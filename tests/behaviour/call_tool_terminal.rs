@@ -170,7 +170,7 @@ fn where_yolo_is_switched_off_it_asks_like_the_default_mode() {
 #[track_caller]
 fn is_nobody_there(answer: &Answer) {
     let message = answer.error("policy_violation", 3);
-    assert!(message.contains("nobody is there to be asked"), "{message}");
+    assert!(message.contains("no user can be asked"), "{message}");
 }
 
 #[test]
@@ -383,7 +383,7 @@ fn where_always_is_switched_off_each_call_is_asked_about() {
     let mut person = batch(&ws, &[write("a.txt"), write("b.txt")]);
     let page = person.sees(ASKED);
     assert!(!page.contains("lways"), "{page}");
-    // Keys that are not offered are no answers.
+    // Keys that are not offered are not answers.
     person.types(b"aty");
     let page = person.sees(ASKED);
     assert!(page.contains("b.txt") && !page.contains("lways"), "{page}");

@@ -480,7 +480,7 @@ fn the_workflow_may_only_read_and_runs_the_script_with_options_that_it_has() {
     let option = regex::Regex::new("--[a-z-]+").expect("a pattern");
     for found in option.find_iter(&runs) {
         let line = format!("\n  {} ", found.as_str());
-        assert!(help.contains(&line), "{} is no option", found.as_str());
+        assert!(help.contains(&line), "{} is not an option", found.as_str());
     }
     let steps = jobs["review"]["steps"].as_array().expect("steps");
     let upload = steps.iter().find(|step| action_is(step, "upload-artifact"));

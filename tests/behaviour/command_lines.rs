@@ -137,7 +137,9 @@ fn manual_pages_and_help_know_the_same_options_and_say_the_same_of_them() {
         }
         for option in entries.keys() {
             if !known.contains_key(option) && !["help", "version"].contains(&option.as_str()) {
-                wrong.push(format!("man/{name}.1 has --{option}, which is no option"));
+                wrong.push(format!(
+                    "man/{name}.1 has --{option}, which is not an option"
+                ));
             }
         }
         for inner in command.get_subcommands() {
@@ -189,11 +191,11 @@ fn generated(shell: Shell, command: &mut Command) -> String {
 }
 
 /// What the generator leaves out for fish: the value of an option before any subcommand, and values of arguments that
-/// are no options.
+/// are not options.
 fn with_values(command: &Command, text: &str) -> String {
     let name = command.get_name();
     let parse = format!("argparse -s (__fish_{name}_global_optspecs) --");
-    // A last option whose value is still to come is no fault.
+    // A last option whose value is still to come is not a fault.
     let mut text = text.replace(
         &format!("{parse} $cmd 2>/dev/null\n    or return\n"),
         &format!(

@@ -275,7 +275,7 @@ fn data(name: &str) -> PathBuf {
     PathBuf::from(dir).join(name)
 }
 
-/// A line for whoever runs the tests with `--nocapture`.
+/// A line for the user who runs the tests with `--nocapture`.
 #[expect(
     clippy::print_stdout,
     reason = "how many cases passed is part of a test's report"

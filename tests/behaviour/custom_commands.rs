@@ -111,7 +111,7 @@ fn what_is_missing_is_left_out_with_its_flag() {
     ];
     assert_eq!(lines(&ws, &json!({"x": "1"})), all);
     let ws = showing(r#""--", "{x}", "end""#, TEXT);
-    assert_eq!(lines(&ws, &json!({})), ["--", "end"], "that is no flag");
+    assert_eq!(lines(&ws, &json!({})), ["--", "end"], "that is not a flag");
 }
 
 #[test]

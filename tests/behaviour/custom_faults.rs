@@ -71,7 +71,7 @@ fn keys_of_the_wrong_kind_or_name() {
     more("env = 1", &["env: It must be a table"]);
     more(
         "env.\"A-B\" = \"x\"",
-        &["env.A-B: That is no name of a variable"],
+        &["env.A-B: That is not a valid name of a variable"],
     );
     more("env.A = []", &["env.A: It must be a text"]);
     more(
@@ -237,7 +237,7 @@ fn parameters_that_can_not_be_right() {
     );
     more(
         "params.x = { type = \"string\", pattern = \"(\" }",
-        &["params.x.pattern: It is no regular expression"],
+        &["params.x.pattern: It is not a valid regular expression"],
     );
     more("parameters = 1", &["parameters: It must be a JSON Schema"]);
     more(
@@ -259,7 +259,7 @@ fn files_that_are_no_tools_though_they_should_be() {
     fault(
         "x.toml",
         "description = ",
-        &["x.toml:1:15: x: It is no TOML: "],
+        &["x.toml:1:15: x: It is not TOML: "],
     );
     fault(
         "x.toml",

@@ -1,4 +1,4 @@
-//! Pointers to somebody's pair of commands.
+//! Pointers to another program's pair of commands.
 
 use std::fs;
 

@@ -228,7 +228,7 @@ fn an_mcp_request_becomes_a_response_and_bare_params_a_result() {
     assert!(pdf["content"][0]["resource"]["uri"].is_string());
 }
 
-/// Sends what is no call; gives the error's code, where it has one.
+/// Sends what is not a call; gives the error's code, where it has one.
 #[track_caller]
 fn refused(dialect: &str, input: &str, said: &str) -> Value {
     let ws = files();
@@ -250,8 +250,8 @@ fn malformed_calls_are_refused_in_their_own_dialect() {
     for (dialect, input, said) in [
         ("openai", "", "no call on standard input"),
         ("openai", "{", "not valid JSON"),
-        ("openai", "{}", "no call of a tool"),
-        ("openai", "7", "no call of a tool"),
+        ("openai", "{}", "not a call of a tool"),
+        ("openai", "7", "not a call of a tool"),
         ("openai", "[]", "no call of a tool"),
         ("openai", r#"{"tool_calls":[]}"#, "empty"),
         (
@@ -320,7 +320,7 @@ fn malformed_requests_get_the_numbers_of_json_rpc() {
     };
     for (input, code, said) in [
         ("nonsense".to_owned(), -32700, "not valid JSON"),
-        ("[]".to_owned(), -32600, "no request"),
+        ("[]".to_owned(), -32600, "not a request"),
         (rpc(json!({"jsonrpc": "1.0"})), -32600, "2.0"),
         (rpc(json!({"id": null})), -32600, "\"id\""),
         (rpc(json!({"method": "tools/list"})), -32601, "tools/list"),

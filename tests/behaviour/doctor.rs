@@ -34,7 +34,7 @@ fn settings(discovery: &str, call: &str) -> String {
     json!({"tools": {"discoveryCommand": discovery, "callCommand": call}}).to_string()
 }
 
-/// A trusted project with somebody's program, and a rule for its tool.
+/// A trusted project with a user's program, and a rule for its tool.
 fn with_program(program: &str) -> Workspace {
     let ws = Workspace::new()
         .file("my tools", program)
@@ -63,7 +63,7 @@ fn told(ws: &Workspace, args: &[&str], id: &str) -> Vec<Value> {
     findings.into_iter().filter(|f| f["code"] == id).collect()
 }
 
-/// That this is not among what is found.
+/// Asserts that this is not among what is found.
 #[track_caller]
 fn finds_no(ws: &Workspace, args: &[&str], id: &str) {
     assert_eq!(told(ws, args, id), Vec::<Value>::new());
@@ -891,7 +891,7 @@ fn a_call_to_try_must_be_a_name_and_an_object() {
     let ws = with_program(SOUND);
     for (text, reason) in [
         ("greet=[]", "must be a JSON object"),
-        ("greet={", "are no JSON"),
+        ("greet={", "are not JSON"),
     ] {
         let answer = doctor(&ws, &["--try", text]);
         assert_eq!(answer.status(), 2);

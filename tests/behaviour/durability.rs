@@ -325,7 +325,7 @@ fn full_disk_is_an_error_and_the_old_file_stays() {
     let ws = Workspace::new().directory("small");
     let edit = json!({"file_path": ws.path("small/a.txt"), "old_string": "old", "new_string": "new", "allow_multiple": true});
     fs::write(ws.root().join("edit.json"), edit.to_string()).expect("the arguments");
-    // The file takes more than half of its small file system; nobody else sees that mount.
+    // The file takes more than half of its small file system; no other process sees that mount.
     let script = r#"
         mount -t tmpfs -o size=256k tmpfs small || exit 99
         yes 'old text' | head -c 200000 > small/a.txt
@@ -357,7 +357,7 @@ fn full_disk_is_an_error_and_the_old_file_stays() {
 fn a_loss_of_power_leaves_the_old_file_or_the_new_one() {
     let ws = Workspace::new().directory("small");
     if !running_as_root() {
-        // Nobody else may mount a file system of a kind that loses anything.
+        // No other user may mount a file system of a kind that loses anything.
         return;
     }
     let script = include_str!("durability/power.py");

@@ -334,7 +334,7 @@ fn a_call_ends_with_its_caller() {
         )),
     ] {
         let call = call.env("GEMINI_TREE", &mark).unwatched();
-        // What is on standard output then is nobody's.
+        // What is on standard output then belongs to no one.
         let call = call.in_bash("\"$@\" <&0 >/dev/null 2>&1 & sleep 0.5; kill -9 $$");
         assert_eq!(call.run().status(), -9);
         wait_until_gone(&mark);
@@ -524,7 +524,7 @@ fn cancelled_calls_leave_nothing_behind_whenever_that_happens() {
     server.aside.clear();
     let read = server.call("read_file", &json!({"absolute_path": "min.js"}));
     assert_ne!(read["isError"], true, "{read}");
-    // Nobody waits for a call that was cancelled.
+    // The client does not wait for a call that was cancelled.
     server.request(
         "tools/call",
         &json!({"name": "search_file_content",

@@ -332,7 +332,7 @@ fn a_blocked_answer_says_so_and_is_no_broken_stream() {
             },
         );
         ended.unwrap_or_else(|e| panic!("{fault}: {e}"));
-        let refusal = refusal.unwrap_or_else(|| panic!("{fault} is no refusal"));
+        let refusal = refusal.unwrap_or_else(|| panic!("{fault} is not a refusal"));
         assert!(refusal.contains(reason), "{refusal}");
     }
 }

@@ -1,4 +1,4 @@
-//! What every behaviour test stands on: a [`Workspace`] of its own, a [`Call`] of one of our executables in it,
+//! What every behaviour test builds on: a [`Workspace`] of its own, a [`Call`] of one of our executables in it,
 //! and the [`Answer`] that came.
 //!
 //! Owned here: temporary directories, the cleared environment, feeding and draining the child, its time limit, and the
@@ -40,7 +40,7 @@ use tree::Tree;
 const LIMIT_SECS: u64 = 180;
 
 /// Runs a call and writes the largest resident set of it and of all that it has waited for. A process of little memory
-/// of its own does it, because what is started counts the memory of whoever has started it.
+/// of its own does it, because what is started counts the memory of the process that has started it.
 const MEASURED: &str = r#"exec python3 -c '
 import os, resource, sys
 child = os.spawnvp(os.P_NOWAIT, sys.argv[2], sys.argv[2:])
@@ -162,7 +162,7 @@ impl Workspace {
         self
     }
 
-    /// Runs git in the workspace, apart from the configuration of whoever runs the tests.
+    /// Runs git in the workspace, apart from the configuration of the user who runs the tests.
     pub(crate) fn git_command(&self, args: &[&str]) {
         let mut git = Command::new("git");
         git.args(args).current_dir(self.dir());
@@ -254,7 +254,7 @@ pub(crate) struct Call<'a> {
     tool: Option<String>,
     input: Input,
     env: BTreeMap<OsString, OsString>,
-    /// What may change on disk; `None` when nobody looks.
+    /// What may change on disk; `None` when no test looks.
     changing: Option<Vec<String>>,
 }
 
@@ -509,7 +509,7 @@ pub(crate) fn running_as_root() -> bool {
     })
 }
 
-/// That many lines, counted from 0.
+/// `count` lines, counted from 0.
 pub(crate) fn lines(count: usize, line: impl FnMut(usize) -> String) -> String {
     (0..count).map(line).collect()
 }
@@ -579,7 +579,7 @@ fn feed(mut stdin: ChildStdin, bytes: Vec<u8>) -> JoinHandle<io::Result<()>> {
     thread::spawn(move || stdin.write_all(&bytes))
 }
 
-/// Drains a pipe on a thread, since a child that fills one of two pipes waits until somebody reads it.
+/// Drains a pipe on a thread, since a child that fills one of two pipes waits until it is read.
 fn collect(mut pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     thread::spawn(move || {
@@ -636,7 +636,7 @@ pub(crate) fn processes_below(id: u32) -> Vec<(u32, String)> {
     let ids = entries.filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
     let parent = |id: u32| {
         let text = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-        // The name stands in parentheses, and may hold others.
+        // The name is in parentheses, and may hold others.
         let (_, fields) = text.rsplit_once(") ")?;
         fields.split(' ').nth(1)?.parse::<u32>().ok()
     };

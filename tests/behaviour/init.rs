@@ -44,7 +44,7 @@ fn unchanged(before: &Tree, ws: &Workspace) {
     assert!(changes.is_empty(), "{changes:?}");
 }
 
-/// The path of an executable as it stands in settings: of a checkout the launcher.
+/// The path of an executable as it is in settings: of a checkout the launcher.
 fn command(name: &str) -> String {
     let own = executable(name);
     let launcher = own
@@ -494,7 +494,7 @@ fn init_from(ws: &Workspace, directory: &Path, args: &[&str]) -> Answer {
 
 const FOREIGN: &str = "#!/bin/sh\necho '[]'\n";
 
-/// A project with a pair of somebody else's that is called as ours is.
+/// A project with another program's pair that is called as ours is.
 fn with_foreign_pair(settings: &str) -> Workspace {
     let ws = Workspace::new()
         .file("bin/get_tools", FOREIGN)

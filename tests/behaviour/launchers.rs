@@ -50,7 +50,7 @@ impl Checkout {
         let own = Self { ws, root };
         own.install("cargo", CARGO);
         own.install("rustc", RUSTC);
-        // Stands before the one that this machine may have.
+        // Comes before the one that this machine may have.
         own.install("musl-gcc", "#!/bin/sh\n");
         own.make_old("");
         own

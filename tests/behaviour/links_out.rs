@@ -134,7 +134,7 @@ fn rules_behind_a_link_out_stop_every_call_of_a_trusted_project() {
             failure.message.contains("a link leads out of the project"),
             "{failure:?}"
         );
-        // A stranger's rules never count, and stop nobody.
+        // A stranger's rules never count, and stop no call.
         ws.call("glob", &json!({"pattern": "*"})).output();
         nothing_is_shown(&ws);
     }

@@ -378,7 +378,7 @@ fn what_can_not_be_looked_at_is_told_apart_from_what_is_wrong() {
     let ws = Workspace::new().file("latin.json", b"\"\xe9\"");
     for (args, said) in [
         (&["none.json"][..], "none.json: "),
-        (&["latin.json"], "no text in UTF-8"),
+        (&["latin.json"], "not text in UTF-8"),
         (&["."], ".: "),
         (&["--dialect", "openai"], "FILE"),
         (&["--print-repaired"], "FILE"),
@@ -469,7 +469,7 @@ fn findings_about_a_project_s_own_tools_name_line_and_column() {
             "broken.toml:2:",
             "script.py:5:16: script: params.x.type: ",
             "torn.sh:3:",
-            "It is no TOML: ",
+            "It is not TOML: ",
         ],
     );
     let sarif = run(&["--format", "sarif"]).json();

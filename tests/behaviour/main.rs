@@ -1,6 +1,6 @@
 //! Behaviour, through the executables: a module per tool and per promise.
 //!
-//! One test binary, because each further one would be linked anew; a test below fails on a file that nobody declared.
+//! One test binary, because each further one would be linked anew; a test below fails on a file that was not declared.
 
 mod harness;
 mod init;

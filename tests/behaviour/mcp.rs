@@ -21,13 +21,13 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// A variable that every process of a test has in its environment.
 const MARK: &str = "MCP_TEST_MARK";
 
-/// A workspace with servers in the user's settings; what they note stands in `out`.
+/// A workspace with servers in the user's settings; what they note is in `out`.
 pub(crate) struct Servers {
     pub(crate) ws: Workspace,
 }
 
 impl Servers {
-    /// Servers of `server.py`, each by name, mode and what else stands in its entry.
+    /// Servers of `server.py`, each by name, mode and what else is in its entry.
     pub(crate) fn new(servers: &[(&str, &str, Value)]) -> Self {
         Self::with_settings(servers, &json!({}))
     }

@@ -418,7 +418,7 @@ fn no_input_makes_a_call_hold_more_than_64_mib() {
     ];
     let mut table = String::new();
     let mut is_within = true;
-    // Media that were asked for: 20 MB of them are 27 in base64, which stand in the answer too.
+    // Media that were asked for: 20 MB of them are 27 in base64, which are in the answer too.
     let most = |name: &str| {
         if name.contains("images") {
             2 * MOST_MIB

@@ -297,7 +297,7 @@ fn a_root_that_leads_out_through_a_link_in_a_place_for_commands_is_refused() {
         settings(&[root]);
         call("").error("path_not_in_workspace", 1);
     }
-    // One that nobody but the user can change, and one that stays.
+    // One that only the user can change, and one that stays.
     settings(&["inside"]);
     assert_eq!(call(&above).output(), "outside\n");
 }

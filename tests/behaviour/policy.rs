@@ -23,7 +23,7 @@ fn write(ws: &Workspace) -> Answer {
     writing(ws).run()
 }
 
-/// Somebody would have to be asked, and nobody is there.
+/// A user would have to be asked, and none can be.
 #[track_caller]
 fn asks_before_writing(ws: &Workspace) {
     let answer = writing(ws).flags(&["--approval-mode", "default"]).run();
@@ -178,7 +178,7 @@ fn a_call_that_nobody_can_be_asked_about_tells_nothing_of_the_file() {
         let call = ws.tool("replace").arguments(&args).unwatched();
         let answer = call.flags(&["--approval-mode", "default"]).run();
         let message = answer.error("policy_violation", 3);
-        let expected = "replace needs somebody's agreement. There is no one to ask.";
+        let expected = "replace needs the user's agreement. There is no one to ask.";
         assert!(message.starts_with(expected), "{message}");
         assert!(!message.contains("hunter"), "{message}");
     }

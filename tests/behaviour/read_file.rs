@@ -190,7 +190,7 @@ fn decodes_unicode_by_its_byte_order_mark() {
         answer.must_say(&answer.output(), &[text]);
         assert!(
             !answer.output().contains('\u{feff}'),
-            "{name}: the mark is no part of the text"
+            "{name}: the mark is not part of the text"
         );
     }
 }

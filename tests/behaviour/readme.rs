@@ -94,7 +94,7 @@ fn settings_are_json() {
     }
 }
 
-/// That one is compiled and run, as a test of the documentation.
+/// The registry's example is compiled and run, as a test of the documentation.
 #[test]
 fn library_example_is_that_of_the_registry() {
     let registry = fs::read_to_string(in_checkout("src/registry.rs")).expect("the registry");

@@ -85,7 +85,7 @@ fn edit() -> impl Strategy<Value = Edit> {
         Encoding::Windows1252,
     ]);
     (encoding, text(), line(), line(), text()).prop_map(|(encoding, before, old, new, after)| {
-        // `#` and `@` are no characters of the rest, so that there is one match. A short legacy text may be taken for
+        // `#` and `@` are not characters of the rest, so that there is one match. A short legacy text may be taken for
         // one in another 8-bit encoding: its match is ASCII on lines of its own, which all of them agree on.
         let legacy = matches!(encoding, Encoding::Windows1252);
         let ascii = |text: String| {
@@ -146,7 +146,7 @@ proptest! {
         let arguments = json!({"file_path": "a.txt", "old_string": "<old>", "new_string": "<new>"});
         let answer = ws.tool("replace").arguments(&arguments).changing(&["a.txt"]).run();
         let got = fs::read(ws.path("a.txt")).expect("the edited file");
-        // What is no text may be refused, but not damaged.
+        // What is not text may be refused, but not damaged.
         let want = if answer.status() == 0 { file(b"<new>") } else { file(b"<old>") };
         assert!(got == want, "status {}: {:?}", answer.status(), String::from_utf8_lossy(&got));
     }

@@ -151,7 +151,7 @@ fn a_projects_commands_run_only_where_it_is_trusted() {
     assert!(api.requests().is_empty());
     let call = agent(&ws, &api, &["Play", "-y"]).env("GEMINI_CLI_TRUST_WORKSPACE", "true");
     said(&call.run());
-    // Without agreement they don't run: nobody knows what they do.
+    // Without agreement they don't run: it is not known what they do.
     api.play(&turn(&[("greet", json!({"name": "Ada"}))]));
     said(&agent(&ws, &api, &["Play", "--trust"]).run());
     assert!(
@@ -318,7 +318,7 @@ fn an_explanation_that_never_comes_is_not_waited_for_when_the_time_is_over() {
     assert!(!is_left(&ws));
 }
 
-/// More than a pipe takes in.
+/// A text longer than a pipe takes in.
 fn long_text() -> String {
     "x".repeat(1_000_000)
 }

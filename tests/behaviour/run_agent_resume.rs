@@ -93,7 +93,7 @@ fn effects(ws: &Workspace) -> Vec<(&'static str, usize)> {
         .collect()
 }
 
-/// The whole lines of the session's file, as far as there is one.
+/// The whole lines of the session's file, if there is one.
 fn kept(ws: &Workspace) -> Vec<Value> {
     let bytes = fs::read(ws.path("s.jsonl")).unwrap_or_default();
     let whole = bytes
@@ -163,11 +163,11 @@ impl Numbers {
 /// When a run is killed.
 #[derive(Debug)]
 enum Moment {
-    /// After so much time.
+    /// After this much time.
     After(Duration),
-    /// When the session's file has so many bytes: just after a line was written, or while one is.
+    /// When the session's file has this many bytes: just after a line was written, or while one is.
     Written(u64),
-    /// So long after this change has begun.
+    /// A time after this change has begun.
     Begun(&'static str, Duration),
 }
 

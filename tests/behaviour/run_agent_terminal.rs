@@ -414,7 +414,7 @@ fn a_content_that_was_changed_in_the_editor_is_shown_again_and_told() {
     person.types(b"y");
     let end = person.sees_it_end(0);
     assert_eq!(content(&ws, "a.py").as_deref(), Some("one\nthree\nfour\n"));
-    // The model can't know otherwise what stands in the file.
+    // The model can't know otherwise what is in the file.
     let told = response(&api, "a")["output"].to_string();
     assert!(
         told.contains("user has changed") && told.contains("three"),
@@ -540,7 +540,7 @@ fn json_that_is_broken_is_not_lost() {
     let Some(api) = StandIn::playing(&script) else {
         return;
     };
-    // The second time, what was written the first time is there to be mended.
+    // The second time, what was written the first time is there to be fixed.
     let lines = "if grep -q two \"$1\"; then sed -i 's/,$//' \"$1\"\n\
                  else sed -i 's/one.txt\"/two.txt\",/' \"$1\"; fi";
     for gives_up in [false, true] {
@@ -549,7 +549,7 @@ fn json_that_is_broken_is_not_lost() {
         let mut person = editing(&ws, &api, &["Play"]);
         person.sees(ASKED);
         person.types(b"e");
-        person.sees("That is no JSON");
+        person.sees("That is not JSON");
         person.sees("[g]ive up ");
         person.types(if gives_up { b"g" } else { b"e" });
         let page = person.sees(ASKED);
@@ -605,13 +605,13 @@ fn without_a_terminal_nobody_is_asked() {
     };
     let ws = Workspace::new();
     said(&agent(&ws, &api, &["Play"]).without_a_terminal().run());
-    assert!(error(&api, "a").contains("nobody is there to be asked"));
-    // A host that keeps all streams to itself would not know that somebody is asked.
+    assert!(error(&api, "a").contains("no user can be asked"));
+    // A host that keeps all streams to itself would not know that the user is asked.
     api.play(&script);
     let call = agent(&ws, &api, &["Play"]).in_bash("\"$@\" </dev/null >out.txt 2>&1");
     let shown = call.at_a_terminal().sees_it_end(0);
     assert_eq!(shown, "");
-    assert!(error(&api, "a").contains("nobody is there to be asked"));
+    assert!(error(&api, "a").contains("no user can be asked"));
     assert_eq!(content(&ws, "a.txt"), None);
 }
 
@@ -987,7 +987,7 @@ fn a_terminal_that_goes_away_ends_the_session_in_order() {
     let Some(api) = playing(json!([[shell("a", "touch begun; sleep 98765")]])) else {
         return;
     };
-    // Other commands do not notice by themselves that nobody waits for them.
+    // Other commands do not notice by themselves that no host waits for them.
     let tools = json!([{"name": "run_shell_command", "description": "A tool."}]);
     let foreign = [
         "--discovery-command",

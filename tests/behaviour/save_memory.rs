@@ -201,7 +201,7 @@ fn files_that_are_no_memories_are_refused() {
         .collect();
     for (content, piece) in [
         (utf16, "UTF-16LE"),
-        (b"\x7fELF\0\0".to_vec(), "no text file"),
+        (b"\x7fELF\0\0".to_vec(), "not a text file"),
         (b"x\n".repeat(600_000), "larger"),
     ] {
         let ws = Workspace::new().home(FILE, content);
@@ -325,7 +325,7 @@ fn what_may_not_be_read_or_written_is_an_error() {
         if !dir.is_empty() {
             fs::create_dir(at_home(&ws, dir)).expect("a directory");
         }
-        // Root's own directory, where the calls are made as somebody else.
+        // Root's own directory, where the calls are made as another user.
         set_mode(
             &at_home(&ws, dir),
             if running_as_root() && !dir.is_empty() {

@@ -302,7 +302,7 @@ fn a_client_that_fails_to_say_its_new_roots_keeps_the_old_ones() {
 #[test]
 fn a_client_that_begins_with_something_else_is_told_what_comes_first() {
     let ws = Workspace::new();
-    // No version: that is no greeting.
+    // No version: that is not a greeting.
     let no_greeting = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize",
         "params": {"capabilities": {}}});
     let greeted = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
@@ -591,7 +591,7 @@ fn a_client_that_can_ask_its_user_is_made_to() {
         "policy_violation"
     );
     assert!(
-        text(&refused["result"]).contains("nobody is there"),
+        text(&refused["result"]).contains("no user can be asked"),
         "{refused}"
     );
 }
@@ -646,7 +646,7 @@ fn all_of_a_command_is_seen_before_it_is_agreed_to() {
     let is_odd = |c: char| c.is_control() && c != '\n' || !c.is_ascii() && c != '…';
     assert!(!message.contains(is_odd), "{message:?}");
 
-    // What is too long to be read is refused, and nobody is asked.
+    // What is too long to be read is refused, and the user is not asked.
     let long = json!({"command": format!("touch a; echo {}", "x".repeat(60_000))});
     let refused = server.call("run_shell_command", &long);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! What clients of `serve_tools` should not do: each such thing is answered or ended, and costs nobody else anything.
+//! What clients of `serve_tools` should not do: each such thing is answered or ended, at no other client's cost.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -60,7 +60,7 @@ fn lines_that_are_no_text_or_far_too_long_are_answered() {
         let shown = String::from_utf8_lossy(line);
         assert_eq!(answer["error"]["code"], code, "{shown}: {answer}");
     }
-    // Deeper than anybody reads.
+    // Deeper than any reader reads.
     server.say(&format!("{}{}", "[".repeat(100_000), "]".repeat(100_000)));
     assert_eq!(server.message()["error"]["code"], -32700);
     server.say_bytes(&vec![b'x'; 100 << 20]);
@@ -217,7 +217,7 @@ fn fifty_calls_at_once_are_all_answered() {
 #[test]
 fn more_requests_than_are_kept_are_refused() {
     let ws = Workspace::new();
-    // Nobody answers the questions, so that none of the calls comes to its end.
+    // The client does not answer the questions, so that none of the calls comes to its end.
     let args = ["--approval-mode", "default"];
     let mut server = Server::greeted(&ws, &args, &json!({"elicitation": {}}));
     let write = |n: u32| json!({"name": "write_file", "arguments": {"file_path": format!("{n}.txt"), "content": "x"}});

@@ -55,7 +55,7 @@ fn the_tools_of_other_servers_are_served_beside_ours_where_that_is_wanted() {
     assert_eq!(echo["description"], "Says it again.");
     assert_eq!(echo["inputSchema"]["properties"]["text"]["type"], "string");
     assert_eq!(echo["title"], "echo (one MCP server)");
-    // Nobody has said that the server is to be believed.
+    // It was not said that the server is to be believed.
     assert_eq!(echo["annotations"]["readOnlyHint"], false);
     assert_eq!(echo["annotations"]["openWorldHint"], true);
     assert!(named("read_file").is_some());

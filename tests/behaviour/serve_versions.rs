@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::harness::Workspace;
 use crate::serve::client::{Exchange, Server, Session, post, request};
 
-/// Those that begin with a greeting, and whether a server can ask a client's user in them.
+/// The versions that begin with a greeting, and whether a server can ask a client's user in them.
 const GREETED: [(&str, bool); 4] = [
     ("2024-11-05", false),
     ("2025-03-26", false),
@@ -245,7 +245,7 @@ fn rounds(ws: &Workspace, mut ask: impl FnMut(&str, &Value) -> Value) {
     assert_eq!(fs::read_to_string(&file).expect("made"), "x\n");
     // Who can't be asked gets a refusal.
     let answer = ask("tools/call", &alone(&json!({}), &write("never.txt")));
-    assert!(text(&answer).contains("nobody is there"), "{answer}");
+    assert!(text(&answer).contains("no user can be asked"), "{answer}");
 
     for (params, part) in [
         (
@@ -270,7 +270,7 @@ fn the_newest_version_asks_by_results_on_standard_streams() {
     let ws = workspace();
     let mut server = Server::start(&ws, ASKS);
     rounds(&ws, |method, params| server.ask(method, params));
-    // No request of the server's own, and no notification that nobody has asked for.
+    // No request of the server's own, and no notification that the client has not asked for.
     assert!(server.aside.is_empty(), "{:?}", server.aside);
     server.hang_up();
     assert_eq!(server.status(), Some(0));

@@ -108,7 +108,7 @@ fn the_answer_names_the_rung_and_shows_what_changed() {
 
 #[test]
 fn bytes_that_are_only_quoted_stay_as_they_are() {
-    // A byte that is no UTF-8, blanks at a line end, CR LF and a missing last line end.
+    // A byte that is not UTF-8, blanks at a line end, CR LF and a missing last line end.
     let before = b"\xef\xbb\xbfa \xff\r\nsay \xe2\x80\x9chi\xe2\x80\x9d  \r\nend".to_vec();
     let after = b"\xef\xbb\xbfa \xff\r\nsay \xe2\x80\x9chi\xe2\x80\x9d  \r\nnew\r\nEND".to_vec();
     becomes(&before, "say \"hi\"\nend", "say \"hi\"\nnew\nEND", after);
@@ -164,7 +164,7 @@ fn several_places_are_refused_with_their_lines() {
 
 #[test]
 fn what_an_edit_changes_must_be_there_as_it_says() {
-    // The context is right, but the line that is to change was changed by somebody else.
+    // The context is right, but the line that is to change was changed by another program.
     let before = "[package]\nname = \"x\"\nversion = \"2.0.0\"\nedition = \"2024\"\n";
     let message = refuses(
         before,
@@ -401,7 +401,7 @@ fn what_a_model_gives_must_fit_or_nothing_changes() {
         let answer = correctable(&ws, &api).run();
         answer.must_say(&answer.error(kind, 1), &[piece]);
     }
-    // The API's own troubles are no reason to say less.
+    // The API's own troubles are not a reason to say less.
     api.play(&json!({"answers": [{"status": 403, "match": {}, "times": "always"}]}));
     let ws = Workspace::new().file("a.txt", BEFORE);
     let answer = correctable(&ws, &api).run();

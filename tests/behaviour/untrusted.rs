@@ -1,4 +1,4 @@
-//! A malicious repository runs nothing and changes nothing until somebody trusts it.
+//! A malicious repository runs nothing and changes nothing until the user trusts it.
 
 use std::fs;
 
@@ -45,7 +45,7 @@ fn names(call: Call<'_>) -> Vec<String> {
     list.as_array().expect("a list").iter().map(name).collect()
 }
 
-/// All ways to everything that a project brings: none runs anything, reaches anybody, or changes a file. `tools` are
+/// All ways to everything that a project brings: none runs anything, reaches any server, or changes a file. `tools` are
 /// what it would like to be called.
 #[track_caller]
 fn leaves_no_trace(ws: &Workspace, tools: &[&str]) {
@@ -411,7 +411,7 @@ fn its_hooks_are_never_run() {
     leaves_no_trace(&ws, &[]);
 }
 
-/// What stands in files that are none of the project's.
+/// What is in files that are not the project's.
 const SECRET: &str = "the heron stands in the reeds";
 
 #[test]

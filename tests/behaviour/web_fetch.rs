@@ -243,7 +243,7 @@ fn what_is_neither_text_nor_media_is_an_error_that_names_it() {
         let server = WebServer::always(page(media_type, body));
         let answer = read(&server, "/x");
         let message = answer.error("web_fetch_fallback_failed", 1);
-        answer.must_say(&message, &[shown, &body.len().to_string(), "no text"]);
+        answer.must_say(&message, &[shown, &body.len().to_string(), "not text"]);
     }
 }
 
@@ -393,7 +393,7 @@ fn binary_content_without_a_type_is_no_text() {
         let server = WebServer::always(answer(200, &[("Content-Type", media_type)], bytes));
         let answer = read(&server, "/");
         let message = answer.error("web_fetch_fallback_failed", 1);
-        answer.must_say(&message, &["application/octet-stream", "no text"]);
+        answer.must_say(&message, &["application/octet-stream", "not text"]);
         let plain = answer_of_text(media_type);
         assert!(text(&WebServer::always(plain), "/").contains("just text"));
     }

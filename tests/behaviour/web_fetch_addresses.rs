@@ -16,16 +16,16 @@ pub(crate) const DNS: &str = "GEMINI_TOOLS_DNS";
 /// How an address is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Refusal {
-    /// By policy, without asking anybody, so that `--explain` knows it too.
+    /// By policy, without asking a name server, so that `--explain` knows it too.
     AtOnce,
     /// By policy, once its name was resolved.
     Resolved,
-    /// As something that is no address of a page.
+    /// As something that is not an address of a page.
     NoAddress,
 }
 use Refusal::{AtOnce, NoAddress, Resolved};
 
-/// Address, how it is refused, and why somebody would write it.
+/// Address, how it is refused, and why an attacker would write it.
 #[rustfmt::skip] // A row a line.
 const CORPUS: &[(&str, Refusal, &str)] = &[
     // Loopback in the spellings of IPv4 that the address parsers of C libraries and browsers understand.
@@ -65,7 +65,7 @@ const CORPUS: &[(&str, Refusal, &str)] = &[
     ("http://127.0.0.1.1:{port}/", NoAddress, "five numbers"),
     ("http://4294967296:{port}/", NoAddress, "more than 32 bits"),
     ("http://0x17f000001:{port}/", NoAddress, "more than 32 bits, cut off loopback"),
-    ("http://08.0.0.1:{port}/", NoAddress, "8 is no octal digit"),
+    ("http://08.0.0.1:{port}/", NoAddress, "8 is not an octal digit"),
     // The other blocks of IPv4.
     ("http://10.0.0.1/", AtOnce, "private"),
     ("http://10.255.255.255/", AtOnce, "private"),
@@ -147,7 +147,7 @@ const CORPUS: &[(&str, Refusal, &str)] = &[
     ("http://localhost.localdomain:{port}/", Resolved, "of some hosts files"),
     ("http://ip6-localhost:{port}/", Resolved, "of Debian's hosts file"),
     ("http://metadata.google.internal/", Resolved, "metadata of GCP by name"),
-    // What stands before or behind the host.
+    // What is before or behind the host.
     ("http://example.com@127.0.0.1:{port}/", NoAddress, "a user that looks like the host"),
     ("http://example.com:80@127.0.0.1:{port}/", NoAddress, "user and password that look like the host"),
     ("http://127.0.0.1:{port}@127.0.0.1:{port}/", NoAddress, "both"),
@@ -177,7 +177,7 @@ const CORPUS: &[(&str, Refusal, &str)] = &[
     ("netdoc:///etc/passwd", NoAddress, "Java's name for files"),
 ];
 
-/// Targets of redirects that are no addresses of their own, and what they come to.
+/// Targets of redirects that are not addresses of their own, and what they come to.
 #[rustfmt::skip] // A row a line.
 const TARGETS: &[(&str, &str)] = &[
     ("//127.0.0.1:{port}/", "policy_violation"),
@@ -319,7 +319,7 @@ fn explaining_knows_what_needs_no_asking() {
         surprises.unless(is_expected, &format!("{address} ({why})"), &answer);
     }
     surprises.must_be_none();
-    assert_eq!(scene.names.asked(), [""; 0], "explaining asks nobody");
+    assert_eq!(scene.names.asked(), [""; 0], "explaining asks nothing");
     assert_eq!(scene.canary.connections(), 0);
 }
 

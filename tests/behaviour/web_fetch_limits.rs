@@ -118,7 +118,7 @@ fn chunks_without_end_are_read_up_to_the_limit() {
         line.send_forever(&b"5\r\nheron\r\n".repeat(1000), Duration::ZERO)
     });
     assert!(output(&server).contains("not whole"));
-    // The length of a chunk, its extension, and what follows the last one, are no content.
+    // The length of a chunk, its extension, and what follows the last one, are not content.
     for piece in [&b"0"[..], b"5;x=y", b"0\r\nX: y\r\n"] {
         let server = WebServer::new(move |_, line| {
             line.send(endless_head(&[

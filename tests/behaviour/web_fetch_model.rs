@@ -313,7 +313,7 @@ fn the_api_is_never_sent_to_what_only_this_network_may_know() {
         assert!(scene.api.count("side") > 0, "{prompt}");
         scene.api.play(&script);
     }
-    // What is refused is asked of nobody.
+    // No model is asked about what is refused.
     scene
         .fetch("http://10.0.0.1/ http://localhost:1/")
         .error("policy_violation", 3);

@@ -130,7 +130,7 @@ fn an_alias_of_something_inside_is_refused() {
         let url = format!("http://{name}.example.com:{}/", canary.port());
         let answer = fetch(&ws, &names, &url).run();
         let failure = answer.failure();
-        // An alias without an address is no address.
+        // An alias without an address is not an address.
         let is_bare = matches!(name, "bare" | "two");
         assert!(
             failure.error_type == "policy_violation" || is_bare,
@@ -313,7 +313,7 @@ fn a_proxy_gets_the_name_of_an_allowed_host_only() {
     assert_eq!(tunnels(&proxy), ["intra.corp.test:80"]);
     assert_eq!(names.asked(), [""; 0]);
     proxy.forget();
-    // A rule of addresses is no rule about names: the address that was judged is what is asked for.
+    // A rule of addresses is not a rule about names: the address that was judged is what is asked for.
     let call = fetch(&ws, &names, "http://net.corp.test/");
     let call = call
         .env(ALLOW, "10.0.0.0/8")

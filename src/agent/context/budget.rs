@@ -6,10 +6,10 @@ use crate::workspace::text::{ContentKind, detect};
 use std::fmt;
 use std::io::Read;
 
-/// More of one file is not taken.
+/// Maximum bytes taken of one file.
 const MAX_FILE_BYTES: usize = 256 * 1024;
 
-/// More is not taken in all.
+/// Maximum bytes taken in all.
 const MAX_TOTAL_BYTES: usize = 1024 * 1024;
 
 /// The room that is left.
@@ -71,7 +71,7 @@ impl Budget {
     }
 }
 
-/// Why a file does not stand in the memory.
+/// Why a file is not in the memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NotRead {
     Missing,
@@ -107,8 +107,8 @@ impl fmt::Display for NotRead {
             NotRead::Outside => "it lies outside of the directory that files may come from",
             NotRead::Closed => ".geminiignore closes it",
             NotRead::Directory => "it is a directory",
-            NotRead::Special => "it is no regular file",
-            NotRead::Binary => "it is no text",
+            NotRead::Special => "it is not a regular file",
+            NotRead::Binary => "it is not text",
             NotRead::NotPermitted => "the system does not permit it",
             NotRead::Cycle => "it would import itself",
             NotRead::TooDeep => "imports are nested too deep",

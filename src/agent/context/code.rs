@@ -1,7 +1,7 @@
 //! Where a markdown text is code: fenced and indented blocks, and spans between backticks.
 //!
 //! Only as much of markdown is known here as that needs. Where in doubt, in a list for example,
-//! text is no indented code.
+//! text is not indented code.
 
 use std::collections::HashMap;
 use std::ops::Range;

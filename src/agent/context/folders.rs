@@ -157,7 +157,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Draws what a directory holds; `indent` stands before each of its lines.
+    /// Draws what a directory holds; `indent` is before each of its lines.
     fn draw(&self, index: usize, indent: &str, text: &mut String) {
         let folder = &self.folders[index];
         let more = |is_more: bool| is_more.then_some(MORE);
@@ -208,7 +208,7 @@ mod tests {
     use super::structure;
     use std::os::unix::fs::symlink;
 
-    /// The tree of the project, without what stands before it.
+    /// The tree of the project, without what is before it.
     fn tree(place: &Place) -> String {
         let text = structure(&place.surroundings("", &[]).workspace);
         let root = format!("\n\n{}/\n", place.root.display());

@@ -54,7 +54,7 @@ impl<'a> Importer<'a> {
         out
     }
 
-    /// What stands in the place of an import; `None` leaves it as it is.
+    /// What replaces an import; `None` leaves it as it is.
     fn replacement(&mut self, path: &str, dir: &Path) -> Option<String> {
         if !self.budget.take(0) {
             self.budget.left_out += 1;
@@ -67,7 +67,7 @@ impl<'a> Importer<'a> {
                 self.budget.take(begin.len() + end.len());
                 Some(begin + &text + &end)
             }
-            // A word, such as the name of a person, that is no file's.
+            // A word, such as the name of a person, that does not name a file.
             Err(_) if !path.contains(['/', '.']) => None,
             Err(reason) => {
                 let comment = format!("<!-- Import failed: {path} - {reason} -->");

@@ -54,7 +54,7 @@ pub fn memory(surroundings: &Surroundings) -> Memory {
 struct Collector<'a> {
     cwd: &'a Path,
     budget: Budget,
-    /// Files that stand in the text; one may go by several names.
+    /// Files that are in the text; one may go by several names.
     seen: HashSet<FileId>,
     blocks: Vec<String>,
     memory: Memory,
@@ -67,11 +67,9 @@ impl Collector<'_> {
             !name.contains('\0') && Path::new(name).file_name() == Some(OsStr::new(name))
         };
         let (plain, odd): (Vec<_>, Vec<_>) = wanted.iter().partition(is_plain);
-        self.memory.problems.extend(
-            odd.iter().map(|name| {
-                format!("context.fileName holds {name:?}, which is no name of a file.")
-            }),
-        );
+        self.memory.problems.extend(odd.iter().map(|name| {
+            format!("context.fileName holds {name:?}, which is not a valid file name.")
+        }));
         match plain.as_slice() {
             [] => vec![DEFAULT_NAME.to_owned()],
             plain => plain.iter().copied().cloned().collect(),

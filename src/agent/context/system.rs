@@ -17,7 +17,7 @@ const RULES: &str = include_str!("system.md");
 /// The file of the project, below the first root.
 const PROJECTS: &str = ".gemini/system.md";
 
-/// More is no system prompt.
+/// Maximum size of a system prompt, in bytes.
 const MAX_BYTES: u64 = 1024 * 1024;
 
 /// Why there is no system prompt.
@@ -168,7 +168,7 @@ impl Choice {
         }
         match detect(&bytes, true) {
             ContentKind::Text(encoding) => Ok(encoding.decode(&bytes).into_owned()),
-            ContentKind::Binary => Err(unusable("it is no text".to_owned())),
+            ContentKind::Binary => Err(unusable("it is not text".to_owned())),
         }
     }
 
@@ -254,7 +254,7 @@ mod tests {
         crate::workspace::make_fifo(&place.home.join("fifo"));
         for (read, why) in [
             ("~/none.md", "does not exist"),
-            ("~/binary.md", "no text"),
+            ("~/binary.md", "not text"),
             ("~/large.md", "more than 1048576 bytes"),
             ("~/fifo", "named pipe"),
             ("~/project", "directory"),

@@ -37,7 +37,7 @@ fn sign(c: char) -> Option<char> {
     })
 }
 
-/// So much of a line as fits into some columns, with a sign where something is left out.
+/// The part of a line that fits into some columns, with a sign where something is left out.
 pub(super) fn fitting(line: &str, columns: usize) -> Cow<'_, str> {
     let mut width = 0;
     let mut end_with_sign = 0;

@@ -6,12 +6,12 @@ use crate::agent::event::{Event, Observer};
 use serde::Serialize;
 use std::io::Write;
 
-/// More warnings than this are not kept.
+/// Maximum warnings kept.
 const MOST_WARNINGS: usize = 100;
 
 /// Writes the last thing that the model has said, with the statistics and the error.
 ///
-/// Text before calls is no answer, as by Gemini CLI; the last turn that says anything counts.
+/// Text before calls is not an answer, as by Gemini CLI; the last turn that says anything counts.
 #[derive(Debug)]
 pub struct JsonOutput<W> {
     sink: Sink<W>,

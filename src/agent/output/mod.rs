@@ -27,7 +27,7 @@ use std::io::Write;
 #[derive(Debug)]
 struct Sink<W> {
     out: W,
-    /// Whoever read it is gone, or the disk is full: nothing more is tried.
+    /// The reader is gone, or the disk is full: nothing more is tried.
     is_gone: bool,
     at_line_start: bool,
 }
@@ -72,7 +72,7 @@ pub(super) mod testing {
     use std::io::{self, Write};
     use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-    /// A clock that stands still.
+    /// A clock that does not advance.
     pub(in crate::agent) fn still() -> SystemTime {
         UNIX_EPOCH + Duration::from_millis(1_769_846_950_123)
     }

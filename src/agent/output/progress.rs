@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 /// Live output is shown no more often than this.
 const LIVE_PAUSE: Duration = Duration::from_secs(1);
 
-/// So much of an error of a call is shown; the model gets all of it.
+/// Maximum columns of a call's error that are shown; the model gets all of it.
 const ERROR_COLUMNS: usize = 300;
 
-/// So much of a tool's name is shown.
+/// Maximum columns of a tool's name that are shown.
 const NAME_COLUMNS: usize = 40;
 
 const RED: &str = "31";
@@ -33,7 +33,7 @@ pub struct ProgressOutput<W> {
     is_styled: bool,
     pause: Duration,
     last_live: Option<Instant>,
-    /// A line stands there that makes room for the next.
+    /// A line is there that makes room for the next.
     has_live: bool,
 }
 
@@ -138,7 +138,7 @@ fn what(call: &ToolCall) -> String {
     let mut shown = String::new();
     for (name, value) in &call.request.args {
         let value = match value {
-            // Nobody reads more of it here.
+            // More of it would not be read here.
             Value::String(text) => one_line(&text.chars().take(200).collect::<String>()),
             Value::Array(_) | Value::Object(_) => "…".to_owned(),
             value => value.to_string(),
@@ -186,7 +186,7 @@ impl<W: Write + Send> Observer for ProgressOutput<W> {
     }
 }
 
-/// Writes warnings and why a session ended early, where standard error is no terminal.
+/// Writes warnings and why a session ended early, where standard error is not a terminal.
 #[derive(Debug)]
 pub struct NotesOutput<W> {
     sink: Sink<W>,

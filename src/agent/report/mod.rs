@@ -16,16 +16,16 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// Of a call's arguments, diff and output each, so much is kept.
+/// Maximum characters kept of a call's arguments, diff and output each.
 const CALL_CHARS: usize = 20_000;
 
-/// Of a prompt, and of what a model says or thinks at a time, so much is kept.
+/// Maximum characters kept of a prompt, and of what a model says or thinks at a time.
 const TEXT_CHARS: usize = 100_000;
 
-/// Of names, descriptions and messages, so much is kept.
+/// Maximum characters kept of names, descriptions and messages.
 const NAME_CHARS: usize = 2_000;
 
-/// Of arguments that stand for a description, so much is kept.
+/// Maximum characters kept of arguments that replace a description.
 const BRIEF_CHARS: usize = 100;
 
 /// All texts together.
@@ -129,8 +129,8 @@ impl Cut {
     }
 }
 
-/// The beginning of arguments, for a call of which nobody has asked what it would do. The shortest
-/// come first: a path tells more than the content of a file.
+/// The beginning of arguments, for a call that was not asked what it would do. The shortest come
+/// first: a path tells more than the content of a file.
 fn brief(args: &Map<String, Value>) -> String {
     let shown = |value: &Value| match value.as_str() {
         Some(text) => text.to_owned(),
@@ -467,7 +467,7 @@ mod tests {
     #[test]
     fn an_error_is_on_the_page() {
         let session_error = SessionError {
-            message: "Nobody <there>.".to_owned(),
+            message: "Nothing <there>.".to_owned(),
             kind: SessionErrorKind::TurnLimit,
         };
         let error = ApiError::no_credential();
@@ -483,7 +483,7 @@ mod tests {
                 stats: &stats,
             },
         ]);
-        assert!(page.contains("Nobody &lt;there&gt;. (FatalTurnLimitedError, status 53)"));
+        assert!(page.contains("Nothing &lt;there&gt;. (FatalTurnLimitedError, status 53)"));
         assert!(page.contains("There is no credential for the Gemini API."));
     }
 

@@ -10,7 +10,7 @@ use std::time::SystemTime;
 
 const STYLE: &str = include_str!("style.css");
 
-/// Of a prompt, so much is the page's title.
+/// Maximum characters of a prompt in the page's title.
 const TITLE_CHARS: usize = 80;
 
 /// A longer prompt is folded: it may be the diff of a whole branch.

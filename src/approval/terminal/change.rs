@@ -133,7 +133,7 @@ fn from_json(question: &ApprovalQuestion<'_>, edited: &str) -> Edited {
         Err(e) => {
             let line = edited.lines().nth(e.line().saturating_sub(1));
             return Edited::Broken(format!(
-                "That is no JSON: {e}. The line: {}",
+                "That is not JSON: {e}. The line: {}",
                 line.unwrap_or_default().trim()
             ));
         }

@@ -12,7 +12,7 @@ use std::process::{Command, ExitStatus};
 /// Names that are tried for the directory.
 const TRIES: usize = 16;
 
-/// Of a longer name the end is kept; no file system's limit is reached.
+/// Maximum characters of a name, whose end is kept; no file system's limit is reached.
 const MAX_NAME_CHARS: usize = 60;
 
 /// The editor where nothing names another.
@@ -75,13 +75,13 @@ impl Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        // With what the editor has left beside it. It can be left behind only where somebody
-        // else takes away the right to remove it.
+        // With what the editor has left beside it. It can be left behind only where another
+        // process takes away the right to remove it.
         let _ = std::fs::remove_dir_all(&self.directory);
     }
 }
 
-/// Whether a character can stand in the file's name. On Windows a shell sees it, to which most
+/// Whether a character can be in the file's name. On Windows a shell sees it, to which most
 /// others mean something.
 fn is_fit(c: char) -> bool {
     if cfg!(windows) {

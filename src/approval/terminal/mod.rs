@@ -43,7 +43,7 @@ enum Choice {
     Edit,
 }
 
-/// What a key means after an edit that is no call.
+/// What a key means after an edit that is not a call.
 #[derive(Debug, Clone, Copy)]
 enum Next {
     Again,
@@ -204,12 +204,12 @@ impl TerminalPrompt {
 
 impl Asker for TerminalPrompt {
     fn ask(&mut self, question: &ApprovalQuestion<'_>) -> Option<Reply> {
-        // Where nothing can be shown, nobody can be asked.
+        // Where nothing can be shown, the user can't be asked.
         self.converse(question).ok()
     }
 }
 
-/// Only what the line of keys offers; capitals are no answers, so that none is given by
+/// Only what the line of keys offers; capitals are not answers, so that none is given by
 /// mistake.
 fn choice(byte: u8, question: &ApprovalQuestion<'_>, is_cut: bool) -> Option<Choice> {
     Some(match byte {

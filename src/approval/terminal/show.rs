@@ -11,19 +11,19 @@ use crate::tool::ConfirmationDetails;
 /// A longer text is shown by its first and last lines.
 const MAX_LINES: usize = 60;
 
-/// Of a text that is too long.
+/// First lines shown of a text that is too long.
 const FIRST_LINES: usize = 35;
 
-/// Of a text that is too long.
+/// Last lines shown of a text that is too long.
 const LAST_LINES: usize = 15;
 
 /// A longer line is shown by its first and last characters.
 const MAX_LINE_CHARS: usize = 1000;
 
-/// Of a line that is too long.
+/// First characters shown of a line that is too long.
 const FIRST_CHARS: usize = 700;
 
-/// Of a line that is too long.
+/// Last characters shown of a line that is too long.
 const LAST_CHARS: usize = 200;
 
 const BOLD: &str = "1";
@@ -36,7 +36,7 @@ const CYAN: &str = "36";
 /// A longer run of blanks is shown by its length, so that it pushes nothing out of sight.
 const MAX_BLANKS: usize = 80;
 
-/// More blank lines in a row are shown by their number.
+/// Maximum blank lines shown in a row; more are shown by their number.
 const MAX_BLANK_LINES: usize = 10;
 
 /// What is shown, as it grows.
@@ -67,7 +67,7 @@ impl PromptPage {
     }
 
     /// A line, of which everything can be seen; line feeds in it, too. What is cut from a long
-    /// one is counted, and stands between its two ends: what is hidden must not be the last.
+    /// one is counted, and is between its two ends: what is hidden must not be the last.
     fn line(&mut self, label: &str, line: &str, colour: Option<&str>) {
         let count = line.chars().count();
         let at = |n: usize| line.char_indices().nth(n).map_or(line.len(), |(at, _)| at);

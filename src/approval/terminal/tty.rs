@@ -62,7 +62,7 @@ pub(super) fn key<T>(
             match byte {
                 CTRL_C => return Ok(Pressed::Stop),
                 CTRL_D => return Ok(Pressed::End),
-                // The letters of an arrow key are no answer.
+                // The letters of an arrow key are not an answer.
                 ESCAPE => break,
                 byte => {
                     if let Some(known) = meaning(byte) {

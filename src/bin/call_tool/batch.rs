@@ -26,7 +26,7 @@ use std::thread::{JoinHandle, ThreadId};
 /// How much is read at once, in bytes.
 const CHUNK: usize = 64 * 1024;
 
-/// More calls than this don't wait in memory: reading goes on when some have been answered.
+/// Maximum calls that wait in memory: reading goes on when some have been answered.
 const MAX_WAITING: usize = 1024;
 
 /// One line of input.
@@ -61,7 +61,7 @@ impl Own {
     fn parse(line: &[u8]) -> Result<Self, (Option<String>, String)> {
         let value = parse_json(line).map_err(|e| (None, e.to_string()))?;
         let Value::Object(mut map) = value else {
-            return Err((None, "it is no object".to_owned()));
+            return Err((None, "it is not an object".to_owned()));
         };
         let mut take = |key: &str| map.remove(key).unwrap_or_default();
         let id = match take("id") {
@@ -139,7 +139,7 @@ struct Queue {
     running: usize,
     /// Workers that have nothing to do.
     idle: usize,
-    /// Those that were started, but for those whose call was given up.
+    /// The workers that were started, but for those whose call was given up.
     workers: HashMap<ThreadId, JoinHandle<()>>,
     is_closed: bool,
     /// What the reader waits for. It is woken once: that costs as much as a small call.
@@ -250,7 +250,7 @@ impl Batch {
                 Ok(own) => Request::Own(own),
                 Err((id, e)) => {
                     let reason = format!(
-                        "The line is no call: {e}. Give {{\"id\":…,\"name\":…,\"args\":{{…}}}}."
+                        "The line is not a call: {e}. Give {{\"id\":…,\"name\":…,\"args\":{{…}}}}."
                     );
                     return self.refuse(id.as_deref(), &reason);
                 }
@@ -281,7 +281,7 @@ impl Batch {
         self.opened.session.as_ref().as_ref()
     }
 
-    /// Sees to it that somebody takes what waits. Once for all that has been read: waking a
+    /// Sees to it that a worker takes what waits. Once for all that has been read: waking a
     /// worker for each call would take longer than the calls.
     fn start(self: &Arc<Self>) {
         let mut queue = self.lock();

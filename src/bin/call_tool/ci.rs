@@ -83,7 +83,7 @@ pub(crate) fn status(options: &CallToolOptions, answer: &Answer<'_>, status: u8)
     if number("matches") > 0 || data.contains_key("binaryFiles") {
         FOUND
     } else if number("unreadable") > 0 {
-        // Nobody knows what is in there.
+        // What is in there is not known.
         UNCHECKED
     } else {
         0
@@ -135,7 +135,7 @@ pub(crate) fn report(format: CiFormat, answer: &Answer<'_>) -> Vec<u8> {
         let binary = data.get("binaryFiles").and_then(Value::as_array);
         let names = binary.into_iter().flatten().filter_map(Value::as_str);
         let binary = names.map(|name| {
-            let message = "The file, which is no text, has a match.";
+            let message = "The file, which is not text, has a match.";
             issue(Some(name), message.to_owned())
         });
         report.issues.extend(binary);

@@ -21,7 +21,7 @@ Examples:
   call_tool --from openai < call.json         a call of another API
   call_tool search_file_content pattern=TODO --fail-on-match --sarif
 
-Your own tools stand in ~/.gemini/tools and, in a trusted project, in
+Your own tools are in ~/.gemini/tools and, in a trusted project, in
 .gemini/tools; get_tools lint checks them.
 
 Exit status: 0 done, 1 the tool failed, 2 unknown tool, unusable arguments or

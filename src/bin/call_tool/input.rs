@@ -33,7 +33,7 @@ fn pairs_to_json(pairs: &[String]) -> Result<Value, ToolError> {
     for pair in pairs {
         let Some((key, value)) = pair.split_once('=') else {
             return Err(ToolError::invalid(format!(
-                "{pair:?} is no argument of the form KEY=VALUE."
+                "{pair:?} is not an argument of the form KEY=VALUE."
             ))
             .with_hint("Use KEY=VALUE for strings and KEY:=JSON for everything else."));
         };
@@ -57,7 +57,7 @@ fn pairs_to_json(pairs: &[String]) -> Result<Value, ToolError> {
     Ok(Value::Object(map))
 }
 
-/// Reminds of the form for values that are no strings, where one was perhaps meant.
+/// Reminds of the form for values that are not strings, where one was perhaps meant.
 pub(crate) fn explain_types(options: &CallToolOptions, e: ToolError) -> ToolError {
     let pairs = options.args.as_deref().unwrap_or_default();
     let odd = pairs
@@ -76,8 +76,8 @@ pub(crate) fn explain_types(options: &CallToolOptions, e: ToolError) -> ToolErro
     }
 }
 
-/// Reads standard input to its end, in every case: a host whose write fails because nobody
-/// reads raises an error of its own. A person at a terminal is not waited for.
+/// Reads standard input to its end, in every case: a host whose write fails because its
+/// reader is gone raises an error of its own. A person at a terminal is not waited for.
 pub(crate) fn read_input(cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
     let stdin = gemini_tools::sys::stdio::stdin();
     if gemini_tools::sys::termios::isatty(stdin) {

@@ -34,7 +34,7 @@ fn run() -> u8 {
     // the host take any answer for a failure.
     std::panic::set_hook(Box::new(|_| {}));
     let options: &'static CallToolOptions = match options() {
-        // Whoever answers for a call may need them until the process ends.
+        // The thread that answers for a call may need them until the process ends.
         Ok(options) => Box::leak(Box::new(options)),
         Err(code) => return code,
     };
@@ -58,7 +58,7 @@ fn run() -> u8 {
     answer(options, &cancel, &watchdog)
 }
 
-/// What stands on standard input, where arguments come from there.
+/// What is on standard input, where arguments come from there.
 fn input(options: &CallToolOptions, cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
     match &options.args {
         Some(_) => Ok(Vec::new()),
@@ -94,7 +94,7 @@ fn open_session(options: &CallToolOptions) -> Result<Session, ToolError> {
     Session::open(&root, &[], &options.rules)
 }
 
-/// Whoever is at the terminal, where rules may want somebody to be asked.
+/// The person at the terminal, where rules may want the user to be asked.
 fn person(options: &CallToolOptions, cancel: &Cancellation) -> Option<Person> {
     options.rules.approval?;
     let terminal = TerminalPrompt::open()?.with_cancellation(cancel.clone());

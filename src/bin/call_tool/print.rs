@@ -38,7 +38,7 @@ pub(crate) fn coloured(text: &str) -> String {
 }
 
 pub(crate) fn complain(message: &str) {
-    // Where standard error is gone, nobody reads it.
+    // Where standard error is gone, there is no reader.
     let _ = writeln!(std::io::stderr(), "{message}");
 }
 

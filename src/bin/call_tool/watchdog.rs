@@ -1,11 +1,13 @@
 //! The clock of all calls: at the end of their time, at a signal, and when the caller is gone, it
 //! answers for calls that do not answer themselves, whatever they are doing.
 //!
-//! A call and the watchdog may both have an answer. Whoever [claims](Watchdog::claim) the call gives
-//! it; so there is one, and it is whole. The process may end in the middle of anything else: what
-//! a call has started ends with it (wardens see that their caller is gone, isolated processes are
-//! killed with their parent), and a file is either the old one or the new one, because a write is
-//! one rename, before which the call must still be [waited for](gemini_tools::tool::Cancellation::acting).
+//! A call and the watchdog may both have an answer. The one that [claims](Watchdog::claim) the
+//! call gives it; so there is one, and it is whole. The process may end in the middle of anything
+//! else: what a call has started ends with it (wardens see that their caller is gone, isolated
+//! processes are killed with their parent), and a file is either the old one or the new one,
+//! because a write is one rename, before which the call must still be [waited for][acting].
+//!
+//! [acting]: gemini_tools::tool::Cancellation::acting
 
 use gemini_tools::sys::event::{PollFd, PollFlags, Timespec};
 use gemini_tools::tool::{Cancellation, Patience, TICK, ToolError};

@@ -41,7 +41,7 @@ Examples:
                                      or with declarations for any API
 
 Tools that .gemini/settings.json excludes (tools.core, tools.exclude) are left out.
-Your own tools stand in ~/.gemini/tools and, in a trusted project, in .gemini/tools.";
+Your own tools are in ~/.gemini/tools and, in a trusted project, in .gemini/tools.";
 
 const LINT_EXAMPLES: &str = "\
 Examples:
@@ -58,8 +58,8 @@ Examples:
   get_tools doctor
   get_tools doctor --try 'weather={\"place\":\"Oslo\"}'
 
-The commands may be anybody's. Discovery is run; the call command is asked for a
-tool that nobody has, so that nothing has an effect. Commands of a project that is
+The commands may be any programs. Discovery is run; the call command is asked for a
+tool that does not exist, so that nothing has an effect. Commands of a project that is
 not trusted are not run.
 
 Exit status: 0 nothing that can't work, 1 otherwise, 2 unusable arguments.";
@@ -72,10 +72,10 @@ Shows each change and asks before it makes any:
                               these tools without a terminal
   ~/.gemini/trustedFolders.json
                               the project, where it brings nothing else that runs
-Comments and the order of settings stay. Commands of somebody else's that stood
+Comments and the order of settings stay. Commands of another program that were
 there are still there, as a pair in .gemini/tools.
 
-Exit status: 0 done, 1 not, 2 unusable arguments, or nobody to ask.";
+Exit status: 0 done, 1 not, 2 unusable arguments, or no user to ask.";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
@@ -92,7 +92,7 @@ Programs that those files start are not watched. Folders that Gemini CLI trusts
 and without such a condition; DO_NOT_TRUST in that file counts before the variable.
 
 Exit status: 0 done (--status: trusted), 1 not (--status: not trusted),
-2 unusable arguments, or nobody to ask.";
+2 unusable arguments, or no user to ask.";
 
 fn flag(id: &'static str, help: &'static str) -> Arg {
     Arg::new(id).long(id).action(ArgAction::SetTrue).help(help)

@@ -25,7 +25,7 @@ macro_rules! completions {
     };
 }
 
-/// Those of all commands.
+/// The completions of all commands.
 static ALL: &[Completions] = &completions!("get_tools", "call_tool", "run_agent", "serve_tools");
 
 /// Prints those of a command, or of all.

@@ -53,7 +53,7 @@ fn parse(text: &str) -> Result<Try, String> {
             args,
         }),
         Ok(_) => Err("the arguments must be a JSON object".to_owned()),
-        Err(e) => Err(format!("the arguments are no JSON: {e}")),
+        Err(e) => Err(format!("the arguments are not JSON: {e}")),
     }
 }
 

@@ -122,7 +122,7 @@ struct Parameter {
     description: String,
 }
 
-/// Those of a tool, the required ones first, each in the order of the schema.
+/// The parameters of a tool, the required ones first, each in the order of the schema.
 fn parameters(declared: &GeminiDeclaration) -> Vec<Parameter> {
     let schema = declared.schema();
     let required = |name: &str| {
@@ -163,7 +163,7 @@ fn type_of(schema: &Value) -> String {
     one_line(&name)
 }
 
-/// A text of somebody else's on one line, as far as it can be seen.
+/// A text from elsewhere on one line, with what can't be seen escaped.
 fn one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     visible(&words.join(" ")).into_owned()

@@ -37,7 +37,7 @@ pub(crate) fn run(task: &InitTask) -> u8 {
 /// Why nothing more is done.
 enum Stop {
     Reason(String),
-    /// It has been said already.
+    /// The reason has been said already.
     Status(u8),
 }
 
@@ -59,7 +59,7 @@ fn try_run(task: &InitTask) -> Result<u8, Stop> {
         Trust::Trusted(TrustedBy::Home) => SetupScope::User,
         _ => task.scope,
     };
-    // Nobody else waits while a person thinks; what has changed then is found by apply.
+    // No other process waits while a person thinks; what has changed then is found by apply.
     let mut lock = None;
     if !task.asks {
         lock = Some(locked(&home)?);
@@ -163,7 +163,7 @@ impl Before {
                 "From now on Gemini CLI and get_tools trust this directory with all that comes into it; --no-trust leaves that to you.".to_owned()
             }
             _ if self.holds_home => format!(
-                "Your home directory lies in this one, so that whoever trusts it trusts all your projects: it is not trusted, and nothing of this counts here yet. If that is what you want: look at what they bring, {how}"
+                "Your home directory lies in this one, so that trusting it trusts all your projects: it is not trusted, and nothing of this counts here yet. If that is what you want: look at what they bring, {how}"
             ),
             _ if self.brings.is_empty() => format!(
                 "This project is not trusted, so nothing of this counts here yet: look at what it brings, {how}"

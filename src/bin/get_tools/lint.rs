@@ -14,7 +14,7 @@ use gemini_tools::shown::{show_path, visible};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// A larger file is no list of declarations, in bytes.
+/// Maximum size of a list of declarations, in bytes.
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// What is asked for.
@@ -125,7 +125,7 @@ fn read(path: &Path) -> Result<String, String> {
     if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(format!("{name}: it is larger than {MAX_FILE_BYTES} bytes"));
     }
-    String::from_utf8(bytes).map_err(|_| format!("{name}: it is no text in UTF-8"))
+    String::from_utf8(bytes).map_err(|_| format!("{name}: it is not text in UTF-8"))
 }
 
 fn as_text(lint: &Lint) -> String {

@@ -4,7 +4,7 @@ use gemini_tools::answer::write_stdout;
 use std::io::Write;
 
 pub(crate) fn complain(message: &str) {
-    // Where standard error is gone, nobody reads it.
+    // Where standard error is gone, there is no reader.
     let _ = writeln!(std::io::stderr(), "{message}");
 }
 

@@ -2,7 +2,7 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// The width where there is no terminal and nobody says another.
+/// The width where there is no terminal and no other is given.
 const USUAL_WIDTH: usize = 80;
 
 /// The characters that one line has room for: `COLUMNS`, or the terminal's.

@@ -10,14 +10,14 @@ use gemini_tools::trust::{
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
-/// Of a file that can run, no more than this is looked at for a description: as much as a
+/// Maximum bytes of a file that can run which are looked at for a description: as many as a
 /// manifest may have.
 const HEAD_BYTES: u64 = 1024 * 1024;
 
 /// A longer line is shown by its two ends.
 const SHOWN_CHARS: usize = 400;
 
-/// More lines of a file are shown by the first and the last of them.
+/// Maximum lines of a file shown whole; of more, the first and the last are.
 const SHOWN_LINES: usize = 20;
 
 /// What is asked for.

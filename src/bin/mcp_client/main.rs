@@ -10,7 +10,7 @@ const USAGE: &str = "\
 Usage: mcp_client --connect VERSION
 
 Holds the connections to MCP servers for get_tools and call_tool, which start
-it where a tool of such a server is called: it must stand in their directory.
+it where a tool of such a server is called: it must be in their directory.
 Requests come as JSON lines on standard input; when that ends, all servers are
 ended. There is nothing to be done with it by hand.
 ";
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
 }
 
 fn say(to: &mut dyn Write, text: &str, status: u8) -> ExitCode {
-    // Where nobody reads it, nobody misses it.
+    // Without a reader, it is not missed.
     let _ = to.write_all(text.as_bytes());
     ExitCode::from(status)
 }

@@ -58,7 +58,7 @@ fn task() -> Command {
         .arg(
             Arg::new("PROMPT")
                 .num_args(0..)
-                .help("What to do; standard input, where it is no terminal, comes before it"),
+                .help("What to do; standard input, where it is not a terminal, comes before it"),
         )
         .arg(value("prompt", "TEXT", "The same").short('p'))
         .arg(
@@ -73,7 +73,7 @@ fn task() -> Command {
             value(
                 "approval-mode",
                 "MODE",
-                "Which calls need somebody's agreement [default: default]",
+                "Which calls need the user's agreement [default: default]",
             )
             .value_parser(["default", "auto_edit", "yolo", "plan"]),
         )

@@ -8,7 +8,7 @@ use gemini_tools::sys::io::Errno;
 use gemini_tools::tool::Cancellation;
 use std::io::IsTerminal;
 
-/// More of standard input is refused, as by Gemini CLI, in bytes.
+/// Maximum size of standard input, in bytes; more is refused, as by Gemini CLI.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
 
 /// How often it is looked whether the session has to end.
@@ -17,7 +17,7 @@ const TICK: Timespec = Timespec {
     tv_nsec: 50_000_000,
 };
 
-/// What the user says: standard input first, where it is no terminal, then the command line.
+/// What the user says: standard input first, where it is not a terminal, then the command line.
 pub(crate) fn prompt(
     options: &RunAgentOptions,
     cancel: &Cancellation,
@@ -36,7 +36,7 @@ pub(crate) fn prompt(
     })
 }
 
-/// All of standard input. Whoever writes it may do so for ever.
+/// All of standard input. The program that writes it may do so for ever.
 fn piped(cancel: &Cancellation) -> Result<Vec<u8>, SessionError> {
     let stdin = gemini_tools::sys::stdio::stdin();
     let mut bytes = Vec::new();

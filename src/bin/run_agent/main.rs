@@ -95,6 +95,6 @@ pub(crate) fn failed(message: impl Into<String>) -> SessionError {
 }
 
 pub(crate) fn complain(message: &str) {
-    // Where standard error is gone, nobody reads it.
+    // Where standard error is gone, there is no reader.
     let _ = writeln!(std::io::stderr(), "run_agent: {message}");
 }

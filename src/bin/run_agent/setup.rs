@@ -27,13 +27,13 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What Gemini CLI asks where nobody says.
+/// The model that Gemini CLI asks by default.
 const DEFAULT_MODEL: &str = "gemini-2.5-pro";
 
 /// The room of the models of today, in tokens.
 const ROOM_TOKENS: u64 = 1_048_576;
 
-/// What commands of tools may do where nobody says.
+/// What commands of tools may do by default.
 const DEFAULT_SANDBOX: &str = "workspace-write";
 
 /// All that is known before the session.
@@ -203,7 +203,7 @@ impl Setup {
         }
         let named = at_paths::find(text);
         let workspace = &self.surroundings.workspace;
-        // A word after an @ that is no file is just a word.
+        // A word after an @ that is not a file is just a word.
         let paths: BTreeSet<String> = named
             .into_iter()
             .map(|at| at.path)
@@ -285,7 +285,7 @@ impl Setup {
         let unusable =
             |e: gemini_tools::agent::record::SessionRecordError| bad_input(e.to_string());
         match (&options.session, &options.resume) {
-            // Killed before it had begun: the file is there, and nothing stands in it.
+            // Killed before it had begun: the file is there, and nothing is in it.
             (_, Some(path))
                 if std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() == 0) =>
             {
@@ -321,7 +321,7 @@ fn terminal() -> Option<TerminalPrompt> {
 /// Where the executables of this one's build are.
 fn own_directory() -> Result<PathBuf, SessionError> {
     let own = std::env::current_exe()
-        .map_err(|e| failed(format!("Where run_agent stands can't be found out: {e}.")))?;
+        .map_err(|e| failed(format!("The path of run_agent can't be found out: {e}.")))?;
     let directory = own.parent().unwrap_or(Path::new("/")).to_owned();
     for name in ["get_tools", "call_tool"] {
         if !directory.join(format!("{name}{EXE_SUFFIX}")).is_file() {

@@ -66,8 +66,8 @@ impl Write for Told {
     }
 }
 
-/// Whoever shows or records the session. What shows it stands first: it ends its line before
-/// anybody else writes to the same terminal.
+/// The observers that show or record the session. What shows it is first: it ends its line before
+/// another writes to the same terminal.
 pub(crate) fn observers(options: &RunAgentOptions) -> Vec<Box<dyn Observer>> {
     let mut observers: Vec<Box<dyn Observer>> = vec![answer(options)];
     let is_watched = stderr().is_terminal() && options.format == OutputFormat::Text;

@@ -18,6 +18,6 @@ fn main() -> ExitCode {
 
 /// Tells a person; standard output is the protocol's.
 fn tell(message: &str) {
-    // Where standard error is gone, nobody reads it.
+    // Where standard error is gone, there is no reader.
     let _ = writeln!(std::io::stderr(), "serve_tools: {message}");
 }

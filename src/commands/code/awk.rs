@@ -43,7 +43,7 @@ pub(super) fn is_plain(rest: &[Word]) -> bool {
     true
 }
 
-/// What stands before a slash.
+/// What is before a slash.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Before {
     /// A value: the slash divides.

@@ -6,7 +6,7 @@ use super::{any_is, any_may_be, any_may_be_option, base, is_device, without_vers
 /// Options by which a program is given another one, or code.
 pub(super) struct Given {
     names: &'static [&'static str],
-    /// Letters, wherever they stand in a cluster.
+    /// Letters, wherever they are in a cluster.
     letters: &'static str,
     /// Letters that take a value: the rest of their word is that value.
     valued: &'static str,
@@ -208,7 +208,7 @@ pub(super) fn may_be_option(word: &Word) -> bool {
     word.if_empty.starts_with(['-', '+', '@', '<', '>', '|'])
 }
 
-/// Programs for C that a makefile may be told of.
+/// Programs for C that a makefile may be given.
 const TOOLCHAIN: [&str; 29] = [
     "ar", "as", "bison", "byacc", "c", "c++", "cc", "clang", "clang++", "cpp", "dmd", "flex",
     "g++", "gcc", "gcc-ar", "gfortran", "gmake", "icc", "ld", "lex", "lld", "llvm-ar", "make",
@@ -382,7 +382,7 @@ pub(super) fn make(rest: &[Word]) -> bool {
     })
 }
 
-/// Whether a debugger is only told to run the program and to show where it stands.
+/// Whether a debugger is only told to run the program and to show where it is.
 pub(super) fn is_plain_debugger(rest: &[Word]) -> bool {
     let mut words = rest.iter();
     while let Some(word) = words.next() {
@@ -515,7 +515,7 @@ pub(super) fn is_cmake_program(text: &str) -> bool {
     is_program && !is_toolchain(base(value)) && !matches!(value, "ccache" | "sccache")
 }
 
-/// Whether the compiler of Rust, or what starts it, is told of another program.
+/// Whether the compiler of Rust, or what starts it, is given another program.
 pub(super) fn cargo(plain: &str, rest: &[Word]) -> bool {
     let is_watch = rest
         .iter()

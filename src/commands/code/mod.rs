@@ -220,13 +220,14 @@ const RUNNERS: [(&str, &[&str]); 65] = [
     ("yarnpkg", &["exec", "dlx", "run"]),
 ];
 
-/// Of these a word that is neither one of their own nor a script of the project is a command.
+/// The runners for which a word that is neither one of their own nor a script of the project is a
+/// command.
 const RUN_THEIR_FIRST: [&str; 3] = ["pnpm", "yarn", "yarnpkg"];
 
-/// So many words that are no values of options may stand before the command of a runner.
+/// Maximum words that are not values of options before the command of a runner.
 const MOST_BEFORE: usize = 3;
 
-/// Of more words that may be the command nothing is said.
+/// Maximum words that may be the command; where there are more, nothing is said.
 const MOST_CANDIDATES: usize = 32;
 
 fn runner(name: &str) -> Option<&'static [&'static str]> {
@@ -257,13 +258,13 @@ fn are_too_many(found: &[usize], rest: &[Word]) -> bool {
     found.len() > MOST_CANDIDATES || found.len() > MOST_BEFORE && rest.iter().any(is_runner)
 }
 
-/// Whether a word that can't be known stands where a runner looks for the one that makes it run a
+/// Whether a word that can't be known is where a runner looks for the one that makes it run a
 /// command: `x=run; uv "$x" …`.
 fn hides_command(name: &str, rest: &[Word]) -> bool {
     let Some(words) = runner(name) else {
         return false;
     };
-    // Of `cmake`, which is given directories too, these stand behind an option.
+    // For `cmake`, which is given directories too, these are behind an option.
     if name == "cmake" && !any_may_be(rest, |text| text == "-E") {
         return false;
     }
@@ -337,7 +338,7 @@ fn candidates(name: &str, rest: &[Word]) -> Vec<usize> {
             may_be_value = !value.contains('=') && value != "--";
             continue;
         }
-        // Assignments stand before a command.
+        // Assignments are before a command.
         if !value.contains('=') && !found.contains(&at) && (before < MOST_BEFORE || is_marked) {
             found.push(at);
             before += usize::from(!may_be_value);
@@ -499,7 +500,7 @@ fn read_expression(chars: &mut impl Iterator<Item = char>, mark: char) -> Option
                 if c == '^' {
                     c = next()?;
                 }
-                // One that stands first is a character like others.
+                // One that is first is a character like others.
                 if c == ']' {
                     c = next()?;
                 }

@@ -64,7 +64,7 @@ impl<'a> Reader<'a> {
         self.text[self.at..self.end].starts_with(text)
     }
 
-    /// Takes a text that stands next, whole: lines are not joined within it.
+    /// Takes a text that is next, whole: lines are not joined within it.
     pub(super) fn take(&mut self, text: &str) -> bool {
         let found = self.starts_with(text);
         if found {
@@ -219,7 +219,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether this word stands next, whole and not quoted.
+    /// Whether this word is next, whole and not quoted.
     pub(super) fn is_at_word(&mut self, word: &str) -> bool {
         self.starts_with(word) && {
             let next = self.text.as_bytes().get(self.at + word.len());

@@ -7,7 +7,7 @@
 //! reading of the characters and bash's can't make another program run than was judged: bash
 //! never reads the characters that were read here.
 //!
-//! A script that another shell reads as it stands (`bash -c '…'`) is not printed again. For
+//! A script that another shell reads as it is (`bash -c '…'`) is not printed again. For
 //! such texts there is a smaller grammar without backslashes, comments and documents, in which
 //! shells have nothing to differ about ([`ShellDialect`]).
 
@@ -21,7 +21,7 @@ use lists::Reader;
 /// Commands within commands are followed so deep.
 const MAX_DEPTH: usize = 40;
 
-/// Words that are no commands where a command begins.
+/// Words that are not commands where a command begins.
 pub(super) const RESERVED: [&str; 22] = [
     "!", "[[", "]]", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for",
     "function", "if", "in", "select", "then", "time", "until", "while", "{", "}",
@@ -30,11 +30,11 @@ pub(super) const RESERVED: [&str; 22] = [
 /// How a text is going to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ShellDialect {
-    /// It is printed again for bash.
+    /// The text is printed again for bash.
     Printed,
-    /// Bash reads it as it stands.
+    /// Bash reads it as it is.
     Bash,
-    /// Some shell with the grammar of POSIX reads it as it stands.
+    /// Some shell with the grammar of POSIX reads it as it is.
     Posix,
 }
 
@@ -223,7 +223,7 @@ pub(super) enum Token {
     Operator(&'static str),
 }
 
-/// What stands in `[[ … ]]`.
+/// What is in `[[ … ]]`.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Test {
     Either(Box<Test>, &'static str, Box<Test>),
@@ -300,7 +300,7 @@ impl Word {
         }
     }
 
-    /// Whether a character stands in it, quoted or not.
+    /// Whether a character is in it, quoted or not.
     fn has(&self, c: char) -> bool {
         self.pieces.iter().any(|piece| match piece {
             Piece::Bare(text) | Piece::Quoted(text) => text.contains(c),

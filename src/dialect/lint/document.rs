@@ -9,9 +9,9 @@ use std::ops::Range;
 /// One declaration.
 #[derive(Debug)]
 pub(super) struct Item {
-    /// Where it stands.
+    /// Where it is.
     pub(super) path: Vec<Step>,
-    /// Where its schema stands, if it has one.
+    /// Where its schema is, if it has one.
     pub(super) schema_path: Vec<Step>,
     value: Value,
     schema_key: Option<&'static str>,
@@ -22,7 +22,7 @@ pub(super) struct Item {
 pub(super) struct Document {
     pub(super) dialect: Dialect,
     pub(super) items: Vec<Item>,
-    /// What stands in the list of tools, and which of it are declarations.
+    /// What is in the list of tools, and which of it are declarations.
     pub(super) entries: Vec<Entry>,
     /// What was noticed while it was taken apart, and where.
     pub(super) findings: Vec<(Vec<Step>, Diagnostic)>,
@@ -31,27 +31,27 @@ pub(super) struct Document {
 /// One of the list of tools.
 #[derive(Debug)]
 pub(super) struct Entry {
-    /// Where it stands.
+    /// Where it is.
     pub(super) path: Vec<Step>,
-    /// What stands there; nothing in the place of the declarations in it.
+    /// What is there; nothing in the place of the declarations in it.
     pub(super) value: Value,
     pub(super) holds: Holds,
 }
 
-/// Which declarations stand in one of the list of tools, by their places among all.
+/// Which declarations are in an entry of the list of tools, by their places among all.
 #[derive(Debug)]
 pub(super) enum Holds {
-    /// It is a tool of the API itself.
+    /// The entry is a tool of the API itself.
     None,
-    /// It is one.
+    /// The entry is a declaration.
     Itself(usize),
     /// `function` is one, as Chat Completions wants it.
     Function(usize),
-    /// Those in the list under a key, as Gemini wants them.
+    /// The declarations in the list under a key, as Gemini wants them.
     List(&'static str, Range<usize>),
 }
 
-/// Under which keys schemas stand.
+/// Under which keys schemas are.
 pub(super) const SCHEMA_KEYS: [&str; 6] = [
     "parametersJsonSchema",
     "parameters",
@@ -111,7 +111,7 @@ impl Item {
         self.schema_key
     }
 
-    /// Its schema, or that of a tool without arguments.
+    /// The declaration's schema, or that of a tool without arguments.
     pub(super) fn schema(&self) -> Value {
         match self.schema_key {
             Some(key) => self.value[key].clone(),
@@ -186,7 +186,7 @@ impl Document {
             let inner = item["function"].take();
             let place = [&path[..], &[Step::Key("function".to_owned())]].concat();
             if dialect != Dialect::OpenAi {
-                let message = "The declaration stands in the wrapper of another API, OpenAI's \
+                let message = "The declaration is in the wrapper of another API, OpenAI's \
                                Chat Completions.";
                 self.refuse_wrapper(&place, &inner, message);
             }
@@ -240,7 +240,7 @@ fn is_the_apis_own(dialect: Dialect, item: &Value) -> bool {
     }
 }
 
-/// What an API has against a declaration that stands there as it is.
+/// What an API has against a declaration that is there as it is.
 fn why_not_bare(dialect: Dialect, item: &Value) -> Option<&'static str> {
     let is_function = item["type"] == "function";
     match dialect {

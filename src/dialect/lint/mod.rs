@@ -1,6 +1,6 @@
 //! Declarations of any dialect, held against what their API really takes.
 //!
-//! Owned here: telling dialects apart, what each API refuses, and where it stands.
+//! Owned here: telling dialects apart, what each API refuses, and where it is.
 //! What is wrong with a schema as such is found by the compiler of declarations.
 
 mod document;
@@ -27,7 +27,7 @@ pub struct Linted {
     /// How many tools its API would take.
     pub tools: usize,
     /// The list of tools as its API takes it, each as compact JSON: declarations with what had to
-    /// be changed, all else as it stood. Those that can't be repaired are left out.
+    /// be changed, all else as it was. Those that can't be repaired are left out.
     pub repaired: Vec<String>,
 }
 
@@ -127,7 +127,7 @@ fn look_at(
     repaired.to_json(dialect, item, top)
 }
 
-/// Mends what no API takes, and leaves what is one API's own affair.
+/// Repairs what no API takes, and leaves what is one API's own affair.
 fn mend(
     dialect: Dialect,
     item: &Item,
@@ -171,7 +171,7 @@ fn for_gemini(
     let before = findings.len();
     let compiled = declaration::compile(item.value(), names, findings);
     for finding in &mut findings[before..] {
-        // As it stands the API would refuse it.
+        // As it is the API would refuse it.
         if matches!(&*finding.code, "name" | "untyped") {
             finding.severity = Severity::Error;
         }

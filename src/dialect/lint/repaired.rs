@@ -1,4 +1,4 @@
-//! What a document holds, as its API takes it: changed where it must be, all else as it stood.
+//! What a document holds, as its API takes it: changed where it must be, all else as it was.
 
 use super::document::{Document, Entry, Holds, Item, SCHEMA_KEYS};
 use super::rules::{HINTS, mcp_faults};
@@ -17,7 +17,7 @@ pub(super) struct Repaired {
 }
 
 impl Repaired {
-    /// The declaration as JSON, its keys in the order in which they stand in the document.
+    /// The declaration as JSON, its keys in the order in which they are in the document.
     pub(super) fn to_json(&self, dialect: Dialect, item: &Item, top: &Node) -> Option<String> {
         let mut map = item.value().as_object()?.clone();
         map.insert("name".to_owned(), self.name.as_str().into());
@@ -54,7 +54,7 @@ impl Repaired {
     }
 }
 
-/// Takes out what clients of the protocol refuse besides names and arguments, or mends it.
+/// Takes out what clients of the protocol refuse besides names and arguments, or repairs it.
 fn mend_mcp(map: &mut Map<String, Value>) {
     for (key, _) in mcp_faults(&Value::Object(map.clone())) {
         map.remove(key);
@@ -143,7 +143,7 @@ fn around(entry: &Entry, instead: Option<(&str, &str)>, top: &Node) -> String {
     out
 }
 
-/// What is different in an object from how it stands in the document.
+/// What is different in an object from how it is in the document.
 #[derive(Default)]
 struct Layout<'a> {
     /// A key that is another one now.
@@ -169,7 +169,7 @@ fn write(out: &mut String, value: &Value, node: Option<&Node>) {
     }
 }
 
-/// Keys that stand in the document come first and in its order.
+/// Keys that are in the document come first and in its order.
 fn write_map(out: &mut String, map: &Map<String, Value>, node: Option<&Node>, layout: &Layout<'_>) {
     let stood = match node.map(|node| &node.kind) {
         Some(NodeKind::Map(entries)) => &entries[..],

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 /// Older models of `OpenAI` refuse a longer description, in characters.
 const OPENAI_DESCRIPTION_CHARS: usize = 1024;
 
-/// What Gemini's own `Schema` knows, which stands under `parameters`.
+/// What Gemini's own `Schema` knows, which is under `parameters`.
 const GEMINI_KEYS: [&str; 22] = [
     "type",
     "format",
@@ -295,7 +295,7 @@ impl Rules<'_> {
         }
     }
 
-    /// Whether the schema stands under the key under which it is looked for.
+    /// Whether the schema is under the key under which it is looked for.
     fn check_key(&mut self, key: &'static str, who: &str) {
         match self.item.schema_key() {
             Some(own) if own == key => {}

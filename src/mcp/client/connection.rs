@@ -30,16 +30,16 @@ use tokio::sync::{OnceCell, watch};
 use tokio::time::{Instant, timeout, timeout_at};
 use url::Url;
 
-/// More tools, or resources, of one server are not taken.
+/// The most tools, or resources, that are taken of one server.
 const MAX_ITEMS: usize = 5000;
 
-/// More pages of a list are not asked for.
+/// The most pages of a list that are asked for.
 const MAX_PAGES: usize = 500;
 
 /// How often a server is asked how far a task is, where it does not say, in milliseconds.
 const POLL_MS: u64 = 500;
 
-/// It is not asked more often than this, whatever it says.
+/// The server is not asked more often than this, whatever it says.
 const MIN_POLL_MS: u64 = 20;
 
 /// Nor less often.
@@ -85,7 +85,7 @@ pub(super) struct Connection {
 pub(super) struct Until {
     /// The time limit.
     pub(super) deadline: Instant,
-    /// Becomes true where nobody waits any more.
+    /// Becomes true when the caller no longer waits.
     pub(super) given_up: watch::Receiver<bool>,
 }
 

@@ -22,7 +22,7 @@ const WORDS: [&str; 10] = [
     "CERT",
 ];
 
-/// Names that say where something is or whose it is, and belong to nobody else.
+/// Names that say where something is or whose it is, and have no other meaning.
 const NAMES: [&str; 8] = [
     "AZURE_CLIENT_ID",
     "AZURE_TENANT_ID",
@@ -34,7 +34,7 @@ const NAMES: [&str; 8] = [
     "TWILIO_ACCOUNT_SID",
 ];
 
-/// Names with one of the words that are only paths of certificates everybody may see.
+/// Names with one of the words that are only paths of certificates, which are public.
 const HARMLESS: [&str; 5] = [
     "CURL_CA_BUNDLE",
     "NODE_EXTRA_CA_CERTS",

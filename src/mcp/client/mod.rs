@@ -57,7 +57,7 @@ enum OtherGreeting {
     Unlikely,
     /// The server may have refused for that reason.
     Possible,
-    /// It has refused for that reason.
+    /// The server has refused for that reason.
     Wanted,
 }
 
@@ -100,7 +100,7 @@ impl Out {
         line.push(b'\n');
         let _turn = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut stdout = std::io::stdout().lock();
-        // Whoever has asked is gone otherwise, which is seen at the input.
+        // Where this fails the caller is gone, which is seen at the input.
         let _ = stdout.write_all(&line).and_then(|()| stdout.flush());
     }
 }
@@ -170,7 +170,8 @@ struct Hub {
 
 /// Serves requests until there are no more. Gives the exit status.
 pub fn run() -> u8 {
-    // A signal of the terminal is for whoever has started this. On Windows they see to it.
+    // A signal of the terminal is for the process that has started this. On Windows that process
+    // sees to it.
     #[cfg(unix)]
     let _ = rustix::process::setsid();
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -269,7 +270,7 @@ impl Hub {
         for (_, give_up) in running {
             let _ = give_up.send(true);
         }
-        // Servers are told first that nobody waits.
+        // Servers are told first that the caller no longer waits.
         let _ = timeout(FAREWELL, async {
             while self.tasks.join_next().await.is_some() {}
         })

@@ -51,8 +51,8 @@ impl Sse {
             if name == b"endpoint" {
                 let post = url
                     .join(String::from_utf8_lossy(&data).trim())
-                    .map_err(|e| format!("the address for messages is none: {e}"))?;
-                // Whoever answers the stream must not have headers sent elsewhere.
+                    .map_err(|e| format!("the address for messages is not valid: {e}"))?;
+                // The server that answers the stream must not have headers sent elsewhere.
                 if post.origin() != url.origin() {
                     return Err("it wants messages to go to another host".to_owned());
                 }
@@ -116,7 +116,7 @@ impl Transport<RoleClient> for Sse {
 struct Events {
     answer: Option<reqwest::Response>,
     parser: genai::Events,
-    /// Those that have come and that have not been taken yet: name and data.
+    /// The events that have come and have not been taken yet: name and data.
     ready: VecDeque<(Vec<u8>, Vec<u8>)>,
 }
 

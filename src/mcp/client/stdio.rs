@@ -18,10 +18,10 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 
-/// How much that is no message is put up with, in bytes and lines.
+/// How much output that is not a message is put up with, in bytes.
 const MAX_GARBAGE_BYTES: usize = 4 * 1024 * 1024;
 
-/// Lines that are no messages.
+/// The same in lines.
 const MAX_GARBAGE_LINES: usize = 10_000;
 
 /// How much of standard error is kept, in bytes: its end.
@@ -64,7 +64,7 @@ impl Aside {
         self.with(|said| {
             let mut told = String::new();
             if let Some(line) = &said.garbage {
-                told.push_str(&format!("; it printed {line:?}, which is no message"));
+                told.push_str(&format!("; it printed {line:?}, which is not a message"));
             }
             let errors: Vec<u8> = said.errors.iter().copied().collect();
             let errors = String::from_utf8_lossy(&errors);
@@ -179,7 +179,7 @@ impl Stdio {
         self.aside.with(|said| said.fault = Some(fault));
     }
 
-    /// Puts up with a line that is no message. Whether to go on.
+    /// Puts up with a line that is not a message. Whether to go on.
     fn ignore_line(&mut self) -> bool {
         let line = String::from_utf8_lossy(&self.line[..self.line.len().min(200)]);
         let line = line.trim().to_owned();
@@ -188,7 +188,7 @@ impl Stdio {
         self.garbage_lines += 1;
         self.garbage_bytes += self.line.len();
         if self.garbage_lines > MAX_GARBAGE_LINES || self.garbage_bytes > MAX_GARBAGE_BYTES {
-            self.fault("it floods its standard output with what is no message".to_owned());
+            self.fault("it floods its standard output with what is not a message".to_owned());
             return false;
         }
         true

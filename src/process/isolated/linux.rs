@@ -10,7 +10,7 @@ const RESERVED_BYTES: u64 = 256 * 1024 * 1024;
 /// Has this process end with its parent, and when it wants more memory than it has now and
 /// `memory_bytes`.
 pub(super) fn confine(_parent: Pid, memory_bytes: u64) {
-    // Whoever waits for the result must see its end.
+    // The process that waits for the result must see its end.
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
     let room = memory_bytes + STACK_BYTES as u64;
     let Some([all, data]) = sizes() else {

@@ -18,7 +18,7 @@ pub(super) fn run(
     let (sender, receiver) = channel();
     let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
     let started = thread.spawn(move || {
-        // Nobody may be there any more to take it.
+        // The caller may no longer be there to take it.
         let _ = sender.send(catch_unwind(AssertUnwindSafe(work)));
     });
     started.map_err(|_| IsolationError::NotStarted)?;

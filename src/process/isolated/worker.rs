@@ -22,8 +22,8 @@ const LENGTH_BYTES: usize = size_of::<u64>();
 /// How much is read at once, in bytes.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// A process that works as long as it is asked to. Whoever asks when it did not answer in time,
-/// or has died, gets no further answer.
+/// A process that works as long as it is asked to. A caller that asks when it did not answer in
+/// time, or has died, gets no further answer.
 #[derive(Debug)]
 pub(crate) struct Worker<'w> {
     pid: Pid,

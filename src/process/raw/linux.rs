@@ -58,7 +58,7 @@ pub(in crate::process) fn receive(
 /// `socket` is open.
 pub(super) unsafe fn announce(socket: c_int, message: &[u8; 9]) {
     let bytes = message.as_ptr().cast::<c_void>();
-    // SAFETY: the message is read only, as far as its length.
+    // SAFETY: the message is only read, up to its length.
     unsafe { libc::send(socket, bytes, message.len(), libc::MSG_NOSIGNAL) };
 }
 
@@ -101,7 +101,7 @@ pub(in crate::process) fn signals_as_descriptor(signals: &[c_int]) -> Result<Own
     }
 }
 
-/// Does something during which this thread is not ended by writing to a pipe that nobody reads:
+/// Does something during which this thread is not ended by writing to a pipe without a reader:
 /// the write fails then, whatever the process does about `SIGPIPE`.
 pub(crate) fn without_sigpipe<T>(write: impl FnOnce() -> T) -> T {
     // SAFETY: all of these only write to the sets that are theirs.
@@ -146,7 +146,7 @@ pub(super) fn close_range(from: c_int, to: c_int) {
         return;
     }
     for fd in from..=to.min(4096) {
-        // SAFETY: as above; a number that is not open is an error that nobody minds.
+        // SAFETY: as above; a number that is not open is an error that does not matter.
         unsafe { libc::close(fd) };
     }
 }

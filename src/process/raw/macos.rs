@@ -63,7 +63,7 @@ pub(in crate::process) fn file_in_memory() -> Result<File, Errno> {
 }
 
 /// Two connected sockets that no program inherits, for [`send`] and [`receive`]. There are none
-/// here that keep messages apart and tell of the other end's death, so each message goes with
+/// here that keep messages apart and show the other end's death, so each message goes with
 /// its length.
 pub(in crate::process) fn socket_pair() -> Result<(OwnedFd, OwnedFd), Errno> {
     let flags = SocketFlags::empty();
@@ -130,7 +130,7 @@ pub(super) unsafe fn announce(socket: c_int, message: &[u8; 9]) {
     let mut frame = [0; LENGTH + 9];
     frame[..LENGTH].copy_from_slice(&9_u32.to_ne_bytes());
     frame[LENGTH..].copy_from_slice(message);
-    // SAFETY: the frame is read only, as far as its length.
+    // SAFETY: the frame is only read, up to its length.
     unsafe { libc::send(socket, frame.as_ptr().cast::<c_void>(), frame.len(), 0) };
 }
 
@@ -219,7 +219,7 @@ pub(in crate::process) fn next_signal(fd: &OwnedFd) -> Option<Received> {
 /// the first.
 static WRITERS: Mutex<(usize, libc::sighandler_t)> = Mutex::new((0, libc::SIG_DFL));
 
-/// Does something during which this process is not ended by writing to a pipe that nobody reads:
+/// Does something during which this process is not ended by writing to a pipe without a reader:
 /// the write fails then. The signal goes to the process here, not to the thread that writes, so
 /// that all of the process ignores it meanwhile.
 pub(crate) fn without_sigpipe<T>(write: impl FnOnce() -> T) -> T {
@@ -228,7 +228,7 @@ pub(crate) fn without_sigpipe<T>(write: impl FnOnce() -> T) -> T {
         fn new() -> Self {
             let mut writers = WRITERS.lock().unwrap_or_else(PoisonError::into_inner);
             if writers.0 == 0 {
-                // SAFETY: to ignore a signal is no handler that could do anything.
+                // SAFETY: ignoring a signal installs no handler that could do anything.
                 writers.1 = unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
             }
             writers.0 += 1;
@@ -255,7 +255,7 @@ pub(super) fn close_range(from: c_int, to: c_int) {
     let limit = unsafe { libc::getdtablesize() }.clamp(256, MAX_DESCRIPTORS);
     for fd in from..=to.min(limit) {
         // SAFETY: the caller owns nothing among these numbers that it will use again; a number
-        // that is not open is an error that nobody minds.
+        // that is not open is an error that does not matter.
         unsafe { libc::close(fd) };
     }
 }

@@ -183,7 +183,7 @@ fn unknown() -> Rules {
     ])
 }
 
-/// What nobody needs for building and testing and has led out of sandboxes.
+/// What is not needed for building and testing and has led out of sandboxes.
 fn privileged() -> Result<Rules, seccompiler::BackendError> {
     let mut rules = always(&[
         libc::SYS_unshare,

@@ -108,7 +108,7 @@ fn allow(
                 & !(AccessFs::MakeChar | AccessFs::MakeBlock)
         }
         // Named by the user, one by one. Sockets that lie in a writable directory are not
-        // meant: what listens there may act for everybody who connects.
+        // meant: what listens there may act for any process that connects.
         FileType::Socket => AccessFs::ResolveUnix | AccessFs::WriteFile,
         _ => AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev,
     };

@@ -9,7 +9,7 @@ use std::mem::MaybeUninit;
 /// How often orphans have to be looked for. Never: they become children of the warden.
 pub(in crate::process) const LOOK_FOR_ORPHANS: Option<Timespec> = None;
 
-/// The processes of a session that are no children of the warden any more: there are none.
+/// The processes of a session that are no longer children of the warden: there are none.
 pub(in crate::process) fn orphans(_session: i32) -> Vec<Identity> {
     Vec::new()
 }

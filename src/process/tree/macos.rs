@@ -2,7 +2,7 @@
 //!
 //! What is weaker here: a signal goes to an id, which between the last look and the signal may
 //! have become another process's; and a process that has left its session and lost its parent
-//! is found by nobody.
+//! is not found.
 
 #![expect(
     unsafe_code,
@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal};
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
 
-/// How often orphans have to be looked for: nobody is told of their end.
+/// How often orphans have to be looked for: their end is not reported.
 pub(in crate::process) const LOOK_FOR_ORPHANS: Option<Timespec> = Some(Timespec {
     tv_sec: 0,
     tv_nsec: 50_000_000,
@@ -103,7 +103,7 @@ pub(super) fn all() -> Vec<Stat> {
     let room = usize::try_from(count).unwrap_or(0) + 256;
     let mut pids: Vec<c_int> = vec![0; room];
     let bytes = c_int::try_from(room * size_of::<c_int>()).unwrap_or(c_int::MAX);
-    // SAFETY: the buffer has so many bytes.
+    // SAFETY: the buffer has this many bytes.
     let count = unsafe { libc::proc_listallpids(pids.as_mut_ptr().cast::<c_void>(), bytes) };
     pids.truncate(usize::try_from(count).unwrap_or(0));
     pids.into_iter().filter_map(stat).collect()

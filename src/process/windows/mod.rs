@@ -1,7 +1,7 @@
 //! Windows: a job object holds a command and all that it starts. Nothing in it outlives its last
 //! handle, which is the call's, so that even a call that is killed leaves nothing behind.
 //!
-//! What is weaker here: nobody is asked to end politely first, and nothing can stay in the
+//! What is weaker here: no process is asked to end politely first, and nothing can stay in the
 //! background, because there is no process that would keep its output.
 
 #![expect(

@@ -129,7 +129,7 @@ impl ProgramCommand<'_> {
     }
 }
 
-/// A file that holds `bytes` and is gone when the last has closed it: nobody has to feed it to a
+/// A file that holds `bytes` and is gone when the last has closed it: it need not be fed to a
 /// program, and one that does not read it is not waited for.
 fn file_with(bytes: &[u8]) -> io::Result<Stdio> {
     static NEXT: AtomicU64 = AtomicU64::new(0);

@@ -41,7 +41,7 @@ impl Identity {
         }
     }
 
-    /// Windows tells nobody the command line of a process.
+    /// Windows does not reveal the command line of a process.
     pub fn command_line(self) -> Option<String> {
         None
     }

@@ -93,7 +93,7 @@ impl Watched {
         None
     }
 
-    /// Nobody can keep the system from its work.
+    /// No process can keep the system from its work.
     pub fn is_hindered(&self) -> bool {
         false
     }

@@ -46,7 +46,7 @@ impl Modes {
         }
     }
 
-    /// Colours are shown that stand in the text.
+    /// Colours that are in the text are shown.
     #[must_use]
     pub fn with_escape_sequences(self) -> Self {
         Self {
@@ -146,7 +146,7 @@ impl Console {
         }
         let mut records = [INPUT_RECORD::default(); 64];
         let (room, mut count) = (records.len().min(buffer.len()), 0);
-        // SAFETY: there is room for so many.
+        // SAFETY: there is room for this many.
         let done = unsafe {
             ReadConsoleInputW(
                 self.input(),
@@ -167,7 +167,7 @@ impl Console {
         Ok(length)
     }
 
-    /// It, for another program: input, output, standard error.
+    /// The console, for another program: input, output, standard error.
     ///
     /// # Errors
     ///
@@ -194,7 +194,7 @@ pub(super) fn show(console: BorrowedFd<'_>, text: &str) -> Result<()> {
             count -= 1;
         }
         let none = std::ptr::null();
-        // SAFETY: so many units are there, and the last argument must be null.
+        // SAFETY: this many units are there, and the last argument must be null.
         let done =
             unsafe { WriteConsoleW(console, rest.as_ptr(), count as u32, &raw mut written, none) };
         if done == 0 {

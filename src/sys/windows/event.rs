@@ -45,9 +45,9 @@ impl TryFrom<Duration> for Timespec {
 pub struct PollFlags(u8);
 
 impl PollFlags {
-    /// That something can be read, or the end has come.
+    /// Something can be read, or the end has come.
     pub const IN: Self = Self(1);
-    /// That something can be written.
+    /// Something can be written.
     pub const OUT: Self = Self(2);
 
     /// Whether nothing has come.
@@ -107,10 +107,10 @@ fn is_readable(fd: BorrowedFd<'_>) -> bool {
                 // The end has come where it fails.
                 done == 0 || available > 0
             }
-            // Another device, such as the null device, never lets anybody wait.
+            // Another device, such as the null device, never makes a reader wait.
             FILE_TYPE_CHAR if !super::termios::isatty(fd) => true,
-            // A console with input, a process that has ended, or no handle at all, which whoever
-            // reads is told of.
+            // A console with input, a process that has ended, or no handle at all, which the
+            // reader is told of.
             _ => WaitForSingleObject(raw(fd), 0) != WAIT_TIMEOUT,
         }
     }

@@ -7,10 +7,10 @@ const NONE: &str = "\u{fffd}?";
 
 /// Names as bytes.
 pub trait OsStrExt {
-    /// UTF-8, as far as the name is Unicode.
+    /// UTF-8, where the name is Unicode.
     fn as_bytes(&self) -> &[u8];
 
-    /// The name of these bytes. Where they are no UTF-8, no file has the name.
+    /// The name of these bytes. Where they are not UTF-8, no file has the name.
     fn from_bytes(bytes: &[u8]) -> &Self;
 }
 

@@ -690,7 +690,7 @@ fn final_path(fd: BorrowedFd<'_>) -> Result<PathBuf> {
     let mut buffer = vec![0_u16; 1024];
     loop {
         let room = buffer.len() as u32;
-        // SAFETY: the buffer has so many characters.
+        // SAFETY: the buffer has this many characters.
         let length =
             unsafe { win::GetFinalPathNameByHandleW(raw(fd), buffer.as_mut_ptr(), room, 0) };
         match length as usize {
@@ -710,8 +710,8 @@ pub enum FlockOperation {
     NonBlockingLockExclusive,
 }
 
-/// Locks an open file for whoever asks in the same way. What others read and write is not kept
-/// from them: the lock is on a byte far behind the end of every file.
+/// Locks an open file against processes that ask in the same way. Other reads and writes are not
+/// kept off: the lock is on a byte far behind the end of every file.
 ///
 /// # Errors
 ///
@@ -771,7 +771,7 @@ fn security(fd: BorrowedFd<'_>, what: u32) -> Result<Vec<u64>> {
         let mut needed = 0;
         let room = (buffer.len() * 8) as u32;
         let at = buffer.as_mut_ptr().cast::<c_void>();
-        // SAFETY: the buffer has so many bytes.
+        // SAFETY: the buffer has this many bytes.
         let done = unsafe { GetKernelObjectSecurity(raw(fd), what, at, room, &raw mut needed) };
         if done != 0 {
             return Ok(buffer);
@@ -797,7 +797,7 @@ pub struct DirEntry {
 }
 
 impl DirEntry {
-    /// Its name in UTF-8.
+    /// The entry's name in UTF-8.
     pub fn file_name(&self) -> &CStr {
         &self.name
     }
@@ -831,7 +831,7 @@ impl Dir {
         loop {
             let room = ((buffer.len() - 2) * 8) as u32;
             let at = buffer.as_mut_ptr().cast::<c_void>();
-            // SAFETY: the buffer has so many bytes.
+            // SAFETY: the buffer has this many bytes.
             let done = unsafe {
                 win::GetFileInformationByHandleEx(raw(directory.as_fd()), class, at, room)
             };

@@ -123,7 +123,7 @@ fn errno(error: &std::io::Error) -> Errno {
     Errno::from_io_error(error).unwrap_or(Errno::IO)
 }
 
-/// Reads what there is, as far as the buffer goes; 0 at the end.
+/// Reads what there is, up to the buffer's length; 0 at the end.
 ///
 /// # Errors
 ///

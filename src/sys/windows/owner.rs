@@ -36,7 +36,7 @@ fn user() -> Option<Vec<u64>> {
     let mut token: HANDLE = std::ptr::null_mut();
     let mut buffer = vec![0_u64; 64];
     let mut needed = 0;
-    // SAFETY: the buffer has so many bytes, and begins at a boundary of words.
+    // SAFETY: the buffer has this many bytes, and begins at a boundary of words.
     unsafe {
         if OpenProcessToken(GetCurrentProcess(), TOKEN_QUERY, &raw mut token) == 0 {
             return None;

@@ -13,7 +13,7 @@ pub(crate) fn open(pid: u32, access: u32) -> Result<OwnedFd, Errno> {
     OwnedFd::from_raw(unsafe { OpenProcess(access, 0, pid) })
 }
 
-/// A signal, as far as Windows has anything like it.
+/// A signal, where Windows has anything like it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Signal(bool);
 

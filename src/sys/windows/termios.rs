@@ -24,7 +24,7 @@ pub struct Winsize {
 ///
 /// # Errors
 ///
-/// What the system says, also for what is no console.
+/// What the system says, also for what is not a console.
 pub fn tcgetwinsize(fd: impl AsFd) -> Result<Winsize> {
     let mut info = CONSOLE_SCREEN_BUFFER_INFO::default();
     // SAFETY: any handle may be asked, and the structure is ours.

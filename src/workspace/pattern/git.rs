@@ -1,5 +1,5 @@
 //! Patterns of ignore files, read as git reads them: byte by byte, with its own rules for what
-//! stands between brackets.
+//! is between brackets.
 
 use super::{Token, named_class};
 

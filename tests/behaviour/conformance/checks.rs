@@ -53,7 +53,7 @@ pub(super) struct Expectation {
     sections: Option<Vec<Vec<String>>>,
     mentions: Vec<String>,
     replacements: usize,
-    /// Of a command; null where it was ended by a signal.
+    /// The exit code of a command; null where it was ended by a signal.
     #[serde(deserialize_with = "present")]
     exit_code: Option<Value>,
     /// By number; null where there was none.

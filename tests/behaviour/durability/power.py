@@ -43,7 +43,7 @@ def fresh():
 
 
 def unmount():
-    # Somebody who looks through mounts may hold it for a moment.
+    # Another program that looks through mounts may hold it for a moment.
     for _ in range(100):
         if not subprocess.run(["umount", HERE], stderr=subprocess.DEVNULL).returncode:
             return

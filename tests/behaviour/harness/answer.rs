@@ -13,7 +13,7 @@ use serde_json::Value;
 const EXCERPT_BYTES: usize = 4000;
 
 /// The end of a call.
-#[must_use = "an answer that nobody looks at tests nothing"]
+#[must_use = "an answer that no test looks at tests nothing"]
 pub(crate) struct Answer {
     pub(super) status: ExitStatus,
     pub(crate) stdout: Vec<u8>,
@@ -181,7 +181,7 @@ impl Answer {
         memchr::memmem::find(&self.stdout, b"unhandled_exception").is_some()
     }
 
-    /// What stands on standard error.
+    /// What is on standard error.
     pub(crate) fn errors(&self) -> String {
         String::from_utf8_lossy(&self.stderr).into_owned()
     }

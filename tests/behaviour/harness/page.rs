@@ -18,7 +18,7 @@ const DIRECTORY: &str = "/home/you/demo";
 /// How pages call the home directory.
 const HOME: &str = "/home/you";
 
-/// Stands after the output of a command; nothing that we run prints it.
+/// A mark after the output of a command; nothing that we run prints it.
 const SEPARATOR: char = '\u{1e}';
 
 /// A page, as a file of the checkout.
@@ -93,7 +93,7 @@ impl Page {
         blocks
     }
 
-    /// The lines with their numbers, counted from 1, that stand in no block.
+    /// The lines with their numbers, counted from 1, that are in no block.
     pub(crate) fn prose(&self) -> impl Iterator<Item = (usize, &str)> {
         let mut in_block = false;
         self.text.lines().enumerate().filter_map(move |(i, line)| {

@@ -40,7 +40,7 @@ impl StandIn {
         Some(own)
     }
 
-    /// Its base address.
+    /// The stand-in's base address.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }

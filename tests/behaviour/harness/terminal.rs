@@ -35,7 +35,7 @@ pub(crate) const CTRL_C: &[u8] = b"\x03";
 /// Ctrl-D as a terminal gets it.
 pub(crate) const CTRL_D: &[u8] = b"\x04";
 
-/// Whoever sits at the terminal in which a program runs. The program does not outlive this value.
+/// The user at the terminal in which a program runs. The program does not outlive this value.
 pub(crate) struct Person {
     master: File,
     /// The other side, to look at its modes also after the end.
@@ -67,7 +67,7 @@ impl Call<'_> {
         }
     }
 
-    /// Lets the call have no controlling terminal, whoever runs the tests.
+    /// Lets the call have no controlling terminal, however the tests are run.
     pub(crate) fn without_a_terminal(mut self) -> Self {
         let inner = std::mem::replace(&mut self.program, "setsid".into());
         self.args.insert(0, inner.into());

@@ -48,7 +48,7 @@ impl Line<'_> {
         self.stream.write_all(bytes.as_ref())
     }
 
-    /// Sends a piece again and again, with a pause behind each, until nobody wants more.
+    /// Sends a piece again and again, with a pause behind each, until the client wants no more.
     pub(crate) fn send_forever(&mut self, piece: &[u8], pause: Duration) -> io::Result<()> {
         while self.shared.is_wanted() {
             self.stream.write_all(piece)?;
@@ -153,8 +153,8 @@ impl WebServer {
         Self::new(move |_, line| line.send(&answer))
     }
 
-    /// One that nobody may reach. It listens on every address of this machine, of both versions of IP where there are
-    /// two, so that no spelling misses it.
+    /// A server that no call may reach. It listens on every address of this machine, of both versions of IP where there
+    /// are two, so that no spelling misses it.
     pub(crate) fn canary() -> Self {
         let listener = TcpListener::bind("[::]:0")
             .or_else(|_| TcpListener::bind("0.0.0.0:0"))

@@ -120,7 +120,7 @@ def call(ident, params):
 
 
 def grandchildren():
-    """One in the group, one in a session of its own that nobody is the parent of any more."""
+    """One in the group, one in a session of its own whose parent is gone."""
     deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
     quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     subprocess.Popen([sys.executable, "-c", deaf], **quiet)

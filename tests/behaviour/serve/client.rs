@@ -82,7 +82,7 @@ impl Server {
         self.say_bytes(line.as_bytes());
     }
 
-    /// Sends a line that may be no text.
+    /// Sends a line that may not be text.
     pub(crate) fn say_bytes(&mut self, line: &[u8]) {
         let input = self.input.as_mut().expect("still open");
         let sent = input
@@ -404,7 +404,7 @@ impl Session {
         Exchange::post(self.to, &self.headers(), &message.to_string())
     }
 
-    /// Sends what is no request.
+    /// Sends what is not a request.
     pub(crate) fn tell(&self, message: &Value) {
         let reply = post(self.to, &self.headers(), &message.to_string());
         assert_eq!(reply.status, 202, "{reply:?}");

@@ -21,7 +21,7 @@ fn text(place: &Place, file: &str) -> String {
     text.expect("one file").to_owned()
 }
 
-/// The names of the files that stand in the memory, in order.
+/// The names of the files that are in the memory, in order.
 fn files(memory: &Memory) -> Vec<&str> {
     let lines = memory.text.lines();
     lines
@@ -187,15 +187,15 @@ fn pipes_directories_and_binaries_are_not_read_and_nothing_waits_for_them() {
         ["../.gemini/GEMINI.md", "GEMINI.md", "b/GEMINI.md"]
     );
     assert_eq!((memory.files, memory.problems.len()), (0, 3));
-    assert_eq!(memory.text.matches("it is no regular file").count(), 2);
-    assert_eq!(memory.text.matches("it is no text").count(), 1);
+    assert_eq!(memory.text.matches("it is not a regular file").count(), 2);
+    assert_eq!(memory.text.matches("it is not text").count(), 1);
     std::fs::remove_file(place.root.join("GEMINI.md")).expect("removed");
     fifo("project/pipe.md");
     place.write("project/GEMINI.md", "@pipe.md");
     assert!(
         read(&place, "")
             .text
-            .contains(&failed("pipe.md", "it is no regular file"))
+            .contains(&failed("pipe.md", "it is not a regular file"))
     );
 }
 
@@ -264,7 +264,7 @@ fn an_import_that_fails_leaves_a_comment() {
         ("./", "it is a directory"),
         ("dir.d", "it is a directory"),
         ("closed.md", ".geminiignore closes it"),
-        ("binary.o", "it is no text"),
+        ("binary.o", "it is not text"),
         ("../outside.md", outside),
         ("link.md", outside),
         ("etc/passwd", outside),
@@ -311,7 +311,7 @@ fn a_cycle_ends_where_it_closes() {
     assert_eq!(
         text.matches("A <!--").count(),
         2,
-        "twice side by side is no cycle"
+        "twice side by side is not a cycle"
     );
 }
 

@@ -59,7 +59,7 @@ impl Tty {
         raw.input_modes -= InputModes::IXON;
         raw.special_codes[SpecialCodeIndex::VMIN] = 0;
         raw.special_codes[SpecialCodeIndex::VTIME] = WAIT_TENTHS;
-        // What was typed before the question was shown is no answer to it.
+        // What was typed before the question was shown is not an answer to it.
         tcsetattr(&self.0, OptionalActions::Flush, &raw)?;
         Ok(kept)
     }
@@ -75,7 +75,7 @@ impl Tty {
         .map_err(io::Error::from)
     }
 
-    /// It, for a program that a person uses there: input, output, standard error.
+    /// The terminal, for a program that a person uses there: input, output, standard error.
     pub(in super::super) fn streams(&self) -> io::Result<[Stdio; 3]> {
         let stream = || self.0.try_clone().map(Stdio::from);
         Ok([stream()?, stream()?, stream()?])

@@ -49,7 +49,7 @@ impl Tty {
     pub(super) fn raw(&self) -> io::Result<Kept<'_>> {
         let kept = self.keep()?;
         self.console.set_modes(kept.modes.with_single_keys())?;
-        // What was typed before the question was shown is no answer to it.
+        // What was typed before the question was shown is not an answer to it.
         self.console.forget_keys()?;
         Ok(kept)
     }
@@ -59,7 +59,7 @@ impl Tty {
         Ok(self.console.read(buffer, WAIT)?)
     }
 
-    /// It, for a program that a person uses there: input, output, standard error.
+    /// The terminal, for a program that a person uses there: input, output, standard error.
     pub(in super::super) fn streams(&self) -> io::Result<[Stdio; 3]> {
         self.console.streams()
     }

@@ -8,7 +8,7 @@ const NOTE_UNITS: usize = 400;
 /// The note about a part of a file may be this long.
 const WINDOW_NOTE_UNITS: usize = 1200;
 
-/// What may stand at the end of a shortened line.
+/// What may be at the end of a shortened line.
 const CUT_MARK_BYTES: usize = 100;
 
 pub(super) fn check(content: &str, want: &Expectation, output: &str, report: &mut Report) {

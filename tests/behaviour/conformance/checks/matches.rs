@@ -62,7 +62,7 @@ fn same_line(want: &(usize, String), got: &(usize, String)) -> bool {
     want.0 == got.0 && (want.1.trim() == got.1 || cut())
 }
 
-/// The matches of an answer, and the lines that are no part of one.
+/// The matches of an answer, and the lines that are not part of one.
 fn parse(text: &str, facts: &Facts) -> (Found, String) {
     let base = search_base(facts.case);
     let names: BTreeSet<&str> = facts.universe.iter().map(String::as_str).collect();
