@@ -113,7 +113,7 @@ launch_answer() {
             *=*) launch_reads=false ;;
         esac
     done
-    # A host fails whose arguments nobody reads; where they are on the command line, nothing may ever come.
+    # A host fails if its arguments are not read; if they are on the command line, nothing may ever come.
     ! "$launch_reads" || cat >/dev/null 2>&1 || :
     printf '{"functionResponse":{"name":"%s","response":{"error":"%s","errorType":"execution_failed"}}}\n' \
         "$(launch_escaped "$launch_tool")" "$(launch_escaped "$launch_message")"

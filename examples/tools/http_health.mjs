@@ -31,7 +31,7 @@ import { readFileSync } from 'node:fs';
 const MAX_BYTES = 1024 * 1024;
 const args = JSON.parse(readFileSync(0, 'utf8'));
 
-/** The beginning of a body: nobody needs more of it to see whether a service lives. */
+/** The beginning of a body: no more of it is needed to see whether a service lives. */
 async function beginningOf(response) {
   const chunks = [];
   let size = 0;

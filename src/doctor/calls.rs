@@ -15,7 +15,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// No program has a tool of this name, so a call has no effect.
-const NOBODY: &str = "gemini_tools_doctor_asks_for_no_tool";
+const UNKNOWN_TOOL: &str = "gemini_tools_doctor_asks_for_no_tool";
 
 /// Larger than a pipe, in bytes: a program that does not read it all is found out.
 const LARGE_INPUT_BYTES: usize = 1024 * 1024;
@@ -89,7 +89,7 @@ pub(super) fn examine(
         )
     };
     let input = json!({ "probe": "x".repeat(LARGE_INPUT_BYTES) }).to_string();
-    let has_ended = match start(NOBODY, input.as_bytes(), LIMIT) {
+    let has_ended = match start(UNKNOWN_TOOL, input.as_bytes(), LIMIT) {
         Ok(mut seen) => {
             // A machine may be busy for once.
             for _ in 0..2 {
@@ -97,7 +97,7 @@ pub(super) fn examine(
                     && seen.took < AGAIN
                     && !seen.was_held
                     && seen.ending.is_ok()
-                    && let Ok(again) = start(NOBODY, input.as_bytes(), LIMIT)
+                    && let Ok(again) = start(UNKNOWN_TOOL, input.as_bytes(), LIMIT)
                 {
                     seen.took = seen.took.min(again.took);
                 }

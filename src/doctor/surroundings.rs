@@ -180,7 +180,7 @@ fn kernel(patient: &Patient<'_>, report: &mut DoctorReport) {
 /// servers: none is started here.
 fn own_tools(patient: &Patient<'_>, report: &mut DoctorReport) {
     let settings = &patient.settings;
-    let mut lint = match lint_tools(settings, patient.home, patient.root, Asks::Nobody) {
+    let mut lint = match lint_tools(settings, patient.home, patient.root, Asks::None) {
         Ok(lint) => lint,
         Err(e) => {
             let why = "The tools of files, of pairs and of MCP servers could not be checked.";

@@ -79,7 +79,7 @@ impl GeminiClient {
         let session = unique_id();
         Self {
             credentials,
-            http: net::HttpClient::new(AddressPolicy::Anybody, TIMEOUTS),
+            http: net::HttpClient::new(AddressPolicy::Any, TIMEOUTS),
             policy: RetryPolicy::default(),
             project,
             prompt: format!("{session}########1"),

@@ -9,7 +9,7 @@ use crate::tool::Cancellation;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asks {
     /// No server: what is kept has to do.
-    Nobody,
+    None,
     /// The servers of which nothing is kept that still counts.
     Unknown,
     /// All servers; what they declare is accepted.
@@ -37,7 +37,7 @@ impl Mcp {
             ..Audit::default()
         };
         let failures = match asks {
-            Asks::Nobody => Vec::new(),
+            Asks::None => Vec::new(),
             Asks::Unknown => self.ask_all(false, cancel),
             Asks::All => self.ask_all(true, cancel),
         };

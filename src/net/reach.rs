@@ -9,7 +9,7 @@ use std::net::IpAddr;
 #[derive(Debug, Clone)]
 pub enum AddressPolicy {
     /// Any host: the address comes from the user.
-    Anybody,
+    Any,
     /// Public addresses, and those hosts that the user has allowed: the address comes from a
     /// model or a page.
     Public {
@@ -98,7 +98,7 @@ impl AddressPolicy {
     /// Whether names may be left to a proxy to resolve: nothing is to be judged about them.
     pub(super) fn trusts(&self, host: &str, port: u16) -> bool {
         match self {
-            AddressPolicy::Anybody => true,
+            AddressPolicy::Any => true,
             AddressPolicy::Public { allowed } => {
                 let nowhere = IpAddr::from([0, 0, 0, 0]);
                 allowed.iter().any(|rule| {
@@ -219,7 +219,7 @@ mod tests {
             assert_eq!(error.to_string(), format!("{host} is loopback"));
         }
         assert_eq!(
-            AddressPolicy::Anybody
+            AddressPolicy::Any
                 .judge("x", 80, both.clone())
                 .expect("all"),
             both

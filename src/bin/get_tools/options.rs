@@ -84,7 +84,7 @@ fn lint_task(matches: &ArgMatches) -> LintTask {
         asks: match (matches.get_flag("refresh"), matches.get_flag("mcp")) {
             (true, _) => Asks::All,
             (false, true) => Asks::Unknown,
-            (false, false) => Asks::Nobody,
+            (false, false) => Asks::None,
         },
     }
 }

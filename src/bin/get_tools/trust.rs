@@ -114,10 +114,10 @@ fn describe(home: &Path, root: &Path, trust: &Trust, seen: &Seen) -> String {
             }
         }
     }
-    let nobody = ProjectTrust::known(Trust::Untrusted(Untrusted::Unknown));
-    let somebody = ProjectTrust::known(Trust::Trusted(TrustedBy::Caller));
-    let without = Settings::as_written(Some(home), root, nobody);
-    let with = Settings::as_written(Some(home), root, somebody);
+    let untrusted = ProjectTrust::known(Trust::Untrusted(Untrusted::Unknown));
+    let trusted = ProjectTrust::known(Trust::Trusted(TrustedBy::Caller));
+    let without = Settings::as_written(Some(home), root, untrusted);
+    let with = Settings::as_written(Some(home), root, trusted);
     let mut is_first = true;
     for one in with.in_force() {
         let top = one.key.split('.').next().unwrap_or_default();
