@@ -23,12 +23,12 @@
 //! - [`commands`]: which commands a line of shell runs.
 //! - [`ci`]: what was found, for CI services.
 //! - [`diagnostic`]: one thing that is wrong, for people and for CI.
-//! - [`side_by_side`]: which calls of a message are made at the same time.
+//! - [`parallel`]: which calls of a message are made at the same time.
 //! - [`own_program`]: whether settings name these executables.
 //! - [`shown`]: names and paths as text.
 //! - [`genai`]: the Gemini wire.
 //! - [`json`]: JSON documents of others, within limits.
-//! - `ladder`: finding a text that is slightly wrong.
+//! - `edit_match`: finding a text that is slightly wrong.
 //! - `web`: pages as text.
 //! - [`net`]: the way to the network.
 
@@ -43,13 +43,14 @@ pub mod declaration;
 pub mod diagnostic;
 pub mod dialect;
 pub mod doctor;
+mod edit_match;
 pub mod genai;
 pub mod init;
 pub mod json;
-mod ladder;
 pub mod mcp;
 pub mod net;
 pub mod own_program;
+pub mod parallel;
 pub mod policy;
 pub mod process;
 pub mod registry;
@@ -57,7 +58,6 @@ pub mod serve;
 pub mod session;
 pub mod settings;
 pub mod shown;
-pub mod side_by_side;
 pub mod start;
 #[doc(hidden)]
 pub mod sys;

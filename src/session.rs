@@ -5,7 +5,7 @@ use crate::answer::to_line;
 use crate::approval::{
     ApprovalQuestion, Asker, Changed, Explanation, Gate, GatedCall, Passed, Refusal, Reply,
 };
-use crate::builtin::{self, Surroundings};
+use crate::builtin::{self, ToolEnv};
 use crate::custom;
 use crate::diagnostic::Diagnostic;
 use crate::dialect::restore;
@@ -45,7 +45,7 @@ pub struct PolicyOptions {
 
 /// How a call is made.
 #[derive(Clone, Copy, Default)]
-pub struct Manner<'a> {
+pub struct CallOptions<'a> {
     /// Whether arguments are refused that the tool does not know.
     pub is_strict: bool,
     /// Whether to say what the call would do, without doing it.
@@ -59,9 +59,9 @@ pub struct Manner<'a> {
     pub judged: Option<&'a Map<String, Value>>,
 }
 
-impl fmt::Debug for Manner<'_> {
+impl fmt::Debug for CallOptions<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Manner")
+        f.debug_struct("CallOptions")
             .field("is_strict", &self.is_strict)
             .field("is_explained", &self.is_explained)
             .field("is_foreign", &self.is_foreign)
@@ -84,7 +84,7 @@ pub fn with_time_limit(cancel: &Cancellation) -> Cancellation {
 
 /// A project's tools, and what they work with.
 pub struct Session {
-    surroundings: Surroundings,
+    tool_env: ToolEnv,
     registry: ToolRegistry,
     mcp: OnceLock<Option<Arc<Mcp>>>,
     gate: Gate,
@@ -93,7 +93,7 @@ pub struct Session {
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session")
-            .field("surroundings", &self.surroundings)
+            .field("tool_env", &self.tool_env)
             .field("registry", &self.registry)
             .finish_non_exhaustive()
     }
@@ -125,16 +125,16 @@ impl Session {
             home.as_deref(),
         )?);
         let mut registry = ToolRegistry::default();
-        let surroundings = Surroundings {
+        let tool_env = ToolEnv {
             workspace,
             settings,
         };
-        builtin::register(&mut registry, &surroundings)?;
-        for source in custom::sources(&surroundings) {
+        builtin::register(&mut registry, &tool_env)?;
+        for source in custom::sources(&tool_env) {
             registry.add_source(source);
         }
         Ok(Self {
-            surroundings,
+            tool_env,
             registry,
             mcp: OnceLock::new(),
             gate: Gate::new(policy, rules.approval),
@@ -158,16 +158,16 @@ impl Session {
     }
 
     /// What the tools work with.
-    pub fn surroundings(&self) -> &Surroundings {
-        &self.surroundings
+    pub fn tool_env(&self) -> &ToolEnv {
+        &self.tool_env
     }
 
     /// What is wrong with settings and rules, and what of the project is left out; for a person.
     pub fn problems(&self) -> Vec<String> {
-        let Surroundings {
+        let ToolEnv {
             workspace,
             settings,
-        } = &self.surroundings;
+        } = &self.tool_env;
         let ignored = settings
             .problems
             .iter()
@@ -238,10 +238,10 @@ impl Session {
     /// MCP servers, where the settings name any. No call of another tool needs them.
     fn mcp(&self) -> Option<&Arc<Mcp>> {
         let open = || {
-            let Surroundings {
+            let ToolEnv {
                 workspace,
                 settings,
-            } = &self.surroundings;
+            } = &self.tool_env;
             let told: Vec<_> = workspace.roots().map(Path::to_owned).collect();
             let mcp = Mcp::open(settings, workspace.home(), workspace.root(), &told)?;
             if self.gate.heeds_annotations() {
@@ -292,7 +292,7 @@ impl Session {
         &self,
         name: &str,
         mut args: Value,
-        manner: Manner<'_>,
+        options: CallOptions<'_>,
         cx: &Context,
     ) -> Result<ToolResult, ToolError> {
         let (registry, name) = self.tools(name, cx)?;
@@ -300,15 +300,15 @@ impl Session {
         let Some(tool) = registry.get(name) else {
             let others = self.mcp().map(|mcp| mcp.others()).unwrap_or_default();
             let error = registry.missing(name, &others);
-            return Err(custom::explain_missing(&self.surroundings, name, error));
+            return Err(custom::explain_missing(&self.tool_env, name, error));
         };
-        if let Some(judged) = manner.judged {
+        if let Some(judged) = options.judged {
             self.compare(tool, judged)?;
         }
-        if manner.is_foreign {
+        if options.is_foreign {
             restore(tool.parameters().value(), &mut args);
         }
-        if manner.is_strict {
+        if options.is_strict {
             let unknown = tool.unknown_arguments(&Args::from_value(args.clone())?);
             if !unknown.is_empty() {
                 return Err(ToolError::invalid(format!(
@@ -319,11 +319,11 @@ impl Session {
                 .with_hint("Without --strict it is ignored."));
             }
         }
-        if manner.is_explained {
-            return self.explain(&registry, name, args, manner, cx);
+        if options.is_explained {
+            return self.explain(&registry, name, args, options, cx);
         }
         registry.execute_judged(name, args, cx, |tool, args| {
-            self.judge(tool, args, cx, manner.person)
+            self.judge(tool, args, cx, options.person)
         })
     }
 
@@ -380,14 +380,14 @@ impl Session {
         registry: &ToolRegistry,
         name: &str,
         args: Value,
-        manner: Manner<'_>,
+        options: CallOptions<'_>,
         cx: &Context,
     ) -> Result<ToolResult, ToolError> {
         let args = Args::from_value(args)?;
         let tool = registry.require(name)?;
         let verdict = self
             .gate
-            .verdict(&call_of(tool, args.as_map()), manner.person.is_some());
+            .verdict(&call_of(tool, args.as_map()), options.person.is_some());
         let is_denied = verdict.decision == Decision::Deny;
         let invocation = match registry.build(name, args, cx) {
             Ok(invocation) => invocation,

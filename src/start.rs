@@ -170,7 +170,7 @@ pub fn run(main: fn() -> u8) -> u8 {
             return UNFORESEEN;
         }
     }
-    crate::process::keep_endings();
+    crate::process::reset_sigchld();
     close_to_others();
     catch_unwind(AssertUnwindSafe(main)).unwrap_or(UNFORESEEN)
 }

@@ -71,8 +71,8 @@ export const DIFFERENCES = [
     fits: ({ place, ours, theirs, version }) =>
       version === NEW && /\.opening$/.test(place) && ours === 'user: text | model: text | user: the prompt' && theirs === 'user: text, the prompt',
     where: 'First messages',
-    we: 'The surroundings, an acknowledgement of the model, the prompt: three messages, as in 0.8.2.',
-    they: 'In 0.61.0, the surroundings and the prompt are two parts of one message.',
+    we: 'The environment, an acknowledgement of the model, the prompt: three messages, as in 0.8.2.',
+    they: 'In 0.61.0, the environment and the prompt are two parts of one message.',
     why: 'The versions differ among themselves; run_agent does what 0.8.2 does.',
   },
   {

@@ -2,7 +2,7 @@
 //! memory, and where it works.
 //!
 //! The order on the wire is that of Gemini CLI 0.8: the memory is at the end of the system
-//! prompt, the surroundings are the first message of the user, which the model is made to have
+//! prompt, the environment is the first message of the user, which the model is made to have
 //! answered with [`ACKNOWLEDGEMENT`].
 
 mod budget;
@@ -16,7 +16,7 @@ pub use memory::{Memory, memory};
 pub use system::{ContextError, system_prompt};
 
 use super::clock;
-use crate::builtin::Surroundings;
+use crate::builtin::ToolEnv;
 use crate::shown::{show_path, visible};
 use std::path::Path;
 
@@ -24,8 +24,8 @@ use std::path::Path;
 pub const ACKNOWLEDGEMENT: &str = "Got it. Thanks for the context!";
 
 /// The first message of the user: the date, the system, the directories and what they hold.
-pub fn environment_message(surroundings: &Surroundings) -> String {
-    let workspace = &surroundings.workspace;
+pub fn environment_message(tool_env: &ToolEnv) -> String {
+    let workspace = &tool_env.workspace;
     let roots: Vec<String> = workspace.roots().map(shown_line).collect();
     let directories = match roots.as_slice() {
         [one] => format!("The working directory is {one}"),
@@ -56,7 +56,7 @@ fn shown_line(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::{environment_message, platform, shown_line};
-    use crate::builtin::Surroundings;
+    use crate::builtin::ToolEnv;
     use crate::settings::Settings;
     use crate::workspace::Workspace;
     use std::path::{Path, PathBuf};
@@ -94,14 +94,14 @@ mod tests {
         }
 
         /// What an agent has that runs in a directory below the project's root.
-        pub(super) fn surroundings(&self, cwd: &str, more: &[&Path]) -> Surroundings {
+        pub(super) fn tool_env(&self, cwd: &str, more: &[&Path]) -> ToolEnv {
             let cwd = match cwd {
                 "" => self.root.clone(),
                 below => self.root.join(below),
             };
             let more: Vec<PathBuf> = more.iter().map(|p| (*p).to_owned()).collect();
             let workspace = Workspace::open_at(&cwd, &more, Some(&self.home)).expect("opens");
-            Surroundings {
+            ToolEnv {
                 workspace: Arc::new(workspace),
                 settings: Arc::new(self.settings.clone()),
             }
@@ -113,13 +113,13 @@ mod tests {
         let place = Place::new();
         place.write("project/main.rs", "");
         place.write("lib/lib.rs", "");
-        let one = environment_message(&place.surroundings("", &[]));
+        let one = environment_message(&place.tool_env("", &[]));
         let directory = format!("The working directory is {}\n", place.root.display());
         assert!(one.contains(&directory), "{one}");
         assert!(one.contains(&format!("system is {}.", platform())), "{one}");
         assert!(one.contains("├───main.rs"), "{one}");
         let lib = place.home.join("lib");
-        let two = environment_message(&place.surroundings("", &[&lib]));
+        let two = environment_message(&place.tool_env("", &[&lib]));
         let listed = format!("  - {}\n  - {}\n", place.root.display(), lib.display());
         assert!(two.contains(&listed), "{two}");
         assert!(

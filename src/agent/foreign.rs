@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 /// How long a call may take by default.
 pub(super) const CALL_TIME: Duration = Duration::from_secs(600);
 
-/// Why a program was ended whose warden is gone.
+/// Why a program was ended whose supervisor is gone.
 const UNWATCHED: &str = "the process that watched over it was killed";
 
 /// A call command that may be any program.

@@ -7,9 +7,9 @@ use super::pair::{DiscoveredTool, Pair};
 use crate::approval::{
     ApprovalQuestion, Asker, Changed, Explanation, Gate, GatedCall, Refusal, Reply,
 };
+use crate::parallel;
 use crate::policy::PolicyCall;
 use crate::registry::{hint, nearest};
-use crate::side_by_side;
 use crate::tool::{Cancellation, ConfirmationDetails, DiffStat, ErrorKind, Kind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -78,7 +78,7 @@ impl<'a> Scheduler<'a> {
         }
         let mut is_stopped = false;
         let only_reads = |call: &ToolCall| call.kind.is_none_or(Kind::is_read_only);
-        for group in side_by_side::groups(&calls, only_reads) {
+        for group in parallel::groups(&calls, only_reads) {
             let now = &mut calls[group];
             for call in now.iter_mut().filter(|call| call.outcome().is_none()) {
                 is_stopped |= self.approve(call, is_stopped);
@@ -247,7 +247,7 @@ impl Running<'_> {
     fn execute(&self, calls: &mut [ToolCall]) {
         let waiting = calls.iter_mut();
         let waiting = waiting.filter(|call| matches!(call.state(), CallState::Scheduled));
-        side_by_side::each(waiting.collect(), |call| self.execute_one(call));
+        parallel::each(waiting.collect(), |call| self.execute_one(call));
     }
 
     fn execute_one(&self, call: &mut ToolCall) {

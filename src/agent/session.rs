@@ -45,7 +45,7 @@ pub struct SessionConfig {
     pub model: String,
     /// What it is told before.
     pub system: String,
-    /// Messages before the first of the history: the surroundings, and their acknowledgement.
+    /// Messages before the first of the history: the environment, and their acknowledgement.
     pub context: Vec<Content>,
     /// How it answers.
     pub generation: GenerationConfig,

@@ -37,14 +37,14 @@ const ERROR_CHARS: usize = 200;
 
 /// Which telemetry the user wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wish {
+pub struct TelemetryConfig {
     /// The file.
     pub path: PathBuf,
     /// Whether it may hold prompts and arguments.
     pub has_prompts: bool,
 }
 
-impl Wish {
+impl TelemetryConfig {
     /// What the environment says; nothing where no telemetry is wanted.
     pub fn read(variable: impl Fn(&str) -> Option<OsString>) -> Option<Self> {
         let is = |name: &str, values: [&str; 2]| {
@@ -61,7 +61,7 @@ impl Wish {
 
 /// Writes events to a file. Where that fails, `warn` is told once.
 pub struct Telemetry<F> {
-    wish: Wish,
+    wish: TelemetryConfig,
     file: Option<File>,
     warn: F,
     has_warned: bool,
@@ -185,7 +185,7 @@ fn open(path: &Path) -> io::Result<File> {
 
 impl<F: FnMut(&str)> Telemetry<F> {
     /// Opens the file, which is made for its owner only where there is none.
-    pub fn new(wish: Wish, warn: F) -> Self {
+    pub fn new(wish: TelemetryConfig, warn: F) -> Self {
         let mut own = Self {
             file: None,
             warn,
@@ -358,7 +358,7 @@ impl<F: FnMut(&str) + Send> Observer for Telemetry<F> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Telemetry, Wish};
+    use super::{Telemetry, TelemetryConfig};
     use crate::agent::call::{CallOutcome, CallState};
     use crate::agent::event::{Event, Observer};
     use crate::agent::output::testing::{
@@ -378,7 +378,7 @@ mod tests {
 
     fn record(path: &Path, has_prompts: bool, events: &[Event<'_>]) -> Vec<String> {
         let mut warnings = Vec::new();
-        let wish = Wish {
+        let wish = TelemetryConfig {
             path: path.to_owned(),
             has_prompts,
         };
@@ -604,11 +604,11 @@ mod tests {
     fn it_is_off_unless_asked_for() {
         let wish = |variables: &[(&str, &str)]| {
             let variables: HashMap<&str, &str> = variables.iter().copied().collect();
-            Wish::read(|name| variables.get(name).map(OsString::from))
+            TelemetryConfig::read(|name| variables.get(name).map(OsString::from))
         };
         let file = ("GEMINI_TELEMETRY_OUTFILE", "/t");
         let is_on = |has_prompts| {
-            Some(Wish {
+            Some(TelemetryConfig {
                 path: "/t".into(),
                 has_prompts,
             })

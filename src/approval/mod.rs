@@ -11,7 +11,7 @@ pub mod terminal;
 pub use question::{ApprovalQuestion, Asker, Explanation, Reply};
 
 use crate::diagnostic::Diagnostic;
-use crate::policy::{Decision, Mode, Policy, PolicyCall, ServerTool, Verdict, hosts_mode};
+use crate::policy::{Decision, Mode, Policy, PolicyCall, ServerTool, Verdict, mode_from_env};
 use crate::tool::{Cancellation, ConfirmationDetails};
 use serde_json::{Map, Value};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -110,7 +110,7 @@ pub struct Gate {
 impl Gate {
     /// Asks about calls in the mode `asks`; with `None` the host has asked already.
     pub fn new(policy: Policy, asks: Option<Mode>) -> Self {
-        let mode = asks.unwrap_or_else(hosts_mode);
+        let mode = asks.unwrap_or_else(mode_from_env);
         Self {
             lets_all_pass: asks.is_none() && policy.is_empty() && mode != Mode::Plan,
             policy: Mutex::new(policy),

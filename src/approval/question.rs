@@ -1,7 +1,7 @@
 //! What a person is asked about a call, and what they can answer.
 
 use super::Changed;
-use crate::policy::{self, Agreed};
+use crate::policy::{self, SessionGrant};
 use crate::tool::{ConfirmationDetails, Location};
 use serde_json::{Map, Value};
 
@@ -42,24 +42,28 @@ pub enum Reply {
 impl Reply {
     /// What the answer allows besides the call that was asked about; `None` where it allows
     /// nothing more.
-    pub fn agreed<'a>(&self, tool: &'a str, explanation: &'a Explanation) -> Option<Agreed<'a>> {
+    pub fn agreed<'a>(
+        &self,
+        tool: &'a str,
+        explanation: &'a Explanation,
+    ) -> Option<SessionGrant<'a>> {
         match (self, explanation.confirmation.as_ref()) {
             _ if explanation.is_for_once => None,
-            (Reply::Always, Some(ConfirmationDetails::Edit { .. })) => Some(Agreed::Edits),
+            (Reply::Always, Some(ConfirmationDetails::Edit { .. })) => Some(SessionGrant::Edits),
             (Reply::Always, Some(ConfirmationDetails::Exec { root_commands, .. }))
                 if policy::is_shell(tool) =>
             {
                 // No program of such a command is known.
-                (!root_commands.is_empty()).then_some(Agreed::Programs {
+                (!root_commands.is_empty()).then_some(SessionGrant::Programs {
                     tool,
                     programs: root_commands,
                 })
             }
             (Reply::AlwaysServer, Some(ConfirmationDetails::Mcp { server_name, .. })) => {
-                Some(Agreed::Server(server_name))
+                Some(SessionGrant::Server(server_name))
             }
             (Reply::Always | Reply::AlwaysTool | Reply::AlwaysServer, _) => {
-                Some(Agreed::Tool(tool))
+                Some(SessionGrant::Tool(tool))
             }
             _ => None,
         }

@@ -1,20 +1,17 @@
 //! What programs that a tool starts are kept within.
 
-use super::Surroundings;
+use super::ToolEnv;
 use crate::process::sandbox::{Mode, Sandbox, SandboxPolicy};
 use crate::tool::{ErrorKind, ToolError};
 use std::path::Path;
 
 /// The sandbox that the settings and the environment want, or a stricter one that a tool
 /// wants for itself.
-pub(crate) fn sandbox(
-    surroundings: &Surroundings,
-    own: Option<Mode>,
-) -> Result<Option<Sandbox>, ToolError> {
-    let Surroundings {
+pub(crate) fn sandbox(tool_env: &ToolEnv, own: Option<Mode>) -> Result<Option<Sandbox>, ToolError> {
+    let ToolEnv {
         workspace,
         settings,
-    } = surroundings;
+    } = tool_env;
     let chosen = std::env::var_os("GEMINI_TOOLS_SANDBOX").map(|v| v.to_string_lossy().into_owned());
     let is_contained = std::env::var_os("SANDBOX").is_some_and(|v| !v.is_empty());
     if let (None | Some(""), [problem, ..]) = (chosen.as_deref(), &*settings.problems) {

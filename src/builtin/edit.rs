@@ -43,8 +43,8 @@ pub(super) enum Plan {
         encoding: Encoding,
         /// What the caller should know about how the place was found.
         notes: Vec<String>,
-        /// By which rung, where not literally.
-        rung: Option<&'static str>,
+        /// By which tier, where not literally.
+        tier: Option<&'static str>,
     },
 }
 
@@ -177,7 +177,7 @@ impl Edit {
         Subject { current, encoding }: Subject<'_>,
         replacement: Replacement,
         mut notes: Vec<String>,
-        rung: Option<&'static str>,
+        tier: Option<&'static str>,
     ) -> Result<Plan, ToolError> {
         if replacement
             .changes_nothing(current)
@@ -192,7 +192,7 @@ impl Edit {
             replacement,
             encoding,
             notes,
-            rung,
+            tier,
         })
     }
 
@@ -368,11 +368,11 @@ impl Edit {
         target: Target,
         cx: &Context,
     ) -> Result<ToolResult, ToolError> {
-        let rung = match &plan {
-            Plan::Replace { rung, .. } => *rung,
+        let tier = match &plan {
+            Plan::Replace { tier, .. } => *tier,
             Plan::Create => None,
         };
-        let diff = if cx.wants_display || rung.is_some() {
+        let diff = if cx.wants_display || tier.is_some() {
             Some(self.file_diff(&plan, &target)?)
         } else {
             None
@@ -412,7 +412,7 @@ impl Edit {
                     text.push_str(&note);
                 }
                 // What was not asked for literally is shown.
-                if let (Some(_), Some(diff)) = (rung, &diff) {
+                if let (Some(_), Some(diff)) = (tier, &diff) {
                     text.push_str("\nWhat changed:\n");
                     text.push_str(&diff.file_diff);
                 }
@@ -425,8 +425,8 @@ impl Edit {
                 let result = ToolResult::named(text)
                     .with_data("replacements", count)
                     .with_data("lines", lines);
-                match rung {
-                    Some(rung) => result.with_data("found_by", rung),
+                match tier {
+                    Some(tier) => result.with_data("found_by", tier),
                     None => result,
                 }
             }

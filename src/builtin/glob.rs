@@ -1,6 +1,6 @@
 //! `glob`: files by pattern, the newest first.
 
-use super::{Declaration, Spec, Surroundings, ignored_note, more_links, node_modules_note};
+use super::{Declaration, Spec, ToolEnv, ignored_note, more_links, node_modules_note};
 use crate::sys::ffi::OsStrExt;
 use crate::sys::fs::{AtFlags, FileType, Stat};
 use crate::tool::named::NamedText;
@@ -108,7 +108,7 @@ struct Call {
 fn build(
     args: Args,
     schema: &Schema,
-    Surroundings { workspace, .. }: &Surroundings,
+    ToolEnv { workspace, .. }: &ToolEnv,
 ) -> Result<Box<dyn ToolInvocation>, ToolError> {
     let params: Params = args.parse(schema)?;
     if params.pattern.trim().is_empty() {
@@ -215,7 +215,7 @@ pub(super) fn require_directory(workspace: &Workspace, place: &Place) -> Result<
 }
 
 /// A file that matches.
-struct Hit {
+struct EditMatch {
     /// Nanoseconds; only for files changed within a day, else `None`.
     changed: Option<i128>,
     from: usize,
@@ -228,7 +228,7 @@ struct Finder<'a> {
     /// Files changed after this second are recent.
     recent_after: i64,
     paths: Vec<u8>,
-    hits: Vec<Hit>,
+    hits: Vec<EditMatch>,
     git: usize,
     gemini: usize,
     /// What the paths of all workers take, in bytes.
@@ -251,7 +251,7 @@ impl Finder<'_> {
         }
     }
 
-    fn path(&self, hit: &Hit) -> &[u8] {
+    fn path(&self, hit: &EditMatch) -> &[u8] {
         &self.paths[hit.from..hit.to]
     }
 }
@@ -274,7 +274,7 @@ impl Visitor for Finder<'_> {
                 let seconds = stat.st_mtime;
                 let from = self.paths.len();
                 self.paths.extend_from_slice(found.path);
-                self.hits.push(Hit {
+                self.hits.push(EditMatch {
                     changed: (seconds > self.recent_after).then(|| {
                         i128::from(seconds) * 1_000_000_000 + i128::from(stat.st_mtime_nsec)
                     }),
@@ -443,8 +443,12 @@ impl Call {
 }
 
 /// Hands out the hits of all workers in order; each worker's own are sorted.
-fn merge<'a>(finders: &'a [Finder<'a>], mut f: impl FnMut(&'a Finder<'a>, &'a Hit)) {
-    let mut heads: Vec<(&Finder<'_>, std::slice::Iter<'_, Hit>, Option<&Hit>)> = finders
+fn merge<'a>(finders: &'a [Finder<'a>], mut f: impl FnMut(&'a Finder<'a>, &'a EditMatch)) {
+    let mut heads: Vec<(
+        &Finder<'_>,
+        std::slice::Iter<'_, EditMatch>,
+        Option<&EditMatch>,
+    )> = finders
         .iter()
         .map(|finder| {
             let mut hits = finder.hits.iter();

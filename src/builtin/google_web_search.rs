@@ -1,7 +1,7 @@
 //! `google_web_search`: an answer from Google's search, by the Gemini API, with its sources.
 
 use super::model::{Model, tool_error};
-use super::{Declaration, Spec, Surroundings};
+use super::{Declaration, Spec, ToolEnv};
 use crate::genai::{ApiError, RequestTool, cited};
 use crate::tool::{
     Args, Confirmation, Context, ErrorKind, Kind, Location, Schema, ToolError, ToolInvocation,
@@ -57,7 +57,7 @@ struct Call {
 fn build(
     args: Args,
     schema: &Schema,
-    Surroundings { workspace, .. }: &Surroundings,
+    ToolEnv { workspace, .. }: &ToolEnv,
 ) -> Result<Box<dyn ToolInvocation>, ToolError> {
     let params: Params = args.parse(schema)?;
     if params.query.trim().is_empty() {

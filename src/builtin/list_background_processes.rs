@@ -1,6 +1,6 @@
 //! `list_background_processes`: what commands have left running, and how it ended.
 
-use super::{Declaration, Spec, Surroundings};
+use super::{Declaration, Spec, ToolEnv};
 use crate::process::ending::Ending;
 use crate::process::jobs::{Job, Jobs, seconds};
 use crate::process::signal_name;
@@ -48,7 +48,7 @@ struct Call {
 fn build(
     args: Args,
     schema: &Schema,
-    Surroundings { workspace, .. }: &Surroundings,
+    ToolEnv { workspace, .. }: &ToolEnv,
 ) -> Result<Box<dyn ToolInvocation>, ToolError> {
     let Params {} = args.parse(schema)?;
     Ok(Box::new(Call {

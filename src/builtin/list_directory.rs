@@ -1,6 +1,6 @@
 //! `list_directory`: the entries of one directory.
 
-use super::{Declaration, Spec, Surroundings, counted, ignored_note};
+use super::{Declaration, Spec, ToolEnv, counted, ignored_note};
 use crate::tool::named::NamedText;
 use crate::tool::{
     Args, Confirmation, Context, ErrorKind, Kind, Location, Schema, ToolError, ToolInvocation,
@@ -75,7 +75,7 @@ struct Call {
 fn build(
     args: Args,
     schema: &Schema,
-    Surroundings { workspace, .. }: &Surroundings,
+    ToolEnv { workspace, .. }: &ToolEnv,
 ) -> Result<Box<dyn ToolInvocation>, ToolError> {
     let params: Params = args.parse(schema)?;
     let mut ignore = PatternSet::default();

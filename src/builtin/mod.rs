@@ -48,14 +48,14 @@ const READ_LIMIT_CHARS: usize = 400_000;
 
 /// What built-in tools work with.
 #[derive(Debug, Clone)]
-pub struct Surroundings {
+pub struct ToolEnv {
     /// Where they work.
     pub workspace: Arc<Workspace>,
     /// What the user and the project want.
     pub settings: Arc<Settings>,
 }
 
-type Build = fn(Args, &Schema, &Surroundings) -> Result<Box<dyn ToolInvocation>, ToolError>;
+type Build = fn(Args, &Schema, &ToolEnv) -> Result<Box<dyn ToolInvocation>, ToolError>;
 
 /// What is said about a built-in tool. Apart from [`Spec`], so that printing declarations
 /// needs none of the code behind them.
@@ -205,12 +205,12 @@ pub fn known(name: &str) -> Option<Known> {
 /// # Errors
 ///
 /// Where a name is taken already.
-pub fn register(registry: &mut ToolRegistry, surroundings: &Surroundings) -> Result<(), ToolError> {
+pub fn register(registry: &mut ToolRegistry, tool_env: &ToolEnv) -> Result<(), ToolError> {
     for spec in ALL {
         registry.register(Builtin {
             spec,
             schema: Schema::from_static(spec.declaration.schema),
-            surroundings: surroundings.clone(),
+            tool_env: tool_env.clone(),
         })?;
     }
     Ok(())
@@ -219,7 +219,7 @@ pub fn register(registry: &mut ToolRegistry, surroundings: &Surroundings) -> Res
 struct Builtin {
     spec: &'static Spec,
     schema: Schema,
-    surroundings: Surroundings,
+    tool_env: ToolEnv,
 }
 
 impl Tool for Builtin {
@@ -262,7 +262,7 @@ impl Tool for Builtin {
 
     fn build(&self, mut args: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {
         args.rename(self.spec.declaration.renamed);
-        (self.spec.build)(args, &self.schema, &self.surroundings)
+        (self.spec.build)(args, &self.schema, &self.tool_env)
     }
 }
 

@@ -166,7 +166,7 @@ fn limits(name: &str) -> Vec<(&'static str, String)> {
             ),
         ],
         "smart_edit" => vec![(
-            "a file that is sent to a model, where the ladder ends",
+            "a file that is sent to a model, where edit matching ends",
             characters(smart_edit::MODEL_CHARS),
         )],
         "write_file" => vec![(

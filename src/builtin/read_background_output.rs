@@ -3,7 +3,7 @@
 use super::list_background_processes::state;
 use super::search::bounded;
 use super::stop_background_process::{find, process_id};
-use super::{Declaration, Spec, Surroundings};
+use super::{Declaration, Spec, ToolEnv};
 use crate::process::jobs::{Job, Jobs};
 use crate::process::terminal::{TerminalEmulator, Utf8Decoder};
 use crate::sys::event::{PollFd, PollFlags, Timespec};
@@ -92,7 +92,7 @@ struct Call {
 fn build(
     args: Args,
     schema: &Schema,
-    Surroundings { workspace, .. }: &Surroundings,
+    ToolEnv { workspace, .. }: &ToolEnv,
 ) -> Result<Box<dyn ToolInvocation>, ToolError> {
     let params: Params = args.parse(schema)?;
     let pattern = match params.pattern {

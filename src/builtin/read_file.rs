@@ -1,6 +1,6 @@
 //! `read_file`: a window of a text file's lines, or a media file.
 
-use super::{Declaration, READ_LIMIT_CHARS, Spec, Surroundings};
+use super::{Declaration, READ_LIMIT_CHARS, Spec, ToolEnv};
 use crate::genai::Part;
 use crate::tool::{
     Args, Cancellation, Confirmation, Context, ErrorKind, Kind, LlmContent, Location, Schema,
@@ -87,7 +87,7 @@ struct Call {
 fn build(
     args: Args,
     schema: &Schema,
-    Surroundings { workspace, .. }: &Surroundings,
+    ToolEnv { workspace, .. }: &ToolEnv,
 ) -> Result<Box<dyn ToolInvocation>, ToolError> {
     let params: Params = args.parse(schema)?;
     let (offset, limit) = window(&params)?;

@@ -5,7 +5,7 @@ use super::list_directory::FilteringOptions;
 use super::read_file::{
     DEFAULT_LINES, FileContent, LINE_CHARS, range_note, read_content, read_decoded,
 };
-use super::{Declaration, READ_LIMIT_CHARS, Spec, Surroundings, counted};
+use super::{Declaration, READ_LIMIT_CHARS, Spec, ToolEnv, counted};
 use crate::shown::{line_name, visible};
 use crate::sys::ffi::OsStrExt;
 use crate::sys::fs::FileType;
@@ -101,7 +101,7 @@ struct Call {
 fn build(
     args: Args,
     schema: &Schema,
-    Surroundings { workspace, .. }: &Surroundings,
+    ToolEnv { workspace, .. }: &ToolEnv,
 ) -> Result<Box<dyn ToolInvocation>, ToolError> {
     let params: Params = args.parse(schema)?;
     let mut wanted = params.paths;

@@ -1,7 +1,7 @@
 //! `replace`: an exact text in one file, for another.
 
 use super::edit::{Before, Edit, Plan, line_list};
-use super::{Declaration, Spec, Surroundings};
+use super::{Declaration, Spec, ToolEnv};
 use crate::tool::{
     Args, Confirmation, Context, ErrorKind, Kind, Location, Schema, ToolError, ToolInvocation,
     ToolResult,
@@ -61,7 +61,7 @@ struct Call {
 fn build(
     args: Args,
     schema: &Schema,
-    Surroundings { workspace, .. }: &Surroundings,
+    ToolEnv { workspace, .. }: &ToolEnv,
 ) -> Result<Box<dyn ToolInvocation>, ToolError> {
     let params: Params = args.parse(schema)?;
     let expected = match (params.expected_replacements, params.allow_multiple) {

@@ -1,16 +1,16 @@
 //! `run_shell_command`: a line of shell, with limits, and nothing left behind.
 
 use super::confinement::sandbox;
-use super::{Declaration, Spec, Surroundings};
+use super::{Declaration, Spec, ToolEnv};
 use crate::commands::analyse;
 use crate::process::capture::{Capture, Captured};
 use crate::process::command::{CommandLimits, End, ShellCommand, Why, supervise};
 use crate::process::ending::Ending;
 use crate::process::identity::Identity;
 use crate::process::jobs::{Files, JobRecord, Jobs, seconds};
+use crate::process::supervisor::Supervised;
 use crate::process::tree;
-use crate::process::warden::Watched;
-use crate::process::{KEEPS_BACKGROUND, signal_name};
+use crate::process::{SUPPORTS_BACKGROUND, signal_name};
 use crate::sys::fd::AsFd;
 use crate::tool::{
     Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, LiveOutput, Location,
@@ -52,7 +52,7 @@ pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
 /// The longest time limit.
 pub(super) const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
 
-/// How long a command that is to stay in the background is watched first: long enough to see
+/// How long a command that is to stay in the background is supervised first: long enough to see
 /// that it could not even start.
 const BACKGROUND_DELAY: Duration = Duration::from_millis(150);
 
@@ -81,7 +81,7 @@ pub(super) struct Params {
 }
 
 struct Call {
-    surroundings: Surroundings,
+    tool_env: ToolEnv,
     command: String,
     description: Option<String>,
     /// As the caller named it.
@@ -95,7 +95,7 @@ struct Call {
 fn build(
     args: Args,
     schema: &Schema,
-    surroundings: &Surroundings,
+    tool_env: &ToolEnv,
 ) -> Result<Box<dyn ToolInvocation>, ToolError> {
     let params: Params = args.parse(schema)?;
     if params.command.trim().is_empty() {
@@ -107,13 +107,13 @@ fn build(
             "\"command\" holds a NUL character, which no command line can hold.",
         ));
     }
-    let workspace = &surroundings.workspace;
+    let workspace = &tool_env.workspace;
     let place = match &params.directory {
         Some(directory) if !directory.trim().is_empty() => place_of(workspace, directory)?,
         _ => workspace.root_place(),
     };
     let is_background = params.is_background.unwrap_or(false);
-    let settings = &surroundings.settings;
+    let settings = &tool_env.settings;
     let idle = match seconds_of("GEMINI_TOOLS_SHELL_IDLE_TIMEOUT")? {
         Some(idle) => Some(idle),
         None => settings.shell_idle_secs.map(Duration::from_secs),
@@ -130,7 +130,7 @@ fn build(
         .unwrap_or(BACKGROUND_DELAY)
         .min(MAX_BACKGROUND_DELAY);
     Ok(Box::new(Call {
-        surroundings: surroundings.clone(),
+        tool_env: tool_env.clone(),
         command: params.command,
         description: params.description.filter(|d| !d.trim().is_empty()),
         directory: params.directory.filter(|d| !d.trim().is_empty()),
@@ -203,7 +203,7 @@ impl ToolInvocation for Call {
     }
 
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
-        let workspace = &self.surroundings.workspace;
+        let workspace = &self.tool_env.workspace;
         // Where jobs are kept takes a hash, which most calls have no need of.
         let jobs = || workspace.jobs_dir().map(Jobs::new);
         if self.limits.background_after.is_some() && jobs().is_none() {
@@ -213,14 +213,14 @@ impl ToolInvocation for Call {
             )
             .with_hint("Set HOME, or run the command without is_background."));
         }
-        if self.limits.background_after.is_some() && !KEEPS_BACKGROUND {
+        if self.limits.background_after.is_some() && !SUPPORTS_BACKGROUND {
             return Err(ToolError::new(
                 ErrorKind::ShellExecuteError,
                 "On Windows no command can stay in the background: nothing outlives its call.",
             )
             .with_hint("Run it without is_background, with a timeout that is large enough."));
         }
-        let sandbox = sandbox(&self.surroundings, None)?;
+        let sandbox = sandbox(&self.tool_env, None)?;
         let directory = workspace.open_dir(&self.place)?;
         let command = ShellCommand {
             line: cx.line.as_deref().unwrap_or(&self.command),
@@ -233,13 +233,13 @@ impl ToolInvocation for Call {
             workspace.spill_path(DECLARATION.name)
         });
         let acting = cx.cancel.acting()?;
-        let watched = command.start().map_err(|e| self.not_started(&e))?;
+        let supervised = command.start().map_err(|e| self.not_started(&e))?;
         drop(acting);
         let show = |text| cx.update_output(LiveOutput::Text(text));
-        let end = supervise(&watched, &mut capture, self.limits, &cx.cancel, &show);
+        let end = supervise(&supervised, &mut capture, self.limits, &cx.cancel, &show);
         let mut report = Report {
             call: &self,
-            leader: watched.leader,
+            leader: supervised.leader,
             ending: None,
             error: None,
             background: Vec::new(),
@@ -255,16 +255,16 @@ impl ToolInvocation for Call {
             } => {
                 report.ending = Some(ending);
                 if has_survivors {
-                    report.leave(&watched, &mut capture, jobs());
+                    report.leave(&supervised, &mut capture, jobs());
                 }
             }
             End::Background => {
-                if !report.leave(&watched, &mut capture, jobs()) {
+                if !report.leave(&supervised, &mut capture, jobs()) {
                     if report.error.is_some() {
                         // What can't be found again must not stay.
                         kind = Some(ErrorKind::ShellExecuteError);
                     } else {
-                        report.ending = self.ended_meanwhile(&watched, &mut capture, cx);
+                        report.ending = self.ended_meanwhile(&supervised, &mut capture, cx);
                     }
                 }
             }
@@ -277,7 +277,7 @@ impl ToolInvocation for Call {
                 report.error = Some(self.why(why, left));
             }
         }
-        drop(watched);
+        drop(supervised);
         Ok(report.finish(capture.finish(), kind))
     }
 }
@@ -306,7 +306,7 @@ impl Call {
     /// How a command ended that was to stay, but did not live so long.
     fn ended_meanwhile(
         &self,
-        watched: &Watched,
+        supervised: &Supervised,
         capture: &mut Capture<'_>,
         cx: &Context,
     ) -> Option<Ending> {
@@ -314,7 +314,7 @@ impl Call {
             background_after: None,
             ..self.limits
         };
-        match supervise(watched, capture, limits, &cx.cancel, &|_| {}) {
+        match supervise(supervised, capture, limits, &cx.cancel, &|_| {}) {
             End::Done { ending, .. } => Some(ending),
             End::Ended { .. } | End::Background => None,
         }
@@ -334,7 +334,7 @@ impl Call {
             ),
             Why::Cancelled => "The command was cancelled and ended.".to_owned(),
             Why::Unwatched => {
-                "The process that watched over the command was killed; the command was ended."
+                "The process that supervised over the command was killed; the command was ended."
                     .to_owned()
             }
         };
@@ -364,27 +364,32 @@ struct Report<'a> {
 
 impl Report<'_> {
     /// Lets what still runs go on without us. Whether anything does.
-    fn leave(&mut self, watched: &Watched, capture: &mut Capture<'_>, jobs: Option<Jobs>) -> bool {
-        if !KEEPS_BACKGROUND {
+    fn leave(
+        &mut self,
+        supervised: &Supervised,
+        capture: &mut Capture<'_>,
+        jobs: Option<Jobs>,
+    ) -> bool {
+        if !SUPPORTS_BACKGROUND {
             let text =
                 "What the command left running was ended: on Windows nothing outlives its call.";
             self.error = Some(text.to_owned());
             return false;
         }
-        let living = tree::watched(watched.warden, watched.leader);
+        let living = tree::watched(supervised.supervisor, supervised.leader);
         if living.is_empty() {
             return false;
         }
         let record = JobRecord {
             processes: living.clone(),
             session: self.leader,
-            warden: Identity::of(watched.warden),
+            supervisor: Identity::of(supervised.supervisor),
             boot_id: tree::boot_id(),
             command: self.call.command.clone(),
             directory: show_path(self.call.place.path()).into_owned(),
             started_at: seconds(SystemTime::now()),
         };
-        self.call.surroundings.workspace.make_room();
+        self.call.tool_env.workspace.make_room();
         let files = jobs.map(|jobs| jobs.create(&record, |log| capture.write_whole(log)));
         if let Some(Err(e)) = &files {
             self.error = Some(format!("The background output can't be kept: {e}."));
@@ -393,9 +398,9 @@ impl Report<'_> {
             }
         }
         let stays = match &files {
-            Some(Ok(files)) => watched.stay(&files.record, &files.log),
+            Some(Ok(files)) => supervised.stay(&files.record, &files.log),
             // Nothing remembers them, but they were meant to stay.
-            Some(Err(_)) | None => watched.stay_unrecorded(),
+            Some(Err(_)) | None => supervised.stay_unrecorded(),
         };
         match (stays, files) {
             (Ok(()), Some(Ok(Files { log, .. }))) => self.log = Some(log),
@@ -405,15 +410,15 @@ impl Report<'_> {
                     files.forget_job();
                     self.stale_log = Some(files.log);
                 }
-                // Unless they have ended meanwhile, the warden could not do it.
-                if !tree::watched(watched.warden, watched.leader).is_empty() {
+                // Unless they have ended meanwhile, the supervisor could not do it.
+                if !tree::watched(supervised.supervisor, supervised.leader).is_empty() {
                     let e = std::io::Error::from(e);
                     self.error = Some(format!("The background output can't be kept: {e}."));
                 }
                 return false;
             }
         }
-        self.ending = self.ending.or_else(|| watched.ended_meanwhile());
+        self.ending = self.ending.or_else(|| supervised.ended_meanwhile());
         self.background = living;
         true
     }

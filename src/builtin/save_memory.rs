@@ -6,7 +6,7 @@
 
 use super::fact::Fact;
 use super::memory::insertion;
-use super::{Declaration, Spec, Surroundings};
+use super::{Declaration, Spec, ToolEnv};
 use crate::settings::Settings;
 use crate::tool::{
     Args, Confirmation, ConfirmationDetails, Context, Display, ErrorKind, Kind, Location, Schema,
@@ -76,10 +76,10 @@ struct Call {
 fn build(
     args: Args,
     schema: &Schema,
-    Surroundings {
+    ToolEnv {
         workspace,
         settings,
-    }: &Surroundings,
+    }: &ToolEnv,
 ) -> Result<Box<dyn ToolInvocation>, ToolError> {
     let params: Params = args.parse(schema)?;
     if params.fact.chars().count() > MAX_FACT_CHARS {

@@ -2,7 +2,7 @@
 
 use super::glob::{NEVER, node_modules, require_directory};
 use super::search::{Failure, Hits, Query, Searcher, ShownLine, Wanted};
-use super::{Declaration, Spec, Surroundings};
+use super::{Declaration, Spec, ToolEnv};
 use crate::sys::ffi::OsStrExt;
 use crate::sys::fs::{FileType, Mode, OFlags};
 use crate::tool::named::NamedText;
@@ -149,7 +149,7 @@ struct Call {
 fn build(
     args: Args,
     schema: &Schema,
-    Surroundings { workspace, .. }: &Surroundings,
+    ToolEnv { workspace, .. }: &ToolEnv,
 ) -> Result<Box<dyn ToolInvocation>, ToolError> {
     let params: Params = args.parse(schema)?;
     if params.pattern.is_empty() {

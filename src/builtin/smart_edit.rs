@@ -1,12 +1,12 @@
 //! `smart_edit`: a text in one file for another, also where the old text is slightly wrong.
 //!
-//! The ladder that finds the place is [`crate::ladder`]'s. Where it does not reach, a model may
+//! [`crate::edit_match`] finds the place. Where it does not reach, a model may
 //! correct the texts once, from the instruction; what it gives is found by the same rules.
 
 use super::edit::{Before, Edit, NEAREST_BYTES, Plan, Subject, line_list};
 use super::model::Model;
-use super::{Declaration, Spec, Surroundings};
-use crate::ladder::{Hit, Miss, behind, climb, unit_of};
+use super::{Declaration, Spec, ToolEnv};
+use crate::edit_match::{EditMatch, NoMatch, behind, find_place, unit_of};
 use crate::tool::{
     Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Location, Schema, ToolError,
     ToolInvocation, ToolResult,
@@ -81,10 +81,10 @@ struct Call {
 fn build(
     args: Args,
     schema: &Schema,
-    Surroundings {
+    ToolEnv {
         workspace,
         settings,
-    }: &Surroundings,
+    }: &ToolEnv,
 ) -> Result<Box<dyn ToolInvocation>, ToolError> {
     let params: Params = args.parse(schema)?;
     Ok(Box::new(Call {
@@ -100,16 +100,16 @@ fn build(
 }
 
 impl Call {
-    /// The plan, by the ladder alone.
+    /// The plan, by edit matching alone.
     fn plan(&self, target: &Target, cx: &Context) -> Result<Plan, ToolError> {
         match self.edit.before(target)? {
             Before::Nothing => Ok(Plan::Create),
-            Before::File(subject) => self.climbed(subject, &self.edit.old, &self.edit.new, cx),
+            Before::File(subject) => self.matched(subject, &self.edit.old, &self.edit.new, cx),
         }
     }
 
-    /// Finds texts literally, else by the ladder.
-    fn climbed(
+    /// Finds texts literally, else by edit matching.
+    fn matched(
         &self,
         subject: Subject<'_>,
         old: &str,
@@ -137,10 +137,10 @@ impl Call {
         let Some(text) = self.text(subject)? else {
             return Err(self.edit.not_found(subject));
         };
-        match climb(&text, old, new, &cx.cancel)? {
+        match find_place(&text, old, new, &cx.cancel)? {
             Ok(hit) => self.fuzzy_plan(subject, &text, &hit),
-            Err(Miss::Nothing) => Err(self.edit.not_found(subject)),
-            Err(Miss::Several(rung, lines)) => {
+            Err(NoMatch::Nothing) => Err(self.edit.not_found(subject)),
+            Err(NoMatch::Several(tier, lines)) => {
                 let shown: Vec<String> = lines
                     .iter()
                     .take(LISTED_LINES)
@@ -151,17 +151,17 @@ impl Call {
                      (at {}). Nothing was changed.",
                     self.edit.path(),
                     super::counted(lines.len(), "place"),
-                    rung.describe(),
+                    tier.describe(),
                     shown.join(", ")
                 )))
             }
-            Err(Miss::Unclear(rung, line, why)) => Err(ToolError::new(
+            Err(NoMatch::Unclear(tier, line, why)) => Err(ToolError::new(
                 ErrorKind::EditNoOccurrenceFound,
                 format!(
                     "old_string is not in {} literally. It resembles line {line} and after ({}), \
                      but {why}; nothing was changed.",
                     self.edit.path(),
-                    rung.describe()
+                    tier.describe()
                 ),
             )
             .with_hint("Copy the text as it is in the file, with all its whitespace.")),
@@ -179,7 +179,12 @@ impl Call {
         Ok(encoding.decode_fully(&self.edit.whole(current)?))
     }
 
-    fn fuzzy_plan(&self, subject: Subject<'_>, text: &str, hit: &Hit) -> Result<Plan, ToolError> {
+    fn fuzzy_plan(
+        &self,
+        subject: Subject<'_>,
+        text: &str,
+        hit: &EditMatch,
+    ) -> Result<Plan, ToolError> {
         let encoding = subject.encoding;
         let bytes = |part: &str| {
             encoding
@@ -197,10 +202,10 @@ impl Call {
             .map_err(|c| self.edit.unwritable(encoding, c))?;
         let note = format!(
             "old_string is not there literally, but this is what it means: {}.",
-            hit.rung.describe()
+            hit.tier.describe()
         );
         self.edit
-            .plan(subject, replacement, vec![note], Some(hit.rung.name()))
+            .plan(subject, replacement, vec![note], Some(hit.tier.name()))
     }
 
     /// The new text for a literal place, with its lines as deep as they belong.
@@ -241,7 +246,7 @@ impl Call {
         })
     }
 
-    /// The plan, with a correction by a model where the ladder does not reach.
+    /// The plan, with a correction by a model where edit matching does not reach.
     fn corrected_plan(&self, target: &Target, cx: &Context) -> Result<Plan, ToolError> {
         let miss = match self.plan(target, cx) {
             Err(e) if is_miss(e.kind) => e,
@@ -283,7 +288,7 @@ impl Call {
             encoding,
             mut notes,
             ..
-        }) = self.climbed(subject, old, new, cx)
+        }) = self.matched(subject, old, new, cx)
         else {
             let message = format!(
                 "{}\nA model was asked to correct it, but what it gave is not found exactly once \
@@ -303,7 +308,7 @@ impl Call {
             replacement,
             encoding,
             notes,
-            rung: Some("model"),
+            tier: Some("model"),
         })
     }
 

@@ -1,7 +1,7 @@
 //! `stop_background_process`: ends what a command has left running.
 
 use super::list_background_processes::state;
-use super::{Declaration, Spec, Surroundings, counted};
+use super::{Declaration, Spec, ToolEnv, counted};
 use crate::process::ending::GRACE;
 use crate::process::jobs::{Job, Jobs};
 use crate::tool::{
@@ -46,7 +46,7 @@ struct Call {
 fn build(
     args: Args,
     schema: &Schema,
-    Surroundings { workspace, .. }: &Surroundings,
+    ToolEnv { workspace, .. }: &ToolEnv,
 ) -> Result<Box<dyn ToolInvocation>, ToolError> {
     let params: Params = args.parse(schema)?;
     Ok(Box::new(Call {

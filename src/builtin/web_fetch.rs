@@ -6,7 +6,7 @@
 //! that text; without a credential it is the text itself.
 
 use super::model::Model;
-use super::{Declaration, Spec, Surroundings, counted};
+use super::{Declaration, Spec, ToolEnv, counted};
 use crate::genai::{ApiError, GenerateContentResponse, Part, RequestTool, cited};
 use crate::net::{AddressPolicy, HostRule, known_addresses};
 use crate::settings::Settings;
@@ -100,10 +100,10 @@ struct Call {
 fn build(
     args: Args,
     schema: &Schema,
-    Surroundings {
+    ToolEnv {
         workspace,
         settings,
-    }: &Surroundings,
+    }: &ToolEnv,
 ) -> Result<Box<dyn ToolInvocation>, ToolError> {
     let params: Params = args.parse(schema)?;
     let found = find(&params.prompt);

@@ -1,6 +1,6 @@
 //! `write_file`: the whole content of one file.
 
-use super::{Declaration, Spec, Surroundings, placeholder};
+use super::{Declaration, Spec, ToolEnv, placeholder};
 use crate::tool::named::NamedText;
 use crate::tool::{
     Args, Confirmation, ConfirmationDetails, Context, Display, ErrorKind, FileDiff, Kind, Location,
@@ -60,7 +60,7 @@ struct Call {
 fn build(
     args: Args,
     schema: &Schema,
-    Surroundings { workspace, .. }: &Surroundings,
+    ToolEnv { workspace, .. }: &ToolEnv,
 ) -> Result<Box<dyn ToolInvocation>, ToolError> {
     let params: Params = args.parse(schema)?;
     Ok(Box::new(Call {

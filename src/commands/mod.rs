@@ -30,7 +30,7 @@ use words::{Word, literal, text_of, word_of};
 /// A longer line is not looked through, in bytes.
 const MAX_LINE: usize = 128 * 1024;
 
-/// A line of more parts than this is not looked through either: finding a part's surroundings
+/// A line of more parts than this is not looked through either: finding a part's environment
 /// takes time that grows with their number.
 const MAX_NODES: usize = 10_000;
 

@@ -7,7 +7,7 @@ use super::output;
 use super::run::{Program, Streams, ending_of, interrupted, place};
 use super::words::Filling;
 use super::{Listing, env, pair};
-use crate::builtin::Surroundings;
+use crate::builtin::ToolEnv;
 use crate::commands::analyse;
 use crate::diagnostic::Diagnostic;
 use crate::process::capture::Capture;
@@ -36,7 +36,7 @@ const MAX_VARIABLE_BYTES: usize = 100_000;
 #[derive(Debug)]
 pub(super) struct CustomTool {
     pub(super) listing: Listing,
-    pub(super) surroundings: Surroundings,
+    pub(super) tool_env: ToolEnv,
 }
 
 impl Tool for CustomTool {
@@ -73,14 +73,14 @@ impl Tool for CustomTool {
         match self.definition()? {
             Definition::Tool(manifest) => {
                 let args = args.filled(&manifest.declared.arguments())?;
-                let call = Call::new(*manifest, args, listed, &self.surroundings)?;
+                let call = Call::new(*manifest, args, listed, &self.tool_env)?;
                 Ok(Box::new(call))
             }
             // As they came: the command is another program, and knows its own defaults.
             Definition::Pair(pair) => {
                 let args = Value::Object(args.as_map().clone());
                 self.listing.schema().validate(&args)?;
-                pair::call(*pair, args, listed, &self.surroundings)
+                pair::call(*pair, args, listed, &self.tool_env)
             }
         }
     }
@@ -90,7 +90,7 @@ impl CustomTool {
     /// The file as it is now: it may have changed since it was listed.
     fn definition(&self) -> Result<Definition, ToolError> {
         let file = &self.listing.listed.file;
-        let whose = super::whose(file, &self.surroundings);
+        let whose = super::whose(file, &self.tool_env);
         let is_executable = is_executable(file, whose);
         match definition(file, whose, is_executable) {
             Some(Ok((definition, _))) => Ok(definition),
@@ -107,7 +107,7 @@ impl CustomTool {
 }
 
 struct Call {
-    surroundings: Surroundings,
+    tool_env: ToolEnv,
     manifest: Manifest,
     args: Map<String, Value>,
     place: Place,
@@ -125,10 +125,10 @@ impl Call {
         manifest: Manifest,
         args: Map<String, Value>,
         listed: &Listed,
-        surroundings: &Surroundings,
+        tool_env: &ToolEnv,
     ) -> Result<Self, ToolError> {
-        let place = place(&manifest.running, surroundings)?;
-        let root = surroundings.workspace.root();
+        let place = place(&manifest.running, tool_env)?;
+        let root = tool_env.workspace.root();
         let directory = listed.file.parent().unwrap_or(root);
         let filling = Filling {
             args: &args,
@@ -176,7 +176,7 @@ impl Call {
         let description = manifest.told.description(for_people)?;
         let locations = manifest.told.locations(for_people, place.path())?;
         Ok(Self {
-            surroundings: surroundings.clone(),
+            tool_env: tool_env.clone(),
             directory: directory.to_owned(),
             description,
             locations,
@@ -340,7 +340,7 @@ impl ToolInvocation for Call {
             let filling = Filling {
                 args: &self.args,
                 directory: &self.directory,
-                root: self.surroundings.workspace.root(),
+                root: self.tool_env.workspace.root(),
                 guards_options: false,
             };
             let details = question.fill(filling, title, command, programs)?;
@@ -360,7 +360,7 @@ impl ToolInvocation for Call {
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
         let limit = cx.limit_chars.unwrap_or(UNLIMITED_CHARS);
         let is_live = self.manifest.streaming && cx.wants_output();
-        let workspace = &self.surroundings.workspace;
+        let workspace = &self.tool_env.workspace;
         let text = (self.manifest.output == Output::Text).then(|| {
             Capture::new(limit, cx.wants_display, is_live, || {
                 workspace.spill_path(self.name())
@@ -373,7 +373,7 @@ impl ToolInvocation for Call {
             environment: &self.environment,
             input: &self.input,
             running: &self.manifest.running,
-            surroundings: &self.surroundings,
+            tool_env: &self.tool_env,
         };
         let show = |text| cx.update_output(LiveOutput::Text(text));
         let end = program.run(&mut streams, &cx.cancel, &show)?;

@@ -106,7 +106,7 @@ pub(super) fn scan(
         }
         let found = kept
             .next_if(|entry| entry.name == name)
-            .filter(|entry| entry.stamp == stamp && stamp.unrest_at(written).is_none());
+            .filter(|entry| entry.stamp == stamp && stamp.time_until_stable(written).is_none());
         entries.push(found.unwrap_or_else(|| {
             is_stale = true;
             let path = directory.join(OsStr::from_bytes(&name));

@@ -3,7 +3,7 @@
 use super::catalogue::definition;
 use super::manifest::Definition;
 use super::{Custom, MAX_BLOCK_BYTES, block, files, pair, position};
-use crate::builtin::{Surroundings, counted, is_reserved};
+use crate::builtin::{ToolEnv, counted, is_reserved};
 use crate::declaration::position::Position;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::mcp::{Asks, Mcp};
@@ -62,11 +62,11 @@ impl Lint {
 /// Looks at every file anew, and asks every pair.
 fn lint(
     custom: &Custom,
-    surroundings: impl Fn() -> Result<Surroundings, ToolError>,
+    tool_env: impl Fn() -> Result<ToolEnv, ToolError>,
 ) -> Result<Lint, ToolError> {
     let (mut lint, pairs) = look(custom);
     if !pairs.is_empty() {
-        let open = surroundings()?;
+        let open = tool_env()?;
         for (file, discovered) in custom.discovered(&pairs, true, &|| Ok(open.clone())) {
             lint.take(&file, custom.whose(&file), discovered);
         }
@@ -88,13 +88,13 @@ pub fn lint_tools(
     asks: Asks,
 ) -> Result<Lint, ToolError> {
     let custom = Custom::open(home, root, &settings.trust);
-    let surroundings = || {
-        Ok(Surroundings {
+    let tool_env = || {
+        Ok(ToolEnv {
             workspace: Arc::new(Workspace::open_at(root, &[], home)?),
             settings: Arc::new(settings.clone()),
         })
     };
-    let mut lint = lint(&custom, surroundings)?;
+    let mut lint = lint(&custom, tool_env)?;
     let servers = settings.notes.iter().filter(|note| {
         let is_servers = matches!(&*note.place.key, "mcpServers" | "mcp.serverCommand");
         is_servers && note.code == UNTRUSTED

@@ -28,7 +28,7 @@ mod words;
 
 pub use lint::{Lint, lint_tools};
 
-use crate::builtin::{Surroundings, is_reserved};
+use crate::builtin::{ToolEnv, is_reserved};
 use crate::registry::{Source, bare_name};
 use crate::shown::show_path;
 use crate::tool::{ErrorKind, Kind, Schema, Tool, ToolError};
@@ -155,11 +155,11 @@ impl Custom {
         Whose::of(path, self.home.as_deref(), &self.root)
     }
 
-    fn of(surroundings: &Surroundings) -> Self {
-        let Surroundings {
+    fn of(tool_env: &ToolEnv) -> Self {
+        let ToolEnv {
             workspace,
             settings,
-        } = surroundings;
+        } = tool_env;
         Self::open(workspace.home(), workspace.root(), &settings.trust)
     }
 
@@ -223,12 +223,12 @@ impl Custom {
         files: &[PathBuf],
         taken: &BTreeSet<String>,
         refresh: bool,
-        surroundings: &dyn Fn() -> Result<Surroundings, ToolError>,
+        tool_env: &dyn Fn() -> Result<ToolEnv, ToolError>,
         notes: &mut Vec<String>,
     ) -> Vec<Listed> {
         let mut tools: Vec<Listed> = Vec::new();
         let mut names: BTreeSet<String> = BTreeSet::new();
-        for (_, discovered) in self.discovered(files, refresh, surroundings) {
+        for (_, discovered) in self.discovered(files, refresh, tool_env) {
             notes.extend(pair::errors(&discovered));
             for tool in discovered.tools {
                 if is_reserved(&tool.name) {
@@ -252,7 +252,7 @@ impl Custom {
         &self,
         files: &[PathBuf],
         refresh: bool,
-        surroundings: &dyn Fn() -> Result<Surroundings, ToolError>,
+        tool_env: &dyn Fn() -> Result<ToolEnv, ToolError>,
     ) -> Vec<(PathBuf, pair::Discovered)> {
         let files: Vec<&PathBuf> = files.iter().filter(|file| !pair::is_above(file)).collect();
         let cache_of = |file: &Path| Some(pair::cache_of(file, self.cache.as_ref()?));
@@ -260,19 +260,18 @@ impl Custom {
             .iter()
             .map(|file| pair::kept(file, &cache_of(file)?).filter(|_| !refresh))
             .collect();
-        let surroundings = match kept.iter().any(Option::is_none).then(surroundings) {
-            Some(Ok(surroundings)) => Some(surroundings),
+        let tool_env = match kept.iter().any(Option::is_none).then(tool_env) {
+            Some(Ok(tool_env)) => Some(tool_env),
             _ => None,
         };
         std::thread::scope(|scope| {
             let asked: Vec<_> = files
                 .iter()
                 .zip(kept)
-                .map(|(file, kept)| match (kept, &surroundings) {
+                .map(|(file, kept)| match (kept, &tool_env) {
                     (Some(kept), _) => Ok(kept),
-                    (None, Some(surroundings)) => Err(scope.spawn(move || {
-                        pair::discover(file, cache_of(file).as_deref(), surroundings)
-                    })),
+                    (None, Some(tool_env)) => Err(scope
+                        .spawn(move || pair::discover(file, cache_of(file).as_deref(), tool_env))),
                     (None, None) => Ok(pair::Discovered::default()),
                 })
                 .collect();
@@ -295,13 +294,13 @@ impl Custom {
         mut keep: impl FnMut(&str, Kind) -> bool,
         with_kinds: bool,
         refresh: bool,
-        surroundings: impl Fn() -> Result<Surroundings, ToolError>,
+        tool_env: impl Fn() -> Result<ToolEnv, ToolError>,
     ) -> Declarations {
         let mut notes = Vec::new();
         let (mut tools, pairs) = self.singles(refresh, &mut notes);
         if !pairs.is_empty() {
             let taken = tools.iter().map(|t| t.name.clone()).collect();
-            tools.extend(self.of_pairs(&pairs, &taken, refresh, &surroundings, &mut notes));
+            tools.extend(self.of_pairs(&pairs, &taken, refresh, &tool_env, &mut notes));
         }
         tools.sort_by(|a, b| a.name.cmp(&b.name));
         notes.extend(self.untrusted());
@@ -321,17 +320,17 @@ impl Custom {
 
 /// Where a registry finds these tools once it has none of its own: those with files first, and
 /// only then those of pairs, whose commands may have to be asked.
-pub fn sources(surroundings: &Surroundings) -> [Source; 2] {
-    let tools = |listed: Vec<Listed>, surroundings: &Surroundings| {
+pub fn sources(tool_env: &ToolEnv) -> [Source; 2] {
+    let tools = |listed: Vec<Listed>, tool_env: &ToolEnv| {
         let tools = listed.into_iter().map(|listed| {
             Arc::new(call::CustomTool {
                 listing: Listing::new(listed),
-                surroundings: surroundings.clone(),
+                tool_env: tool_env.clone(),
             }) as Arc<dyn Tool>
         });
         tools.collect()
     };
-    let (here, there) = (surroundings.clone(), surroundings.clone());
+    let (here, there) = (tool_env.clone(), tool_env.clone());
     let singles = Source::new(move || {
         let (listed, _) = Custom::of(&here).singles(false, &mut Vec::new());
         tools(listed, &here)
@@ -349,11 +348,11 @@ pub fn sources(surroundings: &Surroundings) -> [Source; 2] {
 
 /// An error that there is no such tool, or why: its file is at fault, or its project is not
 /// trusted.
-pub fn explain_missing(surroundings: &Surroundings, name: &str, error: ToolError) -> ToolError {
+pub fn explain_missing(tool_env: &ToolEnv, name: &str, error: ToolError) -> ToolError {
     if error.kind != ErrorKind::ToolNotRegistered {
         return error;
     }
-    let custom = Custom::of(surroundings);
+    let custom = Custom::of(tool_env);
     let is_named = |path: &Path| path.file_stem().is_some_and(|stem| stem == bare_name(name));
     if let Some((dir, remedy)) = &custom.left_out {
         let files = custom.whose(dir).names(dir).unwrap_or_default();
@@ -371,11 +370,7 @@ pub fn explain_missing(surroundings: &Surroundings, name: &str, error: ToolError
             ),
         )
         .with_hint(
-            match surroundings
-                .settings
-                .trust
-                .obstacle(surroundings.workspace.home())
-            {
+            match tool_env.settings.trust.obstacle(tool_env.workspace.home()) {
                 None => "A person can look at it and let it run with: get_tools trust",
                 Some(_) => remedy,
             },
@@ -412,8 +407,8 @@ pub fn explain_missing(surroundings: &Surroundings, name: &str, error: ToolError
 }
 
 /// Whose the file of a tool is.
-fn whose<'a>(file: &Path, surroundings: &'a Surroundings) -> Whose<'a> {
-    let workspace = &surroundings.workspace;
+fn whose<'a>(file: &Path, tool_env: &'a ToolEnv) -> Whose<'a> {
+    let workspace = &tool_env.workspace;
     Whose::of(file, workspace.home(), workspace.root())
 }
 

@@ -12,7 +12,7 @@ use super::files::{self, escaped, unescaped, unescaped_text};
 use super::judge::{self, ParsedOutput};
 use super::manifest::{Definition, Pair};
 use super::run::{MAX_WHOLE_BYTES, Program, Streams, ending_of, interrupted, place};
-use crate::builtin::Surroundings;
+use crate::builtin::ToolEnv;
 use crate::declaration::{self, Names};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::genai::FunctionResponse;
@@ -98,7 +98,7 @@ pub(super) fn kept(file: &Path, cache: &Path) -> Option<Discovered> {
                 let (path, stamp) = rest.split_once('\t')?;
                 let path = PathBuf::from(OsString::from_vec(unescaped(path)?));
                 let now = Stamp::of_path(&path);
-                let is_racy = now.is_some_and(|stamp| stamp.unrest_at(written).is_some());
+                let is_racy = now.is_some_and(|stamp| stamp.time_until_stable(written).is_some());
                 if is_racy || now.map_or_else(|| "-".to_owned(), Stamp::to_text) != stamp {
                     return None;
                 }
@@ -142,12 +142,8 @@ fn now_secs() -> u64 {
 }
 
 /// Asks the discovery command of the pair in `file`, and keeps what it says in `cache`.
-pub(super) fn discover(
-    file: &Path,
-    cache: Option<&Path>,
-    surroundings: &Surroundings,
-) -> Discovered {
-    let whose = super::whose(file, surroundings);
+pub(super) fn discover(file: &Path, cache: Option<&Path>, tool_env: &ToolEnv) -> Discovered {
+    let whose = super::whose(file, tool_env);
     let Some(Ok((Definition::Pair(pair), _))) = definition(file, whose, false) else {
         return Discovered {
             failure: Some(format!("{} points to no pair any more.", show_path(file))),
@@ -155,8 +151,8 @@ pub(super) fn discover(
         };
     };
     // Before it runs: what changes meanwhile makes it stale.
-    let watched = watched(file, &pair, surroundings);
-    let discovered = ask(file, &pair, surroundings);
+    let watched = watched(file, &pair, tool_env);
+    let discovered = ask(file, &pair, tool_env);
     if let Some(cache) = cache {
         let mut text = format!("{HEAD}\n");
         for (path, stamp) in watched {
@@ -180,15 +176,15 @@ pub(super) fn discover(
 }
 
 /// The files on which a pair's declarations are known to depend.
-fn watched(file: &Path, pair: &Pair, surroundings: &Surroundings) -> Vec<(PathBuf, Option<Stamp>)> {
-    let from = place(&pair.running, surroundings).map_or_else(
-        |_| surroundings.workspace.root().to_owned(),
+fn watched(file: &Path, pair: &Pair, tool_env: &ToolEnv) -> Vec<(PathBuf, Option<Stamp>)> {
+    let from = place(&pair.running, tool_env).map_or_else(
+        |_| tool_env.workspace.root().to_owned(),
         |p| p.path().to_owned(),
     );
-    let words = words_of(&pair.discovery, file, surroundings);
+    let words = words_of(&pair.discovery, file, tool_env);
     let named = words
         .iter()
-        .chain(words_of(&pair.call, file, surroundings).iter())
+        .chain(words_of(&pair.call, file, tool_env).iter())
         .filter(|word| !word.as_bytes().starts_with(b"-"))
         .map(|word| from.join(word))
         .filter(|path| path.is_file())
@@ -208,8 +204,8 @@ fn watched(file: &Path, pair: &Pair, surroundings: &Surroundings) -> Vec<(PathBu
 }
 
 /// The words of a command with `{@dir}` and `{@root}` in them replaced.
-fn words_of(words: &[String], file: &Path, surroundings: &Surroundings) -> Vec<OsString> {
-    let root = surroundings.workspace.root();
+fn words_of(words: &[String], file: &Path, tool_env: &ToolEnv) -> Vec<OsString> {
+    let root = tool_env.workspace.root();
     let directory = file.parent().unwrap_or(root);
     words
         .iter()
@@ -236,7 +232,7 @@ fn words_of(words: &[String], file: &Path, surroundings: &Surroundings) -> Vec<O
         .collect()
 }
 
-fn ask(file: &Path, pair: &Pair, surroundings: &Surroundings) -> Discovered {
+fn ask(file: &Path, pair: &Pair, tool_env: &ToolEnv) -> Discovered {
     let failed = |reason: String| Discovered {
         failure: Some(reason),
         ..Discovered::default()
@@ -250,7 +246,7 @@ fn ask(file: &Path, pair: &Pair, surroundings: &Surroundings) -> Discovered {
         &[],
         b"",
         &running,
-        surroundings,
+        tool_env,
         &Cancellation::default(),
     ) {
         Ok(ended) => ended,
@@ -332,12 +328,12 @@ fn run(
     more: &[&str],
     input: &[u8],
     running: &super::manifest::Running,
-    surroundings: &Surroundings,
+    tool_env: &ToolEnv,
     cancel: &Cancellation,
 ) -> Result<(Streams<'static>, End), ToolError> {
-    let mut words = words_of(command, file, surroundings);
+    let mut words = words_of(command, file, tool_env);
     words.extend(more.iter().map(OsString::from));
-    let root = surroundings.workspace.root();
+    let root = tool_env.workspace.root();
     let mut environment = env::expanded(&running.env)?;
     let name = more.first().copied().unwrap_or_default();
     environment.extend(env::places(name, file.parent().unwrap_or(root), root));
@@ -352,7 +348,7 @@ fn run(
         environment: &environment,
         input,
         running,
-        surroundings,
+        tool_env,
     };
     let mut streams = Streams::whole();
     let end = program.run(&mut streams, cancel, &|_| {})?;
@@ -364,7 +360,7 @@ struct Call {
     pair: Pair,
     args: Value,
     place: Place,
-    surroundings: Surroundings,
+    tool_env: ToolEnv,
 }
 
 /// A call of a tool of a pair.
@@ -372,20 +368,20 @@ pub(super) fn call(
     pair: Pair,
     args: Value,
     listed: &Listed,
-    surroundings: &Surroundings,
+    tool_env: &ToolEnv,
 ) -> Result<Box<dyn ToolInvocation>, ToolError> {
     Ok(Box::new(Call {
-        place: place(&pair.running, surroundings)?,
+        place: place(&pair.running, tool_env)?,
         listed: listed.clone(),
         pair,
         args,
-        surroundings: surroundings.clone(),
+        tool_env: tool_env.clone(),
     }))
 }
 
 impl Call {
     fn command_line(&self) -> String {
-        let words = words_of(&self.pair.call, &self.listed.file, &self.surroundings);
+        let words = words_of(&self.pair.call, &self.listed.file, &self.tool_env);
         let words: Vec<String> = words
             .iter()
             .map(|word| show_path(Path::new(word)).into_owned())
@@ -434,7 +430,7 @@ impl ToolInvocation for Call {
             &[name],
             input.as_bytes(),
             &self.pair.running,
-            &self.surroundings,
+            &self.tool_env,
             &cx.cancel,
         );
         let (streams, end) = match ended {

@@ -2,7 +2,7 @@
 //! they print.
 
 use super::manifest::Running;
-use crate::builtin::{Surroundings, sandbox};
+use crate::builtin::{ToolEnv, sandbox};
 use crate::process::capture::{Capture, Captured};
 use crate::process::command::{CommandLimits, End, Intake, ProgramCommand, Why, supervise};
 use crate::process::ending::{Ending, GRACE};
@@ -28,12 +28,12 @@ pub(super) struct Program<'a> {
     pub(super) environment: &'a [(OsString, OsString)],
     pub(super) input: &'a [u8],
     pub(super) running: &'a Running,
-    pub(super) surroundings: &'a Surroundings,
+    pub(super) tool_env: &'a ToolEnv,
 }
 
 /// Where a tool's programs run.
-pub(super) fn place(running: &Running, surroundings: &Surroundings) -> Result<Place, ToolError> {
-    let workspace = &surroundings.workspace;
+pub(super) fn place(running: &Running, tool_env: &ToolEnv) -> Result<Place, ToolError> {
+    let workspace = &tool_env.workspace;
     let Some(cwd) = &running.cwd else {
         return Ok(workspace.root_place());
     };
@@ -55,9 +55,9 @@ impl Program<'_> {
         cancel: &Cancellation,
         show: &dyn Fn(String),
     ) -> Result<End, ToolError> {
-        let confined = sandbox(self.surroundings, self.running.sandbox)?;
-        let place = place(self.running, self.surroundings)?;
-        let directory = self.surroundings.workspace.open_dir(&place)?;
+        let confined = sandbox(self.tool_env, self.running.sandbox)?;
+        let place = place(self.running, self.tool_env)?;
+        let directory = self.tool_env.workspace.open_dir(&place)?;
         let Some((program, arguments)) = self.words.split_first() else {
             return Err(ToolError::new(
                 ErrorKind::ExecutionFailed,

@@ -132,14 +132,14 @@ pub fn repair_schema(
 
 /// A schema as arguments are checked against it; `None` where it can't be read.
 fn whole(mut schema: Value, tool: &str) -> Option<Value> {
-    let mut mender = Mender {
+    let mut repairer = SchemaRepair {
         tool,
         repairs: &mut Vec::new(),
         purpose: Purpose::Checks,
         has_cut: false,
         relaxed: 0,
     };
-    mender.mend(&mut schema, "", 0, None).ok()?;
+    repairer.mend(&mut schema, "", 0, None).ok()?;
     schema
         .as_object_mut()?
         .entry("type")
@@ -164,18 +164,18 @@ fn repair_for_gemini(
     if schema.as_object().is_some_and(Map::is_empty) {
         *schema = Value::Object(empty_object());
     }
-    let mut mender = Mender {
+    let mut repairer = SchemaRepair {
         tool,
         repairs,
         purpose: Purpose::Gemini,
         has_cut,
         relaxed: 0,
     };
-    mender.mend(schema, "", 0, None)?;
+    repairer.mend(schema, "", 0, None)?;
     let is_object = |v: &Value| v["type"] == "object";
     if let Some(root) = schema.as_object_mut() {
         if !root.contains_key("type") {
-            mender.said(
+            repairer.said(
                 "type",
                 "",
                 "The arguments are always an object; the type was added.",
@@ -193,7 +193,7 @@ fn repair_for_gemini(
             "The arguments must be an object; the tool is left out.",
         ));
     }
-    mender.open_untyped(schema, "");
+    repairer.open_untyped(schema, "");
     Ok(())
 }
 
@@ -261,14 +261,14 @@ pub(crate) fn repair_plain(
         ));
     }
     references::check(schema, tool)?;
-    let mut mender = Mender {
+    let mut repairer = SchemaRepair {
         tool,
         repairs: findings,
         purpose: Purpose::Plain(tuples),
         has_cut: false,
         relaxed: 0,
     };
-    mender.mend(schema, "", 0, None)?;
+    repairer.mend(schema, "", 0, None)?;
     match schema.get("type") {
         Some(name) if name == "object" => Ok(()),
         Some(_) => Err(Diagnostic::error(
@@ -278,7 +278,7 @@ pub(crate) fn repair_plain(
             "The arguments must be an object.",
         )),
         None => {
-            mender.refused(
+            repairer.refused(
                 "type",
                 "schema",
                 "\"type\" is missing at the top; it must be \"object\" there.",
@@ -337,7 +337,7 @@ enum Purpose {
     Checks,
 }
 
-struct Mender<'a> {
+struct SchemaRepair<'a> {
     tool: &'a str,
     repairs: &'a mut Vec<Diagnostic>,
     purpose: Purpose,
@@ -347,7 +347,7 @@ struct Mender<'a> {
     relaxed: usize,
 }
 
-impl Mender<'_> {
+impl SchemaRepair<'_> {
     fn said(&mut self, rule: &'static str, place: &str, message: impl Into<String>) {
         self.repairs
             .push(Diagnostic::repair(rule, self.tool, named(place), message));
@@ -418,14 +418,14 @@ impl Mender<'_> {
         let Some(map) = schema.as_object_mut() else {
             return Ok(());
         };
-        self.mend_type(map, place);
+        self.repair_type(map, place);
         match self.purpose {
-            Purpose::Gemini => self.mend_for_gemini(map, place, depth, known),
-            Purpose::Plain(_) => self.mend_plain(map, place, depth, known),
+            Purpose::Gemini => self.repair_for_gemini(map, place, depth, known),
+            Purpose::Plain(_) => self.repair_plain(map, place, depth, known),
             Purpose::Checks => {
-                self.mend_nullable(map, place);
+                self.repair_nullable(map, place);
                 map.retain(|key, _| !IDLE.contains(&&**key));
-                self.mend_plain(map, place, depth, known)
+                self.repair_plain(map, place, depth, known)
             }
         }
     }
@@ -468,18 +468,18 @@ impl Mender<'_> {
     }
 
     /// Repairs what is not JSON Schema, and leaves all else.
-    fn mend_plain(
+    fn repair_plain(
         &mut self,
         map: &mut Map<String, Value>,
         place: &str,
         depth: usize,
         known: &Known,
     ) -> Result<(), Diagnostic> {
-        self.mend_enum(map, place);
-        self.mend_bounds(map, place);
-        self.mend_tuple(map, place);
-        self.mend_required(map, place, known);
-        self.mend_values(map, place);
+        self.repair_enum(map, place);
+        self.repair_bounds(map, place);
+        self.repair_tuple(map, place);
+        self.repair_required(map, place, known);
+        self.repair_values(map, place);
         // A definition may be of any value.
         let anything = Known {
             is_open: true,
@@ -524,7 +524,7 @@ impl Mender<'_> {
     }
 
     /// A schema for each place of a list, where that is not what the API calls `items`.
-    fn mend_tuple(&mut self, map: &mut Map<String, Value>, place: &str) {
+    fn repair_tuple(&mut self, map: &mut Map<String, Value>, place: &str) {
         if !map.get("items").is_some_and(Value::is_array) {
             return;
         }
@@ -559,22 +559,22 @@ impl Mender<'_> {
     }
 
     /// Makes of it what the API and hosts understand.
-    fn mend_for_gemini(
+    fn repair_for_gemini(
         &mut self,
         map: &mut Map<String, Value>,
         place: &str,
         depth: usize,
         known: &Known,
     ) -> Result<(), Diagnostic> {
-        self.mend_constants(map, place);
-        self.mend_bounds(map, place);
-        self.mend_items(map, place);
-        self.mend_patterns(map, place);
+        self.repair_constants(map, place);
+        self.repair_bounds(map, place);
+        self.repair_items(map, place);
+        self.repair_patterns(map, place);
         self.take_out_impossible(map, place);
-        self.mend_required(map, place, known);
-        self.mend_values(map, place);
+        self.repair_required(map, place, known);
+        self.repair_values(map, place);
         self.add_type(map, place);
-        self.mend_nullable(map, place);
+        self.repair_nullable(map, place);
         self.strip(map, place);
         if let Some(Value::Object(properties)) = map.get_mut("properties") {
             for (key, property) in properties {
@@ -630,7 +630,7 @@ impl Mender<'_> {
     }
 
     /// Names that are given by patterns: what they may hold counts for all other names.
-    fn mend_patterns(&mut self, map: &mut Map<String, Value>, place: &str) {
+    fn repair_patterns(&mut self, map: &mut Map<String, Value>, place: &str) {
         let Some(Value::Object(patterns)) = map.get("patternProperties") else {
             return;
         };
@@ -690,7 +690,7 @@ impl Mender<'_> {
     }
 
     /// Types of other dialects: Gemini's own in capitals, those of programming languages.
-    fn mend_type(&mut self, map: &mut Map<String, Value>, place: &str) {
+    fn repair_type(&mut self, map: &mut Map<String, Value>, place: &str) {
         let is_plain = self.purpose != Purpose::Gemini;
         let instead = |name: &str, right: &str| {
             if is_plain {
@@ -743,15 +743,15 @@ impl Mender<'_> {
         }
     }
 
-    fn mend_constants(&mut self, map: &mut Map<String, Value>, place: &str) {
+    fn repair_constants(&mut self, map: &mut Map<String, Value>, place: &str) {
         if let Some(value) = map.remove("const") {
             self.said("const", place, "\"const\" became an \"enum\" of one.");
             map.entry("enum").or_insert_with(|| json!([value]));
         }
-        self.mend_enum(map, place);
+        self.repair_enum(map, place);
     }
 
-    fn mend_enum(&mut self, map: &mut Map<String, Value>, place: &str) {
+    fn repair_enum(&mut self, map: &mut Map<String, Value>, place: &str) {
         if let Some(other) = map.get_mut("enum").filter(|values| !values.is_array()) {
             let message = format!("\"enum\" is a list of values, and not {}.", short(other));
             let value = other.take();
@@ -790,7 +790,7 @@ impl Mender<'_> {
     }
 
     /// Draft 4 has booleans beside the bound.
-    fn mend_bounds(&mut self, map: &mut Map<String, Value>, place: &str) {
+    fn repair_bounds(&mut self, map: &mut Map<String, Value>, place: &str) {
         for (key, bound) in [
             ("exclusiveMinimum", "minimum"),
             ("exclusiveMaximum", "maximum"),
@@ -851,7 +851,7 @@ impl Mender<'_> {
     }
 
     /// Takes out what is not of the kind that its keyword takes.
-    fn mend_values(&mut self, map: &mut Map<String, Value>, place: &str) {
+    fn repair_values(&mut self, map: &mut Map<String, Value>, place: &str) {
         let mut faults = Vec::new();
         map.retain(|key, value| match keywords::mismatch(key, value) {
             Some(wanted) => {
@@ -867,7 +867,7 @@ impl Mender<'_> {
     }
 
     /// Lists with a schema for each place, which the API doesn't know.
-    fn mend_items(&mut self, map: &mut Map<String, Value>, place: &str) {
+    fn repair_items(&mut self, map: &mut Map<String, Value>, place: &str) {
         let (first, rest) = match (map.remove("prefixItems"), map.remove("items")) {
             (Some(Value::Array(first)), rest) => (first, rest),
             (_, Some(Value::Array(first))) => (first, map.remove("additionalItems")),
@@ -911,7 +911,7 @@ impl Mender<'_> {
         );
     }
 
-    fn mend_required(&mut self, map: &mut Map<String, Value>, place: &str, known: &Known) {
+    fn repair_required(&mut self, map: &mut Map<String, Value>, place: &str, known: &Known) {
         if let Some(other) = map.get_mut("required").filter(|names| !names.is_array()) {
             let message = format!("\"required\" is a list of names, and not {}.", short(other));
             match other.take() {
@@ -1034,7 +1034,7 @@ impl Mender<'_> {
     }
 
     /// `OpenAPI`'s way to say that there may be none.
-    fn mend_nullable(&mut self, map: &mut Map<String, Value>, place: &str) {
+    fn repair_nullable(&mut self, map: &mut Map<String, Value>, place: &str) {
         if !matches!(map.remove("nullable"), Some(Value::Bool(true))) {
             return;
         }

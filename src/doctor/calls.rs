@@ -4,7 +4,7 @@ use super::program;
 use super::replay::{Patience, run};
 use super::{Commands, DoctorReport, Patient, Try, said};
 use crate::builtin;
-use crate::policy::{Decision, PolicyCall, hosts_mode};
+use crate::policy::{Decision, PolicyCall, mode_from_env};
 use crate::process::command::Why;
 use crate::process::driven::{Driven, Input};
 use crate::process::ending::Ending;
@@ -180,7 +180,7 @@ fn own_call(patient: &Patient<'_>, path: &Path, declared: &[String], report: &mu
             kind: builtin::kind(name).unwrap_or(Kind::Other),
             ..PolicyCall::of_tool(name, known.map_or(&[], |known| known.aliases), &args)
         };
-        let verdict = patient.policy.check(&call, hosts_mode(), true);
+        let verdict = patient.policy.check(&call, mode_from_env(), true);
         declared.iter().any(|one| one == name) && verdict.decision != Decision::Deny
     };
     let Some((name, args)) = HARMLESS
@@ -351,9 +351,9 @@ fn real_call(seen: &Driven, name: &str, report: &mut DoctorReport) {
         _ => {
             let how = how_it_ended(seen);
             let what = format!("It fails ({how}): {} {stderr}", excerpt(&seen.stdout));
-            let mend = "Run it by hand with the same arguments on standard input.";
+            let help = "Run it by hand with the same arguments on standard input.";
             let what = what.trim().trim_end_matches(':');
-            report.error("call-fails", name, said(what, "The model gets an error.", mend));
+            report.error("call-fails", name, said(what, "The model gets an error.", help));
         }
     }
     if std::str::from_utf8(&seen.stdout).is_err() {

@@ -58,8 +58,8 @@ pub(super) fn examine(
     }
     let Some(words) = shlex::split(&line).filter(|words| !words.is_empty()) else {
         let what = "It can't be split into words: a quote is open, or there are none.";
-        let mend = "Close the quote; a path with spaces needs quotes.";
-        report.error("discovery-words", about, said(what, NO_TOOLS, mend));
+        let help = "Close the quote; a path with spaces needs quotes.";
+        report.error("discovery-words", about, said(what, NO_TOOLS, help));
         return None;
     };
     let path = match program::find(&words[0], patient.root) {
@@ -77,9 +77,9 @@ pub(super) fn examine(
     let seen = match start() {
         Ok(seen) => seen,
         Err(e) => {
-            let mend = "Run it by hand to see why.";
+            let help = "Run it by hand to see why.";
             let what = format!("It can't be started: {e}.");
-            report.error("discovery-not-started", about, said(what, NO_TOOLS, mend));
+            report.error("discovery-not-started", about, said(what, NO_TOOLS, help));
             return None;
         }
     };
@@ -139,7 +139,7 @@ fn without_unset(line: &str) -> (String, Vec<&str>) {
 
 /// The first piece that a shell would not take as it is, or that Gemini CLI does not.
 fn shell_syntax(line: &str) -> Option<Said> {
-    let mend = "Put the piece in quotes where it means itself; or put the line into a script, and name that.";
+    let help = "Put the piece in quotes where it means itself; or put the line into a script, and name that.";
     let pieces = pieces(line);
     if let Some(piece) = pieces.iter().find(|piece| piece.is_syntax) {
         return Some(said(
@@ -148,7 +148,7 @@ fn shell_syntax(line: &str) -> Option<Said> {
                 piece.text
             ),
             "It splits the command as npm's shell-quote does, without a shell, and fails at its start with what is not a word.",
-            mend,
+            help,
         ));
     }
     let is_assignment = |word: &str| {
@@ -164,7 +164,7 @@ fn shell_syntax(line: &str) -> Option<Said> {
             shells.text
         ),
         "Gemini CLI splits the command into words and hands them over as they are.",
-        mend,
+        help,
     ))
 }
 
@@ -257,9 +257,9 @@ fn is_usable(seen: &Driven, about: &str, report: &mut DoctorReport) -> bool {
                 "It has not ended after {} s.{said_on_stderr}",
                 LIMIT.as_secs()
             );
-            let mend = "Let it print and end; it must not wait for input or for the network.";
+            let help = "Let it print and end; it must not wait for input or for the network.";
             let why = "Gemini CLI waits for it at each start, without a limit, and neither writes to its standard input nor closes it.";
-            report.error("discovery-hangs", about, said(what, why, mend));
+            report.error("discovery-hangs", about, said(what, why, help));
             return false;
         }
         Ok(Ending::Code(0)) => None,
@@ -267,9 +267,9 @@ fn is_usable(seen: &Driven, about: &str, report: &mut DoctorReport) -> bool {
         Ok(signal) => Some(format!("It was ended by {signal}.")),
     };
     if let Some(failure) = failure {
-        let mend = "Run it by hand in the project's root and fix what it says.";
+        let help = "Run it by hand in the project's root and fix what it says.";
         let what = format!("{failure}{said_on_stderr}");
-        report.error("discovery-fails", about, said(what, NO_TOOLS, mend));
+        report.error("discovery-fails", about, said(what, NO_TOOLS, help));
         return false;
     }
     if seen.was_held {
@@ -297,21 +297,21 @@ fn is_usable(seen: &Driven, about: &str, report: &mut DoctorReport) -> bool {
     let why = "Gemini CLI ends it at 10 MB of either stream, and does not start.";
     if seen.stdout.len() > MAX_BYTES {
         let what = format!("It prints {} bytes.", seen.stdout.len());
-        let mend = "Declare fewer tools, or shorten what they say.";
-        report.error("discovery-too-large", about, said(what, why, mend));
+        let help = "Declare fewer tools, or shorten what they say.";
+        report.error("discovery-too-large", about, said(what, why, help));
         return false;
     }
     if seen.stderr.len() > MAX_BYTES {
         let what = format!("It writes {} bytes to standard error.", seen.stderr.len());
-        let mend = "Say less there, or write it to a file.";
-        report.error("discovery-too-large", about, said(what, why, mend));
+        let help = "Say less there, or write it to a file.";
+        report.error("discovery-too-large", about, said(what, why, help));
         return false;
     }
     if std::str::from_utf8(&seen.stdout).is_err() {
         let what = "What it prints is not UTF-8.";
         let why = "Gemini CLI reads it as UTF-8; what does not fit is lost.";
-        let mend = "Print UTF-8: PYTHONUTF8=1 for Python, for example.";
-        report.error("discovery-encoding", about, said(what, why, mend));
+        let help = "Print UTF-8: PYTHONUTF8=1 for Python, for example.";
+        report.error("discovery-encoding", about, said(what, why, help));
         return false;
     }
     is_array(seen, about, report)
@@ -323,30 +323,30 @@ fn is_array(seen: &Driven, about: &str, report: &mut DoctorReport) -> bool {
         "Gemini CLI reads all of standard output as one JSON array, and does not start otherwise.";
     match serde_json::from_str::<serde_json::Value>(&text) {
         Ok(serde_json::Value::Array(list)) if list.is_empty() => {
-            let mend = "Print at least one declaration, or take the commands out of the settings.";
+            let help = "Print at least one declaration, or take the commands out of the settings.";
             let what = "It declares no tool.";
             report.warn(
                 "no-tools",
                 about,
-                said(what, "The two commands do nothing then.", mend),
+                said(what, "The two commands do nothing then.", help),
             );
             true
         }
         Ok(serde_json::Value::Array(_)) => true,
         Ok(_) => {
             let what = format!("It prints JSON, but no array: {}", excerpt(&seen.stdout));
-            let mend = "Print [ … ] around the declarations.";
-            report.error("discovery-no-array", about, said(what, why, mend));
+            let help = "Print [ … ] around the declarations.";
+            report.error("discovery-no-array", about, said(what, why, help));
             false
         }
         Err(e) => {
-            let mend = if text.trim().is_empty() {
+            let help = if text.trim().is_empty() {
                 "Print the declarations on standard output."
             } else {
                 "Print the array and nothing else; messages belong on standard error."
             };
             let what = format!("It prints no JSON ({e}): {}", excerpt(&seen.stdout));
-            report.error("discovery-no-json", about, said(what, why, mend));
+            report.error("discovery-no-json", about, said(what, why, help));
             false
         }
     }

@@ -10,11 +10,11 @@
 mod calls;
 mod declarations;
 mod discovery;
+mod environment;
 mod program;
 mod replay;
 mod rules;
 mod setup;
-mod surroundings;
 
 use crate::diagnostic::{Diagnostic, Origin, Severity};
 use crate::own_program::is_ours;
@@ -104,7 +104,7 @@ pub fn examine(home: Option<&Path>, root: &Path, tries: &[Try]) -> DoctorReport 
         policy,
     };
     let mut report = DoctorReport::default();
-    surroundings::examine(&patient, &mut report);
+    environment::examine(&patient, &mut report);
     // A cause is told before what comes of it.
     rules::faults(&patient, &mut report);
     if let Some(commands) = setup::examine(&patient, &mut report) {

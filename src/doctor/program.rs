@@ -38,17 +38,17 @@ pub(super) fn find(word: &str, root: &Path) -> Result<PathBuf, (&'static str, Sa
     };
     let shown = show_path(&path).into_owned();
     if !path.exists() {
-        let mend = "Correct the path; a relative one counts from the project's root.";
+        let help = "Correct the path; a relative one counts from the project's root.";
         return Err((
             "program-missing",
-            said(format!("There is no file {shown}."), NOT_STARTED, mend),
+            said(format!("There is no file {shown}."), NOT_STARTED, help),
         ));
     }
     if path.is_dir() {
-        let mend = "Name the program in it.";
+        let help = "Name the program in it.";
         return Err((
             "program-not-executable",
-            said(format!("{shown} is a directory."), NOT_STARTED, mend),
+            said(format!("{shown} is a directory."), NOT_STARTED, help),
         ));
     }
     if !crate::process::command::is_program(&path) {
@@ -84,9 +84,9 @@ pub(super) fn find(word: &str, root: &Path) -> Result<PathBuf, (&'static str, Sa
 fn interpreter(line: &[u8], shown: &str) -> Option<(&'static str, Said)> {
     let line = line.split(|b| *b == b'\n').next().unwrap_or_default();
     let text = String::from_utf8_lossy(line).into_owned();
-    let finding = |what: String, mend: &str| {
+    let finding = |what: String, help: &str| {
         let why = "The system can't start the script, and says \"no such file\".";
-        Some(("bad-interpreter", said(what, why, mend)))
+        Some(("bad-interpreter", said(what, why, help)))
     };
     if text.ends_with('\r') {
         return finding(

@@ -197,12 +197,12 @@ fn unreadable(patient: &Patient<'_>, report: &mut DoctorReport) -> bool {
         };
         is_all_read &= text.as_ref().is_some_and(is_sound);
         let why = "Gemini CLI does not start with settings that it can't read (status 52).";
-        let mend =
+        let help =
             "Correct the file at that place: it must be JSON with nothing but comments added.";
         report.error(
             "settings-unreadable",
             path.as_path(),
-            said(reason, why, mend),
+            said(reason, why, help),
         );
     }
     is_all_read
@@ -216,7 +216,7 @@ fn told_of_old_names(
     in_force: &mut Pair,
     report: &mut DoctorReport,
 ) {
-    let mend = "Put them under tools.discoveryCommand and tools.callCommand, and nowhere else.";
+    let help = "Put them under tools.discoveryCommand and tools.callCommand, and nowhere else.";
     if !in_force.is_both() {
         let named = |text| Named {
             text,
@@ -234,7 +234,7 @@ fn told_of_old_names(
             said(
                 "The commands are under toolDiscoveryCommand and toolCallCommand, the names before 0.3.",
                 "Gemini CLI 0.61 ignores these names; 0.8 and run_agent still use them.",
-                mend,
+                help,
             ),
         );
         return;
@@ -249,7 +249,7 @@ fn told_of_old_names(
             said(
                 "Other commands are under toolDiscoveryCommand or toolCallCommand, the names before 0.3.",
                 "Gemini CLI 0.8 puts them in the place of the new ones; 0.61 ignores them.",
-                mend,
+                help,
             ),
         );
     }
@@ -258,7 +258,7 @@ fn told_of_old_names(
 /// The project's commands are the only ones, and it is not trusted.
 fn untrusted(projects: &Pair, patient: &Patient<'_>, report: &mut DoctorReport) {
     let trust = &patient.settings.trust;
-    let mend = match trust.obstacle(patient.home) {
+    let help = match trust.obstacle(patient.home) {
         Some(obstacle) => obstacle,
         None => format!(
             "{}; in Gemini CLI /permissions, without a terminal GEMINI_CLI_TRUST_WORKSPACE=true.",
@@ -271,7 +271,7 @@ fn untrusted(projects: &Pair, patient: &Patient<'_>, report: &mut DoctorReport) 
         said(
             format!("The commands are the project's, which is {}.", **trust),
             "Nothing of an untrusted project is run, here and in Gemini CLI.",
-            mend,
+            help,
         ),
     );
 }
@@ -325,15 +325,15 @@ fn hosts_trust(patient: &Patient<'_>, report: &mut DoctorReport) {
     }
     let environment =
         "Set GEMINI_CLI_TRUST_WORKSPACE=true, or trust the folder in gemini (/permissions).";
-    let mend = patient.settings.trust.obstacle(patient.home);
-    let mend = mend.unwrap_or_else(|| environment.to_owned());
+    let help = patient.settings.trust.obstacle(patient.home);
+    let help = help.unwrap_or_else(|| environment.to_owned());
     report.warn(
         "gemini-untrusted",
         patient.root,
         said(
             why_not,
             "Without a terminal (-p, CI) Gemini CLI 0.61 ends with status 55 there; on one it asks, and leaves out what the project brings.",
-            mend,
+            help,
         ),
     );
 }
@@ -410,11 +410,11 @@ fn both(pair: Pair, seen: &Seen, report: &mut DoctorReport) -> Option<(Named, Na
     };
     let corrections = missing.iter().filter_map(|right| seen.correction(right));
     let corrections: Vec<String> = corrections.collect();
-    let mend = match corrections.as_slice() {
+    let help = match corrections.as_slice() {
         [] => INIT.to_owned(),
         some => some.join(" "),
     };
-    report.error(id, about, said(what, BOTH, mend));
+    report.error(id, about, said(what, BOTH, help));
     None
 }
 

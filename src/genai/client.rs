@@ -205,7 +205,7 @@ impl GeminiClient {
             let wait = self
                 .policy
                 .wait(failed, error.retry_after)
-                .filter(|_| error.is_passing);
+                .filter(|_| error.is_transient);
             match wait {
                 Some(wait) if wait_for(wait, cancel)? => {}
                 _ if failed > 1 => {

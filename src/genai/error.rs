@@ -58,7 +58,7 @@ pub struct ApiError {
     /// When the API wants to be asked again.
     pub retry_after: Option<Duration>,
     /// Whether the same request may succeed later.
-    pub(super) is_passing: bool,
+    pub(super) is_transient: bool,
 }
 
 impl fmt::Display for ApiError {
@@ -80,10 +80,10 @@ impl From<NetError> for ApiError {
             NetError::OutOfTime => ApiErrorKind::OutOfTime,
             _ => ApiErrorKind::Network,
         };
-        let is_passing = error.is_passing();
+        let is_transient = error.is_transient();
         let message = format!("The Gemini API was not reached: {error}.");
         let mut own = Self::new(kind, message);
-        own.is_passing = is_passing;
+        own.is_transient = is_transient;
         match error {
             NetError::Tls { .. } => own.with_hint(
                 "Where a proxy has a certificate of its own, name its file in SSL_CERT_FILE.",
@@ -116,7 +116,7 @@ impl ApiError {
             message: message.into(),
             hint: None,
             retry_after: None,
-            is_passing: false,
+            is_transient: false,
         }
     }
 
@@ -217,7 +217,7 @@ impl ApiError {
         let mut own = Self::new(kind, message);
         own.status = Some(status);
         own.retry_after = asked;
-        own.is_passing = matches!(kind, ApiErrorKind::RateLimited | ApiErrorKind::Server);
+        own.is_transient = matches!(kind, ApiErrorKind::RateLimited | ApiErrorKind::Server);
         own.hint = hint(kind, status, model, asked);
         own
     }
@@ -232,7 +232,7 @@ impl ApiError {
             ),
         )
         .with_hint("Something between may have answered: check proxies and base addresses.");
-        own.is_passing = true;
+        own.is_transient = true;
         own
     }
 
@@ -242,7 +242,7 @@ impl ApiError {
             ApiErrorKind::Network,
             format!("The Gemini API's answer was cut off: {why}."),
         );
-        own.is_passing = true;
+        own.is_transient = true;
         own
     }
 
@@ -252,7 +252,7 @@ impl ApiError {
         if self.kind == ApiErrorKind::Network {
             self.kind = ApiErrorKind::Broken;
         }
-        self.is_passing = false;
+        self.is_transient = false;
         self
     }
 

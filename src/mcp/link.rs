@@ -27,7 +27,7 @@ const SPARE: Duration = Duration::from_secs(2);
 
 /// How long the end of all servers is waited for when nothing more is asked. They are ended
 /// whether the caller waits or not.
-const FAREWELL: Duration = Duration::from_secs(2);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -149,7 +149,7 @@ impl Drop for Link {
     fn drop(&mut self) {
         if let Some(running) = self.client.take() {
             // What takes longer to end goes on with it by itself.
-            let _ = running.close(FAREWELL);
+            let _ = running.close(SHUTDOWN_TIMEOUT);
         }
     }
 }

@@ -100,7 +100,7 @@ pub enum NetError {
 impl NetError {
     /// Whether the same request may well succeed a little later: what went wrong lies on the
     /// way, not in the request.
-    pub fn is_passing(&self) -> bool {
+    pub fn is_transient(&self) -> bool {
         matches!(
             self,
             NetError::Names { .. }

@@ -21,7 +21,7 @@ mod text;
 pub use crate::tool::ApprovalMode as Mode;
 pub use rule::Rule;
 pub use shell::is_shell;
-pub use sources::{Extra, hosts_mode};
+pub use sources::{Extra, mode_from_env};
 
 use crate::diagnostic::Diagnostic;
 use crate::shown::show_path;
@@ -393,30 +393,30 @@ impl Policy {
     /// that ask less, and no rule of the user or the administrator yields to it. All edits are
     /// more than the person has seen: no rule at all yields to that answer. Nothing is added
     /// where the policy [keeps no answers](Self::keeps_no_answers).
-    pub fn remember(&mut self, agreed: Agreed<'_>, mode: Mode) {
+    pub fn remember(&mut self, agreed: SessionGrant<'_>, mode: Mode) {
         if self.keeps_no_answers {
             return;
         }
         let order = [Mode::Plan, Mode::Default, Mode::AutoEdit, Mode::Yolo];
         let from = order.iter().position(|m| *m == mode).unwrap_or(0);
         let (tools, server, condition, text) = match agreed {
-            Agreed::Edits => {
+            SessionGrant::Edits => {
                 self.edits_are_agreed = true;
                 return;
             }
-            Agreed::Programs { tool, programs } => (
+            SessionGrant::Programs { tool, programs } => (
                 vec![tool.to_owned()],
                 None,
                 rule::Condition::Prefixes(programs.to_vec()),
                 format!("agreed to for the session: {tool}({})", programs.join(", ")),
             ),
-            Agreed::Tool(tool) => (
+            SessionGrant::Tool(tool) => (
                 vec![tool.to_owned()],
                 None,
                 rule::Condition::None,
                 format!("agreed to for the session: {tool}"),
             ),
-            Agreed::Server(server) => (
+            SessionGrant::Server(server) => (
                 vec!["*".to_owned()],
                 Some(server.to_owned()),
                 rule::Condition::None,
@@ -445,7 +445,7 @@ impl Policy {
 
 /// What a person has agreed to for a session.
 #[derive(Debug, Clone, Copy)]
-pub enum Agreed<'a> {
+pub enum SessionGrant<'a> {
     /// Commands of these programs.
     Programs {
         /// The tool that runs them.
@@ -461,14 +461,14 @@ pub enum Agreed<'a> {
     Server(&'a str),
 }
 
-impl Agreed<'_> {
+impl SessionGrant<'_> {
     /// As a person who is asked reads it.
     pub fn words(self) -> &'static str {
         match self {
-            Agreed::Programs { .. } => "these programs",
-            Agreed::Edits => "all edits",
-            Agreed::Tool(_) => "this tool",
-            Agreed::Server(_) => "this server",
+            SessionGrant::Programs { .. } => "these programs",
+            SessionGrant::Edits => "all edits",
+            SessionGrant::Tool(_) => "this tool",
+            SessionGrant::Server(_) => "this server",
         }
     }
 }

@@ -41,7 +41,7 @@ impl Extra {
 
 /// The mode in which a host says that it is (`GEMINI_TOOLS_APPROVAL_MODE`): rules may be for
 /// some modes only.
-pub fn hosts_mode() -> Mode {
+pub fn mode_from_env() -> Mode {
     std::env::var("GEMINI_TOOLS_APPROVAL_MODE")
         .ok()
         .and_then(|name| Mode::from_name(&name))

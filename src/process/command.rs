@@ -1,10 +1,10 @@
-//! Running a line of shell, or a program with its arguments: its surroundings, its limits, and the end of all that it started.
+//! Running a line of shell, or a program with its arguments: its environment, its limits, and the end of all that it started.
 
 use super::capture::Capture;
 use super::ending::{CommandEvent, Ending, GRACE};
 use super::sandbox::Sandbox;
+use super::supervisor::Supervised;
 use super::tree;
-use super::warden::Watched;
 use crate::sys::event::{PollFd, PollFlags, Timespec};
 use crate::sys::fd::{BorrowedFd, OwnedFd};
 #[cfg(unix)]
@@ -32,7 +32,7 @@ const CHUNK_BYTES: usize = 256 * 1024;
 /// The most that is taken in after the end, in bytes: more than a pipe can hold.
 const MAX_DRAINED_BYTES: u64 = 4 * 1024 * 1024;
 
-/// How long the warden has to end everything, which includes what it gives up.
+/// How long the supervisor has to end everything, which includes what it gives up.
 const ENDING: Duration = Duration::from_secs(15);
 
 /// The variable with the token of `serve_tools`. No command gets to see it: it would let its
@@ -41,7 +41,7 @@ pub(crate) const SERVE_TOKEN: &str = "GEMINI_TOOLS_SERVE_TOKEN";
 
 /// What programs are told that run without a person: nothing may page, prompt, or open an
 /// editor. A variable with an empty value switches its feature off.
-const SURROUNDINGS: [(&str, &str); 19] = [
+const NON_INTERACTIVE_ENV: [(&str, &str); 19] = [
     ("GEMINI_CLI", "1"),
     ("PAGER", "cat"),
     ("MANPAGER", "cat"),
@@ -125,7 +125,7 @@ pub enum Why {
     Idle,
     /// A signal, the death of the caller, or the caller's wish.
     Cancelled,
-    /// The warden was killed.
+    /// The supervisor was killed.
     Unwatched,
 }
 
@@ -153,7 +153,7 @@ pub struct ProgramCommand<'a> {
 pub(super) fn variables(path: &Path, more: &[(OsString, OsString)]) -> Variables {
     let mut variables: Variables = std::env::vars_os().collect();
     remove_variable(&mut variables, OsStr::new(SERVE_TOKEN));
-    for (name, value) in SURROUNDINGS {
+    for (name, value) in NON_INTERACTIVE_ENV {
         set_variable(&mut variables, name.into(), value.into());
     }
     variables
@@ -274,23 +274,23 @@ impl Intake for Capture<'_> {
 
 /// Takes in a command's output until it ends, or until it has to.
 pub fn supervise(
-    watched: &Watched,
+    supervised: &Supervised,
     capture: &mut dyn Intake,
     limits: CommandLimits,
     cancel: &Cancellation,
     show: &dyn Fn(String),
 ) -> End {
     let waiting = cancel.wait_in_rounds();
-    Supervision::new(watched, capture, show).run(limits, cancel, &waiting)
+    Supervision::new(supervised, capture, show).run(limits, cancel, &waiting)
 }
 
 /// Ends what a command has left behind, and takes in what that still says.
-pub(super) fn end_rest(watched: &Watched, capture: &mut dyn Intake) {
-    Supervision::new(watched, capture, &|_| {}).end_all(Why::Cancelled);
+pub(super) fn end_rest(supervised: &Supervised, capture: &mut dyn Intake) {
+    Supervision::new(supervised, capture, &|_| {}).end_all(Why::Cancelled);
 }
 
 struct Supervision<'a> {
-    watched: &'a Watched,
+    watched: &'a Supervised,
     capture: &'a mut dyn Intake,
     buffer: Vec<u8>,
     /// Whether a process may still write.
@@ -312,7 +312,7 @@ struct Held {
 
 impl<'a> Supervision<'a> {
     fn new(
-        watched: &'a Watched,
+        watched: &'a Supervised,
         capture: &'a mut dyn Intake,
         show: &'a dyn Fn(String),
     ) -> Supervision<'a> {
@@ -515,7 +515,7 @@ impl<'a> Supervision<'a> {
     fn end_all(&mut self, why: Why) -> End {
         self.watched.end_all(GRACE);
         let until = Instant::now() + ENDING;
-        while Instant::now() < until && !self.watched.is_hindered() {
+        while Instant::now() < until && !self.watched.is_being_stopped() {
             // A process that is being ended may have something to say, and waits until it is read.
             self.step(TICK, None);
             match self.watched.next_event() {
@@ -527,10 +527,10 @@ impl<'a> Supervision<'a> {
                 Some(CommandEvent::Ended { .. }) | None => {}
             }
         }
-        // Another process keeps the warden from its work. What it watches over must not live on
+        // Another process keeps the supervisor from its work. What it watches over must not live on
         // that.
         let left = tree::end(
-            &tree::watched(self.watched.warden, self.watched.leader),
+            &tree::watched(self.watched.supervisor, self.watched.leader),
             GRACE,
         );
         self.drain();
@@ -540,7 +540,7 @@ impl<'a> Supervision<'a> {
         }
     }
 
-    /// The warden was killed: what can still be found is the session.
+    /// The supervisor was killed: what can still be found is the session.
     fn end_unwatched(&mut self) -> End {
         let left = tree::end(&tree::of_session(self.watched.leader), GRACE);
         self.drain();

@@ -109,7 +109,7 @@ impl Program<'_> {
                 driven.was_held = is_held;
                 driven.took = took;
                 if has_survivors && drive.leaves {
-                    // A warden that is gone ends nothing either, and on Windows all of it ends.
+                    // A supervisor that is gone ends nothing either, and on Windows all of it ends.
                     let _ = watched.stay_unrecorded();
                 } else if has_survivors {
                     end_rest(&watched, &mut driven);

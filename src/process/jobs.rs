@@ -33,7 +33,8 @@ pub struct JobRecord {
     /// The session of all of them that have not left it.
     pub session: i32,
     /// Who watches over them.
-    pub warden: Option<Identity>,
+    #[serde(alias = "warden")]
+    pub supervisor: Option<Identity>,
     /// Which run of the machine the ids belong to.
     pub boot_id: String,
     /// The shell's line.
@@ -106,7 +107,7 @@ pub struct Job {
     pub living: Vec<Identity>,
     /// How its processes ended and when (seconds since 1970), where that is known.
     pub endings: Vec<(i32, Ending, u64)>,
-    /// Whether its warden lives.
+    /// Whether its supervisor lives.
     is_watched: bool,
 }
 
@@ -260,13 +261,13 @@ impl Job {
             .ok()?;
         let record: JobRecord = serde_json::from_str(text.lines().next()?).ok()?;
         let same_boot = record.boot_id == boot_id;
-        let warden = record.warden.filter(|w| same_boot && w.is_alive());
-        let living = match warden {
-            Some(warden) => tree::watched(warden.pid, record.session),
+        let supervisor = record.supervisor.filter(|w| same_boot && w.is_alive());
+        let living = match supervisor {
+            Some(supervisor) => tree::watched(supervisor.pid, record.session),
             None if same_boot => unwatched(&record),
             None => Vec::new(),
         };
-        // Read after that: a warden that is gone has written down everything.
+        // Read after that: a supervisor that is gone has written down everything.
         file.take(MAX_RECORD_BYTES).read_to_string(&mut text).ok()?;
         let endings = text
             .lines()
@@ -285,7 +286,7 @@ impl Job {
             log: path.with_extension("log"),
             living,
             endings,
-            is_watched: warden.is_some(),
+            is_watched: supervisor.is_some(),
         })
     }
 
@@ -294,7 +295,7 @@ impl Job {
         self.record.processes.first().map_or(0, |p| p.pid)
     }
 
-    /// Whether anything of it is still alive, its warden included: how the last process ended
+    /// Whether anything of it is still alive, its supervisor included: how the last process ended
     /// is known when that is gone.
     pub fn is_running(&self) -> bool {
         self.is_watched || !self.living.is_empty()
@@ -332,14 +333,14 @@ impl Job {
             let chosen = self.living.iter().filter(|p| p.pid == pid);
             return tree::end(&chosen.copied().collect::<Vec<_>>(), grace);
         }
-        match self.record.warden.filter(|_| self.is_watched) {
-            Some(warden) => {
+        match self.record.supervisor.filter(|_| self.is_watched) {
+            Some(supervisor) => {
                 // It ends all that is below it, also what is just being started.
-                warden.signal(Signal::TERM);
+                supervisor.signal(Signal::TERM);
                 let until = std::time::Instant::now() + grace + Duration::from_secs(12);
-                while warden.is_alive() && std::time::Instant::now() < until {
+                while supervisor.is_alive() && std::time::Instant::now() < until {
                     // Another process may have stopped it.
-                    warden.signal(Signal::CONT);
+                    supervisor.signal(Signal::CONT);
                     std::thread::sleep(Duration::from_millis(4));
                 }
                 let mut left = self.living.clone();
@@ -351,7 +352,7 @@ impl Job {
     }
 }
 
-/// The living processes of a job whose warden was killed.
+/// The living processes of a job whose supervisor was killed.
 fn unwatched(record: &JobRecord) -> Vec<Identity> {
     let began = record.processes.iter().map(|p| p.start_time).min();
     let mut living: Vec<_> = tree::of_session(record.session)

@@ -21,20 +21,20 @@ pub mod sandbox;
 pub mod signals;
 #[cfg(unix)]
 mod start;
+#[cfg(unix)]
+pub mod supervisor;
 pub mod terminal;
 #[cfg(unix)]
 pub mod tree;
-#[cfg(unix)]
-pub mod warden;
 #[cfg(windows)]
 mod windows;
 
 #[cfg(unix)]
-pub(crate) use raw::{is_ignored, keep_endings, without_sigpipe};
+pub(crate) use raw::{is_ignored, reset_sigchld, without_sigpipe};
 #[cfg(windows)]
 use windows::start;
 #[cfg(windows)]
-pub use windows::{tree, warden};
+pub use windows::{supervisor, tree};
 
 use crate::sys::fd::OwnedFd;
 
@@ -76,7 +76,7 @@ pub(crate) fn without_sigpipe<T>(write: impl FnOnce() -> T) -> T {
 }
 
 /// What is weaker on this system than on Linux; `None` there.
-pub const WEAKER: Option<&str> = if cfg!(target_os = "linux") {
+pub const PLATFORM_LIMITATIONS: Option<&str> = if cfg!(target_os = "linux") {
     None
 } else if cfg!(windows) {
     Some(
@@ -91,7 +91,7 @@ pub const WEAKER: Option<&str> = if cfg!(target_os = "linux") {
 };
 
 /// Whether a command can go on when its call is over.
-pub const KEEPS_BACKGROUND: bool = cfg!(unix);
+pub const SUPPORTS_BACKGROUND: bool = cfg!(unix);
 
 /// `SIGTERM` and so on; a number where the signal has no name.
 pub(crate) fn signal_name(signal: i32) -> String {

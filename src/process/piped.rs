@@ -3,7 +3,7 @@
 
 use super::ending::{CommandEvent, Ending};
 use super::start;
-use super::warden::Watched;
+use super::supervisor::Supervised;
 use crate::sys::event::{PollFd, PollFlags, Timespec, poll};
 use crate::sys::fd::OwnedFd;
 use std::collections::BTreeMap;
@@ -36,7 +36,7 @@ pub struct Program<'a> {
 /// A program that runs, with our ends of its streams.
 #[derive(Debug)]
 pub struct Piped {
-    watched: Watched,
+    watched: Supervised,
     /// What is written here it reads.
     pub input: Option<OwnedFd>,
     /// What it prints; `None` once that has been taken.

@@ -54,7 +54,7 @@ pub(super) fn fork(child: impl FnOnce() -> i32) -> Result<i32, Errno> {
 
 /// Has the system keep how children have ended until they are waited for. A host that ignores
 /// `SIGCHLD` would have it forget that, also in what the host starts.
-pub(crate) fn keep_endings() {
+pub(crate) fn reset_sigchld() {
     // SAFETY: the default action needs no handler.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
 }
@@ -148,7 +148,7 @@ fn become_program(program: &Prepared<'_>, keep: Option<RawFd>) -> c_int {
     // SAFETY: system calls with values that were prepared before.
     unsafe {
         libc::setsid();
-        system::announce(program.announce, &super::warden::chosen(libc::getpid()));
+        system::announce(program.announce, &super::supervisor::chosen(libc::getpid()));
         for signal in 1..=SIGNALS {
             // Some can't be changed, which is as it should be.
             libc::signal(signal, libc::SIG_DFL);

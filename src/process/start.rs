@@ -1,4 +1,4 @@
-//! Starting programs under a warden.
+//! Starting programs under a supervisor.
 
 use super::command::{
     ProgramCommand, ShellCommand, changes_bash, find_program, is_program, variables,
@@ -6,7 +6,7 @@ use super::command::{
 use super::piped::Program;
 use super::raw::{self, Descriptors, Prepared};
 use super::sandbox::Sandbox;
-use super::warden::Watched;
+use super::supervisor::Supervised;
 use crate::sys::fd::{AsFd, BorrowedFd, OwnedFd};
 use crate::sys::fs::{Mode, OFlags};
 use crate::sys::io::Errno;
@@ -31,7 +31,7 @@ struct Start<'a> {
 }
 
 impl Start<'_> {
-    fn start(self) -> io::Result<Watched> {
+    fn start(self) -> io::Result<Supervised> {
         let program = CString::new(self.program.as_os_str().as_bytes())?;
         let environment = self.environment.iter().filter_map(|(name, value)| {
             let both = [name.as_bytes(), b"=", value.as_bytes()].concat();
@@ -40,7 +40,7 @@ impl Start<'_> {
         let environment = environment.collect();
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
         let null = crate::sys::fs::open("/dev/null", flags, Mode::empty())?;
-        let watched = Watched::start(
+        let watched = Supervised::start(
             self.apart,
             |output, errors| {
                 let descriptors = Descriptors {
@@ -70,12 +70,12 @@ fn words<'a>(
 }
 
 impl ShellCommand<'_> {
-    /// Starts the command under a warden.
+    /// Starts the command under a supervisor.
     ///
     /// # Errors
     ///
     /// `NotFound` where there is no bash, otherwise what the system says.
-    pub fn start(&self) -> io::Result<Watched> {
+    pub fn start(&self) -> io::Result<Supervised> {
         let bash = OsStr::new("bash");
         // What comes after `--` is the line, whatever it begins with.
         let arguments = ["--norc", "--noprofile", "-c", "--", self.line].map(OsStr::new);
@@ -95,12 +95,12 @@ impl ShellCommand<'_> {
 }
 
 impl ProgramCommand<'_> {
-    /// Starts the program under a warden, its standard error apart from its output.
+    /// Starts the program under a supervisor, its standard error apart from its output.
     ///
     /// # Errors
     ///
     /// `NotFound` where there is no such program, otherwise what the system says.
-    pub fn start(&self) -> io::Result<Watched> {
+    pub fn start(&self) -> io::Result<Supervised> {
         let has_directory = self.program.as_bytes().contains(&b'/');
         let program = if has_directory {
             PathBuf::from(self.program)
@@ -135,7 +135,7 @@ fn in_memory(bytes: &[u8]) -> io::Result<Option<File>> {
 }
 
 /// Starts a program in a session of its own. Gives what is written to for it to read, too.
-pub(super) fn start_piped(program: &Program<'_>) -> io::Result<(Watched, OwnedFd)> {
+pub(super) fn start_piped(program: &Program<'_>) -> io::Result<(Supervised, OwnedFd)> {
     // A path is passed to exec unchanged, so that the error is the system's and a script sees its
     // path as written.
     let path = if program.name.as_bytes().contains(&b'/') {

@@ -146,10 +146,10 @@ pub fn end(first: &[Identity], grace: Duration) -> Vec<Identity> {
     living()
 }
 
-/// All living processes below a warden, with those of the session that it watches over which
+/// All living processes below a supervisor, with those of the session that it watches over which
 /// have lost their parent.
-pub fn watched(warden: i32, session: i32) -> Vec<Identity> {
-    let mut found = descendants(warden);
+pub fn watched(supervisor: i32, session: i32) -> Vec<Identity> {
+    let mut found = descendants(supervisor);
     for orphan in orphans(session) {
         if !found.contains(&orphan) {
             found.push(orphan);

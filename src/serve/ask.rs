@@ -1,7 +1,7 @@
 //! Asking the client's user about a call, by the protocol's elicitation.
 
 use crate::approval::{ApprovalQuestion, Asker, Reply, terminal};
-use crate::policy::Agreed;
+use crate::policy::SessionGrant;
 use rmcp::RoleServer;
 use rmcp::model::{
     ClientCapabilities, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
@@ -78,7 +78,7 @@ impl Text {
             )));
         }
         let agreed = Reply::Always.agreed(question.name, question.explanation);
-        let always = agreed.filter(|_| is_alone).map(Agreed::words);
+        let always = agreed.filter(|_| is_alone).map(SessionGrant::words);
         if let Some(what) = always {
             message.push_str(&format!("\n\n\"{ALWAYS}\" is for {what}."));
         }

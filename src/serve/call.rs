@@ -5,7 +5,7 @@ use super::content;
 use super::rounds::{Open, Said};
 use super::server::{Project, Server, given_up};
 use crate::answer::Answer;
-use crate::session::{Manner, Person};
+use crate::session::{CallOptions, Person};
 use crate::shown::visible;
 use crate::tool::{Cancellation, Context, ErrorKind, LiveOutput, ToolError};
 use rmcp::RoleServer;
@@ -155,20 +155,20 @@ fn make(
     let open = Open::default();
     let person = call.asking.person(asked, &open, call.is_alone);
     let session = &project.session;
-    let limit = session.surroundings().settings.limit_chars();
+    let limit = session.tool_env().settings.limit_chars();
     let mut cx = Context::new(cancel.clone(), false);
     cx.limit_chars = limit;
     if let Some(live) = live {
         cx = cx.with_live_output(move |output| live.add(output));
     }
-    let manner = Manner {
+    let options = CallOptions {
         person: person.as_ref(),
-        ..Manner::default()
+        ..CallOptions::default()
     };
     let mut answer = Answer {
         name: &call.name,
         id: None,
-        outcome: session.call(&call.name, call.args.clone(), manner, &cx),
+        outcome: session.call(&call.name, call.args.clone(), options, &cx),
     };
     for note in session.take_notes() {
         (server.options.tell)(&visible(&note));
@@ -181,7 +181,7 @@ fn make(
             changed: None,
         };
     }
-    answer.limit(limit, Some(&session.surroundings().workspace));
+    answer.limit(limit, Some(&session.tool_env().workspace));
     let mut result = content::result(&answer, !session.is_ours(&call.name));
     if !call.structures {
         result.structured_content = None;

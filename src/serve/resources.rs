@@ -94,7 +94,7 @@ pub(super) fn list(
     cursor: Option<&str>,
     cx: &Context,
 ) -> Result<ListResourcesResult, ErrorData> {
-    let workspace = &project.session.surroundings().workspace;
+    let workspace = &project.session.tool_env().workspace;
     let (count, first, after) = match cursor {
         None => (0, 0, None),
         Some(text) => {
@@ -221,7 +221,7 @@ fn contents(
     let path = show_path(path);
     let session = &project.session;
     // Beneath the roots only: the tool reads what is kept of long answers besides.
-    let workspace = &session.surroundings().workspace;
+    let workspace = &session.tool_env().workspace;
     let place = workspace.locate(&path)?;
     session.check("read_file", json!({ "absolute_path": path }), cx)?;
     let open = workspace.open_file(&place)?;

@@ -144,7 +144,7 @@ impl Server {
         // Looked at first: what changes while it is being read is seen the next time.
         let state = watched.state();
         let session = open(root, more, rules)?;
-        let workspace = &session.surroundings().workspace;
+        let workspace = &session.tool_env().workspace;
         workspace.flush_behind(Arc::clone(&self.flush_behind));
         for problem in session.problems() {
             tell(&visible(&problem));
@@ -184,7 +184,7 @@ impl Server {
     pub(super) async fn end(&self) {
         self.cancel_all();
         let mut patience: HashMap<u64, Patience> = HashMap::new();
-        // One that says nothing ends with the process, what it has started with its warden.
+        // One that says nothing ends with the process, what it has started with its supervisor.
         while self
             .running
             .any(|id, cancel| !patience.entry(id).or_default().is_over(cancel))

@@ -1,7 +1,7 @@
 //! The signals that end a server.
 
 /// Waits for a signal that is to end the server; gives its number. Where no handlers can be
-/// set, such a signal ends the process at once, and wardens end what it has started.
+/// set, such a signal ends the process at once, and supervisors end what it has started.
 #[cfg(unix)]
 pub(super) async fn next() -> i32 {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};

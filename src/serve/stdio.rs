@@ -37,7 +37,7 @@ const QUEUE: usize = 64;
 const GRACE: Duration = Duration::from_secs(1);
 
 /// How long calls that have been told to end may take, and the last answers.
-const FAREWELL: Duration = Duration::from_secs(5);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Serves the client on the standard streams until its input ends. Gives the exit status.
 pub(super) async fn serve(server: &Arc<Server>) -> u8 {
@@ -63,7 +63,7 @@ pub(super) async fn serve(server: &Arc<Server>) -> u8 {
         }
     };
     // The transport is gone, and what it had to say is on its way.
-    let _ = timeout(FAREWELL, written).await;
+    let _ = timeout(SHUTDOWN_TIMEOUT, written).await;
     status
 }
 
@@ -202,7 +202,7 @@ impl Stdio {
     async fn wind_up(&mut self) {
         let mut answered = self.answered.subscribe();
         let grace = *self.deadline.get_or_insert_with(|| Instant::now() + GRACE);
-        let farewell = grace + FAREWELL;
+        let farewell = grace + SHUTDOWN_TIMEOUT;
         for (limit, is_last) in [(grace, false), (farewell, true)] {
             loop {
                 if self.pending().is_empty() {

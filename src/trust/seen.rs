@@ -74,7 +74,7 @@ impl Seen {
         let look =
             || Scan::of(root).map_err(|(path, e)| TrustRecordError::new(&root.join(path), &e));
         let mut scan = look()?;
-        let unrest = |entry: &Entry| entry.stamp.as_ref()?.unrest_at(scan.start);
+        let unrest = |entry: &Entry| entry.stamp.as_ref()?.time_until_stable(scan.start);
         // Longer than a tick is a clock that went wrong; no waiting helps then.
         let waits = scan.entries.iter().filter_map(unrest);
         if let Some(wait) = waits.filter(|wait| *wait <= COARSE_TICK).max() {
@@ -82,7 +82,7 @@ impl Seen {
             scan = look()?;
         }
         for entry in &mut scan.entries {
-            let at_rest = |stamp: &Stamp| stamp.unrest_at(scan.start).is_none();
+            let at_rest = |stamp: &Stamp| stamp.time_until_stable(scan.start).is_none();
             entry.stamp = entry.stamp.take().filter(at_rest);
         }
         Ok(Self(scan.entries))

@@ -18,7 +18,7 @@ const WAITING: usize = 16;
 
 /// How long the last flushes are waited for. Nothing is lost by an end before: what the system has
 /// been given it writes anyway.
-const FAREWELL: Duration = Duration::from_secs(1);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A file in its place, whose content may still be in memory only.
 struct Written {
@@ -89,7 +89,7 @@ impl Drop for FlushBehind {
         let _ = self
             .shared
             .changed
-            .wait_timeout_while(state, FAREWELL, is_working);
+            .wait_timeout_while(state, SHUTDOWN_TIMEOUT, is_working);
     }
 }
 

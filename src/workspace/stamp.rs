@@ -50,7 +50,7 @@ impl Stamp {
 
     /// How much longer than until `time` it takes for the file to be at rest; `None` where it
     /// was then.
-    pub(crate) fn unrest_at(&self, time: SystemTime) -> Option<Duration> {
+    pub(crate) fn time_until_stable(&self, time: SystemTime) -> Option<Duration> {
         let changed = self::time(self.3, self.4);
         // How long the file system may give the same time to two changes.
         let tick = if self.4 == 0 { COARSE_TICK } else { TICK };
@@ -119,9 +119,9 @@ mod tests {
         assert_eq!(Stamp::of_path(&path), None);
         std::fs::write(&path, "x").expect("written");
         let stamp = Stamp::of_path(&path).expect("it is there");
-        assert!(stamp.unrest_at(stamp.modified()).is_some());
+        assert!(stamp.time_until_stable(stamp.modified()).is_some());
         let later = stamp.modified() + COARSE_TICK + Duration::from_millis(1);
-        assert_eq!(stamp.unrest_at(later), None);
+        assert_eq!(stamp.time_until_stable(later), None);
         std::fs::write(&path, "xy").expect("written");
         assert_ne!(Stamp::of_path(&path), Some(stamp));
     }

@@ -106,7 +106,7 @@ impl Workspace {
         let now = std::time::SystemTime::now();
         let restless = current
             .as_ref()
-            .and_then(|file| Some((file, Stamp::of(&file.stat).unrest_at(now)?)));
+            .and_then(|file| Some((file, Stamp::of(&file.stat).time_until_stable(now)?)));
         let digest = match restless {
             None => None,
             Some((file, _)) if file.size() <= MAX_DIGESTED_BYTES => digest(&file.file).ok(),

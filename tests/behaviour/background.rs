@@ -275,19 +275,19 @@ fn of_several_processes_one_can_be_stopped_alone() {
 }
 
 #[test]
-fn a_job_whose_warden_was_killed_is_still_found_and_stopped() {
-    let project = Project::new("warden");
+fn a_job_whose_supervisor_was_killed_is_still_found_and_stopped() {
+    let project = Project::new("supervisor");
     let pid = project.leave("sleep 300 & sleep 301; true");
     let record: Value = first_line(&fs::read_to_string(project.record()).expect("a record"));
-    let warden = record["warden"]["pid"]
+    let supervisor = record["supervisor"]["pid"]
         .as_i64()
         .and_then(|p| i32::try_from(p).ok());
     kill_process(
-        Pid::from_raw(warden.expect("a warden")).expect("its id"),
+        Pid::from_raw(supervisor.expect("a supervisor")).expect("its id"),
         Signal::KILL,
     )
     .expect("ours");
-    project.wait_until("the warden is gone", |p| {
+    project.wait_until("the supervisor is gone", |p| {
         p.list().starts_with(&format!("{pid} running")) && p.living().len() == 3
     });
     assert!(project.stop(pid).contains("was ended"));
@@ -316,7 +316,7 @@ fn an_id_that_is_used_again_is_neither_shown_as_running_nor_stopped() {
         let identity =
             json!({"pid": id, "startTime": start_time(id) + u64::from(change == "startTime")});
         record["processes"] = json!([identity]);
-        record["warden"] = identity;
+        record["supervisor"] = identity;
         record["session"] = json!(id);
         if change == "bootId" {
             record["bootId"] = json!("another");

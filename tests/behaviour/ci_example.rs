@@ -303,7 +303,7 @@ fn orders_in_a_diff_can_make_the_model_neither_write_nor_run_nor_send() {
         .file(".gemini/settings.json", settings.to_string());
     commit(&ws);
     let ws = ws.file("draft.txt", "the secret\n");
-    // As careless as the surroundings may be.
+    // As careless as the environment may be.
     let answer = review(&ws, &api, &["base"])
         .env("GEMINI_CLI_TRUST_WORKSPACE", "true")
         .env("GEMINI_TOOLS_ROOTS", &ws.path(""))

@@ -208,7 +208,7 @@ impl Workspace {
         self.program(&executable("get_tools"), args)
     }
 
-    /// Starts to describe a run of another program in the same surroundings.
+    /// Starts to describe a run of another program in the same environment.
     pub(crate) fn program(&self, program: &Path, args: &[&str]) -> Call<'_> {
         Call {
             workspace: self,

@@ -623,7 +623,7 @@ fn what_a_server_has_started_ends_with_it() {
         assert!(Instant::now() < until, "not called");
         thread::sleep(Duration::from_millis(10));
     };
-    // Wardens are forks of it; all of them go.
+    // Supervisors are forks of it; all of them go.
     let pid = Pid::from_raw(i32::try_from(client).expect("an id")).expect("an id");
     kill_process(pid, Signal::KILL).expect("ours");
     let answer = running.finish();

@@ -153,7 +153,7 @@ fn trees_have_processes_outside_of_the_session() {
         .unwatched();
     let running = call.start();
     let until = Instant::now() + PATIENCE;
-    // call_tool, its warden, the shell, and at least three more.
+    // call_tool, its supervisor, the shell, and at least three more.
     while marked_processes("GEMINI_TREE", &marker).len() < 6 {
         assert!(Instant::now() < until, "the tree has not grown");
         thread::sleep(Duration::from_millis(20));

@@ -1,4 +1,4 @@
-//! `run_shell_command`: the answer, the surroundings of a command, its output, and its limits.
+//! `run_shell_command`: the answer, the environment of a command, its output, and its limits.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -328,7 +328,7 @@ fn what_can_not_be_found_again_does_not_stay() {
 }
 
 /// Where that may be asked for, the command goes on without a break from its first moment, so
-/// that it is quicker than its warden.
+/// that it is quicker than its supervisor.
 const AT_ONCE: &str = r#"
     first="chrt --fifo 1 taskset --cpu-list 0"
     $first true 2>/dev/null || first=
@@ -347,7 +347,7 @@ fn must_end(pid: &str) {
 }
 
 #[test]
-fn a_command_that_stops_its_warden_ends_in_time_with_all_that_it_started() {
+fn a_command_that_stops_its_supervisor_ends_in_time_with_all_that_it_started() {
     let ws = Workspace::new();
     let in_time = |command: &str| with(&ws, &json!({"command": command, "timeout": 2}));
     let text = in_time("kill -STOP $PPID; echo done").in_bash(AT_ONCE);
@@ -368,19 +368,19 @@ fn a_command_that_stops_its_warden_ends_in_time_with_all_that_it_started() {
 }
 
 #[test]
-fn a_command_in_the_background_that_stops_its_warden_keeps_nobody_waiting() {
+fn a_command_in_the_background_that_stops_its_supervisor_keeps_nobody_waiting() {
     let ws = Workspace::new();
     let command = "sleep 6173 & kill -STOP $PPID; sleep 6174";
     let text = with(&ws, &json!({"command": command, "is_background": true}))
         .run()
         .output();
     let job = line(&text, "Process Group PGID");
-    let warden = {
+    let supervisor = {
         let status = fs::read_to_string(format!("/proc/{job}/status")).expect("it runs");
         let parent = status.lines().find_map(|l| l.strip_prefix("PPid:"));
         parent.expect("a parent").trim().parse().expect("an id")
     };
-    kill_process(Pid::from_raw(warden).expect("an id"), Signal::STOP).expect("it runs");
+    kill_process(Pid::from_raw(supervisor).expect("an id"), Signal::STOP).expect("it runs");
     let job: i64 = job.parse().expect("an id");
     let stop = ws
         .tool("stop_background_process")
@@ -408,7 +408,7 @@ fn how_a_command_ended_is_known_when_it_ends_on_the_way_to_the_background() {
 }
 
 #[test]
-fn a_command_that_kills_its_warden_is_ended() {
+fn a_command_that_kills_its_supervisor_is_ended() {
     let ws = Workspace::new();
     let call = call(&ws, "echo before; sleep 61 & kill -9 $PPID; sleep 60");
     let message = call.in_bash(AT_ONCE).run();

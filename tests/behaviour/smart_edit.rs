@@ -243,7 +243,7 @@ fn explain_shows_the_diff_of_a_text_that_is_not_there_literally() {
     );
 }
 
-/// What the ladder does not find.
+/// What edit matching does not find.
 const BEFORE: &str = "fn total(xs: &[u32]) -> u32 {\n    xs.iter().sum()\n}\n";
 const OLD: &str = "fn sum_up(list: Vec<u32>) -> u32 {";
 

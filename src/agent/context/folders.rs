@@ -210,7 +210,7 @@ mod tests {
 
     /// The tree of the project, without what is before it.
     fn tree(place: &Place) -> String {
-        let text = structure(&place.surroundings("", &[]).workspace);
+        let text = structure(&place.tool_env("", &[]).workspace);
         let root = format!("\n\n{}/\n", place.root.display());
         text.split_once(&root)
             .expect("the root's line")
@@ -300,11 +300,11 @@ mod tests {
             place.write(&format!("lib/{n:03}"), "");
         }
         let lib = place.home.join("lib");
-        let text = structure(&place.surroundings("", &[&lib]).workspace);
+        let text = structure(&place.tool_env("", &[&lib]).workspace);
         assert_eq!(text.matches("───0").count(), 200, "{text}");
         let empty = place.home.join("empty");
         std::fs::create_dir(&empty).expect("made");
-        let text = structure(&place.surroundings("", &[&empty]).workspace);
+        let text = structure(&place.tool_env("", &[&empty]).workspace);
         assert!(text.ends_with(&format!("{}/", empty.display())), "{text}");
     }
 }

@@ -7,7 +7,7 @@
 
 use super::budget::{Budget, NotRead};
 use super::imports::{FileId, Importer, id_of};
-use crate::builtin::Surroundings;
+use crate::builtin::ToolEnv;
 use crate::shown::visible;
 use crate::sys::ffi::OsStrExt;
 use crate::workspace::{OpenFile, Place, Respect, Workspace, show_path};
@@ -36,8 +36,8 @@ pub struct Memory {
 }
 
 /// Reads the memory.
-pub fn memory(surroundings: &Surroundings) -> Memory {
-    let workspace = &*surroundings.workspace;
+pub fn memory(tool_env: &ToolEnv) -> Memory {
+    let workspace = &*tool_env.workspace;
     let mut collector = Collector {
         cwd: workspace.root(),
         budget: Budget::new(),
@@ -45,7 +45,7 @@ pub fn memory(surroundings: &Surroundings) -> Memory {
         blocks: Vec::new(),
         memory: Memory::default(),
     };
-    let names = collector.names(&surroundings.settings.context_file_names);
+    let names = collector.names(&tool_env.settings.context_file_names);
     collector.users(workspace, &names);
     collector.projects(workspace, &names);
     collector.finish()

@@ -2,7 +2,7 @@
 
 use super::{platform, shown_line};
 use crate::agent::clock;
-use crate::builtin::Surroundings;
+use crate::builtin::ToolEnv;
 use crate::tool::{Cancellation, ErrorKind, ToolError};
 use crate::workspace::text::{ContentKind, detect};
 use crate::workspace::{Place, Workspace};
@@ -57,10 +57,10 @@ pub enum ContextError {
 /// # Errors
 ///
 /// Where a file that is asked for can't be read or written.
-pub fn system_prompt(surroundings: &Surroundings, memory: &str) -> Result<String, ContextError> {
+pub fn system_prompt(tool_env: &ToolEnv, memory: &str) -> Result<String, ContextError> {
     let value = |name| std::env::var_os(name).unwrap_or_default();
     let (read, write) = (value("GEMINI_SYSTEM_MD"), value("GEMINI_WRITE_SYSTEM_MD"));
-    build(&surroundings.workspace, &read, &write, memory)
+    build(&tool_env.workspace, &read, &write, memory)
 }
 
 fn build(
@@ -196,9 +196,9 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     fn prompt(place: &Place, read: &str, write: &str, memory: &str) -> Result<String, String> {
-        let surroundings = place.surroundings("", &[]);
+        let tool_env = place.tool_env("", &[]);
         let (read, write) = (OsStr::new(read), OsStr::new(write));
-        build(&surroundings.workspace, read, write, memory).map_err(|e| e.to_string())
+        build(&tool_env.workspace, read, write, memory).map_err(|e| e.to_string())
     }
 
     #[test]
@@ -286,7 +286,7 @@ mod tests {
         assert!(error.starts_with("GEMINI_WRITE_SYSTEM_MD asks"), "{error}");
         assert!(!place.home.join("system.md").exists());
         let odd = OsStr::from_bytes(b"no/such\xff/\0");
-        let workspace = place.surroundings("", &[]).workspace;
+        let workspace = place.tool_env("", &[]).workspace;
         let error = build(&workspace, OsStr::new(""), odd, "").expect_err("a NUL");
         assert!(matches!(error, ContextError::NotWritten { .. }));
     }

@@ -4,7 +4,7 @@
 //! characters that can be seen.
 
 use super::super::{ApprovalQuestion, Reply};
-use crate::policy::Agreed;
+use crate::policy::SessionGrant;
 use crate::shown::is_deceptive;
 use crate::tool::ConfirmationDetails;
 
@@ -298,7 +298,7 @@ pub(super) fn page(question: &ApprovalQuestion<'_>, colours: bool, whole: bool) 
 /// What a yes to all like it means; `None` where it would mean nothing.
 pub(super) fn always(question: &ApprovalQuestion<'_>) -> Option<&'static str> {
     let agreed = Reply::Always.agreed(question.name, question.explanation);
-    agreed.map(Agreed::words)
+    agreed.map(SessionGrant::words)
 }
 
 /// Whether a yes to all tools of an MCP server is offered.

@@ -8,12 +8,12 @@ use crate::foreign::{self, CallContext};
 use crate::options::CallToolOptions;
 use crate::print::print_json;
 use crate::watchdog::{Watchdog, by_signal};
-use crate::{call, explanation, live_line, manner, open_session, person, status};
+use crate::{call, call_options, explanation, live_line, open_session, person, status};
 use gemini_tools::answer::{Answer, Form, to_line};
 use gemini_tools::dialect::{DialectError, DialectRequest};
 use gemini_tools::json::{MAX_BYTES, parse_json};
-use gemini_tools::session::{Manner, Session, with_time_limit};
-use gemini_tools::side_by_side::MOST;
+use gemini_tools::parallel::MOST;
+use gemini_tools::session::{CallOptions, Session, with_time_limit};
 use gemini_tools::sys::event::{PollFd, PollFlags, Timespec};
 use gemini_tools::sys::io::Errno;
 use gemini_tools::tool::{Cancellation, Context, TICK, ToolError};
@@ -443,16 +443,16 @@ impl Batch {
         }
         let outcome = match self.session() {
             Ok(session) => {
-                cx.limit_chars = session.surroundings().settings.limit_chars();
+                cx.limit_chars = session.tool_env().settings.limit_chars();
                 let args = match request.args {
                     Value::Null => json!({}),
                     args => args,
                 };
-                let manner = Manner {
+                let options = CallOptions {
                     judged: request.annotations.as_ref(),
-                    ..manner(options, self.opened.person.as_deref())
+                    ..call_options(options, self.opened.person.as_deref())
                 };
-                call(session, &request.name, args, manner, &cx)
+                call(session, &request.name, args, options, &cx)
             }
             Err(e) => Err(e.again()),
         };
@@ -463,8 +463,8 @@ impl Batch {
         };
         if let Ok(session) = self.session() {
             answer.limit(
-                session.surroundings().settings.limit_chars(),
-                Some(&session.surroundings().workspace),
+                session.tool_env().settings.limit_chars(),
+                Some(&session.tool_env().workspace),
             );
         }
         if !self.watchdog.claim(number) {

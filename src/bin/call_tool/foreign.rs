@@ -2,11 +2,11 @@
 
 use crate::options::CallToolOptions;
 use crate::print::print_json;
-use crate::{call, manner, open_session, person, status};
+use crate::{call, call_options, open_session, person, status};
 use gemini_tools::answer::{Answer, to_line};
 use gemini_tools::dialect::{Dialect, DialectCall, DialectError, DialectRequest};
+use gemini_tools::parallel;
 use gemini_tools::session::{Person, Session, with_time_limit};
-use gemini_tools::side_by_side;
 use gemini_tools::tool::{Cancellation, Context, ToolError, ToolResult};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -66,10 +66,10 @@ pub(crate) fn answer(
     };
     let mut outcomes: Vec<Option<Outcome>> = Vec::new();
     outcomes.resize_with(request.calls.len(), || None);
-    for group in side_by_side::groups(&request.calls, only_reads) {
+    for group in parallel::groups(&request.calls, only_reads) {
         let calls = request.calls[group.clone()].iter_mut();
         let group = calls.zip(&mut outcomes[group]).collect();
-        side_by_side::each(
+        parallel::each(
             group,
             |(call, outcome): (&mut DialectCall, &mut Option<Outcome>)| {
                 let args = std::mem::replace(&mut call.args, Ok(json!({})));
@@ -88,8 +88,8 @@ pub(crate) fn answer(
         statuses.push(status(&answer, &cancel));
         if let Ok(session) = opened.session.as_ref() {
             answer.limit(
-                session.surroundings().settings.limit_chars(),
-                Some(&session.surroundings().workspace),
+                session.tool_env().settings.limit_chars(),
+                Some(&session.tool_env().workspace),
             );
         }
         answers.push(answer);
@@ -116,9 +116,9 @@ fn one(
         let args = args?;
         let session = opened.session.as_ref().as_ref();
         let session = session.map_err(ToolError::again)?;
-        cx.limit_chars = session.surroundings().settings.limit_chars();
-        let manner = manner(opened.options, opened.person.as_deref());
-        call(session, &name, args, manner, &cx)
+        cx.limit_chars = session.tool_env().settings.limit_chars();
+        let how = call_options(opened.options, opened.person.as_deref());
+        call(session, &name, args, how, &cx)
     });
     (outcome, cancel)
 }

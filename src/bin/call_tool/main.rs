@@ -18,7 +18,7 @@ use crate::print::{Printed, coloured, complain, print, print_json, print_last, s
 use crate::watchdog::{Watchdog, by_signal, wait_for_the_end};
 use gemini_tools::answer::{Answer, Form, to_line};
 use gemini_tools::approval::terminal::TerminalPrompt;
-use gemini_tools::session::{Manner, Person, Session, with_time_limit};
+use gemini_tools::session::{CallOptions, Person, Session, with_time_limit};
 use gemini_tools::shown::visible;
 use gemini_tools::tool::{
     Cancellation, Context, Interruption, LiveOutput, LlmContent, ToolError, ToolResult,
@@ -102,8 +102,8 @@ fn person(options: &CallToolOptions, cancel: &Cancellation) -> Option<Person> {
 }
 
 /// The command line says how calls are made.
-fn manner<'a>(options: &CallToolOptions, person: Option<&'a Person>) -> Manner<'a> {
-    Manner {
+fn call_options<'a>(options: &CallToolOptions, person: Option<&'a Person>) -> CallOptions<'a> {
+    CallOptions {
         is_strict: options.strict,
         is_explained: options.explain,
         is_foreign: options.from.is_some(),
@@ -117,10 +117,10 @@ fn call(
     session: &Session,
     name: &str,
     args: Value,
-    manner: Manner<'_>,
+    options: CallOptions<'_>,
     cx: &Context,
 ) -> Result<ToolResult, ToolError> {
-    let outcome = session.call(name, args, manner, cx);
+    let outcome = session.call(name, args, options, cx);
     if std::io::stderr().is_terminal() {
         for note in session.take_notes() {
             complain(&format!("call_tool: {}", visible(&note)));
@@ -145,12 +145,12 @@ fn answer(options: &'static CallToolOptions, cancel: &Cancellation, watchdog: &W
     let outcome = arguments(options, input(options, cancel)).and_then(|args| {
         let session = session.insert(open_session(options)?);
         if form != Form::Text {
-            cx.limit_chars = session.surroundings().settings.limit_chars();
+            cx.limit_chars = session.tool_env().settings.limit_chars();
         }
         ci::check_tool(options, session)?;
         let person = person(options, cancel);
-        let manner = manner(options, person.as_ref());
-        let result = call(session, &options.name, args, manner, &cx)?;
+        let how = call_options(options, person.as_ref());
+        let result = call(session, &options.name, args, how, &cx)?;
         ci::check(options, result)
     });
     let message = Message::of(options, outcome, session.as_ref(), cancel);
@@ -193,8 +193,8 @@ impl Message {
             && let Some(session) = session
         {
             answer.limit(
-                session.surroundings().settings.limit_chars(),
-                Some(&session.surroundings().workspace),
+                session.tool_env().settings.limit_chars(),
+                Some(&session.tool_env().workspace),
             );
         }
         if let Some(text) = explanation(options, &answer) {

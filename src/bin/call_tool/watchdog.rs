@@ -3,7 +3,7 @@
 //!
 //! A call and the watchdog may both have an answer. The one that [claims](Watchdog::claim) the
 //! call gives it; so there is one, and it is whole. The process may end in the middle of anything
-//! else: what a call has started ends with it (wardens see that their caller is gone, isolated
+//! else: what a call has started ends with it (supervisors see that their caller is gone, isolated
 //! processes are killed with their parent), and a file is either the old one or the new one,
 //! because a write is one rename, before which the call must still be [waited for][acting].
 //!
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// How long after an interruption the process goes on when no call runs any more: a reader who
 /// takes no answer can't hold it up.
-const FAREWELL: Duration = Duration::from_secs(5);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Answers for a call that does not.
 type LastWord = Box<dyn FnOnce(ToolError) + Send>;
@@ -120,7 +120,7 @@ impl Watchdog {
             }
             match (cancel.signal(), is_idle) {
                 (Some(signal), true) => {
-                    if idle_since.get_or_insert_with(Instant::now).elapsed() >= FAREWELL {
+                    if idle_since.get_or_insert_with(Instant::now).elapsed() >= SHUTDOWN_TIMEOUT {
                         gemini_tools::process::exit(by_signal(signal));
                     }
                 }

@@ -2,10 +2,10 @@
 
 use crate::format::Format;
 use crate::print::{complain, print};
-use gemini_tools::builtin::{self, Surroundings, declarations};
+use gemini_tools::builtin::{self, ToolEnv, declarations};
 use gemini_tools::custom::Custom;
 use gemini_tools::mcp::Mcp;
-use gemini_tools::policy::{Extra, Mode, Policy, PolicyCall, hosts_mode};
+use gemini_tools::policy::{Extra, Mode, Policy, PolicyCall, mode_from_env};
 use gemini_tools::settings::{Settings, UNTRUSTED, home};
 use gemini_tools::shown::visible;
 use gemini_tools::tool::{Cancellation, Kind, ToolError};
@@ -61,7 +61,7 @@ pub(crate) fn run(options: &ListOptions) -> u8 {
     let shown = Shown {
         options,
         policy: &policy,
-        mode: hosts_mode(),
+        mode: mode_from_env(),
     };
     // Every other format is made from Gemini's, and says more of a tool than that.
     let with_kinds = options.kinds || !options.format.is_gemini();
@@ -76,7 +76,7 @@ pub(crate) fn run(options: &ListOptions) -> u8 {
         |name, kind| shown.keeps_ours(name, &[], kind),
         with_kinds,
         options.refresh,
-        || surroundings(&settings),
+        || tool_env(&settings),
     );
     list.extend(custom.list);
     tell(&custom.notes);
@@ -169,8 +169,8 @@ fn add_mcp(
 }
 
 /// What the commands of pairs run in.
-fn surroundings(settings: &Settings) -> Result<Surroundings, ToolError> {
-    Ok(Surroundings {
+fn tool_env(settings: &Settings) -> Result<ToolEnv, ToolError> {
+    Ok(ToolEnv {
         workspace: Arc::new(Workspace::open(&[], home().as_deref())?),
         settings: Arc::new(settings.clone()),
     })

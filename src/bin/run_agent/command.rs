@@ -25,7 +25,7 @@ GEMINI_TELEMETRY_LOG_PROMPTS, and those of call_tool. The manual page says more.
 
 /// The command line of `run_agent`.
 pub(crate) fn command() -> Command {
-    surroundings(task())
+    tool_env(task())
 }
 
 fn flag(id: &'static str, help: &'static str) -> Arg {
@@ -111,7 +111,7 @@ fn task() -> Command {
 }
 
 /// Within which bounds, and where it is shown and kept.
-fn surroundings(command: Command) -> Command {
+fn tool_env(command: Command) -> Command {
     command
         .arg(
             value(

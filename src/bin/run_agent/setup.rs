@@ -11,7 +11,7 @@ use gemini_tools::agent::record::{Resumed, SessionRecord};
 use gemini_tools::agent::session::{Parts, SessionConfig};
 use gemini_tools::approval::terminal::TerminalPrompt;
 use gemini_tools::approval::{Asker, Gate};
-use gemini_tools::builtin::{self, Surroundings};
+use gemini_tools::builtin::{self, ToolEnv};
 use gemini_tools::genai::{ApiError, Content, GeminiClient, GenerationConfig, Part, unique_id};
 use gemini_tools::policy::{Extra, Policy};
 use gemini_tools::process::signals::Signals;
@@ -39,7 +39,7 @@ const DEFAULT_SANDBOX: &str = "workspace-write";
 /// All that is known before the session.
 pub(crate) struct Setup {
     pub(crate) id: String,
-    surroundings: Surroundings,
+    tool_env: ToolEnv,
     home: Option<PathBuf>,
 }
 
@@ -83,7 +83,7 @@ impl Setup {
         }
         Ok(Self {
             id: unique_id(),
-            surroundings: Surroundings {
+            tool_env: ToolEnv {
                 workspace: Arc::new(workspace),
                 settings: Arc::new(settings),
             },
@@ -92,7 +92,7 @@ impl Setup {
     }
 
     fn settings(&self) -> &Settings {
-        &self.surroundings.settings
+        &self.tool_env.settings
     }
 
     /// The tools.
@@ -187,7 +187,7 @@ impl Setup {
             allowed: options.allowed.clone(),
             ..Extra::with_paths(&options.policy)
         };
-        let root = self.surroundings.workspace.root();
+        let root = self.tool_env.workspace.root();
         let policy = Policy::load(self.settings(), self.home.as_deref(), root, &extra);
         Gate::new(policy, Some(options.approval))
     }
@@ -202,7 +202,7 @@ impl Setup {
             return Ok(Vec::new());
         }
         let named = at_paths::find(text);
-        let workspace = &self.surroundings.workspace;
+        let workspace = &self.tool_env.workspace;
         // A word after an @ that is not a file is just a word.
         let paths: BTreeSet<String> = named
             .into_iter()
@@ -217,7 +217,7 @@ impl Setup {
             return Ok(vec![Part::text(text)]);
         }
         let mut registry = ToolRegistry::default();
-        builtin::register(&mut registry, &self.surroundings).map_err(|e| failed(e.to_string()))?;
+        builtin::register(&mut registry, &self.tool_env).map_err(|e| failed(e.to_string()))?;
         let cx = Context::new(cancel.clone(), false);
         let read = registry
             .execute("read_many_files", json!({ "paths": paths }), &cx)
@@ -242,18 +242,18 @@ impl Setup {
             .or_else(|| self.settings().model.clone())
             .unwrap_or_else(|| DEFAULT_MODEL.to_owned());
         let (record, resumed) = self.record(options, &model)?;
-        let memory = context::memory(&self.surroundings);
+        let memory = context::memory(&self.tool_env);
         for problem in &memory.problems {
             complain(&visible(problem));
         }
-        let system = context::system_prompt(&self.surroundings, &memory.text)
+        let system = context::system_prompt(&self.tool_env, &memory.text)
             .map_err(|e| bad_input(e.to_string()))?;
         let config = SessionConfig {
             generation: generation(&model),
             model,
             system,
             context: vec![
-                Content::user(context::environment_message(&self.surroundings)),
+                Content::user(context::environment_message(&self.tool_env)),
                 Content {
                     role: "model".to_owned(),
                     parts: vec![Part::text(ACKNOWLEDGEMENT)],

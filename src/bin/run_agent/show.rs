@@ -8,7 +8,7 @@ use gemini_tools::agent::output::{
 };
 use gemini_tools::agent::report::HtmlReport;
 use gemini_tools::agent::stats::Stats;
-use gemini_tools::agent::telemetry::{Telemetry, Wish};
+use gemini_tools::agent::telemetry::{Telemetry, TelemetryConfig};
 use std::io::{self, ErrorKind, IsTerminal, Stdout, Write, stderr, stdout};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -76,7 +76,7 @@ pub(crate) fn observers(options: &RunAgentOptions) -> Vec<Box<dyn Observer>> {
     } else {
         Box::new(NotesOutput::new(stderr()))
     });
-    if let Some(wish) = Wish::read(|name| std::env::var_os(name)) {
+    if let Some(wish) = TelemetryConfig::read(|name| std::env::var_os(name)) {
         observers.push(Box::new(Telemetry::new(wish, complain)));
     }
     if let Some(path) = &options.report {

@@ -33,7 +33,7 @@ impl Repaired {
             map.remove("description");
         }
         if dialect == Dialect::Mcp {
-            mend_mcp(&mut map);
+            repair_mcp(&mut map);
         }
         if self.is_loose {
             map.insert("strict".to_owned(), false.into());
@@ -55,7 +55,7 @@ impl Repaired {
 }
 
 /// Takes out what clients of the protocol refuse besides names and arguments, or repairs it.
-fn mend_mcp(map: &mut Map<String, Value>) {
+fn repair_mcp(map: &mut Map<String, Value>) {
     for (key, _) in mcp_faults(&Value::Object(map.clone())) {
         map.remove(key);
     }

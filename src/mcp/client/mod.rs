@@ -3,7 +3,7 @@
 //! Requests come as JSON lines on standard input, answers go as JSON lines to standard output
 //! (see `wire`). A server is connected to when it is first asked. When the input ends,
 //! all servers are ended with everything that they have started, and so they are when this
-//! process is killed: each runs under a warden, on Windows in a job object.
+//! process is killed: each runs under a supervisor, on Windows in a job object.
 
 mod connection;
 mod environment;
@@ -34,7 +34,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
 /// How long servers may take to be told that requests are given up.
-const FAREWELL: Duration = Duration::from_secs(1);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Longer messages are cut, in characters.
 const MAX_MESSAGE_CHARS: usize = 1500;
@@ -271,7 +271,7 @@ impl Hub {
             let _ = give_up.send(true);
         }
         // Servers are told first that the caller no longer waits.
-        let _ = timeout(FAREWELL, async {
+        let _ = timeout(SHUTDOWN_TIMEOUT, async {
             while self.tasks.join_next().await.is_some() {}
         })
         .await;

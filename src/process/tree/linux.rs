@@ -6,10 +6,10 @@ use rustix::fs::{Mode, OFlags, RawDir};
 use rustix::process::{Pid, PidfdFlags, Signal};
 use std::mem::MaybeUninit;
 
-/// How often orphans have to be looked for. Never: they become children of the warden.
+/// How often orphans have to be looked for. Never: they become children of the supervisor.
 pub(in crate::process) const LOOK_FOR_ORPHANS: Option<Timespec> = None;
 
-/// The processes of a session that are no longer children of the warden: there are none.
+/// The processes of a session that are no longer children of the supervisor: there are none.
 pub(in crate::process) fn orphans(_session: i32) -> Vec<Identity> {
     Vec::new()
 }

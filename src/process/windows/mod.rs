@@ -11,8 +11,8 @@
 
 mod job;
 pub(super) mod start;
+pub mod supervisor;
 pub mod tree;
-pub mod warden;
 
 use super::identity::Identity;
 use crate::sys::fd::OwnedFd;

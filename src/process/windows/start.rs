@@ -1,7 +1,7 @@
 //! Starting programs: suspended, so that they are in the job before they can start others.
 
 use super::job::{self, Job};
-use super::warden::Watched;
+use super::supervisor::Supervised;
 use crate::process::command::{ProgramCommand, ShellCommand, variables};
 use crate::process::piped::Program;
 use crate::sys::fd::OwnedFd;
@@ -33,7 +33,7 @@ struct Start<'a> {
 }
 
 impl Start<'_> {
-    fn start(self) -> io::Result<Watched> {
+    fn start(self) -> io::Result<Supervised> {
         let (output, writer) = io::pipe()?;
         let (errors, error_writer) = if self.apart {
             let (errors, writer) = io::pipe()?;
@@ -64,7 +64,13 @@ impl Start<'_> {
             return Err(errno.into());
         }
         let pid = child.id();
-        Ok(Watched::new(job, child.into(), pid, output.into(), errors))
+        Ok(Supervised::new(
+            job,
+            child.into(),
+            pid,
+            output.into(),
+            errors,
+        ))
     }
 }
 
@@ -75,7 +81,7 @@ impl ShellCommand<'_> {
     /// # Errors
     ///
     /// `NotFound` where there is none, otherwise what the system says.
-    pub fn start(&self) -> io::Result<Watched> {
+    pub fn start(&self) -> io::Result<Supervised> {
         let (shell, words) = shell().ok_or(io::ErrorKind::NotFound)?;
         let mut arguments: Vec<&OsStr> = words.iter().map(OsStr::new).collect();
         arguments.push(OsStr::new(self.line));
@@ -114,7 +120,7 @@ impl ProgramCommand<'_> {
     /// # Errors
     ///
     /// `NotFound` where there is no such program, otherwise what the system says.
-    pub fn start(&self) -> io::Result<Watched> {
+    pub fn start(&self) -> io::Result<Supervised> {
         let environment = variables(self.path, self.environment);
         let program = find(self.program, &environment, self.path);
         let start = Start {
@@ -149,7 +155,7 @@ fn file_with(bytes: &[u8]) -> io::Result<Stdio> {
 }
 
 /// Starts a program in a job object of its own. Gives what is written to for it to read, too.
-pub(in crate::process) fn start_piped(program: &Program<'_>) -> io::Result<(Watched, OwnedFd)> {
+pub(in crate::process) fn start_piped(program: &Program<'_>) -> io::Result<(Supervised, OwnedFd)> {
     let path = program.find().ok_or(Errno::NOENT)?;
     let (reads, input) = io::pipe()?;
     let start = Start {

@@ -124,7 +124,7 @@ pub fn of_session(_session: i32) -> Vec<Identity> {
 }
 
 /// The command and all living processes below it.
-pub fn watched(_warden: i32, leader: i32) -> Vec<Identity> {
+pub fn watched(_supervisor: i32, leader: i32) -> Vec<Identity> {
     let mut found: Vec<_> = Identity::of(leader).into_iter().collect();
     found.extend(descendants(leader));
     found

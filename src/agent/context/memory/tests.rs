@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 fn read(place: &Place, cwd: &str) -> Memory {
-    memory(&place.surroundings(cwd, &[]))
+    memory(&place.tool_env(cwd, &[]))
 }
 
 /// The memory's text for a project with this `GEMINI.md`, without the lines around it.

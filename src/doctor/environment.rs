@@ -2,7 +2,7 @@
 
 use super::replay::{Patience, run};
 use super::{DoctorReport, Patient, said, trust_remedy};
-use crate::builtin::{Surroundings, sandbox};
+use crate::builtin::{ToolEnv, sandbox};
 use crate::custom::lint_tools;
 use crate::diagnostic::Severity;
 use crate::mcp::Asks;
@@ -72,10 +72,10 @@ fn host(root: &Path, report: &mut DoctorReport) {
 /// What Gemini CLI runs on.
 fn node(root: &Path, report: &mut DoctorReport) {
     let why = "Gemini CLI runs on it.";
-    let mend = "Install node 20 or newer.";
+    let help = "Install node 20 or newer.";
     let Some(path) = find_program(OsStr::new("node")) else {
         let what = "node is not on the PATH.";
-        report.error("node-missing", "node", said(what, why, mend));
+        report.error("node-missing", "node", said(what, why, help));
         return;
     };
     let patience = Patience {
@@ -95,7 +95,7 @@ fn node(root: &Path, report: &mut DoctorReport) {
     match major.and_then(|major| major.parse::<u32>().ok()) {
         Some(major) if major < OLDEST_NODE => {
             let what = format!("node is {version}.");
-            report.error("node-old", path.as_path(), said(what, why, mend));
+            report.error("node-old", path.as_path(), said(what, why, help));
         }
         _ => report.fact("node", format!("{version} ({})", show_path(&path))),
     }
@@ -140,7 +140,7 @@ fn kernel(patient: &Patient<'_>, report: &mut DoctorReport) {
         writable: Vec::new(),
         network: false,
     };
-    if let Some(weaker) = crate::process::WEAKER {
+    if let Some(weaker) = crate::process::PLATFORM_LIMITATIONS {
         report.fact("system", weaker);
     }
     let ability = Sandbox::prepare(&probe);
@@ -154,14 +154,14 @@ fn kernel(patient: &Patient<'_>, report: &mut DoctorReport) {
     let Ok(workspace) = Workspace::open(&[], patient.home) else {
         return;
     };
-    let surroundings = Surroundings {
+    let tool_env = ToolEnv {
         workspace: Arc::new(workspace),
         settings: Arc::new(patient.settings.clone()),
     };
     if !patient.settings.problems.is_empty() {
         return;
     }
-    if let Err(e) = sandbox(&surroundings, None) {
+    if let Err(e) = sandbox(&tool_env, None) {
         report.error(
             "sandbox",
             "tools.sandbox",
@@ -184,11 +184,11 @@ fn own_tools(patient: &Patient<'_>, report: &mut DoctorReport) {
         Ok(lint) => lint,
         Err(e) => {
             let why = "The tools of files, of pairs and of MCP servers could not be checked.";
-            let mend = "Correct that, then: get_tools lint";
+            let help = "Correct that, then: get_tools lint";
             report.error(
                 "not-checked",
                 ".gemini/tools",
-                said(e.to_string(), why, mend),
+                said(e.to_string(), why, help),
             );
             return;
         }

@@ -1,4 +1,4 @@
-//! The most lenient rung: lines that the edit only quotes may differ a little.
+//! The most lenient tier: lines that the edit only quotes may differ a little.
 //!
 //! Lines that say the same but for blanks are anchors. Between them a quoted line may differ by
 //! a few characters, blank lines and comments of the file may be missing from the old text, and
@@ -8,7 +8,7 @@
 use super::depth::{Pair, Placed, Texts, placed};
 use super::lines::{Fitted, Lines, ModelLines, indentation, line_end};
 use super::normal::loose;
-use super::{Found, Hit, Rung};
+use super::{EditMatch, Found, MatchTier};
 use crate::tool::{Cancellation, ToolError};
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 use std::collections::HashMap;
@@ -361,11 +361,11 @@ impl Search<'_, '_> {
         if out.is_empty() {
             region.end = self.file.ends[last];
         }
-        Found::One(Hit {
+        Found::One(EditMatch {
             start: region.start,
             end: region.end,
             replacement: out.join(newline),
-            rung: Rung::Anchored,
+            tier: MatchTier::Anchored,
         })
     }
 

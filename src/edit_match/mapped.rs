@@ -1,10 +1,10 @@
-//! The rungs on which the normal forms of both texts are the same, character by character: the
+//! The tiers on which the normal forms of both texts are the same, character by character: the
 //! place may begin and end within lines.
 
 use super::depth;
 use super::lines::{Lines, line_end};
 use super::normal::{Level, Mapped, normalized};
-use super::{Found, Hit, Rung};
+use super::{EditMatch, Found, MatchTier};
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -209,11 +209,11 @@ impl Forms<'_> {
                 .find('\n')
                 .map_or(self.text.len(), |n| end + n + 1);
         }
-        Found::One(Hit {
+        Found::One(EditMatch {
             start,
             end,
             replacement,
-            rung: Rung::LineEnds,
+            tier: MatchTier::LineEnds,
         })
     }
 

@@ -1,10 +1,10 @@
-//! The rung on which all lines are the same but for their indentation, and that differs in the
+//! The tier on which all lines are the same but for their indentation, and that differs in the
 //! same way for all of them.
 
 use super::depth::{Pair, Placed, Shift, Texts, placed};
 use super::lines::{Lines, ModelLines, indentation, line_end};
 use super::normal::{Level, normal_line};
-use super::{Found, Hit, Rung};
+use super::{EditMatch, Found, MatchTier};
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 pub(super) fn find(file: &Lines<'_>, old: &str, new: &str, level: Level) -> Found {
@@ -99,10 +99,10 @@ fn replace(
     if lines.is_empty() {
         region.end = file.ends[last];
     }
-    Found::One(Hit {
+    Found::One(EditMatch {
         start: region.start,
         end: region.end,
         replacement: lines.join(newline),
-        rung: Rung::Indentation,
+        tier: MatchTier::Indentation,
     })
 }

@@ -1,9 +1,9 @@
 //! Finding a text in a file although it is slightly wrong, as texts that models write from
 //! memory are.
 //!
-//! A ladder of rungs, from strict to lenient. A rung holds only if it hits exactly one place
-//! and no stricter rung has hit any; with two places the climb ends, because a more lenient
-//! rung can't know better. What a rung finds is not overwritten by the new text as it is:
+//! Tiers of matching, from strict to lenient. A tier holds only if it hits exactly one place
+//! and no stricter tier has hit any; with two places the search ends, because a more lenient
+//! tier can't know better. What a tier finds is not overwritten by the new text as it is:
 //! what the old and the new text have in common stays as it is in the file, to the byte, and
 //! only what differs between them is put in, in the file's own style. So a wrong blank in a
 //! line that the model only quoted does no harm.
@@ -25,7 +25,7 @@ pub(crate) use depth::behind;
 
 /// How far a text was from what is in the file. From strict to lenient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Rung {
+pub(crate) enum MatchTier {
     /// Line ends, blanks at the end of lines, line feeds at either end of the text.
     LineEnds,
     /// All lines are indented by more or less, or by tabs for blanks.
@@ -40,35 +40,35 @@ pub(crate) enum Rung {
     Anchored,
 }
 
-impl Rung {
+impl MatchTier {
     /// What was different, for people and models.
     pub(crate) fn describe(self) -> &'static str {
         match self {
-            Rung::LineEnds => "line ends or blanks at the end of lines differ",
-            Rung::Indentation => "the indentation is shifted",
-            Rung::LookAlikes => "quotes, dashes or other characters look alike",
-            Rung::LineNumbers => "line numbers are before the lines",
-            Rung::Escapes => "the text is escaped once too often",
-            Rung::Anchored => "lines that stay differ a little",
+            MatchTier::LineEnds => "line ends or blanks at the end of lines differ",
+            MatchTier::Indentation => "the indentation is shifted",
+            MatchTier::LookAlikes => "quotes, dashes or other characters look alike",
+            MatchTier::LineNumbers => "line numbers are before the lines",
+            MatchTier::Escapes => "the text is escaped once too often",
+            MatchTier::Anchored => "lines that stay differ a little",
         }
     }
 
     /// A short name for programs.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Rung::LineEnds => "line_ends",
-            Rung::Indentation => "indentation",
-            Rung::LookAlikes => "look_alikes",
-            Rung::LineNumbers => "line_numbers",
-            Rung::Escapes => "escapes",
-            Rung::Anchored => "anchored",
+            MatchTier::LineEnds => "line_ends",
+            MatchTier::Indentation => "indentation",
+            MatchTier::LookAlikes => "look_alikes",
+            MatchTier::LineNumbers => "line_numbers",
+            MatchTier::Escapes => "escapes",
+            MatchTier::Anchored => "anchored",
         }
     }
 }
 
 /// A place, and what is to be there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Hit {
+pub(crate) struct EditMatch {
     /// First byte in the text.
     pub(crate) start: usize,
     /// After the last byte.
@@ -76,24 +76,24 @@ pub(crate) struct Hit {
     /// What takes its place; its lines end as those around do.
     pub(crate) replacement: String,
     /// How far the old text was from it.
-    pub(crate) rung: Rung,
+    pub(crate) tier: MatchTier,
 }
 
 /// Why there is no place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Miss {
+pub(crate) enum NoMatch {
     /// Nothing is near enough.
     Nothing,
     /// Several places are, at these lines (from 1).
-    Several(Rung, Vec<usize>),
+    Several(MatchTier, Vec<usize>),
     /// A place is, but the new text does not say clearly what should become of it.
-    Unclear(Rung, usize, &'static str),
+    Unclear(MatchTier, usize, &'static str),
 }
 
-/// What a rung found.
+/// What a tier found.
 pub(super) enum Found {
     Nothing,
-    One(Hit),
+    One(EditMatch),
     /// First bytes.
     Several(Vec<usize>),
     Unclear(usize, &'static str),
@@ -104,123 +104,131 @@ pub(crate) fn unit_of(text: &str) -> Option<String> {
     depth::unit_of(text.lines())
 }
 
-/// Climbs from strict to lenient until a rung holds.
+/// Tries the tiers from strict to lenient until one holds.
 ///
 /// # Errors
 ///
 /// Where the call is interrupted.
-pub(crate) fn climb(
+pub(crate) fn find_place(
     text: &str,
     old: &str,
     new: &str,
     cancel: &Cancellation,
-) -> Result<Result<Hit, Miss>, ToolError> {
+) -> Result<Result<EditMatch, NoMatch>, ToolError> {
     if let Some(outcome) = literal_rungs(text, old, new, None) {
         return Ok(outcome);
     }
     cancel.check()?;
     if let Some((old, new)) = normal::without_line_numbers(old, new)
-        && let Some(outcome) = literal_rungs(text, &old, &new, Some(Rung::LineNumbers))
+        && let Some(outcome) = literal_rungs(text, &old, &new, Some(MatchTier::LineNumbers))
     {
         return Ok(outcome);
     }
     if let Some((old, new)) = normal::unescaped(old, new)
-        && let Some(outcome) = literal_rungs(text, &old, &new, Some(Rung::Escapes))
+        && let Some(outcome) = literal_rungs(text, &old, &new, Some(MatchTier::Escapes))
     {
         return Ok(outcome);
     }
     let file = lines::Lines::of(text);
     let found = anchored::find(&file, old, new, cancel)?;
-    Ok(outcome(text, Rung::Anchored, found).unwrap_or(Err(Miss::Nothing)))
+    Ok(outcome(text, MatchTier::Anchored, found).unwrap_or(Err(NoMatch::Nothing)))
 }
 
-/// The rungs on which every character of the old text counts. `by` is what was done to the
+/// The tiers on which every character of the old text counts. `by` is what was done to the
 /// texts before.
-fn literal_rungs(text: &str, old: &str, new: &str, by: Option<Rung>) -> Option<Result<Hit, Miss>> {
+fn literal_rungs(
+    text: &str,
+    old: &str,
+    new: &str,
+    by: Option<MatchTier>,
+) -> Option<Result<EditMatch, NoMatch>> {
     let plain = mapped::find(text, old, new, normal::Level::Plain);
     let file = lines::Lines::of(text);
-    let rung = |own: Rung| by.map_or(own, |by| by.max(own));
-    outcome(text, rung(Rung::LineEnds), plain)
+    let tier = |own: MatchTier| by.map_or(own, |by| by.max(own));
+    outcome(text, tier(MatchTier::LineEnds), plain)
         .or_else(|| {
             let found = indent::find(&file, old, new, normal::Level::Plain);
-            outcome(text, rung(Rung::Indentation), found)
+            outcome(text, tier(MatchTier::Indentation), found)
         })
         .or_else(|| {
             let found = mapped::find(text, old, new, normal::Level::LookAlike);
-            outcome(text, rung(Rung::LookAlikes), found)
+            outcome(text, tier(MatchTier::LookAlikes), found)
         })
         .or_else(|| {
             let found = indent::find(&file, old, new, normal::Level::LookAlike);
-            outcome(text, rung(Rung::LookAlikes), found)
+            outcome(text, tier(MatchTier::LookAlikes), found)
         })
 }
 
-/// `None` to climb on.
-fn outcome(text: &str, rung: Rung, found: Found) -> Option<Result<Hit, Miss>> {
+/// `None` to go on with the next tier.
+fn outcome(text: &str, tier: MatchTier, found: Found) -> Option<Result<EditMatch, NoMatch>> {
     let line = |at: &usize| text[..*at].matches('\n').count() + 1;
     match found {
         Found::Nothing => None,
         Found::One(mut hit) => {
-            hit.rung = rung;
+            hit.tier = tier;
             let (place, behind) = text[hit.start..].split_at(hit.end - hit.start);
             if let Some(own) = with_own_ends(place, behind, &hit.replacement) {
                 hit.replacement = own;
             }
             Some(Ok(hit))
         }
-        Found::Several(starts) => Some(Err(Miss::Several(rung, starts.iter().map(line).collect()))),
-        Found::Unclear(at, why) => Some(Err(Miss::Unclear(rung, line(&at), why))),
+        Found::Several(starts) => Some(Err(NoMatch::Several(
+            tier,
+            starts.iter().map(line).collect(),
+        ))),
+        Found::Unclear(at, why) => Some(Err(NoMatch::Unclear(tier, line(&at), why))),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Miss, Rung, climb};
+    use super::{MatchTier, NoMatch, find_place};
     use crate::tool::Cancellation;
 
-    fn edit(text: &str, old: &str, new: &str) -> Result<(String, Rung), Miss> {
-        let hit = climb(text, old, new, &Cancellation::default()).expect("not interrupted")?;
+    fn edit(text: &str, old: &str, new: &str) -> Result<(String, MatchTier), NoMatch> {
+        let hit = find_place(text, old, new, &Cancellation::default()).expect("not interrupted")?;
         let edited = format!(
             "{}{}{}",
             &text[..hit.start],
             hit.replacement,
             &text[hit.end..]
         );
-        Ok((edited, hit.rung))
+        Ok((edited, hit.tier))
     }
 
     #[track_caller]
-    fn gives(rung: Rung, text: &str, old: &str, new: &str, expected: &str) {
-        assert_eq!(edit(text, old, new), Ok((expected.to_owned(), rung)));
+    fn gives(tier: MatchTier, text: &str, old: &str, new: &str, expected: &str) {
+        assert_eq!(edit(text, old, new), Ok((expected.to_owned(), tier)));
     }
 
     #[test]
     fn line_ends_and_blanks_at_line_ends_stay_as_the_file_has_them() {
         let text = "a  \r\nb\r\nc\t\r\nd";
         gives(
-            Rung::LineEnds,
+            MatchTier::LineEnds,
             text,
             "a\nb \nc",
             "a\nB\nB2\nc",
             "a  \r\nB\r\nB2\r\nc\t\r\nd",
         );
         gives(
-            Rung::LineEnds,
+            MatchTier::LineEnds,
             "a\nb",
             "\n\na\nb\n\n",
             "\n\na\nx\n\n",
             "a\nx",
         );
         gives(
-            Rung::LineEnds,
+            MatchTier::LineEnds,
             "a \nb\r\nc\nd",
             "a\nb\nc",
             "a\nb\nx\nC",
             "a \nb\r\nx\nC\nd",
         );
-        gives(Rung::LineEnds, "a \nb\nc\n", "a\nb\n", "", "c\n");
+        gives(MatchTier::LineEnds, "a \nb\nc\n", "a\nb\n", "", "c\n");
         gives(
-            Rung::LineEnds,
+            MatchTier::LineEnds,
             "a \nb\nc\n",
             "a\r\nb\r\n",
             "a\r\nx\r\ny\r\n",
@@ -232,14 +240,14 @@ mod tests {
     fn a_shifted_text_is_shifted_back() {
         let text = "def f():\n    if x:\n        y()\n    z()\n";
         gives(
-            Rung::Indentation,
+            MatchTier::Indentation,
             text,
             "if x:\n    y()\n",
             "if x:\n    y()\n    w()\n",
             "def f():\n    if x:\n        y()\n        w()\n    z()\n",
         );
         gives(
-            Rung::Indentation,
+            MatchTier::Indentation,
             "\tif (x) {\n\t\ty();\n\t}\n",
             "    if (x) {\n        y();\n    }",
             "    if (x) {\n        if (z) {\n            y();\n        }\n    }",
@@ -250,21 +258,21 @@ mod tests {
     #[test]
     fn a_new_text_with_the_files_indentation_is_taken_as_it_is() {
         gives(
-            Rung::Indentation,
+            MatchTier::Indentation,
             "def f():\n    for i in r:\n        log()\n        stop()\n    stop()\n    c()\n",
             "    log()\n    stop()\nstop()\nc()",
             "        log()\n        stop()\n    stop()\n    d()\n    c()",
             "def f():\n    for i in r:\n        log()\n        stop()\n    stop()\n    d()\n    c()\n",
         );
         gives(
-            Rung::Indentation,
+            MatchTier::Indentation,
             "def f():\n    if a:\n        if b:\n            x()\n        else:\n            y()\n    else:\n        z()\n",
             "    if b:\n        x()\n    else:\n        y()\nelse:\n    z()",
             "        if b:\n            x()\n        else:\n            y()\n    else:\n        w()\n        z()",
             "def f():\n    if a:\n        if b:\n            x()\n        else:\n            y()\n    else:\n        w()\n        z()\n",
         );
         gives(
-            Rung::Indentation,
+            MatchTier::Indentation,
             "function f() {\n    for (;;) {\n        if (a) {\n            x();\n        }\n    }\n    c();\n}\n",
             "    if (a) {\n        x();\n    }\n}\nc();",
             "        if (a) {\n            x();\n        }\n    }\n    d();\n    c();",
@@ -275,7 +283,7 @@ mod tests {
     #[test]
     fn lines_that_stay_keep_their_ends_where_those_differ() {
         gives(
-            Rung::Indentation,
+            MatchTier::Indentation,
             "    if (x) {\n        y();\r\n        z();\n    }\n",
             "if (x) {\n    y();\n    z();\n}",
             "if (x) {\n    y();\n    w();\n}",
@@ -286,7 +294,7 @@ mod tests {
     #[test]
     fn look_alikes_stay_where_they_are_only_quoted() {
         gives(
-            Rung::LookAlikes,
+            MatchTier::LookAlikes,
             "say “hi” — don’t\u{a0}go",
             "say \"hi\" - don't go",
             "say \"hi\" - don't stay",
@@ -297,14 +305,14 @@ mod tests {
     #[test]
     fn escapes_and_line_numbers_are_taken_off() {
         gives(
-            Rung::Escapes,
+            MatchTier::Escapes,
             "a(\"x\")\n\tb()\n",
             "a(\\\"x\\\")\\n\\tb()",
             "a(\\\"y\\\")\\n\\tb()",
             "a(\"y\")\n\tb()\n",
         );
         gives(
-            Rung::LineNumbers,
+            MatchTier::LineNumbers,
             "  a\n  b\n",
             "12:   a\n13:   b",
             "12:   a\n13:   c",
@@ -316,7 +324,7 @@ mod tests {
     fn what_is_only_quoted_may_differ_a_little() {
         let text = "fn total(xs: &[u32]) -> u32 {\n    // Adds them up.\n    let mut sum = 0;\n    for x in xs {\n        sum += x;\n    }\n    sum\n}\n";
         gives(
-            Rung::Anchored,
+            MatchTier::Anchored,
             text,
             "fn total(xs: &[u32]) -> u32{\n    let mut sum = 0;\n    for x in xs {\n        sum += x;",
             "fn total(xs: &[u32]) -> u32{\n    let mut sum = 0;\n    for x in xs {\n        sum += x * 2;",
@@ -334,10 +342,10 @@ mod tests {
             let part: String = text.chars().skip(from).take(length).collect();
             let slipped = part.replace('\'', "’").replace("\r\n", "\n").replace(" \n", "\n");
             let appended = format!("{slipped}\nNEW");
-            if let Ok((edited, rung)) = edit(&text, &slipped, &appended) {
+            if let Ok((edited, tier)) = edit(&text, &slipped, &appended) {
                 let without = edited.replace("\r\nNEW", "").replace("\nNEW", "").replace("NEW", "");
                 let bare = |t: &str| t.split_whitespace().collect::<String>();
-                proptest::prop_assert_eq!(bare(&without), bare(&text), "{:?}", rung);
+                proptest::prop_assert_eq!(bare(&without), bare(&text), "{:?}", tier);
             }
         }
     }
@@ -351,8 +359,8 @@ mod tests {
         let twice = "a  \nb\n\na \nb\n";
         assert_eq!(
             edit(twice, "a\nb", "c"),
-            Err(Miss::Several(Rung::LineEnds, vec![1, 4]))
+            Err(NoMatch::Several(MatchTier::LineEnds, vec![1, 4]))
         );
-        assert_eq!(edit("x\ny\n", "something else", "z"), Err(Miss::Nothing));
+        assert_eq!(edit("x\ny\n", "something else", "z"), Err(NoMatch::Nothing));
     }
 }

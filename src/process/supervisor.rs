@@ -1,4 +1,4 @@
-//! The warden: a process that watches over a command and everything that it starts.
+//! The supervisor: a process that watches over a command and everything that it starts.
 //!
 //! It is forked from the caller, lives in a session of its own, and is on Linux the reaper of all
 //! orphans below it, so that no process escapes by forking twice or by leaving its session.
@@ -8,7 +8,7 @@
 //! over, for what was started to stay in the background: then it keeps reading the output
 //! into a log, so that nothing dies of a closed pipe, and notes how its processes ended.
 //!
-//! Caller and warden talk over a pair of sockets: small messages whose first byte says what
+//! Caller and supervisor talk over a pair of sockets: small messages whose first byte says what
 //! they are.
 
 use super::ending::{CommandEvent, Ending, GRACE};
@@ -31,14 +31,14 @@ use std::time::{Duration, Instant, SystemTime};
 /// The most bytes of a message: two paths.
 const MAX_MESSAGE_BYTES: usize = 16 * 1024;
 
-/// How long a warden that says nothing is waited for before a check whether another process has
+/// How long a supervisor that says nothing is waited for before a check whether another process has
 /// stopped it.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// A process that has stopped a warden more often than this will go on with it.
-const HINDRANCES: u32 = 10;
+/// A process that has stopped a supervisor more often than this will go on with it.
+const MAX_STOPS: u32 = 10;
 
-/// After this a warden that should answer is given up: another process keeps stopping it.
+/// After this a supervisor that should answer is given up: another process keeps stopping it.
 const ANSWER: Duration = Duration::from_secs(5);
 
 /// How much output is read at once, in bytes.
@@ -64,13 +64,13 @@ impl Ending {
     }
 }
 
-/// Wardens that had not ended when they were left: they are taken leave of when the next one
+/// Supervisors that had not ended when they were left: they are taken leave of when the next one
 /// is started, so that a long-lived caller does not collect them.
 static LEFT: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 
-fn take_leave(warden: Option<Pid>) {
+fn detach_from(supervisor: Option<Pid>) {
     let mut left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
-    left.extend(warden);
+    left.extend(supervisor);
     left.retain(|pid| {
         matches!(
             rustix::process::waitpid(Some(*pid), WaitOptions::NOHANG),
@@ -79,37 +79,39 @@ fn take_leave(warden: Option<Pid>) {
     });
 }
 
-impl Drop for Watched {
+impl Drop for Supervised {
     fn drop(&mut self) {
         // It has to see that we are gone.
         self.wake();
         if self.is_reaped.get() {
             return;
         }
-        let warden = Pid::from_raw(self.warden);
+        let supervisor = Pid::from_raw(self.supervisor);
         if self.is_over.get() {
             // It is about to exit. Left alone it might become the child of a host that waits
             // for no child.
-            while let Err(Errno::INTR) = rustix::process::waitpid(warden, WaitOptions::empty()) {}
+            while let Err(Errno::INTR) = rustix::process::waitpid(supervisor, WaitOptions::empty())
+            {
+            }
             return;
         }
-        take_leave(warden);
+        detach_from(supervisor);
     }
 }
 
 /// A command that runs, as its caller sees it. Dropping it ends everything, unless it stays.
 #[derive(Debug)]
-pub struct Watched {
+pub struct Supervised {
     control: OwnedFd,
     /// All that the command and its children print.
     pub output: OwnedFd,
     /// What they print to standard error, where that is kept apart.
     pub errors: Option<OwnedFd>,
-    /// The warden's process id: what runs below it is the command's.
-    pub warden: i32,
+    /// The supervisor's process id: what runs below it is the command's.
+    pub supervisor: i32,
     /// The process of the command; also its session and process group.
     pub leader: i32,
-    /// Whether the warden has nothing more to do.
+    /// Whether the supervisor has nothing more to do.
     is_over: Cell<bool>,
     /// What it said while something else was waited for.
     unheard: Cell<Option<CommandEvent>>,
@@ -119,8 +121,8 @@ pub struct Watched {
     is_reaped: Cell<bool>,
 }
 
-impl Watched {
-    /// Starts a program under a new warden. `prepare` is given the writing ends of the output
+impl Supervised {
+    /// Starts a program under a new supervisor. `prepare` is given the writing ends of the output
     /// and of standard error, which are one unless `apart`.
     ///
     /// # Errors
@@ -146,7 +148,7 @@ impl Watched {
             error_writer.as_ref().map_or(writer.as_fd(), AsFd::as_fd),
         );
         program.announce = theirs.as_raw_fd();
-        let mut warden = Warden {
+        let mut supervisor = Supervisor {
             control: Some(theirs),
             output: Some(output),
             leader: None,
@@ -154,19 +156,19 @@ impl Watched {
             stays: None,
         };
         let caller = control.as_raw_fd();
-        let pid = raw::fork(|| warden.run(&mut program, &writer, null, caller))?;
-        // With the warden's end of the control in our hands its death would never be seen.
-        let Warden {
+        let pid = raw::fork(|| supervisor.run(&mut program, &writer, null, caller))?;
+        // With the supervisor's end of the control in our hands its death would never be seen.
+        let Supervisor {
             output,
             control: theirs,
             ..
-        } = warden;
+        } = supervisor;
         drop(theirs);
         let mut watched = Self {
             control,
             output: output.ok_or(Errno::IO)?,
             errors,
-            warden: pid,
+            supervisor: pid,
             leader: 0,
             is_over: Cell::new(false),
             unheard: Cell::new(None),
@@ -180,7 +182,7 @@ impl Watched {
                 Ok((message::CHOSEN, [pid, _])) => watched.leader = pid,
                 Ok((message::STARTED, [_, 0])) => return Ok(watched),
                 Ok((message::STARTED, [_, error])) => return Err(Errno::from_raw_os_error(error)),
-                // The command was quick to kill its warden, or to stop it again and again, but we
+                // The command was quick to kill its supervisor, or to stop it again and again, but we
                 // know where it is.
                 Err(_) if watched.leader > 0 => return Ok(watched),
                 Ok(_) | Err(_) => return Err(Errno::CHILD),
@@ -188,7 +190,7 @@ impl Watched {
         }
     }
 
-    /// The descriptor to poll before [`Watched::next_event`].
+    /// The descriptor to poll before [`Supervised::next_event`].
     pub fn control(&self) -> BorrowedFd<'_> {
         self.control.as_fd()
     }
@@ -202,7 +204,7 @@ impl Watched {
         self.stay(Path::new(""), Path::new(""))
     }
 
-    /// What the warden says, if anything.
+    /// What the supervisor says, if anything.
     pub fn next_event(&self) -> Option<CommandEvent> {
         if let Some(event) = self.unheard.take() {
             return Some(event);
@@ -240,7 +242,7 @@ impl Watched {
         Some(event)
     }
 
-    /// Keeps what was said out of turn for [`Watched::next_event`].
+    /// Keeps what was said out of turn for [`Supervised::next_event`].
     fn keep(&self, event: CommandEvent) {
         let kept = match (self.unheard.take(), event) {
             (Some(CommandEvent::Ended { ending, .. }), CommandEvent::AllGone { .. }) => {
@@ -255,7 +257,7 @@ impl Watched {
         self.unheard.set(Some(kept));
     }
 
-    /// How the command has ended, where that was said while its warden was asked to stay.
+    /// How the command has ended, where that was said while its supervisor was asked to stay.
     pub fn ended_meanwhile(&self) -> Option<Ending> {
         let event = self.unheard.take();
         self.unheard.set(event);
@@ -265,16 +267,17 @@ impl Watched {
         }
     }
 
-    /// Lets a warden that another process has stopped go on.
+    /// Lets a supervisor that another process has stopped go on.
     fn wake(&self) {
-        let Some(warden) = Pid::from_raw(self.warden).filter(|_| !self.is_reaped.get()) else {
+        let Some(supervisor) = Pid::from_raw(self.supervisor).filter(|_| !self.is_reaped.get())
+        else {
             return;
         };
         let options = WaitOptions::NOHANG | WaitOptions::UNTRACED;
-        match rustix::process::waitpid(Some(warden), options) {
+        match rustix::process::waitpid(Some(supervisor), options) {
             Ok(Some((_, status))) if status.stopped() => {
                 self.stopped.set(self.stopped.get().saturating_add(1));
-                let _ = rustix::process::kill_process(warden, Signal::CONT);
+                let _ = rustix::process::kill_process(supervisor, Signal::CONT);
             }
             Ok(None) => {}
             // Its number may be another's by now.
@@ -282,12 +285,12 @@ impl Watched {
         }
     }
 
-    /// Whether another process keeps the warden from its work.
-    pub fn is_hindered(&self) -> bool {
-        self.stopped.get() > HINDRANCES
+    /// Whether another process keeps the supervisor from its work.
+    pub fn is_being_stopped(&self) -> bool {
+        self.stopped.get() > MAX_STOPS
     }
 
-    /// The next message, for which the warden is waited for.
+    /// The next message, for which the supervisor is waited for.
     fn wait_for_message(&self) -> Result<(u8, [i32; 2]), Errno> {
         let until = Instant::now() + ANSWER;
         let pause = Timespec::try_from(LOOK).unwrap_or_default();
@@ -324,19 +327,19 @@ impl Watched {
         }
     }
 
-    /// Asks the warden to end everything; [`CommandEvent::AllGone`] follows.
+    /// Asks the supervisor to end everything; [`CommandEvent::AllGone`] follows.
     pub fn end_all(&self, grace: Duration) {
         let millis = i32::try_from(grace.as_millis()).unwrap_or(i32::MAX);
-        // A warden that is gone shows as `Lost`.
+        // A supervisor that is gone shows as `Lost`.
         let _ = send(self.control.as_fd(), message::END_ALL, [millis, 0]);
     }
 
-    /// Lets the command go on without its caller: from now on the warden reads the output
+    /// Lets the command go on without its caller: from now on the supervisor reads the output
     /// into `log`, and notes in `record` how the processes ended. Both exist.
     ///
     /// # Errors
     ///
-    /// What the system says; the warden goes on as before then.
+    /// What the system says; the supervisor goes on as before then.
     pub fn stay(&self, record: &Path, log: &Path) -> Result<(), Errno> {
         let mut text = vec![message::STAY];
         text.extend(record.as_os_str().as_bytes());
@@ -369,13 +372,13 @@ fn encode(kind: u8, numbers: [i32; 2]) -> [u8; 9] {
 }
 
 /// What the command's process says before it becomes the command: so the caller knows it even
-/// if the command's first act is to kill the warden.
+/// if the command's first act is to kill the supervisor.
 pub(super) fn chosen(pid: i32) -> [u8; 9] {
     encode(message::CHOSEN, [pid, 0])
 }
 
-/// The warden's own state, on its side of the fork.
-struct Warden {
+/// The supervisor's own state, on its side of the fork.
+struct Supervisor {
     /// Until the caller has gone its own way.
     control: Option<OwnedFd>,
     /// Until every process has closed it.
@@ -394,8 +397,8 @@ struct Stays {
     processes: Vec<i32>,
 }
 
-impl Warden {
-    /// The warden's life. Gives the status to exit with.
+impl Supervisor {
+    /// The supervisor's life. Gives the status to exit with.
     fn run(
         &mut self,
         program: &mut Prepared<'_>,
@@ -409,7 +412,7 @@ impl Warden {
         #[cfg(target_os = "linux")]
         {
             let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
-            let _ = rustix::thread::set_name(c"gemini-warden");
+            let _ = rustix::thread::set_name(c"gemini-tools");
         }
         for stream in 0..3 {
             raw::replace_stream(null, stream);

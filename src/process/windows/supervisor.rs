@@ -13,7 +13,7 @@ use windows_sys::Win32::System::Threading::{GetExitCodeProcess, WaitForSingleObj
 
 /// A command that runs, as its caller sees it. Dropping it ends everything.
 #[derive(Debug)]
-pub struct Watched {
+pub struct Supervised {
     job: Job,
     process: OwnedFd,
     /// All that the command and its children print.
@@ -21,14 +21,14 @@ pub struct Watched {
     /// What they print to standard error, where that is kept apart.
     pub errors: Option<OwnedFd>,
     /// The process that watches over the command: this one.
-    pub warden: i32,
+    pub supervisor: i32,
     /// The process of the command.
     pub leader: i32,
     has_ended: Cell<bool>,
     is_over: Cell<bool>,
 }
 
-impl Watched {
+impl Supervised {
     pub(super) fn new(
         job: Job,
         process: OwnedFd,
@@ -41,14 +41,14 @@ impl Watched {
             process,
             output,
             errors,
-            warden: std::process::id() as i32,
+            supervisor: std::process::id() as i32,
             leader: pid as i32,
             has_ended: Cell::new(false),
             is_over: Cell::new(false),
         }
     }
 
-    /// The handle to wait for before [`Watched::next_event`].
+    /// The handle to wait for before [`Supervised::next_event`].
     pub fn control(&self) -> BorrowedFd<'_> {
         if self.has_ended.get() {
             // It does not become ready: what else ends is looked for.
@@ -94,7 +94,7 @@ impl Watched {
     }
 
     /// No process can keep the system from its work.
-    pub fn is_hindered(&self) -> bool {
+    pub fn is_being_stopped(&self) -> bool {
         false
     }
 
