@@ -1,11 +1,13 @@
-//! The README: its shell examples are run, and its lists are compared with what the executables say. How examples are
-//! written is said in `harness/page.rs`.
+//! The README: it is short, its shell examples are run, its tables are compared with what the executables and the book
+//! say, and its links lead somewhere. So are the pages of the book that took over its lists; `book` runs the examples of
+//! all pages. How examples are written is said in `harness/page.rs`.
 
 use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
 
+use crate::book::anchors;
 use crate::harness::page::{Page, in_checkout};
 use crate::harness::{Workspace, executable};
 
@@ -38,59 +40,81 @@ fn first_command_searches_the_checkout() {
 }
 
 #[test]
-fn table_has_every_tool_with_all_its_parameters() {
+fn it_is_short() {
     let readme = readme();
-    let declared = Workspace::new().get_tools(&[]).run().json();
-    let tools = declared.as_array().expect("a list");
-    for tool in tools {
-        let name = tool["name"].as_str().expect("a name");
-        let row = readme
-            .text()
-            .lines()
-            .find(|line| line.starts_with(&format!("| `{name}` |")));
-        let row = row.unwrap_or_else(|| panic!("{name} has no row in the README's table"));
-        let shown = row.split('|').nth(2).expect("a column of parameters");
-        let schema = &tool["parametersJsonSchema"];
-        let required: Vec<&str> = schema["required"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect();
-        let parameters = schema["properties"].as_object().expect("parameters");
-        for parameter in parameters.keys() {
-            let mark = if required.contains(&parameter.as_str()) {
-                ""
-            } else {
-                "?"
-            };
-            let cell = format!("`{parameter}{mark}`");
-            assert!(shown.contains(&cell), "{name}: {cell} is not in {shown}");
-        }
-        assert_eq!(shown.matches('`').count(), parameters.len() * 2, "{name}");
+    assert!(readme.text().len() <= 14 * 1024, "{}", readme.text().len());
+    assert!(readme.text().lines().count() <= 250);
+    for (index, line) in readme.text().lines().enumerate() {
+        let columns = line.chars().count();
+        assert!(columns <= 120, "README.md:{}: {columns}", index + 1);
+    }
+}
+
+/// A page of the book has the parameters of each; `src/builtin/pages.rs` writes them.
+#[test]
+fn table_has_every_tool_and_no_other() {
+    let readme = readme();
+    let mut rows: Vec<&str> = readme
+        .text()
+        .lines()
+        .filter(|line| line.starts_with("| [`"))
+        .collect();
+    for name in tools() {
+        let start = format!("| [`{name}`](docs/tools/{name}.md) | ");
+        let row = rows.iter().position(|row| row.starts_with(&start));
+        rows.remove(row.unwrap_or_else(|| panic!("{name} has no row in the README's table")));
+    }
+    assert_eq!(rows, [""; 0]);
+}
+
+#[test]
+fn every_row_of_the_short_comparison_stands_in_the_book() {
+    let readme = readme();
+    let book = Page::read("docs/comparison.md");
+    let compared = readme
+        .text()
+        .split("## How it compares")
+        .nth(1)
+        .and_then(|rest| rest.split("\n## ").next())
+        .expect("the comparison");
+    let rows: Vec<&str> = compared.lines().filter(|l| l.starts_with('|')).collect();
+    assert!(rows.len() > 12, "{rows:?}");
+    for row in rows {
+        assert!(book.text().lines().any(|line| line == row), "{row}");
     }
 }
 
 #[test]
 fn policy_rule_lists_every_tool() {
-    let readme = readme();
-    let declared = Workspace::new().get_tools(&[]).run().json();
-    for tool in declared.as_array().expect("a list") {
-        let line = format!(
-            "  \"discovered_tool_{}\",",
-            tool["name"].as_str().expect("a name")
-        );
-        assert!(readme.text().lines().any(|l| l == line), "{line}");
+    let page = Page::read("docs/gemini-cli.md");
+    for name in tools() {
+        let line = format!("  \"discovered_tool_{name}\",");
+        assert!(page.text().lines().any(|l| l == line), "{line}");
     }
 }
 
+/// `book` reads the snippets of all pages.
 #[test]
-fn settings_are_json() {
-    let snippets = readme().blocks("json");
-    assert_eq!(snippets.len(), 3, "one for each spelling, one for hosts");
-    for block in snippets {
-        let parsed: Result<Value, _> = serde_json::from_str(&block.text);
-        assert!(parsed.is_ok(), "README.md:{}: {parsed:?}", block.line);
+fn settings_name_both_commands_in_each_spelling() {
+    let snippets = Page::read("docs/gemini-cli.md").blocks("json");
+    let parsed: Vec<Value> = snippets
+        .iter()
+        .map(|block| serde_json::from_str(&block.text).expect("JSON"))
+        .collect();
+    let [now, before] = parsed.as_slice() else {
+        panic!("one for each spelling: {parsed:?}");
+    };
+    for (discovery, call) in [
+        (
+            &now["tools"]["discoveryCommand"],
+            &now["tools"]["callCommand"],
+        ),
+        (&before["toolDiscoveryCommand"], &before["toolCallCommand"]),
+    ] {
+        let ends =
+            |command: &Value, name: &str| command.as_str().is_some_and(|c| c.ends_with(name));
+        assert!(ends(discovery, "bin/get_tools"), "{parsed:?}");
+        assert!(ends(call, "bin/call_tool"), "{parsed:?}");
     }
 }
 
@@ -102,11 +126,13 @@ fn library_example_is_that_of_the_registry() {
         .lines()
         .filter_map(|line| line.strip_prefix("///"))
         .map(str::trim);
-    for block in readme().blocks("rust") {
+    let blocks = Page::read("docs/library.md").blocks("rust");
+    assert_eq!(blocks.len(), 1);
+    for block in blocks {
         for line in block.text.lines().map(str::trim) {
             assert!(
                 line.is_empty() || documented.any(|d| d == line),
-                "README.md:{}: not in the registry's documentation: {line}",
+                "docs/library.md:{}: not in the registry's documentation: {line}",
                 block.line
             );
         }
@@ -114,18 +140,20 @@ fn library_example_is_that_of_the_registry() {
 }
 
 #[test]
-fn links_lead_to_files_of_the_checkout() {
+fn links_lead_to_files_and_headings_of_the_checkout() {
     let readme = readme();
     let targets: Vec<&str> = readme
         .text()
         .split("](")
         .skip(1)
         .filter_map(|rest| rest.split(')').next())
-        .filter(|target| !target.starts_with('#'))
         .collect();
-    assert!(!targets.is_empty());
+    assert!(targets.len() > 30);
     for target in targets {
-        assert!(in_checkout(target).exists(), "{target}");
+        let (file, heading) = target.split_once('#').unwrap_or((target, ""));
+        assert!(in_checkout(file).exists(), "{target}");
+        let is_there = heading.is_empty() || anchors(&Page::read(file)).contains(heading);
+        assert!(is_there, "{target}");
     }
 }
 
@@ -135,4 +163,12 @@ fn readme() -> Page {
 
 fn text(path: &Path) -> String {
     path.to_str().expect("a path in UTF-8").to_owned()
+}
+
+/// The names of all tools, as `get_tools` has them.
+fn tools() -> Vec<String> {
+    let declared = Workspace::new().get_tools(&[]).run().json();
+    let tools = declared.as_array().expect("a list");
+    let names = tools.iter().map(|tool| tool["name"].as_str());
+    names.map(|name| name.expect("a name").to_owned()).collect()
 }
