@@ -38,7 +38,7 @@ export const DIFFERENCES = [
     where: 'Tools',
     we: 'Those of the pair, and no others.',
     they: 'Tools of its own besides. In 0.8.2, a discovered tool takes the place of an own one of the same name; in 0.61.0, both are declared.',
-    why: 'The pair is all that run_agent has: whoever brings other commands decides what a model can do.',
+    why: 'The pair is all that run_agent has: the user who brings other commands decides what a model can do.',
   },
   {
     id: 'prefix',
@@ -90,7 +90,7 @@ export const DIFFERENCES = [
     where: 'Failures of our tools',
     we: "The tool's message is the `error`.",
     they: 'Five lines are the `error`: standard output with the JSON document, standard error, error, exit code, signal.',
-    why: 'As above; the message is the same. A command of somebody else that fails gets the five lines from run_agent, too.',
+    why: 'As above; the message is the same. A command of another program that fails gets the five lines from run_agent, too.',
   },
   {
     id: 'media beside the answer',
@@ -146,8 +146,8 @@ export const DIFFERENCES = [
       new RegExp(`${ANSWER}\\.said$`).test(place) &&
       /needs the user's agreement/.test(ours) &&
       /requires user confirmation/.test(theirs),
-    where: 'Answer to a call that nobody has approved of',
-    we: 'That somebody has to agree, and what the model can do instead.',
+    where: 'Answer to a call without approval',
+    we: 'That a user has to approve, and what the model can do instead.',
     they: 'In 0.61.0, that this mode does not support confirmation.',
     why: 'The model can go on with it.',
   },
@@ -159,10 +159,10 @@ export const DIFFERENCES = [
       ((/\.said$/.test(place) && /needs the user's agreement/.test(ours) && /^Successfully created and wrote to new file: <workspace>\/four\.txt/.test(theirs)) ||
         (/\.keysOfResponse$/.test(place) && ours === 'error' && theirs === 'output') ||
         (place === 'files.four.txt' && ours === undefined)),
-    where: 'A call that nobody has approved of',
+    where: 'A call without approval',
     we: 'It is refused.',
-    they: '0.8.2 asks nobody about a discovered tool, whatever it does: the file is written.',
-    why: 'Without `--yolo` or the like, nothing is changed that nobody has agreed to.',
+    they: '0.8.2 does not ask about a discovered tool, whatever it does: the file is written.',
+    why: 'Without `--yolo` or the like, nothing is changed without approval.',
   },
   {
     id: 'ids of calls that had none',

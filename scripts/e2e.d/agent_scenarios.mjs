@@ -52,7 +52,7 @@ export const SCENARIOS = [
   },
   {
     name: 'an unknown tool',
-    what: 'The model calls two tools that nobody has declared; one is spelled almost like one that there is.',
+    what: 'The model calls two tools that are not declared; one is spelled almost like one that there is.',
     script: () => ({ turns: [['no_such_tool', 'read_fil'].map((tool, index) => ({ id: 'ab'[index], tool, args: { reason: 'none' } }))] }),
   },
   {
@@ -95,7 +95,7 @@ export const SCENARIOS = [
   },
   {
     name: 'a refused call',
-    what: 'The model writes a file, and nobody has approved of that.',
+    what: 'The model writes a file, and no user has approved of that.',
     script: ({ at }) => ({ turns: [[write('a', at('four.txt'), 'fourth\n')]] }),
     unapproved: 'write_file',
   },
