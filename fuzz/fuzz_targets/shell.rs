@@ -4,9 +4,10 @@
 
 use gemini_tools::commands::{Analysis, analyse};
 use libfuzzer_sys::fuzz_target;
+use std::collections::BTreeSet;
 
-/// The programs, each with its words; `None` is one that the shell finds out.
-fn programs(analysis: &Analysis) -> Vec<&[Option<String>]> {
+/// The programs in any order, each with its words; `None` is one that the shell finds out.
+fn programs(analysis: &Analysis) -> BTreeSet<&[Option<String>]> {
     let programs = analysis.programs();
     programs.map(|program| &*program.words).collect()
 }

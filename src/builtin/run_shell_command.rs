@@ -334,7 +334,7 @@ impl Call {
             ),
             Why::Cancelled => "The command was cancelled and ended.".to_owned(),
             Why::Unwatched => {
-                "The process that supervised over the command was killed; the command was ended."
+                "The process that watched over the command was killed; the command was ended."
                     .to_owned()
             }
         };
