@@ -110,9 +110,7 @@ impl<R: Reply> LineClient<R> {
                 // A process that has ended has not read the whole request: a new one does. One
                 // that ends at once gives no answer.
                 Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {
-                    if let Some(waiting) = lock(&running.waiting).as_mut() {
-                        waiting.remove(&id);
-                    }
+                    running.forget(id);
                     if !is_new {
                         continue;
                     }
@@ -131,9 +129,7 @@ impl<R: Reply> LineClient<R> {
     /// Gives up on a request, and tells the program by `lines`.
     pub(crate) fn cancel(&self, id: u64, lines: &[u8]) {
         if let Some(running) = lock(&self.running).as_mut() {
-            if let Some(waiting) = lock(&running.waiting).as_mut() {
-                waiting.remove(&id);
-            }
+            running.forget(id);
             // A process that is gone has given it up already.
             let _ = without_sigpipe(|| running.stdin.write_all(lines));
         }
@@ -186,6 +182,13 @@ impl<R: Reply> LineClient<R> {
 }
 
 impl<R> Running<R> {
+    /// Closes the channel of a request.
+    fn forget(&self, id: u64) {
+        if let Some(waiting) = lock(&self.waiting).as_mut() {
+            waiting.remove(&id);
+        }
+    }
+
     /// Closes the input, and waits until the process has ended, but no longer than `patience`.
     /// Gives the process if it goes on.
     pub(crate) fn close(self, patience: Duration) -> Option<Identity> {
