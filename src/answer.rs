@@ -4,7 +4,8 @@
 //! model is put together. Every text is kept within a limit, with a marker that says how much
 //! is missing and where the whole is.
 
-use crate::genai::{Content, FunctionResponse, Part};
+use crate::kept_answers;
+use crate::message::{Content, FunctionResponse, Part};
 use crate::shown::harmless_lines;
 use crate::sys::event::{PollFd, PollFlags};
 use crate::tool::{Display, ErrorKind, FoundPlace, LlmContent, PartOrText, ToolError, ToolResult};
@@ -391,7 +392,7 @@ fn limit_text(text: &mut String, limit: usize, tool: &str, workspace: Option<&Wo
         missing.chars().count(),
         missing.lines().count()
     );
-    let file = workspace.and_then(|workspace| workspace.spill(tool, text));
+    let file = workspace.and_then(|workspace| kept_answers::keep(workspace, tool, text));
     text.truncate(end);
     if !text.ends_with('\n') {
         text.push('\n');
@@ -519,7 +520,7 @@ impl Formatter for Ascii {
 #[cfg(test)]
 mod tests {
     use super::{Answer, Form, to_line};
-    use crate::genai::Part;
+    use crate::message::Part;
     use crate::tool::{ErrorKind, LlmContent, PartOrText, ToolError, ToolResult};
     use serde_json::{Value, json};
 

@@ -26,8 +26,12 @@
 //! - [`parallel`]: which calls of a message are made at the same time.
 //! - [`own_program`]: whether settings name these executables.
 //! - [`shown`]: names and paths as text.
-//! - [`genai`]: the Gemini wire.
+//! - [`genai`]: the client of the Gemini API.
+//! - [`message`]: messages of the Gemini API, which answers are parts of.
+//! - `names`: names of tools that hosts and APIs take.
+//! - `kept_answers`: answers that are too long, kept for later calls.
 //! - [`json`]: JSON documents of others, within limits.
+//! - `position`: where in a document something is.
 //! - `edit_match`: finding a text that is slightly wrong.
 //! - `web`: pages as text.
 //! - [`net`]: the way to the network.
@@ -47,11 +51,15 @@ mod edit_match;
 pub mod genai;
 pub mod init;
 pub mod json;
+mod kept_answers;
 pub mod mcp;
+pub mod message;
+mod names;
 pub mod net;
 pub mod own_program;
 pub mod parallel;
 pub mod policy;
+mod position;
 pub mod process;
 pub mod registry;
 pub mod serve;

@@ -1,6 +1,6 @@
 //! Every tool by name: registering, looking up, listing, running with tail calls.
 
-use crate::dialect::{is_mapped, may_be_mapped};
+use crate::names::{is_mapped, may_be_mapped};
 use crate::tool::{Args, Context, ErrorKind, Tool, ToolError, ToolInvocation, ToolResult};
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -23,13 +23,31 @@ pub(crate) mod links;
 #[cfg(windows)]
 mod windows;
 #[cfg(windows)]
-pub(crate) use windows::paths::{check_names, check_new_names};
+pub use windows::paths::{check_names, check_new_names};
 #[cfg(windows)]
 pub use windows::{
     console, event, fd, ffi, fs, io, process, stdio, termios, unix_fs, unix_process,
 };
 
 use std::path::{Path, PathBuf};
+
+/// A name that no file can have on this system, and why, as a sentence.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct UnusableName(String);
+
+/// Accepts every path: on Unix each name is a file's.
+///
+/// # Errors
+///
+/// None; Windows has names that are not a file's.
+#[cfg(unix)]
+pub fn check_names(_path: &Path) -> Result<(), UnusableName> {
+    Ok(())
+}
+
+#[cfg(unix)]
+pub use check_names as check_new_names;
 
 /// The path without links, in the form that is usual: on Windows without the prefix `\\?\`,
 /// where it can do without.

@@ -15,7 +15,7 @@ pub use seen::{Seen, WATCHED};
 
 pub(crate) use folders::path as folders_path;
 
-use crate::workspace::brought::Whose;
+use crate::workspace::brought::{Whose, is_home};
 use folders::{Folders, Rule};
 use std::fmt;
 use std::ops::Deref;
@@ -156,13 +156,6 @@ fn is_folder_trust_off(home: &Path) -> bool {
         .map(|text| crate::settings::jsonc(&text));
     value.is_some_and(|value| {
         value.is_ok_and(|value| value["security"]["folderTrust"]["enabled"] == false)
-    })
-}
-
-/// Whether a directory is the user's home.
-pub(crate) fn is_home(home: Option<&Path>, root: &Path) -> bool {
-    home.is_some_and(|home| {
-        home == root || crate::sys::canonicalize(home).is_ok_and(|canonical| canonical == root)
     })
 }
 

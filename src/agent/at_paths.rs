@@ -2,7 +2,7 @@
 //!
 //! Reading them is `read_many_files`' work.
 
-use crate::genai::Part;
+use crate::message::Part;
 use crate::tool::{LlmContent, PartOrText};
 use std::ops::Range;
 
@@ -177,7 +177,7 @@ fn headings(text: &str) -> Vec<Heading<'_>> {
 #[cfg(test)]
 mod tests {
     use super::{find, message_parts};
-    use crate::genai::Part;
+    use crate::message::Part;
     use crate::tool::{LlmContent, PartOrText};
 
     fn paths(prompt: &str) -> Vec<String> {

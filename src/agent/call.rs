@@ -1,7 +1,7 @@
 //! A call of a tool, from a model's wish to its answer.
 
 use crate::approval::Explanation;
-use crate::genai::Part;
+use crate::message::Part;
 use crate::tool::{ConfirmationDetails, DiffStat, ErrorKind, Interruption, Kind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

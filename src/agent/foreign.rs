@@ -3,7 +3,7 @@
 use super::call::{CallFailure, CallOutcome, CallRequest};
 use super::pair::{Printed, broken};
 use crate::custom::judge::{self, ParsedOutput};
-use crate::genai::{FunctionResponse, Part};
+use crate::message::{FunctionResponse, Part};
 use crate::process::command::{Why, set_variable};
 use crate::process::driven::{Drive, Driven, Input, MAX_STREAM_BYTES};
 use crate::process::ending::Ending;

@@ -1,6 +1,6 @@
 //! What was said so far, and what of it a model gets.
 
-use crate::genai::{Content, Part};
+use crate::message::{Content, Part};
 use serde_json::Value;
 
 /// A conversation.
@@ -112,7 +112,7 @@ fn characters(value: &Value) -> usize {
 #[cfg(test)]
 mod tests {
     use super::History;
-    use crate::genai::{Content, Part};
+    use crate::message::{Content, Part};
     use serde_json::json;
 
     fn contents(value: serde_json::Value) -> Vec<Content> {

@@ -6,7 +6,7 @@
 //! change anything.
 
 use super::call::{CallOutcome, CallRequest};
-use crate::genai::Content;
+use crate::message::Content;
 use crate::sys::fs::{FlockOperation, Mode, OFlags, flock};
 use crate::sys::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -380,7 +380,7 @@ impl Reader {
 mod tests {
     use super::{CallProgress, Line, SessionRecord};
     use crate::agent::call::{CallOutcome, CallRequest};
-    use crate::genai::Content;
+    use crate::message::Content;
     use serde_json::{Map, json};
 
     fn request(id: &str) -> CallRequest {

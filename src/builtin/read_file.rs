@@ -1,7 +1,7 @@
 //! `read_file`: a window of a text file's lines, or a media file.
 
 use super::{Declaration, READ_LIMIT_CHARS, Spec, ToolEnv};
-use crate::genai::Part;
+use crate::message::Part;
 use crate::tool::{
     Args, Cancellation, Confirmation, Context, ErrorKind, Kind, LlmContent, Location, Schema,
     ToolError, ToolInvocation, ToolResult,

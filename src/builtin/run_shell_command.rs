@@ -3,6 +3,7 @@
 use super::confinement::sandbox;
 use super::{Declaration, Spec, ToolEnv};
 use crate::commands::analyse;
+use crate::kept_answers;
 use crate::process::capture::{Capture, Captured};
 use crate::process::command::{CommandLimits, End, ShellCommand, Why, supervise};
 use crate::process::ending::Ending;
@@ -230,7 +231,7 @@ impl ToolInvocation for Call {
         };
         let limit = cx.limit_chars.unwrap_or(UNLIMITED_CHARS);
         let mut capture = Capture::new(limit, cx.wants_display, cx.wants_output(), || {
-            workspace.spill_path(DECLARATION.name)
+            kept_answers::new_file(workspace, DECLARATION.name)
         });
         let acting = cx.cancel.acting()?;
         let supervised = command.start().map_err(|e| self.not_started(&e))?;
@@ -389,7 +390,7 @@ impl Report<'_> {
             directory: show_path(self.call.place.path()).into_owned(),
             started_at: seconds(SystemTime::now()),
         };
-        self.call.tool_env.workspace.make_room();
+        kept_answers::make_room(&self.call.tool_env.workspace);
         let files = jobs.map(|jobs| jobs.create(&record, |log| capture.write_whole(log)));
         if let Some(Err(e)) = &files {
             self.error = Some(format!("The background output can't be kept: {e}."));

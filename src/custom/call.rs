@@ -10,6 +10,7 @@ use super::{Listing, env, pair};
 use crate::builtin::ToolEnv;
 use crate::commands::analyse;
 use crate::diagnostic::Diagnostic;
+use crate::kept_answers;
 use crate::process::capture::Capture;
 use crate::process::command::End;
 use crate::process::ending::Ending;
@@ -363,7 +364,7 @@ impl ToolInvocation for Call {
         let workspace = &self.tool_env.workspace;
         let text = (self.manifest.output == Output::Text).then(|| {
             Capture::new(limit, cx.wants_display, is_live, || {
-                workspace.spill_path(self.name())
+                kept_answers::new_file(workspace, self.name())
             })
         });
         let mut streams = Streams::new(text, is_live);

@@ -1,7 +1,7 @@
 //! What a call of a pair's call command has come to, by Gemini CLI's rules: it has succeeded
 //! if the program exits with 0 and has written nothing to standard error.
 
-use crate::genai::FunctionResponse;
+use crate::message::FunctionResponse;
 use crate::process::ending::Ending;
 use crate::process::signal_name;
 use crate::tool::ResultError;

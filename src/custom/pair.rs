@@ -15,7 +15,7 @@ use super::run::{MAX_WHOLE_BYTES, Program, Streams, ending_of, interrupted, plac
 use crate::builtin::ToolEnv;
 use crate::declaration::{self, Names};
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::genai::FunctionResponse;
+use crate::message::FunctionResponse;
 use crate::process::command::End;
 use crate::process::ending::Ending;
 use crate::shown::{excerpt, hex};

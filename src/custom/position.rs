@@ -1,8 +1,8 @@
 //! In which line and column of a tool's file something is, for `lint`.
 
 use super::{MAX_MANIFEST_BYTES, block, files};
-use crate::declaration::position::{LineIndex, Node, NodeKind, Position, Search, Step};
 use crate::diagnostic::Diagnostic;
+use crate::position::{LineIndex, Node, NodeKind, Position, Search, Step};
 use crate::workspace::brought::Whose;
 use std::path::Path;
 use toml::Spanned;

@@ -8,12 +8,10 @@
 mod hidden;
 mod keywords;
 mod names;
-pub(crate) mod position;
 mod references;
 mod schema;
 
 pub use hidden::hidden_character;
-pub(crate) use names::{HASH_CHARS, hashed};
 pub use names::{NameError, Names};
 pub(crate) use schema::{FORMATS as GEMINI_FORMATS, Tuples, named, repair_plain, within};
 pub use schema::{repair_schema, untyped};

@@ -1,13 +1,9 @@
 //! Names that the API takes, and that every host has room for.
 
 use crate::diagnostic::Diagnostic;
-use crate::shown::hex;
-use sha2::{Digest, Sha256};
+use crate::names::hashed;
 use std::collections::BTreeMap;
 use thiserror::Error;
-
-/// What is kept of a name that is too long, besides its hash.
-pub(crate) const HASH_CHARS: usize = 8;
 
 /// Why a tool gets no name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -131,13 +127,6 @@ fn plain(original: &str) -> String {
         name.insert(0, '_');
     }
     name
-}
-
-/// A name of at most `longest` ASCII characters that only `original` has.
-pub(crate) fn hashed(name: &str, original: &str, longest: usize) -> String {
-    let hash = hex(&Sha256::digest(original.as_bytes())[..HASH_CHARS / 2]);
-    let keep = name.len().min(longest - HASH_CHARS - 1);
-    format!("{}_{hash}", name[..keep].trim_end_matches('_'))
 }
 
 #[cfg(test)]

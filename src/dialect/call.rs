@@ -170,7 +170,7 @@ impl DialectCall {
     /// Whether the tool of the call is the one that goes by `name`.
     pub fn is_of(&self, name: &str) -> bool {
         let (own, other) = (bare_name(&self.name), bare_name(name));
-        own == other || super::is_mapped(other, own) || super::is_mapped(own, other)
+        own == other || crate::names::is_mapped(other, own) || crate::names::is_mapped(own, other)
     }
 }
 

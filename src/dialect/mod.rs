@@ -7,14 +7,13 @@
 mod annotations;
 mod call;
 pub mod lint;
-mod names;
 mod native;
 mod reply;
 mod schema;
 
+pub use crate::names::Dialect;
 pub use annotations::Hints;
 pub use call::{DialectCall, DialectError, DialectRequest};
-pub(crate) use names::{is_mapped, may_be_mapped};
 pub use schema::restore;
 
 use crate::tool::Kind;
@@ -22,84 +21,6 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::borrow::Cow;
-
-/// A way to write tools.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Dialect {
-    /// Function declarations as Gemini CLI reads them.
-    #[default]
-    Gemini,
-    /// The `tools` of `OpenAI`'s Chat Completions, and of all that speak it.
-    OpenAi,
-    /// The `tools` of `OpenAI`'s Responses: flat, and strict unless they say otherwise.
-    OpenAiResponses,
-    /// The `tools` of Anthropic's Messages.
-    Anthropic,
-    /// The tools of a `tools/list` result of the Model Context Protocol.
-    Mcp,
-}
-
-impl Dialect {
-    /// Every dialect.
-    pub const ALL: [Dialect; 5] = [
-        Dialect::Gemini,
-        Dialect::OpenAi,
-        Dialect::OpenAiResponses,
-        Dialect::Anthropic,
-        Dialect::Mcp,
-    ];
-
-    /// The name by which it is chosen.
-    pub fn name(self) -> &'static str {
-        match self {
-            Dialect::Gemini => "gemini",
-            Dialect::OpenAi => "openai",
-            Dialect::OpenAiResponses => "openai-responses",
-            Dialect::Anthropic => "anthropic",
-            Dialect::Mcp => "mcp",
-        }
-    }
-
-    /// The dialect of a name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|dialect| dialect.name() == name)
-    }
-
-    /// The most characters of a tool's name.
-    pub fn longest_name(self) -> usize {
-        match self {
-            Dialect::Gemini => 63,
-            Dialect::OpenAi | Dialect::OpenAiResponses => 64,
-            Dialect::Anthropic | Dialect::Mcp => 128,
-        }
-    }
-
-    /// Whether a name may be in a request as it is.
-    pub fn takes_name(self, name: &str) -> bool {
-        match self {
-            Dialect::Gemini => crate::registry::is_valid_name(name),
-            Dialect::OpenAi | Dialect::OpenAiResponses | Dialect::Anthropic | Dialect::Mcp => {
-                (1..=self.longest_name()).contains(&name.len())
-                    && name.bytes().all(|b| {
-                        b.is_ascii_alphanumeric()
-                            || matches!(b, b'_' | b'-')
-                            || b == b'.' && self == Dialect::Mcp
-                    })
-            }
-        }
-    }
-
-    /// The name under which this dialect knows a tool: its own, where that fits.
-    pub fn name_for(self, name: &str) -> Cow<'_, str> {
-        names::mapped(self, name)
-    }
-
-    /// A schema of arguments as the API takes it; `None` where it does as it is. What was
-    /// changed only makes it say less, or [`restore`] undoes it.
-    pub fn schema_for(self, schema: &Value) -> Option<Value> {
-        schema::fitted(self, schema)
-    }
-}
 
 /// A tool's declaration, as `get_tools` prints it for Gemini.
 #[derive(Debug, Deserialize)]
@@ -146,7 +67,7 @@ impl GeminiDeclaration {
         let name = json!(dialect.name_for(&self.name));
         let description = json!(self.description);
         let value = self.schema();
-        let fitted = dialect.schema_for(&value);
+        let fitted = schema::fitted(dialect, &value);
         let schema = match &fitted {
             Some(fitted) => Cow::Owned(fitted.to_string()),
             None => Cow::Borrowed(self.parameters_json_schema.get()),

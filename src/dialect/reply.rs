@@ -1,7 +1,7 @@
 //! What a call has given, as each API wants to have it.
 
 use crate::answer::Answer;
-use crate::genai::{Blob, Part};
+use crate::message::{Blob, Part};
 use serde_json::{Value, json};
 
 /// What stands for a text where an API takes none that is empty.

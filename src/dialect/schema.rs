@@ -5,8 +5,7 @@
 //! digits, `_`, `.` and `-`; any of these costs the whole request.
 
 use super::Dialect;
-use super::names::{may_be_mapped, with_underscores};
-use crate::declaration::hashed;
+use crate::names::{hashed, may_be_mapped, with_underscores};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 

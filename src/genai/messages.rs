@@ -1,34 +1,8 @@
 //! Requests and responses.
 
-use super::{Content, Part};
+use crate::message::{Content, Part, null_is_default};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
-
-/// Some servers write `null` where others leave a field out.
-pub(super) fn null_is_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Default + Deserialize<'de>,
-{
-    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
-}
-
-/// A call that the model wants.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct FunctionCall {
-    /// The call's id, where the model gave one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
-    /// The function's name.
-    #[serde(default)]
-    pub name: String,
-    /// An object; where the model left it out, an empty one.
-    #[serde(default, deserialize_with = "null_is_default")]
-    pub args: Map<String, Value>,
-    /// Everything else, as it came.
-    #[serde(flatten)]
-    pub other: Map<String, Value>,
-}
 
 /// What the model may use.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! From the result of an MCP call to ours (CONTRACT: MCP).
 
-use crate::genai::Part;
+use crate::message::Part;
 use crate::tool::{ErrorKind, LlmContent, PartOrText, ResultError, ToolResult};
 use serde_json::Value;
 

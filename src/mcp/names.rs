@@ -4,7 +4,7 @@
 //! 16 characters before the name of a discovered tool, and the API takes 63: of a name of more
 //! than 47 the middle is left out.
 
-use crate::dialect::{is_mapped, may_be_mapped};
+use crate::names::{is_mapped, may_be_mapped};
 
 /// The longest name.
 pub(super) const MAX_CHARS: usize = 47;

@@ -1,7 +1,7 @@
 //! Our results as the protocol's content blocks.
 
 use crate::answer::Answer;
-use crate::genai::Part;
+use crate::message::Part;
 use crate::tool::{ErrorKind, LlmContent, PartOrText, ToolError};
 use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
 use serde_json::{Map, Value, json};

@@ -1,8 +1,8 @@
 //! In which line of a settings file a key is, for people.
 
 use super::keys;
-use crate::declaration::position::{self, Position};
 use crate::diagnostic::Diagnostic;
+use crate::position::{self, Position};
 use crate::workspace::brought::Whose;
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};

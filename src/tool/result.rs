@@ -2,7 +2,7 @@
 
 use super::ErrorKind;
 use super::named::{NamedText, OddNames};
-use crate::genai::Part;
+use crate::message::Part;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 use std::sync::Arc;

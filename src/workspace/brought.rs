@@ -10,7 +10,6 @@ use super::{Place, Workspace, open_directory, path_only};
 use crate::sys::fd::{AsFd, OwnedFd};
 use crate::sys::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use crate::sys::io::Errno;
-use crate::trust::is_home;
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
@@ -33,6 +32,13 @@ pub(crate) enum Whose<'a> {
         root: &'a Path,
         home: Option<&'a Path>,
     },
+}
+
+/// Whether a directory is the user's home.
+pub(crate) fn is_home(home: Option<&Path>, root: &Path) -> bool {
+    home.is_some_and(|home| {
+        home == root || crate::sys::canonicalize(home).is_ok_and(|canonical| canonical == root)
+    })
 }
 
 /// A regular file, opened, and what the system says of it.

@@ -27,6 +27,15 @@ mod users;
 pub mod walk;
 pub mod write;
 
+/// The error for a path that can't be a file's on this system.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "results hand their errors over"
+)]
+fn unusable_name(error: crate::sys::UnusableName) -> ToolError {
+    ToolError::invalid(error.to_string()).with_hint("Choose another name.")
+}
+
 /// Makes a named pipe, for tests of what reads files.
 #[cfg(test)]
 pub(crate) fn make_fifo(path: &Path) {
@@ -277,8 +286,7 @@ impl Workspace {
             return Err(system_error(Errno::NAMETOOLONG, argument));
         }
         let path = path_from_argument(argument);
-        #[cfg(windows)]
-        crate::sys::check_names(&path)?;
+        crate::sys::check_names(&path).map_err(unusable_name)?;
         self.locate_path(&path)
             .ok_or_else(|| self.outside(argument))
     }

@@ -52,8 +52,7 @@ impl Workspace {
     /// `target_is_directory`, `path_not_in_workspace`, `permission_denied`, or
     /// `file_write_failure` where another process keeps the file locked.
     pub fn target(&self, place: &Place, cancel: &Cancellation) -> Result<Target, ToolError> {
-        #[cfg(windows)]
-        crate::sys::check_new_names(place.rel())?;
+        crate::sys::check_new_names(place.rel()).map_err(super::unusable_name)?;
         let started = std::time::Instant::now();
         let mut pause = Duration::from_micros(200);
         loop {
@@ -682,16 +681,9 @@ fn temporary_name() -> String {
 }
 
 /// Whether there is no process of this id.
-#[cfg(unix)]
 fn is_dead(pid: i32) -> bool {
     let pid = crate::sys::process::Pid::from_raw(pid);
     pid.is_some_and(|pid| crate::sys::process::test_kill_process(pid) == Err(Errno::SRCH))
-}
-
-/// Whether there is no process of this id.
-#[cfg(windows)]
-fn is_dead(pid: i32) -> bool {
-    crate::process::identity::Identity::of(pid).is_none()
 }
 
 /// Removes temporary files of calls that were killed, where files can't be nameless.

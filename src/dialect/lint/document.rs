@@ -1,8 +1,8 @@
 //! A document taken apart into declarations, each with its place.
 
-use crate::declaration::position::{Node, Position, Search, Step};
 use crate::diagnostic::Diagnostic;
 use crate::dialect::Dialect;
+use crate::position::{Node, Position, Search, Step};
 use serde_json::{Value, json};
 use std::ops::Range;
 

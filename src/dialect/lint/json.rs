@@ -1,6 +1,6 @@
 //! The places of a JSON document's values.
 
-use crate::declaration::position::{LineIndex, Node, NodeKind, Position};
+use crate::position::{LineIndex, Node, NodeKind, Position};
 use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};

@@ -9,9 +9,9 @@ mod repaired;
 mod rules;
 
 use super::{Dialect, schema};
-use crate::declaration::position::Node;
 use crate::declaration::{self, Names, Tuples};
 use crate::diagnostic::{Diagnostic, Severity};
+use crate::position::Node;
 use document::{Document, Item};
 use repaired::Repaired;
 use serde_json::{Value, json};
@@ -117,7 +117,7 @@ fn look_at(
         findings.push(finding);
         return None;
     }
-    let schema = dialect.schema_for(&schema).unwrap_or(schema);
+    let schema = super::schema::fitted(dialect, &schema).unwrap_or(schema);
     let wants_schema = matches!(dialect, Dialect::Anthropic | Dialect::Mcp);
     let repaired = Repaired {
         name: dialect.name_for(item.name()).into_owned(),

@@ -2,8 +2,8 @@
 
 use super::document::{Document, Entry, Holds, Item, SCHEMA_KEYS};
 use super::rules::{HINTS, mcp_faults};
-use crate::declaration::position::{Node, NodeKind, Step};
 use crate::dialect::Dialect;
+use crate::position::{Node, NodeKind, Step};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 

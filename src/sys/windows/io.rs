@@ -40,6 +40,7 @@ impl Errno {
     pub const NOTSUP: Self = Self(code::ERROR_NOT_SUPPORTED);
     pub const OPNOTSUPP: Self = Self::NOTSUP;
     pub const PIPE: Self = Self(code::ERROR_BROKEN_PIPE);
+    pub const SRCH: Self = Self(code::ERROR_NOT_FOUND);
     pub const CHILD: Self = Self(code::ERROR_WAIT_NO_CHILDREN);
     pub const BADF: Self = Self(code::ERROR_INVALID_HANDLE);
     pub const IO: Self = Self(code::ERROR_IO_DEVICE);

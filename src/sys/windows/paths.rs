@@ -1,6 +1,6 @@
 //! Forms of paths.
 
-use crate::tool::ToolError;
+use crate::sys::UnusableName;
 use std::path::{Component, Path, PathBuf, Prefix};
 
 /// The most characters of a path that every program takes without the prefix `\\?\`.
@@ -63,8 +63,8 @@ fn why_not(name: &str) -> Option<&'static str> {
 ///
 /// # Errors
 ///
-/// `invalid_tool_params`.
-pub(crate) fn check_new_names(path: &Path) -> Result<(), ToolError> {
+/// The name, and why.
+pub fn check_new_names(path: &Path) -> Result<(), UnusableName> {
     let path = path.to_string_lossy();
     let is_bad = |c: char| matches!(c, '<' | '>' | '"' | '|' | '?' | '*') || c < ' ';
     match path.chars().find(|c| is_bad(*c)) {
@@ -72,7 +72,7 @@ pub(crate) fn check_new_names(path: &Path) -> Result<(), ToolError> {
         Some(bad) => {
             let message =
                 format!("The path {path:?} holds {bad:?}, which no name may hold on Windows.");
-            Err(ToolError::invalid(message).with_hint("Choose another name."))
+            Err(UnusableName(message))
         }
     }
 }
@@ -82,14 +82,14 @@ pub(crate) fn check_new_names(path: &Path) -> Result<(), ToolError> {
 ///
 /// # Errors
 ///
-/// `invalid_tool_params`.
-pub(crate) fn check_names(path: &Path) -> Result<(), ToolError> {
+/// The name, and why.
+pub fn check_names(path: &Path) -> Result<(), UnusableName> {
     for part in path.components() {
         if let Component::Normal(name) = part {
             let name = name.to_string_lossy();
             if let Some(why) = why_not(&name) {
                 let message = format!("The path has the name {name}, which can't be used: {why}.");
-                return Err(ToolError::invalid(message).with_hint("Choose another name."));
+                return Err(UnusableName(message));
             }
         }
     }

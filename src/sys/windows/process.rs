@@ -2,8 +2,10 @@
 
 use super::fd::{FromRaw, OwnedFd};
 use super::io::Errno;
+use std::os::windows::io::AsRawHandle;
+use windows_sys::Win32::Foundation::WAIT_TIMEOUT;
 use windows_sys::Win32::System::Threading::{
-    OpenProcess, PROCESS_QUERY_LIMITED_INFORMATION, PROCESS_SYNCHRONIZE,
+    OpenProcess, PROCESS_QUERY_LIMITED_INFORMATION, PROCESS_SYNCHRONIZE, WaitForSingleObject,
 };
 
 /// A process that is waited for, and asked when it was started.
@@ -28,5 +30,36 @@ impl Signal {
     /// Whether a process that gets it ends.
     pub(crate) fn ends(self) -> bool {
         self.0
+    }
+}
+
+/// A process id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pid(u32);
+
+impl Pid {
+    /// The id of that number, where it is one.
+    pub fn from_raw(raw: i32) -> Option<Self> {
+        u32::try_from(raw).ok().filter(|pid| *pid != 0).map(Self)
+    }
+}
+
+/// Whether a process of this id is there.
+///
+/// # Errors
+///
+/// `SRCH` where there is none.
+pub fn test_kill_process(pid: Pid) -> Result<(), Errno> {
+    match open(pid.0, 0) {
+        // Windows calls it an invalid parameter where no process has the number.
+        Err(Errno::INVAL) => Err(Errno::SRCH),
+        // The process of another user.
+        Err(e) => Err(e),
+        Ok(process) => {
+            // SAFETY: the handle is open.
+            let is_running =
+                unsafe { WaitForSingleObject(process.as_raw_handle(), 0) } == WAIT_TIMEOUT;
+            is_running.then_some(()).ok_or(Errno::SRCH)
+        }
     }
 }
