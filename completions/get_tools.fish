@@ -40,7 +40,7 @@ complete -c get_tools -n "__fish_get_tools_needs_command" -l pretty -d 'Indent t
 complete -c get_tools -n "__fish_get_tools_needs_command" -l wrap -d 'Wrap the declarations as a request has them: [{"functionDeclarations":[…]}]'
 complete -c get_tools -n "__fish_get_tools_needs_command" -l kinds -d 'Add each tool\'s kind (read, edit, execute, …), for hosts that decide by it'
 complete -c get_tools -n "__fish_get_tools_needs_command" -l mcp -d 'Add the tools of the MCP servers in the settings (or GEMINI_TOOLS_MCP=1)'
-complete -c get_tools -n "__fish_get_tools_needs_command" -l refresh -d 'The same, with all servers and pairs asked anew, accepting what they declare now'
+complete -c get_tools -n "__fish_get_tools_needs_command" -l refresh -d 'As --mcp, with all servers and pairs asked anew, accepting what they declare now'
 complete -c get_tools -n "__fish_get_tools_needs_command" -s h -l help -d 'Print help'
 complete -c get_tools -n "__fish_get_tools_needs_command" -s V -l version -d 'Print version'
 complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "config" -d 'Prints the settings and policy files in force, and what is left out'

@@ -1,4 +1,4 @@
-complete -c run_agent -s p -l prompt -d 'The same' -r
+complete -c run_agent -s p -l prompt -d 'The same as PROMPT' -r
 complete -c run_agent -s m -l model -d 'The model to ask [default: gemini-2.5-pro]' -r
 complete -c run_agent -l approval-mode -d 'Which calls need the user\'s agreement [default: default]' -r -f -a "default\t''
 auto_edit\t''

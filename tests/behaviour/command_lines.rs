@@ -1,4 +1,5 @@
-//! What clap knows of our command lines, against what stands elsewhere: manual pages and completions for shells.
+//! What clap knows of our command lines, and the completions for shells that are made from it; `manual_pages` has the
+//! manual pages.
 //!
 //! A new executable adds its `command.rs` here; a test fails until it does.
 
@@ -11,7 +12,7 @@ mod run_agent;
 #[path = "../../src/bin/serve_tools/command.rs"]
 mod serve_tools;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -23,7 +24,7 @@ use crate::harness::{Answer, Workspace, executable, skipped};
 const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
 
 /// Every command line there is.
-fn all() -> Vec<Command> {
+pub(crate) fn all() -> Vec<Command> {
     vec![
         get_tools::command(),
         call_tool::command(),
@@ -32,11 +33,11 @@ fn all() -> Vec<Command> {
     ]
 }
 
-fn in_checkout(name: &str) -> PathBuf {
+pub(crate) fn in_checkout(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
 }
 
-fn read(name: &str) -> String {
+pub(crate) fn read(name: &str) -> String {
     fs::read_to_string(in_checkout(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
@@ -55,109 +56,6 @@ fn every_executable_with_a_command_line_is_looked_at() {
         }
     }
     assert_eq!(known, found);
-}
-
-/// The long options of a command and its subcommands, each with the helps that it has.
-fn options_of(command: &Command) -> BTreeMap<String, Vec<String>> {
-    let mut options: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for argument in command.get_arguments() {
-        if let Some(long) = argument.get_long() {
-            let help = argument.get_help().map(ToString::to_string);
-            options.entry(long.to_owned()).or_default().extend(help);
-        }
-    }
-    for inner in command.get_subcommands() {
-        for (long, helps) in options_of(inner) {
-            options.entry(long).or_default().extend(helps);
-        }
-    }
-    options
-}
-
-/// The long options that have an entry in a manual page, each with what is said of it.
-fn entries_of(page: &str) -> BTreeMap<String, String> {
-    let mut entries: BTreeMap<String, String> = BTreeMap::new();
-    let mut open: Vec<String> = Vec::new();
-    for line in page.lines() {
-        if let Some(heading) = line.strip_prefix(".It Fl ") {
-            let flags = format!("Fl {heading}");
-            let flags = flags.split("Fl ").filter_map(|f| f.strip_prefix('-'));
-            let names = flags.filter_map(|f| f.split(' ').next());
-            open = names.map(str::to_owned).collect();
-            for name in &open {
-                entries.entry(name.clone()).or_default();
-            }
-        } else if line.starts_with(".Sh ") || line.starts_with(".Ss ") {
-            open.clear();
-        } else {
-            for name in &open {
-                let entry = entries.entry(name.clone()).or_default();
-                entry.push_str(line);
-                entry.push('\n');
-            }
-        }
-    }
-    entries
-}
-
-/// The beginnings of the words that carry a text's meaning.
-fn stems(text: &str) -> BTreeSet<String> {
-    const EMPTY: [&str; 8] = [
-        "that", "this", "with", "such", "them", "default", "where", "from",
-    ];
-    text.split(|c: char| !c.is_ascii_alphanumeric())
-        .map(str::to_lowercase)
-        .filter(|word| word.len() >= 4 && !EMPTY.contains(&word.as_str()))
-        .map(|word| word.chars().take(4).collect())
-        .collect()
-}
-
-#[test]
-fn manual_pages_and_help_know_the_same_options_and_say_the_same_of_them() {
-    let mut wrong = Vec::new();
-    for command in all() {
-        let name = command.get_name();
-        let page = read(&format!("man/{name}.1"));
-        let (known, entries) = (options_of(&command), entries_of(&page));
-        for (option, helps) in &known {
-            let Some(entry) = entries.get(option) else {
-                wrong.push(format!("man/{name}.1 has no entry for --{option}"));
-                continue;
-            };
-            let said = stems(entry);
-            for help in helps {
-                let meant = stems(help);
-                let shared = meant.intersection(&said).count();
-                if shared * 2 < meant.len() {
-                    wrong.push(format!(
-                        "man/{name}.1 says something else of --{option} than {help:?}"
-                    ));
-                }
-            }
-        }
-        for option in entries.keys() {
-            if !known.contains_key(option) && !["help", "version"].contains(&option.as_str()) {
-                wrong.push(format!(
-                    "man/{name}.1 has --{option}, which is not an option"
-                ));
-            }
-        }
-        for inner in command.get_subcommands() {
-            if !page.contains(&format!(".Cm {}\n", inner.get_name())) {
-                wrong.push(format!("man/{name}.1 does not know {}", inner.get_name()));
-            }
-        }
-        let usage = page.split(".Sh DESCRIPTION").next().unwrap_or_default();
-        for option in known.keys() {
-            let has = usage
-                .split([' ', '\n'])
-                .any(|word| word.strip_prefix('-') == Some(option));
-            if name != "run_agent" && !has {
-                wrong.push(format!("man/{name}.1: --{option} is not in the synopsis"));
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 /// The name of the file with a command's completions for a shell.

@@ -38,6 +38,7 @@ mod launchers;
 mod links_out;
 mod lint_files;
 mod list_directory;
+mod manual_pages;
 mod mcp;
 mod mcp_policy;
 mod mcp_reached;

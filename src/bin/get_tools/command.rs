@@ -134,7 +134,7 @@ pub(crate) fn command() -> Command {
         ))
         .arg(flag(
             "refresh",
-            "The same, with all servers and pairs asked anew, accepting what they declare now",
+            "As --mcp, with all servers and pairs asked anew, accepting what they declare now",
         ))
         .arg(list(
             "only",

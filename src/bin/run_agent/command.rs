@@ -60,7 +60,7 @@ fn task() -> Command {
                 .num_args(0..)
                 .help("What to do; standard input, where it is not a terminal, comes before it"),
         )
-        .arg(value("prompt", "TEXT", "The same").short('p'))
+        .arg(value("prompt", "TEXT", "The same as PROMPT").short('p'))
         .arg(
             value(
                 "model",
