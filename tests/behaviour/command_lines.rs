@@ -341,6 +341,59 @@ fn zsh_and_fish_can_read_theirs() {
     }
 }
 
+/// What `--help` prints in that width, of every command and subcommand, with the text below the options as it stands.
+fn helps(width: usize) -> Vec<(String, String)> {
+    let printed = |command: &mut Command| {
+        let below = command.get_after_help().map(ToString::to_string);
+        let help = command.render_long_help().to_string();
+        (help, below.unwrap_or_default())
+    };
+    let mut helps = Vec::new();
+    for command in all() {
+        let mut command = command.term_width(width);
+        command.build();
+        helps.push(printed(&mut command));
+        helps.extend(command.get_subcommands_mut().map(printed));
+    }
+    helps
+}
+
+#[test]
+fn help_fits_a_narrow_terminal_and_its_examples_stay_whole() {
+    for width in [60, 80, 100] {
+        for (help, below) in helps(width) {
+            for line in help.lines().filter(|line| !line.starts_with("Usage:")) {
+                let columns = line.chars().count();
+                assert!(columns <= width, "{columns} columns: {line}");
+            }
+            for row in below.lines().filter(|row| row.starts_with("  ")) {
+                // A long command may be broken between its words, a table with two columns may not.
+                let is_table = row.trim().contains("  ");
+                assert!(
+                    help.contains(row) || width < 80 && !is_table,
+                    "broken at {width} columns: {row}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn help_without_a_terminal_is_as_wide_as_columns_says_and_100_columns_at_most() {
+    let ws = Workspace::new();
+    for command in all() {
+        let help = |columns: &str| {
+            let help = ws.program(&executable(command.get_name()), &["--help"]);
+            help.env("COLUMNS", columns).run().text().to_owned()
+        };
+        let wide = help("200");
+        let longest = wide.lines().map(|line| line.chars().count()).max();
+        assert!(longest.is_some_and(|l| l > 80 && l <= 100), "{wide}");
+        assert_ne!(help("60"), wide);
+        assert_eq!(help(""), wide);
+    }
+}
+
 #[test]
 fn help_that_cannot_be_written_is_no_success() {
     let ws = Workspace::new();

@@ -5,39 +5,35 @@ use gemini_tools::answer::Form;
 use gemini_tools::tool::ApprovalMode;
 
 const EXAMPLES: &str = "\
-Arguments are one JSON object on standard input, or KEY=VALUE (a string) and
-KEY:=JSON after the name; with those, standard input is not read.
+Arguments are one JSON object on standard input, or KEY=VALUE (a string) and KEY:=JSON after the name; with those, \
+standard input is not read.
 
 Examples:
   echo '{\"path\":\"src\"}' | call_tool list_directory
   call_tool glob pattern='**/*.rs' --output text
   call_tool read_file absolute_path=README.md limit:=20 --output text
-  call_tool search_file_content pattern='TODO|FIXME' include='*.rs' | jq -r .functionResponse.response.output
+  call_tool search_file_content pattern='TODO|FIXME' include='*.rs'
+  call_tool glob pattern='*.md' | jq .functionResponse.response
   call_tool replace file_path=a.txt old_string=one new_string=two --explain
   call_tool web_fetch url=https://www.rust-lang.org/ --output text
   call_tool run_shell_command command='make test' timeout:=600 --output text
-  call_tool github__get_issue number:=7       a tool of an MCP server
+  call_tool github__get_issue number:=7  a tool over MCP
   call_tool --batch < calls.jsonl
-  call_tool --from openai < call.json         a call of another API
+  call_tool --from openai < call.json    from another API
   call_tool search_file_content pattern=TODO --fail-on-match --sarif
 
-Your own tools are in ~/.gemini/tools and, in a trusted project, in
-.gemini/tools; get_tools lint checks them.
+Your own tools are in ~/.gemini/tools and, in a trusted project, in .gemini/tools; get_tools lint checks them.
 
-Exit status: 0 done, 1 the tool failed, 2 unknown tool, unusable arguments or
-call, 3 refused by policy, 124 out of time, 130 and 143 interrupted. With
---fail-on-match, as a check: 0 nothing found, 1 something found, 2 and above
-not searched.
+Exit status: 0 done, 1 the tool failed, 2 unknown tool, unusable arguments or call, 3 refused by policy, 124 out of \
+time, 130 and 143 interrupted. With --fail-on-match, as a check: 0 nothing found, 1 something found, 2 and above not \
+searched.
 
-Environment: GEMINI_TOOLS_OUTPUT (as --output), GEMINI_TOOLS_ROOTS (more
-directories to work in, separated by colons), GEMINI_TOOLS_TIMEOUT (seconds),
-GEMINI_TOOLS_SHELL_TIMEOUT and GEMINI_TOOLS_SHELL_IDLE_TIMEOUT (seconds, for
-commands), GEMINI_TOOLS_SANDBOX (off, read-only, workspace-write),
-GEMINI_TOOLS_POLICY (as --policy, separated by colons),
-GEMINI_TOOLS_MODEL, GEMINI_TOOLS_FETCH_ALLOW (hosts for web_fetch that are not
-public), GEMINI_TOOLS_DNS (name servers), GEMINI_API_KEY and the other
-credentials of Gemini CLI, https_proxy and no_proxy, GEMINI_CLI_HOME (instead
-of the home directory). The manual page says more.";
+Environment: GEMINI_TOOLS_OUTPUT (as --output), GEMINI_TOOLS_ROOTS (more directories to work in, separated by \
+colons), GEMINI_TOOLS_TIMEOUT (seconds), GEMINI_TOOLS_SHELL_TIMEOUT and GEMINI_TOOLS_SHELL_IDLE_TIMEOUT (seconds, \
+for commands), GEMINI_TOOLS_SANDBOX (off, read-only, workspace-write), GEMINI_TOOLS_POLICY (as --policy, separated \
+by colons), GEMINI_TOOLS_MODEL, GEMINI_TOOLS_FETCH_ALLOW (hosts for web_fetch that are not public), GEMINI_TOOLS_DNS \
+(name servers), GEMINI_API_KEY and the other credentials of Gemini CLI, https_proxy and no_proxy, GEMINI_CLI_HOME \
+(instead of the home directory). The manual page says more.";
 
 /// The command line of `call_tool`.
 pub(crate) fn command() -> Command {
@@ -47,6 +43,7 @@ pub(crate) fn command() -> Command {
     Command::new("call_tool")
         .version(gemini_tools::VERSION)
         .about("Runs one call of a tool and prints its answer as JSON")
+        .max_term_width(100)
         .after_help(EXAMPLES)
         .arg(
             Arg::new("NAME")

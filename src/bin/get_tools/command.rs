@@ -19,37 +19,30 @@ pub(crate) const FORMATS: [&str; 9] = [
 
 const EXAMPLES: &str = "\
 Examples:
-  get_tools                          what Gemini CLI's tools.discoveryCommand reads
+  get_tools                          for Gemini CLI
   get_tools --pretty                 for people
+  get_tools --format table           for people, as a table
   get_tools --format names           the names only
   get_tools --only 'read_*,glob'     some of the tools
   get_tools --exclude write_file     all but one
-  get_tools --wrap                   as a tool of the Gemini API
-  get_tools --format openai          for another API: openai, openai-responses,
-                                     anthropic, mcp; with --wrap for a request
-  get_tools --format gemini-openapi  for the Gemini API, as it has parameters
-  get_tools --format table           for people; markdown, names
-  get_tools --mcp                    with the tools of MCP servers
-  get_tools --refresh                the same, with nothing that is kept from earlier
+  get_tools --wrap                   in a Gemini API request
+  get_tools --format gemini-openapi  for the Gemini API
+  get_tools --format openai          for OpenAI's API
+  get_tools --mcp                    with MCP servers' tools
+  get_tools --refresh                with servers asked anew
 
-  get_tools init                     put the two commands into Gemini CLI's settings
-  get_tools doctor                   whether all of it works, and what to do where not
-  get_tools config                   the settings and policy files in force
-  get_tools completions SHELL        completions for bash, zsh or fish
-  get_tools trust                    let the project's own tools run
-  get_tools lint [FILE]...           what is wrong with your own tools and servers',
-                                     or with declarations for any API
-
-Tools that .gemini/settings.json excludes (tools.core, tools.exclude) are left out.
-Your own tools are in ~/.gemini/tools and, in a trusted project, in .gemini/tools.";
+Without options the output is what Gemini CLI's tools.discoveryCommand reads. Tools that .gemini/settings.json \
+excludes (tools.core, tools.exclude) are left out. Your own tools are in ~/.gemini/tools and, in a trusted project, \
+in .gemini/tools.";
 
 const LINT_EXAMPLES: &str = "\
 Examples:
-  get_tools lint                                  your own tools
-  get_tools lint tools.json                       declarations of Gemini, OpenAI,
-                                                  Anthropic or MCP
+  get_tools lint                         your own tools
+  get_tools lint tools.json              declarations
+  get_tools lint --format github *.json  for GitHub Actions
   get_tools --format openai | get_tools lint -
-  get_tools lint --format github tools/*.json     annotations in GitHub Actions
+
+Declarations are those of Gemini, OpenAI, Anthropic or MCP.
 
 Exit status: 0 no errors, 1 errors, 2 unusable arguments or an unreadable file.";
 
@@ -58,41 +51,40 @@ Examples:
   get_tools doctor
   get_tools doctor --try 'weather={\"place\":\"Oslo\"}'
 
-The commands may be any programs. Discovery is run; the call command is asked for a
-tool that does not exist, so that nothing has an effect. Commands of a project that is
-not trusted are not run.
+The commands may be any programs. Discovery is run; the call command is asked for a tool that does not exist, so that \
+nothing has an effect. Commands of a project that is not trusted are not run.
 
 Exit status: 0 nothing that can't work, 1 otherwise, 2 unusable arguments.";
 
 const INIT_EXAMPLES: &str = "\
 Shows each change and asks before it makes any:
-  .gemini/settings.json       the two commands
-  .gemini/tools               one tool as an example, where there are none
-  ~/.gemini/policies          a rule by which Gemini CLI 0.61 lets a model call
-                              these tools without a terminal
-  ~/.gemini/trustedFolders.json
-                              the project, where it brings nothing else that runs
-Comments and the order of settings stay. Commands of another program that were
-there are still there, as a pair in .gemini/tools.
+  .gemini/settings.json          the two commands
+  .gemini/tools                  a tool as an example
+  ~/.gemini/policies             rules for headless calls
+  ~/.gemini/trustedFolders.json  the project
+
+By the rules Gemini CLI 0.61 lets a model call these tools without a terminal. The example is added where there are no \
+tools, and the project where it brings nothing else that runs. Comments and the order of settings stay. Commands of \
+another program that were there are still there, as a pair in .gemini/tools.
 
 Exit status: 0 done, 1 not, 2 unusable arguments, or no user to ask.";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
-  source <(get_tools completions bash)            in ~/.bashrc
-  source <(get_tools completions zsh)             in ~/.zshrc, after compinit
-  get_tools completions fish | source             in ~/.config/fish/config.fish
-  get_tools completions zsh call_tool > ~/.zfunc/_call_tool";
+  source <(get_tools completions bash)    in ~/.bashrc
+  source <(get_tools completions zsh)     in ~/.zshrc
+  get_tools completions fish | source     in config.fish
+  get_tools completions zsh call_tool > ~/.zfunc/_call_tool
+
+In ~/.zshrc the line stands after compinit. The file for fish is ~/.config/fish/config.fish.";
 
 const TRUST_EXAMPLES: &str = "\
-A project's own tools, servers and commands run as you. They count once you have
-said so here, and until one of the files that were shown changes: then ask again.
-Programs that those files start are not watched. Folders that Gemini CLI trusts
-(~/.gemini/trustedFolders.json) and GEMINI_CLI_TRUST_WORKSPACE=true count as well,
-and without such a condition; DO_NOT_TRUST in that file counts before the variable.
+A project's own tools, servers and commands run as you. They count once you have said so here, and until one of the \
+files that were shown changes: then ask again. Programs that those files start are not watched. Folders that Gemini \
+CLI trusts (~/.gemini/trustedFolders.json) and GEMINI_CLI_TRUST_WORKSPACE=true count as well, and without such a \
+condition; DO_NOT_TRUST in that file counts before the variable.
 
-Exit status: 0 done (--status: trusted), 1 not (--status: not trusted),
-2 unusable arguments, or no user to ask.";
+Exit status: 0 done (--status: trusted), 1 not (--status: not trusted), 2 unusable arguments, or no user to ask.";
 
 fn flag(id: &'static str, help: &'static str) -> Arg {
     Arg::new(id).long(id).action(ArgAction::SetTrue).help(help)
@@ -111,6 +103,7 @@ pub(crate) fn command() -> Command {
     Command::new("get_tools")
         .version(gemini_tools::VERSION)
         .about("Prints the declarations of all tools as a JSON array")
+        .max_term_width(100)
         .after_help(EXAMPLES)
         .arg(flag("pretty", "Indent the JSON"))
         .arg(flag(

@@ -5,22 +5,21 @@ use clap::{Arg, ArgAction, Command};
 const EXAMPLES: &str = "\
 Examples:
   run_agent 'What does this project do?'
-  git diff | run_agent -p 'Review this diff' --output-format json | jq -r .response
+  git diff | run_agent -p 'Review this diff' -o json | jq -r .response
   run_agent -p 'Fix the typo in @README.md' --approval-mode auto_edit
   run_agent -p 'Run the tests' --allowed-tools 'run_shell_command(make)'
-  run_agent --discovery-command 'python3 tools.py list' --call-command ./call.py 'Go'
-  run_agent --session s.jsonl 'Begin';  run_agent --resume s.jsonl 'Go on'
+  run_agent --discovery-command ./list --call-command ./call 'Go'
+  run_agent --session s.jsonl 'Begin'
+  run_agent --resume s.jsonl 'Go on'
 
-The tools are those of get_tools and call_tool beside this executable, or of the
-two commands in the user's settings (tools.discoveryCommand, tools.callCommand);
-those in a project's settings count with --trust.
+The tools are those of get_tools and call_tool beside this executable, or of the two commands in the user's settings \
+(tools.discoveryCommand, tools.callCommand); those in a project's settings count with --trust.
 
-Exit status: 0 done, 1 failed, 42 prompt, option or setting that can't be used,
-53 out of turns, 124 out of time, 129, 130 and 143 interrupted.
+Exit status: 0 done, 1 failed, 42 prompt, option or setting that can't be used, 53 out of turns, 124 out of time, \
+129, 130 and 143 interrupted.
 
-Environment: GEMINI_API_KEY and the other credentials of Gemini CLI, GEMINI_MODEL,
-GEMINI_SYSTEM_MD, GEMINI_WRITE_SYSTEM_MD, GEMINI_TOOLS_SANDBOX,
-GEMINI_CLI_TRUST_WORKSPACE (as --trust), GEMINI_TELEMETRY_OUTFILE,
+Environment: GEMINI_API_KEY and the other credentials of Gemini CLI, GEMINI_MODEL, GEMINI_SYSTEM_MD, \
+GEMINI_WRITE_SYSTEM_MD, GEMINI_TOOLS_SANDBOX, GEMINI_CLI_TRUST_WORKSPACE (as --trust), GEMINI_TELEMETRY_OUTFILE, \
 GEMINI_TELEMETRY_LOG_PROMPTS, and those of call_tool. The manual page says more.";
 
 /// The command line of `run_agent`.
@@ -54,6 +53,7 @@ fn task() -> Command {
     Command::new("run_agent")
         .version(gemini_tools::VERSION)
         .about("Has a Gemini model do what a prompt says, with the tools of two commands")
+        .max_term_width(100)
         .after_help(EXAMPLES)
         .arg(
             Arg::new("PROMPT")

@@ -7,17 +7,19 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  claude mcp add gemini-tools -- serve_tools     for Claude Code
-  serve_tools --approval-mode default            ask the client's user before edits and commands
-  serve_tools --http                             for several clients, on this machine only
+  claude mcp add gemini-tools -- serve_tools  in Claude Code
+  serve_tools --approval-mode default         asks the user
+  serve_tools --http                          over HTTP
   npx @modelcontextprotocol/inspector serve_tools
 
-The workspace: the client's roots, or the current directory where it has none.
-Settings, policies and trust count as they do for call_tool. Over HTTP a client
-needs the token in GEMINI_TOOLS_SERVE_TOKEN, or the one printed at the start.
+With --approval-mode default the client's user is asked before edits and commands. With --http several clients are \
+served, on this machine only.
 
-Exit status: 0 the client is gone, 1 it can't serve, 2 unusable arguments,
-130 or 143 ended by a signal.";
+The workspace: the client's roots, or the current directory where it has none. Settings, policies and trust count as \
+they do for call_tool. Over HTTP a client needs the token in GEMINI_TOOLS_SERVE_TOKEN, or the one printed at the \
+start.
+
+Exit status: 0 the client is gone, 1 it can't serve, 2 unusable arguments, 130 or 143 ended by a signal.";
 
 /// The command line of `serve_tools`.
 pub(crate) fn command() -> Command {
@@ -34,6 +36,7 @@ pub(crate) fn command() -> Command {
     Command::new("serve_tools")
         .version(gemini_tools::VERSION)
         .about("Serves the tools to clients of the Model Context Protocol (MCP)")
+        .max_term_width(100)
         .after_help(EXAMPLES)
         .arg(
             Arg::new("http")
