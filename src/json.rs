@@ -2,8 +2,14 @@
 //!
 //! A value takes up to some hundred bytes of memory where its text takes two, so that a limit of
 //! bytes alone bounds nothing. What the values will take is summed up before any is made.
+//!
+//! Every error about JSON that a user or a model reads is worded here, as [`JsonError`].
 
-use serde::de::{DeserializeOwned, Error as _};
+mod error;
+
+pub use error::JsonError;
+
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// A longer document is refused, in bytes: a file that is written is one document.
@@ -26,10 +32,28 @@ const OBJECT_BYTES: usize = 640;
 ///
 /// # Errors
 ///
-/// Where it is too large, is not valid JSON, or is not what is wanted.
-pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, serde_json::Error> {
+/// If it is too large, is not valid JSON, or is not what is wanted.
+pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
     check(text)?;
-    serde_json::from_slice(text)
+    read_unlimited(text)
+}
+
+/// Reads a JSON document that one of our executables or the user has written: without limits.
+///
+/// # Errors
+///
+/// If it is not valid JSON, or is not what is wanted.
+pub fn read_unlimited<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
+    serde_json::from_slice(text).map_err(|e| JsonError::new(text, &e))
+}
+
+/// Takes a value apart that has been read before, and has no places of its own any more.
+///
+/// # Errors
+///
+/// If it is not what is wanted.
+pub fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, JsonError> {
+    serde_json::from_value(value).map_err(|e| JsonError::new(b"", &e))
 }
 
 /// Reads a JSON document. A half of a surrogate pair, which `JSON.stringify` writes where a text
@@ -38,8 +62,8 @@ pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, serde_json::Error> {
 ///
 /// # Errors
 ///
-/// Where it is too large, or is not valid JSON.
-pub fn parse_json(text: &[u8]) -> Result<Value, serde_json::Error> {
+/// If it is too large, or is not valid JSON.
+pub fn parse_json(text: &[u8]) -> Result<Value, JsonError> {
     read(text).or_else(|error| match without_lone_surrogates(text) {
         Some(text) => read(&text),
         None => Err(error),
@@ -51,15 +75,15 @@ pub fn parse_json(text: &[u8]) -> Result<Value, serde_json::Error> {
 /// # Errors
 ///
 /// A message that names the limit.
-pub fn check(text: &[u8]) -> Result<(), serde_json::Error> {
+pub fn check(text: &[u8]) -> Result<(), JsonError> {
     if text.len() > MAX_WITH_MEDIA_BYTES {
-        let message = format!("it has more than {MAX_WITH_MEDIA_BYTES} bytes");
-        return Err(serde_json::Error::custom(message));
+        let message = format!("the document has more than {MAX_WITH_MEDIA_BYTES} bytes");
+        return Err(JsonError::whole(message));
     }
     if values_bytes(text) > MAX_VALUES_BYTES {
         let most = MAX_VALUES_BYTES / (1024 * 1024);
-        let message = format!("its values take more than {most} MiB of memory");
-        return Err(serde_json::Error::custom(message));
+        let message = format!("the values in it take more than {most} MiB of memory");
+        return Err(JsonError::whole(message));
     }
     Ok(())
 }

@@ -170,8 +170,11 @@ impl Own {
                 "call_tool --explain printed more than {MAX_STREAM_BYTES} bytes. Make the change in smaller steps."
             )));
         }
-        let value: Value = serde_json::from_slice(&ended.stdout)
-            .map_err(|e| broken(format!("call_tool --explain did not print JSON: {e}.")))?;
+        let value: Value = crate::json::read_unlimited(&ended.stdout).map_err(|e| {
+            broken(format!(
+                "call_tool --explain did not print valid JSON: {e}."
+            ))
+        })?;
         if let Some(response) = value.pointer("/functionResponse/response") {
             let message = response["error"].as_str().unwrap_or_default();
             let kind = ErrorKind::deserialize(&response["errorType"]);
@@ -181,13 +184,19 @@ impl Own {
                 message,
             )));
         }
-        let line: ExplainLine = serde_json::from_value(value)
-            .map_err(|e| broken(format!("call_tool --explain printed something else: {e}.")))?;
+        let line: ExplainLine = crate::json::from_value(value).map_err(|e| {
+            broken(format!(
+                "call_tool --explain did not print an explanation: {e}."
+            ))
+        })?;
         let confirmation = match line.confirmation {
             Value::Bool(false) => None,
             details => Some(
-                ConfirmationDetails::deserialize(&details)
-                    .map_err(|e| broken(format!("what has to be confirmed is not clear: {e}.")))?,
+                crate::json::from_value::<ConfirmationDetails>(details).map_err(|e| {
+                    broken(format!(
+                        "call_tool --explain printed no usable confirmation: {e}."
+                    ))
+                })?,
             ),
         };
         Ok(Explanation {
@@ -211,9 +220,9 @@ impl Drop for Own {
 
 /// The outcome that a line says.
 fn outcome(request: &CallRequest, line: Value) -> CallOutcome {
-    let line: ResultLine = match ResultLine::deserialize(line) {
+    let line: ResultLine = match crate::json::from_value(line) {
         Ok(line) => line,
-        Err(e) => return broken(request, format!("call_tool answered something else: {e}.")),
+        Err(e) => return broken(request, format!("call_tool did not print a result: {e}.")),
     };
     let result = ToolResult {
         llm_content: line.llm_content,

@@ -194,7 +194,7 @@ impl SessionRecord {
             let parsed: Line =
                 crate::json::read(&line).map_err(|e| SessionRecordError::Content {
                     path: path.to_owned(),
-                    reason: format!("line {number}: {e}"),
+                    reason: e.in_line(number).to_string(),
                 })?;
             resumed
                 .take(parsed)

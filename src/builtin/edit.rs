@@ -225,6 +225,7 @@ impl Edit {
             ErrorKind::EditNoChange,
             format!("Nothing to change in {}: {why}.", self.path()),
         )
+        .with_hint("If another change was meant, give its text in new_string.")
     }
 
     pub(super) fn unmappable(
@@ -277,11 +278,11 @@ impl Edit {
             message.push_str(&format!("\nNear: line {line}, {difference}:\n{excerpt}"));
         }
         let hint = if !is_shown {
-            "Read the file and copy the text as it is."
+            "Read the file and copy the text exactly."
         } else if candidates.is_empty() {
-            "Nothing in the file is near to it: read the file and copy the text as it is."
+            "The file has no similar text. Read the file and copy the text exactly."
         } else {
-            "Copy the text as it is in the file, with all its whitespace."
+            "Copy the text exactly as the file has it, with all whitespace."
         };
         ToolError::new(ErrorKind::EditNoOccurrenceFound, message).with_hint(hint)
     }

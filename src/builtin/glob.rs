@@ -161,9 +161,11 @@ fn compile(pattern: &str, ignore_case: bool) -> Result<PatternSet, ToolError> {
         let Some(plain) = without_detours(&alternative) else {
             return Err(ToolError::new(
                 crate::tool::ErrorKind::PathNotInWorkspace,
-                format!("The pattern {pattern:?} climbs out of the directory to search in."),
+                format!("The pattern {pattern:?} leads out of the directory that is searched."),
             )
-            .with_hint("Patterns go downwards only; use 'path' for another directory."));
+            .with_hint(
+                "Patterns match below that directory only; use 'path' to search another one.",
+            ));
         };
         set.extend(PatternSet::for_paths(&plain, ignore_case)?);
     }

@@ -68,7 +68,8 @@ impl Model {
             ..GenerateContentRequest::default()
         };
         let text = self.send(&request, cx)?.text();
-        serde_json::from_str(text.trim()).map_err(|e| ApiError::answer_is_no_json(&e, &text))
+        crate::json::read_unlimited(text.trim().as_bytes())
+            .map_err(|e| ApiError::answer_is_no_json(&e, &text))
     }
 
     fn send(

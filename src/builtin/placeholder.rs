@@ -91,11 +91,10 @@ pub(super) fn check<'t>(
     match found.find(|(_, form)| !known.contains(form)) {
         None => Ok(()),
         Some((line, _)) => Err(ToolError::invalid(format!(
-            "{parameter} has the line {:?}, which stands for code that it leaves out; nothing was \
-             written.",
+            "{parameter} has the placeholder {:?} in place of code; nothing was written.",
             line.trim()
         ))
-        .with_hint("Give all of the text that is to be in the file.")),
+        .with_hint("Give the complete text, without placeholders.")),
     }
 }
 

@@ -107,7 +107,7 @@ impl Call {
                 ),
             )
             .with_hint(if (count as f64) > expected {
-                "Give more of the text around the one that is meant, or set expected_replacements."
+                "Include more of the surrounding text in old_string, or set expected_replacements."
             } else {
                 "Set expected_replacements to the number of occurrences."
             })),

@@ -324,13 +324,13 @@ impl Call {
     fn why(&self, why: Why, left: usize) -> String {
         let mut text = match why {
             Why::OutOfTime => format!(
-                "The command was ended after {}, its time limit. Give a larger timeout, or use \
-                 is_background for what is not meant to end.",
+                "The command was ended after {}, its time limit. Set a larger timeout, or use \
+                 is_background for a command that is not meant to end.",
                 in_seconds(self.limits.wall)
             ),
             Why::Idle => format!(
                 "The command was ended after {} without output, its idle limit. Use is_background \
-                 for what is not meant to end.",
+                 for a command that is not meant to end.",
                 in_seconds(self.limits.idle.unwrap_or_default())
             ),
             Why::Cancelled => "The command was cancelled and ended.".to_owned(),

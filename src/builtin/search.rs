@@ -231,7 +231,13 @@ impl Query {
                 )),
                 Err(_) => Err(invalid(name, pattern, &error.to_string())),
             },
-            _ => Err(invalid(name, pattern, &error.to_string())),
+            // The pattern as it was given: the other error shows it in a group.
+            Some(_) => Err(invalid(
+                name,
+                pattern,
+                &reason.map_or_else(String::new, |e| e.to_string()),
+            )),
+            None => Err(invalid(name, pattern, &error.to_string())),
         }
     }
 }
@@ -309,14 +315,24 @@ fn invalid(name: &str, pattern: &str, reason: &str) -> ToolError {
         "Escape special characters with a backslash, or set fixed_strings to true to look for \
          the text as it is."
     } else {
-        "Escape special characters with a backslash. It takes lines away; to leave files out, \
+        "Escape special characters with a backslash. The pattern leaves lines out; to leave files out, \
          put '!' before a glob pattern in 'include'."
     };
     ToolError::invalid(format!(
         "\"{name}\" {pattern:?} is not a valid regular expression: {}.",
-        reason.trim().trim_end_matches('.')
+        in_order(reason.trim()).trim_end_matches('.')
     ))
     .with_hint(hint)
+}
+
+/// What the parser says, and then the place, which it shows first: `regex parse error:`, the
+/// pattern with a mark below it, and `error: unclosed group`.
+fn in_order(reason: &str) -> String {
+    let parts = reason.strip_prefix("regex parse error:\n");
+    match parts.and_then(|parts| parts.split_once("\nerror: ")) {
+        Some((place, what)) => format!("{what}, at the mark:\n{place}\n"),
+        None => reason.to_owned(),
+    }
 }
 
 /// Puts a backslash before each brace that does not count a repetition.

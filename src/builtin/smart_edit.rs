@@ -164,7 +164,7 @@ impl Call {
                     tier.describe()
                 ),
             )
-            .with_hint("Copy the text as it is in the file, with all its whitespace.")),
+            .with_hint("Copy the text exactly as the file has it, with all whitespace.")),
         }
     }
 
@@ -350,7 +350,7 @@ impl Call {
             self.edit.path()
         );
         let answer: Value = model.ask_json(INSTRUCTION, &prompt, schema, cx)?;
-        serde_json::from_value(answer.clone())
+        crate::json::from_value(answer.clone())
             .map_err(|e| crate::genai::ApiError::answer_is_no_json(&e, &answer.to_string()))
     }
 }
@@ -368,7 +368,7 @@ struct Correction {
 
 fn ambiguous(message: String) -> ToolError {
     ToolError::new(ErrorKind::EditExpectedOccurrenceMismatch, message)
-        .with_hint("Give more of the text around the place that is meant.")
+        .with_hint("Include more of the surrounding text in old_string.")
 }
 
 /// Whether an edit failed because its place is not known.

@@ -66,9 +66,9 @@ pub(super) fn process_id(pid: u64) -> Result<i32, ToolError> {
 
 fn unknown(pid: impl std::fmt::Display) -> ToolError {
     ToolError::invalid(format!(
-        "No command of this project has left a process {pid} in the background."
+        "Process {pid} is not a background process of this project."
     ))
-    .with_hint("See list_background_processes.")
+    .with_hint("Use list_background_processes to see which there are.")
 }
 
 /// The job that a process belongs to.

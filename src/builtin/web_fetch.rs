@@ -110,14 +110,14 @@ fn build(
     let why = |(address, why): &(String, String)| format!("{address}: {why}");
     if found.usable.is_empty() {
         let message = match found.unusable.as_slice() {
-            [] => "The prompt names no address.".to_owned(),
+            [] => "The prompt has no URL.".to_owned(),
             all => format!(
-                "The prompt names no address that can be asked: {}.",
+                "The prompt has no URL that can be fetched: {}.",
                 all.iter().map(why).collect::<Vec<_>>().join("; ")
             ),
         };
         return Err(ToolError::new(ErrorKind::WebFetchNoUrlInPrompt, message)
-            .with_hint("Give a whole address, with http:// or https:// at its front."));
+            .with_hint("Put a whole URL into the prompt; it begins with http:// or https://."));
     }
     if found.usable.len() > MAX_ADDRESSES {
         return Err(ToolError::invalid(format!(

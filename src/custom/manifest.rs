@@ -174,7 +174,7 @@ pub(super) fn read(name: &str, file: &Path, text: &str, is_executable: bool) -> 
         Ok(map) => map,
         Err(e) => {
             let message = e.message().trim().replace('\n', "; ");
-            reader.fault("", format!("It is not TOML: {message}."));
+            reader.fault("", format!("The manifest is not valid TOML: {message}."));
             if let (Some(finding), Some(span)) = (reader.findings.last_mut(), e.span()) {
                 finding.put_at(Source::of(text, is_manifest).position(&toml, span.start));
             }

@@ -33,7 +33,7 @@ fn parse(stdout: &[u8]) -> Result<(&str, Value), String> {
     if text.is_empty() {
         return Err("it is nothing, where JSON was expected.".to_owned());
     }
-    let value = json::read(text.as_bytes()).map_err(|e| format!("it is not JSON: {e}."))?;
+    let value = json::read(text.as_bytes()).map_err(|e| format!("it is not valid JSON: {e}."))?;
     Ok((text, value))
 }
 
@@ -150,7 +150,7 @@ fn content_of(mut content: Value) -> Result<LlmContent, String> {
         }
         _ => return Err("\"llmContent\" must be a text, a part, or a list of both.".to_owned()),
     }
-    serde_json::from_value(content).map_err(|e| format!("\"llmContent\" can't be used: {e}."))
+    json::from_value(content).map_err(|e| format!("\"llmContent\" can't be used: {e}."))
 }
 
 /// Makes one of Gemini's parts of one that names its type, as `{type: "image", image: {url: "data:…"}}`
@@ -247,7 +247,7 @@ fn check_part(part: &Map<String, Value>, place: &str) -> Result<(), String> {
 fn display_of(display: Value) -> Result<Display, String> {
     fn read<T: DeserializeOwned>(value: Value) -> Result<T, String> {
         let wrong = |e| format!("\"returnDisplay\" can't be used: {e}.");
-        serde_json::from_value(value).map_err(wrong)
+        json::from_value(value).map_err(wrong)
     }
     let has = |key: &str| display.get(key).is_some();
     match &display {

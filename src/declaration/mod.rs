@@ -85,8 +85,8 @@ pub struct CompiledDeclarations {
 #[derive(Debug, Error)]
 pub enum ReadError {
     /// The text is not JSON.
-    #[error("it is not JSON: {0}.")]
-    Json(serde_json::Error),
+    #[error("it is not valid JSON: {0}.")]
+    Json(crate::json::JsonError),
     /// The text is JSON, but not an array.
     #[error("it is not an array; [ and ] around the declarations make it one.")]
     NotAnArray,

@@ -321,7 +321,7 @@ fn is_array(seen: &Driven, about: &str, report: &mut DoctorReport) -> bool {
     let text = String::from_utf8_lossy(trimmed(&seen.stdout));
     let why =
         "Gemini CLI reads all of standard output as one JSON array, and does not start otherwise.";
-    match serde_json::from_str::<serde_json::Value>(&text) {
+    match crate::json::read_unlimited::<serde_json::Value>(text.as_bytes()) {
         Ok(serde_json::Value::Array(list)) if list.is_empty() => {
             let help = "Print at least one declaration, or take the commands out of the settings.";
             let what = "It declares no tool.";
@@ -334,7 +334,10 @@ fn is_array(seen: &Driven, about: &str, report: &mut DoctorReport) -> bool {
         }
         Ok(serde_json::Value::Array(_)) => true,
         Ok(_) => {
-            let what = format!("It prints JSON, but no array: {}", excerpt(&seen.stdout));
+            let what = format!(
+                "It prints JSON that is not an array: {}",
+                excerpt(&seen.stdout)
+            );
             let help = "Print [ … ] around the declarations.";
             report.error("discovery-no-array", about, said(what, why, help));
             false
@@ -345,7 +348,10 @@ fn is_array(seen: &Driven, about: &str, report: &mut DoctorReport) -> bool {
             } else {
                 "Print the array and nothing else; messages belong on standard error."
             };
-            let what = format!("It prints no JSON ({e}): {}", excerpt(&seen.stdout));
+            let what = format!(
+                "What it prints is not valid JSON: {e}: {}",
+                excerpt(&seen.stdout)
+            );
             report.error("discovery-no-json", about, said(what, why, help));
             false
         }

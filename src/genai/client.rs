@@ -366,7 +366,7 @@ fn refused(response: &mut net::Response<'_>, model: &str) -> ApiError {
 
 /// One response, without the wrapper of Code Assist.
 pub(super) fn parsed(data: &[u8], is_wrapped: bool) -> Result<GenerateContentResponse, ApiError> {
-    let unreadable = |e: serde_json::Error| ApiError::unreadable(&e.to_string(), data);
+    let unreadable = |e: json::JsonError| ApiError::unreadable(&e.to_string(), data);
     let mut value: Value = json::read(data).map_err(unreadable)?;
     if let Some(error) = value.get("error") {
         let status = error["code"].as_u64().and_then(|c| u16::try_from(c).ok());
@@ -379,7 +379,7 @@ pub(super) fn parsed(data: &[u8], is_wrapped: bool) -> Result<GenerateContentRes
     if !value.is_object() {
         return Err(ApiError::unreadable("it is not a response", data));
     }
-    serde_json::from_value(value).map_err(unreadable)
+    json::from_value(value).map_err(unreadable)
 }
 
 fn written(request: &impl Serialize) -> Result<Vec<u8>, ApiError> {

@@ -156,11 +156,11 @@ impl ApiError {
     }
 
     /// JSON was asked for, and something else came.
-    pub fn answer_is_no_json(error: &serde_json::Error, text: &str) -> Self {
+    pub fn answer_is_no_json(error: &crate::json::JsonError, text: &str) -> Self {
         Self::new(
             ApiErrorKind::BadResponse,
             format!(
-                "The model's answer is not JSON ({error}): {}",
+                "The model's answer is not the JSON that was asked for ({error}): {}",
                 shown(text.as_bytes())
             ),
         )

@@ -107,7 +107,8 @@ impl Record {
         let Some(text) = read(path, Whose::Users)? else {
             return Ok(Self::default());
         };
-        let record: Self = serde_json::from_str(&text).map_err(|e| InitError::new(path, e))?;
+        let record: Self =
+            crate::json::read_unlimited(text.as_bytes()).map_err(|e| InitError::new(path, e))?;
         if record.version != VERSION {
             return Err(InitError::new(
                 path,

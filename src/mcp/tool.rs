@@ -44,16 +44,17 @@ impl McpTool {
         is_read_only: bool,
     ) -> Result<Self, ToolError> {
         let text = format!("{}}}", declared.text);
-        let declaration: Declaration = serde_json::from_str(&text).map_err(|e| {
-            ToolError::new(
-                ErrorKind::McpToolError,
-                format!(
-                    "What is kept of the tool {} can't be read: {e}.",
-                    declared.name
-                ),
-            )
-            .with_hint("Use get_tools --refresh.")
-        })?;
+        let declaration: Declaration =
+            crate::json::read_unlimited(text.as_bytes()).map_err(|e| {
+                ToolError::new(
+                    ErrorKind::McpToolError,
+                    format!(
+                        "The cached declaration of the tool {} can't be read: {e}.",
+                        declared.name
+                    ),
+                )
+                .with_hint("Use get_tools --refresh.")
+            })?;
         let server_name = &mcp.servers[server].name;
         Ok(Self {
             mcp: Arc::clone(mcp),

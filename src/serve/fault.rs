@@ -6,15 +6,18 @@ use rmcp::model::{ErrorCode, RequestId};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What is wrong with a text, and whose answer that is. `error` is what reading it has given.
-pub(super) fn of(text: &[u8], error: &serde_json::Error) -> (ErrorData, Option<RequestId>) {
+/// What is wrong with a text that could not be read as a message, and whose answer that is.
+pub(super) fn of(text: &[u8]) -> (ErrorData, Option<RequestId>) {
     if let Err(e) = json::check(text) {
         let message = format!("The message is too large: {e}.");
         return (ErrorData::invalid_request(message, None), None);
     }
-    let Ok(value) = serde_json::from_slice::<Value>(text) else {
-        let message = format!("That is not JSON: {error}.");
-        return (ErrorData::new(ErrorCode::PARSE_ERROR, message, None), None);
+    let value = match json::read::<Value>(text) {
+        Ok(value) => value,
+        Err(e) => {
+            let message = format!("The message is not valid JSON: {e}.");
+            return (ErrorData::new(ErrorCode::PARSE_ERROR, message, None), None);
+        }
     };
     let id = RequestId::deserialize(&value["id"]).ok();
     let message = match &value {
@@ -46,8 +49,7 @@ mod tests {
             (r#"{"id":"a"}"#, -32600, Some("\"a\"")),
             (r#"{"id":7,"method":"tools/call"}"#, -32602, Some("7")),
         ] {
-            let error = serde_json::from_str::<u8>("x").expect_err("no number");
-            let (error, found) = of(line.as_bytes(), &error);
+            let (error, found) = of(line.as_bytes());
             assert_eq!(error.code.0, code, "{line}");
             let found = found.map(|id| serde_json::to_string(&id).expect("JSON"));
             assert_eq!(found.as_deref(), id, "{line}");

@@ -263,9 +263,9 @@ async fn pass_on(request: Request<Incoming>, service: &Service) -> Answer {
     // The SDK says so of a body that it can't read, too, and gives no error of JSON-RPC.
     if is_json
         && answer.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE
-        && let Err(e) = serde_json::from_slice::<ClientJsonRpcMessage>(&bytes)
+        && serde_json::from_slice::<ClientJsonRpcMessage>(&bytes).is_err()
     {
-        return unread(&bytes, &e);
+        return unread(&bytes);
     }
     answer
 }
@@ -280,8 +280,8 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// The answer to a body that is not a message.
-fn unread(bytes: &[u8], error: &serde_json::Error) -> Answer {
-    let (error, id) = fault::of(bytes, error);
+fn unread(bytes: &[u8]) -> Answer {
+    let (error, id) = fault::of(bytes);
     let text = serde_json::to_vec(&ServerJsonRpcMessage::error(error, id)).unwrap_or_default();
     let mut answer = refused(StatusCode::BAD_REQUEST, text);
     let json = HeaderValue::from_static("application/json");

@@ -54,13 +54,18 @@ impl Said {
         let mut replies = responses.unwrap_or_default();
         let roots = match (replies.remove(ROOTS), state) {
             (Some(answer), _) => {
-                let listed: rmcp::model::ListRootsResult = serde_json::from_value(answer)
-                    .map_err(|e| unusable(format!("inputResponses.{ROOTS} is not a list: {e}.")))?;
+                let listed: rmcp::model::ListRootsResult = crate::json::from_value(answer)
+                    .map_err(|e| {
+                        unusable(format!(
+                            "inputResponses.{ROOTS} is not a list of roots: {e}."
+                        ))
+                    })?;
                 Some(listed.roots.into_iter().map(|root| root.uri).collect())
             }
             (None, Some(state)) => {
-                let kept: Kept = serde_json::from_str(state)
-                    .map_err(|_| unusable("requestState is none of this server.".to_owned()))?;
+                let kept: Kept = serde_json::from_str(state).map_err(|_| {
+                    unusable("requestState is not one that this server has sent.".to_owned())
+                })?;
                 Some(kept.roots)
             }
             (None, None) => None,

@@ -129,14 +129,12 @@ impl Stdio {
         if line.is_empty() {
             return None;
         }
-        match json::read::<RxJsonRpcMessage<RoleServer>>(line) {
-            Ok(message) => self.admit(message),
-            Err(e) => {
-                let (error, id) = fault::of(line, &e);
-                self.refuse(error, id);
-                None
-            }
+        if let Ok(message) = json::read::<RxJsonRpcMessage<RoleServer>>(line) {
+            return self.admit(message);
         }
+        let (error, id) = fault::of(line);
+        self.refuse(error, id);
+        None
     }
 
     /// Keeps account of what has to be answered.

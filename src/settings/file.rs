@@ -1,6 +1,7 @@
 //! Reading settings files, and the variables in them.
 
 use super::Scope;
+use crate::json::JsonError;
 #[cfg(unix)]
 use crate::sys::unix_fs::MetadataExt;
 use crate::workspace::brought::{RegularFile, Whose};
@@ -52,7 +53,7 @@ pub(super) fn parse(path: &Path, scope: Scope, whose: Whose<'_>) -> Result<Optio
             value,
             id,
         })),
-        Ok(_) => Err("an object is expected".to_owned()),
+        Ok(_) => Err("expected an object in { }".to_owned()),
         Err(e) => Err(e),
     }
 }
@@ -64,7 +65,7 @@ pub(super) fn parse(path: &Path, scope: Scope, whose: Whose<'_>) -> Result<Optio
 /// What is wrong, and at which line.
 pub(crate) fn jsonc(text: &str) -> Result<Value, String> {
     jsonc_parser::parse_to_serde_value(text, &jsonc_parser::ParseOptions::default())
-        .map_err(|e| e.to_string())
+        .map_err(|e| JsonError::with_comments(text, &e).to_string())
 }
 
 /// Reads settings as Gemini CLI does: `JSON.parse` of the text without its comments (seen in
@@ -87,9 +88,12 @@ pub(crate) fn strict_jsonc(text: &str) -> Result<Value, String> {
         allow_extended_string_escapes: false,
     };
     if text.starts_with('\u{feff}') {
-        return Err("It begins with a byte order mark (BOM) on line 1.".to_owned());
+        return Err(
+            "line 1, column 1: there is a byte order mark (BOM) before the text".to_owned(),
+        );
     }
-    jsonc_parser::parse_to_serde_value(text, &STRICT).map_err(|e| e.to_string())
+    jsonc_parser::parse_to_serde_value(text, &STRICT)
+        .map_err(|e| JsonError::with_comments(text, &e).to_string())
 }
 
 /// Gemini CLI 0.61 skips a system file that others than root can write. One of the user's own,

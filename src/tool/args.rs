@@ -1,6 +1,7 @@
 //! The arguments of a call, before they are checked.
 
 use super::{Schema, ToolError};
+use crate::json::JsonError;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -100,8 +101,13 @@ impl Args {
         schema.validate(&value)?;
         write_whole(&mut value);
         serde_path_to_error::deserialize(value).map_err(|e| {
-            let path = e.path().to_string();
-            ToolError::invalid(format!("\"{path}\" can't be used: {}.", e.into_inner()))
+            let path = match e.path().to_string() {
+                // The path of the object itself.
+                root if root == "." => "The arguments".to_owned(),
+                path => format!("\"{path}\""),
+            };
+            let why = JsonError::new(b"", e.inner());
+            ToolError::invalid(format!("{path} can't be used: {why}."))
         })
     }
 }

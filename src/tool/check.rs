@@ -351,7 +351,7 @@ impl<'a> Checker<'a> {
             schema,
             ["minProperties", "maxProperties"],
             members.len(),
-            "properties",
+            "property",
         )?;
         self.check_required(list(schema, "required"), members, "")?;
         for key in ["dependentRequired", "dependentSchemas", "dependencies"] {
@@ -464,7 +464,7 @@ impl<'a> Checker<'a> {
         items: &[Value],
         value: &Value,
     ) -> Result<(), String> {
-        self.check_count(schema, ["minItems", "maxItems"], items.len(), "element(s)")?;
+        self.check_count(schema, ["minItems", "maxItems"], items.len(), "element")?;
         if schema.get("uniqueItems") == Some(&Value::Bool(true))
             && let Some(again) = self.repeated(items)
         {
@@ -477,9 +477,9 @@ impl<'a> Checker<'a> {
         let (first, rest) = tuple(schema);
         if rest == Some(&Value::Bool(false)) && items.len() > first.len() {
             return Err(format!(
-                "{} must hold at most {} element(s), but it holds {}.",
+                "{} must hold at most {}, not {}.",
                 self.name(),
-                first.len(),
+                counted(first.len() as u64, "element"),
                 items.len()
             ));
         }
@@ -538,8 +538,9 @@ impl<'a> Checker<'a> {
         let most = count(schema, "maxContains").unwrap_or(u64::MAX);
         let say = |bound: &str, number: u64| {
             Err(format!(
-                "{} must hold {bound} {number} element(s) that fit {}, but it holds {hits}.",
+                "{} must hold {bound} {} that fit {}, not {hits}.",
                 self.name(),
+                counted(number, "element"),
                 shown(wanted)
             ))
         };
@@ -562,12 +563,14 @@ impl<'a> Checker<'a> {
         let [least, most] = keys.map(|key| count(schema, key));
         match (least, most) {
             (Some(least), _) if (holds as u64) < least => Err(format!(
-                "{} must hold at least {least} {what}.",
-                self.name()
+                "{} must hold at least {}, not {holds}.",
+                self.name(),
+                counted(least, what)
             )),
             (_, Some(most)) if (holds as u64) > most => Err(format!(
-                "{} must hold at most {most} {what}, but it holds {holds}.",
-                self.name()
+                "{} must hold at most {}, not {holds}.",
+                self.name(),
+                counted(most, what)
             )),
             _ => Ok(()),
         }
@@ -729,6 +732,15 @@ impl<'a> Checker<'a> {
         if let Some(schema) = schema.as_object() {
             self.see(schema, value, seen, false);
         }
+    }
+}
+
+/// A number and its noun: `1 element`, `2 elements`.
+fn counted(number: u64, noun: &str) -> String {
+    match (number, noun.strip_suffix('y')) {
+        (1, _) => format!("1 {noun}"),
+        (_, Some(stem)) => format!("{number} {stem}ies"),
+        (_, None) => format!("{number} {noun}s"),
     }
 }
 

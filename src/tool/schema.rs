@@ -129,7 +129,7 @@ mod tests {
             ),
             (
                 json!({"a":"x","l":[]}),
-                r#""l" must hold at least 1 element(s)."#,
+                r#""l" must hold at least 1 element, not 0."#,
             ),
             (
                 json!({"a":"x","l":["k",null]}),
@@ -195,7 +195,7 @@ mod tests {
             (
                 json!({"type":"object","minProperties":1}),
                 json!({}),
-                "at least 1 properties",
+                "at least 1 property, not 0",
             ),
             (json!({"const":"a"}), json!("b"), "must be \"a\""),
             (

@@ -92,7 +92,7 @@ impl TrustRecord {
         let mut bytes = Vec::with_capacity(metadata.len() as usize + 1);
         file.read_to_end(&mut bytes).map_err(fail)?;
         let record: Self =
-            serde_json::from_slice(&bytes).map_err(|e| TrustRecordError::new(path, &e))?;
+            crate::json::read_unlimited(&bytes).map_err(|e| TrustRecordError::new(path, &e))?;
         if record.version != VERSION {
             return Err(TrustRecordError::new(path, &"it is of another version"));
         }

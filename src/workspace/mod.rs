@@ -528,8 +528,10 @@ pub(crate) fn system_error(errno: Errno, path: &str) -> ToolError {
         ),
         Errno::NOTDIR => (
             ErrorKind::PathIsNotADirectory,
-            format!("{path} needs a directory where there is a file."),
-            None,
+            format!(
+                "{path} can't be used: the path, or a part of it, is a file and not a directory."
+            ),
+            Some("Name a directory there."),
         ),
         Errno::ISDIR => (
             ErrorKind::TargetIsDirectory,
@@ -538,12 +540,12 @@ pub(crate) fn system_error(errno: Errno, path: &str) -> ToolError {
         ),
         Errno::ACCESS | Errno::PERM => (
             ErrorKind::PermissionDenied,
-            format!("The system does not permit access to {path}."),
+            format!("The system denies access to {path}."),
             Some("Check its permissions."),
         ),
         Errno::ROFS => (
             ErrorKind::PermissionDenied,
-            format!("{path} lies on a file system that can only be read."),
+            format!("{path} is on a read-only file system."),
             None,
         ),
         Errno::NOSPC | Errno::DQUOT => (
@@ -566,7 +568,7 @@ pub(crate) fn system_error(errno: Errno, path: &str) -> ToolError {
         ),
         Errno::LOOP => (
             ErrorKind::FileNotFound,
-            format!("{path} goes through too many links."),
+            format!("{path} leads through too many symbolic links."),
             None,
         ),
         Errno::NXIO => (
@@ -606,6 +608,7 @@ fn special_file(place: &Place, file_type: FileType) -> ToolError {
         ErrorKind::ReadContentFailure,
         format!("{} is {what}, not a regular file.", place.path().display()),
     )
+    .with_hint("Name a regular file.")
 }
 
 /// Whether an open file lives in `/proc` or `/sys`, whose files report a size of zero.

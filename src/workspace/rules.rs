@@ -128,9 +128,9 @@ impl Workspace {
         }
         Err(ToolError::new(
             ErrorKind::PermissionDenied,
-            format!("{} is closed by .geminiignore.", place.path().display()),
+            format!("{} is excluded by .geminiignore.", place.path().display()),
         )
-        .with_hint("Ask the user to open it there if it is needed."))
+        .with_hint("If you need this file, ask the user to take the rule out of .geminiignore."))
     }
 
     /// Whether `.geminiignore` closes a file, or a directory above it: by the path that it has

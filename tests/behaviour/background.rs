@@ -471,7 +471,7 @@ fn an_id_that_no_process_can_have_is_one_that_is_not_there() {
         for (pid, shown) in [(json!(2_147_483_648_u64), "2147483648"), (json!(5.0), "5")] {
             let answer = ws.call(tool, &json!({ "pid": pid }));
             let message = answer.error("invalid_tool_params", 2);
-            let wanted = format!("left a process {shown} in the background");
+            let wanted = format!("Process {shown} is not a background process");
             assert!(message.contains(&wanted), "{message}");
         }
     }

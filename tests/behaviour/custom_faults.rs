@@ -259,7 +259,7 @@ fn files_that_are_no_tools_though_they_should_be() {
     fault(
         "x.toml",
         "description = ",
-        &["x.toml:1:15: x: It is not TOML: "],
+        &["x.toml:1:15: x: The manifest is not valid TOML: "],
     );
     fault(
         "x.toml",
@@ -373,7 +373,7 @@ fn a_finding_in_a_file_whose_name_is_not_utf_8_is_told_as_json_too() {
 #[test]
 fn results_that_can_not_be_used_are_told_with_what_was_printed() {
     for (output, printed, expected) in [
-        ("json", "not json", "it is not JSON"),
+        ("json", "not json", "it is not valid JSON"),
         ("json", "", "it is nothing"),
         ("tool_result", "{}", "\"llmContent\" is missing"),
         (

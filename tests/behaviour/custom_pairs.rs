@@ -151,7 +151,7 @@ fn a_pair_that_fails_floods_hangs_or_prints_garbage_costs_only_itself() {
             "failed with exit status 4. It said: why",
         ),
         ("no-such-program", "no program"),
-        ("echo garbage", "it is not JSON"),
+        ("echo garbage", "it is not valid JSON"),
         ("echo '{}'", "it is not an array"),
         ("sleep 60", "its time limit"),
         ("head -c 11000000 /dev/zero", "more than 10485760 bytes"),

@@ -891,7 +891,7 @@ fn a_call_to_try_must_be_a_name_and_an_object() {
     let ws = with_program(SOUND);
     for (text, reason) in [
         ("greet=[]", "must be a JSON object"),
-        ("greet={", "are not JSON"),
+        ("greet={", "are not valid JSON"),
     ] {
         let answer = doctor(&ws, &["--try", text]);
         assert_eq!(answer.status(), 2);

@@ -341,7 +341,7 @@ fn several_files_are_looked_at_together_and_each_is_named() {
     answer.must_say(
         answer.text(),
         &[
-            "error[json]: b.json:3:1: It is not valid JSON: ",
+            "error[json]: b.json:3:1: The text is not valid JSON: ",
             "1 tool in 2 files: 1 error, ",
         ],
     );
@@ -404,7 +404,7 @@ fn what_can_not_be_looked_at_is_told_apart_from_what_is_wrong() {
         assert_eq!(answer.status(), 1, "{text}");
         answer.must_say(
             answer.text(),
-            &[&format!("error[json]: {at}: It is not valid JSON: ")],
+            &[&format!("error[json]: {at}: The text is not valid JSON: ")],
         );
     }
     let empty = lint_text("[]", &[]);
@@ -469,7 +469,7 @@ fn findings_about_a_project_s_own_tools_name_line_and_column() {
             "broken.toml:2:",
             "script.py:5:16: script: params.x.type: ",
             "torn.sh:3:",
-            "It is not TOML: ",
+            "The manifest is not valid TOML: ",
         ],
     );
     let sarif = run(&["--format", "sarif"]).json();

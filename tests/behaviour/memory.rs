@@ -113,7 +113,7 @@ fn documents() -> Vec<Row> {
             "arguments of 4,000,000 values",
             ws(),
             |ws| ws.tool("list_directory").input(ones(4_000_000)),
-            "its values take more than 12 MiB of memory",
+            "the values in it take more than 12 MiB of memory",
         ),
         row(
             "arguments of 190,000 values",
@@ -165,7 +165,7 @@ fn documents() -> Vec<Row> {
             "a message of 4,000,000 values",
             ws(),
             |ws| served(ws, &ones(4_000_000)),
-            "its values take more than 12 MiB of memory",
+            "the values in it take more than 12 MiB of memory",
         ),
         row(
             "a message of 190,000 values",

@@ -193,7 +193,7 @@ fn a_discovery_command_that_fails_ends_the_session_before_it_begins() {
         ("./plain.sh", "Permission denied"),
         ("sh -c 'echo broken >&2; exit 7'", "broken"),
         ("echo '{}'", "not an array"),
-        ("echo nothing", "not JSON"),
+        ("echo nothing", "not valid JSON"),
         ("./missing", "can't be started: No such file"),
         ("'unfinished", "quote"),
         ("sh -c 'yes \"[\" | head -c 11000000'", "bytes"),

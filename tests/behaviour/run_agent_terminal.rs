@@ -549,7 +549,7 @@ fn json_that_is_broken_is_not_lost() {
         let mut person = editing(&ws, &api, &["Play"]);
         person.sees(ASKED);
         person.types(b"e");
-        person.sees("That is not JSON");
+        person.sees("The arguments are not valid JSON");
         person.sees("[g]ive up ");
         person.types(if gives_up { b"g" } else { b"e" });
         let page = person.sees(ASKED);

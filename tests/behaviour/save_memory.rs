@@ -280,10 +280,13 @@ fn a_link_to_nothing_makes_its_file_but_no_directory() {
     assert_eq!(memories(&ws), file_of(&["a"]));
     for (target, piece) in [
         ("../../out/none/memory.md", "no directory"),
-        ("GEMINI.md", "too many links"),
+        ("GEMINI.md", "too many symbolic links"),
         ("..", "is a directory"),
         ("/", "is a directory"),
-        ("../../out/dotfiles/other/memory.md", "needs a directory"),
+        (
+            "../../out/dotfiles/other/memory.md",
+            "is a file and not a directory",
+        ),
     ] {
         fs::remove_file(&link).expect("removed");
         symlink(target, &link).expect("a link");
@@ -301,7 +304,7 @@ fn what_is_no_file_is_an_error_and_nothing_is_waited_for() {
     let ws = Workspace::new().home(".gemini/GEMINI.md/x", "");
     assert!(error(save(&ws, "a").changing(&[])).contains("is a directory"));
     let ws = Workspace::new().home(".gemini", "a file");
-    assert!(error(save(&ws, "a").changing(&[])).contains("needs a directory"));
+    assert!(error(save(&ws, "a").changing(&[])).contains("is a file and not a directory"));
     let ws = Workspace::new();
     make_fifo(&at_home(&ws, FILE));
     assert!(error(save(&ws, "a").changing(&[])).contains("named pipe"));
@@ -316,7 +319,7 @@ fn what_may_not_be_read_or_written_is_an_error() {
         let ws = Workspace::new().home(FILE, "x\n").unprivileged();
         set_mode(&at_home(&ws, FILE), mode);
         let error = error(save(&ws, "a").unwatched());
-        assert!(error.contains("permit"), "{mode:o}: {error}");
+        assert!(error.contains("denies access"), "{mode:o}: {error}");
         set_mode(&at_home(&ws, FILE), 0o600);
         assert_eq!(memories(&ws), "x\n");
     }
@@ -335,7 +338,7 @@ fn what_may_not_be_read_or_written_is_an_error() {
             },
         );
         let error = error(save(&ws, "a").unwatched());
-        assert!(error.contains("permit"), "{dir}: {error}");
+        assert!(error.contains("denies access"), "{dir}: {error}");
         set_mode(&at_home(&ws, dir), 0o755);
         assert!(!at_home(&ws, FILE).exists());
     }

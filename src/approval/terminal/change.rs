@@ -127,13 +127,14 @@ impl Proposal {
 }
 
 fn from_json(question: &ApprovalQuestion<'_>, edited: &str) -> Edited {
-    let args: Map<String, Value> = match serde_json::from_str(edited) {
+    let args: Map<String, Value> = match crate::json::read_unlimited(edited.as_bytes()) {
         Ok(Value::Object(args)) => args,
         Ok(_) => return Edited::Broken("The arguments must be an object.".to_owned()),
         Err(e) => {
-            let line = edited.lines().nth(e.line().saturating_sub(1));
+            let number = e.place().map_or(1, |(line, _)| line);
+            let line = edited.lines().nth(number - 1);
             return Edited::Broken(format!(
-                "That is not JSON: {e}. The line: {}",
+                "The arguments are not valid JSON: {e}. The line: {}",
                 line.unwrap_or_default().trim()
             ));
         }

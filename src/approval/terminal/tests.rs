@@ -379,7 +379,7 @@ fn json_that_is_broken_can_be_mended_or_given_up() {
             |person| {
                 person.sees("[q]uit ");
                 person.types(b"e");
-                person.sees("line 2 column");
+                person.sees("line 2, column");
                 person.sees("[g]ive up ");
                 person.types(end);
                 if end == b"g" {

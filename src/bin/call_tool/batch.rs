@@ -59,7 +59,7 @@ impl Own {
     /// Reads a line; the error says whose call it is, where that is known, and what is wrong
     /// with it.
     fn parse(line: &[u8]) -> Result<Self, (Option<String>, String)> {
-        let value = parse_json(line).map_err(|e| (None, e.to_string()))?;
+        let value = parse_json(line).map_err(|e| (None, format!("it is not valid JSON: {e}")))?;
         let Value::Object(mut map) = value else {
             return Err((None, "it is not an object".to_owned()));
         };

@@ -3,6 +3,7 @@
 use crate::print::{complain, print};
 use gemini_tools::diagnostic::Severity;
 use gemini_tools::doctor::{DoctorReport, Try, examine};
+use gemini_tools::json;
 use gemini_tools::settings::home;
 use gemini_tools::shown::visible;
 use serde_json::Value;
@@ -47,13 +48,13 @@ pub(crate) fn run(task: &DoctorTask) -> u8 {
 
 fn parse(text: &str) -> Result<Try, String> {
     let (name, args) = text.split_once('=').unwrap_or((text, "{}"));
-    match serde_json::from_str(args) {
+    match json::read_unlimited(args.as_bytes()) {
         Ok(Value::Object(args)) => Ok(Try {
             name: name.to_owned(),
             args,
         }),
         Ok(_) => Err("the arguments must be a JSON object".to_owned()),
-        Err(e) => Err(format!("the arguments are not JSON: {e}")),
+        Err(e) => Err(format!("the arguments are not valid JSON: {e}")),
     }
 }
 

@@ -18,14 +18,6 @@ pub(super) fn places(text: &str) -> Node {
     }
 }
 
-/// Where the parser has given up, which counts bytes.
-pub(super) fn position(text: &str, e: &serde_json::Error) -> Position {
-    let line = e.line().max(1);
-    let start = text.lines().nth(line - 1).unwrap_or_default();
-    let before = start.get(..e.column().saturating_sub(1)).unwrap_or(start);
-    Position::new(line, before.chars().count() + 1)
-}
-
 fn node(lines: &LineIndex<'_>, value: &Value<'_>) -> Node {
     let kind = match value {
         Value::Object(object) => {

@@ -11,7 +11,8 @@ mod rules;
 use super::{Dialect, schema};
 use crate::declaration::{self, Names, Tuples};
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::position::Node;
+use crate::json::JsonError;
+use crate::position::{Node, Position};
 use document::{Document, Item};
 use repaired::Repaired;
 use serde_json::{Value, json};
@@ -88,13 +89,12 @@ pub fn lint(text: &str, chosen: Option<Dialect>) -> Linted {
 fn read(text: &str) -> Result<(Value, Node), Diagnostic> {
     let e = match serde_json::from_str(text) {
         Ok(value) => return Ok((value, json::places(text))),
-        Err(e) => e,
+        Err(e) => JsonError::new(text.as_bytes(), &e),
     };
-    let message = e.to_string();
-    let message = message.split(" at line ").next().unwrap_or(&message);
-    let message = format!("It is not valid JSON: {message}.");
+    let message = format!("The text is not valid JSON: {}.", e.what());
     let mut finding = Diagnostic::error("json", "", "", message);
-    finding.put_at(json::position(text, &e));
+    let place = e.place().map(|(line, column)| Position::new(line, column));
+    finding.put_at(place.unwrap_or(Position::START));
     Err(finding)
 }
 

@@ -36,7 +36,7 @@ pub(super) fn headers(connect: &Connect) -> Result<HeaderMap, String> {
 
 /// An address that can be asked.
 pub(super) fn address(text: &str) -> Result<Url, String> {
-    let url = Url::parse(text).map_err(|e| format!("its address is none: {e}"))?;
+    let url = Url::parse(text).map_err(|e| format!("its address is not a valid URL: {e}"))?;
     match url.scheme() {
         "http" | "https" if url.has_host() => Ok(url),
         _ => Err("its address must begin with http:// or https://".to_owned()),

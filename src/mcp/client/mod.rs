@@ -14,15 +14,14 @@ mod sse;
 mod stdio;
 
 use super::wire::{Ask, Connect, Request, Said, Why};
-use crate::json;
+use crate::json::{self, JsonError};
 use crate::sys::io::fcntl_dupfd_cloexec;
 use crate::sys::stdio::stdin;
 use connection::{Connection, Until};
 use handler::Handler;
 use rmcp::RoleClient;
-use rmcp::model::{CustomResult, RequestId};
+use rmcp::model::CustomResult;
 use rmcp::service::RxJsonRpcMessage;
-use serde::Deserialize;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::io::Write;
@@ -74,16 +73,16 @@ impl Problem {
 
 /// A message of a server. Answers are left as they came: the SDK's types know nothing of what is
 /// older or newer than they are, and one element that they don't take would cost the whole list.
-fn message_of(text: &[u8]) -> Result<RxJsonRpcMessage<RoleClient>, serde_json::Error> {
+fn message_of(text: &[u8]) -> Result<RxJsonRpcMessage<RoleClient>, JsonError> {
     let mut value: Value = json::read(text)?;
     let is_answer = value.get("method").is_none() && value.get("result").is_some();
     let is_greeting = ["protocolVersion", "supportedVersions"]
         .iter()
         .any(|key| value["result"].get(key).is_some());
     if !is_answer || is_greeting {
-        return serde_json::from_value(value);
+        return json::from_value(value);
     }
-    let id = RequestId::deserialize(&value["id"])?;
+    let id = json::from_value(value["id"].take())?;
     let result = CustomResult::new(value["result"].take());
     Ok(RxJsonRpcMessage::<RoleClient>::response(result.into(), id))
 }
