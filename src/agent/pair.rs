@@ -75,9 +75,7 @@ impl DiscoveredTool {
 #[derive(Debug, Error)]
 pub enum PairError {
     /// The discovery command can't be read as words.
-    #[error(
-        "The discovery command {0:?} has a quote without its other half; write it as a shell would want it."
-    )]
+    #[error("The discovery command {0:?} has an unterminated quote; quote it as for a shell.")]
     Words(String),
     /// The discovery command can't be started.
     #[error("The discovery command {command} can't be started: {reason}.")]

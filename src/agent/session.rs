@@ -224,12 +224,12 @@ impl<'a> AgentSession<'a> {
             }
             if let Some(why) = &turn.refusal {
                 return Err(failed(format!(
-                    "The model gave no answer: {why}. Say it in other words."
+                    "The model gave no answer: {why}. Rephrase the prompt."
                 )));
             }
             if turn.is_loop {
                 return Err(SessionError {
-                    message: "The model says the same again and again; it was stopped.".to_owned(),
+                    message: "The model repeats itself; it was stopped.".to_owned(),
                     kind: SessionErrorKind::Loop,
                 });
             }
@@ -239,7 +239,7 @@ impl<'a> AgentSession<'a> {
             if turn.calls.iter().any(|call| self.loops.grows(call)) {
                 return Err(SessionError {
                     message: format!(
-                        "The model makes the same call again and again ({}); it was stopped.",
+                        "The model repeats the same call ({}); it was stopped.",
                         turn.calls[0]
                     ),
                     kind: SessionErrorKind::Loop,
@@ -259,7 +259,7 @@ impl<'a> AgentSession<'a> {
         match &turn.finish {
             Some(FinishReason::MaxTokens) => {
                 self.tell(&Event::Warning(
-                    "The answer ends before its end: it has reached the model's limit of tokens.",
+                    "The answer is cut off: it has reached the model's limit of tokens.",
                 ));
             }
             Some(reason) if turn.text.trim().is_empty() => {

@@ -263,7 +263,7 @@ impl<E> Refusal<E> {
                 "{} There is no one to ask. Go on without it, or say what it would have done.",
                 verdict.reason
             ),
-            Refusal::No { .. } => "The user has said no to this call.".to_owned(),
+            Refusal::No { .. } => "The user declined this call.".to_owned(),
             Refusal::NotShown(why) => why,
             Refusal::ChangedTooOften => "The call was changed too often.".to_owned(),
             Refusal::Cancelled => "The call was cancelled before it began.".to_owned(),

@@ -297,7 +297,7 @@ fn classes(pattern: &str) -> usize {
 
 fn spans_lines(name: &str, pattern: &str) -> ToolError {
     ToolError::invalid(format!(
-        "\"{name}\" {pattern:?} asks for a line feed, but lines are searched one by one."
+        "\"{name}\" {pattern:?} contains a line break, but the search goes line by line."
     ))
     .with_hint("Search for what is on one of the lines; 'context' shows those around it.")
 }

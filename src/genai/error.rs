@@ -152,7 +152,7 @@ impl ApiError {
             ApiErrorKind::Blocked,
             format!("The Gemini API gave no answer: {why}."),
         )
-        .with_hint("Ask in other words.")
+        .with_hint("Rephrase the prompt.")
     }
 
     /// JSON was asked for, and something else came.

@@ -187,7 +187,7 @@ impl Mcp {
             let failed = asked.into_iter().filter_map(|(at, answer)| {
                 let failure = match answer.join() {
                     Ok(answer) => answer.err()?.message,
-                    Err(_) => "asking it has failed in a way that was not foreseen".to_owned(),
+                    Err(_) => "asking it has crashed (internal error)".to_owned(),
                 };
                 Some((at, failure))
             });

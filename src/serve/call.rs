@@ -134,7 +134,7 @@ pub(super) async fn run(
     done.unwrap_or_else(|e| {
         let error = ToolError::new(
             ErrorKind::UnhandledException,
-            format!("The call has failed in an unforeseen way: {e}."),
+            format!("The call has crashed (internal error): {e}."),
         );
         content::refused(&error).into()
     })

@@ -248,9 +248,7 @@ impl Cancellation {
             match receiver.recv_timeout(TICK) {
                 Ok(outcome) => return outcome,
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(failed(
-                        "The call has failed in an unforeseen way.".to_owned(),
-                    ));
+                    return Err(failed("The call has crashed (internal error).".to_owned()));
                 }
                 Err(RecvTimeoutError::Timeout) if patience.is_over(self) => {
                     return Err(self.give_up());

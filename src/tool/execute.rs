@@ -63,7 +63,7 @@ pub(crate) fn catch<T>(
             .unwrap_or_else(|| "no message".to_owned());
         Err(ToolError::new(
             ErrorKind::UnhandledException,
-            format!("The tool {name} failed in an unforeseen way: {text}."),
+            format!("The tool {name} has crashed (internal error): {text}."),
         )
         .with_hint("This is a fault of the tool, not of the arguments; please report it."))
     })

@@ -148,7 +148,7 @@ impl Written {
         let is_replaced = crate::sys::fs::fstat(&self.file).is_ok_and(|stat| stat.st_nlink == 0);
         if !is_replaced && let Err(e) = self.file.sync_data() {
             let path = super::show_path(&self.path);
-            let failure = format!("{path} was written, but the disk failed to keep it: {e}");
+            let failure = format!("{path} was written, but flushing it to disk failed: {e}");
             tell(&visible(&failure));
         }
     }
@@ -212,7 +212,7 @@ mod tests {
         drop(behind);
         let told = TOLD.lock().expect("no panic");
         for path in paths {
-            let words = format!("{path} was written, but the disk failed to keep it: ");
+            let words = format!("{path} was written, but flushing it to disk failed: ");
             assert!(told.iter().any(|text| text.starts_with(&words)), "{told:?}");
         }
     }

@@ -388,7 +388,7 @@ impl Workspace {
             return Err(ToolError::new(
                 ErrorKind::ReadContentFailure,
                 format!(
-                    "{} belongs to the kernel, not to the project; it is not read.",
+                    "{} is a pseudo-file of the kernel, which is not read.",
                     place.path().display()
                 ),
             ));

@@ -75,7 +75,7 @@ fn no_and_quit_are_refusals_and_do_nothing() {
         let mut person = at_work(&ws, "default", &WRITE);
         person.sees(ASKED);
         person.types(key);
-        is_refused(person, "The user has said no");
+        is_refused(person, "The user declined");
         assert_eq!(content(&ws, "a.txt"), None);
     }
 }
@@ -163,7 +163,7 @@ fn where_yolo_is_switched_off_it_asks_like_the_default_mode() {
     let mut person = at_work(&ws, "yolo", &WRITE);
     person.sees(ASKED);
     person.types(b"n");
-    is_refused(person, "The user has said no");
+    is_refused(person, "The user declined");
     is_nobody_there(&in_mode(&ws, "yolo", &WRITE).without_a_terminal().run());
 }
 
@@ -299,7 +299,7 @@ fn always_at_an_edit_is_for_the_edits_of_all_tools_and_for_nothing_else() {
     let page = person.sees(ASKED);
     assert!(page.contains("touch made"), "{page}");
     person.types(b"n");
-    person.sees("has said no");
+    person.sees("declined this call");
     assert_eq!(content(&ws, "a.txt").as_deref(), Some("two\n"));
     assert_eq!(
         (content(&ws, "made"), content(&ws, "Makefile")),
@@ -320,7 +320,7 @@ fn a_no_is_a_no_however_long_a_person_has_thought() {
     person.sees(ASKED);
     std::thread::sleep(Duration::from_millis(1500));
     person.types(b"n");
-    person.sees("has said no");
+    person.sees("declined this call");
 }
 
 #[test]
@@ -388,7 +388,7 @@ fn where_always_is_switched_off_each_call_is_asked_about() {
     let page = person.sees(ASKED);
     assert!(page.contains("b.txt") && !page.contains("lways"), "{page}");
     person.types(b"n");
-    person.sees("has said no");
+    person.sees("declined this call");
     assert_eq!(content(&ws, "a.txt").as_deref(), Some("x"));
     assert_eq!(content(&ws, "b.txt"), None);
 }

@@ -136,11 +136,14 @@ fn nothing_is_found_in_a_sound_set_up() {
             .unwatched()
             .run();
         assert_eq!(answer.status(), 0, "{}", answer.shown());
-        answer.must_say(answer.text(), &["All is well.", "declarations", "sandbox"]);
+        answer.must_say(
+            answer.text(),
+            &["No problems found.", "declarations", "sandbox"],
+        );
         assert_eq!(found(&doctor(ws, &["--json"])), Vec::<String>::new());
     }
     let tried = doctor(&theirs, &["--try", "greet={\"name\":\"Ada\"}"]);
-    tried.must_say(tried.text(), &["greet: status 0", "All is well."]);
+    tried.must_say(tried.text(), &["greet: status 0", "No problems found."]);
 }
 
 #[test]

@@ -296,14 +296,22 @@ fn a_session_that_goes_in_circles_or_on_for_too_long_is_ended() {
         return;
     };
     let ws = Workspace::new();
-    ended(&agent(&ws, &api, &["Play"]).run(), 1, &["again and again"]);
+    ended(
+        &agent(&ws, &api, &["Play"]).run(),
+        1,
+        &["The model repeats"],
+    );
     assert_eq!(turns(&api).len(), 5);
     api.play(&again);
     let answer = agent(&ws, &api, &["Play", "--max-turns", "2"]).run();
     ended(&answer, 53, &["2 turns"]);
     assert_eq!(turns(&api).len(), 2);
     api.play(&json!({"answers": [{"text": "I will look into the file again. ".repeat(100)}]}));
-    ended(&agent(&ws, &api, &["Play"]).run(), 1, &["again and again"]);
+    ended(
+        &agent(&ws, &api, &["Play"]).run(),
+        1,
+        &["The model repeats"],
+    );
 }
 
 #[test]

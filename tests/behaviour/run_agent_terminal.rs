@@ -253,7 +253,7 @@ fn no_is_told_to_the_model_which_goes_on() {
         person.types(b"y");
         assert!(person.sees(ASKED).contains("c.txt"));
         let told = error(&api, "a");
-        assert!(told.contains("has said no"), "{told}");
+        assert!(told.contains("declined this call"), "{told}");
         assert!(response(&api, "b")["output"].is_string());
         person.types(b"y");
         is_done(&mut person);
@@ -291,7 +291,7 @@ fn quitting_makes_no_further_call_and_can_be_gone_on_from() {
         api.play(&json!({"closing": "All done."}));
         said(&agent(&ws, &api, &["--resume", "s.jsonl"]).run());
         assert_eq!(last_parts(&api).len(), 3);
-        assert!(error(&api, "a").contains("has said no"));
+        assert!(error(&api, "a").contains("declined this call"));
         for id in ["r", "b"] {
             assert!(error(&api, id).contains("before it began"), "{id}");
         }
@@ -310,7 +310,7 @@ fn a_key_that_means_nothing_is_no_answer() {
     person.types("YAsvx\r\n \x1a\u{fd}".as_bytes());
     person.types(b"n");
     is_done(&mut person);
-    assert!(error(&api, "a").contains("has said no"));
+    assert!(error(&api, "a").contains("declined this call"));
 }
 
 #[test]
@@ -490,7 +490,7 @@ fn a_change_that_is_then_refused_does_nothing() {
     is_done(&mut person);
     assert_eq!(content(&ws, "one.txt"), None);
     assert_eq!(content(&ws, "two.txt"), None);
-    assert!(error(&api, "a").contains("has said no"));
+    assert!(error(&api, "a").contains("declined this call"));
 }
 
 #[test]
@@ -721,7 +721,7 @@ fn ctrl_c_while_somebody_is_asked_is_a_quit() {
     person.sees("quit");
     person.sees_it_end(130);
     stage.is_over(&[]);
-    assert!(error(&api, "a").contains("has said no"));
+    assert!(error(&api, "a").contains("declined this call"));
 }
 
 #[test]
@@ -1016,7 +1016,7 @@ fn a_terminal_that_goes_away_ends_the_session_in_order() {
         stage.is_over(&flags);
         let told = error(&api, "a");
         assert!(is_asked || told.contains("cancelled"), "{told}");
-        assert!(!told.contains("has said no"), "{told}");
+        assert!(!told.contains("declined this call"), "{told}");
     }
 }
 

@@ -122,7 +122,7 @@ pub(super) mod testing {
 
     /// A call that a person has said no to.
     pub(in crate::agent) fn refused(name: &str, args: Value) -> ToolCall {
-        let why = "The user has said no to this call.";
+        let why = "The user declined this call.";
         let outcome = CallOutcome::failure(&request(name, args.clone()), ErrorKind::Cancelled, why);
         let mut call = begun(name, args);
         call.decision = Some(ToolCallDecision::Reject);

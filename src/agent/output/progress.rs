@@ -253,7 +253,7 @@ mod tests {
             "✓ read_file file_path: src/a.rs, limit: 3, more: … (12ms)\n\
              ✓ replace Edit a +2 -1 (1m 30s)\n\
              ✗ x (12ms)\n  gone\n\
-             – rm a: b (12ms)\n  The user has said no to this call.\n"
+             – rm a: b (12ms)\n  The user declined this call.\n"
         );
     }
 

@@ -254,7 +254,7 @@ mod tests {
             "{\"type\":\"tool_use\",\"tool_name\":\"read_file\",\"tool_id\":\"read_file-1\",\"parameters\":{\"file_path\":\"ä\\n\u{2028}\"}}",
             r#"{"type":"tool_result","tool_id":"read_file-1","status":"success","output":"line 1\nline 2"}"#,
             r#"{"type":"tool_result","tool_id":"read_file-1","status":"error","output":"gone","error":{"type":"file_not_found","message":"gone"}}"#,
-            r#"{"type":"tool_result","tool_id":"read_file-1","status":"error","output":"The user has said no to this call.","error":{"type":"cancelled","message":"The user has said no to this call."}}"#,
+            r#"{"type":"tool_result","tool_id":"read_file-1","status":"error","output":"The user declined this call.","error":{"type":"cancelled","message":"The user declined this call."}}"#,
             r#"{"type":"error","severity":"warning","message":"slow"}"#,
             r#"{"type":"error","severity":"warning","message":"The model is asked again, because it has said nothing."}"#,
             r#"{"type":"result","status":"success","stats":{"total_tokens":260,"input_tokens":200,"output_tokens":40,"cached":120,"input":80,"duration_ms":4200,"tool_calls":2,"models":{"gemini-x":{"total_tokens":260,"input_tokens":200,"output_tokens":40,"cached":120,"input":80}}}}"#,

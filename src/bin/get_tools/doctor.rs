@@ -80,7 +80,7 @@ fn text(report: &DoctorReport) -> String {
             .count()
     };
     let summary = match (count(true), count(false)) {
-        (0, 0) => "All is well.".to_owned(),
+        (0, 0) => "No problems found.".to_owned(),
         (errors, warnings) => format!("Errors: {errors}, warnings: {warnings}"),
     };
     text.push_str(&format!("\n{summary}\n"));
