@@ -1,12 +1,30 @@
 //! Searching one file for lines: the engine behind `search_file_content`.
 //!
-//! A file is read whole, with one call where it fits the buffer, and the expression runs over
-//! all of it at once; lines are told apart only where it matches. Larger files go through the
-//! buffer in pieces of whole lines, a line that is longer than the buffer in pieces that
-//! overlap.
+//! # How it works
 //!
-//! An engine that goes back, or a large expression, may take any time on a line, and looks at no
-//! clock. Such a search is made in an isolated process, block by block.
+//! [`Query::new`] compiles a pattern for one of two engines: `regex`, whose time is linear in the
+//! text, or, for look-around and back-references only, `fancy_regex`, which backtracks. `Reach`
+//! tells beforehand what a pattern can match: characters beyond ASCII, a carriage return, and how
+//! many characters it has with its repetitions written out.
+//!
+//! [`Searcher::search`] reads a file into a buffer with one call. A file that fits is searched as
+//! one text; ends of lines are looked for only around a match. A larger file goes through the
+//! buffer in pieces that end at a line feed, and the lines that the next match may show as context
+//! are carried over. A line that is longer than the buffer goes through in pieces that overlap by
+//! `OVERLAP_BYTES`, so that no match in it may be longer. Text in another encoding than UTF-8 is
+//! decoded where its bytes don't do: there is a byte order mark, the pattern is about more than
+//! ASCII, or a match may be half of a character. If a file that matches has a zero byte, its
+//! matches are not shown. `Accumulator` keeps what is to be shown, within the bytes that `Wanted`
+//! allows.
+//!
+//! The engines look at no clock, and a backtracking or large expression may take any time on a line
+//! (`is_heavy`). Such a search is made by a `Worker`, a process with limits of time and memory,
+//! which gets the text in blocks of whole lines. `Matching` is what both processes have in common,
+//! so that a line matches in one as in the other.
+//!
+//! `grep-searcher` is not used, because it recognises an encoding only by a byte order mark, and
+//! holds every line as a whole. Which files are searched is up to `search_file_content` and
+//! `workspace::walk`.
 
 use crate::process::isolated::{Bounds, IsolationError, Worker};
 use crate::tool::{Cancellation, ErrorKind, ToolError};

@@ -1,12 +1,30 @@
 //! Which commands a line of bash runs.
 //!
-//! How it works. A line is read, never executed. The reader of plain shell (`plain`) understands
-//! a part of bash whole: only what it understands counts as known, and what it understood is
-//! printed anew ([`Analysis::understood`]), so that what is judged is what runs. Of other lines
-//! a parser of all of bash (tree-sitter) finds the commands, to show them and to refuse more of
-//! them; it never makes a line known. Both look for the commands that well-known commands run
-//! for them (`env`, `xargs`, `bash -c`, …). What can't be known without running the line is
-//! named as unresolved.
+//! # How it works
+//!
+//! A line is read, never executed. [`analyse`] has two readers:
+//!
+//! - `plain`, the reader of plain shell, understands a part of bash exactly. What it understood is
+//!   printed anew ([`Analysis::understood`]), and callers run that text instead of the line, so
+//!   that what is judged is what runs. A text that differs from the line is read once more and must
+//!   give the same commands.
+//! - A parser of all of bash (tree-sitter) reads every other line. It finds commands in order to
+//!   show them and to refuse more of them, but never makes a line known: the line, or a part of it,
+//!   is also in [`Analysis::unresolved`].
+//!
+//! Both hand each command to `wrappers`, which looks for the commands that it runs in turn (`env`,
+//! `xargs`, `bash -c`, `find -exec`, …), and a script in an argument goes through the readers
+//! again, up to `MAX_DEPTH`. `Place` says how a script is going to be read: by which kind of shell,
+//! with or without the functions of the line, and whether something feeds its standard input.
+//!
+//! Two things hold. A command that may run is in [`Analysis::commands`], or the text that it may
+//! come from is in `unresolved`. And what can't be parsed within the limits of length, nodes, time
+//! and depth is unresolved as a whole (`is_broken`). On Windows, whose shell is PowerShell, every
+//! line is.
+//!
+//! What follows from all this is up to the callers: `policy::shell` decides, and
+//! `run_shell_command` shows and runs. This module works on text only, and knows no files, rules or
+//! settings.
 
 mod builtins;
 mod code;

@@ -1,10 +1,26 @@
 //! What the files of a directory of tools declare, kept from one process to the next.
 //!
-//! Reading two hundred manifests takes longer than everything else that `get_tools` does, so
-//! what they come to is kept in the project's temporary directory, a line for each file. A
-//! line counts as long as its file's size, times and inode are the same; where the file is
-//! newer than the catalogue by less than the clock can tell, it is read again (git's rule). A
-//! catalogue that is broken is as good as none.
+//! # How it works
+//!
+//! Reading two hundred manifests takes longer than everything else that `get_tools` does. So
+//! [`scan`] keeps what they come to in a catalogue in the project's temporary directory: a text
+//! file with a head (version and directory), a line for each file, sorted by name, and a last line
+//! `end`. A line has the file's name, its stamp, and what it is: a tool with its declaration, a
+//! pair, a faulty file with its message, or something else that lies there.
+//!
+//! [`scan`] goes through the directory's files and the catalogue's lines side by side. A line is
+//! taken if the stamp (size, times, inode) is the same, and the file was at rest when the catalogue
+//! was written. A file that had changed just before could change again without a new time, so it is
+//! read again, as git does it for its index. All other files are compiled. If anything was
+//! different, the catalogue is written anew, whole or not at all.
+//!
+//! The catalogue is never more than a shortcut: one that is broken, cut, of another version or of
+//! another directory counts as none, and the directory without it gives the same tools. The order
+//! of files is fixed, so that of two files for one tool the manifest counts, and then the first by
+//! name.
+//!
+//! Left to others: which files are looked at (`files`), what a file means (`manifest`), and whether
+//! the project may run tools at all (`trust`).
 
 use super::files::{self, escaped, unescaped, unescaped_text};
 use super::manifest::{self, Definition, Manifest};

@@ -1,15 +1,30 @@
-//! Finding a text in a file although it is slightly wrong, as texts that models write from
-//! memory are.
+//! Finding a text in a file although it is slightly wrong, as texts that models write from memory
+//! are.
 //!
-//! Tiers of matching, from strict to lenient. A tier holds only if it hits exactly one place
-//! and no stricter tier has hit any; with two places the search ends, because a more lenient
-//! tier can't know better. What a tier finds is not overwritten by the new text as it is:
-//! what the old and the new text have in common stays as it is in the file, to the byte, and
-//! only what differs between them is put in, in the file's own style. So a wrong blank in a
-//! line that the model only quoted does no harm.
+//! # How it works
 //!
-//! Works on text; knows no files and no tools. Finding a text literally is not here, but in
-//! [`crate::workspace::edit`].
+//! [`find_place`] tries the tiers of [`MatchTier`], from strict to lenient:
+//!
+//! 1. `mapped` compares the texts in a form without the differences between line ends and without
+//!    blanks at the end of lines.
+//! 2. `indent` compares lines without their indentation, which must differ in the same way for all.
+//! 3. Both again, with characters that look alike taken for the same.
+//! 4. All of this again, once without line numbers before the lines, and once with one level of
+//!    backslashes taken off.
+//! 5. `anchored` compares line by line; lines that the edit only quotes may differ a little, and
+//!    what it changes or takes away must be in the file as the old text has it.
+//!
+//! The first tier that finds something decides. One place is the result; with two the search ends,
+//! because a more lenient tier can't know better, and no edit is better than a wrong one.
+//!
+//! A place is not overwritten by the new text as it is. What the old and the new text have in
+//! common stays as it is in the file, to the byte; only what differs between them is put in, with
+//! the line ends of the lines around it, and as deep as `depth` finds out. If `depth` can read the
+//! new indentation in more than one way, the edit is refused as unclear. So a wrong blank in a line
+//! that the model only quoted does no harm.
+//!
+//! This module works on text and knows no files and no tools. Finding a text literally is not here,
+//! but in [`crate::workspace::edit`], which is asked before.
 
 mod anchored;
 mod depth;

@@ -1,4 +1,27 @@
 //! The servers of one process of ours: what they have declared, and calls of it.
+//!
+//! # How it works
+//!
+//! [`Mcp`] knows each server in up to three ways, from cheap to dear: from `State::known`, in
+//! memory; from the cache that an earlier process wrote, if the server's program and settings are
+//! the same since (`cached`); or by asking it (`learn`), which starts it and writes the cache.
+//! [`Mcp::list`] asks only servers of which nothing is known, all at once, so that a discovery with
+//! a full cache starts no server. [`Mcp::find`] asks only a server whose tool a name may be.
+//!
+//! A call is stricter than a listing. Before the first call of a tool the server must have said to
+//! this very process what it declares (`heard`), and again after it has said that its tools have
+//! changed. That is compared with what was accepted: where declarations are pinned, a tool that is
+//! new or different is held back until `get_tools --refresh` accepts it, and the old hash stays in
+//! the cache, so that asking again does not accept it. If the policy has judged a call by
+//! annotations, and the server says other ones by now, the call is not made.
+//!
+//! So a tool runs only if the settings offer it, it is not held back, and its annotations are those
+//! of the judgement. What goes wrong at one server is a note and leaves out that server's tools
+//! only.
+//!
+//! Left to others: connections, which are in another executable (`link`), the form of the cache
+//! (`cache`), repairing declarations (`declare`), names (`names`), and whether a call may run
+//! (`policy`).
 
 use super::cache::{self, Known};
 use super::declare::{Declared, Held, declare};

@@ -1,5 +1,29 @@
-//! Lines of shell: judged as a whole, then each of their commands, and the strictest
-//! judgement counts.
+//! The policy for lines of shell: judged as a whole, then each of their commands, and the strictest
+//! judgement decides.
+//!
+//! # How it works
+//!
+//! [`crate::commands::analyse`] gives the commands of a line, and the parts whose commands can't be
+//! known (`unresolved`). `check_analysed` then asks the rules in this order:
+//!
+//! 1. The whole line, as one call of the tool. If a rule denies it, that is the result.
+//! 2. What is built in: a command that deletes or links, and a redirection, need approval although
+//!    a rule allows the line, unless that rule looks at arguments (the former) or has
+//!    `allowRedirection` (the latter). So does a line that can't be parsed, or that runs nothing.
+//!    Modes that ask less (`autoEdit`, `yolo`) leave out some of this.
+//! 3. Each command by itself, with its text as the `command` argument, and each unresolved part. If
+//!    a rule denies one, the line is denied; if one needs approval, so does the line. A program
+//!    that another one runs by design (`npx`) needs no rule of its own.
+//! 4. If the line would need approval, and nothing in steps 1 and 2 was about its arguments or a
+//!    deletion, the list of commands that are known to be harmless (`safe`): they need none.
+//!
+//! No step turns a denial into anything else, and only step 4 turns a question into an allowance.
+//! An unresolved part is judged as a command of which nothing is known: rules that deny by a prefix
+//! apply, rules that allow by one don't. Where no rule can make a difference, in the mode `yolo`
+//! without rules, the line is not parsed.
+//!
+//! Matching a rule with a call is in `rule`, what applies without rules in `defaults`. What runs is
+//! not the line but [`Verdict::understood`], where there is one.
 
 use super::rule::Unit;
 use super::{

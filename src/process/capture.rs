@@ -1,5 +1,28 @@
-//! Taking in output without limit and keeping what matters of it within bounds: the
-//! beginning and the end as text, and all of it in a file.
+//! Taking in output without limit and keeping what matters of it within bounds: the beginning and
+//! the end as text, and all of it in a file.
+//!
+//! # How it works
+//!
+//! [`Capture::push`] gives each piece of output to three recipients:
+//!
+//! - `sniffed` keeps the first `SNIFF_BYTES`, by which `finish` tells text from binary data. Binary
+//!   data is named, not shown.
+//! - `Whole` keeps all bytes, in memory up to `IN_MEMORY_BYTES`, then in a file. The file is made
+//!   only when it is needed, because most commands print little. [`Capture::finish`] keeps it only
+//!   if the text is cut or binary; else it is removed.
+//! - The decoder makes text of the bytes and the terminal emulator makes of that what a terminal
+//!   would show. The result goes into `plain`, for the model, and into `live`, for a user who
+//!   watches; `coloured` gets the text as it was printed, with its escape sequences.
+//!
+//! `plain`, `coloured` and `live` are `Ends`: a beginning and an end, each with room for the whole
+//! limit, because the final cut is known only at the end of the output. A fifth of the limit goes
+//! to the beginning and the rest to the end, since a command says last what matters. Cuts fall on
+//! the ends of lines where that does not cost much, and a marker says how many characters and lines
+//! are missing.
+//!
+//! Memory is bounded by the limit and by `IN_MEMORY_BYTES`, however much comes and however it is
+//! cut into pieces. The size of the file is bounded by [`super::log::Log`]. Reading the pipe, and
+//! deciding when the command is over, is left to the caller.
 
 use super::log::Log;
 use super::terminal::{TerminalEmulator, Utf8Decoder};

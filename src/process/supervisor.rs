@@ -1,15 +1,36 @@
 //! The supervisor: a process that watches over a command and everything that it starts.
 //!
-//! It is forked from the caller, lives in a session of its own, and is on Linux the reaper of all
-//! orphans below it, so that no process escapes by forking twice or by leaving its session.
-//! macOS has no such thing: there an orphan is found by its session, which one that leaves it
-//! escapes by.
-//! When the caller says so, or is gone, it ends them all. It may also stay when the call is
-//! over, for what was started to stay in the background: then it keeps reading the output
-//! into a log, so that nothing dies of a closed pipe, and notes how its processes ended.
+//! # How it works
 //!
-//! Caller and supervisor talk over a pair of sockets: small messages whose first byte says what
-//! they are.
+//! Each call forks a supervisor, and the supervisor starts the command in a session of its own. On
+//! Linux the supervisor is the reaper of all processes below it (`PR_SET_CHILD_SUBREAPER`): a
+//! process that forks twice or leaves its session becomes a child of the supervisor and does not
+//! escape. macOS has no such thing: there an orphan is found by its session, and a process that
+//! leaves the session escapes.
+//!
+//! Caller and supervisor talk over a pair of sockets that keeps the bounds of messages. The first
+//! byte of a message is its kind, and numbers are `i32` in the byte order of the machine:
+//!
+//! | Message | Direction | Bytes | Meaning |
+//! |---|---|---|---|
+//! | `CHOSEN` | command to caller | `P`, process id, 0 | the process that is about to become the command; the process itself says this before `exec`, so that the caller knows it even if the command kills the supervisor at once |
+//! | `STARTED` | supervisor to caller | `S`, 0, error | the command runs (0), or could not be started (the error number) |
+//! | `ENDED` | supervisor to caller | `X`, status, flag | the command has exited with this status, or was ended by the signal `-status`; the flag is 1 if nothing that it started is left |
+//! | `ALL_GONE` | supervisor to caller | `G`, count, 0 | all has ended, but for this count of processes that could not be ended; the supervisor exits |
+//! | `END_ALL` | caller to supervisor | `K`, milliseconds, 0 | end everything; processes have this time before they are killed |
+//! | `STAY` | caller to supervisor | `D`, path of the record, NUL, path of the log | stay when the caller leaves: read the output into the log, and note in the record how processes end; with two empty paths keep nothing |
+//! | `STAYS` | supervisor to caller | `A`, error, 0 | the answer to `STAY`: 0, or the error number |
+//! | end of file | either | none | the other side is gone |
+//!
+//! A supervisor whose caller is gone ends everything, unless it was asked to stay. Then it goes on
+//! until the last process has ended, so that no background process dies of a closed pipe. A signal
+//! to the supervisor ends everything too. For the end of file to be seen, each side must close its
+//! copy of the other's socket: a copy that is left open hides the other's death. Before `STAY` only
+//! the caller reads the output. A command may stop its supervisor by `SIGSTOP`; the caller looks
+//! for that whenever it waits, and sends `SIGCONT`.
+//!
+//! Left to others: system calls between fork and exec (`raw`), finding and ending processes
+//! (`tree`), the form of the log (`log`) and of the record (`jobs`).
 
 use super::ending::{CommandEvent, Ending, GRACE};
 use super::log::Log;

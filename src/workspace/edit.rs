@@ -1,8 +1,29 @@
 //! Replacing a text in a file, byte by byte outside of the text.
 //!
-//! The file is scanned in pieces, whatever its size; nothing is decoded but the places that
-//! are shown. The text is looked for as it would be encoded in the file. Where that gives
-//! nothing, its line ends stand for the file's, whichever those are.
+//! # How it works
+//!
+//! [`find`] encodes the text to look for as the file is encoded (`Needle`) and scans the bytes of
+//! the file, in pieces that overlap by the length of the text, whatever the size of the file.
+//! Nothing is decoded but what is shown. The first reading is exact. If it finds nothing, the
+//! second lets each line end of the text stand for `\n` or `\r\n`: the longest line of the text is
+//! looked for, and the lines before and after it are compared around each candidate. Both readings
+//! give places in order and without overlap.
+//!
+//! Bytes that are alike are not always the same text. `Needle::is_boundary` refuses a place within
+//! a character: in UTF-16 and UTF-32 by its offset, in an older encoding of several bytes by
+//! decoding from the last line feed (such a file is scanned as one piece). A text that begins with
+//! a line feed must not match within `\r\n`.
+//!
+//! A [`Replacement`] holds the places and the new text, encoded once for each kind of line end. New
+//! lines end as the lines around their place do; if these differ within one place,
+//! [`Replacement::keep_line_ends`] finds a text of its own for it. The new text is taken as it is
+//! if the edit is about line ends. [`Replacement::write`] copies the file and puts the new text in,
+//! and [`Replacement::diff`] reads only the lines around each place.
+//!
+//! Outside of the places each byte stays as it was, also bytes that are not valid in the file's
+//! encoding. How often a text may occur is up to the tools, finding a text that differs up to
+//! `edit_match`, and putting the new content into place, whole or not at all, up to
+//! `workspace::write`.
 
 use super::OpenFile;
 use super::line_ends::with_own_ends;

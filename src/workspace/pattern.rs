@@ -1,16 +1,31 @@
 //! Glob patterns over slash-separated paths: for the tools and for ignore files.
 //!
-//! `*` and `?` stay within a name, `**` as a whole component spans any number of them,
-//! classes are `[a-z]`, `[!a]`, `[^a]`, `[[:digit:]]`; a backslash takes the next character
-//! literally. A leading dot needs no special mention. Braces are expanded beforehand by
-//! [`expand_braces`]. The tools' patterns for paths may also have groups: `@(a|b)`, `?(a)`,
-//! `*(a)`, `+(a)`, `!(a)`.
+//! `*` and `?` stay within a name, `**` as a whole component spans any number of them, classes are
+//! `[a-z]`, `[!a]`, `[^a]`, `[[:digit:]]`; a backslash takes the next character literally. A
+//! leading dot needs no special mention. The tools' patterns for paths may also have groups:
+//! `@(a|b)`, `?(a)`, `*(a)`, `+(a)`, `!(a)`.
 //!
-//! The tools' patterns are compared with characters, those of ignore files with bytes, as git
-//! does it.
+//! # How it works
 //!
-//! Ours rather than `globset`'s, because ignore files with a hundred patterns come before
-//! every first answer: compiling those to automata costs more than searching a small folder.
+//! [`expand_braces`] makes several patterns of one with braces. Each pattern is compiled to a list
+//! of tokens: a character, a separator, `*`, `**/`, a class, a group. Most patterns are a literal
+//! text with a star before or behind it, or none; their `Shape` compares bytes and needs no tokens.
+//!
+//! The others go through one of two matchers. `matches_tokens` goes back to the last `*` and the
+//! last `**/` only, which takes no more than the product of both lengths. For groups that is not
+//! enough: `GroupMatcher` follows all places at once where a token may begin, and remembers where
+//! each group can end that begins at a place, so that nested groups don't multiply the time.
+//!
+//! A walk asks more than whether a path matches. [`Pattern::can_match_below`] says whether a
+//! directory is worth entering, and must never say no above a path that matches (the fuzz target
+//! `pattern` checks that). `left_below` says how much of a pattern is left below a directory, so
+//! that a walk behind links can tell that it has been there for the same reason.
+//!
+//! The tools' patterns are compared with characters, those of ignore files with bytes, as git does
+//! it; what git understands otherwise is in `git`. The matchers are ours rather than `globset`'s,
+//! because ignore files with a hundred patterns come before every first answer: compiling those to
+//! automata costs more than searching a small folder. Which of several rules decides is left to
+//! `ignore`.
 
 mod git;
 

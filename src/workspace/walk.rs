@@ -1,10 +1,29 @@
 //! Walking a directory tree on all cores.
 //!
-//! A directory is opened by its path beneath the root, links refused by the kernel, and its
-//! files by their names in it, so that nothing outside is ever met. Compared with walking by
-//! path this also saves most of the work: no path is resolved per file, ignore files are
-//! opened only where the listing shows them, and helpers start only when there is something
-//! to do for them.
+//! # How it works
+//!
+//! A task is a directory, or a piece of the files of a large one. Each worker has a stack of tasks
+//! and takes the last, so it goes into the depth first. When another worker waits, it gives away
+//! the older half of its stack: these directories are nearest to the top, and so the largest. The
+//! thread of the caller is the first worker; helpers start when `TASKS_WORTH_A_HELPER` tasks wait,
+//! so that a small tree costs no thread. The walk ends when no worker has a task.
+//!
+//! A directory is opened by its path beneath the root, with links refused by the kernel
+//! (`openat2`), and its files by their names in it. So the walk never leaves the workspace, even if
+//! a directory is swapped for a link meanwhile, and no path is resolved for each file.
+//! `Worker::directory` reads the entries, and reads ignore files only if they are among them;
+//! `sort_out` asks the [`Visitor`] whether it wants a file, then the ignore rules, queues
+//! directories, and visits files.
+//!
+//! Links to directories are followed only where a pattern names them, after the tree that they are
+//! in: each is walked as a tree of its own, and its paths are shown by the link's name.
+//! `Met::queued` holds which directory was walked for which rest of the patterns, so that circles
+//! of links end.
+//!
+//! What can't be read, or has a `.geminiignore` that can't be read, is left out and counted in the
+//! [`WalkReport`]; at the start of the walk the latter is an error. Files come in no order. What
+//! the rules say is in `rules` and `ignore`, what patterns match in `pattern`, and what is done
+//! with a file is up to the visitor.
 
 use super::git_config::UsersRules;
 use super::ignore::Ignored;

@@ -1,7 +1,27 @@
 //! A server that speaks on its standard streams.
 //!
-//! The SDK's own transport waits for ever where a server prints without end or a line that is
-//! too long; here the connection ends, and says why.
+//! # How it works
+//!
+//! [`start`] starts the program with three pipes. [`Stdio`] is the transport that the SDK reads
+//! messages from and writes them to, one line of JSON each. A task of its own reads standard error
+//! to its end, so that a server that writes much there never waits, and keeps the last
+//! `TAIL_BYTES`.
+//!
+//! The SDK's own transport is not used, because it waits for ever where a server prints without
+//! end, or a line that is too long. Here three things end the connection: a line of more than
+//! `MAX_WITH_MEDIA_BYTES`, a message whose values would take too much memory, and more lines that
+//! are not messages than `MAX_GARBAGE_LINES` or `MAX_GARBAGE_BYTES`. Below these limits a line that
+//! is not a message is passed over, because many servers print a greeting; the first such line is
+//! kept.
+//!
+//! [`Aside`] holds what is needed to explain a failure: why reading was given up, the first line
+//! that was no message, and the end of standard error. It is shared with the connection, and
+//! outlives the transport.
+//!
+//! The SDK may drop a `receive` that has not ended and call it again. So what was read of a line is
+//! in `self.line`, not in the future, and nothing is lost. Closing the transport closes the
+//! server's standard input, which asks it to end. Waiting for that end, and killing the server if
+//! it does not come, is left to `connection`.
 
 use super::environment;
 use super::pipes::{self, Reader};
