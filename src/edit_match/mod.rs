@@ -18,10 +18,10 @@
 //! because a more lenient tier can't know better, and no edit is better than a wrong one.
 //!
 //! A place is not overwritten by the new text as it is. What the old and the new text have in
-//! common stays as it is in the file, to the byte; only what differs between them is put in, with
-//! the line ends of the lines around it, and as deep as `depth` finds out. If `depth` can read the
-//! new indentation in more than one way, the edit is refused as unclear. So a wrong blank in a line
-//! that the model only quoted does no harm.
+//! common stays as it is in the file, to the byte, so a wrong blank in a line that the model only
+//! quoted does no harm. Only what differs between them is put in, with the line ends of the lines
+//! around it, and as deep as `depth` finds out. If `depth` can read the new indentation in more than
+//! one way, the edit is refused as unclear.
 //!
 //! This module works on text and knows no files and no tools. Finding a text literally is not here,
 //! but in [`crate::workspace::edit`], which is asked before.
