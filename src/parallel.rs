@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 /// The most calls that are made at the same time.
-pub const MOST: usize = 8;
+pub const MAX_PARALLEL_CALLS: usize = 8;
 
 /// The calls of a message in groups, in their order: the calls of a group may be made at the same
 /// time, each group after the one before it.
@@ -25,13 +25,13 @@ pub fn groups<T>(calls: &[T], only_reads: impl Fn(&T) -> bool) -> Vec<Range<usiz
     groups
 }
 
-/// Does something with each of a group, at most [`MOST`] at the same time. One alone is done on
+/// Does something with each of a group, at most [`MAX_PARALLEL_CALLS`] at the same time. One alone is done on
 /// this thread.
 pub fn each<T: Send>(mut group: Vec<T>, act: impl Fn(T) + Sync) {
     if group.len() <= 1 {
         return group.pop().map_or((), act);
     }
-    let workers = group.len().min(MOST);
+    let workers = group.len().min(MAX_PARALLEL_CALLS);
     let queue = Mutex::new(group.into_iter());
     std::thread::scope(|scope| {
         for _ in 0..workers {

@@ -3,7 +3,7 @@
 use crate::ToolRegistry;
 use crate::answer::to_line;
 use crate::approval::{
-    ApprovalQuestion, Asker, Changed, Explanation, Gate, GatedCall, Passed, Refusal, Reply,
+    ApprovalPrompt, ApprovalQuestion, Changed, Explanation, Gate, GatedCall, Passed, Refusal, Reply,
 };
 use crate::builtin::{self, ToolEnv};
 use crate::custom;
@@ -32,7 +32,7 @@ const TIMEOUT: &str = "GEMINI_TOOLS_TIMEOUT";
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A person who can be asked, one question at a time.
-pub type Person = Mutex<Box<dyn Asker>>;
+pub type SharedPrompt = Mutex<Box<dyn ApprovalPrompt>>;
 
 /// Which rules calls are judged by.
 #[derive(Debug, Clone, Default)]
@@ -53,7 +53,7 @@ pub struct CallOptions<'a> {
     /// Whether names of arguments may be those that another API's limits have made of them.
     pub is_foreign: bool,
     /// Who is asked where rules want it.
-    pub person: Option<&'a Person>,
+    pub person: Option<&'a SharedPrompt>,
     /// What the tool's MCP server had said of it when the caller judged the call, where the caller
     /// went by that. The call is not made where the server says something else.
     pub judged: Option<&'a Map<String, Value>>,
@@ -333,7 +333,7 @@ impl Session {
         tool: &dyn Tool,
         args: &mut Value,
         cx: &Context,
-        person: Option<&Person>,
+        person: Option<&SharedPrompt>,
     ) -> Result<Judged, ToolError> {
         let mut asked = Asked {
             tool,
@@ -429,7 +429,7 @@ struct Asked<'a> {
     /// Replaces arguments that are not an object: the tool refuses them later.
     none: Map<String, Value>,
     cx: &'a Context,
-    person: Option<&'a Person>,
+    person: Option<&'a SharedPrompt>,
 }
 
 impl Asked<'_> {

@@ -11,7 +11,7 @@ mod record;
 mod seen;
 
 pub use record::{TrustRecord, TrustRecordError, list, remove, save};
-pub use seen::{Seen, WATCHED};
+pub use seen::{Fingerprint, WATCHED};
 
 pub(crate) use folders::path as folders_path;
 
@@ -238,7 +238,9 @@ impl Deref for ProjectTrust {
 
 #[cfg(test)]
 mod tests {
-    use super::{ProjectTrust, Seen, Trust, TrustRecord, TrustedBy, Untrusted, remove, save};
+    use super::{
+        Fingerprint, ProjectTrust, Trust, TrustRecord, TrustedBy, Untrusted, remove, save,
+    };
     use crate::sys::unix_fs::{PermissionsExt, symlink};
     use std::fs;
     use std::path::PathBuf;
@@ -276,7 +278,7 @@ mod tests {
         }
 
         fn record(&self) {
-            let seen = Seen::look(&self.root).expect("seen");
+            let seen = Fingerprint::look(&self.root).expect("seen");
             save(&self.home, &self.root, seen).expect("saved");
             assert_eq!(self.trust(), Trust::Trusted(TrustedBy::Record));
         }
@@ -443,7 +445,7 @@ mod tests {
     fn a_file_that_has_only_just_changed_is_waited_for_so_that_its_stamp_counts() {
         let place = Place::new();
         place.write(".gemini/tools/a", "one");
-        let seen = Seen::look(&place.root).expect("seen");
+        let seen = Fingerprint::look(&place.root).expect("seen");
         let text = serde_json::to_string(&seen).expect("JSON");
         assert_eq!(text.matches("stamp").count(), 2, "{text}");
     }
@@ -455,7 +457,7 @@ mod tests {
         crate::workspace::make_fifo(&fifo);
         symlink("loop", place.root.join(".gemini/tools/loop")).expect("a link");
         symlink("..", place.root.join(".gemini/tools/up")).expect("a link");
-        let refused = Seen::look(&place.root).expect_err("a loop of directories");
+        let refused = Fingerprint::look(&place.root).expect_err("a loop of directories");
         assert!(refused.to_string().contains("up"), "{refused}");
         fs::remove_file(place.root.join(".gemini/tools/up")).expect("removed");
         place.record();

@@ -4,7 +4,7 @@ use super::call::{CallFailure, CallOutcome, CallRequest};
 use super::pair::{Printed, broken};
 use crate::custom::judge::{self, ParsedOutput};
 use crate::message::{FunctionResponse, Part};
-use crate::process::command::{Why, set_variable};
+use crate::process::command::{StopReason, set_variable};
 use crate::process::driven::{Drive, Driven, Input, MAX_STREAM_BYTES};
 use crate::process::ending::Ending;
 use crate::process::piped::Program;
@@ -24,12 +24,12 @@ const UNWATCHED: &str = "the process that watched over it was killed";
 
 /// A call command that may be any program.
 #[derive(Debug)]
-pub(super) struct Foreign {
+pub(super) struct ExternalCommands {
     program: PathBuf,
     environment: Vec<(String, String)>,
 }
 
-impl Foreign {
+impl ExternalCommands {
     pub(super) fn new(program: &Path, environment: Vec<(String, String)>) -> Self {
         Self {
             program: program.to_owned(),
@@ -76,9 +76,11 @@ pub(super) fn discover(
     let failure = match ended.ending {
         Ok(Ending::Code(0)) => None,
         Ok(ending) => Some(ending.to_string()),
-        Err(Why::OutOfTime | Why::Idle) => Some(format!("it took more than {limit:?}")),
-        Err(Why::Cancelled) => Some("it was cancelled".to_owned()),
-        Err(Why::Unwatched) => Some(format!("it was ended: {UNWATCHED}")),
+        Err(StopReason::OutOfTime | StopReason::Idle) => {
+            Some(format!("it took more than {limit:?}"))
+        }
+        Err(StopReason::Cancelled) => Some("it was cancelled".to_owned()),
+        Err(StopReason::Unwatched) => Some(format!("it was ended: {UNWATCHED}")),
     };
     Ok(Printed {
         stdout: ended.stdout,
@@ -121,11 +123,17 @@ pub(super) fn run(
 }
 
 /// The outcome of a call that was ended.
-pub(super) fn not_ended(request: &CallRequest, why: Why, cancel: &Cancellation) -> CallOutcome {
+pub(super) fn not_ended(
+    request: &CallRequest,
+    why: StopReason,
+    cancel: &Cancellation,
+) -> CallOutcome {
     let interruption = match why {
-        Why::OutOfTime | Why::Idle => Interruption::TimedOut,
-        Why::Cancelled => Interruption::Cancelled(cancel.signal().unwrap_or_default()),
-        Why::Unwatched => return broken(request, format!("The call was ended: {UNWATCHED}.")),
+        StopReason::OutOfTime | StopReason::Idle => Interruption::TimedOut,
+        StopReason::Cancelled => Interruption::Cancelled(cancel.signal().unwrap_or_default()),
+        StopReason::Unwatched => {
+            return broken(request, format!("The call was ended: {UNWATCHED}."));
+        }
     };
     CallOutcome::interrupted(request, interruption)
 }

@@ -22,7 +22,7 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// `call_tool`, started at the first call, and again where it has ended.
 #[derive(Debug)]
-pub(super) struct Own {
+pub(super) struct BatchClient {
     program: PathBuf,
     environment: Vec<(String, String)>,
     client: LineClient<BatchLine>,
@@ -65,7 +65,7 @@ struct ExplainLine {
     confirmation: Value,
 }
 
-impl Own {
+impl BatchClient {
     pub(super) fn new(program: PathBuf, environment: Vec<(String, String)>) -> Self {
         Self {
             program,
@@ -208,7 +208,7 @@ impl Own {
     }
 }
 
-impl Drop for Own {
+impl Drop for BatchClient {
     fn drop(&mut self) {
         // Its input ends, and so does it: what it has left in the background on purpose stays.
         let running = self.client.take();

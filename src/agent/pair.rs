@@ -1,8 +1,8 @@
 //! The two commands: what they declare, and calls of it.
 
 use super::call::{CallOutcome, CallRequest};
-use super::foreign::Foreign;
-use super::own::Own;
+use super::foreign::ExternalCommands;
+use super::own::BatchClient;
 use crate::approval::Explanation;
 use crate::builtin;
 use crate::declaration::{self, Names, OfServer};
@@ -139,8 +139,8 @@ pub struct Pair {
 
 #[derive(Debug)]
 enum Caller {
-    Own(Own),
-    Foreign(Foreign),
+    Own(BatchClient),
+    Foreign(ExternalCommands),
 }
 
 /// What is run to discover, and what then calls.
@@ -168,13 +168,16 @@ impl Pair {
                     directory.join("get_tools").display().to_string(),
                     "--kinds".to_owned(),
                 ],
-                Caller::Own(Own::new(directory.join("call_tool"), environment.to_vec())),
+                Caller::Own(BatchClient::new(
+                    directory.join("call_tool"),
+                    environment.to_vec(),
+                )),
             ),
             Commands::Foreign { discovery, call } => (
                 shlex::split(discovery)
                     .filter(|words| !words.is_empty())
                     .ok_or_else(|| PairError::Words(discovery.clone()))?,
-                Caller::Foreign(Foreign::new(Path::new(call), environment.to_vec())),
+                Caller::Foreign(ExternalCommands::new(Path::new(call), environment.to_vec())),
             ),
         };
         let command = words[0].clone();

@@ -5,7 +5,7 @@ use super::call::{CallOutcome, CallRequest, CallState, ToolCall, ToolCallDecisio
 use super::event::Event;
 use super::pair::{DiscoveredTool, Pair};
 use crate::approval::{
-    ApprovalQuestion, Asker, Changed, Explanation, Gate, GatedCall, Refusal, Reply,
+    ApprovalPrompt, ApprovalQuestion, Changed, Explanation, Gate, GatedCall, Refusal, Reply,
 };
 use crate::parallel;
 use crate::policy::PolicyCall;
@@ -21,7 +21,7 @@ pub struct Scheduler<'a> {
     /// Which may run.
     pub gate: &'a Gate,
     /// Asks the user; `None` where that is not possible.
-    pub asker: &'a mut Option<Box<dyn Asker>>,
+    pub asker: &'a mut Option<Box<dyn ApprovalPrompt>>,
     /// Who is told.
     pub notify: &'a Mutex<&'a mut (dyn FnMut(&Event<'_>) + Send)>,
     /// Ends all of them.
@@ -139,7 +139,7 @@ struct AtGate<'c, 'a> {
     call: &'c mut ToolCall,
     tool: &'a DiscoveredTool,
     running: Running<'a>,
-    asker: &'c mut Option<Box<dyn Asker>>,
+    asker: &'c mut Option<Box<dyn ApprovalPrompt>>,
 }
 
 impl GatedCall for AtGate<'_, '_> {

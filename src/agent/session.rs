@@ -9,7 +9,7 @@ use super::record::{CallProgress, Line, OpenCall, Resumed, SessionRecord};
 use super::scheduler::{Done, Scheduler};
 use super::stats::Stats;
 use super::turn::{self, Turn};
-use crate::approval::{Asker, Gate};
+use crate::approval::{ApprovalPrompt, Gate};
 use crate::genai::{
     ApiError, ApiErrorKind, BorrowedRequest, Content, FinishReason, GeminiClient,
     GenerateContentRequest, GenerationConfig, Part, RequestTool,
@@ -93,7 +93,7 @@ pub struct Parts<'a> {
     /// Which calls may run.
     pub gate: Gate,
     /// Asks the user about the others; `None` where that is not possible.
-    pub asker: Option<Box<dyn Asker>>,
+    pub asker: Option<Box<dyn ApprovalPrompt>>,
     /// Who is told what happens.
     pub observers: Vec<Box<dyn Observer>>,
     /// Where it is kept.

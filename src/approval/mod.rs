@@ -8,7 +8,7 @@
 mod question;
 pub mod terminal;
 
-pub use question::{ApprovalQuestion, Asker, Explanation, Reply};
+pub use question::{ApprovalPrompt, ApprovalQuestion, Explanation, Reply};
 
 use crate::diagnostic::Diagnostic;
 use crate::policy::{Decision, Mode, Policy, PolicyCall, ServerTool, Verdict, mode_from_env};

@@ -82,7 +82,7 @@ pub struct ApprovalQuestion<'a> {
 }
 
 /// Asks a person.
-pub trait Asker: Send {
+pub trait ApprovalPrompt: Send {
     /// Shows what a call would do and gives the answer. `None` where there is none.
     fn ask(&mut self, question: &ApprovalQuestion<'_>) -> Option<Reply>;
 }

@@ -14,7 +14,7 @@ use crate::workspace::edit::{
 use crate::workspace::media::MAX_MEDIA_BYTES;
 use crate::workspace::text::{ContentKind, Encoding, detect};
 use crate::workspace::write::Target;
-use crate::workspace::{OpenFile, Place, Workspace, show_path};
+use crate::workspace::{OpenFile, Workspace, WorkspacePath, show_path};
 use std::io::{Read, Write};
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ const LISTED_LINES: usize = 50;
 /// What is asked for.
 pub(super) struct Edit {
     pub(super) workspace: Arc<Workspace>,
-    pub(super) place: Place,
+    pub(super) place: WorkspacePath,
     pub(super) old: String,
     pub(super) new: String,
 }

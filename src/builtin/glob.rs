@@ -11,7 +11,7 @@ use crate::tool::{
 use crate::workspace::ignore::Ignored;
 use crate::workspace::pattern::{PatternSet, expand_braces};
 use crate::workspace::walk::{NodeModules, Visitor, WalkEntry, WalkOptions, WalkReport, walk};
-use crate::workspace::{Place, Respect, Workspace, show_path};
+use crate::workspace::{Respect, Workspace, WorkspacePath, show_path};
 use serde::Deserialize;
 use std::ffi::OsStr;
 use std::path::Path;
@@ -98,7 +98,7 @@ pub(super) fn node_modules<'a>(
 struct Call {
     workspace: Arc<Workspace>,
     /// Where to search; several where the workspace has several roots and no path was given.
-    places: Vec<Place>,
+    places: Vec<WorkspacePath>,
     pattern: String,
     set: PatternSet,
     respect: Respect,
@@ -193,13 +193,16 @@ fn without_detours(pattern: &str) -> Option<String> {
 }
 
 /// What remains of an absolute pattern below a directory.
-fn below<'a>(pattern: &'a str, place: &Place) -> Option<&'a str> {
+fn below<'a>(pattern: &'a str, place: &WorkspacePath) -> Option<&'a str> {
     let rest = pattern.strip_prefix(place.path().to_str()?)?;
     rest.strip_prefix('/')
 }
 
 /// Refuses what is not a directory, with the error types of searches.
-pub(super) fn require_directory(workspace: &Workspace, place: &Place) -> Result<(), ToolError> {
+pub(super) fn require_directory(
+    workspace: &Workspace,
+    place: &WorkspacePath,
+) -> Result<(), ToolError> {
     match workspace.file_type(place) {
         Ok(FileType::Directory) => Ok(()),
         Ok(_) => Err(ToolError::new(
@@ -226,7 +229,7 @@ struct EditMatch {
 
 struct Finder<'a> {
     call: &'a Call,
-    place: &'a Place,
+    place: &'a WorkspacePath,
     /// Files changed after this second are recent.
     recent_after: i64,
     paths: Vec<u8>,
@@ -307,7 +310,7 @@ impl ToolInvocation for Call {
     }
 
     fn locations(&self) -> Vec<Location> {
-        let location = |place: &Place| Location {
+        let location = |place: &WorkspacePath| Location {
             path: place.path().to_owned(),
             line: None,
         };
@@ -371,7 +374,7 @@ impl Call {
         if !self.pattern.contains(['[', '{', '?', '*', '(']) {
             return;
         }
-        let exists = |place: &Place| {
+        let exists = |place: &WorkspacePath| {
             self.workspace
                 .file_type(&place.join(Path::new(&self.pattern)))
                 .is_ok_and(|t| t == FileType::RegularFile)

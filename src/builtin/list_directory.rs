@@ -9,7 +9,7 @@ use crate::tool::{
 use crate::workspace::ignore::Ignored;
 use crate::workspace::pattern::PatternSet;
 use crate::workspace::walk::DirectoryEntry;
-use crate::workspace::{Place, Respect, Workspace, show_path};
+use crate::workspace::{Respect, Workspace, WorkspacePath, show_path};
 use serde::Deserialize;
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ impl FilteringOptions {
 
 struct Call {
     workspace: Arc<Workspace>,
-    place: Place,
+    place: WorkspacePath,
     ignore: PatternSet,
     respect: Respect,
 }

@@ -69,7 +69,7 @@ impl Model {
         };
         let text = self.send(&request, cx)?.text();
         crate::json::read_unlimited(text.trim().as_bytes())
-            .map_err(|e| ApiError::answer_is_no_json(&e, &text))
+            .map_err(|e| ApiError::invalid_json(&e, &text))
     }
 
     fn send(

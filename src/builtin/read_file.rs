@@ -9,7 +9,7 @@ use crate::tool::{
 use crate::workspace::lines::{Window, WindowRequest, beginning, read_window};
 use crate::workspace::media::{MAX_MEDIA_BYTES, mime_type};
 use crate::workspace::text::{ContentKind, Encoding, SAMPLE_BYTES, detect};
-use crate::workspace::{OpenFile, Place, Workspace, show_path};
+use crate::workspace::{OpenFile, Workspace, WorkspacePath, show_path};
 use base64::Engine;
 use serde::Deserialize;
 use std::io::Read;
@@ -78,7 +78,7 @@ pub(super) struct Params {
 
 struct Call {
     workspace: Arc<Workspace>,
-    place: Place,
+    place: WorkspacePath,
     offset: u64,
     limit: u64,
     count_lines: Option<bool>,
@@ -128,7 +128,10 @@ fn window(params: &Params) -> Result<(u64, u64), ToolError> {
 }
 
 /// Finds a file to read; long answers of earlier calls may be read too.
-fn readable(workspace: &Arc<Workspace>, path: &str) -> Result<(Arc<Workspace>, Place), ToolError> {
+fn readable(
+    workspace: &Arc<Workspace>,
+    path: &str,
+) -> Result<(Arc<Workspace>, WorkspacePath), ToolError> {
     match workspace.locate(path) {
         Ok(place) => {
             workspace.check_gemini_ignore(&place)?;
@@ -322,7 +325,7 @@ pub(super) enum FileContent {
 /// Media of more than `room` bytes are too large.
 pub(super) fn read_content(
     open: &OpenFile,
-    place: &Place,
+    place: &WorkspacePath,
     room: u64,
 ) -> Result<FileContent, ToolError> {
     let path = place.path();

@@ -17,7 +17,7 @@ use crate::workspace::lines::WindowRequest;
 use crate::workspace::media::{MAX_MEDIA_BYTES, is_media_name};
 use crate::workspace::pattern::PatternSet;
 use crate::workspace::walk::{NodeModules, Visitor, WalkEntry, WalkOptions, walk};
-use crate::workspace::{Place, Respect, Workspace, show_path};
+use crate::workspace::{Respect, Workspace, WorkspacePath, show_path};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -140,14 +140,14 @@ fn build(
 /// The files to read, in the order of their paths' bytes, and those left out, with the reason.
 #[derive(Default)]
 struct Selection {
-    files: BTreeMap<OsString, Place>,
+    files: BTreeMap<OsString, WorkspacePath>,
     /// How many there are behind those.
     beyond: usize,
     skipped: Skipped,
 }
 
 impl Selection {
-    fn add(&mut self, place: Place) {
+    fn add(&mut self, place: WorkspacePath) {
         self.files
             .insert(place.path().as_os_str().to_owned(), place);
         if self.files.len() > MOST_FILES {
@@ -189,7 +189,7 @@ struct Gathered {
 
 struct Finder<'a> {
     call: &'a Call,
-    place: &'a Place,
+    place: &'a WorkspacePath,
     set: &'a PatternSet,
     gathered: &'a Mutex<Gathered>,
 }
@@ -272,7 +272,7 @@ impl Call {
     }
 
     /// Adds a file that was asked for by its own path.
-    fn add_named(&self, selection: &mut Selection, place: Place) -> Result<(), ToolError> {
+    fn add_named(&self, selection: &mut Selection, place: WorkspacePath) -> Result<(), ToolError> {
         let shown = show_path(self.workspace.display(place.path())).into_owned();
         if let Some(reason) = self.excluded(&place) {
             selection.skipped.insert(shown, reason);
@@ -287,7 +287,7 @@ impl Call {
     fn add_directory(
         &self,
         selection: &mut Selection,
-        place: &Place,
+        place: &WorkspacePath,
         cx: &Context,
     ) -> Result<(), ToolError> {
         let all = PatternSet::for_paths("**", false)?;
@@ -302,7 +302,7 @@ impl Call {
     fn add_matching(
         &self,
         selection: &mut Selection,
-        place: &Place,
+        place: &WorkspacePath,
         set: &PatternSet,
         recursive: bool,
         cx: &Context,
@@ -346,7 +346,7 @@ impl Call {
         Ok((!gathered.has_file).then(|| gathered.excluded.unwrap_or(none)))
     }
 
-    fn excluded(&self, place: &Place) -> Option<&'static str> {
+    fn excluded(&self, place: &WorkspacePath) -> Option<&'static str> {
         let path = place.rel().as_os_str().as_bytes();
         let name_at = path.iter().rposition(|b| *b == b'/').map_or(0, |i| i + 1);
         if self.exclude.matches(path, name_at) {
@@ -377,7 +377,7 @@ impl Call {
 
     fn read(
         &self,
-        place: &Place,
+        place: &WorkspacePath,
         room: usize,
         media_room: u64,
         cx: &Context,

@@ -5,7 +5,7 @@ use super::{Declaration, Spec, ToolEnv};
 use crate::commands::analyse;
 use crate::kept_answers;
 use crate::process::capture::{Capture, Captured};
-use crate::process::command::{CommandLimits, End, ShellCommand, Why, supervise};
+use crate::process::command::{CommandLimits, CommandOutcome, ShellCommand, StopReason, supervise};
 use crate::process::ending::Ending;
 use crate::process::identity::Identity;
 use crate::process::jobs::{Files, JobRecord, Jobs, seconds};
@@ -17,7 +17,7 @@ use crate::tool::{
     Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, LiveOutput, Location,
     ResultError, Schema, ToolError, ToolInvocation, ToolResult, seconds_of,
 };
-use crate::workspace::{Place, Workspace, show_path};
+use crate::workspace::{Workspace, WorkspacePath, show_path};
 use serde::Deserialize;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -87,7 +87,7 @@ struct Call {
     description: Option<String>,
     /// As the caller named it.
     directory: Option<String>,
-    place: Place,
+    place: WorkspacePath,
     limits: CommandLimits,
     /// Whether the caller has given a time limit that does not count.
     overlooks_timeout: bool,
@@ -147,11 +147,11 @@ fn build(
 }
 
 /// A directory by its path, or a root of the workspace by its name.
-fn place_of(workspace: &Workspace, directory: &str) -> Result<Place, ToolError> {
+fn place_of(workspace: &Workspace, directory: &str) -> Result<WorkspacePath, ToolError> {
     let mut named: Vec<&Path> = workspace.roots().collect();
     named.retain(|root| root.file_name().is_some_and(|name| name == directory));
     let place = workspace.locate(directory);
-    let is_there = |place: &Place| workspace.stat(place).is_ok();
+    let is_there = |place: &WorkspacePath| workspace.stat(place).is_ok();
     if named.is_empty() || place.as_ref().is_ok_and(is_there) {
         return place;
     }
@@ -249,7 +249,7 @@ impl ToolInvocation for Call {
         };
         let mut kind = None;
         match end {
-            End::Done {
+            CommandOutcome::Done {
                 ending,
                 has_survivors,
                 ..
@@ -259,7 +259,7 @@ impl ToolInvocation for Call {
                     report.leave(&supervised, &mut capture, jobs());
                 }
             }
-            End::Background => {
+            CommandOutcome::Background => {
                 if !report.leave(&supervised, &mut capture, jobs()) {
                     if report.error.is_some() {
                         // What can't be found again must not stay.
@@ -269,11 +269,11 @@ impl ToolInvocation for Call {
                     }
                 }
             }
-            End::Ended { why, left } => {
+            CommandOutcome::Ended { why, left } => {
                 kind = Some(match why {
-                    Why::OutOfTime | Why::Idle => ErrorKind::Timeout,
-                    Why::Cancelled => ErrorKind::Cancelled,
-                    Why::Unwatched => ErrorKind::ShellExecuteError,
+                    StopReason::OutOfTime | StopReason::Idle => ErrorKind::Timeout,
+                    StopReason::Cancelled => ErrorKind::Cancelled,
+                    StopReason::Unwatched => ErrorKind::ShellExecuteError,
                 });
                 report.error = Some(self.why(why, left));
             }
@@ -316,25 +316,25 @@ impl Call {
             ..self.limits
         };
         match supervise(supervised, capture, limits, &cx.cancel, &|_| {}) {
-            End::Done { ending, .. } => Some(ending),
-            End::Ended { .. } | End::Background => None,
+            CommandOutcome::Done { ending, .. } => Some(ending),
+            CommandOutcome::Ended { .. } | CommandOutcome::Background => None,
         }
     }
 
-    fn why(&self, why: Why, left: usize) -> String {
+    fn why(&self, why: StopReason, left: usize) -> String {
         let mut text = match why {
-            Why::OutOfTime => format!(
+            StopReason::OutOfTime => format!(
                 "The command was ended after {}, its time limit. Set a larger timeout, or use \
                  is_background for a command that is not meant to end.",
                 in_seconds(self.limits.wall)
             ),
-            Why::Idle => format!(
+            StopReason::Idle => format!(
                 "The command was ended after {} without output, its idle limit. Use is_background \
                  for a command that is not meant to end.",
                 in_seconds(self.limits.idle.unwrap_or_default())
             ),
-            Why::Cancelled => "The command was cancelled and ended.".to_owned(),
-            Why::Unwatched => {
+            StopReason::Cancelled => "The command was cancelled and ended.".to_owned(),
+            StopReason::Unwatched => {
                 "The process that watched over the command was killed; the command was ended."
                     .to_owned()
             }
@@ -399,9 +399,9 @@ impl Report<'_> {
             }
         }
         let stays = match &files {
-            Some(Ok(files)) => supervised.stay(&files.record, &files.log),
+            Some(Ok(files)) => supervised.detach(&files.record, &files.log),
             // Nothing remembers them, but they were meant to stay.
-            Some(Err(_)) | None => supervised.stay_unrecorded(),
+            Some(Err(_)) | None => supervised.detach_unrecorded(),
         };
         match (stays, files) {
             (Ok(()), Some(Ok(Files { log, .. }))) => self.log = Some(log),

@@ -15,7 +15,7 @@ use crate::tool::{
 use crate::workspace::edit::diff_texts;
 use crate::workspace::text::{ContentKind, Encoding, detect};
 use crate::workspace::write::{Target, is_lost_race};
-use crate::workspace::{Place, Workspace, io_error, show_path};
+use crate::workspace::{Workspace, WorkspacePath, io_error, show_path};
 use serde::Deserialize;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -136,7 +136,7 @@ fn failure(e: ToolError) -> ToolError {
 /// The file as it is and as it will be.
 struct Plan {
     target: Target,
-    place: Place,
+    place: WorkspacePath,
     old: Vec<u8>,
     /// `None` where it holds the fact already.
     new: Option<Vec<u8>>,

@@ -26,7 +26,7 @@
 //! holds every line as a whole. Which files are searched is up to `search_file_content` and
 //! `workspace::walk`.
 
-use crate::process::isolated::{Bounds, IsolationError, Worker};
+use crate::process::isolated::{IsolationError, ResourceLimits, Worker};
 use crate::tool::{Cancellation, ErrorKind, ToolError};
 use crate::workspace::lines::count_newlines;
 use crate::workspace::text::{ContentKind, Encoding, FileDecoder, SAMPLE_BYTES, detect};
@@ -89,7 +89,7 @@ const LIGHT_CHARS: u64 = 400;
 const BLOCK_BYTES: usize = 64 * 1024;
 
 /// What it may use for that. The result has three numbers for each line of a block.
-const BOUNDS: Bounds = Bounds {
+const BOUNDS: ResourceLimits = ResourceLimits {
     memory_bytes: 64 * 1024 * 1024,
     time: Duration::from_secs(20),
     result_bytes: 2 * 1024 * 1024,

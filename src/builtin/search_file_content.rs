@@ -12,7 +12,7 @@ use crate::tool::{
 };
 use crate::workspace::pattern::{PatternSet, split_list};
 use crate::workspace::walk::{NodeModules, Visitor, WalkEntry, WalkOptions, WalkReport, walk};
-use crate::workspace::{Place, Respect, Workspace, show_name, show_path};
+use crate::workspace::{Respect, Workspace, WorkspacePath, show_name, show_path};
 use serde::Deserialize;
 use std::fs::File;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -129,7 +129,7 @@ impl Excluded {
 
 struct Call {
     workspace: Arc<Workspace>,
-    places: Vec<Place>,
+    places: Vec<WorkspacePath>,
     /// The one file to search, where `path` names a file.
     single: bool,
     pattern: String,
@@ -382,7 +382,12 @@ struct Finder<'a> {
 }
 
 impl<'a> Finder<'a> {
-    fn new(call: &'a Call, place: &Place, kept: &'a Mutex<Kept>, cancel: &'a Cancellation) -> Self {
+    fn new(
+        call: &'a Call,
+        place: &WorkspacePath,
+        kept: &'a Mutex<Kept>,
+        cancel: &'a Cancellation,
+    ) -> Self {
         let shown = call.workspace.display(place.path());
         let mut prefix = if shown == call.workspace.root() {
             Vec::new()
@@ -473,7 +478,7 @@ impl ToolInvocation for Call {
     }
 
     fn locations(&self) -> Vec<Location> {
-        let location = |place: &Place| Location {
+        let location = |place: &WorkspacePath| Location {
             path: place.path().to_owned(),
             line: None,
         };

@@ -351,7 +351,7 @@ impl Call {
         );
         let answer: Value = model.ask_json(INSTRUCTION, &prompt, schema, cx)?;
         crate::json::from_value(answer.clone())
-            .map_err(|e| crate::genai::ApiError::answer_is_no_json(&e, &answer.to_string()))
+            .map_err(|e| crate::genai::ApiError::invalid_json(&e, &answer.to_string()))
     }
 }
 

@@ -11,7 +11,7 @@ use crate::workspace::text::{
     ContentKind, Encoding, LineEnding, SAMPLE_BYTES, detect, to_crlf, uniform_line_ending,
 };
 use crate::workspace::write::Target;
-use crate::workspace::{Place, Workspace, show_path};
+use crate::workspace::{Workspace, WorkspacePath, show_path};
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::io::{Read, Write};
@@ -53,7 +53,7 @@ pub(super) struct Params {
 
 struct Call {
     workspace: Arc<Workspace>,
-    place: Place,
+    place: WorkspacePath,
     content: String,
 }
 

@@ -12,7 +12,7 @@ use super::plain::{
 };
 use super::render::{text_of_argument, text_of_stage, text_of_word};
 use super::words::{Word, is_expanded};
-use super::{Input, NUMBERS, Place, Walk, builtins, wrappers};
+use super::{Input, NUMBERS, ScriptPosition, Walk, builtins, wrappers};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Variables that bash itself fills with texts from elsewhere.
@@ -850,13 +850,13 @@ pub(super) fn dialect_of(shell: &str) -> Option<ShellDialect> {
     }
 }
 
-impl Place {
+impl ScriptPosition {
     /// A script within one at this place, for another shell.
     pub(super) fn elsewhere(self, at: usize, dialect: ShellDialect) -> Self {
         Self {
             at: self.at + at,
             depth: self.depth + 1,
-            is_elsewhere: true,
+            is_other_shell: true,
             dialect,
             ..self
         }

@@ -14,12 +14,12 @@
 //!
 //! Both hand each command to `wrappers`, which looks for the commands that it runs in turn (`env`,
 //! `xargs`, `bash -c`, `find -exec`, …), and a script in an argument goes through the readers
-//! again, up to `MAX_DEPTH`. `Place` says how a script is going to be read: by which kind of shell,
+//! again, up to `MAX_DEPTH`. `ScriptPosition` says how a script is going to be read: by which kind of shell,
 //! with or without the functions of the line, and whether something feeds its standard input.
 //!
 //! Two things hold. A command that may run is in [`Analysis::commands`], or the text that it may
 //! come from is in `unresolved`. And what can't be parsed within the limits of length, nodes, time
-//! and depth is unresolved as a whole (`is_broken`). On Windows, whose shell is PowerShell, every
+//! and depth is unresolved as a whole (`parse_failed`). On Windows, whose shell is PowerShell, every
 //! line is.
 //!
 //! What follows from all this is up to the callers: `policy::shell` decides, and
@@ -69,7 +69,7 @@ pub struct Analysis {
     /// Whether the line, or a script in it, reads or writes files by `<`, `>` and their like.
     pub redirects: bool,
     /// Whether the parser does not take the line for bash, or the line is too much to be read.
-    pub is_broken: bool,
+    pub parse_failed: bool,
     /// Functions that the line defines for what comes after.
     functions: Vec<(String, usize)>,
     /// Whether the line may take functions away again.
@@ -121,14 +121,14 @@ fn base(name: &str) -> &str {
 /// Finds the commands of a line.
 pub fn analyse(line: &str) -> Analysis {
     let mut analysis = Analysis::default();
-    analysis.script(line, Place::default());
+    analysis.script(line, ScriptPosition::default());
     analysis.check_understanding(line);
     analysis.commands.sort_by_key(|c| c.at);
     let mut seen = BTreeSet::new();
     analysis.unresolved.retain(|text| seen.insert(text.clone()));
     if cfg!(windows) {
         // The shell is PowerShell there, and what is read here is bash: nothing is known of it.
-        analysis.is_broken = true;
+        analysis.parse_failed = true;
         analysis.unresolved = vec![line.to_owned()];
     }
     analysis
@@ -176,7 +176,7 @@ impl Analysis {
             return;
         };
         let mut again = Self::default();
-        again.script(&text, Place::default());
+        again.script(&text, ScriptPosition::default());
         let is_same = again.understood.as_ref() == Some(&text)
             && again.unresolved.is_empty() == self.unresolved.is_empty()
             && again
@@ -192,10 +192,10 @@ impl Analysis {
     }
 
     /// Adds what a script runs.
-    fn script(&mut self, script: &str, place: Place) {
+    fn script(&mut self, script: &str, place: ScriptPosition) {
         if script.len() > MAX_LINE || place.depth > MAX_DEPTH {
             self.unresolved.push(excerpt(script));
-            self.is_broken = true;
+            self.parse_failed = true;
             return;
         }
         let plain = if place.is_tree_only {
@@ -225,15 +225,15 @@ impl Analysis {
     }
 
     /// Adds what the parser of all of bash finds in a script that is not understood.
-    fn parsed(&mut self, script: &str, place: Place) {
+    fn parsed(&mut self, script: &str, place: ScriptPosition) {
         let (known, was_within) = (self.unresolved.len(), place.is_tree_only);
         let tree = parse(script).filter(|t| t.root_node().descendant_count() <= MAX_NODES);
         let Some(tree) = tree else {
             self.unresolved.push(excerpt(script));
-            self.is_broken = true;
+            self.parse_failed = true;
             return;
         };
-        let place = Place {
+        let place = ScriptPosition {
             is_tree_only: true,
             ..place
         };
@@ -244,7 +244,7 @@ impl Analysis {
             shell: ShellDialect::Posix,
         }
         .tree(&tree);
-        self.is_broken |= tree.root_node().has_error();
+        self.parse_failed |= tree.root_node().has_error();
         if self.unresolved.len() == known && !was_within {
             self.unresolved.push(excerpt(script));
         }
@@ -325,7 +325,7 @@ fn parse(script: &str) -> Option<Tree> {
 /// A walk over the tree of one script.
 struct Walk<'a> {
     source: &'a str,
-    place: Place,
+    place: ScriptPosition,
     analysis: &'a mut Analysis,
     /// How a shell that is started reads its script.
     shell: ShellDialect,
@@ -333,12 +333,12 @@ struct Walk<'a> {
 
 /// Where a script is in the whole line.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct ScriptPosition {
     at: usize,
     /// Within how many others.
     depth: usize,
     /// Whether another shell runs it, which knows none of the line's functions.
-    is_elsewhere: bool,
+    is_other_shell: bool,
     /// How it is going to be read.
     dialect: ShellDialect,
     /// Whether it is only looked through for further reasons to refuse.
@@ -347,12 +347,12 @@ struct Place {
     is_fed: bool,
 }
 
-impl Default for Place {
+impl Default for ScriptPosition {
     fn default() -> Self {
         Self {
             at: 0,
             depth: 0,
-            is_elsewhere: false,
+            is_other_shell: false,
             dialect: ShellDialect::Printed,
             is_tree_only: false,
             is_fed: false,
@@ -384,7 +384,7 @@ impl Walk<'_> {
 
     /// A script within this one, for the same shell.
     fn inner(&mut self, script: &str, at: usize) {
-        let place = Place {
+        let place = ScriptPosition {
             at: self.place.at + at,
             depth: self.place.depth + 1,
             dialect: ShellDialect::Bash,
@@ -418,7 +418,7 @@ impl Walk<'_> {
             "redirected_statement" => self.redirected(node),
             // A prompt's text is expanded once more.
             "expansion" if text.ends_with("@P}") || text.ends_with("@p}") => {
-                self.analysis.is_broken = true;
+                self.analysis.parse_failed = true;
             }
             // The parser leaves these as they are, but bash expands them.
             "regex"
@@ -473,7 +473,7 @@ impl Walk<'_> {
     /// The commands of a substitution with which a text begins.
     fn substitution(&mut self, text: &str, at: usize) {
         let before = self.analysis.commands.len();
-        let place = Place {
+        let place = ScriptPosition {
             at: self.place.at + at,
             depth: self.place.depth + 1,
             ..self.place
@@ -587,7 +587,7 @@ impl Walk<'_> {
         };
         // The parser takes what follows `!` for a command, also where it is a compound one.
         if !first.is_quoted && KEYWORDS.contains(&first.text.as_str()) {
-            self.analysis.is_broken = true;
+            self.analysis.parse_failed = true;
             self.unresolved(text_of(node, self.source));
         }
         let input = input_of(node, self.source);
@@ -608,7 +608,7 @@ impl Walk<'_> {
             words,
             text: text.to_owned(),
             at: self.place.at + at,
-            is_direct: is_direct || self.place.is_elsewhere,
+            is_direct: is_direct || self.place.is_other_shell,
             runs_code: false,
             is_carried: false,
         });

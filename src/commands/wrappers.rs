@@ -583,12 +583,12 @@ fn resolve_command(
             }
         }
         "su" | "runuser" => run_as_user(walk, rest, text, input, at, &mut wrapped),
-        "script" => run_recorded(walk, rest, text, input, at, &mut wrapped),
-        "flock" => run_locked(walk, rest, text, at, &mut wrapped),
-        "perf" => run_measured(walk, rest, text, &mut wrapped),
-        "gdb" => run_debugged(walk, rest, text, &mut wrapped),
-        "find" => run_found(walk, rest, text, &mut wrapped),
-        "fd" | "fdfind" => run_found_by_fd(walk, rest, text, &mut wrapped),
+        "script" => resolve_script(walk, rest, text, input, at, &mut wrapped),
+        "flock" => resolve_flock(walk, rest, text, at, &mut wrapped),
+        "perf" => resolve_perf(walk, rest, text, &mut wrapped),
+        "gdb" => resolve_gdb(walk, rest, text, &mut wrapped),
+        "find" => resolve_find(walk, rest, text, &mut wrapped),
+        "fd" | "fdfind" => resolve_fd(walk, rest, text, &mut wrapped),
         "parallel" => run_parallel(walk, rest, text, at),
         "git" => git(walk, rest, text, at, &mut wrapped),
         "ssh" if is_remote_or_proxied(rest, input) => walk.unresolved(text),
@@ -748,7 +748,7 @@ fn assigned(text: &str) -> Option<&str> {
 /// Whether names may stand for others by `alias`.
 fn expands_aliases(walk: &Walk<'_>) -> bool {
     // Shells other than bash do so in scripts too.
-    walk.place.is_elsewhere
+    walk.place.is_other_shell
         || ["expand_aliases", "posix"]
             .iter()
             .any(|s| walk.source.contains(s))
@@ -817,7 +817,7 @@ fn run_as_user(
 
 /// `script`: by `-c` on Linux, by the words behind the file elsewhere, by those behind `--` in
 /// newer versions.
-fn run_recorded(
+fn resolve_script(
     walk: &mut Walk<'_>,
     rest: &[Word],
     text: &str,
@@ -846,7 +846,7 @@ fn run_recorded(
     }
 }
 
-fn run_locked(
+fn resolve_flock(
     walk: &mut Walk<'_>,
     rest: &[Word],
     text: &str,
@@ -864,7 +864,7 @@ fn run_locked(
 }
 
 /// `perf stat` and `perf record`, also behind another word of `perf`.
-fn run_measured(
+fn resolve_perf(
     walk: &mut Walk<'_>,
     rest: &[Word],
     text: &str,
@@ -891,7 +891,7 @@ fn run_measured(
     }
 }
 
-fn run_debugged(
+fn resolve_gdb(
     walk: &mut Walk<'_>,
     rest: &[Word],
     text: &str,
@@ -950,7 +950,7 @@ fn may_hide_actions(rest: &[Word]) -> bool {
 }
 
 /// What `find` runs for the files that it finds.
-fn run_found(
+fn resolve_find(
     walk: &mut Walk<'_>,
     rest: &[Word],
     text: &str,
@@ -976,7 +976,7 @@ fn run_found(
     }
 }
 
-fn run_found_by_fd(
+fn resolve_fd(
     walk: &mut Walk<'_>,
     rest: &[Word],
     text: &str,

@@ -5,20 +5,20 @@ use super::files::is_executable;
 use super::manifest::{Action, Definition, Manifest, Output, Stdin};
 use super::output;
 use super::run::{Program, Streams, ending_of, interrupted, place};
-use super::words::Filling;
+use super::words::Bindings;
 use super::{Listing, env, pair};
 use crate::builtin::ToolEnv;
 use crate::commands::analyse;
 use crate::diagnostic::Diagnostic;
 use crate::kept_answers;
 use crate::process::capture::Capture;
-use crate::process::command::End;
+use crate::process::command::CommandOutcome;
 use crate::process::ending::Ending;
 use crate::tool::{
     Args, Confirmation, ConfirmationDetails, Context, ErrorKind, LiveOutput, Location, ResultError,
     Schema, Tool, ToolError, ToolInfo, ToolInvocation, ToolResult,
 };
-use crate::workspace::{Place, show_path};
+use crate::workspace::{WorkspacePath, show_path};
 use serde_json::{Map, Value};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -111,7 +111,7 @@ struct Call {
     tool_env: ToolEnv,
     manifest: Manifest,
     args: Map<String, Value>,
-    place: Place,
+    place: WorkspacePath,
     words: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
     input: Vec<u8>,
@@ -131,7 +131,7 @@ impl Call {
         let place = place(&manifest.running, tool_env)?;
         let root = tool_env.workspace.root();
         let directory = listed.file.parent().unwrap_or(root);
-        let filling = Filling {
+        let filling = Bindings {
             args: &args,
             directory,
             root,
@@ -140,7 +140,7 @@ impl Call {
         let words = match &manifest.action {
             Action::Command(template) => template.fill(filling)?,
             Action::Script(script, template) => {
-                let plain = Filling {
+                let plain = Bindings {
                     guards_options: false,
                     ..filling
                 };
@@ -170,7 +170,7 @@ impl Call {
                 Some(other) => other.to_string().into_bytes(),
             },
         };
-        let for_people = Filling {
+        let for_people = Bindings {
             guards_options: false,
             ..filling
         };
@@ -225,7 +225,11 @@ impl Call {
         }
     }
 
-    fn report(&self, mut streams: Streams<'_>, end: End) -> Result<ToolResult, ToolError> {
+    fn report(
+        &self,
+        mut streams: Streams<'_>,
+        end: CommandOutcome,
+    ) -> Result<ToolResult, ToolError> {
         let name = self.name();
         let captured = streams.finish_text();
         if let Some(error) = interrupted(name, end, &self.manifest.running) {
@@ -338,7 +342,7 @@ impl ToolInvocation for Call {
             ),
         };
         if let Some(question) = &self.manifest.told.question {
-            let filling = Filling {
+            let filling = Bindings {
                 args: &self.args,
                 directory: &self.directory,
                 root: self.tool_env.workspace.root(),

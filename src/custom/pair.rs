@@ -16,7 +16,7 @@ use crate::builtin::ToolEnv;
 use crate::declaration::{self, Names};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::message::FunctionResponse;
-use crate::process::command::End;
+use crate::process::command::CommandOutcome;
 use crate::process::ending::Ending;
 use crate::shown::{excerpt, hex};
 use crate::sys::ffi::{OsStrExt, OsStringExt};
@@ -26,7 +26,7 @@ use crate::tool::{
 };
 use crate::workspace::brought::Whose;
 use crate::workspace::stamp::Stamp;
-use crate::workspace::{Place, private, show_path};
+use crate::workspace::{WorkspacePath, private, show_path};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::ffi::{OsStr, OsString};
@@ -330,7 +330,7 @@ fn run(
     running: &super::manifest::Running,
     tool_env: &ToolEnv,
     cancel: &Cancellation,
-) -> Result<(Streams<'static>, End), ToolError> {
+) -> Result<(Streams<'static>, CommandOutcome), ToolError> {
     let mut words = words_of(command, file, tool_env);
     words.extend(more.iter().map(OsString::from));
     let root = tool_env.workspace.root();
@@ -359,7 +359,7 @@ struct Call {
     listed: Listed,
     pair: Pair,
     args: Value,
-    place: Place,
+    place: WorkspacePath,
     tool_env: ToolEnv,
 }
 

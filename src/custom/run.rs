@@ -4,12 +4,14 @@
 use super::manifest::Running;
 use crate::builtin::{ToolEnv, sandbox};
 use crate::process::capture::{Capture, Captured};
-use crate::process::command::{CommandLimits, End, Intake, ProgramCommand, Why, supervise};
+use crate::process::command::{
+    CommandLimits, CommandOutcome, OutputSink, ProgramCommand, StopReason, supervise,
+};
 use crate::process::ending::{Ending, GRACE};
 use crate::process::sandbox::Sandbox;
 use crate::sys::fd::AsFd;
 use crate::tool::{Cancellation, ErrorKind, ToolError};
-use crate::workspace::{Place, show_path};
+use crate::workspace::{WorkspacePath, show_path};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
@@ -32,7 +34,7 @@ pub(super) struct Program<'a> {
 }
 
 /// Where a tool's programs run.
-pub(super) fn place(running: &Running, tool_env: &ToolEnv) -> Result<Place, ToolError> {
+pub(super) fn place(running: &Running, tool_env: &ToolEnv) -> Result<WorkspacePath, ToolError> {
     let workspace = &tool_env.workspace;
     let Some(cwd) = &running.cwd else {
         return Ok(workspace.root_place());
@@ -51,10 +53,10 @@ impl Program<'_> {
     /// Runs it to its end; what it leaves behind is ended.
     pub(super) fn run(
         &self,
-        intake: &mut dyn Intake,
+        intake: &mut dyn OutputSink,
         cancel: &Cancellation,
         show: &dyn Fn(String),
-    ) -> Result<End, ToolError> {
+    ) -> Result<CommandOutcome, ToolError> {
         let confined = sandbox(self.tool_env, self.running.sandbox)?;
         let place = place(self.running, self.tool_env)?;
         let directory = self.tool_env.workspace.open_dir(&place)?;
@@ -85,7 +87,7 @@ impl Program<'_> {
             hold: None,
         };
         let end = supervise(&watched, intake, limits, cancel, show);
-        if let End::Done {
+        if let CommandOutcome::Done {
             has_survivors: true,
             ..
         } = end
@@ -204,7 +206,7 @@ impl<'a> Streams<'a> {
     }
 }
 
-impl Intake for Streams<'_> {
+impl OutputSink for Streams<'_> {
     fn push(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
         if let Some(text) = &mut self.text {
@@ -248,23 +250,23 @@ impl Intake for Streams<'_> {
 }
 
 /// Why a program was ended, as an error; `None` where it has ended by itself.
-pub(super) fn interrupted(tool: &str, end: End, running: &Running) -> Option<ToolError> {
-    let End::Ended { why, left } = end else {
+pub(super) fn interrupted(tool: &str, end: CommandOutcome, running: &Running) -> Option<ToolError> {
+    let CommandOutcome::Ended { why, left } = end else {
         return None;
     };
     let (kind, mut message) = match why {
-        Why::OutOfTime | Why::Idle => (
+        StopReason::OutOfTime | StopReason::Idle => (
             ErrorKind::Timeout,
             format!(
                 "{tool} was ended after {} s, its time limit, with all that it started.",
                 running.timeout.as_secs_f64()
             ),
         ),
-        Why::Cancelled => (
+        StopReason::Cancelled => (
             ErrorKind::Cancelled,
             format!("{tool} was cancelled and ended."),
         ),
-        Why::Unwatched => (
+        StopReason::Unwatched => (
             ErrorKind::ExecutionFailed,
             format!("{tool} was ended, because the process that watched over it was killed."),
         ),
@@ -276,9 +278,9 @@ pub(super) fn interrupted(tool: &str, end: End, running: &Running) -> Option<Too
 }
 
 /// How a program has ended; `None` where it was ended.
-pub(super) fn ending_of(end: End) -> Option<Ending> {
+pub(super) fn ending_of(end: CommandOutcome) -> Option<Ending> {
     match end {
-        End::Done { ending, .. } => Some(ending),
-        End::Ended { .. } | End::Background => None,
+        CommandOutcome::Done { ending, .. } => Some(ending),
+        CommandOutcome::Ended { .. } | CommandOutcome::Background => None,
     }
 }

@@ -5,7 +5,7 @@
 //! shown, and nothing of what is run.
 
 use super::reader::{Reader, kind_of};
-use super::words::{Filling, Text};
+use super::words::{Bindings, Text};
 use crate::commands::analyse;
 use crate::tool::{ConfirmationDetails, Location, ToolError};
 use serde_json::{Map, Value};
@@ -199,7 +199,7 @@ fn texts(
 impl Told {
     /// The description of a call in one line; `None` where the file has none, or where nothing of
     /// it is left without the parameters that are missing.
-    pub(super) fn description(&self, filling: Filling<'_>) -> Result<Option<String>, ToolError> {
+    pub(super) fn description(&self, filling: Bindings<'_>) -> Result<Option<String>, ToolError> {
         let Some(text) = &self.description else {
             return Ok(None);
         };
@@ -211,7 +211,7 @@ impl Told {
     /// is seen from `directory`.
     pub(super) fn locations(
         &self,
-        filling: Filling<'_>,
+        filling: Bindings<'_>,
         directory: &Path,
     ) -> Result<Option<Vec<Location>>, ToolError> {
         let Some(places) = &self.locations else {
@@ -239,7 +239,7 @@ impl Question {
     /// still there beside the file's own words.
     pub(super) fn fill(
         &self,
-        filling: Filling<'_>,
+        filling: Bindings<'_>,
         own_title: String,
         own_command: String,
         own_programs: impl FnOnce() -> (Vec<String>, Vec<String>),
@@ -302,7 +302,7 @@ fn beside(said: Option<String>, command: String) -> (String, Option<String>) {
     }
 }
 
-fn all(texts: &[Text], filling: Filling<'_>) -> Result<Vec<String>, ToolError> {
+fn all(texts: &[Text], filling: Bindings<'_>) -> Result<Vec<String>, ToolError> {
     let mut filled = Vec::new();
     for text in texts {
         filled.extend(text.all(filling)?);

@@ -45,7 +45,7 @@ pub(super) struct Template(Vec<Element>);
 
 /// What places are filled with.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Filling<'a> {
+pub(super) struct Bindings<'a> {
     pub(super) args: &'a Map<String, Value>,
     pub(super) directory: &'a Path,
     pub(super) root: &'a Path,
@@ -162,7 +162,7 @@ impl Template {
     }
 
     /// The arguments of a call in their places.
-    pub(super) fn fill(&self, filling: Filling<'_>) -> Result<Vec<OsString>, ToolError> {
+    pub(super) fn fill(&self, filling: Bindings<'_>) -> Result<Vec<OsString>, ToolError> {
         let mut out: Vec<OsString> = Vec::new();
         let mut options_over = false;
         // Whether the last element may be a flag that the next one is the value of.
@@ -232,7 +232,7 @@ impl Text {
 
     /// The text of a call, with the elements of lists behind each other; `None` where nothing is
     /// left of it.
-    pub(super) fn fill(&self, filling: Filling<'_>) -> Result<Option<String>, ToolError> {
+    pub(super) fn fill(&self, filling: Bindings<'_>) -> Result<Option<String>, ToolError> {
         let mut parts = Vec::new();
         for word in &self.0 {
             let filled = word.fill(filling, true)?.unwrap_or_default();
@@ -245,7 +245,7 @@ impl Text {
     }
 
     /// The texts of a call, one for each element of a list.
-    pub(super) fn all(&self, filling: Filling<'_>) -> Result<Vec<String>, ToolError> {
+    pub(super) fn all(&self, filling: Bindings<'_>) -> Result<Vec<String>, ToolError> {
         let mut texts = Vec::new();
         for word in &self.0 {
             let filled = word.fill(filling, true)?.unwrap_or_default();
@@ -385,7 +385,7 @@ impl Word {
     /// The arguments that it becomes; `None` where a parameter is missing.
     fn fill(
         &self,
-        filling: Filling<'_>,
+        filling: Bindings<'_>,
         options_over: bool,
     ) -> Result<Option<Vec<OsString>>, ToolError> {
         let mut words = vec![OsString::new()];

@@ -139,7 +139,7 @@ fn whole(mut schema: Value, tool: &str) -> Option<Value> {
         has_cut: false,
         relaxed: 0,
     };
-    repairer.mend(&mut schema, "", 0, None).ok()?;
+    repairer.repair(&mut schema, "", 0, None).ok()?;
     schema
         .as_object_mut()?
         .entry("type")
@@ -171,7 +171,7 @@ fn repair_for_gemini(
         has_cut,
         relaxed: 0,
     };
-    repairer.mend(schema, "", 0, None)?;
+    repairer.repair(schema, "", 0, None)?;
     let is_object = |v: &Value| v["type"] == "object";
     if let Some(root) = schema.as_object_mut() {
         if !root.contains_key("type") {
@@ -268,7 +268,7 @@ pub(crate) fn repair_plain(
         has_cut: false,
         relaxed: 0,
     };
-    repairer.mend(schema, "", 0, None)?;
+    repairer.repair(schema, "", 0, None)?;
     match schema.get("type") {
         Some(name) if name == "object" => Ok(()),
         Some(_) => Err(Diagnostic::error(
@@ -385,7 +385,7 @@ impl SchemaRepair<'_> {
 
     /// Repairs a schema, and all in it. `around` says which properties there are where it is one of
     /// several for the same value.
-    fn mend(
+    fn repair(
         &mut self,
         schema: &mut Value,
         place: &str,
@@ -507,17 +507,17 @@ impl SchemaRepair<'_> {
             match inner {
                 Value::Array(list) => {
                     for (i, inner) in list.iter_mut().enumerate() {
-                        self.mend(inner, &format!("{at}[{i}]"), depth + 1, about)?;
+                        self.repair(inner, &format!("{at}[{i}]"), depth + 1, about)?;
                     }
                 }
                 Value::Object(map) if has_names => {
                     // Names of properties are alone in a place.
                     let at = if key == "properties" { place } else { &at };
                     for (name, inner) in map {
-                        self.mend(inner, &within(at, name), depth + 1, about)?;
+                        self.repair(inner, &within(at, name), depth + 1, about)?;
                     }
                 }
-                inner => self.mend(inner, &at, depth + 1, about)?,
+                inner => self.repair(inner, &at, depth + 1, about)?,
             }
         }
         Ok(())
@@ -578,12 +578,12 @@ impl SchemaRepair<'_> {
         self.strip(map, place);
         if let Some(Value::Object(properties)) = map.get_mut("properties") {
             for (key, property) in properties {
-                self.mend(property, &within(place, key), depth + 1, None)?;
+                self.repair(property, &within(place, key), depth + 1, None)?;
             }
         }
         for key in ["items", "additionalProperties"] {
             if let Some(inner) = map.get_mut(key).filter(|v| v.is_object()) {
-                self.mend(inner, &within(place, key), depth + 1, None)?;
+                self.repair(inner, &within(place, key), depth + 1, None)?;
             }
         }
         // `additionalProperties: {}` is `true`, and the API wants types.
@@ -599,7 +599,7 @@ impl SchemaRepair<'_> {
             if let Some(Value::Array(branches)) = map.get_mut(key) {
                 for (i, branch) in branches.iter_mut().enumerate() {
                     let at = within(place, &format!("{key}[{i}]"));
-                    self.mend(branch, &at, depth + 1, Some(known))?;
+                    self.repair(branch, &at, depth + 1, Some(known))?;
                 }
             }
             is_vague |= key == "oneOf" && (self.has_cut || self.relaxed > before);

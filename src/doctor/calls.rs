@@ -1,11 +1,11 @@
 //! The call command, run as Gemini CLI runs it.
 
 use super::program;
-use super::replay::{Patience, run};
-use super::{Commands, DoctorReport, Patient, Try, said};
+use super::replay::{Timeouts, run};
+use super::{Commands, DoctorReport, Setup, Try, said};
 use crate::builtin;
 use crate::policy::{Decision, PolicyCall, mode_from_env};
-use crate::process::command::Why;
+use crate::process::command::StopReason;
 use crate::process::driven::{Driven, Input};
 use crate::process::ending::Ending;
 use crate::shown::excerpt;
@@ -46,7 +46,7 @@ const CHUNK_BYTES: usize = 64 * 1024;
 
 /// Asks for a tool that is not there, and for those that the caller names.
 pub(super) fn examine(
-    patient: &Patient<'_>,
+    patient: &Setup<'_>,
     commands: &Commands,
     declared: &[String],
     tries: &[Try],
@@ -76,7 +76,7 @@ pub(super) fn examine(
         }
     };
     let start = |name: &str, input: &[u8], limit| {
-        let patience = Patience {
+        let patience = Timeouts {
             limit,
             linger: LINGER,
         };
@@ -172,7 +172,7 @@ const HARMLESS: [(&str, &str); 2] = [
 ];
 
 /// Calls a tool of our own pair that has no effect, where one is declared and may run.
-fn own_call(patient: &Patient<'_>, path: &Path, declared: &[String], report: &mut DoctorReport) {
+fn own_call(patient: &Setup<'_>, path: &Path, declared: &[String], report: &mut DoctorReport) {
     let may_run = |name: &str, args: &str| {
         let args = serde_json::from_str(args).unwrap_or_default();
         let known = builtin::known(name);
@@ -190,7 +190,7 @@ fn own_call(patient: &Patient<'_>, path: &Path, declared: &[String], report: &mu
         let none = "nothing: of the tools without an effect none is declared and may run";
         return report.fact("tried", none);
     };
-    let patience = Patience {
+    let patience = Timeouts {
         limit: LIMIT,
         linger: LINGER,
     };
@@ -243,7 +243,7 @@ fn in_short(seen: &Driven) -> String {
 
 /// What is true of any call.
 fn any_call(seen: &Driven, about: &str, limit: Duration, report: &mut DoctorReport) -> bool {
-    if seen.ending == Err(Why::Unwatched) {
+    if seen.ending == Err(StopReason::Unwatched) {
         report.error(
             "call-fails",
             about,

@@ -1,9 +1,9 @@
 //! The discovery command, run as Gemini CLI runs it.
 
 use super::program;
-use super::replay::{Patience, run};
-use super::{Commands, DoctorReport, Patient, Said, said};
-use crate::process::command::Why;
+use super::replay::{Timeouts, run};
+use super::{Commands, DoctorReport, Said, Setup, said};
+use crate::process::command::StopReason;
 use crate::process::driven::{Driven, Input};
 use crate::process::ending::Ending;
 use crate::settings::reference;
@@ -35,7 +35,7 @@ pub(super) struct Found {
 
 /// Runs it, twice.
 pub(super) fn examine(
-    patient: &Patient<'_>,
+    patient: &Setup<'_>,
     commands: &Commands,
     report: &mut DoctorReport,
 ) -> Option<Found> {
@@ -69,7 +69,7 @@ pub(super) fn examine(
             return None;
         }
     };
-    let patience = Patience {
+    let patience = Timeouts {
         limit: LIMIT,
         linger: LINGER,
     };
@@ -251,7 +251,9 @@ fn is_usable(seen: &Driven, about: &str, report: &mut DoctorReport) -> bool {
         format!(" Standard error: {stderr}")
     };
     let failure = match seen.ending {
-        Err(Why::Unwatched) => Some("It killed the process that watched over it.".to_owned()),
+        Err(StopReason::Unwatched) => {
+            Some("It killed the process that watched over it.".to_owned())
+        }
         Err(_) => {
             let what = format!(
                 "It has not ended after {} s.{said_on_stderr}",

@@ -1,7 +1,7 @@
 //! What is there besides: hosts, the kernel's sandbox, the tools of project and user, servers.
 
-use super::replay::{Patience, run};
-use super::{DoctorReport, Patient, said, trust_remedy};
+use super::replay::{Timeouts, run};
+use super::{DoctorReport, Setup, said, trust_remedy};
 use crate::builtin::{ToolEnv, sandbox};
 use crate::custom::lint_tools;
 use crate::diagnostic::Severity;
@@ -25,7 +25,7 @@ const OLDEST_NODE: u32 = 20;
 const NODE_LIMIT: Duration = Duration::from_secs(5);
 
 /// Tells what there is, and what of it is at fault.
-pub(super) fn examine(patient: &Patient<'_>, report: &mut DoctorReport) {
+pub(super) fn examine(patient: &Setup<'_>, report: &mut DoctorReport) {
     report.fact("get_tools", crate::VERSION);
     report.fact(
         "project",
@@ -78,7 +78,7 @@ fn node(root: &Path, report: &mut DoctorReport) {
         report.error("node-missing", "node", said(what, why, help));
         return;
     };
-    let patience = Patience {
+    let patience = Timeouts {
         limit: NODE_LIMIT,
         linger: NODE_LIMIT,
     };
@@ -134,7 +134,7 @@ fn beside(report: &mut DoctorReport) {
 }
 
 /// Whether the kernel can keep commands within limits, where that is wanted.
-fn kernel(patient: &Patient<'_>, report: &mut DoctorReport) {
+fn kernel(patient: &Setup<'_>, report: &mut DoctorReport) {
     let probe = SandboxPolicy {
         mode: Mode::ReadOnly,
         writable: Vec::new(),
@@ -178,7 +178,7 @@ fn kernel(patient: &Patient<'_>, report: &mut DoctorReport) {
 
 /// All that `get_tools lint` says of the tools of files and pairs, and of what is known of MCP
 /// servers: none is started here.
-fn own_tools(patient: &Patient<'_>, report: &mut DoctorReport) {
+fn own_tools(patient: &Setup<'_>, report: &mut DoctorReport) {
     let settings = &patient.settings;
     let mut lint = match lint_tools(settings, patient.home, patient.root, Asks::None) {
         Ok(lint) => lint,
@@ -217,7 +217,7 @@ fn own_tools(patient: &Patient<'_>, report: &mut DoctorReport) {
 }
 
 /// MCP servers whose program is not there.
-fn servers(patient: &Patient<'_>, report: &mut DoctorReport) {
+fn servers(patient: &Setup<'_>, report: &mut DoctorReport) {
     for (name, server) in &patient.settings.mcp.servers {
         let Some(command) = &server.command else {
             continue;

@@ -80,13 +80,13 @@ fn said(what: impl Into<String>, why: &'static str, help: impl Into<String>) -> 
 }
 
 /// What to do to have what an untrusted project brings.
-fn trust_remedy(patient: &Patient<'_>) -> String {
+fn trust_remedy(patient: &Setup<'_>) -> String {
     let obstacle = patient.settings.trust.obstacle(patient.home);
     obstacle.unwrap_or_else(|| "Look at what the project brings, then: get_tools trust".to_owned())
 }
 
 /// What is examined.
-struct Patient<'a> {
+struct Setup<'a> {
     home: Option<&'a Path>,
     root: &'a Path,
     settings: Settings,
@@ -97,7 +97,7 @@ struct Patient<'a> {
 pub fn examine(home: Option<&Path>, root: &Path, tries: &[Try]) -> DoctorReport {
     let settings = Settings::load(home, root);
     let policy = Policy::load(&settings, home, root, &Extra::with_paths(&[""; 0]));
-    let patient = Patient {
+    let patient = Setup {
         home,
         root,
         settings,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// How long is waited.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Patience {
+pub(super) struct Timeouts {
     /// For the program.
     pub(super) limit: Duration,
     /// For its pipes, after its end.
@@ -28,7 +28,7 @@ pub(super) fn run(
     args: &[String],
     root: &Path,
     input: Input<'_>,
-    patience: Patience,
+    patience: Timeouts,
 ) -> io::Result<Driven> {
     let environment: BTreeMap<_, _> = std::env::vars_os().collect();
     let program = Program {

@@ -1,6 +1,6 @@
 //! Whether Gemini CLI lets a model call the tools.
 
-use super::{DoctorReport, Patient, said};
+use super::{DoctorReport, Setup, said};
 use crate::builtin::is_reserved;
 use crate::policy::{Decision, Mode, PolicyCall, Tier};
 use crate::settings::UNTRUSTED;
@@ -14,7 +14,7 @@ const PREFIX: &str = "discovered_tool_";
 const HEADLESS: &str = "Gemini CLI 0.61 without a terminal (-p, CI) shows a model only tools that a rule allows by name.";
 
 /// Tells which files of rules can't be read, and which rules say something else than they seem to.
-pub(super) fn faults(patient: &Patient<'_>, report: &mut DoctorReport) {
+pub(super) fn faults(patient: &Setup<'_>, report: &mut DoctorReport) {
     let problems = patient.policy.problems.iter();
     // An untrusted project is reported with its tools and settings.
     let told = problems.filter(|problem| problem.code != UNTRUSTED);
@@ -27,7 +27,7 @@ fn policies_of(root: &Path) -> PathBuf {
 }
 
 /// Holds the rules against the tools' names.
-pub(super) fn examine(patient: &Patient<'_>, names: &[String], report: &mut DoctorReport) {
+pub(super) fn examine(patient: &Setup<'_>, names: &[String], report: &mut DoctorReport) {
     let mut allowed: Vec<String> = patient.settings.allowed.users.clone();
     allowed.extend(patient.settings.allowed.projects.iter().cloned());
     for file in users_files(patient) {
@@ -119,7 +119,7 @@ pub(super) fn examine(patient: &Patient<'_>, names: &[String], report: &mut Doct
 }
 
 /// The rule that denies each call of a discovered tool, where Gemini CLI obeys it.
-fn denied(patient: &Patient<'_>, name: &str) -> Option<String> {
+fn denied(patient: &Setup<'_>, name: &str) -> Option<String> {
     // What a file that can't be read might deny is told by itself; and a rule for a built-in tool
     // is one for the discovered tool of its name here, but not in Gemini CLI.
     if !patient.policy.problems.is_empty() || is_reserved(name) {
@@ -147,7 +147,7 @@ fn is_near(rule: &str, names: &[String]) -> bool {
 }
 
 /// The user's files of rules: those of `policyPaths` take the place of `~/.gemini/policies`.
-fn users_files(patient: &Patient<'_>) -> Vec<PathBuf> {
+fn users_files(patient: &Setup<'_>) -> Vec<PathBuf> {
     let chosen = &patient.settings.policy_paths;
     if chosen.is_empty() {
         let home = patient.home.map(|home| home.join(".gemini/policies"));

@@ -1,6 +1,6 @@
 //! What the settings say of the two commands.
 
-use super::{Commands, DoctorReport, Patient, said, trust_remedy};
+use super::{Commands, DoctorReport, Setup, said, trust_remedy};
 use crate::diagnostic::Diagnostic;
 use crate::settings::{Scope, jsonc, strict_jsonc};
 use crate::shown::show_path;
@@ -13,7 +13,7 @@ const BOTH: &str = "Gemini CLI needs both: one declares the tools, the other run
 const INIT: &str = "get_tools init writes both.";
 
 /// The commands in force, where they may be run.
-pub(super) fn examine(patient: &Patient<'_>, report: &mut DoctorReport) -> Option<Commands> {
+pub(super) fn examine(patient: &Setup<'_>, report: &mut DoctorReport) -> Option<Commands> {
     let is_all_read = unreadable(patient, report);
     let is_trusted = patient.settings.trust.is_trusted();
     let mut in_force = Pair::default();
@@ -153,8 +153,8 @@ fn near_command(key: &str) -> Option<&'static str> {
 }
 
 /// The settings files, in the order in which they count.
-fn files(patient: &Patient<'_>) -> impl Iterator<Item = (Scope, PathBuf)> {
-    let Patient { home, root, .. } = *patient;
+fn files(patient: &Setup<'_>) -> impl Iterator<Item = (Scope, PathBuf)> {
+    let Setup { home, root, .. } = *patient;
     Scope::ALL
         .into_iter()
         // In the home directory both are one.
@@ -164,7 +164,7 @@ fn files(patient: &Patient<'_>) -> impl Iterator<Item = (Scope, PathBuf)> {
 
 /// Tells what we or Gemini CLI can't read, and what of the rest is not in effect. Says whether
 /// every file could be read.
-fn unreadable(patient: &Patient<'_>, report: &mut DoctorReport) -> bool {
+fn unreadable(patient: &Setup<'_>, report: &mut DoctorReport) -> bool {
     let problems = &patient.settings.problems;
     let mut is_all_read = true;
     for (scope, path) in files(patient) {
@@ -256,7 +256,7 @@ fn told_of_old_names(
 }
 
 /// The project's commands are the only ones, and it is not trusted.
-fn untrusted(projects: &Pair, patient: &Patient<'_>, report: &mut DoctorReport) {
+fn untrusted(projects: &Pair, patient: &Setup<'_>, report: &mut DoctorReport) {
     let trust = &patient.settings.trust;
     let help = match trust.obstacle(patient.home) {
         Some(obstacle) => obstacle,
@@ -277,7 +277,7 @@ fn untrusted(projects: &Pair, patient: &Patient<'_>, report: &mut DoctorReport) 
 }
 
 /// The project's commands are not those that count.
-fn left_out(projects: &Pair, in_force: &Pair, patient: &Patient<'_>, report: &mut DoctorReport) {
+fn left_out(projects: &Pair, in_force: &Pair, patient: &Setup<'_>, report: &mut DoctorReport) {
     report.warn(
         "project-left-out",
         projects.file(),
@@ -293,7 +293,7 @@ fn left_out(projects: &Pair, in_force: &Pair, patient: &Patient<'_>, report: &mu
 }
 
 /// Whether Gemini CLI trusts the folder too: our own record is not known to it.
-fn hosts_trust(patient: &Patient<'_>, report: &mut DoctorReport) {
+fn hosts_trust(patient: &Setup<'_>, report: &mut DoctorReport) {
     // A refusal that we obey may be none to it, and the other way round.
     let is_trusted = |home| gemini_cli_trusts(home, patient.root);
     if patient.home.is_some_and(is_trusted) {

@@ -130,17 +130,17 @@ pub(crate) fn find_place(
     new: &str,
     cancel: &Cancellation,
 ) -> Result<Result<EditMatch, NoMatch>, ToolError> {
-    if let Some(outcome) = literal_rungs(text, old, new, None) {
+    if let Some(outcome) = literal_tiers(text, old, new, None) {
         return Ok(outcome);
     }
     cancel.check()?;
     if let Some((old, new)) = normal::without_line_numbers(old, new)
-        && let Some(outcome) = literal_rungs(text, &old, &new, Some(MatchTier::LineNumbers))
+        && let Some(outcome) = literal_tiers(text, &old, &new, Some(MatchTier::LineNumbers))
     {
         return Ok(outcome);
     }
     if let Some((old, new)) = normal::unescaped(old, new)
-        && let Some(outcome) = literal_rungs(text, &old, &new, Some(MatchTier::Escapes))
+        && let Some(outcome) = literal_tiers(text, &old, &new, Some(MatchTier::Escapes))
     {
         return Ok(outcome);
     }
@@ -151,7 +151,7 @@ pub(crate) fn find_place(
 
 /// The tiers on which every character of the old text counts. `by` is what was done to the
 /// texts before.
-fn literal_rungs(
+fn literal_tiers(
     text: &str,
     old: &str,
     new: &str,

@@ -156,7 +156,7 @@ impl ApiError {
     }
 
     /// JSON was asked for, and something else came.
-    pub fn answer_is_no_json(error: &crate::json::JsonError, text: &str) -> Self {
+    pub fn invalid_json(error: &crate::json::JsonError, text: &str) -> Self {
         Self::new(
             ApiErrorKind::BadResponse,
             format!(

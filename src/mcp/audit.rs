@@ -1,6 +1,6 @@
 //! What is to be said about servers and what they declare, for `get_tools lint`.
 
-use super::declare::Held;
+use super::declare::HeldBack;
 use super::session::Mcp;
 use crate::diagnostic::Diagnostic;
 use crate::tool::Cancellation;
@@ -86,8 +86,8 @@ impl Mcp {
                 continue;
             };
             let rule = match held {
-                Held::Hidden(_) => "hidden-text",
-                Held::Pinned(_) => "pinned",
+                HeldBack::Hidden(_) => "hidden-text",
+                HeldBack::Pinned(_) => "pinned",
             };
             let shown = tool.original.escape_default().to_string();
             let message = format!("It is held back: {}", held.reason());

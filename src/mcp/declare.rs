@@ -25,7 +25,7 @@ pub(super) struct Declared {
     /// Whether the server runs it as a task only.
     pub(super) as_task: bool,
     /// Why a model is not told of it.
-    pub(super) held: Option<Held>,
+    pub(super) held: Option<HeldBack>,
     /// The declaration as compact JSON, without the closing brace; empty where it is held back.
     pub(super) text: String,
     /// What arguments are checked against where the declaration does not say all of it, as
@@ -47,17 +47,17 @@ impl Declared {
 /// Why a tool that could be declared is not, in words.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Held {
+pub(super) enum HeldBack {
     /// The declaration says something that a person would not see.
     Hidden(String),
     /// The declaration is not what was accepted.
     Pinned(String),
 }
 
-impl Held {
+impl HeldBack {
     pub(super) fn reason(&self) -> &str {
         match self {
-            Held::Hidden(reason) | Held::Pinned(reason) => reason,
+            HeldBack::Hidden(reason) | HeldBack::Pinned(reason) => reason,
         }
     }
 }
@@ -129,7 +129,8 @@ fn declare_one(server: &str, tool: &Value) -> Result<(Declared, Vec<Diagnostic>)
         hash: hex(&Sha256::digest(told.to_string())[..16]),
         annotations: tool["annotations"].as_object().cloned(),
         as_task: tool["execution"]["taskSupport"] == "required",
-        held: hidden.map(|finding| Held::Hidden(format!("{}: {}", finding.place, finding.message))),
+        held: hidden
+            .map(|finding| HeldBack::Hidden(format!("{}: {}", finding.place, finding.message))),
         text,
         whole,
     };
@@ -148,7 +149,7 @@ fn told(tool: &Value) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::{Held, declare};
+    use super::{HeldBack, declare};
     use crate::declaration::{Names, compile};
     use crate::diagnostic::Severity;
     use serde_json::{Value, json};
@@ -229,7 +230,7 @@ mod tests {
                 json!({"name": text}),
             ] {
                 let (tools, _) = declare("s", std::slice::from_ref(&tool));
-                let is_hidden = matches!(tools[0].held, Some(Held::Hidden(_)));
+                let is_hidden = matches!(tools[0].held, Some(HeldBack::Hidden(_)));
                 assert!(is_hidden && tools[0].text.is_empty(), "{tool}");
             }
         }

@@ -24,7 +24,7 @@
 //! (`policy`).
 
 use super::cache::{self, Known};
-use super::declare::{Declared, Held, declare};
+use super::declare::{Declared, HeldBack, declare};
 use super::link::{Failure, Link, Question};
 use super::names;
 use super::resources;
@@ -197,7 +197,7 @@ impl Mcp {
     /// Asks all servers at once of which nothing is known, or with `refresh` all there are;
     /// gives those that did not answer, and why.
     pub(super) fn ask_all(&self, refresh: bool, cancel: &Cancellation) -> Vec<(usize, String)> {
-        self.hear_of_changes();
+        self.poll_list_changed();
         let is_old = |at: usize| self.state().changed.contains(&at) || self.cached(at).is_none();
         let unknown = (0..self.servers.len()).filter(|&at| refresh || is_old(at));
         let unknown: Vec<usize> = unknown.collect();
@@ -295,7 +295,7 @@ impl Mcp {
                 // What was accepted is what later declarations are compared with.
                 tool.hash = before.map(|t| t.hash.clone()).unwrap_or_default();
                 tool.text = String::new();
-                tool.held.get_or_insert(Held::Pinned(format!(
+                tool.held.get_or_insert(HeldBack::Pinned(format!(
                     "{reason} since it was accepted; get_tools --refresh accepts it."
                 )));
             } else {
@@ -379,7 +379,7 @@ impl Mcp {
         if self.servers.is_empty() {
             return Ok(None);
         }
-        self.hear_of_changes();
+        self.poll_list_changed();
         if let Some(tool) = resources::tool(self, name) {
             return Ok(Some(tool));
         }
@@ -485,7 +485,7 @@ impl Mcp {
     /// What a server says to this process: one that has not said it yet, or that has said that it
     /// has changed, is asked.
     fn heard(&self, at: usize, cx: &Context) -> Result<Arc<Known>, ToolError> {
-        self.hear_of_changes();
+        self.poll_list_changed();
         let has_just_said = self.state().heard.contains(&at);
         match self.cached(at).filter(|_| has_just_said) {
             Some(known) => Ok(known),
@@ -496,7 +496,7 @@ impl Mcp {
     }
 
     /// Servers that have said that their tools have changed are asked again.
-    fn hear_of_changes(&self) {
+    fn poll_list_changed(&self) {
         let changed = self.link.take_changed();
         if !changed.is_empty() {
             let is_changed = |at: &usize| changed.contains(&self.servers[*at].name);
@@ -510,7 +510,7 @@ impl Mcp {
 
     /// Whether a server has said that it has other tools than those that are known.
     pub fn has_changed(&self) -> bool {
-        self.hear_of_changes();
+        self.poll_list_changed();
         !self.state().changed.is_empty()
     }
 

@@ -310,7 +310,7 @@ impl Resolver for Dial {
 }
 
 impl<In: Transport> Connector<In> for Dial {
-    type Out = Either<In, Wire>;
+    type Out = Either<In, GuardedStream>;
 
     fn connect(
         &self,
@@ -329,7 +329,7 @@ impl<In: Transport> Connector<In> for Dial {
             details.config.input_buffer_size(),
             details.config.output_buffer_size(),
         );
-        Ok(Some(Either::B(Wire {
+        Ok(Some(Either::B(GuardedStream {
             stream: stream.map_err(other)?,
             buffers,
             dial: self.clone(),
@@ -349,7 +349,7 @@ pub(super) fn other(error: NetError) -> ureq::Error {
 
 /// A connection, watched for silence and for the end of the call.
 #[derive(Debug)]
-pub(super) struct Wire {
+pub(super) struct GuardedStream {
     stream: TcpStream,
     buffers: LazyBuffers,
     dial: Dial,
@@ -358,7 +358,7 @@ pub(super) struct Wire {
     is_answering: bool,
 }
 
-impl Wire {
+impl GuardedStream {
     /// Waits until the socket is ready, no longer than the peer may be silent.
     fn wait(&self, flags: PollFlags, timeout: NextTimeout) -> Result<(), ureq::Error> {
         let (own, what) = match (flags, self.is_answering) {
@@ -383,7 +383,7 @@ impl Wire {
     }
 }
 
-impl Transport for Wire {
+impl Transport for GuardedStream {
     fn buffers(&mut self) -> &mut dyn Buffers {
         &mut self.buffers
     }
@@ -430,7 +430,7 @@ impl Transport for Wire {
     }
 }
 
-impl Drop for Wire {
+impl Drop for GuardedStream {
     fn drop(&mut self) {
         let _ = self.stream.shutdown(Shutdown::Both);
     }

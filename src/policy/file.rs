@@ -4,7 +4,7 @@
 //! one that denies or asks counts without what can't be understood, for more calls then. A file
 //! that is not TOML stops every call.
 
-use super::rule::{About, Condition, Pattern, RENAMED, Source, is_odd_wildcard};
+use super::rule::{Condition, Pattern, PatternTarget, RENAMED, Source, is_odd_wildcard};
 use super::{Decision, Mode, Rule, Tier, text};
 use crate::builtin;
 use crate::diagnostic::Diagnostic;
@@ -438,15 +438,16 @@ impl<'a> Reader<'a> {
         }
         let (key, pattern, about) = match (keys.regex.take(), keys.args_pattern.take()) {
             (Some(regex), _) => {
-                let about = first_word(&regex).map_or(About::Commands, About::CommandsOf);
+                let about =
+                    first_word(&regex).map_or(PatternTarget::Commands, PatternTarget::CommandsOf);
                 ("commandRegex", format!("\"command\":\"{regex}"), about)
             }
             (None, Some(pattern)) => {
                 let is_about = keys.tools.iter().all(is_shell) && pattern.contains("command");
                 let about = if is_about {
-                    About::Commands
+                    PatternTarget::Commands
                 } else {
-                    About::Arguments
+                    PatternTarget::Arguments
                 };
                 ("argsPattern", pattern, about)
             }

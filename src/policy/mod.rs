@@ -27,7 +27,7 @@ use crate::diagnostic::Diagnostic;
 use crate::shown::show_path;
 use crate::tool::{ErrorKind, Kind, ToolError};
 use crate::trust::ProjectTrust;
-use rule::Unit;
+use rule::RuleSubject;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -307,7 +307,7 @@ impl Policy {
 
     fn check_plain(&self, call: &PolicyCall<'_>, mode: Mode, interactive: bool) -> Verdict {
         let (texts, is_ambiguous) = self.texts(call);
-        let unit = Unit {
+        let unit = RuleSubject {
             call,
             line: None,
             command: None,
@@ -328,7 +328,7 @@ impl Policy {
     }
 
     /// The first rule that fits.
-    fn first(&self, unit: &Unit<'_>, mode: Mode, interactive: bool) -> Option<&Rule> {
+    fn first(&self, unit: &RuleSubject<'_>, mode: Mode, interactive: bool) -> Option<&Rule> {
         self.rules.iter().find(|rule| {
             rule.is_active(mode, interactive) && rule.is_for(unit.call) && rule.fits(unit)
         })

@@ -60,12 +60,12 @@ pub(super) enum Condition {
 #[derive(Debug, Clone)]
 pub(super) struct Pattern {
     pub(super) regex: Regex,
-    pub(super) about: About,
+    pub(super) about: PatternTarget,
 }
 
 /// What a pattern speaks of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum About {
+pub(super) enum PatternTarget {
     /// Any arguments.
     Arguments,
     /// The command of a shell.
@@ -98,7 +98,7 @@ impl Entry {
 
 /// What a rule is held against: a call, and for a shell's also one command of its line.
 #[derive(Clone, Copy)]
-pub(super) struct Unit<'a> {
+pub(super) struct RuleSubject<'a> {
     pub(super) call: &'a PolicyCall<'a>,
     /// The text of the command; `None` for calls of other tools.
     pub(super) line: Option<&'a str>,
@@ -175,7 +175,7 @@ impl Rule {
 
     /// Whether the call's arguments are as the rule wants them. A rule that allows wants to be
     /// sure; one that restricts is for whatever may be meant.
-    pub(super) fn fits(&self, unit: &Unit<'_>) -> bool {
+    pub(super) fn fits(&self, unit: &RuleSubject<'_>) -> bool {
         let is_sure = self.decision == Decision::Allow;
         match &self.condition {
             Condition::None => true,
@@ -199,7 +199,7 @@ impl Entry {
         self.tool == call.name || call.aliases.contains(&&*self.tool)
     }
 
-    fn lists(&self, unit: &Unit<'_>) -> bool {
+    fn lists(&self, unit: &RuleSubject<'_>) -> bool {
         self.is_for(unit.call)
             && match (&self.prefix, unit.line) {
                 (Some(prefix), Some(_)) => begins(prefix, unit, true),
@@ -210,7 +210,7 @@ impl Entry {
 
 /// Whether a command begins with a prefix. Words count where they are known, text where the
 /// unit is a line of several commands, each of which is looked at as well.
-fn begins(prefix: &str, unit: &Unit<'_>, is_sure: bool) -> bool {
+fn begins(prefix: &str, unit: &RuleSubject<'_>, is_sure: bool) -> bool {
     let Some(line) = unit.line else {
         return false;
     };
@@ -237,7 +237,7 @@ fn begins(prefix: &str, unit: &Unit<'_>, is_sure: bool) -> bool {
 
 /// Whether the unit's text begins with the prefix letter by letter, and a word ends there: what
 /// is written in another way Gemini CLI's rules don't allow either.
-fn is_written(prefix: &str, unit: &Unit<'_>) -> bool {
+fn is_written(prefix: &str, unit: &RuleSubject<'_>) -> bool {
     let line = unit.line.unwrap_or_default();
     let line = if unit.is_part { line.trim() } else { line };
     let rest = line.strip_prefix(prefix);
@@ -252,7 +252,7 @@ fn ends_a_word(c: char) -> bool {
 }
 
 impl Pattern {
-    fn fits(&self, unit: &Unit<'_>, is_sure: bool) -> bool {
+    fn fits(&self, unit: &RuleSubject<'_>, is_sure: bool) -> bool {
         let found = |text: &str| self.regex.is_match(text).unwrap_or(!is_sure);
         if is_sure {
             return !unit.is_ambiguous && unit.texts.iter().any(|text| found(text));
@@ -260,7 +260,7 @@ impl Pattern {
         if unit.texts.iter().any(|text| found(text)) {
             return true;
         }
-        if self.about == About::Arguments || unit.line.is_none() {
+        if self.about == PatternTarget::Arguments || unit.line.is_none() {
             return false;
         }
         let Some(command) = unit.command else {
@@ -269,7 +269,7 @@ impl Pattern {
         // As the shell reads it: without quotes, with single spaces, without a directory.
         let known: Vec<&str> = command.words.iter().map_while(Option::as_deref).collect();
         let is_known = known.len() == command.words.len();
-        if let (About::CommandsOf(first), Some(name)) = (&self.about, known.first())
+        if let (PatternTarget::CommandsOf(first), Some(name)) = (&self.about, known.first())
             && first != name
             && first != command.root()
         {

@@ -218,7 +218,7 @@ pub(super) fn is_known_safe(
     if command.text.trim() != line.trim()
         || analysis.understood().is_none()
         || analysis.redirects
-        || analysis.is_broken
+        || analysis.parse_failed
         || !analysis.unresolved.is_empty()
     {
         return false;

@@ -25,7 +25,7 @@
 //! Matching a rule with a call is in `rule`, what applies without rules in `defaults`. What runs is
 //! not the line but [`Verdict::understood`], where there is one.
 
-use super::rule::Unit;
+use super::rule::RuleSubject;
 use super::{
     Decider, Decision, Mode, Policy, PolicyCall, Rule, Verdict, defaults, rule_verdict, safe, text,
 };
@@ -84,12 +84,12 @@ impl Policy {
             [one] if one.text.trim() == line.trim() && analysis.unresolved.is_empty() => Some(*one),
             _ => None,
         };
-        let whole = Unit {
+        let whole = RuleSubject {
             call,
             line: Some(line),
             command: single,
             is_part: false,
-            is_unknown: analysis.is_broken
+            is_unknown: analysis.parse_failed
                 || is_nothing && !analysis.unresolved.is_empty()
                 || single.is_some_and(|command| command.runs_code),
             texts: &texts,
@@ -109,8 +109,8 @@ impl Policy {
             let rule = "built in: what deletes or links needs the user's agreement";
             verdict = ask(call, &verdict, rule);
         }
-        if analysis.is_broken || is_nothing {
-            verdict = by_nobody(call, rule, mode, interactive, verdict);
+        if analysis.parse_failed || is_nothing {
+            verdict = ask_if_not_understood(call, rule, mode, interactive, verdict);
         } else if verdict.decision == Decision::Allow
             && analysis.redirects
             && !matches!(mode, Mode::AutoEdit | Mode::Yolo)
@@ -125,7 +125,7 @@ impl Policy {
         if is_dangerous || is_conditional {
             return verdict;
         }
-        self.by_experience(call, line, analysis, verdict)
+        self.apply_safe_list(call, line, analysis, verdict)
     }
 
     /// Whether what a line holds can make a difference.
@@ -158,7 +158,7 @@ impl Policy {
                     args.insert(key.to_owned(), directory.clone());
                 }
             }
-            let unit = Unit {
+            let unit = RuleSubject {
                 call,
                 line: Some(line),
                 command,
@@ -187,7 +187,7 @@ impl Policy {
 
     /// Commands that are known to be harmless need no agreement (Gemini CLI 0.61 does the same).
     /// What a rule refuses is refused all the same, and so is a line that is not understood.
-    fn by_experience(
+    fn apply_safe_list(
         &self,
         call: &PolicyCall<'_>,
         line: &str,
@@ -219,7 +219,7 @@ fn has_directory(call: &PolicyCall<'_>) -> bool {
 
 /// A line that is not understood, or that runs nothing: what a rule has allowed was perhaps
 /// not this.
-fn by_nobody(
+fn ask_if_not_understood(
     call: &PolicyCall<'_>,
     rule: Option<&Rule>,
     mode: Mode,

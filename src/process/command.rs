@@ -93,7 +93,7 @@ pub struct CommandLimits {
 
 /// Why a call is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum CommandOutcome {
     /// The command has ended.
     Done {
         /// How.
@@ -108,7 +108,7 @@ pub enum End {
     /// The command was ended with everything that it started.
     Ended {
         /// Why.
-        why: Why,
+        why: StopReason,
         /// Processes that could not be ended.
         left: usize,
     },
@@ -118,7 +118,7 @@ pub enum End {
 
 /// Why a command was ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum StopReason {
     /// The wall-clock limit.
     OutOfTime,
     /// The idle limit.
@@ -240,7 +240,7 @@ pub fn find_program(name: &OsStr) -> Option<PathBuf> {
 }
 
 /// Takes in what a command prints.
-pub trait Intake {
+pub trait OutputSink {
     /// Takes a piece of output.
     fn push(&mut self, bytes: &[u8]);
 
@@ -254,7 +254,7 @@ pub trait Intake {
     fn take_live(&mut self) -> Option<String>;
 }
 
-impl Intake for Capture<'_> {
+impl OutputSink for Capture<'_> {
     fn push(&mut self, bytes: &[u8]) {
         Capture::push(self, bytes);
     }
@@ -275,23 +275,23 @@ impl Intake for Capture<'_> {
 /// Takes in a command's output until it ends, or until it has to.
 pub fn supervise(
     supervised: &Supervised,
-    capture: &mut dyn Intake,
+    capture: &mut dyn OutputSink,
     limits: CommandLimits,
     cancel: &Cancellation,
     show: &dyn Fn(String),
-) -> End {
+) -> CommandOutcome {
     let waiting = cancel.wait_in_rounds();
     Supervision::new(supervised, capture, show).run(limits, cancel, &waiting)
 }
 
 /// Ends what a command has left behind, and takes in what that still says.
-pub(super) fn end_rest(supervised: &Supervised, capture: &mut dyn Intake) {
-    Supervision::new(supervised, capture, &|_| {}).end_all(Why::Cancelled);
+pub(super) fn end_rest(supervised: &Supervised, capture: &mut dyn OutputSink) {
+    Supervision::new(supervised, capture, &|_| {}).end_all(StopReason::Cancelled);
 }
 
 struct Supervision<'a> {
     watched: &'a Supervised,
-    capture: &'a mut dyn Intake,
+    capture: &'a mut dyn OutputSink,
     buffer: Vec<u8>,
     /// Whether a process may still write.
     is_open: bool,
@@ -313,7 +313,7 @@ struct Held {
 impl<'a> Supervision<'a> {
     fn new(
         watched: &'a Supervised,
-        capture: &'a mut dyn Intake,
+        capture: &'a mut dyn OutputSink,
         show: &'a dyn Fn(String),
     ) -> Supervision<'a> {
         Self {
@@ -328,13 +328,18 @@ impl<'a> Supervision<'a> {
         }
     }
 
-    fn run(&mut self, limits: CommandLimits, cancel: &Cancellation, waiting: &Waiting<'_>) -> End {
+    fn run(
+        &mut self,
+        limits: CommandLimits,
+        cancel: &Cancellation,
+        waiting: &Waiting<'_>,
+    ) -> CommandOutcome {
         let started = Instant::now();
         let mut held: Option<Held> = None;
         loop {
             waiting.round();
             if cancel.signal().is_some() {
-                return self.end_all(Why::Cancelled);
+                return self.end_all(StopReason::Cancelled);
             }
             let now = Instant::now();
             let is_past = |at: Option<Instant>| at.is_some_and(|at| now >= at);
@@ -344,7 +349,7 @@ impl<'a> Supervision<'a> {
                 .and_then(|idle| self.last_output.checked_add(idle));
             let background = limits.background_after.and_then(|b| started.checked_add(b));
             if is_past(background) {
-                return End::Background;
+                return CommandOutcome::Background;
             }
             // Once the command has ended, only the patience with its pipes counts.
             let held_until = held.and_then(|held| held.until);
@@ -352,7 +357,7 @@ impl<'a> Supervision<'a> {
             if let Some(Held { ending, took, .. }) = held {
                 let is_held = self.is_open || self.are_errors_open;
                 if !is_held || is_past(held_until) {
-                    return End::Done {
+                    return CommandOutcome::Done {
                         ending,
                         has_survivors: true,
                         is_held,
@@ -361,10 +366,10 @@ impl<'a> Supervision<'a> {
                 }
             }
             if is_past(wall) || is_past(cancel.chosen_deadline()) {
-                return self.end_all(Why::OutOfTime);
+                return self.end_all(StopReason::OutOfTime);
             }
             if is_past(idle) {
-                return self.end_all(Why::Idle);
+                return self.end_all(StopReason::Idle);
             }
             let next = [wall, idle, background, held_until, cancel.chosen_deadline()];
             let next = next.into_iter().flatten().min();
@@ -401,9 +406,9 @@ impl<'a> Supervision<'a> {
     }
 
     /// The end of a command that has ended by itself.
-    fn done(&mut self, ending: Ending, took: Duration, has_survivors: bool) -> End {
+    fn done(&mut self, ending: Ending, took: Duration, has_survivors: bool) -> CommandOutcome {
         self.drain();
-        End::Done {
+        CommandOutcome::Done {
             ending,
             has_survivors,
             is_held: self.is_open || self.are_errors_open,
@@ -512,7 +517,7 @@ impl<'a> Supervision<'a> {
         }
     }
 
-    fn end_all(&mut self, why: Why) -> End {
+    fn end_all(&mut self, why: StopReason) -> CommandOutcome {
         self.watched.end_all(GRACE);
         let until = Instant::now() + ENDING;
         while Instant::now() < until && !self.watched.is_being_stopped() {
@@ -521,7 +526,7 @@ impl<'a> Supervision<'a> {
             match self.watched.next_event() {
                 Some(CommandEvent::AllGone { left }) => {
                     self.drain();
-                    return End::Ended { why, left };
+                    return CommandOutcome::Ended { why, left };
                 }
                 Some(CommandEvent::Lost) => return self.end_unwatched(),
                 Some(CommandEvent::Ended { .. }) | None => {}
@@ -534,18 +539,18 @@ impl<'a> Supervision<'a> {
             GRACE,
         );
         self.drain();
-        End::Ended {
+        CommandOutcome::Ended {
             why,
             left: left.len(),
         }
     }
 
     /// The supervisor was killed: what can still be found is the session.
-    fn end_unwatched(&mut self) -> End {
+    fn end_unwatched(&mut self) -> CommandOutcome {
         let left = tree::end(&tree::of_session(self.watched.leader), GRACE);
         self.drain();
-        End::Ended {
-            why: Why::Unwatched,
+        CommandOutcome::Ended {
+            why: StopReason::Unwatched,
             left: left.len(),
         }
     }

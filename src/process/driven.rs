@@ -3,7 +3,7 @@
 //! it started. After that, pipes that are still open are not waited for. On macOS what leaves
 //! the program's session is not known, nor waited for.
 
-use super::command::{CommandLimits, End, Intake, Why, end_rest, supervise};
+use super::command::{CommandLimits, CommandOutcome, OutputSink, StopReason, end_rest, supervise};
 use super::ending::Ending;
 use super::piped::Program;
 use super::{start, without_sigpipe};
@@ -53,7 +53,7 @@ pub struct Driven {
     /// Whether it printed more than [`MAX_STREAM_BYTES`] to one of them.
     pub is_cut: bool,
     /// How it ended, or why it was ended.
-    pub ending: Result<Ending, Why>,
+    pub ending: Result<Ending, StopReason>,
     /// From its start to its own end.
     pub took: Duration,
     /// Whether something that it started held its pipes after its end for too long.
@@ -86,7 +86,7 @@ impl Program<'_> {
             stdout: Vec::new(),
             stderr: Vec::new(),
             is_cut: false,
-            ending: Err(Why::OutOfTime),
+            ending: Err(StopReason::OutOfTime),
             took: Duration::ZERO,
             was_held: false,
             left_input: false,
@@ -99,7 +99,7 @@ impl Program<'_> {
             hold: Some(drive.hold),
         };
         match supervise(&watched, &mut driven, limits, cancel, &|_| {}) {
-            End::Done {
+            CommandOutcome::Done {
                 ending,
                 has_survivors,
                 is_held,
@@ -110,17 +110,17 @@ impl Program<'_> {
                 driven.took = took;
                 if has_survivors && drive.leaves {
                     // A supervisor that is gone ends nothing either, and on Windows all of it ends.
-                    let _ = watched.stay_unrecorded();
+                    let _ = watched.detach_unrecorded();
                 } else if has_survivors {
                     end_rest(&watched, &mut driven);
                 }
             }
-            End::Ended { why, .. } => {
+            CommandOutcome::Ended { why, .. } => {
                 driven.ending = Err(why);
                 driven.took = began.elapsed();
             }
             // Only calls that may go on without their caller end so.
-            End::Background => {}
+            CommandOutcome::Background => {}
         }
         drop((watched, kept));
         if !drive.leaves {
@@ -130,7 +130,7 @@ impl Program<'_> {
     }
 }
 
-impl Intake for Driven {
+impl OutputSink for Driven {
     fn push(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
         self.is_cut |= !keep(&mut self.stdout, bytes);

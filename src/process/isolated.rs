@@ -46,7 +46,7 @@ pub(crate) enum IsolationError {
 
 /// What the work may use.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Bounds {
+pub(crate) struct ResourceLimits {
     /// Memory besides what the caller has already. Windows has no such limit for a thread.
     #[cfg_attr(windows, expect(dead_code, reason = "see above"))]
     pub(crate) memory_bytes: u64,
@@ -58,7 +58,7 @@ pub(crate) struct Bounds {
 
 /// Does `work` on what came from an address, apart from the call.
 pub(crate) fn run(
-    bounds: Bounds,
+    bounds: ResourceLimits,
     cancel: &Cancellation,
     bytes: &[u8],
     url: &Url,

@@ -18,14 +18,14 @@
 //! | `ENDED` | supervisor to caller | `X`, status, flag | the command has exited with this status, or was ended by the signal `-status`; the flag is 1 if nothing that it started is left |
 //! | `ALL_GONE` | supervisor to caller | `G`, count, 0 | all has ended, but for this count of processes that could not be ended; the supervisor exits |
 //! | `END_ALL` | caller to supervisor | `K`, milliseconds, 0 | end everything; processes have this time before they are killed |
-//! | `STAY` | caller to supervisor | `D`, path of the record, NUL, path of the log | stay when the caller leaves: read the output into the log, and note in the record how processes end; with two empty paths keep nothing |
-//! | `STAYS` | supervisor to caller | `A`, error, 0 | the answer to `STAY`: 0, or the error number |
+//! | `DETACH` | caller to supervisor | `D`, path of the record, NUL, path of the log | stay when the caller leaves: read the output into the log, and note in the record how processes end; with two empty paths keep nothing |
+//! | `DETACHED` | supervisor to caller | `A`, error, 0 | the answer to `DETACH`: 0, or the error number |
 //! | end of file | either | none | the other side is gone |
 //!
 //! A supervisor whose caller is gone ends everything, unless it was asked to stay. Then it goes on
 //! until the last process has ended, so that no background process dies of a closed pipe. A signal
 //! to the supervisor ends everything too. For the end of file to be seen, each side must close its
-//! copy of the other's socket: a copy that is left open hides the other's death. Before `STAY` only
+//! copy of the other's socket: a copy that is left open hides the other's death. Before `DETACH` only
 //! the caller reads the output. A command may stop its supervisor by `SIGSTOP`; the caller looks
 //! for that whenever it waits, and sends `SIGCONT`.
 //!
@@ -71,8 +71,8 @@ mod message {
     pub(super) const ENDED: u8 = b'X';
     pub(super) const ALL_GONE: u8 = b'G';
     pub(super) const END_ALL: u8 = b'K';
-    pub(super) const STAY: u8 = b'D';
-    pub(super) const STAYS: u8 = b'A';
+    pub(super) const DETACH: u8 = b'D';
+    pub(super) const DETACHED: u8 = b'A';
 }
 
 impl Ending {
@@ -89,7 +89,7 @@ impl Ending {
 /// is started, so that a long-lived caller does not collect them.
 static LEFT: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 
-fn detach_from(supervisor: Option<Pid>) {
+fn reap_later(supervisor: Option<Pid>) {
     let mut left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
     left.extend(supervisor);
     left.retain(|pid| {
@@ -116,7 +116,7 @@ impl Drop for Supervised {
             }
             return;
         }
-        detach_from(supervisor);
+        reap_later(supervisor);
     }
 }
 
@@ -135,7 +135,7 @@ pub struct Supervised {
     /// Whether the supervisor has nothing more to do.
     is_over: Cell<bool>,
     /// What it said while something else was waited for.
-    unheard: Cell<Option<CommandEvent>>,
+    pending_event: Cell<Option<CommandEvent>>,
     /// How often it was found stopped.
     stopped: Cell<u32>,
     /// Whether leave has been taken of it.
@@ -192,7 +192,7 @@ impl Supervised {
             supervisor: pid,
             leader: 0,
             is_over: Cell::new(false),
-            unheard: Cell::new(None),
+            pending_event: Cell::new(None),
             stopped: Cell::new(0),
             is_reaped: Cell::new(false),
         };
@@ -221,13 +221,13 @@ impl Supervised {
     /// # Errors
     ///
     /// What the system says.
-    pub fn stay_unrecorded(&self) -> Result<(), Errno> {
-        self.stay(Path::new(""), Path::new(""))
+    pub fn detach_unrecorded(&self) -> Result<(), Errno> {
+        self.detach(Path::new(""), Path::new(""))
     }
 
     /// What the supervisor says, if anything.
     pub fn next_event(&self) -> Option<CommandEvent> {
-        if let Some(event) = self.unheard.take() {
+        if let Some(event) = self.pending_event.take() {
             return Some(event);
         }
         match self.receive_message(RecvFlags::DONTWAIT) {
@@ -265,7 +265,7 @@ impl Supervised {
 
     /// Keeps what was said out of turn for [`Supervised::next_event`].
     fn keep(&self, event: CommandEvent) {
-        let kept = match (self.unheard.take(), event) {
+        let kept = match (self.pending_event.take(), event) {
             (Some(CommandEvent::Ended { ending, .. }), CommandEvent::AllGone { .. }) => {
                 CommandEvent::Ended {
                     ending,
@@ -275,13 +275,13 @@ impl Supervised {
             (Some(first), _) => first,
             (None, event) => event,
         };
-        self.unheard.set(Some(kept));
+        self.pending_event.set(Some(kept));
     }
 
     /// How the command has ended, where that was said while its supervisor was asked to stay.
     pub fn ended_meanwhile(&self) -> Option<Ending> {
-        let event = self.unheard.take();
-        self.unheard.set(event);
+        let event = self.pending_event.take();
+        self.pending_event.set(event);
         match event {
             Some(CommandEvent::Ended { ending, .. }) => Some(ending),
             _ => None,
@@ -361,16 +361,16 @@ impl Supervised {
     /// # Errors
     ///
     /// What the system says; the supervisor goes on as before then.
-    pub fn stay(&self, record: &Path, log: &Path) -> Result<(), Errno> {
-        let mut text = vec![message::STAY];
+    pub fn detach(&self, record: &Path, log: &Path) -> Result<(), Errno> {
+        let mut text = vec![message::DETACH];
         text.extend(record.as_os_str().as_bytes());
         text.push(0);
         text.extend(log.as_os_str().as_bytes());
         raw::send(&self.control, &text)?;
         loop {
             match self.wait_for_message()? {
-                (message::STAYS, [0, _]) => return Ok(()),
-                (message::STAYS, [error, _]) => return Err(Errno::from_raw_os_error(error)),
+                (message::DETACHED, [0, _]) => return Ok(()),
+                (message::DETACHED, [error, _]) => return Err(Errno::from_raw_os_error(error)),
                 (kind, numbers) => {
                     if let Some(event) = self.event(kind, numbers) {
                         self.keep(event);
@@ -408,10 +408,10 @@ struct Supervisor {
     /// How the command ended.
     ending: Option<Ending>,
     /// Where output and endings go after the caller has left.
-    stays: Option<Stays>,
+    stays: Option<Detached>,
 }
 
-struct Stays {
+struct Detached {
     /// `None` where it will not be asked for.
     files: Option<(Log, std::fs::File)>,
     /// Whose ending is noted.
@@ -638,11 +638,11 @@ impl Supervisor {
                 let millis = u64::try_from(millis).unwrap_or(0);
                 Some(self.end_all(Duration::from_millis(millis)))
             }
-            Some((&message::STAY, paths)) => {
+            Some((&message::DETACH, paths)) => {
                 let mut paths = paths.split(|b| *b == 0);
                 let mut next = || path_of(paths.next().unwrap_or_default());
                 let (record, log) = (next(), next());
-                let answer = match Stays::open(&record, &log) {
+                let answer = match Detached::open(&record, &log) {
                     Ok(stays) => {
                         self.stays = Some(stays);
                         // It may have ended while we were being asked.
@@ -653,7 +653,7 @@ impl Supervisor {
                     }
                     Err(errno) => errno.raw_os_error(),
                 };
-                self.say(message::STAYS, [answer, 0]);
+                self.say(message::DETACHED, [answer, 0]);
                 None
             }
             Some(_) => None,
@@ -661,7 +661,7 @@ impl Supervisor {
     }
 }
 
-impl Stays {
+impl Detached {
     fn open(record: &Path, log: &Path) -> Result<Self, Errno> {
         if record.as_os_str().is_empty() {
             return Ok(Self {

@@ -1,6 +1,6 @@
 //! Asking the client's user about a call, by the protocol's elicitation.
 
-use crate::approval::{ApprovalQuestion, Asker, Reply, terminal};
+use crate::approval::{ApprovalPrompt, ApprovalQuestion, Reply, terminal};
 use crate::policy::SessionGrant;
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -49,7 +49,7 @@ pub(super) struct ByClient {
     pub(super) is_alone: bool,
 }
 
-impl Asker for ByClient {
+impl ApprovalPrompt for ByClient {
     fn ask(&mut self, question: &ApprovalQuestion<'_>) -> Option<Reply> {
         let (answer, answered) = std::sync::mpsc::sync_channel(1);
         let text = match Text::new(question, self.is_alone) {

@@ -2,10 +2,10 @@
 
 use super::ask::{self, ByClient, Pending};
 use super::content;
-use super::rounds::{Open, Said};
+use super::rounds::{Answers, Open};
 use super::server::{Project, Server, given_up};
 use crate::answer::Answer;
-use crate::session::{CallOptions, Person};
+use crate::session::{CallOptions, SharedPrompt};
 use crate::shown::visible;
 use crate::tool::{Cancellation, Context, ErrorKind, LiveOutput, ToolError};
 use rmcp::RoleServer;
@@ -41,7 +41,7 @@ pub(super) enum Asking {
     /// The client answers while the call waits.
     Meanwhile,
     /// The client has been asked by results, and has said this.
-    ByResults(Said),
+    ByResults(Answers),
 }
 
 impl Asking {
@@ -64,14 +64,14 @@ impl Asking {
         asked: Option<mpsc::Sender<Pending>>,
         open: &Open,
         is_alone: bool,
-    ) -> Option<Person> {
+    ) -> Option<SharedPrompt> {
         match self {
             Self::Never => None,
-            Self::Meanwhile => Some(Person::new(Box::new(ByClient {
+            Self::Meanwhile => Some(SharedPrompt::new(Box::new(ByClient {
                 asked: asked?,
                 is_alone,
             }))),
-            Self::ByResults(said) => Some(Person::new(Box::new(said.asker(open, is_alone)))),
+            Self::ByResults(said) => Some(SharedPrompt::new(Box::new(said.asker(open, is_alone)))),
         }
     }
 }
@@ -116,7 +116,7 @@ pub(super) async fn run(
             done
         })
     };
-    let mut attended = Attended {
+    let mut attended = RunningCall {
         context,
         cancel,
         token,
@@ -205,7 +205,7 @@ impl Drop for CancelOnDrop {
 }
 
 /// A call that is attended to while it runs.
-struct Attended<'a> {
+struct RunningCall<'a> {
     context: &'a RequestContext<RoleServer>,
     cancel: Cancellation,
     token: Option<ProgressToken>,
@@ -215,7 +215,7 @@ struct Attended<'a> {
     told: f64,
 }
 
-impl Attended<'_> {
+impl RunningCall<'_> {
     /// Attends to the call until it is done, or has to be given up.
     async fn until<T>(&mut self, work: impl Future<Output = T>) -> Result<T, ToolError> {
         let mut work = std::pin::pin!(work);

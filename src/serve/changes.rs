@@ -22,9 +22,9 @@ const MOST_TRIES: usize = 5;
 
 /// What tells apart the tools of which a client was last told.
 #[derive(Default)]
-pub(super) struct Told(Mutex<Option<u64>>);
+pub(super) struct LastNotified(Mutex<Option<u64>>);
 
-impl Told {
+impl LastNotified {
     pub(super) fn known(&self) -> Option<u64> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,8 +1,8 @@
 //! What one client sees.
 
 use super::call::{self, Asking, Call};
-use super::changes::{Before, Told};
-use super::rounds::{self, Said};
+use super::changes::{Before, LastNotified};
+use super::rounds::{self, Answers};
 use super::server::{Project, Server, given_up};
 use super::{ask, changes, content, declare, resources, roots};
 use crate::shown::visible;
@@ -39,7 +39,7 @@ pub(super) struct Connection {
     /// others, and one hears us only while it waits.
     is_alone: bool,
     roots: tokio::sync::Mutex<Known>,
-    told: Told,
+    told: LastNotified,
     before: Before,
 }
 
@@ -62,7 +62,7 @@ impl Connection {
             server,
             is_alone,
             roots: tokio::sync::Mutex::default(),
-            told: Told::default(),
+            told: LastNotified::default(),
             before: Before::default(),
         }
     }
@@ -119,7 +119,7 @@ impl Connection {
     async fn roots_of_call(
         &self,
         context: &RequestContext<RoleServer>,
-        said: &Said,
+        said: &Answers,
     ) -> Option<Roots> {
         if !asks_by_results(context) {
             return Some(self.roots(&context.peer).await);
@@ -138,7 +138,7 @@ impl Connection {
             && ask::is_possible(context.client_capabilities().as_ref())
     }
 
-    fn asking(&self, context: &RequestContext<RoleServer>, said: Said) -> Asking {
+    fn asking(&self, context: &RequestContext<RoleServer>, said: Answers) -> Asking {
         match (self.can_ask(context), asks_by_results(context)) {
             (false, _) => Asking::Never,
             (true, false) => Asking::Meanwhile,
@@ -299,7 +299,7 @@ impl ServerHandler for Connection {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let said = Said::parse(request.input_responses, request.request_state.as_deref())?;
+        let said = Answers::parse(request.input_responses, request.request_state.as_deref())?;
         let roots = match self.roots_of_call(&context, &said).await {
             None => return Ok(rounds::roots_wanted().into()),
             Some(Ok(roots)) => roots,
@@ -364,7 +364,7 @@ impl ServerHandler for Connection {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let said = Said::parse(request.input_responses, request.request_state.as_deref())?;
+        let said = Answers::parse(request.input_responses, request.request_state.as_deref())?;
         let Some(roots) = self.roots_of_call(&context, &said).await else {
             return Ok(rounds::roots_wanted().into());
         };

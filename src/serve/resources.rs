@@ -7,7 +7,7 @@ use crate::sys::ffi::OsStrExt;
 use crate::tool::{Context, ErrorKind, ToolError};
 use crate::workspace::media::mime_type;
 use crate::workspace::text::{ContentKind, SAMPLE_BYTES, detect};
-use crate::workspace::{OpenFile, Place, Respect, Workspace, io_error};
+use crate::workspace::{OpenFile, Respect, Workspace, WorkspacePath, io_error};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use rmcp::ErrorData;
@@ -131,7 +131,7 @@ pub(super) fn list(
     Ok(result)
 }
 
-fn resource(workspace: &Workspace, place: &Place) -> Option<Resource> {
+fn resource(workspace: &Workspace, place: &WorkspacePath) -> Option<Resource> {
     let uri = Url::from_file_path(place.path()).ok()?;
     // A share of Windows, whose address would not be read.
     if uri.has_host() {
@@ -148,7 +148,7 @@ struct Page<'a> {
     cx: &'a Context,
     most: usize,
     /// Each with the place of its root among all.
-    files: Vec<(usize, Place)>,
+    files: Vec<(usize, WorkspacePath)>,
 }
 
 impl Page<'_> {
@@ -156,7 +156,7 @@ impl Page<'_> {
     fn add(
         &mut self,
         root: usize,
-        directory: &Place,
+        directory: &WorkspacePath,
         after: Option<&[Vec<u8>]>,
     ) -> Result<(), ToolError> {
         self.cx.cancel.check()?;
@@ -238,7 +238,7 @@ fn contents(
     })
 }
 
-fn whole(open: &OpenFile, place: &Place) -> Result<Vec<u8>, ToolError> {
+fn whole(open: &OpenFile, place: &WorkspacePath) -> Result<Vec<u8>, ToolError> {
     let too_large = |size: u64| {
         ToolError::new(
             ErrorKind::FileTooLarge,

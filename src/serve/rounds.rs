@@ -7,7 +7,7 @@
 //! to it counts for nothing else.
 
 use super::ask::Text;
-use crate::approval::{ApprovalQuestion, Asker, Reply};
+use crate::approval::{ApprovalPrompt, ApprovalQuestion, Reply};
 use crate::shown::hex;
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -28,7 +28,7 @@ pub(super) fn are_needed(version: Option<&ProtocolVersion>) -> bool {
 
 /// What a client has said, in this round and before.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct Answers {
     /// The addresses of its roots.
     pub(super) roots: Option<Vec<String>>,
     replies: InputResponses,
@@ -36,11 +36,11 @@ pub(super) struct Said {
 
 /// What a client sends again in the next round.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct RequestState {
     roots: Vec<String>,
 }
 
-impl Said {
+impl Answers {
     /// Reads what a request brings.
     ///
     /// # Errors
@@ -63,7 +63,7 @@ impl Said {
                 Some(listed.roots.into_iter().map(|root| root.uri).collect())
             }
             (None, Some(state)) => {
-                let kept: Kept = serde_json::from_str(state).map_err(|_| {
+                let kept: RequestState = serde_json::from_str(state).map_err(|_| {
                     unusable("requestState is not one that this server has sent.".to_owned())
                 })?;
                 Some(kept.roots)
@@ -75,12 +75,12 @@ impl Said {
 
     fn state(&self) -> Option<String> {
         let roots = self.roots.clone()?;
-        serde_json::to_string(&Kept { roots }).ok()
+        serde_json::to_string(&RequestState { roots }).ok()
     }
 
     /// Who answers the questions of a call with what has been said.
-    pub(super) fn asker(&self, open: &Open, is_alone: bool) -> BySaid {
-        BySaid {
+    pub(super) fn asker(&self, open: &Open, is_alone: bool) -> RecordedAnswers {
+        RecordedAnswers {
             replies: self.replies.clone(),
             open: open.clone(),
             is_alone,
@@ -123,13 +123,13 @@ impl Open {
 }
 
 /// Answers by what a client has said.
-pub(super) struct BySaid {
+pub(super) struct RecordedAnswers {
     replies: InputResponses,
     open: Open,
     is_alone: bool,
 }
 
-impl Asker for BySaid {
+impl ApprovalPrompt for RecordedAnswers {
     fn ask(&mut self, question: &ApprovalQuestion<'_>) -> Option<Reply> {
         let text = match Text::new(question, self.is_alone) {
             Ok(text) => text,
@@ -158,8 +158,8 @@ fn name(question: &ApprovalQuestion<'_>, message: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{BySaid, Open, Said, are_needed};
-    use crate::approval::{ApprovalQuestion, Asker, Explanation, Reply};
+    use super::{Answers, Open, RecordedAnswers, are_needed};
+    use crate::approval::{ApprovalPrompt, ApprovalQuestion, Explanation, Reply};
     use rmcp::model::ProtocolVersion;
     use serde_json::{Map, Value, json};
 
@@ -174,25 +174,25 @@ mod tests {
     fn roots_are_those_of_the_answer_or_those_that_were_said_before() {
         let answer = |value: Value| Some([("roots".to_owned(), value)].into());
         let listed = json!({"roots": [{"uri": "file:///a"}]});
-        let said = Said::parse(answer(listed), None).expect("an answer");
+        let said = Answers::parse(answer(listed), None).expect("an answer");
         assert_eq!(said.roots.as_deref(), Some(&["file:///a".to_owned()][..]));
-        let again = Said::parse(None, said.state().as_deref()).expect("a state");
+        let again = Answers::parse(None, said.state().as_deref()).expect("a state");
         assert_eq!(again.roots, said.roots);
-        assert_eq!(Said::parse(None, None).expect("nothing").roots, None);
+        assert_eq!(Answers::parse(None, None).expect("nothing").roots, None);
         for (responses, state) in [
             (answer(json!({"roots": 1})), None),
             (answer(json!("none")), None),
             (None, Some("nonsense")),
             (None, Some("{}")),
         ] {
-            let error = Said::parse(responses, state).expect_err("no answer");
+            let error = Answers::parse(responses, state).expect_err("no answer");
             assert_eq!(error.code.0, -32602);
         }
     }
 
     #[test]
     fn an_answer_counts_for_the_very_call_that_was_asked_about() {
-        let ask = |asker: &mut BySaid, content: &str, description: &str| {
+        let ask = |asker: &mut RecordedAnswers, content: &str, description: &str| {
             let args = Map::from_iter([("content".to_owned(), json!(content))]);
             let explanation = Explanation {
                 description: description.to_owned(),
@@ -205,13 +205,13 @@ mod tests {
             })
         };
         let open = Open::default();
-        let mut nothing = Said::default().asker(&open, true);
+        let mut nothing = Answers::default().asker(&open, true);
         assert_eq!(ask(&mut nothing, "x", "write x"), None);
         let (name, text) = open.take().expect("a question");
         assert!(text.message.contains("write x"), "{text:?}");
 
         let yes = json!({"action": "accept", "content": {"decision": "allow once"}});
-        let said = Said::parse(Some([(name, yes)].into()), None).expect("an answer");
+        let said = Answers::parse(Some([(name, yes)].into()), None).expect("an answer");
         let mut asker = said.asker(&open, true);
         assert_eq!(ask(&mut asker, "x", "write x"), Some(Reply::Once));
         assert!(open.take().is_none());

@@ -197,7 +197,7 @@ impl Stdio {
     }
 
     /// Lets calls come to their end after the input has, first in their own time.
-    async fn wind_up(&mut self) {
+    async fn drain(&mut self) {
         let mut answered = self.answered.subscribe();
         let grace = *self.deadline.get_or_insert_with(|| Instant::now() + GRACE);
         let farewell = grace + SHUTDOWN_TIMEOUT;
@@ -272,7 +272,7 @@ impl Transport<RoleServer> for Stdio {
             }
         }
         drop(outgoing);
-        self.wind_up().await;
+        self.drain().await;
         None
     }
 

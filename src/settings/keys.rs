@@ -97,7 +97,7 @@ impl Reader<'_> {
 
     fn read_lists(&mut self) {
         if let Some(core) = self.restrictions(CORE) {
-            if self.into.core.is_none() || self.is_believed() {
+            if self.into.core.is_none() || self.counts_for_scope() {
                 self.into.core = Some(core);
                 self.replaces(CORE);
             } else {

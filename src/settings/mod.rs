@@ -146,7 +146,7 @@ impl Settings {
 
     /// [`Settings::load_trusting`], with variables as they are written, for showing: their
     /// values may be secret.
-    pub fn as_written(home: Option<&Path>, root: &Path, trust: ProjectTrust) -> Self {
+    pub fn load_unexpanded(home: Option<&Path>, root: &Path, trust: ProjectTrust) -> Self {
         Self::read(home, root, trust, false)
     }
 

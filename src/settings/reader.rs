@@ -94,7 +94,7 @@ impl<'a> Reader<'a> {
                 self.leave_out("settings-scope", key.name, what);
                 None
             }
-            Rule::Trusted if !self.is_believed() => {
+            Rule::Trusted if !self.counts_for_scope() => {
                 self.leave_out(UNTRUSTED, key.name, "left out, the project is not trusted");
                 None
             }
@@ -130,7 +130,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Whether this file's word counts where a project's does only in a trusted folder.
-    pub(super) fn is_believed(&self) -> bool {
+    pub(super) fn counts_for_scope(&self) -> bool {
         !self.is_project() || self.into.trust.is_trusted()
     }
 
@@ -187,7 +187,7 @@ impl<'a> Reader<'a> {
         read: impl FnOnce(&'a Value) -> Option<i64>,
     ) -> Option<i64> {
         let limit = self.typed(key, "a whole number", read)?;
-        if key.rule.allows(Some(limit)) > key.rule.allows(now) && !self.is_believed() {
+        if key.rule.allows(Some(limit)) > key.rule.allows(now) && !self.counts_for_scope() {
             let what = "left out, it would allow more: the project is not trusted";
             self.leave_out(UNTRUSTED, key.name, what);
             return None;

@@ -21,7 +21,7 @@ pub struct InForce {
 
 impl Settings {
     /// All values that some file has set, with their sources. For showing, they should be
-    /// those [`Settings::as_written`].
+    /// those [`Settings::load_unexpanded`].
     pub fn in_force(&self) -> Vec<InForce> {
         let mut all = Vec::new();
         for (key, value) in self.values() {

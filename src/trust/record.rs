@@ -2,7 +2,7 @@
 //!
 //! One file each, so that two who record at once never write over each other's.
 
-use super::seen::Seen;
+use super::seen::Fingerprint;
 use crate::shown::hex;
 use crate::sys::ffi::OsStrExt;
 #[cfg(unix)]
@@ -28,7 +28,7 @@ pub struct TrustRecord {
     /// When, in seconds since 1970.
     pub recorded: u64,
     /// What was looked at.
-    pub seen: Seen,
+    pub seen: Fingerprint,
 }
 
 /// A record can't be read or written.
@@ -106,7 +106,7 @@ impl TrustRecord {
 /// # Errors
 ///
 /// What the system says.
-pub fn save(home: &Path, root: &Path, seen: Seen) -> Result<PathBuf, TrustRecordError> {
+pub fn save(home: &Path, root: &Path, seen: Fingerprint) -> Result<PathBuf, TrustRecordError> {
     let fail = |e: io::Error| TrustRecordError::new(root, &e);
     let root = crate::sys::canonicalize(root).map_err(fail)?;
     let path = TrustRecord::path(home, &root);

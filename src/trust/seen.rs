@@ -26,12 +26,12 @@ const MAX_DEPTH: usize = 8;
 
 /// What a project brings that can run, as it was looked at.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Seen(Vec<Entry>);
+pub struct Fingerprint(Vec<Entry>);
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Entry {
     path: String,
-    is: Is,
+    is: EntryKind,
     /// The hash of a file, the target of a link.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     what: String,
@@ -49,7 +49,7 @@ fn is_zero(mode: &u32) -> bool {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Is {
+enum EntryKind {
     File,
     Dir,
     /// The link itself; where it leads is another entry.
@@ -64,7 +64,7 @@ enum Is {
 #[derive(Clone, Copy)]
 struct Project<'a>(&'a Path);
 
-impl Seen {
+impl Fingerprint {
     /// Looks at the project in `root`. Waits for a moment where a file has only just changed.
     ///
     /// # Errors
@@ -92,14 +92,19 @@ impl Seen {
     pub fn is_empty(&self) -> bool {
         self.0
             .iter()
-            .all(|entry| matches!(entry.is, Is::Absent | Is::Dir))
+            .all(|entry| matches!(entry.is, EntryKind::Absent | EntryKind::Dir))
     }
 
     /// The files, without directories and what is missing.
     pub fn files(&self) -> impl Iterator<Item = &str> {
         self.0
             .iter()
-            .filter(|entry| matches!(entry.is, Is::File | Is::Special | Is::Outside))
+            .filter(|entry| {
+                matches!(
+                    entry.is,
+                    EntryKind::File | EntryKind::Special | EntryKind::Outside
+                )
+            })
             .map(|entry| entry.path.as_str())
     }
 
@@ -142,8 +147,8 @@ impl Seen {
     /// What is new of an entry whose stamp is: of a directory the names that came or went.
     fn news(&self, entry: &Entry, project: Project<'_>) -> Vec<String> {
         let own = || vec![entry.path.clone()];
-        if entry.is != Is::Dir {
-            return match Entry::of(project, &entry.path, entry.is == Is::Link) {
+        if entry.is != EntryKind::Dir {
+            return match Entry::of(project, &entry.path, entry.is == EntryKind::Link) {
                 Ok(now) if now.is_same(entry) => Vec::new(),
                 _ => own(),
             };
@@ -173,12 +178,12 @@ impl Entry {
             mode: stat.map_or(0, permissions),
             stamp: stat.map(Stamp::of),
         };
-        let outside = || entry(Is::Outside, LEADS_OUT.to_owned(), None);
+        let outside = || entry(EntryKind::Outside, LEADS_OUT.to_owned(), None);
         if is_link {
             return match project.entry(path) {
                 Ok((stat, Some(target))) => {
                     let target = crate::shown::show_name(&target).into_owned();
-                    Ok(entry(Is::Link, target, Some(&stat)))
+                    Ok(entry(EntryKind::Link, target, Some(&stat)))
                 }
                 Ok(_) => Err(Errno::INVAL),
                 Err(ResolveError::Escapes) => Ok(outside()),
@@ -188,7 +193,7 @@ impl Entry {
         let stat = match project.stat(path) {
             Err(ResolveError::Escapes) => return Ok(outside()),
             Err(ResolveError::System(Errno::NOENT | Errno::NOTDIR | Errno::LOOP)) => {
-                return Ok(entry(Is::Absent, String::new(), None));
+                return Ok(entry(EntryKind::Absent, String::new(), None));
             }
             Err(ResolveError::System(errno)) => return Err(errno),
             Ok(stat) => stat,
@@ -196,11 +201,11 @@ impl Entry {
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => {
                 let (hash, stat) = project.hash(path)?;
-                Ok(entry(Is::File, hash, Some(&stat)))
+                Ok(entry(EntryKind::File, hash, Some(&stat)))
             }
-            FileType::Directory => Ok(entry(Is::Dir, String::new(), Some(&stat))),
+            FileType::Directory => Ok(entry(EntryKind::Dir, String::new(), Some(&stat))),
             kind => {
-                let mut special = entry(Is::Special, format!("{kind:?}"), Some(&stat));
+                let mut special = entry(EntryKind::Special, format!("{kind:?}"), Some(&stat));
                 // Such a file may change with each use.
                 special.stamp = None;
                 Ok(special)
@@ -214,7 +219,7 @@ impl Entry {
 
     /// Whether `stat` says that nothing has happened to it.
     fn is_unchanged(&self, project: Project<'_>) -> bool {
-        let stat = if self.is == Is::Link {
+        let stat = if self.is == EntryKind::Link {
             project.entry(&self.path).map(|(stat, _)| stat)
         } else {
             project.stat(&self.path)
@@ -224,9 +229,9 @@ impl Entry {
                 .stamp
                 .as_ref()
                 .is_some_and(|stamp| *stamp == Stamp::of(&stat)),
-            Err(ResolveError::Escapes) => self.is == Is::Outside,
+            Err(ResolveError::Escapes) => self.is == EntryKind::Outside,
             Err(ResolveError::System(Errno::NOENT | Errno::NOTDIR | Errno::LOOP)) => {
-                self.is == Is::Absent
+                self.is == EntryKind::Absent
             }
             Err(_) => false,
         }
@@ -290,7 +295,11 @@ impl Scan {
             self.add(project, path, true)?;
         }
         self.add(project, path, false)?;
-        if self.entries.last().is_some_and(|entry| entry.is == Is::Dir) {
+        if self
+            .entries
+            .last()
+            .is_some_and(|entry| entry.is == EntryKind::Dir)
+        {
             let names = project
                 .names(path)
                 .map_err(|e| (path.to_owned(), e.to_string()))?;

@@ -2,7 +2,7 @@
 
 use super::fetch::Page;
 use super::html;
-use crate::process::isolated::{self, Bounds, IsolationError};
+use crate::process::isolated::{self, IsolationError, ResourceLimits};
 use crate::tool::{Cancellation, ToolError};
 use crate::workspace::text::{ContentKind, declared, detect};
 use encoding_rs::Encoding;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use url::Url;
 
 /// What taking a page apart may cost.
-const BOUNDS: Bounds = Bounds {
+const BOUNDS: ResourceLimits = ResourceLimits {
     // Together with what is there already, less than 128 MiB.
     memory_bytes: 100 * 1024 * 1024,
     time: Duration::from_secs(20),

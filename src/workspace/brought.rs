@@ -6,7 +6,7 @@
 //! file neither read nor waited for.
 
 use super::resolve::{ResolveError, open_by_kernel};
-use super::{Place, Workspace, open_directory, path_only};
+use super::{Workspace, WorkspacePath, open_directory, path_only};
 use crate::sys::fd::{AsFd, OwnedFd};
 use crate::sys::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use crate::sys::io::Errno;
@@ -210,6 +210,6 @@ fn beneath(root: &Path, path: &Path, flags: OFlags) -> Result<OwnedFd, ResolveEr
         return Ok(opened?);
     }
     let door = Workspace::of_directory(root).map_err(|e| said(&e))?;
-    let place = Place::new(0, rel.to_owned(), PathBuf::from(path));
+    let place = WorkspacePath::new(0, rel.to_owned(), PathBuf::from(path));
     door.open_beneath(&place, flags)
 }

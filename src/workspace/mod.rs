@@ -43,7 +43,7 @@ pub(crate) fn make_fifo(path: &Path) {
     assert!(status.expect("mkfifo").success());
 }
 
-pub use resolve::{Entry, Place};
+pub use resolve::{Entry, WorkspacePath};
 pub use rules::Respect;
 
 use crate::shown::path_from_argument;
@@ -239,12 +239,12 @@ impl Workspace {
     }
 
     /// The place of the first root itself.
-    pub fn root_place(&self) -> Place {
-        Place::new(0, PathBuf::new(), self.root().to_owned())
+    pub fn root_place(&self) -> WorkspacePath {
+        WorkspacePath::new(0, PathBuf::new(), self.root().to_owned())
     }
 
     /// Places of all roots but those that lie below another.
-    pub fn root_places(&self) -> Vec<Place> {
+    pub fn root_places(&self) -> Vec<WorkspacePath> {
         let is_below_another = |path: &Path| {
             let mut others = self.roots().filter(|other| *other != path);
             others.any(|other| path.starts_with(other))
@@ -253,7 +253,7 @@ impl Workspace {
             .iter()
             .enumerate()
             .filter(|(_, root)| !root.read_only && !is_below_another(&root.path))
-            .map(|(i, root)| Place::new(i, PathBuf::new(), root.path.clone()))
+            .map(|(i, root)| WorkspacePath::new(i, PathBuf::new(), root.path.clone()))
             .collect()
     }
 
@@ -272,7 +272,7 @@ impl Workspace {
     ///
     /// `invalid_tool_params` for an empty path or one with a NUL,
     /// `path_not_in_workspace` for one outside all roots.
-    pub fn locate(&self, argument: &str) -> Result<Place, ToolError> {
+    pub fn locate(&self, argument: &str) -> Result<WorkspacePath, ToolError> {
         if argument.trim().is_empty() {
             return Err(ToolError::invalid("The path must not be empty.")
                 .with_hint("Give an absolute path, or one relative to the project's root."));
@@ -291,7 +291,7 @@ impl Workspace {
             .ok_or_else(|| self.outside(argument))
     }
 
-    fn locate_path(&self, path: &Path) -> Option<Place> {
+    fn locate_path(&self, path: &Path) -> Option<WorkspacePath> {
         let absolute = normalize(&self.root().join(path))?;
         if let Some(place) = self.beneath(&absolute) {
             return Some(place);
@@ -311,7 +311,7 @@ impl Workspace {
     }
 
     /// The place of an absolute path that lies beneath a root by its words.
-    fn beneath(&self, absolute: &Path) -> Option<Place> {
+    fn beneath(&self, absolute: &Path) -> Option<WorkspacePath> {
         let mut best: Option<(usize, &Path)> = None;
         for (index, root) in self.roots.iter().enumerate() {
             if let Ok(rest) = absolute.strip_prefix(&root.path)
@@ -321,7 +321,7 @@ impl Workspace {
                 best = Some((index, rest));
             }
         }
-        best.map(|(root, rest)| Place::new(root, rest.to_owned(), absolute.to_owned()))
+        best.map(|(root, rest)| WorkspacePath::new(root, rest.to_owned(), absolute.to_owned()))
     }
 
     fn outside(&self, argument: &str) -> ToolError {
@@ -366,7 +366,7 @@ impl Workspace {
     ///
     /// `file_not_found`, `target_is_directory`, `permission_denied`, `path_not_in_workspace`,
     /// or `read_content_failure` for what is not a regular file.
-    pub fn open_file(&self, place: &Place) -> Result<OpenFile, ToolError> {
+    pub fn open_file(&self, place: &WorkspacePath) -> Result<OpenFile, ToolError> {
         // Non-blocking, because opening a named pipe would wait for a writer.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let fd = self
@@ -405,7 +405,7 @@ impl Workspace {
     ///
     /// `file_not_found`, `path_is_not_a_directory`, `permission_denied` or
     /// `path_not_in_workspace`.
-    pub fn open_dir(&self, place: &Place) -> Result<OwnedFd, ToolError> {
+    pub fn open_dir(&self, place: &WorkspacePath) -> Result<OwnedFd, ToolError> {
         self.open_beneath(place, OFlags::RDONLY | OFlags::DIRECTORY)
             .map_err(|e| Self::path_error(e, place))
     }
@@ -415,7 +415,7 @@ impl Workspace {
     /// # Errors
     ///
     /// As [`Workspace::open_file`].
-    pub fn file_type(&self, place: &Place) -> Result<FileType, ToolError> {
+    pub fn file_type(&self, place: &WorkspacePath) -> Result<FileType, ToolError> {
         self.stat(place)
             .map(|stat| FileType::from_raw_mode(stat.st_mode))
     }
@@ -425,14 +425,14 @@ impl Workspace {
     /// # Errors
     ///
     /// As [`Workspace::open_file`].
-    pub fn stat(&self, place: &Place) -> Result<Stat, ToolError> {
+    pub fn stat(&self, place: &WorkspacePath) -> Result<Stat, ToolError> {
         self.open_beneath(place, path_only())
             .and_then(|fd| Ok(crate::sys::fs::fstat(&fd)?))
             .map_err(|e| Self::path_error(e, place))
     }
 
     /// An error of the system as an error of the contract that names the path.
-    pub(crate) fn path_error(error: resolve::ResolveError, place: &Place) -> ToolError {
+    pub(crate) fn path_error(error: resolve::ResolveError, place: &WorkspacePath) -> ToolError {
         let path = place.path().display();
         match error {
             resolve::ResolveError::Escapes => ToolError::new(
@@ -597,7 +597,7 @@ pub(crate) fn io_error(error: &std::io::Error, path: &Path) -> ToolError {
     system_error(errno, &path.display().to_string())
 }
 
-fn special_file(place: &Place, file_type: FileType) -> ToolError {
+fn special_file(place: &WorkspacePath, file_type: FileType) -> ToolError {
     let what = match file_type {
         FileType::Fifo => "a named pipe",
         FileType::Socket => "a socket",

@@ -92,7 +92,7 @@ enum Shape {
 
 /// What a pattern's tokens are compared with, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Manner {
+enum PatternMode {
     /// Characters.
     Plain,
     /// Characters, and there are groups among the tokens.
@@ -109,7 +109,7 @@ pub struct Pattern {
     /// Only the last component is looked at: the pattern has no inner slash, or is `**/name`.
     basename_only: bool,
     ignore_case: bool,
-    manner: Manner,
+    manner: PatternMode,
 }
 
 impl Pattern {
@@ -149,7 +149,7 @@ impl Pattern {
             tokens: if is_general { tokens } else { Vec::new() },
             basename_only: name.is_some(),
             ignore_case: false,
-            manner: Manner::Bytes,
+            manner: PatternMode::Bytes,
         })
     }
 
@@ -160,9 +160,9 @@ impl Pattern {
         let is_group = |token: &Token| matches!(token, Token::Group { .. });
         Self {
             manner: if tokens.iter().any(is_group) {
-                Manner::Groups
+                PatternMode::Groups
             } else {
-                Manner::Plain
+                PatternMode::Plain
             },
             tokens,
             shape,
@@ -198,9 +198,9 @@ impl Pattern {
     /// Whether some of the pattern's tokens match a text.
     fn fits(&self, tokens: &[Token], text: &[u8]) -> bool {
         match self.manner {
-            Manner::Plain => matches_tokens::<false>(tokens, text, self.ignore_case),
-            Manner::Groups => GroupMatcher::new(text, self.ignore_case).matches(tokens),
-            Manner::Bytes => matches_tokens::<true>(tokens, text, self.ignore_case),
+            PatternMode::Plain => matches_tokens::<false>(tokens, text, self.ignore_case),
+            PatternMode::Groups => GroupMatcher::new(text, self.ignore_case).matches(tokens),
+            PatternMode::Bytes => matches_tokens::<true>(tokens, text, self.ignore_case),
         }
     }
 

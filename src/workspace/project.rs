@@ -1,7 +1,7 @@
 //! The door to the project that the first root is part of, and to other directories that are
 //! read for their texts. Nothing is written through it.
 
-use super::{Place, Root, Workspace, io_error, open_directory};
+use super::{Root, Workspace, WorkspacePath, io_error, open_directory};
 #[cfg(unix)]
 use crate::sys::fs::{AtFlags, CWD};
 use crate::tool::ToolError;
@@ -38,7 +38,7 @@ impl Workspace {
 
     /// The place of an absolute path; `None` where it lies outside of all roots. Says nothing
     /// about what is on the disk.
-    pub fn place_of(&self, path: &Path) -> Option<Place> {
+    pub fn place_of(&self, path: &Path) -> Option<WorkspacePath> {
         self.locate_path(path)
     }
 

@@ -19,13 +19,13 @@ const MAX_LINKS: usize = 40;
 
 /// A path beneath a root. Holding one says nothing about what is on the disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct WorkspacePath {
     pub(super) root: usize,
     rel: PathBuf,
     path: PathBuf,
 }
 
-impl Place {
+impl WorkspacePath {
     pub(super) fn new(root: usize, rel: PathBuf, path: PathBuf) -> Self {
         let rel = slashed(rel);
         Self { root, rel, path }
@@ -105,7 +105,7 @@ impl Workspace {
     /// Opens what a place leads to.
     pub(super) fn open_beneath(
         &self,
-        place: &Place,
+        place: &WorkspacePath,
         flags: OFlags,
     ) -> Result<OwnedFd, ResolveError> {
         let root = &self.roots[place.root];
@@ -129,7 +129,7 @@ impl Workspace {
 
     /// Finds the directory entry that a place stands for, links followed to their end, which
     /// need not exist.
-    pub(super) fn entry(&self, place: &Place) -> Result<Entry, ResolveError> {
+    pub(super) fn entry(&self, place: &WorkspacePath) -> Result<Entry, ResolveError> {
         let mut walk = Walk::at_root(self, place.root)?;
         walk.push_front(place.rel());
         walk.run()

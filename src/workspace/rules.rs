@@ -3,7 +3,7 @@
 use super::Workspace;
 use super::git_config::UsersRules;
 use super::ignore::{IgnoreRules, Ignored, RuleFile};
-use super::resolve::{Place, ResolveError, open_by_kernel};
+use super::resolve::{ResolveError, WorkspacePath, open_by_kernel};
 use crate::sys::fd::{AsFd, BorrowedFd, OwnedFd};
 use crate::sys::ffi::OsStrExt;
 use crate::sys::fs::{AtFlags, FileType, Mode, OFlags};
@@ -80,7 +80,7 @@ impl Workspace {
     /// As [`IgnoreScope::entered`].
     pub(super) fn rules_above(
         &self,
-        place: &Place,
+        place: &WorkspacePath,
         respect: Respect,
         users: &UsersRules,
     ) -> Result<IgnoreScope, ToolError> {
@@ -96,7 +96,7 @@ impl Workspace {
         let rel = place.rel().as_os_str().as_bytes();
         let mut here = PathBuf::new();
         for component in place.rel() {
-            let at = Place::new(place.root, here.clone(), PathBuf::new());
+            let at = WorkspacePath::new(place.root, here.clone(), PathBuf::new());
             if let Ok(dir) = self.open_beneath(&at, super::path_only() | OFlags::DIRECTORY) {
                 let dir = OpenDirectory {
                     fd: dir.as_fd(),
@@ -122,7 +122,7 @@ impl Workspace {
     ///
     /// `permission_denied`, also where a `.geminiignore` above the file can't be read: who knows
     /// what it closes.
-    pub fn check_gemini_ignore(&self, place: &Place) -> Result<(), ToolError> {
+    pub fn check_gemini_ignore(&self, place: &WorkspacePath) -> Result<(), ToolError> {
         if !self.is_closed(place, false)? {
             return Ok(());
         }
@@ -135,7 +135,7 @@ impl Workspace {
 
     /// Whether `.geminiignore` closes a file, or a directory above it: by the path that it has
     /// here, or by that to which links lead. One that can't be read closes everything.
-    pub fn is_gemini_ignored(&self, place: &Place) -> bool {
+    pub fn is_gemini_ignored(&self, place: &WorkspacePath) -> bool {
         self.is_closed(place, false).unwrap_or(true)
     }
 
@@ -144,16 +144,19 @@ impl Workspace {
     /// # Errors
     ///
     /// As [`IgnoreScope::entered`].
-    pub(super) fn is_directory_gemini_ignored(&self, place: &Place) -> Result<bool, ToolError> {
+    pub(super) fn is_directory_gemini_ignored(
+        &self,
+        place: &WorkspacePath,
+    ) -> Result<bool, ToolError> {
         self.is_closed(place, true)
     }
 
-    fn is_closed(&self, place: &Place, is_dir: bool) -> Result<bool, ToolError> {
+    fn is_closed(&self, place: &WorkspacePath, is_dir: bool) -> Result<bool, ToolError> {
         let respect = Respect {
             git: false,
             gemini: true,
         };
-        let is_closed = |place: &Place| {
+        let is_closed = |place: &WorkspacePath| {
             let ignored = self.ignored_as_named(place, is_dir, respect)?;
             Ok(ignored.is_some())
         };
@@ -171,7 +174,11 @@ impl Workspace {
     /// # Errors
     ///
     /// `permission_denied` where a `.geminiignore` above the file can't be read.
-    pub fn ignored(&self, place: &Place, respect: Respect) -> Result<Option<Ignored>, ToolError> {
+    pub fn ignored(
+        &self,
+        place: &WorkspacePath,
+        respect: Respect,
+    ) -> Result<Option<Ignored>, ToolError> {
         let named = self.ignored_as_named(place, false, respect)?;
         if named.is_some() || !respect.gemini {
             return Ok(named);
@@ -181,7 +188,7 @@ impl Workspace {
 
     fn ignored_as_named(
         &self,
-        place: &Place,
+        place: &WorkspacePath,
         is_dir: bool,
         respect: Respect,
     ) -> Result<Option<Ignored>, ToolError> {
@@ -231,7 +238,7 @@ impl Workspace {
         let opened = match opened {
             Err(Errno::NOENT) => return Ok(None),
             Err(Errno::LOOP) => {
-                let place = Place::new(root, rel(), PathBuf::new());
+                let place = WorkspacePath::new(root, rel(), PathBuf::new());
                 self.open_beneath(&place, READING)
             }
             other => other.map_err(ResolveError::System),

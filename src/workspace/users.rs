@@ -4,7 +4,7 @@
 //! are the user's own and are followed wherever they lead; what is opened then is a workspace
 //! of the one directory where they end.
 
-use super::{Place, Root, Workspace, open_directory, system_error};
+use super::{Root, Workspace, WorkspacePath, open_directory, system_error};
 use crate::sys::io::Errno;
 use crate::tool::{ErrorKind, ToolError};
 use std::ffi::OsString;
@@ -24,7 +24,7 @@ impl Workspace {
     ///
     /// `file_not_found` for a link into a directory that does not exist, or what the system
     /// says.
-    pub fn beside(path: &Path) -> Result<(Self, Place), ToolError> {
+    pub fn beside(path: &Path) -> Result<(Self, WorkspacePath), ToolError> {
         let fail = |e: &io::Error| super::io_error(e, path);
         let mut end = path.to_owned();
         let mut links = 0;
@@ -64,7 +64,7 @@ impl Workspace {
         };
         let dir = open_directory(&root).map_err(|e| fail(&e))?;
         let rel: PathBuf = names.iter().rev().collect();
-        let place = Place::new(0, rel, path.to_owned());
+        let place = WorkspacePath::new(0, rel, path.to_owned());
         let root = Root {
             written: root.clone(),
             path: root,

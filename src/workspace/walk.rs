@@ -28,7 +28,7 @@
 use super::git_config::UsersRules;
 use super::ignore::Ignored;
 use super::pattern::PatternSet;
-use super::resolve::Place;
+use super::resolve::WorkspacePath;
 use super::rules::{IgnoreFilesSeen, IgnoreScope, OpenDirectory, Respect};
 use super::{Workspace, show_path, system_error};
 use crate::sys::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -209,7 +209,7 @@ struct Queue {
 struct Shared<'a> {
     workspace: &'a Workspace,
     /// The start.
-    place: &'a Place,
+    place: &'a WorkspacePath,
     root: BorrowedFd<'a>,
     users: &'a UsersRules,
     /// The root is `/`.
@@ -236,7 +236,7 @@ struct Shared<'a> {
 /// `.geminiignore` that counts there can't be read.
 pub fn walk<V: Visitor>(
     workspace: &Workspace,
-    place: &Place,
+    place: &WorkspacePath,
     options: WalkOptions<'_>,
     cancel: &Cancellation,
     make: impl Fn() -> V + Sync,
@@ -247,7 +247,7 @@ pub fn walk<V: Visitor>(
         ..options
     };
     let met = Mutex::default();
-    let tree = |place: &Place, behind: &[u8]| {
+    let tree = |place: &WorkspacePath, behind: &[u8]| {
         walk_tree(workspace, place, behind, options, cancel, &met, &make)
     };
     let Walked {
@@ -297,7 +297,7 @@ struct Walked<V> {
 /// Walks the tree below `place` without following links.
 fn walk_tree<V: Visitor>(
     workspace: &Workspace,
-    place: &Place,
+    place: &WorkspacePath,
     behind: &[u8],
     options: WalkOptions<'_>,
     cancel: &Cancellation,
@@ -941,7 +941,7 @@ impl Workspace {
     /// As [`Workspace::open_dir`]; `permission_denied` where a `.geminiignore` can't be read.
     pub fn list_dir(
         &self,
-        place: &Place,
+        place: &WorkspacePath,
         respect: Respect,
     ) -> Result<Vec<DirectoryEntry>, ToolError> {
         let dir = self.open_dir(place)?;
@@ -1023,13 +1023,13 @@ impl Workspace {
     }
 
     /// A place with the links on the way and at its end resolved; `None` where it leads nowhere.
-    pub(super) fn real_place(&self, place: &Place) -> Option<Place> {
+    pub(super) fn real_place(&self, place: &WorkspacePath) -> Option<WorkspacePath> {
         let open = self.open_beneath(place, super::path_only()).ok()?;
         real_path(&open).and_then(|path| self.beneath(&path))
     }
 
     /// A directory's place with the links on the way resolved.
-    fn real_directory(&self, place: &Place) -> Result<Place, ToolError> {
+    fn real_directory(&self, place: &WorkspacePath) -> Result<WorkspacePath, ToolError> {
         let dir = self.open_dir(place)?;
         if open_without_links(self.roots[place.root].dir.as_fd(), &slashed(place)).is_ok() {
             return Ok(place.clone());
@@ -1039,7 +1039,7 @@ impl Workspace {
     }
 }
 
-fn slashed(place: &Place) -> Vec<u8> {
+fn slashed(place: &WorkspacePath) -> Vec<u8> {
     let mut path = place.rel().as_os_str().as_bytes().to_vec();
     if !path.is_empty() {
         path.push(b'/');

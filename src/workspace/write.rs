@@ -9,7 +9,7 @@
 //! back where it is another.
 
 use super::flush::{self, FlushBehind};
-use super::resolve::{Entry, Place};
+use super::resolve::{Entry, WorkspacePath};
 use super::stamp::Stamp;
 use super::{OpenFile, Workspace, access, io_error, system_error};
 use crate::sys::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -51,7 +51,11 @@ impl Workspace {
     ///
     /// `target_is_directory`, `path_not_in_workspace`, `permission_denied`, or
     /// `file_write_failure` where another process keeps the file locked.
-    pub fn target(&self, place: &Place, cancel: &Cancellation) -> Result<Target, ToolError> {
+    pub fn target(
+        &self,
+        place: &WorkspacePath,
+        cancel: &Cancellation,
+    ) -> Result<Target, ToolError> {
         crate::sys::check_new_names(place.rel()).map_err(super::unusable_name)?;
         let started = std::time::Instant::now();
         let mut pause = Duration::from_micros(200);
@@ -125,7 +129,11 @@ impl Workspace {
     }
 }
 
-fn open_present(entry: &Entry, name: &OsStr, place: &Place) -> Result<Option<OpenFile>, ToolError> {
+fn open_present(
+    entry: &Entry,
+    name: &OsStr,
+    place: &WorkspacePath,
+) -> Result<Option<OpenFile>, ToolError> {
     let path = place.path().display().to_string();
     let fail = |e| system_error(e, &path);
     if !entry.missing.is_empty() {
@@ -180,7 +188,7 @@ impl Target {
     /// What the system says; nothing was changed then.
     pub fn commit(
         self,
-        place: &Place,
+        place: &WorkspacePath,
         produce: impl FnMut(&mut File) -> io::Result<()>,
     ) -> Result<(), ToolError> {
         publish(self, place.path(), produce)

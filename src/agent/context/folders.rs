@@ -6,7 +6,7 @@ use crate::shown::visible;
 use crate::sys::ffi::OsStrExt;
 use crate::workspace::ignore::Ignored;
 use crate::workspace::walk::DirectoryEntry;
-use crate::workspace::{Place, Respect, Workspace, show_name};
+use crate::workspace::{Respect, Workspace, WorkspacePath, show_name};
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -80,7 +80,7 @@ impl<'a> Tree<'a> {
 
     /// Takes directories in, the nearest to the root first; gives back how many entries there
     /// are.
-    fn fill(&mut self, root: &Place) -> usize {
+    fn fill(&mut self, root: &WorkspacePath) -> usize {
         let mut queue = VecDeque::from([(0, root.clone())]);
         while let Some((index, place)) = queue.pop_front() {
             if self.is_full() {
@@ -102,9 +102,9 @@ impl<'a> Tree<'a> {
     fn add(
         &mut self,
         index: usize,
-        place: &Place,
+        place: &WorkspacePath,
         mut entries: Vec<DirectoryEntry>,
-        queue: &mut VecDeque<(usize, Place)>,
+        queue: &mut VecDeque<(usize, WorkspacePath)>,
     ) {
         entries.retain(|e| match e.ignored {
             None => true,
@@ -198,7 +198,7 @@ fn shown(name: &[u8]) -> String {
     visible(&show_name(name)).into_owned()
 }
 
-fn child(place: &Place, name: &[u8]) -> Place {
+fn child(place: &WorkspacePath, name: &[u8]) -> WorkspacePath {
     place.join(Path::new(OsStr::from_bytes(name)))
 }
 

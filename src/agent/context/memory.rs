@@ -10,7 +10,7 @@ use super::imports::{FileId, Importer, id_of};
 use crate::builtin::ToolEnv;
 use crate::shown::visible;
 use crate::sys::ffi::OsStrExt;
-use crate::workspace::{OpenFile, Place, Respect, Workspace, show_path};
+use crate::workspace::{OpenFile, Respect, Workspace, WorkspacePath, show_path};
 use std::collections::{HashSet, VecDeque};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -204,7 +204,7 @@ fn below(workspace: &Workspace, names: &[String]) -> Vec<PathBuf> {
     found
 }
 
-fn child(dir: &Place, name: &[u8]) -> Place {
+fn child(dir: &WorkspacePath, name: &[u8]) -> WorkspacePath {
     dir.join(Path::new(OsStr::from_bytes(name)))
 }
 

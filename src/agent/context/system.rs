@@ -5,7 +5,7 @@ use crate::agent::clock;
 use crate::builtin::ToolEnv;
 use crate::tool::{Cancellation, ErrorKind, ToolError};
 use crate::workspace::text::{ContentKind, detect};
-use crate::workspace::{Place, Workspace};
+use crate::workspace::{Workspace, WorkspacePath};
 use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -129,7 +129,7 @@ impl Choice {
     fn open<T>(
         &self,
         workspace: &Workspace,
-        act: impl FnOnce(&Workspace, &Place) -> Result<T, ToolError>,
+        act: impl FnOnce(&Workspace, &WorkspacePath) -> Result<T, ToolError>,
     ) -> Result<T, ToolError> {
         match self {
             Choice::File(path) => {

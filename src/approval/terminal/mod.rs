@@ -10,7 +10,7 @@ mod show;
 mod tests;
 mod tty;
 
-use super::{ApprovalQuestion, Asker, Reply};
+use super::{ApprovalPrompt, ApprovalQuestion, Reply};
 use crate::process::signals::Signals;
 use crate::tool::Cancellation;
 use change::Edited;
@@ -202,7 +202,7 @@ impl TerminalPrompt {
     }
 }
 
-impl Asker for TerminalPrompt {
+impl ApprovalPrompt for TerminalPrompt {
     fn ask(&mut self, question: &ApprovalQuestion<'_>) -> Option<Reply> {
         // Where nothing can be shown, the user can't be asked.
         self.converse(question).ok()

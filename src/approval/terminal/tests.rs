@@ -2,7 +2,7 @@
 
 use super::TerminalPrompt;
 use super::tty::Tty;
-use crate::approval::{ApprovalQuestion, Asker, Explanation, Reply};
+use crate::approval::{ApprovalPrompt, ApprovalQuestion, Explanation, Reply};
 use crate::tool::{Cancellation, ConfirmationDetails};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};

@@ -12,7 +12,7 @@ use crate::{call, call_options, explanation, live_line, open_session, person, st
 use gemini_tools::answer::{Answer, Form, to_line};
 use gemini_tools::dialect::{DialectError, DialectRequest};
 use gemini_tools::json::{MAX_BYTES, parse_json};
-use gemini_tools::parallel::MOST;
+use gemini_tools::parallel::MAX_PARALLEL_CALLS;
 use gemini_tools::session::{CallOptions, Session, with_time_limit};
 use gemini_tools::sys::event::{PollFd, PollFlags, Timespec};
 use gemini_tools::sys::io::Errno;
@@ -292,8 +292,8 @@ impl Batch {
             (_, 1) => self.work.notify_one(),
             _ => self.work.notify_all(),
         }
-        for _ in idle..waiting.min(MOST) {
-            self.hire(&mut queue);
+        for _ in idle..waiting.min(MAX_PARALLEL_CALLS) {
+            self.spawn_worker(&mut queue);
         }
         // No thread could be started: then this one does it.
         while queue.workers.is_empty()
@@ -310,9 +310,9 @@ impl Batch {
     }
 
     /// Starts a worker, where there are not enough of them.
-    fn hire(self: &Arc<Self>, queue: &mut Queue) {
+    fn spawn_worker(self: &Arc<Self>, queue: &mut Queue) {
         let most = std::thread::available_parallelism().map_or(1, usize::from);
-        if queue.workers.len() >= most.min(MOST) {
+        if queue.workers.len() >= most.min(MAX_PARALLEL_CALLS) {
             return;
         }
         let own = Arc::clone(self);

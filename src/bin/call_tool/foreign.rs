@@ -6,7 +6,7 @@ use crate::{call, call_options, open_session, person, status};
 use gemini_tools::answer::{Answer, to_line};
 use gemini_tools::dialect::{Dialect, DialectCall, DialectError, DialectRequest};
 use gemini_tools::parallel;
-use gemini_tools::session::{Person, Session, with_time_limit};
+use gemini_tools::session::{Session, SharedPrompt, with_time_limit};
 use gemini_tools::tool::{Cancellation, Context, ToolError, ToolResult};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -50,7 +50,7 @@ pub(crate) fn run(
 pub(crate) struct CallContext {
     pub(crate) options: &'static CallToolOptions,
     pub(crate) session: Arc<Result<Session, ToolError>>,
-    pub(crate) person: Option<Arc<Person>>,
+    pub(crate) person: Option<Arc<SharedPrompt>>,
 }
 
 /// Makes the calls, those that only read at the same time; gives the answer to all, and the exit

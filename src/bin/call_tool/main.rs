@@ -18,7 +18,7 @@ use crate::print::{Printed, coloured, complain, print, print_json, print_last, s
 use crate::watchdog::{Watchdog, by_signal, wait_for_the_end};
 use gemini_tools::answer::{Answer, Form, to_line};
 use gemini_tools::approval::terminal::TerminalPrompt;
-use gemini_tools::session::{CallOptions, Person, Session, with_time_limit};
+use gemini_tools::session::{CallOptions, Session, SharedPrompt, with_time_limit};
 use gemini_tools::shown::visible;
 use gemini_tools::tool::{
     Cancellation, Context, Interruption, LiveOutput, LlmContent, ToolError, ToolResult,
@@ -95,14 +95,17 @@ fn open_session(options: &CallToolOptions) -> Result<Session, ToolError> {
 }
 
 /// The person at the terminal, where rules may want the user to be asked.
-fn person(options: &CallToolOptions, cancel: &Cancellation) -> Option<Person> {
+fn person(options: &CallToolOptions, cancel: &Cancellation) -> Option<SharedPrompt> {
     options.rules.approval?;
     let terminal = TerminalPrompt::open()?.with_cancellation(cancel.clone());
-    Some(Person::new(Box::new(terminal)))
+    Some(SharedPrompt::new(Box::new(terminal)))
 }
 
 /// The command line says how calls are made.
-fn call_options<'a>(options: &CallToolOptions, person: Option<&'a Person>) -> CallOptions<'a> {
+fn call_options<'a>(
+    options: &CallToolOptions,
+    person: Option<&'a SharedPrompt>,
+) -> CallOptions<'a> {
     CallOptions {
         is_strict: options.strict,
         is_explained: options.explain,

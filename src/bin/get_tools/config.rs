@@ -5,7 +5,7 @@ use gemini_tools::diagnostic::Diagnostic;
 use gemini_tools::policy::{Extra, Policy};
 use gemini_tools::settings::{InForce, Scope, Settings, SettingsLines, UNTRUSTED, home};
 use gemini_tools::shown::{show_path, visible};
-use gemini_tools::trust::{ProjectTrust, Seen};
+use gemini_tools::trust::{Fingerprint, ProjectTrust};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
@@ -50,12 +50,12 @@ pub(crate) fn run(as_json: bool) -> u8 {
     let home = home();
     let root = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
     let trust = ProjectTrust::new(home.as_deref(), &root);
-    let settings = Settings::as_written(home.as_deref(), &root, trust.clone());
+    let settings = Settings::load_unexpanded(home.as_deref(), &root, trust.clone());
     // With variables put in: the paths of policy files may have some.
     let meant = Settings::load_trusting(home.as_deref(), &root, trust);
     let extra = Extra::with_paths(&[""; 0]);
     let policy = Policy::load(&meant, home.as_deref(), &root, &extra);
-    let (brings, obstacle) = match Seen::look(&root) {
+    let (brings, obstacle) = match Fingerprint::look(&root) {
         Ok(seen) => (seen.files().map(str::to_owned).collect(), None),
         Err(e) => (Vec::new(), Some(e.to_string())),
     };

@@ -9,7 +9,7 @@ use gemini_tools::process::command::find_program;
 use gemini_tools::settings::{Settings, home};
 use gemini_tools::shown::{show_path, visible};
 use gemini_tools::tool::{ErrorKind, Kind, ToolError};
-use gemini_tools::trust::{self, Seen, Trust, TrustedBy, Untrusted};
+use gemini_tools::trust::{self, Fingerprint, Trust, TrustedBy, Untrusted};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -181,7 +181,7 @@ impl Before {
         if !matches!(self.trust, Trust::Trusted(TrustedBy::Record)) {
             return Ok(());
         }
-        let seen = Seen::look(root)?;
+        let seen = Fingerprint::look(root)?;
         trust::save(home, root, seen)?;
         Ok(())
     }

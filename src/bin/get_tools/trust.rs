@@ -5,7 +5,7 @@ use crate::print::{complain, print};
 use gemini_tools::settings::{Scope, Settings, home};
 use gemini_tools::shown::{show_path, visible};
 use gemini_tools::trust::{
-    self, ProjectTrust, Seen, Trust, TrustedBy, Untrusted, list, remove, save,
+    self, Fingerprint, ProjectTrust, Trust, TrustedBy, Untrusted, list, remove, save,
 };
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
@@ -75,7 +75,7 @@ fn record(home: &Path, asks: bool) -> Result<u8, u8> {
         }
         _ => {}
     }
-    let seen = Seen::look(&root).map_err(|e| fail(&e.to_string()))?;
+    let seen = Fingerprint::look(&root).map_err(|e| fail(&e.to_string()))?;
     if seen.is_empty() {
         return Ok(print(b"The project brings nothing that needs trust.\n"));
     }
@@ -104,7 +104,7 @@ fn record(home: &Path, asks: bool) -> Result<u8, u8> {
 }
 
 /// What the project brings: its files with what they start, and settings.
-fn describe(home: &Path, root: &Path, trust: &Trust, seen: &Seen) -> String {
+fn describe(home: &Path, root: &Path, trust: &Trust, seen: &Fingerprint) -> String {
     let mut text = format!("{} brings what can run:\n", visible(&show_path(root)));
     for file in seen.files() {
         text.push_str(&format!("\n  {}\n", visible(file)));
@@ -116,8 +116,8 @@ fn describe(home: &Path, root: &Path, trust: &Trust, seen: &Seen) -> String {
     }
     let untrusted = ProjectTrust::known(Trust::Untrusted(Untrusted::Unknown));
     let trusted = ProjectTrust::known(Trust::Trusted(TrustedBy::Caller));
-    let without = Settings::as_written(Some(home), root, untrusted);
-    let with = Settings::as_written(Some(home), root, trusted);
+    let without = Settings::load_unexpanded(Some(home), root, untrusted);
+    let with = Settings::load_unexpanded(Some(home), root, trusted);
     let mut is_first = true;
     for one in with.in_force() {
         let top = one.key.split('.').next().unwrap_or_default();
@@ -154,7 +154,7 @@ const KEYS: [&str; 7] = [
 
 /// What a file of tools or rules says of what it is and what it starts.
 fn head_lines(root: &Path, file: &str) -> Vec<String> {
-    let bytes = match Seen::beginning(root, file, HEAD_BYTES) {
+    let bytes = match Fingerprint::beginning(root, file, HEAD_BYTES) {
         Ok(bytes) => bytes,
         Err(reason) => return vec![format!("(not read: {reason})")],
     };

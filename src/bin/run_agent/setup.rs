@@ -10,7 +10,7 @@ use gemini_tools::agent::pair::{Commands, Pair};
 use gemini_tools::agent::record::{Resumed, SessionRecord};
 use gemini_tools::agent::session::{Parts, SessionConfig};
 use gemini_tools::approval::terminal::TerminalPrompt;
-use gemini_tools::approval::{Asker, Gate};
+use gemini_tools::approval::{ApprovalPrompt, Gate};
 use gemini_tools::builtin::{self, ToolEnv};
 use gemini_tools::genai::{ApiError, Content, GeminiClient, GenerationConfig, Part, unique_id};
 use gemini_tools::policy::{Extra, Policy};
@@ -267,7 +267,8 @@ impl Setup {
             pair,
             gate: self.gate(options),
             asker: terminal().map(|terminal| {
-                let asker: Box<dyn Asker> = Box::new(terminal.with_signals(Arc::clone(signals)));
+                let asker: Box<dyn ApprovalPrompt> =
+                    Box::new(terminal.with_signals(Arc::clone(signals)));
                 asker
             }),
             observers: show::observers(options),

@@ -111,7 +111,7 @@ fn look_at(
         return for_gemini(item, top, names, findings);
     }
     let mut schema = item.schema();
-    let sound = mend(dialect, item, &mut schema, names, findings);
+    let sound = repair(dialect, item, &mut schema, names, findings);
     rules::check(dialect, item, &schema, findings);
     if let Err(finding) = sound {
         findings.push(finding);
@@ -128,7 +128,7 @@ fn look_at(
 }
 
 /// Repairs what no API takes, and leaves what is one API's own affair.
-fn mend(
+fn repair(
     dialect: Dialect,
     item: &Item,
     schema: &mut Value,

@@ -5,7 +5,7 @@ use super::linux::confine;
 #[cfg(target_os = "macos")]
 use super::macos::confine;
 
-use super::{Bounds, IsolationError, STACK_BYTES, TICK};
+use super::{IsolationError, ResourceLimits, STACK_BYTES, TICK};
 use crate::process::raw;
 use crate::tool::Cancellation;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -19,7 +19,7 @@ use std::time::Instant;
 
 /// Does `work` in a process of its own.
 pub(super) fn run(
-    bounds: Bounds,
+    bounds: ResourceLimits,
     cancel: &Cancellation,
     work: impl FnOnce() -> Vec<u8> + Send,
 ) -> Result<Vec<u8>, IsolationError> {
@@ -89,7 +89,7 @@ fn child(work: impl FnOnce() -> Vec<u8> + Send, writer: OwnedFd) -> i32 {
 
 fn collect(
     reader: OwnedFd,
-    bounds: Bounds,
+    bounds: ResourceLimits,
     cancel: &Cancellation,
 ) -> Result<Vec<u8>, IsolationError> {
     let until = Instant::now() + bounds.time;
@@ -123,11 +123,11 @@ fn collect(
 
 #[cfg(test)]
 mod tests {
-    use super::{Bounds, IsolationError, run};
+    use super::{IsolationError, ResourceLimits, run};
     use crate::tool::Cancellation;
     use std::time::Duration;
 
-    const BOUNDS: Bounds = Bounds {
+    const BOUNDS: ResourceLimits = ResourceLimits {
         memory_bytes: 64 * 1024 * 1024,
         time: Duration::from_secs(20),
         result_bytes: 1024 * 1024,
@@ -158,7 +158,7 @@ mod tests {
         let forever = || loop {
             std::thread::sleep(Duration::from_millis(5));
         };
-        let short = Bounds {
+        let short = ResourceLimits {
             time: Duration::from_millis(100),
             ..BOUNDS
         };

@@ -3,7 +3,7 @@
 //! What is weaker here: Windows has no fork, so that work which runs out of memory or stack ends
 //! the call with it, and work that takes too long is left behind until the call is over.
 
-use super::{Bounds, IsolationError, STACK_BYTES, TICK};
+use super::{IsolationError, ResourceLimits, STACK_BYTES, TICK};
 use crate::tool::Cancellation;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -11,7 +11,7 @@ use std::time::Instant;
 
 /// Does `work` on a thread of its own.
 pub(super) fn run(
-    bounds: Bounds,
+    bounds: ResourceLimits,
     cancel: &Cancellation,
     work: impl FnOnce() -> Vec<u8> + Send + 'static,
 ) -> Result<Vec<u8>, IsolationError> {
@@ -48,7 +48,7 @@ impl<'w> Worker<'w> {
     /// Makes it ready. Windows bounds nothing.
     #[expect(clippy::unnecessary_wraps, reason = "elsewhere it can fail")]
     pub(crate) fn start(
-        _: Bounds,
+        _: ResourceLimits,
         work: impl FnMut(&[u8]) -> Vec<u8> + Send + 'w,
     ) -> Result<Self, IsolationError> {
         Ok(Self {

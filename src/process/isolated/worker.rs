@@ -3,7 +3,7 @@
 //! Request and answer go through a pipe each, with their length in front.
 
 use super::fork::{not_started, settle};
-use super::{Bounds, IsolationError, TICK};
+use super::{IsolationError, ResourceLimits, TICK};
 use crate::process::raw;
 use crate::tool::Cancellation;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -29,7 +29,7 @@ pub(crate) struct Worker<'w> {
     pid: Pid,
     requests: File,
     answers: File,
-    bounds: Bounds,
+    bounds: ResourceLimits,
     is_gone: bool,
     /// On other systems it is not a process.
     work: PhantomData<&'w ()>,
@@ -38,7 +38,7 @@ pub(crate) struct Worker<'w> {
 impl Worker<'_> {
     /// Starts it. `bounds` are those of each piece.
     pub(crate) fn start(
-        bounds: Bounds,
+        bounds: ResourceLimits,
         work: impl FnMut(&[u8]) -> Vec<u8> + Send,
     ) -> Result<Self, IsolationError> {
         let (input, requests) = raw::pipe().map_err(not_started)?;
@@ -192,11 +192,11 @@ fn serve(
 
 #[cfg(test)]
 mod tests {
-    use super::{Bounds, IsolationError, Worker};
+    use super::{IsolationError, ResourceLimits, Worker};
     use crate::tool::Cancellation;
     use std::time::Duration;
 
-    const BOUNDS: Bounds = Bounds {
+    const BOUNDS: ResourceLimits = ResourceLimits {
         memory_bytes: 64 * 1024 * 1024,
         time: Duration::from_secs(60),
         result_bytes: 4 * 1024 * 1024,
@@ -230,7 +230,7 @@ mod tests {
                 },
             }
         };
-        let short = Bounds {
+        let short = ResourceLimits {
             time: Duration::from_millis(100),
             ..BOUNDS
         };

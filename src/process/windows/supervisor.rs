@@ -108,7 +108,7 @@ impl Supervised {
     /// # Errors
     ///
     /// `NOTSUP`.
-    pub fn stay(&self, _record: &Path, _log: &Path) -> Result<(), Errno> {
+    pub fn detach(&self, _record: &Path, _log: &Path) -> Result<(), Errno> {
         Err(Errno::NOTSUP)
     }
 
@@ -117,7 +117,7 @@ impl Supervised {
     /// # Errors
     ///
     /// `NOTSUP`.
-    pub fn stay_unrecorded(&self) -> Result<(), Errno> {
+    pub fn detach_unrecorded(&self) -> Result<(), Errno> {
         Err(Errno::NOTSUP)
     }
 }
