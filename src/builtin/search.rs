@@ -296,7 +296,8 @@ pub(super) fn bounded(name: &str, pattern: &str) -> Result<RegexMatcher, ToolErr
         .dfa_size_limit(CACHE_BYTES);
     builder.build(pattern).map_err(|e| {
         ToolError::invalid(format!(
-            "\"{name}\" is not a valid regular expression: {e}."
+            "\"{name}\" is not a valid regular expression: {}",
+            in_order(e.to_string().trim())
         ))
         .with_hint("Escape characters such as ( [ { . * + ? that are meant literally.")
     })
@@ -337,8 +338,8 @@ fn invalid(name: &str, pattern: &str, reason: &str) -> ToolError {
          put '!' before a glob pattern in 'include'."
     };
     ToolError::invalid(format!(
-        "\"{name}\" {pattern:?} is not a valid regular expression: {}.",
-        in_order(reason.trim()).trim_end_matches('.')
+        "\"{name}\" {pattern:?} is not a valid regular expression: {}",
+        in_order(reason.trim())
     ))
     .with_hint(hint)
 }
@@ -348,8 +349,8 @@ fn invalid(name: &str, pattern: &str, reason: &str) -> ToolError {
 fn in_order(reason: &str) -> String {
     let parts = reason.strip_prefix("regex parse error:\n");
     match parts.and_then(|parts| parts.split_once("\nerror: ")) {
-        Some((place, what)) => format!("{what}, at the mark:\n{place}\n"),
-        None => reason.to_owned(),
+        Some((place, what)) => format!("{what}, at the mark:\n{place}"),
+        None => format!("{}.", reason.trim_end_matches('.')),
     }
 }
 

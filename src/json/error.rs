@@ -119,7 +119,7 @@ fn words(text: &[u8], offset: usize, error: &serde_json::Error) -> String {
         "expected value" => expected_value(text, offset),
         "expected ident" => "expected true, false or null; a string is in double quotes".to_owned(),
         "key must be a string" => format!("expected a name in double quotes, found {}", found()),
-        "trailing comma" => format!("expected a value after the comma, found {}", found()),
+        "trailing comma" => format!("a comma before {} is not allowed", found()),
         "trailing characters" => format!("expected the end of the text, found {}", found()),
         "expected `:`" | "expected `,` or `]`" | "expected `,` or `}`" | "expected `\"`" => {
             format!("{message}, found {}", found())
@@ -323,11 +323,11 @@ mod tests {
             ("{\"a\": }", "line 1, column 7: expected a value, found `}`"),
             (
                 "{\"a\": 1,}",
-                "line 1, column 9: expected a value after the comma, found `}`",
+                "line 1, column 9: a comma before `}` is not allowed",
             ),
             (
                 "[1,]",
-                "line 1, column 4: expected a value after the comma, found `]`",
+                "line 1, column 4: a comma before `]` is not allowed",
             ),
             ("[1,,2]", "line 1, column 4: expected a value, found `,`"),
             (

@@ -101,7 +101,7 @@ fn what_does_not_pass_is_one_error_that_names_the_status_and_what_to_do() {
         (
             json!({"fault": "SAFETY"}),
             1,
-            &["blocked", "SAFETY", "other words"],
+            &["blocked", "SAFETY", "Rephrase"],
         ),
         (
             json!({"fault": "blocked", "reason": "PROHIBITED_CONTENT"}),

@@ -220,7 +220,7 @@ fn a_pattern_of_two_lines_is_told_that_lines_are_searched_one_by_one() {
     ] {
         let answer = search(&tree(), &arguments);
         let message = answer.error("invalid_tool_params", 2);
-        answer.must_say(&message, &["one by one", "context"]);
+        answer.must_say(&message, &["line by line", "context"]);
     }
 }
 
