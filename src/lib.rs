@@ -1,6 +1,6 @@
 //! Gemini CLI's tools as a library, and the base of the commands `get_tools` and `call_tool`.
 //!
-//! The map of the house; dependencies point downwards only:
+//! The layout of the crate; dependencies point downwards only:
 //!
 //! - [`start`]: how the executables start.
 //! - [`answer`]: from a result to the JSON that a host reads.
@@ -15,7 +15,7 @@
 //! - [`mcp`]: tools of MCP servers.
 //! - [`policy`]: which calls may run, by Gemini CLI's rules.
 //! - [`settings`]: what tools obey of Gemini CLI's `settings.json`.
-//! - [`workspace`]: the only door to the file system.
+//! - [`workspace`]: all access to the project's files.
 //! - [`tool`]: what a tool is.
 //! - [`process`]: running commands, watched over and kept within bounds.
 //! - [`declaration`]: declarations of others, repaired.
