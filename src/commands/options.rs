@@ -274,7 +274,8 @@ fn cluster<'t>(
             name,
             attached,
             values,
-            is_sure: true,
+            // `-n"$x"` takes the next word where the variable is empty.
+            is_sure: is_whole || !rest.is_empty() || values == Values::Attached,
         });
     }
     taken.map(|name| Taken {
