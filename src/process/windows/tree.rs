@@ -2,16 +2,14 @@
 
 use crate::process::identity::Identity;
 use crate::sys::fd::{FromRaw, OwnedFd};
-use crate::sys::process::Signal;
+use crate::sys::process::{Signal, is_running};
 use std::os::windows::io::AsRawHandle;
 use std::time::{Duration, Instant};
-use windows_sys::Win32::Foundation::{FILETIME, WAIT_TIMEOUT};
+use windows_sys::Win32::Foundation::FILETIME;
 use windows_sys::Win32::System::Diagnostics::ToolHelp::{
     CreateToolhelp32Snapshot, PROCESSENTRY32W, Process32FirstW, Process32NextW, TH32CS_SNAPPROCESS,
 };
-use windows_sys::Win32::System::Threading::{
-    GetProcessTimes, PROCESS_TERMINATE, TerminateProcess, WaitForSingleObject,
-};
+use windows_sys::Win32::System::Threading::{GetProcessTimes, PROCESS_TERMINATE, TerminateProcess};
 
 /// How often it is looked whether processes have ended.
 const PAUSE: Duration = Duration::from_millis(4);
@@ -50,11 +48,6 @@ impl Identity {
 fn terminate(process: &OwnedFd) {
     // SAFETY: the handle is open. It may have ended in between, which is as good.
     unsafe { TerminateProcess(process.as_raw_handle(), 1) };
-}
-
-fn is_running(process: &OwnedFd) -> bool {
-    // SAFETY: the handle is open.
-    unsafe { WaitForSingleObject(process.as_raw_handle(), 0) == WAIT_TIMEOUT }
 }
 
 fn start_time(process: &OwnedFd) -> Option<u64> {

@@ -15,6 +15,12 @@ pub(crate) fn open(pid: u32, access: u32) -> Result<OwnedFd, Errno> {
     OwnedFd::from_raw(unsafe { OpenProcess(access, 0, pid) })
 }
 
+/// Whether a process that is held open has not ended.
+pub(crate) fn is_running(process: &OwnedFd) -> bool {
+    // SAFETY: the handle is open.
+    unsafe { WaitForSingleObject(process.as_raw_handle(), 0) == WAIT_TIMEOUT }
+}
+
 /// A signal, where Windows has anything like it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Signal(bool);
@@ -55,11 +61,6 @@ pub fn test_kill_process(pid: Pid) -> Result<(), Errno> {
         Err(Errno::INVAL) => Err(Errno::SRCH),
         // The process of another user.
         Err(e) => Err(e),
-        Ok(process) => {
-            // SAFETY: the handle is open.
-            let is_running =
-                unsafe { WaitForSingleObject(process.as_raw_handle(), 0) } == WAIT_TIMEOUT;
-            is_running.then_some(()).ok_or(Errno::SRCH)
-        }
+        Ok(process) => is_running(&process).then_some(()).ok_or(Errno::SRCH),
     }
 }
