@@ -53,7 +53,7 @@ impl Program<'_> {
     /// Runs it to its end; what it leaves behind is ended.
     pub(super) fn run(
         &self,
-        intake: &mut dyn OutputSink,
+        sink: &mut dyn OutputSink,
         cancel: &Cancellation,
         show: &dyn Fn(String),
     ) -> Result<CommandOutcome, ToolError> {
@@ -86,7 +86,7 @@ impl Program<'_> {
             background_after: None,
             hold: None,
         };
-        let end = supervise(&watched, intake, limits, cancel, show);
+        let end = supervise(&watched, sink, limits, cancel, show);
         if let CommandOutcome::Done {
             has_survivors: true,
             ..

@@ -46,19 +46,19 @@ const CHUNK_BYTES: usize = 64 * 1024;
 
 /// Asks for a tool that is not there, and for those that the caller names.
 pub(super) fn examine(
-    patient: &Setup<'_>,
+    setup: &Setup<'_>,
     commands: &Commands,
     declared: &[String],
     tries: &[Try],
     report: &mut DoctorReport,
 ) {
     let (about, call) = (commands.call_text.as_str(), commands.call.as_str());
-    let path = match program::find(call, patient.root) {
+    let path = match program::find(call, setup.root) {
         Ok(path) => path,
         Err((id, said_of_it)) => {
             let words = shlex::split(call).unwrap_or_default();
             let first = words.first().filter(|first| *first != call);
-            let is_line = first.is_some_and(|first| program::find(first, patient.root).is_ok());
+            let is_line = first.is_some_and(|first| program::find(first, setup.root).is_ok());
             if is_line {
                 report.error(
                     "call-arguments",
@@ -76,16 +76,16 @@ pub(super) fn examine(
         }
     };
     let start = |name: &str, input: &[u8], limit| {
-        let patience = Timeouts {
+        let timeouts = Timeouts {
             limit,
             linger: LINGER,
         };
         run(
             &path,
             &[name.to_owned()],
-            patient.root,
+            setup.root,
             Input::Bytes(input),
-            patience,
+            timeouts,
         )
     };
     let input = json!({ "probe": "x".repeat(LARGE_INPUT_BYTES) }).to_string();
@@ -142,8 +142,8 @@ pub(super) fn examine(
         report.fact("tried", format!("{name}: {}", in_short(&seen)));
         real_call(&seen, name, report);
     }
-    if tries.is_empty() && has_ended && commands.are_ours(patient.root) {
-        own_call(patient, &path, declared, report);
+    if tries.is_empty() && has_ended && commands.are_ours(setup.root) {
+        own_call(setup, &path, declared, report);
     }
 }
 
@@ -172,7 +172,7 @@ const HARMLESS: [(&str, &str); 2] = [
 ];
 
 /// Calls a tool of our own pair that has no effect, where one is declared and may run.
-fn own_call(patient: &Setup<'_>, path: &Path, declared: &[String], report: &mut DoctorReport) {
+fn own_call(setup: &Setup<'_>, path: &Path, declared: &[String], report: &mut DoctorReport) {
     let may_run = |name: &str, args: &str| {
         let args = serde_json::from_str(args).unwrap_or_default();
         let known = builtin::known(name);
@@ -180,7 +180,7 @@ fn own_call(patient: &Setup<'_>, path: &Path, declared: &[String], report: &mut 
             kind: builtin::kind(name).unwrap_or(Kind::Other),
             ..PolicyCall::of_tool(name, known.map_or(&[], |known| known.aliases), &args)
         };
-        let verdict = patient.policy.check(&call, mode_from_env(), true);
+        let verdict = setup.policy.check(&call, mode_from_env(), true);
         declared.iter().any(|one| one == name) && verdict.decision != Decision::Deny
     };
     let Some((name, args)) = HARMLESS
@@ -190,12 +190,12 @@ fn own_call(patient: &Setup<'_>, path: &Path, declared: &[String], report: &mut 
         let none = "nothing: of the tools without an effect none is declared and may run";
         return report.fact("tried", none);
     };
-    let patience = Timeouts {
+    let timeouts = Timeouts {
         limit: LIMIT,
         linger: LINGER,
     };
     let input = Input::Bytes(args.as_bytes());
-    if let Ok(seen) = run(path, &[name.to_owned()], patient.root, input, patience) {
+    if let Ok(seen) = run(path, &[name.to_owned()], setup.root, input, timeouts) {
         report.fact(
             "call time",
             format!("{:.1} ms", seen.took.as_secs_f64() * 1e3),

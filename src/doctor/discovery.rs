@@ -35,7 +35,7 @@ pub(super) struct Found {
 
 /// Runs it, twice.
 pub(super) fn examine(
-    patient: &Setup<'_>,
+    setup: &Setup<'_>,
     commands: &Commands,
     report: &mut DoctorReport,
 ) -> Option<Found> {
@@ -62,18 +62,18 @@ pub(super) fn examine(
         report.error("discovery-words", about, said(what, NO_TOOLS, help));
         return None;
     };
-    let path = match program::find(&words[0], patient.root) {
+    let path = match program::find(&words[0], setup.root) {
         Ok(path) => path,
         Err((id, said)) => {
             report.error(id, about, said);
             return None;
         }
     };
-    let patience = Timeouts {
+    let timeouts = Timeouts {
         limit: LIMIT,
         linger: LINGER,
     };
-    let start = || run(&path, &words[1..], patient.root, Input::KeptOpen, patience);
+    let start = || run(&path, &words[1..], setup.root, Input::KeptOpen, timeouts);
     let seen = match start() {
         Ok(seen) => seen,
         Err(e) => {
@@ -110,7 +110,7 @@ pub(super) fn examine(
     }
     Some(Found {
         declarations: trimmed(&seen.stdout).to_vec(),
-        are_ours: commands.are_ours(patient.root),
+        are_ours: commands.are_ours(setup.root),
     })
 }
 

@@ -25,17 +25,17 @@ const OLDEST_NODE: u32 = 20;
 const NODE_LIMIT: Duration = Duration::from_secs(5);
 
 /// Tells what there is, and what of it is at fault.
-pub(super) fn examine(patient: &Setup<'_>, report: &mut DoctorReport) {
+pub(super) fn examine(setup: &Setup<'_>, report: &mut DoctorReport) {
     report.fact("get_tools", crate::VERSION);
     report.fact(
         "project",
-        format!("{}: {}", show_path(patient.root), *patient.settings.trust),
+        format!("{}: {}", show_path(setup.root), *setup.settings.trust),
     );
-    host(patient.root, report);
+    host(setup.root, report);
     beside(report);
-    kernel(patient, report);
-    own_tools(patient, report);
-    servers(patient, report);
+    kernel(setup, report);
+    own_tools(setup, report);
+    servers(setup, report);
 }
 
 /// Gemini CLI, where it is installed.
@@ -78,7 +78,7 @@ fn node(root: &Path, report: &mut DoctorReport) {
         report.error("node-missing", "node", said(what, why, help));
         return;
     };
-    let patience = Timeouts {
+    let timeouts = Timeouts {
         limit: NODE_LIMIT,
         linger: NODE_LIMIT,
     };
@@ -86,7 +86,7 @@ fn node(root: &Path, report: &mut DoctorReport) {
     // By a relative entry of the PATH it would be the project's own, which must not be trusted.
     let seen = path
         .is_absolute()
-        .then(|| run(&path, &args, root, Input::Bytes(b""), patience));
+        .then(|| run(&path, &args, root, Input::Bytes(b""), timeouts));
     let printed = seen.and_then(Result::ok).map(|seen| seen.stdout);
     let version = String::from_utf8_lossy(&printed.unwrap_or_default())
         .trim()
@@ -134,7 +134,7 @@ fn beside(report: &mut DoctorReport) {
 }
 
 /// Whether the kernel can keep commands within limits, where that is wanted.
-fn kernel(patient: &Setup<'_>, report: &mut DoctorReport) {
+fn kernel(setup: &Setup<'_>, report: &mut DoctorReport) {
     let probe = SandboxPolicy {
         mode: Mode::ReadOnly,
         writable: Vec::new(),
@@ -151,14 +151,14 @@ fn kernel(patient: &Setup<'_>, report: &mut DoctorReport) {
             Err(e) => e.message.clone(),
         },
     );
-    let Ok(workspace) = Workspace::open(&[], patient.home) else {
+    let Ok(workspace) = Workspace::open(&[], setup.home) else {
         return;
     };
     let tool_env = ToolEnv {
         workspace: Arc::new(workspace),
-        settings: Arc::new(patient.settings.clone()),
+        settings: Arc::new(setup.settings.clone()),
     };
-    if !patient.settings.problems.is_empty() {
+    if !setup.settings.problems.is_empty() {
         return;
     }
     if let Err(e) = sandbox(&tool_env, None) {
@@ -178,9 +178,9 @@ fn kernel(patient: &Setup<'_>, report: &mut DoctorReport) {
 
 /// All that `get_tools lint` says of the tools of files and pairs, and of what is known of MCP
 /// servers: none is started here.
-fn own_tools(patient: &Setup<'_>, report: &mut DoctorReport) {
-    let settings = &patient.settings;
-    let mut lint = match lint_tools(settings, patient.home, patient.root, Asks::None) {
+fn own_tools(setup: &Setup<'_>, report: &mut DoctorReport) {
+    let settings = &setup.settings;
+    let mut lint = match lint_tools(settings, setup.home, setup.root, Asks::None) {
         Ok(lint) => lint,
         Err(e) => {
             let why = "The tools of files, of pairs and of MCP servers could not be checked.";
@@ -206,7 +206,7 @@ fn own_tools(patient: &Setup<'_>, report: &mut DoctorReport) {
             continue;
         }
         let help = match finding.code.as_ref() {
-            UNTRUSTED => trust_remedy(patient),
+            UNTRUSTED => trust_remedy(setup),
             _ => "Correct that; get_tools lint says when all is well.".to_owned(),
         };
         let subject = || ".gemini/tools".into();
@@ -217,14 +217,14 @@ fn own_tools(patient: &Setup<'_>, report: &mut DoctorReport) {
 }
 
 /// MCP servers whose program is not there.
-fn servers(patient: &Setup<'_>, report: &mut DoctorReport) {
-    for (name, server) in &patient.settings.mcp.servers {
+fn servers(setup: &Setup<'_>, report: &mut DoctorReport) {
+    for (name, server) in &setup.settings.mcp.servers {
         let Some(command) = &server.command else {
             continue;
         };
         let cwd = server.cwd.as_deref().unwrap_or(Path::new(""));
         let is_there = if command.contains('/') {
-            patient.root.join(cwd).join(command).is_file()
+            setup.root.join(cwd).join(command).is_file()
         } else {
             find_program(OsStr::new(command)).is_some()
         };

@@ -80,8 +80,8 @@ fn said(what: impl Into<String>, why: &'static str, help: impl Into<String>) -> 
 }
 
 /// What to do to have what an untrusted project brings.
-fn trust_remedy(patient: &Setup<'_>) -> String {
-    let obstacle = patient.settings.trust.obstacle(patient.home);
+fn trust_remedy(setup: &Setup<'_>) -> String {
+    let obstacle = setup.settings.trust.obstacle(setup.home);
     obstacle.unwrap_or_else(|| "Look at what the project brings, then: get_tools trust".to_owned())
 }
 
@@ -97,25 +97,25 @@ struct Setup<'a> {
 pub fn examine(home: Option<&Path>, root: &Path, tries: &[Try]) -> DoctorReport {
     let settings = Settings::load(home, root);
     let policy = Policy::load(&settings, home, root, &Extra::with_paths(&[""; 0]));
-    let patient = Setup {
+    let setup = Setup {
         home,
         root,
         settings,
         policy,
     };
     let mut report = DoctorReport::default();
-    environment::examine(&patient, &mut report);
+    environment::examine(&setup, &mut report);
     // A cause is told before what comes of it.
-    rules::faults(&patient, &mut report);
-    if let Some(commands) = setup::examine(&patient, &mut report) {
-        let found = discovery::examine(&patient, &commands, &mut report);
+    rules::faults(&setup, &mut report);
+    if let Some(commands) = setup::examine(&setup, &mut report) {
+        let found = discovery::examine(&setup, &commands, &mut report);
         let names = found
             .as_ref()
             .map(|found| declarations::examine(found, &mut report));
         let declared = names.as_deref().unwrap_or_default();
-        calls::examine(&patient, &commands, declared, tries, &mut report);
+        calls::examine(&setup, &commands, declared, tries, &mut report);
         if names.is_some() {
-            rules::examine(&patient, declared, &mut report);
+            rules::examine(&setup, declared, &mut report);
         }
         hide_values(&commands, &mut report);
     }

@@ -28,7 +28,7 @@ pub(super) fn run(
     args: &[String],
     root: &Path,
     input: Input<'_>,
-    patience: Timeouts,
+    timeouts: Timeouts,
 ) -> io::Result<Driven> {
     let environment: BTreeMap<_, _> = std::env::vars_os().collect();
     let program = Program {
@@ -39,8 +39,8 @@ pub(super) fn run(
     };
     let drive = Drive {
         input,
-        limit: patience.limit,
-        hold: patience.linger,
+        limit: timeouts.limit,
+        hold: timeouts.linger,
         leaves: false,
     };
     program.drive(drive, &Cancellation::default())

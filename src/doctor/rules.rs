@@ -14,8 +14,8 @@ const PREFIX: &str = "discovered_tool_";
 const HEADLESS: &str = "Gemini CLI 0.61 without a terminal (-p, CI) shows a model only tools that a rule allows by name.";
 
 /// Tells which files of rules can't be read, and which rules say something else than they seem to.
-pub(super) fn faults(patient: &Setup<'_>, report: &mut DoctorReport) {
-    let problems = patient.policy.problems.iter();
+pub(super) fn faults(setup: &Setup<'_>, report: &mut DoctorReport) {
+    let problems = setup.policy.problems.iter();
     // An untrusted project is reported with its tools and settings.
     let told = problems.filter(|problem| problem.code != UNTRUSTED);
     report.findings.extend(told.cloned());
@@ -27,10 +27,10 @@ fn policies_of(root: &Path) -> PathBuf {
 }
 
 /// Holds the rules against the tools' names.
-pub(super) fn examine(patient: &Setup<'_>, names: &[String], report: &mut DoctorReport) {
-    let mut allowed: Vec<String> = patient.settings.allowed.users.clone();
-    allowed.extend(patient.settings.allowed.projects.iter().cloned());
-    for file in users_files(patient) {
+pub(super) fn examine(setup: &Setup<'_>, names: &[String], report: &mut DoctorReport) {
+    let mut allowed: Vec<String> = setup.settings.allowed.users.clone();
+    allowed.extend(setup.settings.allowed.projects.iter().cloned());
+    for file in users_files(setup) {
         for name in allowed_by(&file) {
             if name.contains('*') && name.starts_with("discovered") {
                 report.warn(
@@ -65,7 +65,7 @@ pub(super) fn examine(patient: &Setup<'_>, names: &[String], report: &mut Doctor
         }
     }
     for name in names.iter().filter(|name| is_allowed(name)) {
-        if let Some(rule) = denied(patient, name) {
+        if let Some(rule) = denied(setup, name) {
             report.warn(
                 "rule-denies",
                 name.as_str(),
@@ -104,8 +104,8 @@ pub(super) fn examine(patient: &Setup<'_>, names: &[String], report: &mut Doctor
             );
         }
     }
-    let projects = policies_of(patient.root);
-    if patient.home != Some(patient.root) && !files_in(&projects).is_empty() {
+    let projects = policies_of(setup.root);
+    if setup.home != Some(setup.root) && !files_in(&projects).is_empty() {
         report.warn(
             "project-policies",
             projects.as_path(),
@@ -119,15 +119,15 @@ pub(super) fn examine(patient: &Setup<'_>, names: &[String], report: &mut Doctor
 }
 
 /// The rule that denies each call of a discovered tool, where Gemini CLI obeys it.
-fn denied(patient: &Setup<'_>, name: &str) -> Option<String> {
+fn denied(setup: &Setup<'_>, name: &str) -> Option<String> {
     // What a file that can't be read might deny is told by itself; and a rule for a built-in tool
     // is one for the discovered tool of its name here, but not in Gemini CLI.
-    if !patient.policy.problems.is_empty() || is_reserved(name) {
+    if !setup.policy.problems.is_empty() || is_reserved(name) {
         return None;
     }
     let args = Map::new();
     let call = PolicyCall::of_tool(name, &[], &args);
-    let verdict = patient.policy.check(&call, Mode::Default, false);
+    let verdict = setup.policy.check(&call, Mode::Default, false);
     let rule = verdict.rule;
     let is_obeyed = verdict.decision == Decision::Deny
         && !rule.is_default
@@ -147,14 +147,14 @@ fn is_near(rule: &str, names: &[String]) -> bool {
 }
 
 /// The user's files of rules: those of `policyPaths` take the place of `~/.gemini/policies`.
-fn users_files(patient: &Setup<'_>) -> Vec<PathBuf> {
-    let chosen = &patient.settings.policy_paths;
+fn users_files(setup: &Setup<'_>) -> Vec<PathBuf> {
+    let chosen = &setup.settings.policy_paths;
     if chosen.is_empty() {
-        let home = patient.home.map(|home| home.join(".gemini/policies"));
+        let home = setup.home.map(|home| home.join(".gemini/policies"));
         return home.as_deref().map(files_in).unwrap_or_default();
     }
     let files = |path: &PathBuf| {
-        let path = patient.root.join(path);
+        let path = setup.root.join(path);
         if path.is_dir() {
             files_in(&path)
         } else {

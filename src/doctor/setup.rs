@@ -13,15 +13,15 @@ const BOTH: &str = "Gemini CLI needs both: one declares the tools, the other run
 const INIT: &str = "get_tools init writes both.";
 
 /// The commands in force, where they may be run.
-pub(super) fn examine(patient: &Setup<'_>, report: &mut DoctorReport) -> Option<Commands> {
-    let is_all_read = unreadable(patient, report);
-    let is_trusted = patient.settings.trust.is_trusted();
+pub(super) fn examine(setup: &Setup<'_>, report: &mut DoctorReport) -> Option<Commands> {
+    let is_all_read = unreadable(setup, report);
+    let is_trusted = setup.settings.trust.is_trusted();
     let mut in_force = Pair::default();
     let mut projects = Pair::default();
     let mut old_names = None;
     let mut seen = Seen::default();
-    for (scope, path) in files(patient) {
-        let Some(value) = read(&path, scope.whose(patient.home, patient.root)) else {
+    for (scope, path) in files(setup) {
+        let Some(value) = read(&path, scope.whose(setup.home, setup.root)) else {
             seen.missing.push(show_path(&path).into_owned());
             continue;
         };
@@ -45,10 +45,10 @@ pub(super) fn examine(patient: &Setup<'_>, report: &mut DoctorReport) -> Option<
     }
     if projects.is_any() {
         if !in_force.is_both() {
-            untrusted(&projects, patient, report);
+            untrusted(&projects, setup, report);
             return None;
         }
-        left_out(&projects, &in_force, patient, report);
+        left_out(&projects, &in_force, setup, report);
     }
     // What could not be read may name them.
     if !is_all_read && !in_force.is_any() {
@@ -60,7 +60,7 @@ pub(super) fn examine(patient: &Setup<'_>, report: &mut DoctorReport) -> Option<
         format!("{} ({})", discovery.text, discovery.file),
     );
     report.fact("call", format!("{} ({})", call.text, call.file));
-    hosts_trust(patient, report);
+    hosts_trust(setup, report);
     let expanded = |text: &str| crate::settings::expanded(text);
     Some(Commands {
         discovery: expanded(&discovery.text),
@@ -153,8 +153,8 @@ fn near_command(key: &str) -> Option<&'static str> {
 }
 
 /// The settings files, in the order in which they count.
-fn files(patient: &Setup<'_>) -> impl Iterator<Item = (Scope, PathBuf)> {
-    let Setup { home, root, .. } = *patient;
+fn files(setup: &Setup<'_>) -> impl Iterator<Item = (Scope, PathBuf)> {
+    let Setup { home, root, .. } = *setup;
     Scope::ALL
         .into_iter()
         // In the home directory both are one.
@@ -164,11 +164,11 @@ fn files(patient: &Setup<'_>) -> impl Iterator<Item = (Scope, PathBuf)> {
 
 /// Tells what we or Gemini CLI can't read, and what of the rest is not in effect. Says whether
 /// every file could be read.
-fn unreadable(patient: &Setup<'_>, report: &mut DoctorReport) -> bool {
-    let problems = &patient.settings.problems;
+fn unreadable(setup: &Setup<'_>, report: &mut DoctorReport) -> bool {
+    let problems = &setup.settings.problems;
     let mut is_all_read = true;
-    for (scope, path) in files(patient) {
-        let whose = scope.whose(patient.home, patient.root);
+    for (scope, path) in files(setup) {
+        let whose = scope.whose(setup.home, setup.root);
         let of_it = problems
             .iter()
             .filter(|one| one.place.file() == Some(&path));
@@ -256,13 +256,13 @@ fn told_of_old_names(
 }
 
 /// The project's commands are the only ones, and it is not trusted.
-fn untrusted(projects: &Pair, patient: &Setup<'_>, report: &mut DoctorReport) {
-    let trust = &patient.settings.trust;
-    let help = match trust.obstacle(patient.home) {
+fn untrusted(projects: &Pair, setup: &Setup<'_>, report: &mut DoctorReport) {
+    let trust = &setup.settings.trust;
+    let help = match trust.obstacle(setup.home) {
         Some(obstacle) => obstacle,
         None => format!(
             "{}; in Gemini CLI /permissions, without a terminal GEMINI_CLI_TRUST_WORKSPACE=true.",
-            trust_remedy(patient)
+            trust_remedy(setup)
         ),
     };
     report.error(
@@ -277,7 +277,7 @@ fn untrusted(projects: &Pair, patient: &Setup<'_>, report: &mut DoctorReport) {
 }
 
 /// The project's commands are not those that count.
-fn left_out(projects: &Pair, in_force: &Pair, patient: &Setup<'_>, report: &mut DoctorReport) {
+fn left_out(projects: &Pair, in_force: &Pair, setup: &Setup<'_>, report: &mut DoctorReport) {
     report.warn(
         "project-left-out",
         projects.file(),
@@ -287,19 +287,19 @@ fn left_out(projects: &Pair, in_force: &Pair, patient: &Setup<'_>, report: &mut 
                 in_force.file()
             ),
             "What an untrusted project names is left out, here and in Gemini CLI.",
-            format!("Leave it so, or: {}", trust_remedy(patient)),
+            format!("Leave it so, or: {}", trust_remedy(setup)),
         ),
     );
 }
 
 /// Whether Gemini CLI trusts the folder too: our own record is not known to it.
-fn hosts_trust(patient: &Setup<'_>, report: &mut DoctorReport) {
+fn hosts_trust(setup: &Setup<'_>, report: &mut DoctorReport) {
     // A refusal that we obey may be none to it, and the other way round.
-    let is_trusted = |home| gemini_cli_trusts(home, patient.root);
-    if patient.home.is_some_and(is_trusted) {
+    let is_trusted = |home| gemini_cli_trusts(home, setup.root);
+    if setup.home.is_some_and(is_trusted) {
         return;
     }
-    let why_not = match &*patient.settings.trust {
+    let why_not = match &*setup.settings.trust {
         // It takes this one word, where we take 1 as well.
         Trust::Trusted(TrustedBy::Environment)
             if std::env::var_os("GEMINI_CLI_TRUST_WORKSPACE").is_some_and(|v| v == "true") =>
@@ -317,7 +317,7 @@ fn hosts_trust(patient: &Setup<'_>, report: &mut DoctorReport) {
         value.is_some_and(|value| value["security"]["folderTrust"]["enabled"] == false)
     };
     // Gemini CLI asks its settings before any folder; a project may not say it.
-    if files(patient)
+    if files(setup)
         .filter(|(scope, _)| *scope != Scope::Project)
         .any(is_switched_off)
     {
@@ -325,11 +325,11 @@ fn hosts_trust(patient: &Setup<'_>, report: &mut DoctorReport) {
     }
     let environment =
         "Set GEMINI_CLI_TRUST_WORKSPACE=true, or trust the folder in gemini (/permissions).";
-    let help = patient.settings.trust.obstacle(patient.home);
+    let help = setup.settings.trust.obstacle(setup.home);
     let help = help.unwrap_or_else(|| environment.to_owned());
     report.warn(
         "gemini-untrusted",
-        patient.root,
+        setup.root,
         said(
             why_not,
             "Without a terminal (-p, CI) Gemini CLI 0.61 ends with status 55 there; on one it asks, and leaves out what the project brings.",

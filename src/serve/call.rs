@@ -116,7 +116,7 @@ pub(super) async fn run(
             done
         })
     };
-    let mut attended = RunningCall {
+    let mut running = RunningCall {
         context,
         cancel,
         token,
@@ -124,8 +124,8 @@ pub(super) async fn run(
         questions,
         told: 0.0,
     };
-    let done = attended.until(work).await;
-    attended.report().await;
+    let done = running.until(work).await;
+    running.report().await;
     let done = match done {
         Ok(done) => done,
         // Its thread is left behind.
@@ -204,7 +204,7 @@ impl Drop for CancelOnDrop {
     }
 }
 
-/// A call that is attended to while it runs.
+/// A call whose client hears of it while it runs.
 struct RunningCall<'a> {
     context: &'a RequestContext<RoleServer>,
     cancel: Cancellation,
