@@ -90,7 +90,7 @@ pub(super) struct Params {
 
 struct Call {
     workspace: Arc<Workspace>,
-    reach: AddressPolicy,
+    policy: AddressPolicy,
     prompt: String,
     urls: Vec<Url>,
     /// What looks like an address and is none.
@@ -128,7 +128,7 @@ fn build(
     }
     Ok(Box::new(Call {
         workspace: Arc::clone(workspace),
-        reach: reach(settings)?,
+        policy: address_policy(settings)?,
         prompt: params.prompt,
         urls: found.usable,
         unusable: found.unusable,
@@ -136,7 +136,7 @@ fn build(
 }
 
 /// Who may be reached: the public, and what the user has allowed.
-fn reach(settings: &Settings) -> Result<AddressPolicy, ToolError> {
+fn address_policy(settings: &Settings) -> Result<AddressPolicy, ToolError> {
     let variable = std::env::var(ALLOW_VARIABLE).unwrap_or_default();
     let by_variable = variable
         .split(',')
@@ -257,7 +257,7 @@ impl Call {
         let known = known_addresses(&url.host()?)?;
         let host = url.host_str()?.trim_matches(['[', ']']);
         let port = url.port_or_known_default()?;
-        let e = self.reach.judge(host, port, known).err()?;
+        let e = self.policy.filter_allowed(host, port, known).err()?;
         Some(e.to_string())
     }
 
@@ -289,7 +289,7 @@ impl Call {
 
     fn fetch_group(&self, urls: &[Url], cx: &Context) -> Vec<Result<Page, FetchError>> {
         let share = ALL_BYTES / self.urls.len();
-        let fetch_one = |url: &Url| fetch(&target(url), &self.reach, share, &cx.cancel);
+        let fetch_one = |url: &Url| fetch(&target(url), &self.policy, share, &cx.cancel);
         if let [one] = urls {
             return vec![fetch_one(one)];
         }

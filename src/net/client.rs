@@ -1,7 +1,7 @@
 //! One request, one answer.
 
-use super::coding::{self, Undecodable};
 use super::connect::Dial;
+use super::content_encoding::{self, Undecodable};
 use super::{AddressPolicy, NetError};
 use crate::tool::Cancellation;
 use std::io::Read;
@@ -75,12 +75,12 @@ pub struct HttpClient {
 }
 
 impl HttpClient {
-    /// A client for hosts within `reach`. The certificates of the system (or those that
+    /// A client for hosts that `policy` allows. The certificates of the system (or those that
     /// `SSL_CERT_FILE` and `SSL_CERT_DIR` name) are read when the first one is made.
-    pub fn new(reach: AddressPolicy, timeouts: HttpTimeouts) -> Self {
+    pub fn new(policy: AddressPolicy, timeouts: HttpTimeouts) -> Self {
         let cancel = Arc::new(Mutex::new(Cancellation::default()));
         let dial = Dial {
-            reach: Arc::new(reach),
+            policy: Arc::new(policy),
             timeouts,
             cancel: Arc::clone(&cancel),
         };
@@ -97,7 +97,7 @@ impl HttpClient {
             .max_redirects_will_error(false)
             .user_agent(user_agent())
             .accept("*/*")
-            .accept_encoding(coding::ACCEPTED)
+            .accept_encoding(content_encoding::ACCEPTED)
             .build();
         let connector = ().chain(dial.clone()).chain(RustlsConnector::default());
         Self {
@@ -147,7 +147,7 @@ impl HttpClient {
         Ok(Response {
             status: parts.status.as_u16(),
             body: Body {
-                reader: coding::decoded(raw, codings),
+                reader: content_encoding::decoded(raw, codings),
                 host,
                 _client: std::marker::PhantomData,
             },

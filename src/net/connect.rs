@@ -31,7 +31,7 @@ const MAX_ADDRESSES: usize = 8;
 /// takes.
 #[derive(Debug, Clone)]
 pub(super) struct Dial {
-    pub(super) reach: Arc<AddressPolicy>,
+    pub(super) policy: Arc<AddressPolicy>,
     pub(super) timeouts: HttpTimeouts,
     /// The call that the client works for at the moment.
     pub(super) cancel: Arc<Mutex<Cancellation>>,
@@ -52,7 +52,7 @@ impl Dial {
             Some(known) => known,
             None => resolve(&host, self.timeouts.connect, &self.cancel())?,
         };
-        let mut judged = self.reach.judge(&host, port, found)?;
+        let mut judged = self.policy.filter_allowed(&host, port, found)?;
         // An address of IPv4 within IPv6 is connected to as what it is.
         for address in &mut judged {
             *address = address.to_canonical();
@@ -67,7 +67,7 @@ impl Dial {
             proxy: proxy.shown(),
             why,
         };
-        let target = if self.reach.trusts(&host, port) {
+        let target = if self.policy.trusts(&host, port) {
             host
         } else {
             let judged = self.addresses(url).map_err(|e| match e {

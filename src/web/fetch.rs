@@ -64,11 +64,11 @@ fn limit_of(media_type: &str) -> usize {
 /// Gets what is at an address, but no more than `share` bytes of it.
 pub(crate) fn fetch(
     url: &Url,
-    reach: &AddressPolicy,
+    policy: &AddressPolicy,
     share: usize,
     cancel: &Cancellation,
 ) -> Result<Page, FetchError> {
-    let mut client = HttpClient::new(reach.clone(), TIMEOUTS);
+    let mut client = HttpClient::new(policy.clone(), TIMEOUTS);
     let limit = match cancel.deadline() {
         None => PAGE_TIME,
         Some(at) => PAGE_TIME.min(at.saturating_duration_since(Instant::now())),

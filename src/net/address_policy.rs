@@ -113,7 +113,7 @@ impl AddressPolicy {
     /// # Errors
     ///
     /// Where none may.
-    pub(crate) fn judge(
+    pub(crate) fn filter_allowed(
         &self,
         host: &str,
         port: u16,
@@ -203,24 +203,28 @@ mod tests {
 
     #[test]
     fn only_public_addresses_are_kept() {
-        let reach = AddressPolicy::Public { allowed: vec![] };
+        let policy = AddressPolicy::Public { allowed: vec![] };
         let both = vec![IpAddr::from([127, 0, 0, 1]), IpAddr::from([8, 8, 8, 8])];
-        let kept = reach.judge("x", 80, both.clone()).expect("one is public");
+        let kept = policy
+            .filter_allowed("x", 80, both.clone())
+            .expect("one is public");
         assert_eq!(kept, [both[1]]);
-        let error = reach.judge("x", 80, vec![both[0]]).expect_err("none is");
+        let error = policy
+            .filter_allowed("x", 80, vec![both[0]])
+            .expect_err("none is");
         assert_eq!(error.to_string(), "x is 127.0.0.1, which is loopback");
         for (host, address) in [
             ("127.0.0.1", both[0]),
             ("[::1]", "::1".parse().expect("v6")),
         ] {
-            let error = reach
-                .judge(host, 80, vec![address])
+            let error = policy
+                .filter_allowed(host, 80, vec![address])
                 .expect_err("not public");
             assert_eq!(error.to_string(), format!("{host} is loopback"));
         }
         assert_eq!(
             AddressPolicy::Any
-                .judge("x", 80, both.clone())
+                .filter_allowed("x", 80, both.clone())
                 .expect("all"),
             both
         );
