@@ -2,7 +2,7 @@
 
 use super::call::{CallFailure, CallOutcome, CallRequest};
 use super::pair::{Printed, broken};
-use crate::custom::judge::{self, ParsedOutput};
+use crate::custom::program_output::{self, ParsedOutput};
 use crate::message::{FunctionResponse, Part};
 use crate::process::command::{StopReason, set_variable};
 use crate::process::driven::{Drive, Driven, Input, MAX_STREAM_BYTES};
@@ -58,7 +58,7 @@ impl ExternalCommands {
             Err(e) => {
                 // The form that the model knows from other failures.
                 let error = format!("Error: spawn {} {e}", self.program.display());
-                broken(request, judge::not_started(&error))
+                broken(request, program_output::not_started(&error))
             }
         }
     }
@@ -152,7 +152,7 @@ fn judge(request: &CallRequest, ended: &Driven, cancel: &Cancellation) -> CallOu
             ),
         );
     }
-    let verdict = judge::judge(judge::ProgramOutput {
+    let verdict = program_output::parse(program_output::ProgramOutput {
         stdout: &ended.stdout,
         stderr: &ended.stderr,
         ending: Some(ending),
@@ -165,7 +165,7 @@ fn judge(request: &CallRequest, ended: &Driven, cancel: &Cancellation) -> CallOu
 }
 
 fn unwrapped(request: &CallRequest, answer: FunctionResponse) -> CallOutcome {
-    let (text, error) = judge::told(&answer);
+    let (text, error) = program_output::message_of(&answer);
     let error = error.map(|ResultError { message, kind }| CallFailure { message, kind });
     let response = match &error {
         Some(error) => json!({ "error": error.message }),

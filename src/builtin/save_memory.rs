@@ -145,8 +145,8 @@ struct Plan {
 impl Call {
     /// Reads the file under its lock and decides what to write.
     fn plan(&self, cx: &Context) -> Result<Plan, ToolError> {
-        let (door, place) = Workspace::beside(&self.path)?;
-        let target = door.target(&place, &cx.cancel)?;
+        let (workspace, place) = Workspace::for_user_file(&self.path)?;
+        let target = workspace.target(&place, &cx.cancel)?;
         let mut old = Vec::new();
         if let Some(current) = &target.current {
             (&current.file)

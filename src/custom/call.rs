@@ -174,8 +174,8 @@ impl Call {
             guards_options: false,
             ..filling
         };
-        let description = manifest.told.description(for_people)?;
-        let locations = manifest.told.locations(for_people, place.path())?;
+        let description = manifest.presentation.description(for_people)?;
+        let locations = manifest.presentation.locations(for_people, place.path())?;
         Ok(Self {
             tool_env: tool_env.clone(),
             directory: directory.to_owned(),
@@ -341,7 +341,7 @@ impl ToolInvocation for Call {
                 Vec::new(),
             ),
         };
-        if let Some(question) = &self.manifest.told.question {
+        if let Some(question) = &self.manifest.presentation.question {
             let filling = Bindings {
                 args: &self.args,
                 directory: &self.directory,

@@ -28,8 +28,8 @@ use super::{MAX_BLOCK_BYTES, MAX_MANIFEST_BYTES};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::sys::ffi::{OsStrExt, OsStringExt};
 use crate::tool::Kind;
+use crate::workspace::atomic_file;
 use crate::workspace::brought::Whose;
-use crate::workspace::private;
 use crate::workspace::stamp::Stamp;
 use serde_json::Value;
 use std::ffi::OsStr;
@@ -136,7 +136,7 @@ pub(super) fn scan(
     if (is_stale || kept.next().is_some())
         && let Some(cache) = cache
     {
-        private::write_cache(cache, to_text(directory, &entries).as_bytes());
+        atomic_file::write_cache(cache, to_text(directory, &entries).as_bytes());
     }
     collect(directory, entries)
 }

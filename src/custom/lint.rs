@@ -129,12 +129,12 @@ fn look(custom: &Custom) -> (Lint, Vec<PathBuf>) {
         (&custom.user, "the user's"),
         (&custom.project, "the project's"),
     ];
-    for (directory, whose) in directories {
+    for (directory, origin) in directories {
         let Some(directory) = directory else {
             continue;
         };
-        let door = custom.whose(directory);
-        let files = files::list(directory, door).unwrap_or_else(|message| {
+        let whose = custom.whose(directory);
+        let files = files::list(directory, whose).unwrap_or_else(|message| {
             let finding = Diagnostic::error("no-file", "", "", message);
             lint.findings.push(finding.in_file(directory));
             Vec::new()
@@ -144,8 +144,8 @@ fn look(custom: &Custom) -> (Lint, Vec<PathBuf>) {
             .partition(|(name, _, _)| name.ends_with(b".toml"));
         for (name, _, is_executable) in manifests.into_iter().chain(others) {
             let path = directory.join(OsStr::from_bytes(&name));
-            let Some(outcome) = definition(&path, door, is_executable) else {
-                lint.findings.extend(no_block(&path, door));
+            let Some(outcome) = definition(&path, whose, is_executable) else {
+                lint.findings.extend(no_block(&path, whose));
                 continue;
             };
             lint.files += 1;
@@ -154,10 +154,10 @@ fn look(custom: &Custom) -> (Lint, Vec<PathBuf>) {
                 Ok((Definition::Tool(tool), findings)) => {
                     lint.findings.extend(findings);
                     let name = tool.declared.name;
-                    let owner = format!("{whose} {}", path.display());
+                    let owner = format!("{origin} {}", path.display());
                     let other = owners.insert(name.clone(), path.clone());
                     if other.is_none_or(|other| {
-                        !files::are_same((&other, custom.whose(&other)), (&path, door))
+                        !files::are_same((&other, custom.whose(&other)), (&path, whose))
                     }) {
                         lint.claim(&name, owner, |finding| finding.in_file(&path));
                     }
@@ -168,9 +168,9 @@ fn look(custom: &Custom) -> (Lint, Vec<PathBuf>) {
                 }
                 Err(findings) => lint.findings.extend(findings),
             }
-            position::put(&path, door, &mut lint.findings[before..]);
+            position::put(&path, whose, &mut lint.findings[before..]);
         }
-        let odd = files::oddities(directory, door).into_iter();
+        let odd = files::oddities(directory, whose).into_iter();
         lint.findings.extend(odd.map(|(path, what)| {
             let name = path.file_stem().unwrap_or_default().to_string_lossy();
             let message = format!("{what}: it is not a tool. Fix or remove it.");

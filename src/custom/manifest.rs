@@ -1,8 +1,8 @@
 //! What a tool's file says: the keys of a manifest, or of the block in a script.
 
 use super::position::Source;
+use super::presentation::{self, Presentation};
 use super::reader::{Reader, kind_of};
-use super::told::{self, Told};
 use super::words::Template;
 use super::{block, parameters};
 use crate::declaration::{Compiled, Names, compile};
@@ -93,7 +93,7 @@ pub(super) struct Manifest {
     pub(super) success: Vec<i32>,
     pub(super) streaming: bool,
     /// What is said of a call before it runs.
-    pub(super) told: Told,
+    pub(super) presentation: Presentation,
     pub(super) running: Running,
 }
 
@@ -273,8 +273,8 @@ fn read_tool(
     };
     let success = read_statuses(reader, &mut map);
     let streaming = reader.flag(&mut map, "streaming").unwrap_or(true);
-    let told = told::read(reader, &mut map, &names);
-    if read_only && told.question.is_some() {
+    let presentation = presentation::read(reader, &mut map, &names);
+    if read_only && presentation.question.is_some() {
         reader.warn(
             "not-asked",
             "confirmation",
@@ -312,7 +312,7 @@ fn read_tool(
         output,
         success,
         streaming,
-        told,
+        presentation,
         running,
     })
 }

@@ -14,16 +14,16 @@ mod call;
 mod catalogue;
 mod env;
 mod files;
-pub(crate) mod judge;
 mod lint;
 mod manifest;
 mod output;
 mod pair;
 mod parameters;
 mod position;
+mod presentation;
+pub(crate) mod program_output;
 mod reader;
 mod run;
-mod told;
 mod words;
 
 pub use lint::{Lint, lint_tools};

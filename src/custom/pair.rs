@@ -9,8 +9,8 @@
 use super::catalogue::{Listed, definition};
 use super::env;
 use super::files::{self, escaped, unescaped, unescaped_text};
-use super::judge::{self, ParsedOutput};
 use super::manifest::{Definition, Pair};
+use super::program_output::{self, ParsedOutput};
 use super::run::{MAX_WHOLE_BYTES, Program, Streams, ending_of, interrupted, place};
 use crate::builtin::ToolEnv;
 use crate::declaration::{self, Names};
@@ -26,7 +26,7 @@ use crate::tool::{
 };
 use crate::workspace::brought::Whose;
 use crate::workspace::stamp::Stamp;
-use crate::workspace::{WorkspacePath, private, show_path};
+use crate::workspace::{WorkspacePath, atomic_file, show_path};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::ffi::{OsStr, OsString};
@@ -170,7 +170,7 @@ pub(super) fn discover(file: &Path, cache: Option<&Path>, tool_env: &ToolEnv) ->
             text.push_str(&format!("T\t{}\n", tool.to_line()));
         }
         text.push_str("end\n");
-        private::write_cache(cache, text.as_bytes());
+        atomic_file::write_cache(cache, text.as_bytes());
     }
     discovered
 }
@@ -436,7 +436,7 @@ impl ToolInvocation for Call {
         let (streams, end) = match ended {
             Ok(ended) => ended,
             Err(e) if e.kind == ErrorKind::ExecutionFailed => {
-                return Ok(broken(judge::not_started(&e.to_string())));
+                return Ok(broken(program_output::not_started(&e.to_string())));
             }
             Err(e) => return Err(e),
         };
@@ -457,7 +457,7 @@ impl ToolInvocation for Call {
         } else {
             streams.errors.raw()
         };
-        let verdict = judge::judge(judge::ProgramOutput {
+        let verdict = program_output::parse(program_output::ProgramOutput {
             stdout: &streams.whole,
             stderr,
             ending,
@@ -480,7 +480,7 @@ fn broken(message: String) -> ToolResult {
 
 /// The answer of a command that speaks as ours do.
 fn unwrapped(answer: FunctionResponse) -> ToolResult {
-    let (text, error) = judge::told(&answer);
+    let (text, error) = program_output::message_of(&answer);
     let mut result = ToolResult::text(text.as_str()).with_display(text.clone());
     result.error = error.map(|error| ResultError {
         kind: error.kind.or(Some(ErrorKind::DiscoveredToolExecutionError)),

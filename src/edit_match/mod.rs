@@ -34,7 +34,7 @@ mod mapped;
 mod normal;
 
 use crate::tool::{Cancellation, ToolError};
-use crate::workspace::line_ends::with_own_ends;
+use crate::workspace::line_endings::with_own_ends;
 
 pub(crate) use depth::behind;
 

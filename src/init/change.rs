@@ -1,8 +1,8 @@
 //! One file that is to be changed.
 
+use crate::workspace::atomic_file;
 use crate::workspace::brought::Whose;
 use crate::workspace::edit::diff_texts;
-use crate::workspace::private;
 use std::fmt;
 use std::fs;
 use std::io;
@@ -186,5 +186,5 @@ impl Change {
 pub(super) fn write(real: &Path, text: &str) -> io::Result<()> {
     fs::create_dir_all(real.parent().ok_or(io::ErrorKind::InvalidInput)?)?;
     let permissions = fs::metadata(real).ok().map(|m| m.permissions());
-    private::put(real, text.as_bytes(), 0o644, permissions, true)
+    atomic_file::put(real, text.as_bytes(), 0o644, permissions, true)
 }

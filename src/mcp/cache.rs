@@ -12,7 +12,7 @@ use crate::process::piped::Program;
 use crate::shown::hex;
 #[cfg(unix)]
 use crate::sys::unix_fs::MetadataExt;
-use crate::workspace::private::write_cache;
+use crate::workspace::atomic_file::write_cache;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -37,14 +37,14 @@ pub(super) struct Known {
     /// Whether it has resources.
     pub(super) has_resources: bool,
     /// What is to be said about its declarations.
-    findings: Vec<Kept>,
+    findings: Vec<CachedFinding>,
     /// How the files looked that the command names; `None` where the file has the form before.
     files: Option<String>,
 }
 
 /// A finding as it is kept. It is only taken apart when it is asked for.
 #[derive(Debug, Clone, PartialEq)]
-struct Kept {
+struct CachedFinding {
     is_error: bool,
     json: String,
 }
@@ -57,7 +57,7 @@ impl Known {
         has_resources: bool,
         findings: &[Diagnostic],
     ) -> Self {
-        let kept = |finding: &Diagnostic| Kept {
+        let kept = |finding: &Diagnostic| CachedFinding {
             is_error: finding.severity == Severity::Error,
             json: json!(finding).to_string(),
         };
@@ -79,7 +79,9 @@ impl Known {
         Self::taken_apart(self.findings.iter().filter(|kept| kept.is_error))
     }
 
-    fn taken_apart<'a>(kept: impl Iterator<Item = &'a Kept>) -> impl Iterator<Item = Diagnostic> {
+    fn taken_apart<'a>(
+        kept: impl Iterator<Item = &'a CachedFinding>,
+    ) -> impl Iterator<Item = Diagnostic> {
         kept.filter_map(|kept| serde_json::from_str(&kept.json).ok())
     }
 
@@ -107,7 +109,7 @@ impl Known {
                 tool.text
             ));
         }
-        for Kept { is_error, json } in &self.findings {
+        for CachedFinding { is_error, json } in &self.findings {
             let kind = if *is_error { "e" } else { "f" };
             text.push_str(&format!("{kind}\t{json}\n"));
         }
@@ -131,7 +133,7 @@ impl Known {
         while let Some(line) = lines.next() {
             let (kind, rest) = line.split_once('\t')?;
             if kind != "t" {
-                known.findings.push(Kept {
+                known.findings.push(CachedFinding {
                     is_error: kind == "e",
                     json: rest.to_owned(),
                 });

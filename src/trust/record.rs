@@ -7,8 +7,8 @@ use crate::shown::hex;
 use crate::sys::ffi::OsStrExt;
 #[cfg(unix)]
 use crate::sys::unix_fs::MetadataExt;
+use crate::workspace::atomic_file::write_record;
 use crate::workspace::brought::{RegularFile, Whose};
-use crate::workspace::private::write_record;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fmt;

@@ -125,7 +125,7 @@ impl Fingerprint {
     ///
     /// Why it is not read.
     pub fn beginning(root: &Path, file: &str, limit: u64) -> std::io::Result<Vec<u8>> {
-        let found = Project(root).door().beginning(&root.join(file), limit)?;
+        let found = Project(root).whose().beginning(&root.join(file), limit)?;
         found.ok_or_else(|| std::io::ErrorKind::NotFound.into())
     }
 
@@ -313,7 +313,7 @@ impl Scan {
 
 impl<'a> Project<'a> {
     /// The user's home directory needs no record, so that it is never looked at here.
-    fn door(self) -> Whose<'a> {
+    fn whose(self) -> Whose<'a> {
         Whose::Projects {
             root: self.0,
             home: None,
@@ -321,11 +321,11 @@ impl<'a> Project<'a> {
     }
 
     fn stat(self, path: &str) -> Result<Stat, ResolveError> {
-        self.door().stat(&self.0.join(path))
+        self.whose().stat(&self.0.join(path))
     }
 
     fn entry(self, path: &str) -> Result<(Stat, Option<Vec<u8>>), ResolveError> {
-        self.door().entry(&self.0.join(path))
+        self.whose().entry(&self.0.join(path))
     }
 
     fn is_link(self, path: &str) -> bool {
@@ -334,7 +334,7 @@ impl<'a> Project<'a> {
 
     /// The names in a directory. One that is not UTF-8 could not be written down.
     fn names(self, path: &str) -> Result<BTreeSet<String>, Errno> {
-        let names = self.door().names(&self.0.join(path)).map_err(errno_of)?;
+        let names = self.whose().names(&self.0.join(path)).map_err(errno_of)?;
         let texts = names.into_iter().map(std::ffi::OsString::into_string);
         texts.collect::<Result<_, _>>().map_err(|_| Errno::ILSEQ)
     }
@@ -342,7 +342,7 @@ impl<'a> Project<'a> {
     /// The hash of a file, and what `stat` says of the file that was read.
     fn hash(self, path: &str) -> Result<(String, Stat), Errno> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let opened = self.door().open(&self.0.join(path), flags);
+        let opened = self.whose().open(&self.0.join(path), flags);
         let opened = opened.map_err(errno_of)?;
         let stat = crate::sys::fs::fstat(&opened)?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {

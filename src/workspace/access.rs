@@ -106,7 +106,7 @@ fn keep_attributes(to: &File, from: &File, path: &Path) -> Result<(), ToolError>
     for name in names(&inherited).filter(|name| is_access_list(name)) {
         if !names(&kept).any(|kept| kept == name) {
             crate::sys::fs::fremovexattr(to, name)
-                .map_err(|e| not_kept(path, &told(name), &e.to_string()))?;
+                .map_err(|e| not_kept(path, &shown_attribute(name), &e.to_string()))?;
         }
     }
     for name in names(&kept).filter(|name| !is_of_the_content(name)) {
@@ -115,14 +115,14 @@ fn keep_attributes(to: &File, from: &File, path: &Path) -> Result<(), ToolError>
             // It has gone since.
             Err(Errno::NODATA) => continue,
             Err(_) if !must_be_kept(name) => continue,
-            Err(e) => return Err(not_kept(path, &told(name), &e.to_string())),
+            Err(e) => return Err(not_kept(path, &shown_attribute(name), &e.to_string())),
         };
         let set = crate::sys::fs::fsetxattr(to, name, &value, XattrFlags::empty());
         match set {
             Err(e @ (Errno::NOSPC | Errno::DQUOT)) => return Err(fail(e)),
             // The new file may have got the same one.
             Err(e) if must_be_kept(name) && self::value(to, name).ok().as_ref() != Some(&value) => {
-                return Err(not_kept(path, &told(name), &e.to_string()));
+                return Err(not_kept(path, &shown_attribute(name), &e.to_string()));
             }
             _ => {}
         }
@@ -132,7 +132,7 @@ fn keep_attributes(to: &File, from: &File, path: &Path) -> Result<(), ToolError>
 
 /// An attribute's name in a message.
 #[cfg(unix)]
-fn told(name: &[u8]) -> String {
+fn shown_attribute(name: &[u8]) -> String {
     format!("attribute {}", super::show_name(name))
 }
 

@@ -209,7 +209,7 @@ fn beneath(root: &Path, path: &Path, flags: OFlags) -> Result<OwnedFd, ResolveEr
     if let Some(opened) = open_by_kernel(dir.as_fd(), rel, flags) {
         return Ok(opened?);
     }
-    let door = Workspace::of_directory(root).map_err(|e| said(&e))?;
+    let workspace = Workspace::of_directory(root).map_err(|e| said(&e))?;
     let place = WorkspacePath::new(0, rel.to_owned(), PathBuf::from(path));
-    door.open_beneath(&place, flags)
+    workspace.open_beneath(&place, flags)
 }

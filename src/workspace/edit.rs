@@ -26,7 +26,7 @@
 //! `workspace::write`.
 
 use super::OpenFile;
-use super::line_ends::with_own_ends;
+use super::line_endings::with_own_ends;
 use super::text::{Encoding, LineEnding, to_crlf};
 use crate::tool::{Cancellation, DiffStat, ErrorKind, ToolError};
 use memchr::memmem::Finder;

@@ -33,7 +33,7 @@ pub struct FlushBehind {
 }
 
 struct Shared {
-    tell: fn(&str),
+    log: fn(&str),
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -57,10 +57,10 @@ impl std::fmt::Debug for FlushBehind {
 
 impl FlushBehind {
     /// `tell` is given, for a person, which file a disk could not take.
-    pub fn new(tell: fn(&str)) -> Self {
+    pub fn new(log: fn(&str)) -> Self {
         Self {
             shared: Arc::new(Shared {
-                tell,
+                log,
                 state: Mutex::default(),
                 changed: Condvar::new(),
             }),
@@ -74,7 +74,7 @@ impl FlushBehind {
             path: path.to_owned(),
         };
         if let Some(rejected) = self.shared.queue(written) {
-            rejected.flush(self.shared.tell);
+            rejected.flush(self.shared.log);
         }
     }
 }
@@ -128,7 +128,7 @@ impl Shared {
             if let Some(written) = state.waiting.pop_front() {
                 state.is_busy = true;
                 drop(state);
-                written.flush(self.tell);
+                written.flush(self.log);
                 state = self.state();
                 state.is_busy = false;
                 self.changed.notify_all();
@@ -143,13 +143,13 @@ impl Shared {
 }
 
 impl Written {
-    fn flush(&self, tell: fn(&str)) {
+    fn flush(&self, log: fn(&str)) {
         // The next edit may have taken its place already.
         let is_replaced = crate::sys::fs::fstat(&self.file).is_ok_and(|stat| stat.st_nlink == 0);
         if !is_replaced && let Err(e) = self.file.sync_data() {
             let path = super::show_path(&self.path);
             let failure = format!("{path} was written, but flushing it to disk failed: {e}");
-            tell(&visible(&failure));
+            log(&visible(&failure));
         }
     }
 }

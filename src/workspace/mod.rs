@@ -1,29 +1,29 @@
-//! The only door to the file system.
+//! All file access of the tools goes through here.
 //!
 //! A [`Workspace`] holds its roots as open directories. Every path is resolved beneath a root
 //! by the kernel at the moment of opening, never by comparing strings, so that exchanging a
 //! directory for a link in between gains nothing.
 
 mod access;
+pub(crate) mod atomic_file;
 pub(crate) mod brought;
+#[cfg(target_os = "linux")]
+mod commit_child;
 pub mod edit;
 pub mod flush;
 mod git_config;
 pub mod ignore;
-pub(crate) mod line_ends;
+pub(crate) mod line_endings;
 pub mod lines;
 pub mod media;
 pub mod pattern;
-pub(crate) mod private;
 mod project;
 pub(crate) mod resolve;
 mod rules;
-#[cfg(target_os = "linux")]
-mod shielded;
 pub mod spill;
 pub(crate) mod stamp;
 pub mod text;
-mod users;
+mod user_file;
 pub mod walk;
 pub mod write;
 

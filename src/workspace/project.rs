@@ -1,4 +1,4 @@
-//! The door to the project that the first root is part of, and to other directories that are
+//! Access to the project that the first root is part of, and to other directories that are
 //! read for their texts. Nothing is written through it.
 
 use super::{Root, Workspace, WorkspacePath, io_error, open_directory};
@@ -135,10 +135,12 @@ mod tests {
     #[test]
     fn nothing_is_written_where_only_reading_is_wanted() {
         let dir = tempfile::tempdir().expect("a directory");
-        let door = Workspace::reading(dir.path()).expect("opens");
-        let place = door.place_of(&door.root().join("x")).expect("inside");
+        let workspace = Workspace::reading(dir.path()).expect("opens");
+        let place = workspace
+            .place_of(&workspace.root().join("x"))
+            .expect("inside");
         let cancel = crate::tool::Cancellation::default();
-        assert!(door.target(&place, &cancel).is_err());
-        assert!(door.place_of(&door.root().join("../x")).is_none());
+        assert!(workspace.target(&place, &cancel).is_err());
+        assert!(workspace.place_of(&workspace.root().join("../x")).is_none());
     }
 }

@@ -306,14 +306,14 @@ fn publish(
                 return Ok(());
             }
             Err(Unplaced::System(Errno::NOENT | Errno::NOTSUP)) => {}
-            Err(unplaced) => return Err(unplaced.told(path, replaces)),
+            Err(unplaced) => return Err(unplaced.into_error(path, replaces)),
         }
     }
     // No nameless files here, or no way to name one: the file has a name from the start.
     remove_litter(&entry.dir);
     let temporary = temporary_name();
     #[cfg(target_os = "linux")]
-    let _sweeper = super::shielded::Sweeper::of(entry.dir.as_fd(), &temporary);
+    let _sweeper = super::commit_child::Sweeper::of(entry.dir.as_fd(), &temporary);
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let fd = crate::sys::fs::openat(&entry.dir, &temporary, flags, creation_mode(replaces))
         .map_err(fail)?;
@@ -331,7 +331,7 @@ fn publish(
     };
     let result = filled.and_then(|()| {
         let put = finished.put(&entry, &mut current, digest);
-        put.map_err(|unplaced| unplaced.told(path, replaces))
+        put.map_err(|unplaced| unplaced.into_error(path, replaces))
     });
     if result.is_err() || !replaces {
         // Best effort: what is left otherwise is removed by the next write.
@@ -341,7 +341,7 @@ fn publish(
 }
 
 impl Unplaced {
-    fn told(self, path: &Path, replaces: bool) -> ToolError {
+    fn into_error(self, path: &Path, replaces: bool) -> ToolError {
         match self {
             Self::Late(error) => error,
             Self::Changed => changed_meanwhile(path),
@@ -417,7 +417,7 @@ impl Finished<'_> {
 }
 
 #[cfg(target_os = "linux")]
-use super::shielded::take as undivided;
+use super::commit_child::take as undivided;
 
 /// Takes steps that a kill might interrupt here.
 #[cfg(all(unix, not(target_os = "linux")))]
@@ -455,7 +455,7 @@ impl Finished<'_> {
         current: &OpenFile,
         digest: Option<u64>,
     ) -> Result<(), Unplaced> {
-        let lease = super::shielded::Lease::of(&current.file);
+        let lease = super::commit_child::Lease::of(&current.file);
         check_unchanged(self.dir, name, current, digest)?;
         let _acting = self.acting()?;
         let source = self.source();

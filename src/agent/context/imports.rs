@@ -24,16 +24,16 @@ pub(super) fn id_of(open: &OpenFile) -> FileId {
 /// Puts imported texts in the place of imports.
 pub(super) struct Importer<'a> {
     /// Where files may come from.
-    door: &'a Workspace,
+    workspace: &'a Workspace,
     budget: &'a mut Budget,
     /// The file at hand and those that have led to it.
     chain: Vec<FileId>,
 }
 
 impl<'a> Importer<'a> {
-    pub(super) fn new(door: &'a Workspace, budget: &'a mut Budget, file: FileId) -> Self {
+    pub(super) fn new(workspace: &'a Workspace, budget: &'a mut Budget, file: FileId) -> Self {
         Self {
-            door,
+            workspace,
             budget,
             chain: vec![file],
         }
@@ -85,13 +85,13 @@ impl<'a> Importer<'a> {
             return Err(NotRead::Missing);
         }
         let place = self
-            .door
+            .workspace
             .place_of(&dir.join(path))
             .ok_or(NotRead::Outside)?;
-        if self.door.is_gemini_ignored(&place) {
+        if self.workspace.is_gemini_ignored(&place) {
             return Err(NotRead::Closed);
         }
-        let open = self.door.open_file(&place)?;
+        let open = self.workspace.open_file(&place)?;
         let id = id_of(&open);
         if self.chain.contains(&id) {
             return Err(NotRead::Cycle);

@@ -81,46 +81,46 @@ impl Collector<'_> {
         let Some(home) = workspace.home() else {
             return;
         };
-        let Ok(door) = Workspace::reading(&home.join(".gemini")) else {
+        let Ok(global) = Workspace::reading(&home.join(".gemini")) else {
             return;
         };
         for name in names {
-            let path = door.root().join(name);
-            let open =
-                Workspace::beside(&path).and_then(|(beside, place)| beside.open_file(&place));
-            self.add(&door, &path, open.map_err(NotRead::from));
+            let path = global.root().join(name);
+            let open = Workspace::for_user_file(&path)
+                .and_then(|(workspace, place)| workspace.open_file(&place));
+            self.add(&global, &path, open.map_err(NotRead::from));
         }
     }
 
     /// The project's files.
     fn projects(&mut self, workspace: &Workspace, names: &[String]) {
-        let door = Workspace::reading(workspace.project_root())
+        let project = Workspace::reading(workspace.project_root())
             .or_else(|_| Workspace::reading(workspace.root()));
-        let door = match door {
-            Ok(door) => door,
+        let project = match project {
+            Ok(project) => project,
             Err(e) => return self.memory.problems.push(e.message),
         };
         let mut above: Vec<&Path> = workspace
             .root()
             .ancestors()
-            .take_while(|dir| dir.starts_with(door.root()))
+            .take_while(|dir| dir.starts_with(project.root()))
             .collect();
         above.reverse();
         let above = above
             .iter()
             .flat_map(|dir| names.iter().map(|name| dir.join(name)));
         for path in above.chain(below(workspace, names)) {
-            if let Some(place) = door.place_of(&path)
-                && !door.is_gemini_ignored(&place)
+            if let Some(place) = project.place_of(&path)
+                && !project.is_gemini_ignored(&place)
             {
-                let open = door.open_file(&place);
-                self.add(&door, &path, open.map_err(NotRead::from));
+                let open = project.open_file(&place);
+                self.add(&project, &path, open.map_err(NotRead::from));
             }
         }
     }
 
-    /// Adds a file with what it imports from `door`.
-    fn add(&mut self, door: &Workspace, path: &Path, open: Result<OpenFile, NotRead>) {
+    /// Adds a file with what it imports from `workspace`.
+    fn add(&mut self, workspace: &Workspace, path: &Path, open: Result<OpenFile, NotRead>) {
         let open = match open {
             Ok(open) => open,
             Err(NotRead::Missing) => return,
@@ -133,7 +133,7 @@ impl Collector<'_> {
         match self.budget.read(&open) {
             Ok(text) => {
                 let dir = path.parent().unwrap_or(Path::new("/"));
-                let text = Importer::new(door, &mut self.budget, id).expand(&text, dir);
+                let text = Importer::new(workspace, &mut self.budget, id).expand(&text, dir);
                 self.memory.files += 1;
                 self.block(path, text.trim());
             }

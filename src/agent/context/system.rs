@@ -133,8 +133,8 @@ impl Choice {
     ) -> Result<T, ToolError> {
         match self {
             Choice::File(path) => {
-                let (door, place) = Workspace::beside(path)?;
-                act(&door, &place)
+                let (user, place) = Workspace::for_user_file(path)?;
+                act(&user, &place)
             }
             _ => act(workspace, &workspace.root_place().join(Path::new(PROJECTS))),
         }
@@ -176,8 +176,8 @@ impl Choice {
         if *self == Choice::Off {
             return Ok(());
         }
-        let written = self.open(workspace, |door, place| {
-            let target = door.target(place, &Cancellation::default())?;
+        let written = self.open(workspace, |opened, place| {
+            let target = opened.target(place, &Cancellation::default())?;
             target.commit(place, |file| file.write_all(prompt.as_bytes()))
         });
         written.map_err(|e| ContextError::NotWritten {

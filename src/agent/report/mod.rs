@@ -40,7 +40,7 @@ pub struct HtmlReport<F> {
     path: PathBuf,
     warn: F,
     now: Clock,
-    kept: Kept,
+    kept: ReportState,
 }
 
 impl<F> fmt::Debug for HtmlReport<F> {
@@ -53,7 +53,7 @@ impl<F> fmt::Debug for HtmlReport<F> {
 
 /// What is kept of a session.
 #[derive(Debug)]
-struct Kept {
+struct ReportState {
     started: Option<SystemTime>,
     session: Cut,
     model: Cut,
@@ -76,13 +76,13 @@ enum Entry {
         prompt: u64,
         candidates: u64,
     },
-    Call(Box<KeptCall>),
+    Call(Box<ReportCall>),
     Warning(Cut),
     Error(Cut),
 }
 
 #[derive(Debug)]
-struct KeptCall {
+struct ReportCall {
     name: Cut,
     description: Cut,
     state: &'static str,
@@ -151,7 +151,7 @@ fn brief(args: &Map<String, Value>) -> String {
     text
 }
 
-impl Default for Kept {
+impl Default for ReportState {
     fn default() -> Self {
         Self {
             started: None,
@@ -165,7 +165,7 @@ impl Default for Kept {
     }
 }
 
-impl Kept {
+impl ReportState {
     fn cut(&mut self, text: &str, most_chars: usize) -> Cut {
         Cut::new(text, most_chars, &mut self.room)
     }
@@ -225,7 +225,7 @@ impl Kept {
             )
         });
         self.add(|kept| {
-            Entry::Call(Box::new(KeptCall {
+            Entry::Call(Box::new(ReportCall {
                 name: kept.cut(&call.request.name, NAME_CHARS),
                 description: kept.cut(&description, NAME_CHARS),
                 state: call.state().name(),
@@ -255,7 +255,7 @@ impl<F: FnMut(&str)> HtmlReport<F> {
             path,
             warn,
             now: SystemTime::now,
-            kept: Kept::default(),
+            kept: ReportState::default(),
         }
     }
 }
@@ -263,8 +263,9 @@ impl<F: FnMut(&str)> HtmlReport<F> {
 /// Puts a page in place, all or nothing.
 fn write(path: &Path, page: &str) -> Result<(), ToolError> {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let (door, place) = Workspace::beside(&path)?;
-    door.target(&place, &Cancellation::default())?
+    let (workspace, place) = Workspace::for_user_file(&path)?;
+    workspace
+        .target(&place, &Cancellation::default())?
         .commit(&place, |file| file.write_all(page.as_bytes()))
 }
 
@@ -312,7 +313,7 @@ impl<F: FnMut(&str) + Send> Observer for HtmlReport<F> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ALL_BYTES, CALL_CHARS, Cut, ENTRY_BYTES, Entry, HtmlReport, Kept};
+    use super::{ALL_BYTES, CALL_CHARS, Cut, ENTRY_BYTES, Entry, HtmlReport, ReportState};
     use crate::agent::call::{CallOutcome, CallState};
     use crate::agent::event::{Event, Observer, SessionError, SessionErrorKind};
     use crate::agent::output::testing::{
@@ -624,7 +625,7 @@ mod tests {
 
     #[test]
     fn a_session_without_end_takes_no_more_memory() {
-        let mut kept = Kept::default();
+        let mut kept = ReportState::default();
         let call = done("t", json!({}), text(&"x".repeat(CALL_CHARS)));
         for _ in 0..2_000 {
             kept.call(&call);

@@ -1,6 +1,6 @@
 //! The page itself: everything that a session says is escaped here, and nowhere else.
 
-use super::{Cut, Entry, Kept, KeptCall};
+use super::{Cut, Entry, ReportCall, ReportState};
 use crate::agent::call::ToolCallDecision;
 use crate::agent::clock::{iso, span};
 use crate::agent::event::SessionError;
@@ -17,7 +17,7 @@ const TITLE_CHARS: usize = 80;
 const PROMPT_CHARS: usize = 1_500;
 
 /// The page of a session that is over.
-pub(super) fn page(kept: &Kept, error: Option<&SessionError>, stats: &Stats) -> String {
+pub(super) fn page(kept: &ReportState, error: Option<&SessionError>, stats: &Stats) -> String {
     let title = title(kept);
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -60,7 +60,7 @@ fn escaped(text: &str) -> String {
     out
 }
 
-fn title(kept: &Kept) -> String {
+fn title(kept: &ReportState) -> String {
     let prompt = kept.entries.iter().find_map(|entry| match entry {
         Entry::Prompt(prompt) => prompt.text.trim().lines().next(),
         _ => None,
@@ -82,7 +82,7 @@ fn list(page: &mut String, rows: &[(&str, String)]) {
     page.push_str("</dl>\n");
 }
 
-fn totals(page: &mut String, kept: &Kept, error: Option<&SessionError>, stats: &Stats) {
+fn totals(page: &mut String, kept: &ReportState, error: Option<&SessionError>, stats: &Stats) {
     match error {
         None => page.push_str("<p class=\"good\">The model is done.</p>\n"),
         Some(error) => page.push_str(&format!(
@@ -216,7 +216,7 @@ fn missing(page: &mut String, text: &Cut) {
     }
 }
 
-fn show_call(page: &mut String, call: &KeptCall) {
+fn show_call(page: &mut String, call: &ReportCall) {
     let (class, mark) = if call.state == "success" {
         ("", "<span class=\"good\">✓</span>")
     } else {

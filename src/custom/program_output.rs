@@ -27,7 +27,7 @@ pub(crate) enum ParsedOutput {
     Failure(String),
 }
 
-pub(crate) fn judge(ended: ProgramOutput<'_>) -> ParsedOutput {
+pub(crate) fn parse(ended: ProgramOutput<'_>) -> ParsedOutput {
     let stdout = String::from_utf8_lossy(ended.stdout);
     let is_success = ended.ending == Some(Ending::Code(0)) && ended.stderr.is_empty();
     match unwrap(&stdout) {
@@ -40,7 +40,7 @@ pub(crate) fn judge(ended: ProgramOutput<'_>) -> ParsedOutput {
 }
 
 /// What an answer tells the model, and what has failed.
-pub(crate) fn told(answer: &FunctionResponse) -> (String, Option<ResultError>) {
+pub(crate) fn message_of(answer: &FunctionResponse) -> (String, Option<ResultError>) {
     let response = &answer.response;
     let said = |key: &str| response.get(key).and_then(Value::as_str).map(str::to_owned);
     let Some(error) = response.get("error") else {

@@ -1,4 +1,4 @@
-//! The door to one file of the user's own, outside of the project.
+//! Access to one file of the user's own, outside of the project.
 //!
 //! Such a file is often a link into a directory that is kept under version control. The links
 //! are the user's own and are followed wherever they lead; what is opened then is a workspace
@@ -24,7 +24,7 @@ impl Workspace {
     ///
     /// `file_not_found` for a link into a directory that does not exist, or what the system
     /// says.
-    pub fn beside(path: &Path) -> Result<(Self, WorkspacePath), ToolError> {
+    pub fn for_user_file(path: &Path) -> Result<(Self, WorkspacePath), ToolError> {
         let fail = |e: &io::Error| super::io_error(e, path);
         let mut end = path.to_owned();
         let mut links = 0;

@@ -16,7 +16,7 @@ const PLACE_KEYS: [&str; 2] = ["path", "line"];
 
 /// What the file says; what it leaves out is told as for every tool.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct Presentation {
     description: Option<Text>,
     locations: Option<Vec<Place>>,
     /// What is asked.
@@ -55,11 +55,11 @@ pub(super) fn read(
     reader: &mut Reader<'_>,
     map: &mut Map<String, Value>,
     parameters: &[String],
-) -> Told {
+) -> Presentation {
     let description = map.remove("call_description");
     let locations = map.remove("locations");
     let question = map.remove("confirmation");
-    Told {
+    Presentation {
         description: description
             .and_then(|value| Text::read(reader, "call_description", &value, parameters)),
         locations: locations.and_then(|value| places(reader, &value, parameters)),
@@ -196,7 +196,7 @@ fn texts(
     }
 }
 
-impl Told {
+impl Presentation {
     /// The description of a call in one line; `None` where the file has none, or where nothing of
     /// it is left without the parameters that are missing.
     pub(super) fn description(&self, filling: Bindings<'_>) -> Result<Option<String>, ToolError> {
