@@ -171,7 +171,7 @@ fn make(
         outcome: session.call(&call.name, call.args.clone(), options, &cx),
     };
     for note in session.take_notes() {
-        (server.options.tell)(&visible(&note));
+        (server.options.log)(&visible(&note));
     }
     if let Asking::ByResults(said) = &call.asking
         && let Some(question) = said.question(&open)

@@ -33,8 +33,8 @@ impl LastNotified {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(fingerprint);
     }
 
-    /// Tells a client that knows other tools than the project's that they have changed.
-    pub(super) async fn tell(
+    /// Notifies a client that knows other tools than the project's that they have changed.
+    pub(super) async fn notify(
         &self,
         project: Arc<Project>,
         can_ask: bool,
@@ -80,7 +80,7 @@ impl Before {
     }
 }
 
-/// Tells a client that listens, until it does not any more.
+/// Notifies a client that listens, until it does not any more.
 pub(super) async fn follow(
     server: &Arc<Server>,
     can_ask: bool,

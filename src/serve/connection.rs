@@ -100,7 +100,7 @@ impl Connection {
                 Some(_) => "the former ones stay",
                 None => "the current directory is worked in",
             };
-            (self.server.options.tell)(&format!("The client does not say its roots; {what}."));
+            (self.server.options.log)(&format!("The client does not say its roots; {what}."));
             return Ok(before.unwrap_or_default());
         };
         let uris = listed.roots.iter().map(|root| root.uri.as_str());
@@ -162,7 +162,7 @@ impl Connection {
             let project = server.project(&roots).map_err(|e| internal(&e))?;
             let done = work(&project, &cx);
             for note in project.session.take_notes() {
-                (server.options.tell)(&visible(&note));
+                (server.options.log)(&visible(&note));
             }
             done
         });
@@ -320,7 +320,7 @@ impl ServerHandler for Connection {
             let can_ask = self.can_ask(&context);
             let cancel = self.server.start().cancel.clone();
             self.told
-                .tell(project, can_ask, cancel, &context.peer)
+                .notify(project, can_ask, cancel, &context.peer)
                 .await;
         }
         Ok(done.response)

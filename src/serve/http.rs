@@ -156,7 +156,7 @@ fn made_token() -> Option<String> {
 
 /// Serves clients for ever. Gives the exit status where that is not possible.
 pub(super) async fn serve(server: &Arc<Server>, http: Http) -> u8 {
-    let tell = server.options.tell;
+    let log = server.options.log;
     let bound = async {
         let listener = TcpListener::bind(&http.addresses[..]).await?;
         let address = listener.local_addr()?;
@@ -166,19 +166,19 @@ pub(super) async fn serve(server: &Arc<Server>, http: Http) -> u8 {
         Ok(bound) => bound,
         Err(e) => {
             let addresses: Vec<String> = http.addresses.iter().map(ToString::to_string).collect();
-            tell(&format!("can't listen on {}: {e}", addresses.join(" or ")));
+            log(&format!("can't listen on {}: {e}", addresses.join(" or ")));
             return 1;
         }
     };
-    tell(&format!("listening on http://{address}{PATH}"));
+    log(&format!("listening on http://{address}{PATH}"));
     if http.is_token_made {
-        tell(&format!(
+        log(&format!(
             "clients need the header Authorization: Bearer {}",
             http.token
         ));
     }
     if !address.ip().is_loopback() {
-        tell("what is said is not encrypted: let only a network that you trust reach it");
+        log("what is said is not encrypted: let only a network that you trust reach it");
     }
     let (guard, service) = (Arc::new(Guard::new(&http)), service(server));
     let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));

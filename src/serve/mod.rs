@@ -47,13 +47,13 @@ pub struct ServeOptions {
     /// Over HTTP instead of the standard streams.
     pub http: Option<Http>,
     /// Where a person is told what they should know: standard output is the protocol's.
-    pub tell: fn(&str),
+    pub log: fn(&str),
 }
 
 /// Serves until the client is gone or a signal comes, and ends everything that it has started.
 /// Gives the exit status: 0, 1 where it can't serve, or 128 and the signal's number.
 pub fn run(options: ServeOptions) -> u8 {
-    let tell = options.tell;
+    let log = options.log;
     let http = options.http.clone();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -62,7 +62,7 @@ pub fn run(options: ServeOptions) -> u8 {
     let (runtime, server) = match (runtime, Server::new(options)) {
         (Ok(runtime), Ok(server)) => (runtime, Arc::new(server)),
         (Err(e), _) | (_, Err(e)) => {
-            tell(&format!("nothing can be served: {e}"));
+            log(&format!("nothing can be served: {e}"));
             return 1;
         }
     };

@@ -74,7 +74,7 @@ impl Server {
             roots.push(std::env::current_dir()?);
         }
         Ok(Self {
-            flush_behind: Arc::new(FlushBehind::new(options.tell)),
+            flush_behind: Arc::new(FlushBehind::new(options.log)),
             options,
             roots,
             projects: Mutex::default(),
@@ -124,7 +124,7 @@ impl Server {
         let ServeOptions {
             rules,
             with_servers,
-            tell,
+            log,
             ..
         } = &self.options;
         let (root, more) = roots
@@ -147,7 +147,7 @@ impl Server {
         let workspace = &session.tool_env().workspace;
         workspace.flush_behind(Arc::clone(&self.flush_behind));
         for problem in session.problems() {
-            tell(&visible(&problem));
+            log(&visible(&problem));
         }
         Ok(Project {
             session,

@@ -41,7 +41,7 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Serves the client on the standard streams until its input ends. Gives the exit status.
 pub(super) async fn serve(server: &Arc<Server>) -> u8 {
-    let tell = server.options.tell;
+    let log = server.options.log;
     let connection = Connection::new(Arc::clone(server), true);
     let (stdio, written) = Stdio::start(Arc::clone(server));
     let status = match connection.serve(stdio).await {
@@ -51,14 +51,14 @@ pub(super) async fn serve(server: &Arc<Server>) -> u8 {
         }
         Err(ServerInitializeError::ConnectionClosed(_)) => 0,
         Err(ServerInitializeError::ExpectedInitializeRequest(_)) => {
-            tell(
+            log(
                 "the client has not begun as it should: first comes the request initialize, with \
                  protocolVersion, capabilities and clientInfo",
             );
             1
         }
         Err(e) => {
-            tell(&format!("the client has not begun as it should: {e}"));
+            log(&format!("the client has not begun as it should: {e}"));
             1
         }
     };

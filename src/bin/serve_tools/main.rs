@@ -16,8 +16,8 @@ fn main() -> ExitCode {
     .into()
 }
 
-/// Tells a person; standard output is the protocol's.
-fn tell(message: &str) {
+/// Prints a message for a person; standard output is the protocol's.
+fn log(message: &str) {
     // Where standard error is gone, there is no reader.
     let _ = writeln!(std::io::stderr(), "serve_tools: {message}");
 }

@@ -1,7 +1,7 @@
 //! What the command line of `serve_tools` says.
 
 use crate::command::command;
-use crate::tell;
+use crate::log;
 use clap::ArgMatches;
 use gemini_tools::answer::printed;
 use gemini_tools::serve::{Http, HttpError, ServeOptions};
@@ -16,7 +16,7 @@ pub(crate) fn options() -> Result<ServeOptions, u8> {
         if e.use_stderr() { 2 } else { status }
     })?;
     let http = http(&matches).map_err(|problem| {
-        tell(&problem.to_string());
+        log(&problem.to_string());
         2
     })?;
     let mode = matches.get_one::<String>("approval-mode");
@@ -30,7 +30,7 @@ pub(crate) fn options() -> Result<ServeOptions, u8> {
         with_servers: matches.get_flag("mcp"),
         roots: roots.cloned().collect(),
         http,
-        tell,
+        log,
     })
 }
 
