@@ -9,7 +9,7 @@ use std::path::Path;
 /// this installation: beside the running executable, or a launcher of the checkout that it was
 /// built in. Others' programs may have the same names: Gemini CLI's documentation uses them. A
 /// bare name that is not found is taken for ours: it may be on the `PATH` elsewhere.
-pub fn is_ours(program: &str, root: &Path) -> bool {
+pub fn is_this_installation(program: &str, root: &Path) -> bool {
     let is_bare = Path::new(program).parent() == Some(Path::new(""));
     let found = if is_bare {
         match find_program(OsStr::new(program)) {

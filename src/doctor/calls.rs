@@ -2,7 +2,7 @@
 
 use super::program;
 use super::replay::{Timeouts, run};
-use super::{Commands, DoctorReport, Setup, Try, said};
+use super::{Commands, DoctorReport, Setup, Try, explain};
 use crate::builtin;
 use crate::policy::{Decision, PolicyCall, mode_from_env};
 use crate::process::command::StopReason;
@@ -45,7 +45,7 @@ const FLOOD_BYTES: usize = 200_000;
 const CHUNK_BYTES: usize = 64 * 1024;
 
 /// Asks for a tool that is not there, and for those that the caller names.
-pub(super) fn examine(
+pub(super) fn check(
     setup: &Setup<'_>,
     commands: &Commands,
     declared: &[String],
@@ -63,7 +63,7 @@ pub(super) fn examine(
                 report.error(
                     "call-arguments",
                     about,
-                    said(
+                    explain(
                         "It has arguments, or quotes.",
                         "Gemini CLI takes the whole of it for the path of one program (its issue #19783).",
                         "Name a script that holds the arguments, or name the pair in .gemini/tools, where they work.",
@@ -114,7 +114,7 @@ pub(super) fn examine(
             report.error(
                 "call-not-started",
                 about,
-                said(what, why, "Run it by hand to see why."),
+                explain(what, why, "Run it by hand to see why."),
             );
             return;
         }
@@ -157,7 +157,7 @@ fn minds_waiting(seen: &Driven, name: &str, report: &mut DoctorReport) {
     report.warn(
         "call-wait-for-previous",
         name,
-        said(
+        explain(
             format!("It fails with {WAIT} among its arguments, and not without it: {told}"),
             "Gemini CLI 0.61 offers this argument with every tool, and hands it over where the model sets it.",
             "Overlook arguments that are not known, this one at least.",
@@ -213,7 +213,7 @@ fn noise(seen: &Driven, about: &str, declared: &[String], report: &mut DoctorRep
     report.warn(
         "call-stderr",
         about,
-        said(
+        explain(
             format!(
                 "A call of a tool that is not there ends with status 0, but writes to standard error: {}",
                 excerpt(&seen.stderr)
@@ -247,7 +247,7 @@ fn any_call(seen: &Driven, about: &str, limit: Duration, report: &mut DoctorRepo
         report.error(
             "call-fails",
             about,
-            said(
+            explain(
                 "A call killed the process that watched over it.",
                 "That may be Gemini CLI itself.",
                 "Don't end the parent process.",
@@ -259,7 +259,7 @@ fn any_call(seen: &Driven, about: &str, limit: Duration, report: &mut DoctorRepo
         report.error(
             "call-hangs",
             about,
-            said(
+            explain(
                 format!("A call has not ended after {} s.", limit.as_secs()),
                 "Gemini CLI sets no limit: the session hangs until the user presses Escape, and the call goes on.",
                 "Set a limit of its own in the program.",
@@ -271,7 +271,7 @@ fn any_call(seen: &Driven, about: &str, limit: Duration, report: &mut DoctorRepo
         report.error(
             "call-background",
             about,
-            said(
+            explain(
                 "Something that it started still holds its output.",
                 "Gemini CLI waits until the pipes are closed, so the call hangs as long as that runs.",
                 "Start it in a session of its own, with its output to a file or /dev/null.",
@@ -289,7 +289,7 @@ fn unknown_tool(seen: &Driven, about: &str, report: &mut DoctorReport) {
         report.error(
             "call-leaves-input",
             about,
-            said(
+            explain(
                 "It ends without having read all of standard input.",
                 "Writing the arguments fails in Gemini CLI then, which is not caught there and can end the whole session.",
                 "Read standard input to its end before anything else, also where the call fails.",
@@ -301,7 +301,7 @@ fn unknown_tool(seen: &Driven, about: &str, report: &mut DoctorReport) {
         report.warn(
             "unknown-tool-succeeds",
             about,
-            said(
+            explain(
                 format!(
                     "A call of a tool that is not there succeeds: {}",
                     excerpt(&seen.stdout)
@@ -315,7 +315,7 @@ fn unknown_tool(seen: &Driven, about: &str, report: &mut DoctorReport) {
         report.warn(
             "call-slow",
             about,
-            said(
+            explain(
                 format!(
                     "A call takes {:.1} s before it does anything.",
                     seen.took.as_secs_f64()
@@ -341,7 +341,7 @@ fn real_call(seen: &Driven, name: &str, report: &mut DoctorReport) {
         Ok(Ending::Code(0)) if !stderr.is_empty() => report.error(
             "call-stderr",
             name,
-            said(
+            explain(
                 format!("It succeeds, but writes to standard error: {stderr}"),
                 "One byte there makes a failure of the call for Gemini CLI.",
                 "Write nothing there, or name the pair in .gemini/tools, where only the status counts.",
@@ -353,18 +353,18 @@ fn real_call(seen: &Driven, name: &str, report: &mut DoctorReport) {
             let what = format!("It fails ({how}): {} {stderr}", excerpt(&seen.stdout));
             let help = "Run it by hand with the same arguments on standard input.";
             let what = what.trim().trim_end_matches(':');
-            report.error("call-fails", name, said(what, "The model gets an error.", help));
+            report.error("call-fails", name, explain(what, "The model gets an error.", help));
         }
     }
     if std::str::from_utf8(&seen.stdout).is_err() {
         let what = "What it prints is not UTF-8.";
         let why = "Gemini CLI reads it as UTF-8; what does not fit is lost.";
-        report.error("call-encoding", name, said(what, why, "Print UTF-8."));
+        report.error("call-encoding", name, explain(what, why, "Print UTF-8."));
     } else if has_split_character(&seen.stdout) {
         report.warn(
             "call-split-character",
             name,
-            said(
+            explain(
                 format!(
                     "Of its {} bytes a character lies across the edge of a piece.",
                     seen.stdout.len()
@@ -378,7 +378,7 @@ fn real_call(seen: &Driven, name: &str, report: &mut DoctorReport) {
         report.warn(
             "call-floods",
             name,
-            said(
+            explain(
                 format!("It prints {} bytes.", seen.stdout.len()),
                 "All of it goes to the model and stays in its context.",
                 "Limit what is printed, and say what was left out.",

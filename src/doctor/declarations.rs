@@ -1,7 +1,7 @@
 //! What the discovery command declares, as Gemini CLI and the API see it.
 
 use super::discovery::Found;
-use super::{DoctorReport, said};
+use super::{DoctorReport, explain};
 use crate::builtin::{counted, is_reserved};
 use crate::declaration::{self, Names};
 use crate::diagnostic::{Diagnostic, Severity};
@@ -18,7 +18,7 @@ const PAIR: &str =
     "Fix the declaration, or name the pair in .gemini/tools, where get_tools repairs it.";
 
 /// Looks at each declaration. Gives the names of the tools.
-pub(super) fn examine(found: &Found, report: &mut DoctorReport) -> Vec<String> {
+pub(super) fn check(found: &Found, report: &mut DoctorReport) -> Vec<String> {
     let text = &found.declarations;
     let Ok(outcome) = declaration::read(text, &mut Names::new(Names::LONGEST)) else {
         // It was read before.
@@ -38,7 +38,7 @@ pub(super) fn examine(found: &Found, report: &mut DoctorReport) -> Vec<String> {
         report.warn(
             "many-tokens",
             "the declarations",
-            said(
+            explain(
                 format!("They take about {tokens} tokens."),
                 "They are paid for with each request, and with many tools models choose worse.",
                 "Leave some out (get_tools --only, tools.exclude), or shorten descriptions.",
@@ -51,7 +51,7 @@ pub(super) fn examine(found: &Found, report: &mut DoctorReport) -> Vec<String> {
             report.warn(
                 "replaces-built-in",
                 *name,
-                said(
+                explain(
                     "It has the name of a tool of Gemini CLI's own.",
                     "Before 0.61 it takes that one's place, without a word.",
                     "Rename it, unless that is meant.",
@@ -67,7 +67,7 @@ pub(super) fn examine(found: &Found, report: &mut DoctorReport) -> Vec<String> {
     report.error(
         "foreign-wrapper",
         "the declarations",
-        said("Some are in the wrapper of another API.", why, PAIR),
+        explain("Some are in the wrapper of another API.", why, PAIR),
     );
     Vec::new()
 }

@@ -2,7 +2,7 @@
 
 use super::program;
 use super::replay::{Timeouts, run};
-use super::{Commands, DoctorReport, Said, Setup, said};
+use super::{Commands, DoctorReport, Explanation, Setup, explain};
 use crate::process::command::StopReason;
 use crate::process::driven::{Driven, Input};
 use crate::process::ending::Ending;
@@ -34,7 +34,7 @@ pub(super) struct Found {
 }
 
 /// Runs it, twice.
-pub(super) fn examine(
+pub(super) fn check(
     setup: &Setup<'_>,
     commands: &Commands,
     report: &mut DoctorReport,
@@ -45,7 +45,7 @@ pub(super) fn examine(
         report.warn(
             "unset-variable",
             about,
-            said(
+            explain(
                 format!("${name} is not set here, so nothing takes its place."),
                 "Gemini CLI replaces variables itself before it splits the command, within double quotes too.",
                 "Set it where Gemini CLI is started, or put the line into a script, and name that.",
@@ -59,13 +59,13 @@ pub(super) fn examine(
     let Some(words) = shlex::split(&line).filter(|words| !words.is_empty()) else {
         let what = "It can't be split into words: a quote is open, or there are none.";
         let help = "Close the quote; a path with spaces needs quotes.";
-        report.error("discovery-words", about, said(what, NO_TOOLS, help));
+        report.error("discovery-words", about, explain(what, NO_TOOLS, help));
         return None;
     };
     let path = match program::find(&words[0], setup.root) {
         Ok(path) => path,
-        Err((id, said)) => {
-            report.error(id, about, said);
+        Err((id, explanation)) => {
+            report.error(id, about, explanation);
             return None;
         }
     };
@@ -79,7 +79,11 @@ pub(super) fn examine(
         Err(e) => {
             let help = "Run it by hand to see why.";
             let what = format!("It can't be started: {e}.");
-            report.error("discovery-not-started", about, said(what, NO_TOOLS, help));
+            report.error(
+                "discovery-not-started",
+                about,
+                explain(what, NO_TOOLS, help),
+            );
             return None;
         }
     };
@@ -101,7 +105,7 @@ pub(super) fn examine(
         report.warn(
             "discovery-changes",
             about,
-            said(
+            explain(
                 "Run twice, it prints two different things.",
                 "What a model is told changes from request to request, so nothing of it is kept by the API.",
                 "Print the tools in the same order each time.",
@@ -138,11 +142,11 @@ fn without_unset(line: &str) -> (String, Vec<&str>) {
 }
 
 /// The first piece that a shell would not take as it is, or that Gemini CLI does not.
-fn shell_syntax(line: &str) -> Option<Said> {
+fn shell_syntax(line: &str) -> Option<Explanation> {
     let help = "Put the piece in quotes where it means itself; or put the line into a script, and name that.";
     let pieces = pieces(line);
     if let Some(piece) = pieces.iter().find(|piece| piece.is_syntax) {
-        return Some(said(
+        return Some(explain(
             format!(
                 "{:?} is not a word for Gemini CLI, but an operator, a pattern or a comment.",
                 piece.text
@@ -158,7 +162,7 @@ fn shell_syntax(line: &str) -> Option<Said> {
     };
     let first = pieces.first().filter(|piece| is_assignment(piece.text));
     let shells = first.or_else(|| pieces.iter().find(|piece| piece.text.starts_with('`')))?;
-    Some(said(
+    Some(explain(
         format!(
             "{:?} means something to a shell, but no shell is there.",
             shells.text
@@ -261,7 +265,7 @@ fn is_usable(seen: &Driven, about: &str, report: &mut DoctorReport) -> bool {
             );
             let help = "Let it print and end; it must not wait for input or for the network.";
             let why = "Gemini CLI waits for it at each start, without a limit, and neither writes to its standard input nor closes it.";
-            report.error("discovery-hangs", about, said(what, why, help));
+            report.error("discovery-hangs", about, explain(what, why, help));
             return false;
         }
         Ok(Ending::Code(0)) => None,
@@ -271,14 +275,14 @@ fn is_usable(seen: &Driven, about: &str, report: &mut DoctorReport) -> bool {
     if let Some(failure) = failure {
         let help = "Run it by hand in the project's root and fix what it says.";
         let what = format!("{failure}{said_on_stderr}");
-        report.error("discovery-fails", about, said(what, NO_TOOLS, help));
+        report.error("discovery-fails", about, explain(what, NO_TOOLS, help));
         return false;
     }
     if seen.was_held {
         report.error(
             "discovery-background",
             about,
-            said(
+            explain(
                 "Something that it started still holds its output.",
                 "Gemini CLI waits until the pipes are closed, so its start hangs as long as that runs.",
                 "Start it with its output to /dev/null, or not at all.",
@@ -289,7 +293,7 @@ fn is_usable(seen: &Driven, about: &str, report: &mut DoctorReport) -> bool {
         report.warn(
             "discovery-slow",
             about,
-            said(
+            explain(
                 format!("It takes {:.1} s.", seen.took.as_secs_f64()),
                 "Each start of Gemini CLI waits for it.",
                 "Print declarations that were made before, or let get_tools keep them: make it a pair in .gemini/tools.",
@@ -300,20 +304,20 @@ fn is_usable(seen: &Driven, about: &str, report: &mut DoctorReport) -> bool {
     if seen.stdout.len() > MAX_BYTES {
         let what = format!("It prints {} bytes.", seen.stdout.len());
         let help = "Declare fewer tools, or shorten what they say.";
-        report.error("discovery-too-large", about, said(what, why, help));
+        report.error("discovery-too-large", about, explain(what, why, help));
         return false;
     }
     if seen.stderr.len() > MAX_BYTES {
         let what = format!("It writes {} bytes to standard error.", seen.stderr.len());
         let help = "Say less there, or write it to a file.";
-        report.error("discovery-too-large", about, said(what, why, help));
+        report.error("discovery-too-large", about, explain(what, why, help));
         return false;
     }
     if std::str::from_utf8(&seen.stdout).is_err() {
         let what = "What it prints is not UTF-8.";
         let why = "Gemini CLI reads it as UTF-8; what does not fit is lost.";
         let help = "Print UTF-8: PYTHONUTF8=1 for Python, for example.";
-        report.error("discovery-encoding", about, said(what, why, help));
+        report.error("discovery-encoding", about, explain(what, why, help));
         return false;
     }
     is_array(seen, about, report)
@@ -330,7 +334,7 @@ fn is_array(seen: &Driven, about: &str, report: &mut DoctorReport) -> bool {
             report.warn(
                 "no-tools",
                 about,
-                said(what, "The two commands do nothing then.", help),
+                explain(what, "The two commands do nothing then.", help),
             );
             true
         }
@@ -341,7 +345,7 @@ fn is_array(seen: &Driven, about: &str, report: &mut DoctorReport) -> bool {
                 excerpt(&seen.stdout)
             );
             let help = "Print [ … ] around the declarations.";
-            report.error("discovery-no-array", about, said(what, why, help));
+            report.error("discovery-no-array", about, explain(what, why, help));
             false
         }
         Err(e) => {
@@ -354,7 +358,7 @@ fn is_array(seen: &Driven, about: &str, report: &mut DoctorReport) -> bool {
                 "What it prints is not valid JSON: {e}: {}",
                 excerpt(&seen.stdout)
             );
-            report.error("discovery-no-json", about, said(what, why, help));
+            report.error("discovery-no-json", about, explain(what, why, help));
             false
         }
     }

@@ -1,7 +1,7 @@
 //! What is there besides: hosts, the kernel's sandbox, the tools of project and user, servers.
 
 use super::replay::{Timeouts, run};
-use super::{DoctorReport, Setup, said, trust_remedy};
+use super::{DoctorReport, Setup, explain, trust_remedy};
 use crate::builtin::{ToolEnv, sandbox};
 use crate::custom::lint_tools;
 use crate::diagnostic::Severity;
@@ -25,7 +25,7 @@ const OLDEST_NODE: u32 = 20;
 const NODE_LIMIT: Duration = Duration::from_secs(5);
 
 /// Tells what there is, and what of it is at fault.
-pub(super) fn examine(setup: &Setup<'_>, report: &mut DoctorReport) {
+pub(super) fn check(setup: &Setup<'_>, report: &mut DoctorReport) {
     report.fact("get_tools", crate::VERSION);
     report.fact(
         "project",
@@ -60,7 +60,7 @@ fn host(root: &Path, report: &mut DoctorReport) {
         report.error(
             "old-host",
             shown,
-            said(
+            explain(
                 "This Gemini CLI is older than 0.3.",
                 "It knows the commands as toolDiscoveryCommand and toolCallCommand only.",
                 "Install a newer one, or write these names at the top of settings.json.",
@@ -75,7 +75,7 @@ fn node(root: &Path, report: &mut DoctorReport) {
     let help = "Install node 20 or newer.";
     let Some(path) = find_program(OsStr::new("node")) else {
         let what = "node is not on the PATH.";
-        report.error("node-missing", "node", said(what, why, help));
+        report.error("node-missing", "node", explain(what, why, help));
         return;
     };
     let timeouts = Timeouts {
@@ -95,7 +95,7 @@ fn node(root: &Path, report: &mut DoctorReport) {
     match major.and_then(|major| major.parse::<u32>().ok()) {
         Some(major) if major < OLDEST_NODE => {
             let what = format!("node is {version}.");
-            report.error("node-old", path.as_path(), said(what, why, help));
+            report.error("node-old", path.as_path(), explain(what, why, help));
         }
         _ => report.fact("node", format!("{version} ({})", show_path(&path))),
     }
@@ -123,7 +123,7 @@ fn beside(report: &mut DoctorReport) {
             report.error(
                 "incomplete",
                 path.as_path(),
-                said(
+                explain(
                     format!("{name} is not beside get_tools."),
                     "They are made for each other: tools are declared by one and run by the other.",
                     "Install all of them: scripts/install",
@@ -165,7 +165,7 @@ fn kernel(setup: &Setup<'_>, report: &mut DoctorReport) {
         report.error(
             "sandbox",
             "tools.sandbox",
-            said(
+            explain(
                 e.message,
                 "run_shell_command runs nothing without the sandbox that is asked for.",
                 e.hint.unwrap_or_else(|| {
@@ -188,7 +188,7 @@ fn own_tools(setup: &Setup<'_>, report: &mut DoctorReport) {
             report.error(
                 "not-checked",
                 ".gemini/tools",
-                said(e.to_string(), why, help),
+                explain(e.to_string(), why, help),
             );
             return;
         }
@@ -232,7 +232,7 @@ fn servers(setup: &Setup<'_>, report: &mut DoctorReport) {
             report.error(
                 "server-missing",
                 format!("mcpServers.{name}"),
-                said(
+                explain(
                     format!("There is no program {command:?}."),
                     "The server can't be started, so its tools are not there.",
                     "Install it, or correct the command.",

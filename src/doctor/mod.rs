@@ -17,7 +17,7 @@ mod rules;
 mod setup;
 
 use crate::diagnostic::{Diagnostic, Origin, Severity};
-use crate::own_program::is_ours;
+use crate::own_program::is_this_installation;
 use crate::policy::{Extra, Policy};
 use crate::settings::{Settings, variables_in};
 use serde::Serialize;
@@ -48,14 +48,26 @@ impl DoctorReport {
         self.facts.push((name, what.into()));
     }
 
-    fn error(&mut self, code: impl Into<Cow<'static, str>>, about: impl Into<Origin>, said: Said) {
-        let found = Diagnostic::error(code, "", "", said.what).about(about);
-        self.findings.push(found.advise(said.why, said.help));
+    fn error(
+        &mut self,
+        code: impl Into<Cow<'static, str>>,
+        about: impl Into<Origin>,
+        explanation: Explanation,
+    ) {
+        let found = Diagnostic::error(code, "", "", explanation.what).about(about);
+        self.findings
+            .push(found.advise(explanation.why, explanation.help));
     }
 
-    fn warn(&mut self, code: impl Into<Cow<'static, str>>, about: impl Into<Origin>, said: Said) {
-        let found = Diagnostic::warning(code, "", "", said.what).about(about);
-        self.findings.push(found.advise(said.why, said.help));
+    fn warn(
+        &mut self,
+        code: impl Into<Cow<'static, str>>,
+        about: impl Into<Origin>,
+        explanation: Explanation,
+    ) {
+        let found = Diagnostic::warning(code, "", "", explanation.what).about(about);
+        self.findings
+            .push(found.advise(explanation.why, explanation.help));
     }
 
     /// Whether something can't work.
@@ -65,14 +77,14 @@ impl DoctorReport {
 }
 
 /// What is said of a finding.
-struct Said {
+struct Explanation {
     what: String,
     why: &'static str,
     help: String,
 }
 
-fn said(what: impl Into<String>, why: &'static str, help: impl Into<String>) -> Said {
-    Said {
+fn explain(what: impl Into<String>, why: &'static str, help: impl Into<String>) -> Explanation {
+    Explanation {
         what: what.into(),
         why,
         help: help.into(),
@@ -85,7 +97,7 @@ fn trust_remedy(setup: &Setup<'_>) -> String {
     obstacle.unwrap_or_else(|| "Look at what the project brings, then: get_tools trust".to_owned())
 }
 
-/// What is examined.
+/// What is checked.
 struct Setup<'a> {
     home: Option<&'a Path>,
     root: &'a Path,
@@ -93,8 +105,8 @@ struct Setup<'a> {
     policy: Policy,
 }
 
-/// Examines the set-up of the project in `root`.
-pub fn examine(home: Option<&Path>, root: &Path, tries: &[Try]) -> DoctorReport {
+/// Checks the set-up of the project in `root`.
+pub fn check(home: Option<&Path>, root: &Path, tries: &[Try]) -> DoctorReport {
     let settings = Settings::load(home, root);
     let policy = Policy::load(&settings, home, root, &Extra::with_paths(&[""; 0]));
     let setup = Setup {
@@ -104,18 +116,18 @@ pub fn examine(home: Option<&Path>, root: &Path, tries: &[Try]) -> DoctorReport 
         policy,
     };
     let mut report = DoctorReport::default();
-    environment::examine(&setup, &mut report);
+    environment::check(&setup, &mut report);
     // A cause is told before what comes of it.
     rules::faults(&setup, &mut report);
-    if let Some(commands) = setup::examine(&setup, &mut report) {
-        let found = discovery::examine(&setup, &commands, &mut report);
+    if let Some(commands) = setup::check(&setup, &mut report) {
+        let found = discovery::check(&setup, &commands, &mut report);
         let names = found
             .as_ref()
-            .map(|found| declarations::examine(found, &mut report));
+            .map(|found| declarations::check(found, &mut report));
         let declared = names.as_deref().unwrap_or_default();
-        calls::examine(&setup, &commands, declared, tries, &mut report);
+        calls::check(&setup, &commands, declared, tries, &mut report);
         if names.is_some() {
-            rules::examine(&setup, declared, &mut report);
+            rules::check(&setup, declared, &mut report);
         }
         hide_values(&commands, &mut report);
     }
@@ -162,6 +174,7 @@ impl Commands {
     /// Whether they are these executables.
     fn are_ours(&self, root: &Path) -> bool {
         let first = shlex::split(&self.discovery).and_then(|words| words.into_iter().next());
-        first.is_some_and(|first| is_ours(&first, root)) && is_ours(&self.call, root)
+        first.is_some_and(|first| is_this_installation(&first, root))
+            && is_this_installation(&self.call, root)
     }
 }

@@ -1,6 +1,6 @@
 //! Whether a program can be started.
 
-use super::{Said, said};
+use super::{Explanation, explain};
 use crate::process::command::find_program;
 use crate::shown::show_path;
 use std::ffi::OsStr;
@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 const NOT_STARTED: &str = "Gemini CLI starts it without a shell, and can't.";
 
 /// The file that a command's first word stands for, or why it can't be started.
-pub(super) fn find(word: &str, root: &Path) -> Result<PathBuf, (&'static str, Said)> {
+pub(super) fn find(word: &str, root: &Path) -> Result<PathBuf, (&'static str, Explanation)> {
     if word.starts_with('~') {
         return Err((
             "tilde",
-            said(
+            explain(
                 format!("{word:?} begins with a ~."),
                 "No shell is there to replace it: a directory of that name is looked for.",
                 "Write the whole path, or $HOME, which Gemini CLI replaces.",
@@ -27,7 +27,7 @@ pub(super) fn find(word: &str, root: &Path) -> Result<PathBuf, (&'static str, Sa
         let Some(path) = find_program(OsStr::new(word)) else {
             return Err((
                 "program-missing",
-                said(
+                explain(
                     format!("There is no program {word:?} on the PATH."),
                     NOT_STARTED,
                     "Install it, or write its path.",
@@ -41,20 +41,20 @@ pub(super) fn find(word: &str, root: &Path) -> Result<PathBuf, (&'static str, Sa
         let help = "Correct the path; a relative one counts from the project's root.";
         return Err((
             "program-missing",
-            said(format!("There is no file {shown}."), NOT_STARTED, help),
+            explain(format!("There is no file {shown}."), NOT_STARTED, help),
         ));
     }
     if path.is_dir() {
         let help = "Name the program in it.";
         return Err((
             "program-not-executable",
-            said(format!("{shown} is a directory."), NOT_STARTED, help),
+            explain(format!("{shown} is a directory."), NOT_STARTED, help),
         ));
     }
     if !crate::process::command::is_program(&path) {
         return Err((
             "program-not-executable",
-            said(
+            explain(
                 format!("{shown} may not be executed."),
                 NOT_STARTED,
                 format!("chmod +x {shown}"),
@@ -70,7 +70,7 @@ pub(super) fn find(word: &str, root: &Path) -> Result<PathBuf, (&'static str, Sa
     if !head.is_empty() && !head.starts_with(b"\x7fELF") && !head.contains(&0) {
         return Err((
             "no-interpreter",
-            said(
+            explain(
                 format!("{shown} is a script, but its first line does not say whose."),
                 "A shell would run it all the same; Gemini CLI asks the system, which does not.",
                 "Begin it with a line such as #!/bin/sh or #!/usr/bin/env python3.",
@@ -81,12 +81,12 @@ pub(super) fn find(word: &str, root: &Path) -> Result<PathBuf, (&'static str, Sa
 }
 
 /// What is wrong with the first line of a script.
-fn interpreter(line: &[u8], shown: &str) -> Option<(&'static str, Said)> {
+fn interpreter(line: &[u8], shown: &str) -> Option<(&'static str, Explanation)> {
     let line = line.split(|b| *b == b'\n').next().unwrap_or_default();
     let text = String::from_utf8_lossy(line).into_owned();
     let finding = |what: String, help: &str| {
         let why = "The system can't start the script, and says \"no such file\".";
-        Some(("bad-interpreter", said(what, why, help)))
+        Some(("bad-interpreter", explain(what, why, help)))
     };
     if text.ends_with('\r') {
         return finding(

@@ -1,6 +1,6 @@
 //! Whether Gemini CLI lets a model call the tools.
 
-use super::{DoctorReport, Setup, said};
+use super::{DoctorReport, Setup, explain};
 use crate::builtin::is_reserved;
 use crate::policy::{Decision, Mode, PolicyCall, Tier};
 use crate::settings::UNTRUSTED;
@@ -27,7 +27,7 @@ fn policies_of(root: &Path) -> PathBuf {
 }
 
 /// Holds the rules against the tools' names.
-pub(super) fn examine(setup: &Setup<'_>, names: &[String], report: &mut DoctorReport) {
+pub(super) fn check(setup: &Setup<'_>, names: &[String], report: &mut DoctorReport) {
     let mut allowed: Vec<String> = setup.settings.allowed.users.clone();
     allowed.extend(setup.settings.allowed.projects.iter().cloned());
     for file in users_files(setup) {
@@ -36,7 +36,7 @@ pub(super) fn examine(setup: &Setup<'_>, names: &[String], report: &mut DoctorRe
                 report.warn(
                     "rule-pattern",
                     file.as_path(),
-                    said(
+                    explain(
                         format!("{name:?} is a pattern."),
                         "For discovered tools Gemini CLI compares whole names: it matches none.",
                         "Name each tool; get_tools init writes such a rule.",
@@ -56,7 +56,7 @@ pub(super) fn examine(setup: &Setup<'_>, names: &[String], report: &mut DoctorRe
             report.warn(
                 "rule-without-prefix",
                 name.as_str(),
-                said(
+                explain(
                     format!("A rule allows {name:?}, which does not allow the discovered tool."),
                     "Gemini CLI 0.61 puts discovered_tool_ before the names of discovered tools; without it a rule is for a tool of its own.",
                     format!("Name it {PREFIX}{name} in the rule."),
@@ -69,7 +69,7 @@ pub(super) fn examine(setup: &Setup<'_>, names: &[String], report: &mut DoctorRe
             report.warn(
                 "rule-denies",
                 name.as_str(),
-                said(
+                explain(
                     format!(
                         "One rule allows it, and another one, which counts, denies it: {rule}."
                     ),
@@ -83,7 +83,7 @@ pub(super) fn examine(setup: &Setup<'_>, names: &[String], report: &mut DoctorRe
         report.warn(
             "no-rule",
             "~/.gemini/policies",
-            said(
+            explain(
                 "No rule allows any of these tools.",
                 HEADLESS,
                 "get_tools init writes one for tools that only read.",
@@ -96,7 +96,7 @@ pub(super) fn examine(setup: &Setup<'_>, names: &[String], report: &mut DoctorRe
             report.warn(
                 "rule-unknown-tool",
                 format!("{PREFIX}{rule}"),
-                said(
+                explain(
                     "A rule allows it, but no tool is called so; one is called nearly so.",
                     HEADLESS,
                     "Correct the name in the rule.",
@@ -109,7 +109,7 @@ pub(super) fn examine(setup: &Setup<'_>, names: &[String], report: &mut DoctorRe
         report.warn(
             "project-policies",
             projects.as_path(),
-            said(
+            explain(
                 "The project has rules of its own.",
                 "call_tool obeys them where the project is trusted; Gemini CLI 0.61 does not look at them.",
                 "Rules that Gemini CLI is to obey are in ~/.gemini/policies, or are named by --policy.",

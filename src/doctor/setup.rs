@@ -1,6 +1,6 @@
 //! What the settings say of the two commands.
 
-use super::{Commands, DoctorReport, Setup, said, trust_remedy};
+use super::{Commands, DoctorReport, Setup, explain, trust_remedy};
 use crate::diagnostic::Diagnostic;
 use crate::settings::{Scope, jsonc, strict_jsonc};
 use crate::shown::show_path;
@@ -13,16 +13,16 @@ const BOTH: &str = "Gemini CLI needs both: one declares the tools, the other run
 const INIT: &str = "get_tools init writes both.";
 
 /// The commands in force, where they may be run.
-pub(super) fn examine(setup: &Setup<'_>, report: &mut DoctorReport) -> Option<Commands> {
+pub(super) fn check(setup: &Setup<'_>, report: &mut DoctorReport) -> Option<Commands> {
     let is_all_read = unreadable(setup, report);
     let is_trusted = setup.settings.trust.is_trusted();
     let mut in_force = Pair::default();
     let mut projects = Pair::default();
     let mut old_names = None;
-    let mut seen = Seen::default();
-    for (scope, path) in files(setup) {
+    let mut files = SettingsFiles::default();
+    for (scope, path) in settings_files(setup) {
         let Some(value) = read(&path, scope.whose(setup.home, setup.root)) else {
-            seen.missing.push(show_path(&path).into_owned());
+            files.missing.push(show_path(&path).into_owned());
             continue;
         };
         let shown = show_path(&path).into_owned();
@@ -37,8 +37,8 @@ pub(super) fn examine(setup: &Setup<'_>, report: &mut DoctorReport) -> Option<Co
         if old.iter().any(Option::is_some) && !is_left_out {
             old_names = Some((shown.clone(), old.map(|text| text.map(str::to_owned))));
         }
-        seen.misspelt(&shown, &value);
-        seen.read.push(shown);
+        files.misspelt(&shown, &value);
+        files.read.push(shown);
     }
     if let Some((file, old)) = old_names {
         told_of_old_names(file, old, &mut in_force, report);
@@ -54,7 +54,7 @@ pub(super) fn examine(setup: &Setup<'_>, report: &mut DoctorReport) -> Option<Co
     if !is_all_read && !in_force.is_any() {
         return None;
     }
-    let (discovery, call) = both(in_force, &seen, report)?;
+    let (discovery, call) = both(in_force, &files, report)?;
     report.fact(
         "discovery",
         format!("{} ({})", discovery.text, discovery.file),
@@ -72,14 +72,14 @@ pub(super) fn examine(setup: &Setup<'_>, report: &mut DoctorReport) -> Option<Co
 
 /// What of the settings files there is, and the keys in them that look like those of the commands.
 #[derive(Default)]
-struct Seen {
+struct SettingsFiles {
     read: Vec<String>,
     missing: Vec<String>,
     /// The file, the key that is there, and the one that it looks like.
     near: Vec<(String, String, &'static str)>,
 }
 
-impl Seen {
+impl SettingsFiles {
     /// Takes down keys that are nearly those of the commands, at most two objects deep.
     fn misspelt(&mut self, file: &str, value: &Value) {
         let inner = |map: &Map<String, Value>| {
@@ -118,7 +118,7 @@ impl Seen {
     }
 
     /// The files that were looked at, in words.
-    fn files(&self) -> String {
+    fn description(&self) -> String {
         match self.read.as_slice() {
             [] => format!("None of these files exists: {}.", self.missing.join(", ")),
             read => format!("Read: {}.", read.join(", ")),
@@ -153,7 +153,7 @@ fn near_command(key: &str) -> Option<&'static str> {
 }
 
 /// The settings files, in the order in which they count.
-fn files(setup: &Setup<'_>) -> impl Iterator<Item = (Scope, PathBuf)> {
+fn settings_files(setup: &Setup<'_>) -> impl Iterator<Item = (Scope, PathBuf)> {
     let Setup { home, root, .. } = *setup;
     Scope::ALL
         .into_iter()
@@ -167,7 +167,7 @@ fn files(setup: &Setup<'_>) -> impl Iterator<Item = (Scope, PathBuf)> {
 fn unreadable(setup: &Setup<'_>, report: &mut DoctorReport) -> bool {
     let problems = &setup.settings.problems;
     let mut is_all_read = true;
-    for (scope, path) in files(setup) {
+    for (scope, path) in settings_files(setup) {
         let whose = scope.whose(setup.home, setup.root);
         let of_it = problems
             .iter()
@@ -202,13 +202,13 @@ fn unreadable(setup: &Setup<'_>, report: &mut DoctorReport) -> bool {
         report.error(
             "settings-unreadable",
             path.as_path(),
-            said(reason, why, help),
+            explain(reason, why, help),
         );
     }
     is_all_read
 }
 
-/// The names before 0.3, alone or beside the new ones. Alone they are examined all the same: other
+/// The names before 0.3, alone or beside the new ones. Alone they are checked all the same: other
 /// versions use them.
 fn told_of_old_names(
     file: String,
@@ -231,7 +231,7 @@ fn told_of_old_names(
         report.error(
             "old-names",
             file,
-            said(
+            explain(
                 "The commands are under toolDiscoveryCommand and toolCallCommand, the names before 0.3.",
                 "Gemini CLI 0.61 ignores these names; 0.8 and run_agent still use them.",
                 help,
@@ -246,7 +246,7 @@ fn told_of_old_names(
         report.warn(
             "old-names",
             file,
-            said(
+            explain(
                 "Other commands are under toolDiscoveryCommand or toolCallCommand, the names before 0.3.",
                 "Gemini CLI 0.8 puts them in the place of the new ones; 0.61 ignores them.",
                 help,
@@ -268,7 +268,7 @@ fn untrusted(projects: &Pair, setup: &Setup<'_>, report: &mut DoctorReport) {
     report.error(
         "project-untrusted",
         projects.file(),
-        said(
+        explain(
             format!("The commands are the project's, which is {}.", **trust),
             "Nothing of an untrusted project is run, here and in Gemini CLI.",
             help,
@@ -281,7 +281,7 @@ fn left_out(projects: &Pair, in_force: &Pair, setup: &Setup<'_>, report: &mut Do
     report.warn(
         "project-left-out",
         projects.file(),
-        said(
+        explain(
             format!(
                 "The project names commands of its own; those of {} are in force.",
                 in_force.file()
@@ -317,7 +317,7 @@ fn hosts_trust(setup: &Setup<'_>, report: &mut DoctorReport) {
         value.is_some_and(|value| value["security"]["folderTrust"]["enabled"] == false)
     };
     // Gemini CLI asks its settings before any folder; a project may not say it.
-    if files(setup)
+    if settings_files(setup)
         .filter(|(scope, _)| *scope != Scope::Project)
         .any(is_switched_off)
     {
@@ -330,7 +330,7 @@ fn hosts_trust(setup: &Setup<'_>, report: &mut DoctorReport) {
     report.warn(
         "gemini-untrusted",
         setup.root,
-        said(
+        explain(
             why_not,
             "Without a terminal (-p, CI) Gemini CLI 0.61 ends with status 55 there; on one it asks, and leaves out what the project brings.",
             help,
@@ -373,7 +373,7 @@ impl Pair {
                 other => report.error(
                     "command-type",
                     file,
-                    said(
+                    explain(
                         format!("tools.{key} is {other}."),
                         "Gemini CLI takes a text there and nothing else.",
                         "Write the command as one text.",
@@ -385,13 +385,13 @@ impl Pair {
 }
 
 /// Both commands; what is missing is told, with a key that looks like it.
-fn both(pair: Pair, seen: &Seen, report: &mut DoctorReport) -> Option<(Named, Named)> {
+fn both(pair: Pair, files: &SettingsFiles, report: &mut DoctorReport) -> Option<(Named, Named)> {
     const DISCOVERY: &str = "tools.discoveryCommand";
     const CALL: &str = "tools.callCommand";
     let (id, about, what, missing) = match (pair.discovery, pair.call) {
         (Some(discovery), Some(call)) => return Some((discovery, call)),
         (None, None) => {
-            let what = format!("No settings name the two commands. {}", seen.files());
+            let what = format!("No settings name the two commands. {}", files.description());
             (
                 "no-commands",
                 "settings.json".to_owned(),
@@ -400,21 +400,27 @@ fn both(pair: Pair, seen: &Seen, report: &mut DoctorReport) -> Option<(Named, Na
             )
         }
         (Some(named), None) => {
-            let what = format!("{DISCOVERY} is there, {CALL} is not. {}", seen.files());
+            let what = format!(
+                "{DISCOVERY} is there, {CALL} is not. {}",
+                files.description()
+            );
             ("no-call-command", named.file, what, &[CALL][..])
         }
         (None, Some(named)) => {
-            let what = format!("{CALL} is there, {DISCOVERY} is not. {}", seen.files());
+            let what = format!(
+                "{CALL} is there, {DISCOVERY} is not. {}",
+                files.description()
+            );
             ("no-discovery-command", named.file, what, &[DISCOVERY][..])
         }
     };
-    let corrections = missing.iter().filter_map(|right| seen.correction(right));
+    let corrections = missing.iter().filter_map(|right| files.correction(right));
     let corrections: Vec<String> = corrections.collect();
     let help = match corrections.as_slice() {
         [] => INIT.to_owned(),
         some => some.join(" "),
     };
-    report.error(id, about, said(what, BOTH, help));
+    report.error(id, about, explain(what, BOTH, help));
     None
 }
 
@@ -430,7 +436,7 @@ fn note(into: &mut Option<Named>, key: &str, file: &str, text: &str, report: &mu
         report.warn(
             "command-overridden",
             file,
-            said(
+            explain(
                 format!("tools.{key} here takes the place of {:?} in {}.", earlier.text, earlier.file),
                 "The tools of the other command are not there in this project.",
                 "Remove one of them, or call the other by a pair in ~/.gemini/tools (README, \"A tool of your own\").",

@@ -5,18 +5,18 @@
 //! can look at it. What was there before is kept in a record beside the user's settings; with it
 //! [`undo`] makes the way back, also where files have been edited since.
 
-mod brings;
+mod active_content;
 mod change;
 mod files;
 mod json;
 mod lock;
 mod record;
 
-pub use brings::brings;
+pub use active_content::active_content;
 pub use change::{Change, InitError};
 pub use lock::Lock;
 
-use crate::own_program::is_ours;
+use crate::own_program::is_this_installation;
 use crate::process::command::find_program;
 use crate::settings::expanded;
 use crate::shown::show_path;
@@ -26,7 +26,7 @@ use crate::workspace::brought::Whose;
 use change::Project;
 use files::{CALL, DISCOVERY, Named, Pair, example, pair_file, parted, policy, quoted};
 use json::Set;
-use record::{Kept, Record};
+use record::{ChangedFile, Record};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -203,8 +203,9 @@ impl SetupPlan {
             put.is_some() && put == program(command)
         };
         let is_own = |command: &str| was_put(command) || is_own_discovery(command, wanted.root);
-        let is_own_call =
-            |call: &str| put(&CALL) == Some(call) || is_ours(&expanded(call), wanted.root);
+        let is_own_call = |call: &str| {
+            put(&CALL) == Some(call) || is_this_installation(&expanded(call), wanted.root)
+        };
         let new_discovery = match named.discovery() {
             Some(there) if works(&first_word(there), wanted.root) => there.to_owned(),
             Some(there) if is_own(there) => {
@@ -415,7 +416,7 @@ impl SetupPlan {
     }
 
     /// Plans the way back of one file.
-    fn restore(&mut self, kept: &Kept) -> Result<(), InitError> {
+    fn restore(&mut self, kept: &ChangedFile) -> Result<(), InitError> {
         let path = Path::new(&kept.path);
         let Some(now) = self.read(path)? else {
             return Ok(());
@@ -486,13 +487,13 @@ fn first_word(command: &str) -> String {
 }
 
 fn is_own_discovery(command: &str, root: &Path) -> bool {
-    is_ours(&first_word(command), root)
+    is_this_installation(&first_word(command), root)
 }
 
 /// Whether a program is ours and is found, so that it need not be replaced.
 fn works(program: &str, root: &Path) -> bool {
     let is_bare = Path::new(program).parent() == Some(Path::new(""));
-    is_ours(program, root) && (!is_bare || find_program(OsStr::new(program)).is_some())
+    is_this_installation(program, root) && (!is_bare || find_program(OsStr::new(program)).is_some())
 }
 
 fn command(directory: Option<&Path>, name: &str) -> String {

@@ -17,7 +17,7 @@ const VERSION: u32 = 2;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Record {
     version: u32,
-    pub(super) files: Vec<Kept>,
+    pub(super) files: Vec<ChangedFile>,
     /// Directories that were made, the highest first.
     pub(super) made: Vec<PathBuf>,
 }
@@ -34,7 +34,7 @@ impl Default for Record {
 
 /// One file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Kept {
+pub(super) struct ChangedFile {
     pub(super) path: PathBuf,
     /// `None` where there was none.
     pub(super) before: Option<String>,
@@ -73,7 +73,7 @@ mod old_values {
     }
 }
 
-impl Kept {
+impl ChangedFile {
     /// Whether a text is what was written last.
     pub(super) fn is_as_written(&self, text: &str) -> bool {
         self.after == hash(text.as_bytes())
@@ -124,7 +124,7 @@ impl Record {
     }
 
     /// What is known of a file.
-    pub(super) fn of(&self, path: &Path) -> Option<&Kept> {
+    pub(super) fn of(&self, path: &Path) -> Option<&ChangedFile> {
         self.files.iter().find(|kept| kept.path == path)
     }
 
@@ -198,7 +198,7 @@ impl Record {
                 }
                 kept.after = after;
             }
-            None => self.files.push(Kept {
+            None => self.files.push(ChangedFile {
                 path: path.to_owned(),
                 before: before.map(str::to_owned),
                 after,

@@ -14,7 +14,7 @@ mod watchdog;
 
 use crate::input::{arguments, explain_types, read_input};
 use crate::options::{CallToolOptions, options};
-use crate::print::{Printed, coloured, complain, print, print_json, print_last, shows_colours};
+use crate::print::{Printed, coloured, print, print_json, print_last, shows_colours, warn};
 use crate::watchdog::{Watchdog, by_signal, wait_for_the_end};
 use gemini_tools::answer::{Answer, Form, to_line};
 use gemini_tools::approval::terminal::TerminalPrompt;
@@ -126,7 +126,7 @@ fn call(
     let outcome = session.call(name, args, options, cx);
     if std::io::stderr().is_terminal() {
         for note in session.take_notes() {
-            complain(&format!("call_tool: {}", visible(&note)));
+            warn(&format!("call_tool: {}", visible(&note)));
         }
     }
     outcome

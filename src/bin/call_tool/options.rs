@@ -2,7 +2,7 @@
 
 use crate::command::command;
 use crate::input::read_input;
-use crate::print::{complain, print_json};
+use crate::print::{print_json, warn};
 use clap::ArgMatches;
 use gemini_tools::answer::{Answer, Form, printed};
 use gemini_tools::dialect::Dialect;
@@ -124,7 +124,7 @@ fn parse() -> Result<ArgMatches, u8> {
 /// a program gets it in the same form as every other failure.
 pub(crate) fn usage_error(name: &str, reason: &str) -> u8 {
     if std::io::stdout().is_terminal() {
-        complain(&format!("call_tool: {reason}"));
+        warn(&format!("call_tool: {reason}"));
         return 2;
     }
     // The host would fail if its write to us did.

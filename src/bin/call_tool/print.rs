@@ -37,7 +37,7 @@ pub(crate) fn coloured(text: &str) -> String {
     out
 }
 
-pub(crate) fn complain(message: &str) {
+pub(crate) fn warn(message: &str) {
     // Where standard error is gone, there is no reader.
     let _ = writeln!(std::io::stderr(), "{message}");
 }
@@ -67,7 +67,7 @@ pub(crate) fn print(text: &[u8], printed: Printed, status: u8) -> u8 {
 fn write(text: &[u8], printed: Printed, status: u8) -> u8 {
     let written = match (printed, std::str::from_utf8(text)) {
         (Printed::Complaint, _) => {
-            complain(&String::from_utf8_lossy(text));
+            warn(&String::from_utf8_lossy(text));
             return status;
         }
         (Printed::Json, Ok(json)) if std::io::stdout().is_terminal() => {
@@ -77,7 +77,7 @@ fn write(text: &[u8], printed: Printed, status: u8) -> u8 {
     };
     match written {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
-            complain(&format!("call_tool: can't write to standard output: {e}"));
+            warn(&format!("call_tool: can't write to standard output: {e}"));
             1
         }
         _ => status,

@@ -4,7 +4,7 @@
 //! current (`UPDATE_COMPLETIONS=1 cargo test --test behaviour command_lines` writes them anew), so
 //! that no generator is part of an executable.
 
-use crate::print::{complain, print};
+use crate::print::{print, warn};
 
 /// The completions of one command.
 struct Completions {
@@ -42,7 +42,7 @@ pub(crate) fn run(shell: &str, command: Option<&str>) -> u8 {
         .collect();
     if text.is_empty() {
         let names: Vec<&str> = ALL.iter().map(|one| one.command).collect();
-        complain(&format!(
+        warn(&format!(
             "get_tools: there is no command {:?} here; it must be one of {}",
             command.unwrap_or_default(),
             names.join(", ")

@@ -1,8 +1,8 @@
 //! `get_tools doctor`: whether the set-up works, and what to do where it does not.
 
-use crate::print::{complain, print};
+use crate::print::{print, warn};
 use gemini_tools::diagnostic::Severity;
-use gemini_tools::doctor::{DoctorReport, Try, examine};
+use gemini_tools::doctor::{DoctorReport, Try, check};
 use gemini_tools::json;
 use gemini_tools::settings::home;
 use gemini_tools::shown::visible;
@@ -22,7 +22,7 @@ pub(crate) fn run(task: &DoctorTask) -> u8 {
         match parse(text) {
             Ok(one) => tries.push(one),
             Err(reason) => {
-                complain(&format!("get_tools: --try {}: {reason}", visible(text)));
+                warn(&format!("get_tools: --try {}: {reason}", visible(text)));
                 return 2;
             }
         }
@@ -30,11 +30,11 @@ pub(crate) fn run(task: &DoctorTask) -> u8 {
     let root = match std::env::current_dir() {
         Ok(root) => root,
         Err(e) => {
-            complain(&format!("get_tools: the current directory is gone: {e}"));
+            warn(&format!("get_tools: the current directory is gone: {e}"));
             return 1;
         }
     };
-    let report = examine(home().as_deref(), &root, &tries);
+    let report = check(home().as_deref(), &root, &tries);
     let text = if task.json {
         serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
     } else {

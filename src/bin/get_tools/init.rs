@@ -1,7 +1,7 @@
 //! `get_tools init`: sets Gemini CLI up, after a person has seen what is to be changed.
 
-use crate::agree::agree;
-use crate::print::{complain, print};
+use crate::confirm::confirm;
+use crate::print::{print, warn};
 use gemini_tools::builtin::{self, declarations};
 use gemini_tools::custom::Custom;
 use gemini_tools::init::{self, Allow, Lock, SetupPlan, SetupScope, Wanted};
@@ -28,7 +28,7 @@ pub(crate) fn run(task: &InitTask) -> u8 {
     match try_run(task) {
         Ok(status) | Err(Stop::Status(status)) => status,
         Err(Stop::Reason(reason)) => {
-            complain(&format!("get_tools: {}", visible(&reason)));
+            warn(&format!("get_tools: {}", visible(&reason)));
             1
         }
     }
@@ -84,7 +84,7 @@ fn try_run(task: &InitTask) -> Result<u8, Stop> {
     if status != 0 {
         return Err(Stop::Status(status));
     }
-    agree(
+    confirm(
         "Make these changes?",
         "--yes makes the changes that are shown",
         task.asks,
@@ -97,7 +97,7 @@ fn try_run(task: &InitTask) -> Result<u8, Stop> {
 }
 
 fn locked(home: &Path) -> Result<Lock, Stop> {
-    let waits = || complain("get_tools: waiting for another get_tools init to end");
+    let waits = || warn("get_tools: waiting for another get_tools init to end");
     Ok(Lock::take(home, waits)?)
 }
 
@@ -139,7 +139,7 @@ impl Before {
             scope,
             trust: Trust::of(Some(home), root),
             holds_home: is_above(root, home),
-            brings: init::brings(home, root)?,
+            brings: init::active_content(home, root)?,
         })
     }
 

@@ -1,7 +1,7 @@
 //! `get_tools lint`: what is wrong with the tools of the user, of the project and of MCP servers,
 //! or with declarations in files, and what was repaired.
 
-use crate::print::{complain, print};
+use crate::print::{print, warn};
 use gemini_tools::answer::to_line;
 use gemini_tools::ci::{CheckReport, github, junit, sarif};
 use gemini_tools::custom::{Lint, lint_tools};
@@ -51,7 +51,7 @@ pub(crate) fn run(task: &LintTask) -> u8 {
     let lint = match looked {
         Ok(lint) => lint,
         Err((message, status)) => {
-            complain(&format!("get_tools: {}", visible(&message)));
+            warn(&format!("get_tools: {}", visible(&message)));
             return status;
         }
     };
@@ -70,7 +70,7 @@ pub(crate) fn run(task: &LintTask) -> u8 {
         Output::Repaired => {
             let findings = as_text(&lint);
             if !findings.is_empty() {
-                complain(findings.trim_end());
+                warn(findings.trim_end());
             }
             format!("[{}]\n", repaired.join(","))
         }

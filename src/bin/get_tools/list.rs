@@ -1,7 +1,7 @@
 //! The declarations.
 
 use crate::format::Format;
-use crate::print::{complain, print};
+use crate::print::{print, warn};
 use gemini_tools::builtin::{self, ToolEnv, declarations};
 use gemini_tools::custom::Custom;
 use gemini_tools::mcp::Mcp;
@@ -46,16 +46,16 @@ pub(crate) fn run(options: &ListOptions) -> u8 {
     );
     if std::io::stderr().is_terminal() {
         for problem in &settings.problems {
-            complain(&format!("get_tools: ignored {}", visible(&problem.text())));
+            warn(&format!("get_tools: ignored {}", visible(&problem.text())));
         }
         for problem in &policy.problems {
-            complain(&format!("get_tools: {}", visible(&problem.text())));
+            warn(&format!("get_tools: {}", visible(&problem.text())));
         }
         for note in &settings.notes {
-            complain(&format!("get_tools: {}", visible(&note.text())));
+            warn(&format!("get_tools: {}", visible(&note.text())));
         }
         if settings.notes.iter().any(|note| note.code == UNTRUSTED) {
-            complain("get_tools: get_tools trust shows what the project brings, and trusts it");
+            warn("get_tools: get_tools trust shows what the project brings, and trusts it");
         }
     }
     let shown = Shown {
@@ -79,7 +79,7 @@ pub(crate) fn run(options: &ListOptions) -> u8 {
         || tool_env(&settings),
     );
     list.extend(custom.list);
-    tell(&custom.notes);
+    print_notes(&custom.notes);
     if options.mcp || options.refresh || is_set("GEMINI_TOOLS_MCP") {
         let roots = std::slice::from_ref(&root);
         if let Some(mcp) = Mcp::open(&settings, home.as_deref(), &root, roots) {
@@ -116,11 +116,11 @@ impl Shown<'_> {
     }
 }
 
-/// Tells a person; a host would take it for a failure.
-fn tell(notes: &[String]) {
+/// Prints notes for a person; a host would take it for a failure.
+fn print_notes(notes: &[String]) {
     if std::io::stderr().is_terminal() {
         for note in notes {
-            complain(&format!("get_tools: {}", visible(note)));
+            warn(&format!("get_tools: {}", visible(note)));
         }
     }
 }
@@ -138,10 +138,10 @@ fn add_mcp(
     with_kinds: bool,
 ) {
     let tools = mcp.list(shown.options.refresh, &Cancellation::default());
-    tell(&mcp.take_notes());
+    print_notes(&mcp.take_notes());
     for tool in tools {
         if custom.contains(&tool.name) {
-            tell(&[format!(
+            print_notes(&[format!(
                 "The tool {} of an MCP server is left out, because one of your own has its name; \
                  rename that.",
                 tool.name

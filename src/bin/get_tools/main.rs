@@ -5,10 +5,10 @@
 
 #![cfg_attr(target_os = "linux", no_main)]
 
-mod agree;
 mod command;
 mod completions;
 mod config;
+mod confirm;
 mod doctor;
 mod format;
 mod init;

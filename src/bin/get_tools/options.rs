@@ -6,7 +6,7 @@ use crate::format::Format;
 use crate::init::InitTask;
 use crate::lint::{LintTask, Output};
 use crate::list;
-use crate::print::complain;
+use crate::print::warn;
 use crate::trust::TrustTask;
 use clap::ArgMatches;
 use gemini_tools::answer::printed;
@@ -139,7 +139,7 @@ fn list_options(matches: &ArgMatches) -> Result<list::ListOptions, u8> {
         let mut set = PatternSet::default();
         for value in values {
             let more = PatternSet::for_paths(value, false).map_err(|e| {
-                complain(&format!("get_tools: --{id}: {e}"));
+                warn(&format!("get_tools: --{id}: {e}"));
                 2
             })?;
             set.extend(more);
@@ -156,7 +156,7 @@ fn list_options(matches: &ArgMatches) -> Result<list::ListOptions, u8> {
         if matches.get_flag(id) && !is_for {
             let name = matches.get_one::<String>("format");
             let name = name.map_or("gemini", String::as_str);
-            complain(&format!(
+            warn(&format!(
                 "get_tools: --{id} has no meaning with --format {name}; leave it out"
             ));
             return Err(2);

@@ -3,7 +3,7 @@
 use gemini_tools::answer::write_stdout;
 use std::io::Write;
 
-pub(crate) fn complain(message: &str) {
+pub(crate) fn warn(message: &str) {
     // Where standard error is gone, there is no reader.
     let _ = writeln!(std::io::stderr(), "{message}");
 }
@@ -12,7 +12,7 @@ pub(crate) fn complain(message: &str) {
 pub(crate) fn print(text: &[u8]) -> u8 {
     match write_stdout(text) {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
-            complain(&format!("get_tools: can't write to standard output: {e}"));
+            warn(&format!("get_tools: can't write to standard output: {e}"));
             1
         }
         _ => 0,

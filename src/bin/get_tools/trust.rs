@@ -1,7 +1,7 @@
 //! `get_tools trust`: a person looks at what a project brings, and lets it run.
 
-use crate::agree::agree;
-use crate::print::{complain, print};
+use crate::confirm::confirm;
+use crate::print::{print, warn};
 use gemini_tools::settings::{Scope, Settings, home};
 use gemini_tools::shown::{show_path, visible};
 use gemini_tools::trust::{
@@ -35,7 +35,7 @@ pub(crate) enum TrustTask {
 /// Does it.
 pub(crate) fn run(task: &TrustTask) -> u8 {
     let Some(home) = home() else {
-        complain("get_tools: there is no home directory to keep records in: HOME is not set");
+        warn("get_tools: there is no home directory to keep records in: HOME is not set");
         return 1;
     };
     match task {
@@ -52,7 +52,7 @@ pub(crate) fn run(task: &TrustTask) -> u8 {
 
 fn record(home: &Path, asks: bool) -> Result<u8, u8> {
     let fail = |message: &str| {
-        complain(&format!("get_tools: {}", visible(message)));
+        warn(&format!("get_tools: {}", visible(message)));
         1
     };
     let refused = |trust: &Trust| {
@@ -84,7 +84,7 @@ fn record(home: &Path, asks: bool) -> Result<u8, u8> {
     if status != 0 {
         return Err(status);
     }
-    agree(
+    confirm(
         "Let all this run as you?",
         "--yes trusts what is shown",
         asks,
@@ -233,7 +233,7 @@ fn print_list(home: &Path) -> u8 {
         text.push_str(&format!("{root}\n    {state}; {count} files\n"));
     }
     for problem in &problems {
-        complain(&format!("get_tools: {}", visible(&problem.to_string())));
+        warn(&format!("get_tools: {}", visible(&problem.to_string())));
     }
     print(text.as_bytes()).max(u8::from(!problems.is_empty()))
 }
@@ -244,12 +244,12 @@ fn take_back(home: &Path, dir: &Path) -> u8 {
     let root: PathBuf = root.components().collect();
     match remove(home, &root) {
         Err(e) => {
-            complain(&format!("get_tools: {}", visible(&e.to_string())));
+            warn(&format!("get_tools: {}", visible(&e.to_string())));
             1
         }
         Ok(false) => {
             let root = show_path(&root);
-            complain(&format!(
+            warn(&format!(
                 "get_tools: there is no record of {}",
                 visible(&root)
             ));

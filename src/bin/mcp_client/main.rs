@@ -23,17 +23,17 @@ fn main() -> ExitCode {
         ["--connect", version] if version == gemini_tools::VERSION => {
             ExitCode::from(gemini_tools::mcp::client::run())
         }
-        ["-h" | "--help"] => say(&mut std::io::stdout(), USAGE, 0),
-        ["-V" | "--version"] => say(
+        ["-h" | "--help"] => print(&mut std::io::stdout(), USAGE, 0),
+        ["-V" | "--version"] => print(
             &mut std::io::stdout(),
             &format!("mcp_client {}\n", gemini_tools::VERSION),
             0,
         ),
-        _ => say(&mut std::io::stderr(), USAGE, 2),
+        _ => print(&mut std::io::stderr(), USAGE, 2),
     }
 }
 
-fn say(to: &mut dyn Write, text: &str, status: u8) -> ExitCode {
+fn print(to: &mut dyn Write, text: &str, status: u8) -> ExitCode {
     // Without a reader, it is not missed.
     let _ = to.write_all(text.as_bytes());
     ExitCode::from(status)

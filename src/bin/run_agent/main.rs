@@ -94,7 +94,7 @@ pub(crate) fn failed(message: impl Into<String>) -> SessionError {
     }
 }
 
-pub(crate) fn complain(message: &str) {
+pub(crate) fn warn(message: &str) {
     // Where standard error is gone, there is no reader.
     let _ = writeln!(std::io::stderr(), "run_agent: {message}");
 }

@@ -1,7 +1,7 @@
 //! From options, settings and environment to a session.
 
 use crate::options::RunAgentOptions;
-use crate::{bad_input, complain, failed, show};
+use crate::{bad_input, failed, show, warn};
 use gemini_tools::ToolRegistry;
 use gemini_tools::agent::at_paths;
 use gemini_tools::agent::context::{self, ACKNOWLEDGEMENT};
@@ -55,17 +55,17 @@ impl Setup {
         };
         let settings = Settings::load_trusting(home.as_deref(), &root, trust);
         for problem in &settings.problems {
-            complain(&format!("ignored {}", visible(&problem.text())));
+            warn(&format!("ignored {}", visible(&problem.text())));
         }
         if std::io::stderr().is_terminal() {
             for note in &settings.notes {
-                complain(&visible(&note.text()));
+                warn(&visible(&note.text()));
             }
         }
         // As by Gemini CLI, the others are worked in all the same.
         for path in &options.include {
             if let Err(e) = std::fs::read_dir(path) {
-                complain(&format!(
+                warn(&format!(
                     "--include-directories {}: {e}; it is left out",
                     path.display()
                 ));
@@ -79,7 +79,7 @@ impl Setup {
         let workspace = Workspace::open_among(&real, &roots, allowed, home.as_deref())
             .map_err(|e| bad_input(e.to_string()))?;
         for refused in workspace.refused_roots() {
-            complain(&visible(&refusal(refused)));
+            warn(&visible(&refusal(refused)));
         }
         Ok(Self {
             id: unique_id(),
@@ -109,10 +109,10 @@ impl Setup {
         let mut pair = Pair::discover(&commands, &self.environment(options), cancel)
             .map_err(|e| failed(e.to_string()))?;
         for note in &pair.notes {
-            complain(&visible(note));
+            warn(&visible(note));
         }
         for problem in gate.problems() {
-            complain(&visible(&problem));
+            warn(&visible(&problem));
         }
         let (can_ask, none) = (terminal().is_some(), Map::new());
         pair.retain(|tool| gate.shows(&tool.to_call(&none), can_ask));
@@ -244,7 +244,7 @@ impl Setup {
         let (record, resumed) = self.record(options, &model)?;
         let memory = context::memory(&self.tool_env);
         for problem in &memory.problems {
-            complain(&visible(problem));
+            warn(&visible(problem));
         }
         let system = context::system_prompt(&self.tool_env, &memory.text)
             .map_err(|e| bad_input(e.to_string()))?;

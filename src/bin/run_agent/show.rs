@@ -1,7 +1,7 @@
 //! Where a session is shown and recorded.
 
-use crate::complain;
 use crate::options::{OutputFormat, RunAgentOptions};
+use crate::warn;
 use gemini_tools::agent::event::{Event, Observer, SessionError};
 use gemini_tools::agent::output::{
     JsonOutput, NotesOutput, ProgressOutput, StreamJsonOutput, TerminalOutput, TextOutput,
@@ -25,44 +25,44 @@ pub(crate) fn is_incomplete() -> bool {
 
 fn unwritten(message: &str) {
     IS_INCOMPLETE.store(true, Ordering::Relaxed);
-    complain(message);
+    warn(message);
 }
 
 /// Standard output, whose failures are told, but that of a reader who is gone.
-struct Told {
+struct ReportingStdout {
     out: Stdout,
-    is_told: bool,
+    is_reported: bool,
 }
 
-impl Told {
+impl ReportingStdout {
     fn new() -> Self {
         Self {
             out: stdout(),
-            is_told: false,
+            is_reported: false,
         }
     }
 
-    fn tell<T>(&mut self, done: io::Result<T>) -> io::Result<T> {
+    fn report<T>(&mut self, done: io::Result<T>) -> io::Result<T> {
         if let Err(e) = &done
             && !matches!(e.kind(), ErrorKind::BrokenPipe | ErrorKind::Interrupted)
-            && !self.is_told
+            && !self.is_reported
         {
-            self.is_told = true;
+            self.is_reported = true;
             unwritten(&format!("can't write to standard output: {e}"));
         }
         done
     }
 }
 
-impl Write for Told {
+impl Write for ReportingStdout {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let done = self.out.write(bytes);
-        self.tell(done)
+        self.report(done)
     }
 
     fn flush(&mut self) -> io::Result<()> {
         let done = self.out.flush();
-        self.tell(done)
+        self.report(done)
     }
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn observers(options: &RunAgentOptions) -> Vec<Box<dyn Observer>> {
         Box::new(NotesOutput::new(stderr()))
     });
     if let Some(wish) = TelemetryConfig::read(|name| std::env::var_os(name)) {
-        observers.push(Box::new(Telemetry::new(wish, complain)));
+        observers.push(Box::new(Telemetry::new(wish, warn)));
     }
     if let Some(path) = &options.report {
         observers.push(Box::new(HtmlReport::new(path.clone(), unwritten)));
@@ -88,12 +88,12 @@ pub(crate) fn observers(options: &RunAgentOptions) -> Vec<Box<dyn Observer>> {
 /// What goes to standard output.
 fn answer(options: &RunAgentOptions) -> Box<dyn Observer> {
     match options.format {
-        OutputFormat::Json => Box::new(JsonOutput::new(Told::new())),
-        OutputFormat::StreamJson => Box::new(StreamJsonOutput::new(Told::new())),
+        OutputFormat::Json => Box::new(JsonOutput::new(ReportingStdout::new())),
+        OutputFormat::StreamJson => Box::new(StreamJsonOutput::new(ReportingStdout::new())),
         OutputFormat::Text if stdout().is_terminal() => {
-            Box::new(TerminalOutput::new(Told::new(), is_styled()))
+            Box::new(TerminalOutput::new(ReportingStdout::new(), is_styled()))
         }
-        OutputFormat::Text => Box::new(TextOutput::new(Told::new())),
+        OutputFormat::Text => Box::new(TextOutput::new(ReportingStdout::new())),
     }
 }
 
@@ -119,5 +119,5 @@ pub(crate) fn failed_early(options: &RunAgentOptions, error: &SessionError) {
         stats: &Stats::default(),
     };
     answer(options).take(&ended);
-    complain(&error.message);
+    warn(&error.message);
 }

@@ -1,25 +1,23 @@
 //! Asking a person.
 
-use crate::print::complain;
+use crate::print::warn;
 use std::io::{BufRead, IsTerminal, Read, Write};
 
-/// Has a person agree; `Err` is the status to exit with. `otherwise` says what goes without being
-/// asked.
-pub(crate) fn agree(question: &str, otherwise: &str, asks: bool) -> Result<(), u8> {
-    let is_somebody_there = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+/// Asks a person to confirm; `Err` is the status to exit with. `otherwise` says what goes without
+/// being asked.
+pub(crate) fn confirm(question: &str, otherwise: &str, asks: bool) -> Result<(), u8> {
+    let has_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     // Gemini CLI and run_agent set this for the commands of a model.
     let is_for_model = std::env::var_os("GEMINI_CLI").is_some_and(|v| !v.is_empty());
-    if !is_somebody_there && is_for_model {
-        complain(
-            "get_tools: a command of an agent can't agree to this; a person can, on a terminal",
-        );
+    if !has_terminal && is_for_model {
+        warn("get_tools: a command of an agent can't agree to this; a person can, on a terminal");
         return Err(2);
     }
     if !asks {
         return Ok(());
     }
-    if !is_somebody_there {
-        complain(&format!(
+    if !has_terminal {
+        warn(&format!(
             "get_tools: there is no terminal to ask on; {otherwise}"
         ));
         return Err(2);
@@ -31,6 +29,6 @@ pub(crate) fn agree(question: &str, otherwise: &str, asks: bool) -> Result<(), u
     if read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes" | "Yes") {
         return Ok(());
     }
-    complain("get_tools: nothing was done");
+    warn("get_tools: nothing was done");
     Err(1)
 }

@@ -24,7 +24,7 @@ const MAX_DEPTH: usize = 8;
 /// # Errors
 ///
 /// A record that can't be read.
-pub fn brings(home: &Path, root: &Path) -> Result<Vec<String>, InitError> {
+pub fn active_content(home: &Path, root: &Path) -> Result<Vec<String>, InitError> {
     let mut walk = Walk {
         home,
         root,
