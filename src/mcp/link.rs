@@ -3,7 +3,7 @@
 //! It is beside ours and is started when a server is first asked for something. When its
 //! input ends, which our own end brings about however it comes, it ends all servers.
 
-use super::wire::{Ask, Connect, Request, Said, Wanted, Why};
+use super::wire::{Ask, ClientMessage, Connect, FailureKind, Request, Wanted};
 use crate::process::line_client::{LineClient, Reply, TICK};
 use crate::sys::event::{PollFd, PollFlags, Timespec};
 use crate::tool::Cancellation;
@@ -33,13 +33,13 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Failure {
     /// What sort of thing has happened.
-    pub(super) why: Why,
+    pub(super) why: FailureKind,
     /// In words.
     pub(super) message: String,
 }
 
 impl Failure {
-    fn new(why: Why, message: impl Into<String>) -> Self {
+    fn new(why: FailureKind, message: impl Into<String>) -> Self {
         Self {
             why,
             message: message.into(),
@@ -47,20 +47,20 @@ impl Failure {
     }
 }
 
-impl Reply for Said {
+impl Reply for ClientMessage {
     /// The servers whose tools have changed.
     type Notes = BTreeSet<String>;
 
     fn answers(&self) -> Option<(u64, bool)> {
         match self {
-            Said::Done { id, .. } | Said::Failed { id, .. } => Some((*id, true)),
-            Said::Progress { id, .. } => Some((*id, false)),
-            Said::Changed { .. } => None,
+            ClientMessage::Done { id, .. } | ClientMessage::Failed { id, .. } => Some((*id, true)),
+            ClientMessage::Progress { id, .. } => Some((*id, false)),
+            ClientMessage::Changed { .. } => None,
         }
     }
 
     fn note(self, changed: &mut BTreeSet<String>) {
-        if let Said::Changed { server } = self {
+        if let ClientMessage::Changed { server } = self {
             changed.insert(server);
         }
     }
@@ -69,7 +69,7 @@ impl Reply for Said {
 /// The client, started when it is first needed, and again where it has ended.
 #[derive(Debug, Default)]
 pub(super) struct Link {
-    client: LineClient<Said>,
+    client: LineClient<ClientMessage>,
 }
 
 /// One request to one server.
@@ -101,16 +101,18 @@ impl Link {
         let (id, receiver) = self
             .client
             .send(command, |id, introduced| lines(id, question, introduced))
-            .map_err(|e| Failure::new(Why::Connection, e.to_string()))?;
+            .map_err(|e| Failure::new(FailureKind::Connection, e.to_string()))?;
         loop {
             match receiver.recv_timeout(TICK) {
-                Ok(Said::Done { result, .. }) => return Ok(result),
-                Ok(Said::Failed { why, message, .. }) => return Err(Failure { why, message }),
-                Ok(Said::Progress { text, .. }) => progress(&text),
-                Ok(Said::Changed { .. }) | Err(RecvTimeoutError::Timeout) => {}
+                Ok(ClientMessage::Done { result, .. }) => return Ok(result),
+                Ok(ClientMessage::Failed { why, message, .. }) => {
+                    return Err(Failure { why, message });
+                }
+                Ok(ClientMessage::Progress { text, .. }) => progress(&text),
+                Ok(ClientMessage::Changed { .. }) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(Failure::new(
-                        Why::Gone,
+                        FailureKind::Gone,
                         format!(
                             "{PROGRAM} has ended before the server had answered; it must be of the same build \
                              as this executable ({})",
@@ -124,11 +126,11 @@ impl Link {
             }
             if cancel.interruption().is_some() {
                 self.give_up(id);
-                return Err(Failure::new(Why::Cancelled, "it was cancelled"));
+                return Err(Failure::new(FailureKind::Cancelled, "it was cancelled"));
             }
             if until.is_some_and(|until| Instant::now() > until) {
                 self.give_up(id);
-                return Err(Failure::new(Why::TimedOut, "it took too long"));
+                return Err(Failure::new(FailureKind::TimedOut, "it took too long"));
             }
         }
     }

@@ -180,7 +180,7 @@ impl Call {
         let mut failure = None;
         for &at in servers {
             let name = &self.mcp.servers[at].name;
-            match self.mcp.ask(at, Wanted::Resources, started, cx) {
+            match self.mcp.request(at, Wanted::Resources, started, cx) {
                 Ok(answer) => {
                     for (list, key) in [("resources", "uri"), ("templates", "uriTemplate")] {
                         let items = answer[list].as_array().into_iter().flatten();
@@ -220,7 +220,7 @@ impl Call {
             let lists_it = servers.len() > 1
                 && self
                     .mcp
-                    .ask(at, Wanted::Resources, started, cx)
+                    .request(at, Wanted::Resources, started, cx)
                     .is_ok_and(|answer| {
                         let mut items = answer["resources"].as_array().into_iter().flatten();
                         items.any(|item| item["uri"] == uri)
@@ -237,7 +237,7 @@ impl Call {
             let what = Wanted::Read {
                 uri: uri.to_owned(),
             };
-            match self.mcp.ask(at, what, started, cx) {
+            match self.mcp.request(at, what, started, cx) {
                 Ok(answer) => return Ok(content::resource(uri, &answer)),
                 Err(e) => {
                     cx.cancel.check()?;

@@ -4,12 +4,12 @@
 //!
 //! [`Mcp`] knows each server in up to three ways, from cheap to dear: from `State::known`, in
 //! memory; from the cache that an earlier process wrote, if the server's program and settings are
-//! the same since (`cached`); or by asking it (`learn`), which starts it and writes the cache.
+//! the same since (`cached`); or by asking it (`refresh`), which starts it and writes the cache.
 //! [`Mcp::list`] asks only servers of which nothing is known, all at once, so that a discovery with
 //! a full cache starts no server. [`Mcp::find`] asks only a server whose tool a name may be.
 //!
 //! A call is stricter than a listing. Before the first call of a tool the server must have said to
-//! this very process what it declares (`heard`), and again after it has said that its tools have
+//! this very process what it declares (`fresh`), and again after it has said that its tools have
 //! changed. That is compared with what was accepted: where declarations are pinned, a tool that is
 //! new or different is held back until `get_tools --refresh` accepts it, and the old hash stays in
 //! the cache, so that asking again does not accept it. If the policy has judged a call by
@@ -30,7 +30,7 @@ use super::names;
 use super::resources;
 use super::servers::{self, CALL_SECS, Server};
 use super::tool::McpTool;
-use super::wire::{Wanted, Why};
+use super::wire::{FailureKind, Wanted};
 use crate::diagnostic::Diagnostic;
 use crate::policy::{PolicyCall, ServerTool};
 use crate::registry::{Others, bare_name, hint, nearest};
@@ -62,7 +62,7 @@ struct State {
     /// What is known, by the server's place in the list.
     known: BTreeMap<usize, Arc<Known>>,
     /// The servers that have said so to this very process.
-    heard: BTreeSet<usize>,
+    asked: BTreeSet<usize>,
     /// The servers that have said since that they have others.
     changed: BTreeSet<usize>,
     notes: Vec<String>,
@@ -203,7 +203,7 @@ impl Mcp {
         let unknown: Vec<usize> = unknown.collect();
         std::thread::scope(|scope| {
             let asked = unknown.into_iter().map(|at| {
-                let answer = scope.spawn(move || self.learn(at, refresh, cancel));
+                let answer = scope.spawn(move || self.refresh(at, refresh, cancel));
                 (at, answer)
             });
             let asked: Vec<_> = asked.collect();
@@ -239,7 +239,7 @@ impl Mcp {
     }
 
     /// Asks a server which tools it has, and keeps that.
-    fn learn(
+    fn refresh(
         &self,
         at: usize,
         accepts: bool,
@@ -277,7 +277,7 @@ impl Mcp {
         let known = Arc::new(known);
         let mut state = self.state();
         state.known.insert(at, Arc::clone(&known));
-        state.heard.insert(at);
+        state.asked.insert(at);
         Ok(known)
     }
 
@@ -396,7 +396,7 @@ impl Mcp {
         let mut names = Vec::new();
         for &at in &candidates {
             let server = &self.servers[at];
-            let known = self.heard(at, cx)?;
+            let known = self.fresh(at, cx)?;
             if let Some(tool) = find(&known, server, name) {
                 return self.usable(at, tool).map(Some);
             }
@@ -468,7 +468,7 @@ impl Mcp {
         cx: &Context,
     ) -> Result<Value, ToolError> {
         let started = Instant::now();
-        let known = self.heard(at, cx)?;
+        let known = self.fresh(at, cx)?;
         let declared = known.tools.iter().find(|t| t.original == tool);
         if let Some(declared) = declared {
             self.check_held(at, declared)?;
@@ -479,18 +479,18 @@ impl Mcp {
             return Err(says_something_else(&self.servers[at].name, tool)
                 .with_hint("Call it again: the policy then judges by that."));
         }
-        self.ask(at, what, started, cx)
+        self.request(at, what, started, cx)
     }
 
     /// What a server says to this process: one that has not said it yet, or that has said that it
     /// has changed, is asked.
-    fn heard(&self, at: usize, cx: &Context) -> Result<Arc<Known>, ToolError> {
+    fn fresh(&self, at: usize, cx: &Context) -> Result<Arc<Known>, ToolError> {
         self.poll_list_changed();
-        let has_just_said = self.state().heard.contains(&at);
+        let has_just_said = self.state().asked.contains(&at);
         match self.cached(at).filter(|_| has_just_said) {
             Some(known) => Ok(known),
             None => self
-                .learn(at, false, &cx.cancel)
+                .refresh(at, false, &cx.cancel)
                 .map_err(|failure| self.error(at, failure, cx)),
         }
     }
@@ -501,7 +501,7 @@ impl Mcp {
         if !changed.is_empty() {
             let is_changed = |at: &usize| changed.contains(&self.servers[*at].name);
             let mut state = self.state();
-            state.heard.retain(|at| !is_changed(at));
+            state.asked.retain(|at| !is_changed(at));
             state
                 .changed
                 .extend((0..self.servers.len()).filter(is_changed));
@@ -515,7 +515,7 @@ impl Mcp {
     }
 
     /// Asks a server within the time that a call has.
-    pub(super) fn ask(
+    pub(super) fn request(
         &self,
         at: usize,
         what: Wanted,
@@ -548,7 +548,7 @@ impl Mcp {
                 cx.update_output(LiveOutput::Text(text.to_owned()));
             })
             .map_err(|failure| {
-                let may_have_run = is_call && failure.why == Why::Gone;
+                let may_have_run = is_call && failure.why == FailureKind::Gone;
                 let error = self.error(at, failure, cx);
                 if may_have_run {
                     return error.with_hint("Whether the call has had an effect is not known.");
@@ -562,25 +562,25 @@ impl Mcp {
         let Failure { why, message } = failure;
         let error = |kind, text: String| ToolError::new(kind, text);
         match why {
-            Why::Cancelled => match cx.cancel.check() {
+            FailureKind::Cancelled => match cx.cancel.check() {
                 Err(interrupted) => interrupted,
                 Ok(()) => error(
                     ErrorKind::Timeout,
                     format!("The MCP server {server} did not answer in time."),
                 ),
             },
-            Why::TimedOut => error(
+            FailureKind::TimedOut => error(
                 ErrorKind::Timeout,
                 format!("The MCP server {server} took too long: {message}."),
             )
             .with_hint(
                 "Its time limit is \"timeout\" in mcpServers (milliseconds), or GEMINI_TOOLS_TIMEOUT (seconds).",
             ),
-            Why::Refused => error(
+            FailureKind::Refused => error(
                 ErrorKind::McpToolError,
                 format!("The MCP server {server} has refused the call: {message}"),
             ),
-            Why::Gone | Why::Connection => error(
+            FailureKind::Gone | FailureKind::Connection => error(
                 ErrorKind::McpToolError,
                 match message.strip_prefix("it ") {
                     Some(did) => format!("The MCP server {server} {did}."),
@@ -598,7 +598,7 @@ impl Mcp {
         for at in 0..self.servers.len() {
             let known = match self.cached(at) {
                 Some(known) => Ok(known),
-                None => self.learn(at, false, &cx.cancel),
+                None => self.refresh(at, false, &cx.cancel),
             };
             match known {
                 Ok(known) if known.has_resources => found.push(at),

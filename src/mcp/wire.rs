@@ -93,7 +93,7 @@ pub(super) enum Wanted {
 /// What the client says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Said {
+pub(super) enum ClientMessage {
     /// What the server has answered.
     Done {
         /// The request's number.
@@ -106,7 +106,7 @@ pub(super) enum Said {
         /// The request's number.
         id: u64,
         /// Why not.
-        why: Why,
+        why: FailureKind,
         /// In words, with what the server has said on standard error.
         message: String,
     },
@@ -127,7 +127,7 @@ pub(super) enum Said {
 /// Why there is no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Why {
+pub(super) enum FailureKind {
     /// The server can't be reached or does not do what the protocol asks for.
     Connection,
     /// The server has refused the request.

@@ -4,7 +4,7 @@ use super::handler::Handler;
 use super::sse::Sse;
 use super::stdio::{self, Aside};
 use super::{OtherGreeting, Problem, http};
-use crate::mcp::wire::{Connect, Wanted, Why};
+use crate::mcp::wire::{Connect, FailureKind, Wanted};
 use crate::process::ending::Ending;
 use crate::process::piped::Piped;
 use crate::process::signal_name;
@@ -91,11 +91,11 @@ pub(super) struct Until {
 
 impl Until {
     /// Waits for either.
-    pub(super) async fn over(&mut self) -> Why {
+    pub(super) async fn over(&mut self) -> FailureKind {
         let deadline = self.deadline;
         match timeout_at(deadline, self.given_up.wait_for(|given_up| *given_up)).await {
-            Err(_) => Why::TimedOut,
-            Ok(_) => Why::Cancelled,
+            Err(_) => FailureKind::TimedOut,
+            Ok(_) => FailureKind::Cancelled,
         }
     }
 }
@@ -111,8 +111,8 @@ impl Connection {
         let opened = tokio::select! {
             opened = Self::greet(connect, handler, &aside, &refusal) => opened,
             why = until.over() => Err(match (why, locked(&refusal).take()) {
-                (Why::TimedOut, Some(refusal)) => Problem::new(Why::Connection, refusal),
-                (Why::TimedOut, None) => {
+                (FailureKind::TimedOut, Some(refusal)) => Problem::new(FailureKind::Connection, refusal),
+                (FailureKind::TimedOut, None) => {
                     Problem::new(why, "it did not answer in time to the greeting")
                 }
                 _ => Problem::new(why, "it was cancelled"),
@@ -120,11 +120,11 @@ impl Connection {
         };
         let aside = aside.into_inner().unwrap_or_else(PoisonError::into_inner);
         opened.map_err(|mut problem| {
-            let has_ended = problem.why == Why::Gone;
-            problem.message.push_str(&aside.told(has_ended));
+            let has_ended = problem.why == FailureKind::Gone;
+            problem.message.push_str(&aside.description(has_ended));
             // Nothing was asked of it yet.
             if has_ended {
-                problem.why = Why::Connection;
+                problem.why = FailureKind::Connection;
             }
             problem
         })
@@ -156,7 +156,7 @@ impl Connection {
         newest: bool,
         shared: &Mutex<Aside>,
     ) -> Result<Self, Problem> {
-        let bad = |message: String| Problem::new(Why::Connection, message);
+        let bad = |message: String| Problem::new(FailureKind::Connection, message);
         if let Some(command) = &connect.command {
             let (piped, transport, aside) = stdio::start(connect, command).map_err(bad)?;
             *locked(shared) = aside.clone();
@@ -164,7 +164,7 @@ impl Connection {
             return match serve(handler.clone(), transport, newest).await {
                 Ok(service) => Ok(Self::new(service, handler, process, aside)),
                 Err(mut problem) => {
-                    if problem.why == Why::Gone {
+                    if problem.why == FailureKind::Gone {
                         problem.message = end_of(&process, &aside).await;
                     }
                     Err(problem)
@@ -278,7 +278,7 @@ impl Connection {
         request: &(dyn Fn(Round) -> ClientRequest + Sync),
         until: &mut Until,
     ) -> Result<Value, Problem> {
-        let bad = |message: String| Err(Problem::new(Why::Connection, message));
+        let bad = |message: String| Err(Problem::new(FailureKind::Connection, message));
         let mut round: Round = (None, None);
         for _ in 0..MAX_ROUNDS {
             let answer = self.request(id, request(round), until).await?;
@@ -400,7 +400,7 @@ impl Connection {
             .await
             // Many servers have none and don't know the word.
             .or_else(|problem| match problem.why {
-                Why::Refused => Ok(Vec::new()),
+                FailureKind::Refused => Ok(Vec::new()),
                 _ => Err(problem),
             })?;
         Ok(json!({ "resources": resources, "templates": templates, "notes": notes }))
@@ -424,7 +424,7 @@ impl Connection {
                 Value::Array(more) => items.extend(more),
                 _ => {
                     return Err(Problem::new(
-                        Why::Connection,
+                        FailureKind::Connection,
                         format!("its answer has no list of {key}"),
                     ));
                 }
@@ -460,7 +460,12 @@ impl Connection {
         let mut handle = match timeout_at(until.deadline, sent).await {
             Ok(Ok(handle)) => handle,
             Ok(Err(e)) => return Err(self.explained(e).await),
-            Err(_) => return Err(Problem::new(Why::TimedOut, "it does not take the request")),
+            Err(_) => {
+                return Err(Problem::new(
+                    FailureKind::TimedOut,
+                    "it does not take the request",
+                ));
+            }
         };
         let token = handle.progress_token.clone();
         self.handler.watch_progress(&token, id);
@@ -473,19 +478,19 @@ impl Connection {
         match answered {
             Ok(Ok(Ok(ServerResult::CustomResult(CustomResult(result))))) => Ok(result),
             Ok(Ok(Ok(result))) => serde_json::to_value(result)
-                .map_err(|e| Problem::new(Why::Connection, e.to_string())),
+                .map_err(|e| Problem::new(FailureKind::Connection, e.to_string())),
             Ok(Ok(Err(e))) => Err(self.explained(e).await),
             Ok(Err(_)) => Err(self.explained(ServiceError::TransportClosed).await),
             Err(why) => {
                 let reason = match why {
-                    Why::TimedOut => "the time limit was reached",
+                    FailureKind::TimedOut => "the time limit was reached",
                     _ => "the call was cancelled",
                 };
                 // A server that does not listen is not waited for.
                 let _ = timeout(CANCELLING, handle.cancel(Some(reason.to_owned()))).await;
                 Err(Problem::new(
                     why,
-                    format!("it did not answer in time{}", self.aside.told(false)),
+                    format!("it did not answer in time{}", self.aside.description(false)),
                 ))
             }
         }
@@ -498,23 +503,25 @@ impl Connection {
                 if let Some(data) = e.data.filter(|data| !data.is_null()) {
                     message.push_str(&format!(" ({data})"));
                 }
-                Problem::new(Why::Refused, message)
+                Problem::new(FailureKind::Refused, message)
             }
-            ServiceError::TransportClosed => Problem::new(Why::Gone, self.end_in_words().await),
+            ServiceError::TransportClosed => {
+                Problem::new(FailureKind::Gone, self.end_in_words().await)
+            }
             // It did not take the request.
             ServiceError::TransportSend(e) if is_broken_pipe(&*e.error) => {
-                Problem::new(Why::Connection, self.end_in_words().await)
+                Problem::new(FailureKind::Connection, self.end_in_words().await)
             }
             ServiceError::TransportSend(e) => {
                 let (reason, is_unsent) = reason(&*e.error);
                 let why = if is_unsent {
-                    Why::Connection
+                    FailureKind::Connection
                 } else {
-                    Why::Gone
+                    FailureKind::Gone
                 };
                 Problem::new(why, format!("it can't be reached: {reason}"))
             }
-            other => Problem::new(Why::Connection, other.to_string()),
+            other => Problem::new(FailureKind::Connection, other.to_string()),
         }
     }
 
@@ -523,7 +530,7 @@ impl Connection {
     async fn end_in_words(&self) -> String {
         let words = self.end.get_or_init(|| async {
             let mut message = end_of(&self.process, &self.aside).await;
-            message.push_str(&self.aside.told(true));
+            message.push_str(&self.aside.description(true));
             message
         });
         words.await.clone()
@@ -612,7 +619,7 @@ where
 }
 
 fn greeting_problem(e: &ClientInitializeError) -> Problem {
-    let mut problem = Problem::new(Why::Connection, String::new());
+    let mut problem = Problem::new(FailureKind::Connection, String::new());
     problem.message = match e {
         ClientInitializeError::JsonRpcError(e) => {
             problem.is_refusal = true;
@@ -629,11 +636,11 @@ fn greeting_problem(e: &ClientInitializeError) -> Problem {
             format!("it refuses the greeting: {}", e.message)
         }
         ClientInitializeError::ConnectionClosed(_) => {
-            problem.why = Why::Gone;
+            problem.why = FailureKind::Gone;
             "it closed the connection before it answered".to_owned()
         }
         ClientInitializeError::TransportError { error, .. } if is_broken_pipe(&*error.error) => {
-            problem.why = Why::Gone;
+            problem.why = FailureKind::Gone;
             "it closed its standard input".to_owned()
         }
         ClientInitializeError::TransportError { error, .. } => {

@@ -3,7 +3,7 @@
 #![expect(deprecated, reason = "servers of today ask for roots")]
 
 use super::Out;
-use crate::mcp::wire::Said;
+use crate::mcp::wire::ClientMessage;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, Implementation, ListRootsResult, ProgressNotificationParam,
     ProgressToken, ProtocolVersion, Root, RootsCapabilities,
@@ -62,12 +62,12 @@ impl Handler {
     }
 
     pub(super) fn say_progress(&self, id: u64, text: String) {
-        self.out.say(&Said::Progress { id, text });
+        self.out.send(&ClientMessage::Progress { id, text });
     }
 
     /// Says that the server's tools may not be what they were.
     pub(super) fn say_changed(&self) {
-        self.out.say(&Said::Changed {
+        self.out.send(&ClientMessage::Changed {
             server: self.server.to_string(),
         });
     }

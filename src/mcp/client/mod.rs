@@ -13,7 +13,7 @@ mod pipes;
 mod sse;
 mod stdio;
 
-use super::wire::{Ask, Connect, Request, Said, Why};
+use super::wire::{Ask, ClientMessage, Connect, FailureKind, Request};
 use crate::json::{self, JsonError};
 use crate::sys::io::fcntl_dupfd_cloexec;
 use crate::sys::stdio::stdin;
@@ -41,7 +41,7 @@ const MAX_MESSAGE_CHARS: usize = 1500;
 /// Why there is no answer, in words.
 #[derive(Debug)]
 pub(super) struct Problem {
-    why: Why,
+    why: FailureKind,
     message: String,
     /// Whether the server wants to be greeted in the newest way.
     other_greeting: OtherGreeting,
@@ -61,7 +61,7 @@ enum OtherGreeting {
 }
 
 impl Problem {
-    fn new(why: Why, message: impl Into<String>) -> Self {
+    fn new(why: FailureKind, message: impl Into<String>) -> Self {
         Self {
             why,
             message: message.into(),
@@ -92,8 +92,8 @@ fn message_of(text: &[u8]) -> Result<RxJsonRpcMessage<RoleClient>, JsonError> {
 pub(super) struct Out(Arc<Mutex<()>>);
 
 impl Out {
-    fn say(&self, said: &Said) {
-        let Ok(mut line) = serde_json::to_vec(said) else {
+    fn send(&self, message: &ClientMessage) {
+        let Ok(mut line) = serde_json::to_vec(message) else {
             return;
         };
         line.push(b'\n');
@@ -232,8 +232,8 @@ impl Hub {
         let Some(server) = self.servers.get(&request.server).map(Arc::clone) else {
             let message = "it was not introduced".to_owned();
             let id = request.id;
-            let why = Why::Connection;
-            return self.out.say(&Said::Failed { id, why, message });
+            let why = FailureKind::Connection;
+            return self.out.send(&ClientMessage::Failed { id, why, message });
         };
         let (switch, given_up) = watch::channel(false);
         self.running().insert(request.id, switch);
@@ -252,9 +252,9 @@ impl Hub {
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .remove(&id);
-            out.say(&match answer {
-                Ok(result) => Said::Done { id, result },
-                Err(Problem { why, message, .. }) => Said::Failed {
+            out.send(&match answer {
+                Ok(result) => ClientMessage::Done { id, result },
+                Err(Problem { why, message, .. }) => ClientMessage::Failed {
                     id,
                     why,
                     message: server.tidied(&message),

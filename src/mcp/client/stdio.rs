@@ -52,10 +52,10 @@ const CHUNK_BYTES: usize = 64 * 1024;
 
 /// What a server has said beside the protocol, for messages.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Aside(Arc<Mutex<Said>>);
+pub(super) struct Aside(Arc<Mutex<StrayOutput>>);
 
 #[derive(Debug, Default)]
-struct Said {
+struct StrayOutput {
     errors: VecDeque<u8>,
     /// Whether nothing more comes on standard error.
     is_complete: bool,
@@ -64,7 +64,7 @@ struct Said {
 }
 
 impl Aside {
-    fn with<T>(&self, f: impl FnOnce(&mut Said) -> T) -> T {
+    fn with<T>(&self, f: impl FnOnce(&mut StrayOutput) -> T) -> T {
         f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -80,7 +80,7 @@ impl Aside {
 
     /// In words, as the end of a message; empty where it has said nothing. What a server that
     /// has ended said on standard error is taken for the reason.
-    pub(super) fn told(&self, has_ended: bool) -> String {
+    pub(super) fn description(&self, has_ended: bool) -> String {
         self.with(|said| {
             let mut told = String::new();
             if let Some(line) = &said.garbage {
