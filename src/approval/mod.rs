@@ -213,7 +213,7 @@ impl Gate {
                 Some(Reply::Stop) => return Err(Refusal::No { stops: true }),
                 Some(Reply::No) => return Err(Refusal::No { stops: false }),
                 Some(yes) => {
-                    self.remember(&yes, candidate.call().name, &explanation);
+                    self.grant(&yes, candidate.call().name, &explanation);
                     return Ok(Passed {
                         is_by_person: true,
                         line: None,
@@ -237,9 +237,9 @@ impl Gate {
     }
 
     /// Keeps in mind what a person has agreed to for the session.
-    fn remember(&self, yes: &Reply, tool: &str, explanation: &Explanation) {
+    fn grant(&self, yes: &Reply, tool: &str, explanation: &Explanation) {
         if let Some(agreed) = yes.agreed(tool, explanation) {
-            self.policy().remember(agreed, self.mode);
+            self.policy().grant(agreed, self.mode);
         }
     }
 }

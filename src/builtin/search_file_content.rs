@@ -286,7 +286,7 @@ impl Matched {
 }
 
 /// What all workers have found.
-struct Kept {
+struct Collected {
     form: Form,
     most: u64,
     files: Vec<Matched>,
@@ -300,7 +300,7 @@ struct Kept {
     binaries: usize,
 }
 
-impl Kept {
+impl Collected {
     fn new(form: Form, most: u64) -> Self {
         Self {
             form,
@@ -376,7 +376,7 @@ struct Finder<'a> {
     /// The directory of the walk, as it is shown before each name.
     prefix: Vec<u8>,
     searcher: Searcher<'a>,
-    kept: &'a Mutex<Kept>,
+    kept: &'a Mutex<Collected>,
     unreadable: u64,
     failed: Option<ToolError>,
 }
@@ -385,7 +385,7 @@ impl<'a> Finder<'a> {
     fn new(
         call: &'a Call,
         place: &WorkspacePath,
-        kept: &'a Mutex<Kept>,
+        kept: &'a Mutex<Collected>,
         cancel: &'a Cancellation,
     ) -> Self {
         let shown = call.workspace.display(place.path());
@@ -407,7 +407,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, Collected> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -491,7 +491,7 @@ impl ToolInvocation for Call {
 
     fn run(mut self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
         self.wanted.columns = cx.wants_locations;
-        let kept = Mutex::new(Kept::new(self.form, self.most));
+        let kept = Mutex::new(Collected::new(self.form, self.most));
         let mut finders = Vec::new();
         let mut reports = Vec::new();
         if self.single {
@@ -539,7 +539,7 @@ impl ToolInvocation for Call {
 }
 
 impl Call {
-    fn answer(&self, mut kept: Kept, unreadable: u64, reports: &[WalkReport]) -> ToolResult {
+    fn answer(&self, mut kept: Collected, unreadable: u64, reports: &[WalkReport]) -> ToolResult {
         kept.sort();
         kept.binary.sort_unstable();
         let mut cut = kept.cut;

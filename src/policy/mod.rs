@@ -307,7 +307,7 @@ impl Policy {
 
     fn check_plain(&self, call: &PolicyCall<'_>, mode: Mode, interactive: bool) -> Verdict {
         let (texts, is_ambiguous) = self.texts(call);
-        let unit = RuleSubject {
+        let subject = RuleSubject {
             call,
             line: None,
             command: None,
@@ -316,7 +316,7 @@ impl Policy {
             texts: &texts,
             is_ambiguous,
         };
-        match self.first(&unit, mode, interactive) {
+        match self.first(&subject, mode, interactive) {
             Some(rule) => rule_verdict(rule, rule.decision, call),
             None => self.by_default(call, mode, interactive),
         }
@@ -328,9 +328,9 @@ impl Policy {
     }
 
     /// The first rule that fits.
-    fn first(&self, unit: &RuleSubject<'_>, mode: Mode, interactive: bool) -> Option<&Rule> {
+    fn first(&self, subject: &RuleSubject<'_>, mode: Mode, interactive: bool) -> Option<&Rule> {
         self.rules.iter().find(|rule| {
-            rule.is_active(mode, interactive) && rule.is_for(unit.call) && rule.fits(unit)
+            rule.is_active(mode, interactive) && rule.is_for(subject.call) && rule.matches(subject)
         })
     }
 
@@ -393,7 +393,7 @@ impl Policy {
     /// that ask less, and no rule of the user or the administrator yields to it. All edits are
     /// more than the person has seen: no rule at all yields to that answer. Nothing is added
     /// where the policy [keeps no answers](Self::keeps_no_answers).
-    pub fn remember(&mut self, agreed: SessionGrant<'_>, mode: Mode) {
+    pub fn grant(&mut self, agreed: SessionGrant<'_>, mode: Mode) {
         if self.keeps_no_answers {
             return;
         }

@@ -175,15 +175,15 @@ impl Rule {
 
     /// Whether the call's arguments are as the rule wants them. A rule that allows wants to be
     /// sure; one that restricts is for whatever may be meant.
-    pub(super) fn fits(&self, unit: &RuleSubject<'_>) -> bool {
+    pub(super) fn matches(&self, subject: &RuleSubject<'_>) -> bool {
         let is_sure = self.decision == Decision::Allow;
         match &self.condition {
             Condition::None => true,
-            Condition::Prefixes(prefixes) => {
-                prefixes.iter().any(|prefix| begins(prefix, unit, is_sure))
-            }
-            Condition::Pattern(pattern) => pattern.fits(unit, is_sure),
-            Condition::NotListed(entries) => !entries.iter().any(|entry| entry.lists(unit)),
+            Condition::Prefixes(prefixes) => prefixes
+                .iter()
+                .any(|prefix| begins(prefix, subject, is_sure)),
+            Condition::Pattern(pattern) => pattern.matches(subject, is_sure),
+            Condition::NotListed(entries) => !entries.iter().any(|entry| entry.lists(subject)),
         }
     }
 
@@ -199,19 +199,19 @@ impl Entry {
         self.tool == call.name || call.aliases.contains(&&*self.tool)
     }
 
-    fn lists(&self, unit: &RuleSubject<'_>) -> bool {
-        self.is_for(unit.call)
-            && match (&self.prefix, unit.line) {
-                (Some(prefix), Some(_)) => begins(prefix, unit, true),
+    fn lists(&self, subject: &RuleSubject<'_>) -> bool {
+        self.is_for(subject.call)
+            && match (&self.prefix, subject.line) {
+                (Some(prefix), Some(_)) => begins(prefix, subject, true),
                 _ => true,
             }
     }
 }
 
 /// Whether a command begins with a prefix. Words count where they are known, text where the
-/// unit is a line of several commands, each of which is looked at as well.
-fn begins(prefix: &str, unit: &RuleSubject<'_>, is_sure: bool) -> bool {
-    let Some(line) = unit.line else {
+/// subject is a line of several commands, each of which is looked at as well.
+fn begins(prefix: &str, subject: &RuleSubject<'_>, is_sure: bool) -> bool {
+    let Some(line) = subject.line else {
         return false;
     };
     if prefix.trim().is_empty() {
@@ -222,24 +222,24 @@ fn begins(prefix: &str, unit: &RuleSubject<'_>, is_sure: bool) -> bool {
         rest.is_some_and(|rest| rest.chars().next().is_none_or(ends_a_word))
     };
     let is_plain = !prefix.contains(['"', '\'', '\\', '$', '`', '*', '?', '[', '{', '~']);
-    match (unit.command, is_sure) {
+    match (subject.command, is_sure) {
         (Some(command), true) if is_plain => {
-            command.begins_exactly_with(prefix) && is_written(prefix, unit)
+            command.begins_exactly_with(prefix) && is_written(prefix, subject)
         }
         // A whole line that is not understood is dealt with later.
-        (_, true) => !(unit.is_part && unit.is_unknown) && is_written(prefix, unit),
+        (_, true) => !(subject.is_part && subject.is_unknown) && is_written(prefix, subject),
         (Some(command), false) => {
-            unit.is_unknown || command.begins_with(prefix) != Some(false) || by_text()
+            subject.is_unknown || command.begins_with(prefix) != Some(false) || by_text()
         }
-        (None, false) => unit.is_unknown || by_text(),
+        (None, false) => subject.is_unknown || by_text(),
     }
 }
 
-/// Whether the unit's text begins with the prefix letter by letter, and a word ends there: what
+/// Whether the subject's text begins with the prefix letter by letter, and a word ends there: what
 /// is written in another way Gemini CLI's rules don't allow either.
-fn is_written(prefix: &str, unit: &RuleSubject<'_>) -> bool {
-    let line = unit.line.unwrap_or_default();
-    let line = if unit.is_part { line.trim() } else { line };
+fn is_written(prefix: &str, subject: &RuleSubject<'_>) -> bool {
+    let line = subject.line.unwrap_or_default();
+    let line = if subject.is_part { line.trim() } else { line };
     let rest = line.strip_prefix(prefix);
     rest.is_some_and(|rest| {
         let next = rest.chars().next();
@@ -252,19 +252,19 @@ fn ends_a_word(c: char) -> bool {
 }
 
 impl Pattern {
-    fn fits(&self, unit: &RuleSubject<'_>, is_sure: bool) -> bool {
+    fn matches(&self, subject: &RuleSubject<'_>, is_sure: bool) -> bool {
         let found = |text: &str| self.regex.is_match(text).unwrap_or(!is_sure);
         if is_sure {
-            return !unit.is_ambiguous && unit.texts.iter().any(|text| found(text));
+            return !subject.is_ambiguous && subject.texts.iter().any(|text| found(text));
         }
-        if unit.texts.iter().any(|text| found(text)) {
+        if subject.texts.iter().any(|text| found(text)) {
             return true;
         }
-        if self.about == PatternTarget::Arguments || unit.line.is_none() {
+        if self.about == PatternTarget::Arguments || subject.line.is_none() {
             return false;
         }
-        let Some(command) = unit.command else {
-            return unit.is_unknown;
+        let Some(command) = subject.command else {
+            return subject.is_unknown;
         };
         // As the shell reads it: without quotes, with single spaces, without a directory.
         let known: Vec<&str> = command.words.iter().map_while(Option::as_deref).collect();
@@ -275,7 +275,7 @@ impl Pattern {
         {
             return false;
         }
-        if !is_known || unit.is_unknown {
+        if !is_known || subject.is_unknown {
             return true;
         }
         let mut words = known;

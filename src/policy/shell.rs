@@ -158,7 +158,7 @@ impl Policy {
                     args.insert(key.to_owned(), directory.clone());
                 }
             }
-            let unit = RuleSubject {
+            let subject = RuleSubject {
                 call,
                 line: Some(line),
                 command,
@@ -167,7 +167,7 @@ impl Policy {
                 texts: &[text::stable_json(&args)],
                 is_ambiguous: false,
             };
-            let part = match self.first(&unit, mode, interactive) {
+            let part = match self.first(&subject, mode, interactive) {
                 Some(rule) => rule_verdict(rule, rule.decision, call),
                 None => self.by_default(call, mode, interactive),
             };

@@ -106,7 +106,7 @@ impl TerminalPrompt {
     }
 
     /// A line about what has happened.
-    fn say(&self, text: &str) -> io::Result<()> {
+    fn print_line(&self, text: &str) -> io::Result<()> {
         self.write(&format!("  {}\n", harmless(text, self.shows_colours)))
     }
 
@@ -151,7 +151,7 @@ impl TerminalPrompt {
         let draft = match Draft::new(&proposal.name, &proposal.text) {
             Ok(draft) => draft,
             Err(e) => {
-                self.say(&format!("There can be no file for the editor: {e}."))?;
+                self.print_line(&format!("There can be no file for the editor: {e}."))?;
                 return Ok(None);
             }
         };
@@ -165,13 +165,13 @@ impl TerminalPrompt {
             match ended {
                 Ok(status) if status.success() => {}
                 Ok(status) => {
-                    self.say(&format!(
+                    self.print_line(&format!(
                         "The editor {editor} has failed ({status}); nothing was changed."
                     ))?;
                     return Ok(None);
                 }
                 Err(e) => {
-                    self.say(&format!("The editor {editor} can't be started: {e}."))?;
+                    self.print_line(&format!("The editor {editor} can't be started: {e}."))?;
                     return Ok(None);
                 }
             }
@@ -182,10 +182,10 @@ impl TerminalPrompt {
             match edited {
                 Edited::Changed(reply) => return Ok(Some(reply)),
                 Edited::Same(why) => {
-                    self.say(why)?;
+                    self.print_line(why)?;
                     return Ok(None);
                 }
-                Edited::Broken(why) => self.say(&why)?,
+                Edited::Broken(why) => self.print_line(&why)?,
             }
             match self.key("[e]dit again  [g]ive up ", next)? {
                 Pressed::Key(Next::Again) => self.write("edit again\n")?,

@@ -42,15 +42,15 @@ impl Tty {
     }
 
     /// Remembers the present modes.
-    pub(in super::super) fn keep(&self) -> io::Result<Kept<'_>> {
-        Ok(Kept {
+    pub(in super::super) fn keep(&self) -> io::Result<SavedModes<'_>> {
+        Ok(SavedModes {
             tty: &self.0,
             modes: tcgetattr(&self.0)?,
         })
     }
 
     /// Lets keys come one by one, unseen and without signals.
-    pub(super) fn raw(&self) -> io::Result<Kept<'_>> {
+    pub(super) fn raw(&self) -> io::Result<SavedModes<'_>> {
         let kept = self.keep()?;
         let mut raw = kept.modes.clone();
         // Output stays as it is, so that a line feed still begins a line.
@@ -83,12 +83,12 @@ impl Tty {
 }
 
 /// A terminal's modes, put back when it is dropped.
-pub(in super::super) struct Kept<'a> {
+pub(in super::super) struct SavedModes<'a> {
     tty: &'a File,
     modes: Termios,
 }
 
-impl Drop for Kept<'_> {
+impl Drop for SavedModes<'_> {
     fn drop(&mut self) {
         // A terminal that is gone needs no modes.
         let _ = tcsetattr(self.tty, OptionalActions::Now, &self.modes);

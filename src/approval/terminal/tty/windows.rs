@@ -38,15 +38,15 @@ impl Tty {
     }
 
     /// Remembers the present modes.
-    pub(in super::super) fn keep(&self) -> io::Result<Kept<'_>> {
-        Ok(Kept {
+    pub(in super::super) fn keep(&self) -> io::Result<SavedModes<'_>> {
+        Ok(SavedModes {
             console: &self.console,
             modes: self.console.modes()?,
         })
     }
 
     /// Lets keys come one by one, unseen and without signals.
-    pub(super) fn raw(&self) -> io::Result<Kept<'_>> {
+    pub(super) fn raw(&self) -> io::Result<SavedModes<'_>> {
         let kept = self.keep()?;
         self.console.set_modes(kept.modes.with_single_keys())?;
         // What was typed before the question was shown is not an answer to it.
@@ -73,12 +73,12 @@ impl Drop for Tty {
 }
 
 /// A console's modes, put back when it is dropped.
-pub(in super::super) struct Kept<'a> {
+pub(in super::super) struct SavedModes<'a> {
     console: &'a Console,
     modes: Modes,
 }
 
-impl Drop for Kept<'_> {
+impl Drop for SavedModes<'_> {
     fn drop(&mut self) {
         // As above.
         let _ = self.console.set_modes(self.modes);
