@@ -13,7 +13,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// Kept answers older than this are removed when a new one is kept.
+/// StoredAnswer answers older than this are removed when a new one is kept.
 const KEEP: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// Maximum size of what is kept of all projects, in bytes, with the file that is begun.
@@ -66,7 +66,7 @@ pub(crate) fn make_room(workspace: &Workspace) {
 }
 
 /// A file that may be removed.
-struct Kept {
+struct StoredAnswer {
     changed: SystemTime,
     bytes: u64,
     files: Vec<PathBuf>,
@@ -80,9 +80,9 @@ fn remove_oldest(tmp: &Path) {
     let mut all = Vec::new();
     for project in entries(tmp) {
         let outputs = entries(&project.join("tool-outputs"));
-        all.extend(outputs.filter_map(|path| Kept::answer(&path)));
+        all.extend(outputs.filter_map(|path| StoredAnswer::answer(&path)));
         let jobs = Jobs::new(project.join("background-processes"));
-        all.extend(jobs.list().iter().filter_map(Kept::log));
+        all.extend(jobs.list().iter().filter_map(StoredAnswer::log));
     }
     all.sort_by_key(|kept| kept.changed);
     let mut sum: u64 = all.iter().map(|kept| kept.bytes).sum();
@@ -106,7 +106,7 @@ fn entries(dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     entries.map(|entry| entry.path())
 }
 
-impl Kept {
+impl StoredAnswer {
     /// One of our answers; `None` for what others keep there.
     fn answer(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?.strip_suffix(".txt")?;

@@ -71,7 +71,7 @@ impl<'a> Scheduler<'a> {
             .collect();
         // No call runs before all have been looked at.
         for call in &mut calls {
-            self.running().tell(call);
+            self.running().notify_call(call);
             if let Err(outcome) = self.running().validate(call) {
                 self.running().advance(call, CallState::Error(*outcome));
             }
@@ -306,10 +306,10 @@ impl Running<'_> {
         }
         let moved = call.move_to(next);
         debug_assert!(moved.is_ok(), "{moved:?}");
-        self.tell(call);
+        self.notify_call(call);
     }
 
-    fn tell(&self, call: &ToolCall) {
+    fn notify_call(&self, call: &ToolCall) {
         self.notify(&Event::Call(call));
     }
 

@@ -185,7 +185,7 @@ impl<'a> AgentSession<'a> {
     pub fn run(&mut self, text: &str, prompt: Vec<Part>) -> Result<String, SessionError> {
         let started = Instant::now();
         let (id, model) = (self.id.clone(), self.config.model.clone());
-        self.tell(&Event::Started {
+        self.notify(&Event::Started {
             session: &id,
             model: &model,
         });
@@ -195,7 +195,7 @@ impl<'a> AgentSession<'a> {
         self.parts.client.set_prompt(&self.id, &self.prompt_id);
         if !text.is_empty() {
             let prompt_id = self.prompt_id.clone();
-            self.tell(&Event::Prompt {
+            self.notify(&Event::Prompt {
                 id: &prompt_id,
                 text,
             });
@@ -203,7 +203,7 @@ impl<'a> AgentSession<'a> {
         let ended = self.go_on(prompt);
         self.stats.duration = started.elapsed();
         let stats = self.stats.clone();
-        self.tell(&Event::Ended {
+        self.notify(&Event::Ended {
             error: ended.as_ref().err(),
             stats: &stats,
         });
@@ -214,7 +214,7 @@ impl<'a> AgentSession<'a> {
         let mut message = self.finish_open_calls()?;
         message.extend(prompt);
         if !message.is_empty() {
-            self.say(message);
+            self.push_user(message);
         }
         loop {
             self.check()?;
@@ -258,7 +258,7 @@ impl<'a> AgentSession<'a> {
     fn end(&mut self, turn: Turn) -> Result<String, SessionError> {
         match &turn.finish {
             Some(FinishReason::MaxTokens) => {
-                self.tell(&Event::Warning(
+                self.notify(&Event::Warning(
                     "The answer is cut off: it has reached the model's limit of tokens.",
                 ));
             }
@@ -282,7 +282,7 @@ impl<'a> AgentSession<'a> {
             outcome.error.as_ref().and_then(|e| e.kind) == Some(ErrorKind::NoSpaceLeft)
         });
         let parts: Vec<Part> = outcomes.flat_map(|outcome| outcome.parts.clone()).collect();
-        self.say(parts);
+        self.push_user(parts);
         if is_full {
             return Err(failed(
                 "A tool has found no space left on the disk; nothing can go on like this."
@@ -334,7 +334,7 @@ impl<'a> AgentSession<'a> {
             }
         }
         if done.is_stopped {
-            self.say(parts);
+            self.push_user(parts);
             return Err(cancelled());
         }
         Ok(parts)
@@ -355,7 +355,7 @@ impl<'a> AgentSession<'a> {
         }
         self.compress()?;
         let (prompt_id, turn) = (self.prompt_id.clone(), self.turns);
-        self.tell(&Event::Request {
+        self.notify(&Event::Request {
             prompt_id: &prompt_id,
             turn,
         });
@@ -482,7 +482,7 @@ impl<'a> AgentSession<'a> {
             Err(e) if is_interruption(&e) => return Err(Self::api_failed(&e)),
             Err(e) => {
                 let note = format!("The history could not be shortened: {e}");
-                self.tell(&Event::Warning(&note));
+                self.notify(&Event::Warning(&note));
                 return Ok(());
             }
         };
@@ -518,12 +518,12 @@ impl<'a> AgentSession<'a> {
         self.history = History::new(shorter);
         self.last_prompt_tokens = to;
         self.compressed_not_before = 0;
-        self.tell(&Event::Compressed { from, to });
+        self.notify(&Event::Compressed { from, to });
         Ok(())
     }
 
     /// Adds a message of the user.
-    fn say(&mut self, parts: Vec<Part>) {
+    fn push_user(&mut self, parts: Vec<Part>) {
         self.keep(user(parts));
     }
 
@@ -540,7 +540,7 @@ impl<'a> AgentSession<'a> {
         }
     }
 
-    fn tell(&mut self, event: &Event<'_>) {
+    fn notify(&mut self, event: &Event<'_>) {
         for observer in &mut self.parts.observers {
             observer.take(event);
         }

@@ -852,7 +852,7 @@ pub(super) fn dialect_of(shell: &str) -> Option<ShellDialect> {
 
 impl ScriptPosition {
     /// A script within one at this place, for another shell.
-    pub(super) fn elsewhere(self, at: usize, dialect: ShellDialect) -> Self {
+    pub(super) fn in_subshell(self, at: usize, dialect: ShellDialect) -> Self {
         Self {
             at: self.at + at,
             depth: self.depth + 1,

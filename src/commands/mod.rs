@@ -394,8 +394,8 @@ impl Walk<'_> {
     }
 
     /// A script within this one, for a shell of its own.
-    fn elsewhere(&mut self, script: &str, at: usize) {
-        let place = self.place.elsewhere(at, self.shell);
+    fn in_subshell(&mut self, script: &str, at: usize) {
+        let place = self.place.in_subshell(at, self.shell);
         self.analysis.script(script, place);
     }
 

@@ -223,9 +223,9 @@ pub(super) fn assign(walk: &mut Walk<'_>, name: &str, value: Option<&str>, text:
 fn run_with_more(walk: &mut Walk<'_>, command: &str, at: usize) {
     // What `ssh` gets is a host, and what runs there.
     if command == "ssh" || command.starts_with("ssh ") {
-        return walk.elsewhere(command, at);
+        return walk.in_subshell(command, at);
     }
-    walk.elsewhere(&format!("{command} \"$@\""), at);
+    walk.in_subshell(&format!("{command} \"$@\""), at);
 }
 
 /// Whether a program is known to run others, or to be a shell.
@@ -1013,7 +1013,7 @@ fn run_parallel(walk: &mut Walk<'_>, rest: &[Word], text: &str, at: usize) {
         // Another string than braces may stand for words of the input.
         Some(line) if !line.is_empty() && !parsed.has(&["I", "i"]) => {
             let input = if line.contains('{') { "" } else { " \"$1\"" };
-            walk.elsewhere(&format!("{line}{input}"), at);
+            walk.in_subshell(&format!("{line}{input}"), at);
         }
         _ => walk.unresolved(text),
     }
@@ -1140,7 +1140,7 @@ fn run_text(walk: &mut Walk<'_>, words: &[Word], at: usize, is_ours: bool) {
     let values: Option<Vec<&str>> = words.iter().map(|w| w.value.as_deref()).collect();
     match values.map(|values| values.join(" ")) {
         Some(script) if is_ours => walk.inner(&script, at),
-        Some(script) => walk.elsewhere(&script, at),
+        Some(script) => walk.in_subshell(&script, at),
         None => walk.unresolved(&joined(words)),
     }
 }
@@ -1151,7 +1151,7 @@ fn run_first(walk: &mut Walk<'_>, words: &[Word], at: usize, is_ours: bool) {
     match first.map(|w| (w, w.value.as_deref())) {
         None | Some((_, Some("" | "-" | "-l" | "-p"))) => {}
         Some((_, Some(script))) if is_ours => walk.inner(script, at),
-        Some((_, Some(script))) => walk.elsewhere(script, at),
+        Some((_, Some(script))) => walk.in_subshell(script, at),
         Some((word, None)) => walk.unresolved(&word.written),
     }
 }
@@ -1298,7 +1298,7 @@ fn run_script_or_input(walk: &mut Walk<'_>, words: &[Word], text: &str, input: &
         Some(script)
             if !input.is_other && !script.contains(['\n', '<']) && !script.contains("exec") =>
         {
-            walk.elsewhere(script, at);
+            walk.in_subshell(script, at);
         }
         // What it reads then, the commands around it say.
         _ => walk.unresolved(text),
@@ -1336,7 +1336,7 @@ fn split_string(walk: &mut Walk<'_>, rest: &[Word], parsed: &Parsed<'_>, at: usi
             None => script.push_str(" $1"),
         }
     }
-    walk.elsewhere(&script, at);
+    walk.in_subshell(&script, at);
 }
 
 /// The command that follows `-x` or `--exec` of `git rebase`, however they are written.
@@ -1365,7 +1365,7 @@ fn exec_of_rebase(walk: &mut Walk<'_>, rest: &[Word], at: usize) {
             }),
         };
         match attached {
-            Some(Some(script)) => walk.elsewhere(script, at),
+            Some(Some(script)) => walk.in_subshell(script, at),
             Some(None) => run_first(walk, &rest[i + 1..], at, false),
             None => {}
         }
@@ -1514,7 +1514,7 @@ fn git_setting(walk: &mut Walk<'_>, setting: &str, text: &str, at: usize) {
     // An alias gets the words behind it, and may be one of options, which hold further settings.
     if key.starts_with("alias.") || key == "sequence.editor" {
         if let Some(command) = value.strip_prefix('!') {
-            walk.elsewhere(command, at);
+            walk.in_subshell(command, at);
         }
         return walk.unresolved(text);
     }

@@ -175,7 +175,7 @@ fn repair_for_gemini(
     let is_object = |v: &Value| v["type"] == "object";
     if let Some(root) = schema.as_object_mut() {
         if !root.contains_key("type") {
-            repairer.said(
+            repairer.repaired(
                 "type",
                 "",
                 "The arguments are always an object; the type was added.",
@@ -348,7 +348,7 @@ struct SchemaRepair<'a> {
 }
 
 impl SchemaRepair<'_> {
-    fn said(&mut self, rule: &'static str, place: &str, message: impl Into<String>) {
+    fn repaired(&mut self, rule: &'static str, place: &str, message: impl Into<String>) {
         self.repairs
             .push(Diagnostic::repair(rule, self.tool, named(place), message));
     }
@@ -364,7 +364,7 @@ impl SchemaRepair<'_> {
     /// repair it.
     fn refused(&mut self, rule: &'static str, place: &str, message: impl Into<String>) {
         if self.purpose == Purpose::Gemini {
-            self.said(rule, place, message);
+            self.repaired(rule, place, message);
         } else {
             self.repairs
                 .push(Diagnostic::error(rule, self.tool, named(place), message));
@@ -448,7 +448,7 @@ impl SchemaRepair<'_> {
         if !has_branches && !map.contains_key("type") {
             let any = ANY.map(|name| json!({ "type": name }));
             map.insert("anyOf".to_owned(), any.as_slice().into());
-            self.said(
+            self.repaired(
                 "untyped",
                 place,
                 "There is no type, which the API refuses, and none is certain: it is said to be \
@@ -621,7 +621,7 @@ impl SchemaRepair<'_> {
         } else {
             map.insert("anyOf".to_owned(), branches);
         }
-        self.said(
+        self.repaired(
             "alternatives",
             place,
             "\"oneOf\" became \"anyOf\": the API does not know all that tells the alternatives \
@@ -659,7 +659,7 @@ impl SchemaRepair<'_> {
                 map.insert("additionalProperties".to_owned(), any);
             }
         }
-        self.said(
+        self.repaired(
             "patterns",
             place,
             "Names by a pattern became names of any kind, because the API does not know patterns.",
@@ -745,7 +745,7 @@ impl SchemaRepair<'_> {
 
     fn repair_constants(&mut self, map: &mut Map<String, Value>, place: &str) {
         if let Some(value) = map.remove("const") {
-            self.said("const", place, "\"const\" became an \"enum\" of one.");
+            self.repaired("const", place, "\"const\" became an \"enum\" of one.");
             map.entry("enum").or_insert_with(|| json!([value]));
         }
         self.repair_enum(map, place);
@@ -768,7 +768,7 @@ impl SchemaRepair<'_> {
             .is_some_and(Vec::is_empty)
         {
             self.relaxed += 1;
-            self.said("enum", place, "An \"enum\" of nothing was taken out.");
+            self.repaired("enum", place, "An \"enum\" of nothing was taken out.");
             map.remove("enum");
         }
         // Gemini's own dialect writes numbers of an enumeration as strings.
@@ -780,7 +780,7 @@ impl SchemaRepair<'_> {
                 .collect();
             if let Some(numbers) = numbers {
                 *list = numbers.into_iter().map(Value::from).collect();
-                self.said(
+                self.repaired(
                     "enum",
                     place,
                     "The strings of an integer's \"enum\" became integers.",
@@ -883,7 +883,7 @@ impl SchemaRepair<'_> {
             return;
         }
         if !map.contains_key("type") {
-            self.said("type", place, "The type was added: \"array\".");
+            self.repaired("type", place, "The type was added: \"array\".");
             map.insert("type".to_owned(), "array".into());
         }
         let most = map.get("maxItems").and_then(Value::as_f64);
@@ -903,7 +903,7 @@ impl SchemaRepair<'_> {
             Some(rest) if !is_anything(&rest) => join(map, [first, vec![rest]].concat()),
             _ => {}
         }
-        self.said(
+        self.repaired(
             "tuple",
             place,
             "A schema for each place of the list became one that any of its elements may fit, and \
@@ -961,10 +961,10 @@ impl SchemaRepair<'_> {
                 properties[name] = json!({});
             }
             let message = format!("What is required is described, too: {names} may be anything.");
-            self.said("required", place, message);
+            self.repaired("required", place, message);
         } else {
             let message = format!("{names} can't be required: there is no such property.");
-            self.said("required", place, message);
+            self.repaired("required", place, message);
         }
     }
 
@@ -1028,7 +1028,7 @@ impl SchemaRepair<'_> {
             None
         };
         if let Some(certain) = certain {
-            self.said("type", place, format!("The type was added: {certain}."));
+            self.repaired("type", place, format!("The type was added: {certain}."));
             map.insert("type".to_owned(), certain);
         }
     }
@@ -1053,7 +1053,7 @@ impl SchemaRepair<'_> {
             }
             _ => {}
         }
-        self.said(
+        self.repaired(
             "nullable",
             place,
             "\"nullable\" became the type \"null\" beside its own.",
@@ -1103,7 +1103,7 @@ impl SchemaRepair<'_> {
             }
         }
         if added {
-            self.said(
+            self.repaired(
                 "type",
                 place,
                 "The type was added to the alternatives as well.",

@@ -35,7 +35,7 @@ pub(super) fn text(answer: &Answer<'_>) -> String {
     if contents.iter().all(|part| part.inline_data.is_none()) {
         return answer.text();
     }
-    let texts: Vec<String> = contents.iter().map(|part| said(part, TEXTS)).collect();
+    let texts: Vec<String> = contents.iter().map(|part| text_of(part, TEXTS)).collect();
     texts.join("\n")
 }
 
@@ -51,7 +51,7 @@ pub(super) fn for_responses(answer: &Answer<'_>) -> Value {
         }
         Some(Blob { mime_type, data }) if mime_type == PDF => json!({"type": "input_file",
             "filename": "document.pdf", "file_data": format!("data:{mime_type};base64,{data}")}),
-        _ => json!({"type": "input_text", "text": said(part, SOME_MEDIA)}),
+        _ => json!({"type": "input_text", "text": text_of(part, SOME_MEDIA)}),
     });
     items.collect()
 }
@@ -71,7 +71,7 @@ pub(super) fn tool_result(id: &str, answer: &Answer<'_>) -> Value {
         Some(blob) if blob.mime_type == PDF => {
             json!({"type": "document", "source": source(blob)})
         }
-        _ => json!({"type": "text", "text": said(part, SOME_MEDIA)}),
+        _ => json!({"type": "text", "text": text_of(part, SOME_MEDIA)}),
     };
     let contents = answer.contents();
     let mut blocks: Vec<Value> = contents.iter().map(block).collect();
@@ -109,7 +109,7 @@ pub(super) fn call_result(answer: &Answer<'_>) -> Value {
 }
 
 /// The text of a part, or what is said of one that has no place, and why it has none.
-fn said(part: &Part, why: &str) -> String {
+fn text_of(part: &Part, why: &str) -> String {
     match (&part.text, &part.inline_data) {
         (Some(text), _) => text.clone(),
         (None, Some(Blob { mime_type, .. })) => {

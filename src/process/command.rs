@@ -303,7 +303,7 @@ struct Supervision<'a> {
 
 /// A command that has ended while something that it started may still print.
 #[derive(Clone, Copy)]
-struct Held {
+struct PendingEnd {
     ending: Ending,
     took: Duration,
     /// Until when its pipes are waited for; `None` for as long as the command could have run.
@@ -335,7 +335,7 @@ impl<'a> Supervision<'a> {
         waiting: &Waiting<'_>,
     ) -> CommandOutcome {
         let started = Instant::now();
-        let mut held: Option<Held> = None;
+        let mut pending_end: Option<PendingEnd> = None;
         loop {
             waiting.round();
             if cancel.signal().is_some() {
@@ -352,9 +352,9 @@ impl<'a> Supervision<'a> {
                 return CommandOutcome::Background;
             }
             // Once the command has ended, only the patience with its pipes counts.
-            let held_until = held.and_then(|held| held.until);
+            let held_until = pending_end.and_then(|pending_end| pending_end.until);
             let wall = wall.filter(|_| held_until.is_none());
-            if let Some(Held { ending, took, .. }) = held {
+            if let Some(PendingEnd { ending, took, .. }) = pending_end {
                 let is_held = self.is_open || self.are_errors_open;
                 if !is_held || is_past(held_until) {
                     return CommandOutcome::Done {
@@ -381,7 +381,7 @@ impl<'a> Supervision<'a> {
                     match limits.hold {
                         Some(patience) if !all_gone => {
                             let until = Instant::now().checked_add(patience);
-                            held = Some(Held {
+                            pending_end = Some(PendingEnd {
                                 ending,
                                 took,
                                 until,
@@ -394,7 +394,7 @@ impl<'a> Supervision<'a> {
                     }
                 }
                 Some(CommandEvent::AllGone { .. }) => {
-                    if let Some(Held { ending, took, .. }) = held {
+                    if let Some(PendingEnd { ending, took, .. }) = pending_end {
                         return self.done(ending, took, false);
                     }
                 }

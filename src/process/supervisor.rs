@@ -464,7 +464,7 @@ impl Supervisor {
         }
         // No directory is kept in use by watching.
         let _ = rustix::process::chdir("/");
-        self.say(message::STARTED, [0, 0]);
+        self.report(message::STARTED, [0, 0]);
         loop {
             if let Some(status) = self.wait(&signals) {
                 return status;
@@ -478,11 +478,11 @@ impl Supervisor {
     }
 
     fn refuse(&self, errno: Errno) -> i32 {
-        self.say(message::STARTED, [0, errno.raw_os_error()]);
+        self.report(message::STARTED, [0, errno.raw_os_error()]);
         1
     }
 
-    fn say(&self, kind: u8, numbers: [i32; 2]) {
+    fn report(&self, kind: u8, numbers: [i32; 2]) {
         if let Some(control) = &self.control {
             // A caller that is gone is seen when its end is read.
             let _ = send(control.as_fd(), kind, numbers);
@@ -544,9 +544,9 @@ impl Supervisor {
                     Ending::Code(code) => code,
                     Ending::Signal(signal) => -signal,
                 };
-                self.say(message::ENDED, [status, i32::from(all_gone)]);
+                self.report(message::ENDED, [status, i32::from(all_gone)]);
             }
-            _ if all_gone => self.say(message::ALL_GONE, [0, 0]),
+            _ if all_gone => self.report(message::ALL_GONE, [0, 0]),
             _ => {}
         }
         all_gone.then(|| self.leave())
@@ -585,7 +585,7 @@ impl Supervisor {
         let session = self.session();
         let left = tree::end_children(session, grace, |pid, status| self.note(pid, status));
         let left = i32::try_from(left.len()).unwrap_or(i32::MAX);
-        self.say(message::ALL_GONE, [left, 0]);
+        self.report(message::ALL_GONE, [left, 0]);
         self.leave()
     }
 
@@ -653,7 +653,7 @@ impl Supervisor {
                     }
                     Err(errno) => errno.raw_os_error(),
                 };
-                self.say(message::DETACHED, [answer, 0]);
+                self.report(message::DETACHED, [answer, 0]);
                 None
             }
             Some(_) => None,

@@ -11,21 +11,21 @@
 //! a secret can't get into a value that goes somewhere.
 
 mod file;
+mod in_force;
 mod keys;
 mod lines;
 mod mcp;
 mod reader;
 mod sandbox;
-mod shown;
 mod source;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use file::{expanded, jsonc, reference, strict_jsonc, variables_in};
+pub use in_force::InForce;
 pub use lines::SettingsLines;
 pub use mcp::{McpServer, McpSettings};
 pub use sandbox::SandboxSettings;
-pub use shown::InForce;
 pub use source::Scope;
 pub(crate) use source::system_directory;
 

@@ -99,7 +99,7 @@ fn mode_of(value: &Value, is_contained: bool) -> Result<Mode, ToolError> {
 
 impl SandboxSettings {
     /// What the files say, the stricter one first where both say something.
-    pub(super) fn said(&self) -> impl Iterator<Item = &Value> {
+    pub(super) fn values(&self) -> impl Iterator<Item = &Value> {
         self.users.iter().chain(&self.projects)
     }
 }

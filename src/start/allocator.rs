@@ -43,21 +43,21 @@ const SIZES: usize = 32;
 const MOST_KEPT: u8 = 16;
 
 /// What a thread has freed.
-struct Kept {
+struct FreeLists {
     /// The last block of each size, which holds where the one before is.
     blocks: [*mut u8; SIZES],
     counts: [u8; SIZES],
     /// Whether the thread's end is told, so that all are given back.
-    is_told: bool,
+    is_registered: bool,
     is_over: bool,
 }
 
 thread_local! {
-    static KEPT: UnsafeCell<Kept> = const {
-        UnsafeCell::new(Kept {
+    static FREE_LISTS: UnsafeCell<FreeLists> = const {
+        UnsafeCell::new(FreeLists {
             blocks: [ptr::null_mut(); SIZES],
             counts: [0; SIZES],
-            is_told: false,
+            is_registered: false,
             is_over: false,
         })
     };
@@ -80,7 +80,7 @@ fn bytes_of(size: usize) -> usize {
     size * 16 + 8
 }
 
-impl Kept {
+impl FreeLists {
     /// Takes a block that is kept.
     fn take(&mut self, size: usize) -> Option<*mut u8> {
         let block = self.blocks[size];
@@ -98,11 +98,11 @@ impl Kept {
         if self.counts[size] >= MOST_KEPT || self.is_over {
             return false;
         }
-        if !self.is_told {
-            if !tell() {
+        if !self.is_registered {
+            if !register() {
                 return false;
             }
-            self.is_told = true;
+            self.is_registered = true;
         }
         // SAFETY: the block was freed, and has at least the bytes of a pointer.
         unsafe { block.cast::<*mut u8>().write_unaligned(self.blocks[size]) };
@@ -113,7 +113,7 @@ impl Kept {
 }
 
 /// Has [`give_back`] called when this thread ends.
-fn tell() -> bool {
+fn register() -> bool {
     let mut key = KEY.load(Ordering::Acquire);
     if key == 0 {
         let mut made: libc::pthread_key_t = 0;
@@ -132,7 +132,7 @@ fn tell() -> bool {
 }
 
 extern "C" fn give_back(_set: *mut libc::c_void) {
-    KEPT.with(|kept| {
+    FREE_LISTS.with(|kept| {
         // SAFETY: no other reference to it exists while this thread is here.
         let kept = unsafe { &mut *kept.get() };
         kept.is_over = true;
@@ -151,7 +151,7 @@ extern "C" fn give_back(_set: *mut libc::c_void) {
 /// Takes a block that this thread keeps.
 fn take(size: usize) -> Option<*mut u8> {
     // SAFETY: no other reference to it exists while this thread is here.
-    KEPT.with(|kept| unsafe { &mut *kept.get() }.take(size))
+    FREE_LISTS.with(|kept| unsafe { &mut *kept.get() }.take(size))
 }
 
 /// The layout with which a block of one of the sizes comes from `dlmalloc`.
@@ -212,7 +212,7 @@ unsafe impl GlobalAlloc for Allocator {
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         if let Some(size) = kept_size(layout)
             // SAFETY: no other reference to it exists while this thread is here.
-            && KEPT.with(|kept| unsafe { &mut *kept.get() }.keep(size, block))
+            && FREE_LISTS.with(|kept| unsafe { &mut *kept.get() }.keep(size, block))
         {
             return;
         }

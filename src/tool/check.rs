@@ -63,7 +63,7 @@ struct Checker<'a> {
 
 /// What schemas of one value have looked at: names of an object, places of a list.
 #[derive(Default)]
-struct Seen {
+struct Evaluated {
     is_all: bool,
     names: BTreeSet<String>,
     places: BTreeSet<usize>,
@@ -369,12 +369,15 @@ impl<'a> Checker<'a> {
         let Some(rest) = schema.get("unevaluatedProperties") else {
             return Ok(());
         };
-        let mut seen = Seen::default();
-        self.see(schema, value, &mut seen, true);
-        if seen.is_all {
+        let mut evaluated = Evaluated::default();
+        self.see(schema, value, &mut evaluated, true);
+        if evaluated.is_all {
             return Ok(());
         }
-        for (key, item) in members.iter().filter(|(key, _)| !seen.names.contains(*key)) {
+        for (key, item) in members
+            .iter()
+            .filter(|(key, _)| !evaluated.names.contains(*key))
+        {
             if rest == &Value::Bool(false) {
                 let name = name(&self.inner(key));
                 return Err(format!("{name} is not known."));
@@ -492,13 +495,13 @@ impl<'a> Checker<'a> {
         let Some(rest) = schema.get("unevaluatedItems") else {
             return Ok(());
         };
-        let mut seen = Seen::default();
-        self.see(schema, value, &mut seen, true);
-        if seen.is_all {
+        let mut evaluated = Evaluated::default();
+        self.see(schema, value, &mut evaluated, true);
+        if evaluated.is_all {
             return Ok(());
         }
         for (i, item) in items.iter().enumerate() {
-            if !seen.places.contains(&i) {
+            if !evaluated.places.contains(&i) {
                 self.within(&format!("[{i}]"), rest, item)?;
             }
         }
@@ -507,9 +510,9 @@ impl<'a> Checker<'a> {
 
     /// The first element that is the same as one before it.
     fn repeated<'v>(&mut self, items: &'v [Value]) -> Option<&'v Value> {
-        let mut seen: HashMap<u64, Vec<&Value>> = HashMap::new();
+        let mut evaluated: HashMap<u64, Vec<&Value>> = HashMap::new();
         for item in items {
-            let alike = seen.entry(digest(item)).or_default();
+            let alike = evaluated.entry(digest(item)).or_default();
             self.steps = self.steps.saturating_sub(1 + alike.len());
             if self.steps == 0 {
                 return None;
@@ -650,35 +653,36 @@ impl<'a> Checker<'a> {
         &mut self,
         schema: &'a Map<String, Value>,
         value: &Value,
-        seen: &mut Seen,
+        evaluated: &mut Evaluated,
         is_own: bool,
     ) {
         self.steps = self.steps.saturating_sub(1);
-        if self.steps == 0 || seen.is_all {
+        if self.steps == 0 || evaluated.is_all {
             return;
         }
         match value {
             Value::Object(members) => {
-                seen.is_all |= schema.contains_key("additionalProperties")
+                evaluated.is_all |= schema.contains_key("additionalProperties")
                     || !is_own && schema.contains_key("unevaluatedProperties");
                 let named = map(schema, "properties").map(|(key, _)| key);
-                seen.names.extend(named.cloned());
+                evaluated.names.extend(named.cloned());
                 for (pattern, _) in map(schema, "patternProperties") {
                     for key in members.keys() {
                         if self.fits_pattern(pattern, key) != Some(false) {
-                            seen.names.insert(key.clone());
+                            evaluated.names.insert(key.clone());
                         }
                     }
                 }
             }
             Value::Array(items) => {
                 let (first, rest) = tuple(schema);
-                seen.is_all |= rest.is_some() || !is_own && schema.contains_key("unevaluatedItems");
-                seen.places.extend(0..first.len());
+                evaluated.is_all |=
+                    rest.is_some() || !is_own && schema.contains_key("unevaluatedItems");
+                evaluated.places.extend(0..first.len());
                 if let Some(wanted) = schema.get("contains") {
                     for (i, item) in items.iter().enumerate() {
                         if self.fits(wanted, item) {
-                            seen.places.insert(i);
+                            evaluated.places.insert(i);
                         }
                     }
                 }
@@ -691,46 +695,46 @@ impl<'a> Checker<'a> {
             };
             let Some(found) = self.find(target) else {
                 // It may have looked at anything.
-                seen.is_all = true;
+                evaluated.is_all = true;
                 return;
             };
             let looked = self.opened(found, value, |this| {
-                this.see_branch(found, value, seen);
+                this.evaluate_branch(found, value, evaluated);
                 Ok(())
             });
             drop(looked);
         }
         for branch in list(schema, "allOf") {
-            self.see_branch(branch, value, seen);
+            self.evaluate_branch(branch, value, evaluated);
         }
         for branch in list(schema, "anyOf").iter().chain(list(schema, "oneOf")) {
             if self.fits(branch, value) {
-                self.see_branch(branch, value, seen);
+                self.evaluate_branch(branch, value, evaluated);
             }
         }
         if let Some(condition) = schema.get("if") {
             let key = if self.fits(condition, value) {
-                self.see_branch(condition, value, seen);
+                self.evaluate_branch(condition, value, evaluated);
                 "then"
             } else {
                 "else"
             };
             if let Some(branch) = schema.get(key) {
-                self.see_branch(branch, value, seen);
+                self.evaluate_branch(branch, value, evaluated);
             }
         }
         for key in ["dependentSchemas", "dependencies"] {
             for (name, branch) in map(schema, key) {
                 if value.get(name).is_some() {
-                    self.see_branch(branch, value, seen);
+                    self.evaluate_branch(branch, value, evaluated);
                 }
             }
         }
     }
 
-    fn see_branch(&mut self, schema: &'a Value, value: &Value, seen: &mut Seen) {
+    fn evaluate_branch(&mut self, schema: &'a Value, value: &Value, evaluated: &mut Evaluated) {
         if let Some(schema) = schema.as_object() {
-            self.see(schema, value, seen, false);
+            self.see(schema, value, evaluated, false);
         }
     }
 }

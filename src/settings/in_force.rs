@@ -52,7 +52,7 @@ impl Settings {
         };
         let commands = &self.commands;
         let pair = commands.projects.as_ref().or(commands.users.as_ref());
-        let sandbox: Vec<&Value> = self.sandbox.said().collect();
+        let sandbox: Vec<&Value> = self.sandbox.values().collect();
         let sandbox = match sandbox.as_slice() {
             [one] => (*one).clone(),
             both => json!(both),
