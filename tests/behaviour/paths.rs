@@ -1,4 +1,4 @@
-//! The workspace is the only door: what a path may mean, and what no path can reach.
+//! All file access goes through the workspace: what a path may mean, and what no path can reach.
 
 use std::ffi::OsStr;
 use std::fs;
