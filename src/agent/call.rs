@@ -35,7 +35,7 @@ pub enum CallState {
     Success(CallOutcome),
     /// The call has failed, or may not run.
     Error(CallOutcome),
-    /// The user has said no, or the call was ended.
+    /// The user has declined, or the call was ended.
     Cancelled(CallOutcome),
 }
 

@@ -35,7 +35,7 @@ pub enum Event<'a> {
     Text(&'a str),
     /// A piece of what the model thinks.
     Thought(&'a str),
-    /// What was said in this turn counts no more: the model is asked again.
+    /// The text of this turn is discarded: the model is asked again.
     Retry(&'a str),
     /// The model's turn is over.
     Response {
@@ -44,7 +44,7 @@ pub enum Event<'a> {
         /// How long it took.
         duration: Duration,
     },
-    /// The API has said no.
+    /// The API has refused the request.
     ApiFailed {
         /// What it said.
         error: &'a ApiError,

@@ -6,15 +6,15 @@
 //! [`report`]. Nothing here prints.
 
 pub mod at_paths;
+mod batch_client;
 pub mod call;
 mod clock;
 pub mod context;
 pub mod event;
-mod foreign;
+mod external_commands;
 pub mod history;
 pub mod loops;
 pub mod output;
-mod own;
 pub mod pair;
 pub mod record;
 pub mod report;

@@ -1,8 +1,8 @@
 //! The two commands: what they declare, and calls of it.
 
+use super::batch_client::BatchClient;
 use super::call::{CallOutcome, CallRequest};
-use super::foreign::ExternalCommands;
-use super::own::BatchClient;
+use super::external_commands::ExternalCommands;
 use crate::approval::Explanation;
 use crate::builtin;
 use crate::declaration::{self, Names, OfServer};
@@ -181,11 +181,12 @@ impl Pair {
             ),
         };
         let command = words[0].clone();
-        let printed = super::foreign::discover(&words, environment, DISCOVERY_TIME, cancel)
-            .map_err(|reason| PairError::Start {
-                command: command.clone(),
-                reason,
-            })?;
+        let printed =
+            super::external_commands::discover(&words, environment, DISCOVERY_TIME, cancel)
+                .map_err(|reason| PairError::Start {
+                    command: command.clone(),
+                    reason,
+                })?;
         if let Some(how) = printed.failure {
             return Err(PairError::Failed {
                 command,

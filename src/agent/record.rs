@@ -74,7 +74,7 @@ pub enum SessionRecordError {
     /// The file can't be opened, read or written.
     #[error("The session file {}: {reason}.", path.display())]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
         /// What the system says.
         reason: io::Error,
@@ -82,7 +82,7 @@ pub enum SessionRecordError {
     /// The file does not hold a session.
     #[error("{} is not a session file: {reason}.", path.display())]
     Content {
-        /// Which.
+        /// The file.
         path: PathBuf,
         /// What is wrong with it.
         reason: String,

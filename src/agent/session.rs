@@ -96,9 +96,9 @@ pub struct Parts<'a> {
     pub asker: Option<Box<dyn ApprovalPrompt>>,
     /// Who is told what happens.
     pub observers: Vec<Box<dyn Observer>>,
-    /// Where it is kept.
+    /// Where the session is recorded.
     pub record: Option<SessionRecord>,
-    /// Ends everything.
+    /// Cancels the whole session.
     pub cancel: Cancellation,
 }
 
@@ -264,7 +264,7 @@ impl<'a> AgentSession<'a> {
             }
             Some(reason) if turn.text.trim().is_empty() => {
                 return Err(failed(format!(
-                    "The model has said nothing that can be used ({}), several times. Try again, \
+                    "The model gave no usable answer ({}), several times. Try again, \
                      or another model.",
                     reason.as_str()
                 )));

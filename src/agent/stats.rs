@@ -45,7 +45,7 @@ pub struct ModelStats {
 /// What became of calls.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ToolStats {
-    /// All of them.
+    /// All calls of the tool.
     pub calls: u64,
     /// Calls that were done.
     pub successes: u64,

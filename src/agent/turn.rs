@@ -54,7 +54,7 @@ impl Turn {
             Some(FinishReason::MalformedFunctionCall) => Some("it has made a malformed call"),
             Some(FinishReason::UnexpectedToolCall) => Some("it has called what it may not"),
             _ if self.calls.is_empty() && self.text.trim().is_empty() => {
-                Some("it has said nothing")
+                Some("its answer is empty")
             }
             _ => None,
         }

@@ -85,7 +85,7 @@ pub const PLATFORM_LIMITATIONS: Option<&str> = if cfg!(target_os = "linux") {
     )
 } else {
     Some(
-        "macOS, where this was never run by its makers: no sandbox for commands; a process that \
+        "macOS, where its maintainers have never run it: no sandbox for commands; a process that \
          has left its session and lost its parent outlives its call",
     )
 };

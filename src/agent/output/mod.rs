@@ -5,7 +5,7 @@
 //! session has one of each. Where both are terminals, the one for standard output takes an
 //! event first: it ends its line then.
 
-mod harmless;
+mod escape;
 mod json;
 mod markdown;
 mod metrics;
@@ -14,7 +14,7 @@ mod stream_json;
 mod terminal;
 mod text;
 
-pub use harmless::{harmless, one_line};
+pub use escape::{escape_controls, one_line};
 pub use json::JsonOutput;
 pub use progress::{NotesOutput, ProgressOutput};
 pub use stream_json::StreamJsonOutput;
@@ -120,7 +120,7 @@ pub(super) mod testing {
         moved(begun(name, args), [CallState::Error(outcome)])
     }
 
-    /// A call that a person has said no to.
+    /// A call that a person has rejected.
     pub(in crate::agent) fn refused(name: &str, args: Value) -> ToolCall {
         let why = "The user declined this call.";
         let outcome = CallOutcome::failure(&request(name, args.clone()), ErrorKind::Cancelled, why);

@@ -1,6 +1,6 @@
 //! What goes on beside the model's text, on standard error.
 
-use super::harmless::fitting;
+use super::escape::fitting;
 use super::{Sink, one_line};
 use crate::agent::call::{CallState, ToolCall};
 use crate::agent::clock::span;
@@ -150,11 +150,11 @@ fn what(call: &ToolCall) -> String {
 }
 
 fn warning(text: &str) -> String {
-    format!("Warning: {}", super::harmless(text.trim()))
+    format!("Warning: {}", super::escape_controls(text.trim()))
 }
 
 fn error(error: &SessionError) -> String {
-    format!("Error: {}", super::harmless(error.message.trim()))
+    format!("Error: {}", super::escape_controls(error.message.trim()))
 }
 
 impl<W: Write + Send> Observer for ProgressOutput<W> {

@@ -241,7 +241,7 @@ mod tests {
             Event::Call(&refused),
             Event::Warning("slow"),
             turn(2),
-            Event::Retry("it has said nothing"),
+            Event::Retry("its answer is empty"),
             Event::Ended {
                 error: None,
                 stats: &stats,
@@ -256,7 +256,7 @@ mod tests {
             r#"{"type":"tool_result","tool_id":"read_file-1","status":"error","output":"gone","error":{"type":"file_not_found","message":"gone"}}"#,
             r#"{"type":"tool_result","tool_id":"read_file-1","status":"error","output":"The user declined this call.","error":{"type":"cancelled","message":"The user declined this call."}}"#,
             r#"{"type":"error","severity":"warning","message":"slow"}"#,
-            r#"{"type":"error","severity":"warning","message":"The model is asked again, because it has said nothing."}"#,
+            r#"{"type":"error","severity":"warning","message":"The model is asked again, because its answer is empty."}"#,
             r#"{"type":"result","status":"success","stats":{"total_tokens":260,"input_tokens":200,"output_tokens":40,"cached":120,"input":80,"duration_ms":4200,"tool_calls":2,"models":{"gemini-x":{"total_tokens":260,"input_tokens":200,"output_tokens":40,"cached":120,"input":80}}}}"#,
         ];
         for (shown, expected) in shown.iter().zip(expected) {

@@ -1,7 +1,7 @@
 //! The model's text for a terminal.
 
 use super::markdown::Markdown;
-use super::{Sink, harmless};
+use super::{Sink, escape_controls};
 use crate::agent::event::{Event, Observer};
 use std::io::Write;
 
@@ -43,7 +43,7 @@ impl<W: Write> TerminalOutput<W> {
     /// Shows what has come of a line.
     fn show(&mut self) {
         let line = std::mem::take(&mut self.line);
-        let line = harmless(&line);
+        let line = escape_controls(&line);
         match &mut self.markdown {
             // The rest of a line of which a part was shown.
             Some(markdown) if self.sink.at_line_start && line.len() <= LINE_BYTES => {

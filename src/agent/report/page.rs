@@ -4,7 +4,7 @@ use super::{Cut, Entry, ReportCall, ReportState};
 use crate::agent::call::ToolCallDecision;
 use crate::agent::clock::{iso, span};
 use crate::agent::event::SessionError;
-use crate::agent::output::{harmless, one_line};
+use crate::agent::output::{escape_controls, one_line};
 use crate::agent::stats::Stats;
 use std::time::SystemTime;
 
@@ -44,7 +44,7 @@ pub(super) fn page(kept: &ReportState, error: Option<&SessionError>, stats: &Sta
 /// Text as text: neither markup nor control characters.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in harmless(text).chars() {
+    for c in escape_controls(text).chars() {
         match c {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
@@ -84,7 +84,7 @@ fn list(page: &mut String, rows: &[(&str, String)]) {
 
 fn totals(page: &mut String, kept: &ReportState, error: Option<&SessionError>, stats: &Stats) {
     match error {
-        None => page.push_str("<p class=\"good\">The model is done.</p>\n"),
+        None => page.push_str("<p class=\"good\">Completed.</p>\n"),
         Some(error) => page.push_str(&format!(
             "<div class=\"bad text\">{} ({}, status {})</div>\n",
             escaped(&error.message),

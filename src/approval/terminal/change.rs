@@ -37,7 +37,7 @@ pub(super) enum Edited {
     Changed(Reply),
     /// The same call; why, for the person.
     Same(&'static str),
-    /// Nothing that could be a call; why, for the person.
+    /// The text is not a call; why, for the person.
     Broken(String),
 }
 

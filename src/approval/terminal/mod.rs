@@ -16,7 +16,7 @@ use crate::tool::Cancellation;
 use change::Edited;
 pub use change::changed_lines;
 use editor::Draft;
-use show::harmless;
+use show::escape_controls;
 pub(crate) use show::question;
 use std::ffi::OsString;
 #[cfg(unix)]
@@ -107,7 +107,10 @@ impl TerminalPrompt {
 
     /// A line about what has happened.
     fn print_line(&self, text: &str) -> io::Result<()> {
-        self.write(&format!("  {}\n", harmless(text, self.shows_colours)))
+        self.write(&format!(
+            "  {}\n",
+            escape_controls(text, self.shows_colours)
+        ))
     }
 
     /// Shows a line of keys, and waits for one.

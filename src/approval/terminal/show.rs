@@ -74,14 +74,14 @@ impl PromptPage {
         self.text.push_str("  ");
         self.paint(Some(DIM), label);
         if self.whole || count <= MAX_LINE_CHARS {
-            self.paint(colour, &harmless(line, self.colours));
+            self.paint(colour, &escape_controls(line, self.colours));
         } else {
             self.is_cut = true;
             let (first, last) = (&line[..at(FIRST_CHARS)], &line[at(count - LAST_CHARS)..]);
-            self.paint(colour, &harmless(first, self.colours));
+            self.paint(colour, &escape_controls(first, self.colours));
             let hidden = count - FIRST_CHARS - LAST_CHARS;
             self.paint(Some(DIM), &format!(" … {hidden} characters … "));
-            self.paint(colour, &harmless(last, self.colours));
+            self.paint(colour, &escape_controls(last, self.colours));
         }
         self.text.push('\n');
     }
@@ -224,7 +224,7 @@ fn arguments(question: &ApprovalQuestion<'_>) -> String {
 
 /// A text on one line in which everything is seen: what is not appears as `\u{1b}`, in
 /// reverse where there are colours.
-pub(super) fn harmless(text: &str, colours: bool) -> String {
+pub(super) fn escape_controls(text: &str, colours: bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
@@ -281,7 +281,7 @@ fn folded(text: &str) -> Vec<Result<&str, usize>> {
 pub(crate) fn question(question: &ApprovalQuestion<'_>) -> String {
     let mut page = PromptPage::new(false, true);
     page.body(question);
-    let name = harmless(question.name, false);
+    let name = escape_controls(question.name, false);
     format!("May {name} run?\n\n{}", page.text.trim_end())
 }
 
@@ -289,7 +289,7 @@ pub(crate) fn question(question: &ApprovalQuestion<'_>) -> String {
 pub(super) fn page(question: &ApprovalQuestion<'_>, colours: bool, whole: bool) -> PromptPage {
     let mut page = PromptPage::new(colours, whole);
     page.text.push('\n');
-    page.paint(Some(BOLD), &harmless(question.name, colours));
+    page.paint(Some(BOLD), &escape_controls(question.name, colours));
     page.text.push('\n');
     page.body(question);
     page
@@ -332,7 +332,7 @@ pub(super) fn keys(question: &ApprovalQuestion<'_>, is_cut: bool) -> String {
 
 #[cfg(all(test, unix))]
 mod tests {
-    use super::{harmless, keys, page, question};
+    use super::{escape_controls, keys, page, question};
     use crate::approval::terminal::tests::{call, edit, exec, explained, mcp};
     use crate::tool::ConfirmationDetails;
     use serde_json::json;
@@ -341,7 +341,7 @@ mod tests {
     fn nothing_gets_through_that_a_terminal_would_obey() {
         let text = "a\x1b[2Jb\u{202e}c\u{9b}1m\x07\r\n\td\u{200b}\u{e0041}é\x7f";
         assert_eq!(
-            harmless(text, false),
+            escape_controls(text, false),
             "a\\u{1b}[2Jb\\u{202e}c\\u{9b}1m\\u{7}\\r\\n\td\\u{200b}\\u{e0041}é\\u{7f}"
         );
     }

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// A person's part never takes so long.
-const PATIENCE: Timespec = Timespec {
+const WAIT_LIMIT: Timespec = Timespec {
     tv_sec: 30,
     tv_nsec: 0,
 };
@@ -102,7 +102,7 @@ impl Person {
                 return std::mem::replace(&mut self.seen, rest);
             }
             let mut fds = [PollFd::new(&self.master, PollFlags::IN)];
-            let ready = poll(&mut fds, Some(&PATIENCE)).expect("poll");
+            let ready = poll(&mut fds, Some(&WAIT_LIMIT)).expect("poll");
             assert!(ready > 0, "{text:?} is not shown, but {:?}", self.seen);
             let mut buffer = [0; 4096];
             let count = self.master.read(&mut buffer).expect("output");

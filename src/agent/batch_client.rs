@@ -1,7 +1,7 @@
 //! Our own call command, kept running: `call_tool --batch --stream` costs no process a call.
 
 use super::call::{CallFailure, CallOutcome, CallRequest};
-use super::foreign;
+use super::external_commands;
 use super::pair::broken;
 use crate::answer::Answer;
 use crate::approval::Explanation;
@@ -153,17 +153,17 @@ impl BatchClient {
     ) -> Result<Explanation, Box<CallOutcome>> {
         let broken = |message: String| Box::new(broken(request, message));
         let arguments = [name.to_owned(), "--explain".to_owned()];
-        let ended = foreign::run(
+        let ended = external_commands::run(
             self.program.as_os_str(),
             &arguments,
             &self.environment,
             &Value::Object(request.args.clone()).to_string(),
-            foreign::CALL_TIME,
+            external_commands::CALL_TIME,
             cancel,
         )
         .map_err(|e| broken(format!("{} can't be started: {e}.", self.program.display())))?;
         if let Err(why) = ended.ending {
-            return Err(Box::new(foreign::not_ended(request, why, cancel)));
+            return Err(Box::new(external_commands::not_ended(request, why, cancel)));
         }
         if ended.is_cut {
             return Err(broken(format!(

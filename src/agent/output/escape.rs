@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthChar;
 /// The text with signs in place of what would deceive: control characters, escape sequences
 /// among them, marks that turn the direction of writing, and what can't be seen. Line ends and
 /// tabs stay; carriage returns go.
-pub fn harmless(text: &str) -> Cow<'_, str> {
+pub fn escape_controls(text: &str) -> Cow<'_, str> {
     if with_deceptive(text).all(|(c, deceives)| !deceives || matches!(c, '\n' | '\t')) {
         return text.into();
     }
@@ -18,7 +18,7 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
 
 /// The same on one line, without space around it.
 pub fn one_line(text: &str) -> String {
-    let text = harmless(text.trim());
+    let text = escape_controls(text.trim());
     text.chars()
         .map(|c| if matches!(c, '\n' | '\t') { ' ' } else { c })
         .collect()
@@ -55,16 +55,19 @@ pub(super) fn fitting(line: &str, columns: usize) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{fitting, harmless, one_line};
+    use super::{escape_controls, fitting, one_line};
     use std::borrow::Cow;
 
     #[test]
     fn no_escape_sequence_gets_through() {
         let text = "a\x1b[31mb\x1b]0;title\x07\u{9b}2Jc\x7f\u{202e}d\0";
-        assert_eq!(harmless(text), "a␛[31mb␛]0;title␇\u{fffd}2Jc␡\u{fffd}d␀");
+        assert_eq!(
+            escape_controls(text),
+            "a␛[31mb␛]0;title␇\u{fffd}2Jc␡\u{fffd}d␀"
+        );
         for c in (0..=0x9f).filter_map(char::from_u32) {
             let text = c.to_string();
-            let shown = harmless(&text);
+            let shown = escape_controls(&text);
             assert!(
                 shown.chars().all(|c| !c.is_control() || "\n\t".contains(c)),
                 "{c:?}"
@@ -75,23 +78,23 @@ mod tests {
     #[test]
     fn nothing_unseen_gets_through() {
         for c in "\u{200b}\u{200e}\u{200f}\u{61c}\u{feff}\u{2060}\u{2066}\u{ad}\u{e0041}\u{e007f}\u{fe00}\u{e0100}".chars() {
-            assert_eq!(harmless(&format!("a{c}b")), "a\u{fffd}b", "{c:?}");
+            assert_eq!(escape_controls(&format!("a{c}b")), "a\u{fffd}b", "{c:?}");
         }
-        assert_eq!(harmless("a\u{200d}b\u{fe0f}"), "a\u{fffd}b\u{fffd}");
+        assert_eq!(escape_controls("a\u{200d}b\u{fe0f}"), "a\u{fffd}b\u{fffd}");
         // A row of selectors could spell a text.
         let row = "⚠\u{fe0f}\u{fe0e}\u{fe0f} 1\u{fe0f}";
-        assert_eq!(harmless(row), "⚠\u{fe0f}\u{fffd}\u{fffd} 1\u{fe0f}");
+        assert_eq!(escape_controls(row), "⚠\u{fe0f}\u{fffd}\u{fffd} 1\u{fe0f}");
     }
 
     #[test]
     fn plain_text_stays_as_it_is() {
         let text = "Zeile\n\tschön 漢字 🦀 עברית ⚠\u{fe0f} 👨\u{200d}👩\u{200d}👧 می\u{200c}خواهم";
-        assert!(matches!(harmless(text), Cow::Borrowed(same) if same == text));
+        assert!(matches!(escape_controls(text), Cow::Borrowed(same) if same == text));
     }
 
     #[test]
     fn lines_end_as_they_should() {
-        assert_eq!(harmless("a\r\nb\rc"), "a\nbc");
+        assert_eq!(escape_controls("a\r\nb\rc"), "a\nbc");
         assert_eq!(one_line(" a\r\n\tb \n"), "a  b");
     }
 
