@@ -5,7 +5,7 @@ use super::watch::WatchedFiles;
 use crate::session::{Session, with_time_limit};
 use crate::settings::{Settings, home};
 use crate::shown::visible;
-use crate::tool::{Cancellation, Patience, TICK, ToolError};
+use crate::tool::{Cancellation, GracePeriod, TICK, ToolError};
 use crate::workspace::flush::FlushBehind;
 use crate::workspace::real_root;
 use std::collections::HashMap;
@@ -183,11 +183,11 @@ impl Server {
     /// Tells all calls to end, waits for that, and closes all projects.
     pub(super) async fn end(&self) {
         self.cancel_all();
-        let mut patience: HashMap<u64, Patience> = HashMap::new();
+        let mut grace: HashMap<u64, GracePeriod> = HashMap::new();
         // One that says nothing ends with the process, what it has started with its supervisor.
         while self
             .running
-            .any(|id, cancel| !patience.entry(id).or_default().is_over(cancel))
+            .any(|id, cancel| !grace.entry(id).or_default().is_over(cancel))
         {
             tokio::time::sleep(TICK).await;
         }
@@ -197,8 +197,8 @@ impl Server {
 
 /// Waits until a call that has been interrupted has to be given up.
 pub(super) async fn given_up(cancel: Cancellation) -> ToolError {
-    let mut patience = Patience::default();
-    while !patience.is_over(&cancel) {
+    let mut grace = GracePeriod::default();
+    while !grace.is_over(&cancel) {
         tokio::time::sleep(TICK).await;
     }
     cancel.give_up()

@@ -13,10 +13,10 @@ pub const TICK: Duration = Duration::from_millis(100);
 
 /// How long an interrupted call may take to say so itself. What it says tells more than what can
 /// be said for it.
-const PATIENCE: Duration = Duration::from_secs(1);
+const GRACE: Duration = Duration::from_secs(1);
 
 /// The same while it ends processes, which are asked first and take leave.
-const PATIENCE_WITH_OTHERS: Duration = Duration::from_secs(16);
+const GRACE_WITH_OTHERS: Duration = Duration::from_secs(16);
 
 /// Why a call must end early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -243,14 +243,14 @@ impl Cancellation {
         });
         let failed = |why: String| ToolError::new(ErrorKind::UnhandledException, why);
         thread.map_err(|e| failed(format!("No thread could be started: {e}.")))?;
-        let mut patience = Patience::default();
+        let mut grace = GracePeriod::default();
         loop {
             match receiver.recv_timeout(TICK) {
                 Ok(outcome) => return outcome,
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(failed("The call has crashed (internal error).".to_owned()));
                 }
-                Err(RecvTimeoutError::Timeout) if patience.is_over(self) => {
+                Err(RecvTimeoutError::Timeout) if grace.is_over(self) => {
                     return Err(self.give_up());
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -335,14 +335,14 @@ impl Drop for Waiting<'_> {
 
 /// How much longer an interrupted call is waited for.
 #[derive(Debug, Default)]
-pub struct Patience {
+pub struct GracePeriod {
     /// Since when the call has been interrupted and waits for nothing else.
     alone: Option<Instant>,
     /// Since when it has been interrupted.
     interrupted: Option<Instant>,
 }
 
-impl Patience {
+impl GracePeriod {
     /// Whether it is at its end, which has to be asked all the time.
     pub fn is_over(&mut self, cancel: &Cancellation) -> bool {
         if cancel.interruption().is_none() {
@@ -352,9 +352,9 @@ impl Patience {
         let interrupted = self.interrupted.get_or_insert_with(Instant::now);
         if cancel.course().others > 0 {
             self.alone = None;
-            return interrupted.elapsed() >= PATIENCE_WITH_OTHERS;
+            return interrupted.elapsed() >= GRACE_WITH_OTHERS;
         }
-        self.alone.get_or_insert_with(Instant::now).elapsed() >= PATIENCE
+        self.alone.get_or_insert_with(Instant::now).elapsed() >= GRACE
     }
 }
 

@@ -21,7 +21,7 @@ pub use args::Args;
 pub use confirmation::{ApprovalMode, Confirmation, ConfirmationDetails};
 pub(crate) use context::seconds_of;
 pub use context::{
-    Acting, Cancellation, Context, Interruption, LiveOutput, Patience, TICK, Waiting,
+    Acting, Cancellation, Context, GracePeriod, Interruption, LiveOutput, TICK, Waiting,
 };
 pub use error::{ErrorKind, ToolError};
 pub(crate) use execute::catch;

@@ -147,7 +147,7 @@ pub(super) struct Lease<'a>(&'a File);
 
 impl<'a> Lease<'a> {
     /// Who is writing is waited for so long.
-    const PATIENCE: Duration = Duration::from_millis(100);
+    const MAX_WAIT: Duration = Duration::from_millis(100);
 
     /// `None` where the file system or the file's owner don't allow it, or another program keeps
     /// the file open for writing.
@@ -163,7 +163,7 @@ impl<'a> Lease<'a> {
                 return Some(Self(file));
             }
             let is_busy = std::io::Error::last_os_error().raw_os_error() == Some(libc::EAGAIN);
-            if !is_busy || waited >= Self::PATIENCE || !super::flush::may_wait(file) {
+            if !is_busy || waited >= Self::MAX_WAIT || !super::flush::may_wait(file) {
                 return None;
             }
             let pause = Duration::from_millis(2);

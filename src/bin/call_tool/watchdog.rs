@@ -10,7 +10,7 @@
 //! [acting]: gemini_tools::tool::Cancellation::acting
 
 use gemini_tools::sys::event::{PollFd, PollFlags, Timespec};
-use gemini_tools::tool::{Cancellation, Patience, TICK, ToolError};
+use gemini_tools::tool::{Cancellation, GracePeriod, TICK, ToolError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -38,7 +38,7 @@ struct Calls {
 struct Watched {
     number: u64,
     cancel: Cancellation,
-    patience: Patience,
+    grace: GracePeriod,
     last_word: LastWord,
 }
 
@@ -76,7 +76,7 @@ impl Watchdog {
         calls.watched.push(Watched {
             number,
             cancel,
-            patience: Patience::default(),
+            grace: GracePeriod::default(),
             last_word: Box::new(last_word),
         });
         number
@@ -109,7 +109,7 @@ impl Watchdog {
         loop {
             is_caller_there = wait(cancel, is_caller_there);
             let mut calls = self.calls();
-            let is_over = |call: &mut Watched| call.patience.is_over(&call.cancel);
+            let is_over = |call: &mut Watched| call.grace.is_over(&call.cancel);
             let given_up: Vec<_> = calls.watched.extract_if(.., is_over).collect();
             let is_idle = calls.watched.is_empty() && calls.busy == 0;
             drop(calls);
