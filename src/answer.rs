@@ -28,7 +28,7 @@ pub enum Form {
     /// One `functionResponse` part, media inside.
     #[default]
     Part,
-    /// Only the `response` object.
+    /// Prints only the `response` object.
     Response,
     /// The history message.
     Content,

@@ -29,7 +29,7 @@ impl Fact {
             .trim_end();
         (!plain.is_empty()).then(|| Self {
             plain: plain.to_owned(),
-            stored: harmless(plain),
+            stored: neutralise_markup(plain),
         })
     }
 
@@ -69,7 +69,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// Takes the markup's force off one line.
-fn harmless(line: &str) -> String {
+fn neutralise_markup(line: &str) -> String {
     let line = single_backticks(line);
     let mut out = String::with_capacity(line.len() + 8);
     let mut previous: Option<char> = None;

@@ -3,7 +3,7 @@
 //! # How it works
 //!
 //! [`Query::new`] compiles a pattern for one of two engines: `regex`, whose time is linear in the
-//! text, or, for look-around and back-references only, `fancy_regex`, which backtracks. `Reach`
+//! text, or, for look-around and back-references only, `fancy_regex`, which backtracks. `PatternTraits`
 //! tells beforehand what a pattern can match: characters beyond ASCII, a carriage return, and how
 //! many characters it has with its repetitions written out.
 //!
@@ -63,10 +63,10 @@ const LINE_BYTES: usize = 64;
 /// A shown line is cut around its match beyond this, in characters.
 const LINE_CHARS: usize = 2_000;
 
-/// A longer expression is refused, in bytes: its tree takes some hundred times as much.
+/// A longer expression is refused, in bytes: its tree takes some hundred times as much memory.
 pub(super) const MAX_PATTERN_BYTES: usize = 16 * 1024;
 
-/// Nor may it have more classes such as `\w`, each of which is a list of hundreds of ranges.
+/// An expression with more classes such as `\w` is refused: each is a list of hundreds of ranges.
 const MAX_CLASSES: usize = 1_000;
 
 /// How large the program of an expression may be. A call may have four: two expressions, each once
@@ -165,17 +165,17 @@ impl Query {
         if !fixed && classes(pattern) > MAX_CLASSES {
             return Err(too_many_classes(name));
         }
-        let Reach {
+        let PatternTraits {
             beyond_ascii,
             line_ends,
             characters,
         } = if fixed {
-            Reach {
+            PatternTraits {
                 beyond_ascii: !pattern.is_ascii(),
-                ..Reach::default()
+                ..PatternTraits::default()
             }
         } else {
-            Reach::of(pattern, ignore_case)
+            PatternTraits::of(pattern, ignore_case)
         };
         if characters > MOST_CHARS {
             return Err(too_large(name, characters));
@@ -286,7 +286,7 @@ pub(super) fn bounded(name: &str, pattern: &str) -> Result<RegexMatcher, ToolErr
     if classes(pattern) > MAX_CLASSES {
         return Err(too_many_classes(name));
     }
-    let Reach { characters, .. } = Reach::of(pattern, false);
+    let PatternTraits { characters, .. } = PatternTraits::of(pattern, false);
     if characters > MOST_CHARS {
         return Err(too_large(name, characters));
     }
@@ -406,7 +406,7 @@ fn asks_for_carriage_return(pattern: &str) -> bool {
 
 /// What an expression may match besides plain text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Reach {
+struct PatternTraits {
     /// What it matches depends on characters beyond ASCII.
     beyond_ascii: bool,
     /// The expression can match a carriage return.
@@ -415,21 +415,21 @@ struct Reach {
     characters: u64,
 }
 
-impl Reach {
+impl PatternTraits {
     fn of(pattern: &str, ignore_case: bool) -> Self {
         let parsed = regex_syntax::ParserBuilder::new()
             .case_insensitive(ignore_case)
             .utf8(false)
             .build()
             .parse(pattern);
-        let mut reach = Self::default();
+        let mut traits = Self::default();
         if let Ok(hir) = parsed {
-            reach.add(&hir);
-            reach.characters = characters(&hir);
+            traits.add(&hir);
+            traits.characters = characters(&hir);
         } else {
-            (reach.beyond_ascii, reach.line_ends) = (true, true);
+            (traits.beyond_ascii, traits.line_ends) = (true, true);
         }
-        reach
+        traits
     }
 
     fn add(&mut self, hir: &Hir) {
@@ -468,7 +468,7 @@ impl Reach {
     }
 }
 
-/// See [`Reach::characters`].
+/// See [`PatternTraits::characters`].
 fn characters(hir: &Hir) -> u64 {
     match hir.kind() {
         HirKind::Literal(literal) => literal.0.len() as u64,
@@ -936,7 +936,7 @@ impl<'a> Searcher<'a> {
                 LongLine::GoesOn(at - LOOK_BACK_BYTES)
             }
             Some((at, _)) => {
-                // Of a line as long as that, what is there decides.
+                // The line is too long to be read whole: the part that was read decides.
                 if !self.is_excepted(&text[..end])? {
                     found.add_piece(&text[..end], at);
                 }
@@ -1470,7 +1470,7 @@ fn cut(line: &str, at: usize) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Hits, Query, Reach, Searcher, Wanted, escape_braces};
+    use super::{Hits, PatternTraits, Query, Searcher, Wanted, escape_braces};
     use crate::tool::Cancellation;
     use std::io::{Seek, Write};
 
@@ -1677,8 +1677,8 @@ mod tests {
             (r"\w", true),
             ("a.c", true),
         ] {
-            let reach = Reach::of(pattern, true);
-            assert_eq!(reach.beyond_ascii, expected, "{pattern}");
+            let traits = PatternTraits::of(pattern, true);
+            assert_eq!(traits.beyond_ascii, expected, "{pattern}");
         }
     }
 

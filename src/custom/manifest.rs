@@ -153,7 +153,7 @@ pub(super) fn read(name: &str, file: &Path, text: &str, is_executable: bool) -> 
                     block::interpreter(text)
                 };
                 if words.is_none() {
-                    reader.fault(
+                    reader.report(
                         "",
                         "It can't be run: begin it with a line such as #!/usr/bin/env python3, or \
                          make it executable.",
@@ -164,7 +164,7 @@ pub(super) fn read(name: &str, file: &Path, text: &str, is_executable: bool) -> 
             Err(reason) => {
                 let mut reason = reason;
                 reason[..1].make_ascii_uppercase();
-                reader.fault("", reason);
+                reader.report("", reason);
                 return Some(Err(reader.findings));
             }
         }
@@ -174,7 +174,7 @@ pub(super) fn read(name: &str, file: &Path, text: &str, is_executable: bool) -> 
         Ok(map) => map,
         Err(e) => {
             let message = e.message().trim().replace('\n', "; ");
-            reader.fault("", format!("The manifest is not valid TOML: {message}."));
+            reader.report("", format!("The manifest is not valid TOML: {message}."));
             if let (Some(finding), Some(span)) = (reader.findings.last_mut(), e.span()) {
                 finding.put_at(Source::of(text, is_manifest).position(&toml, span.start));
             }
@@ -199,7 +199,7 @@ pub(super) fn read(name: &str, file: &Path, text: &str, is_executable: bool) -> 
 fn check_name(reader: &mut Reader<'_>) {
     let name = reader.tool;
     if !is_valid_name(name) || name.len() > Names::LONGEST {
-        reader.fault(
+        reader.report(
             "",
             format!(
                 "The file's name without its ending is the tool's, and {name:?} can't be one: use up \
@@ -208,7 +208,7 @@ fn check_name(reader: &mut Reader<'_>) {
             ),
         );
     } else if name.contains("__") {
-        reader.fault(
+        reader.report(
             "",
             format!(
                 "The file's name without its ending is the tool's, and {name:?} can't be one: __ stands \
@@ -227,7 +227,7 @@ fn read_tool(
     let is_file = file.is_some();
     let description = reader.text(&mut map, "description").unwrap_or_default();
     if description.trim().is_empty() {
-        reader.fault(
+        reader.report(
             "description",
             "It is missing: say what the tool does and when to use it, for the model.",
         );
@@ -288,7 +288,7 @@ fn read_tool(
         .collect();
     for key in ["name", "shell"] {
         if map.remove(key).is_some() {
-            reader.fault(
+            reader.report(
                 key,
                 match key {
                     "name" => "There is no such key: the file's name is the tool's.",
@@ -327,13 +327,13 @@ fn read_kind(reader: &mut Reader<'_>, map: &mut Map<String, Value>) -> (Kind, bo
     let read_only = reader.flag(map, "read_only");
     match (kind, read_only) {
         (Some(kind), Some(false)) if kind.is_read_only() => {
-            reader.fault(
+            reader.report(
                 "read_only",
                 "A tool of this \"kind\" only reads; set one of the two right.",
             );
         }
         (Some(Kind::Edit | Kind::Delete | Kind::Move), Some(true)) => {
-            reader.fault(
+            reader.report(
                 "read_only",
                 "A tool of this \"kind\" changes things; set one of the two right.",
             );
@@ -353,7 +353,7 @@ fn read_action(
 ) -> Option<Action> {
     let args = map.remove("args");
     if args.is_some() && !map.contains_key("script") {
-        reader.fault(
+        reader.report(
             "args",
             "It gives a \"script\" its $1, $2 and so on; there is none.",
         );
@@ -364,7 +364,7 @@ fn read_action(
     match (map.remove("command"), map.contains_key("script")) {
         (Some(_), true) => {
             map.remove("script");
-            reader.fault(
+            reader.report(
                 "script",
                 "There is a \"command\" as well; a tool has one of the two.",
             );
@@ -376,7 +376,7 @@ fn read_action(
         (None, true) => {
             let script = reader.text(map, "script")?;
             if script.trim().is_empty() || script.contains('\0') {
-                reader.fault("script", "It is empty, or holds a NUL character.");
+                reader.report("script", "It is empty, or holds a NUL character.");
                 return None;
             }
             let args = args.unwrap_or_else(|| json!([]));
@@ -384,7 +384,7 @@ fn read_action(
             Some(Action::Script(script, template))
         }
         (None, false) => {
-            reader.fault(
+            reader.report(
                 "command",
                 "Nothing says what to run: add command = [\"program\", \"{parameter}\"], or script = \
                  \"…\" for bash, or discovery_command and call_command.",
@@ -408,11 +408,11 @@ fn read_stdin(
         }
         (_, Some(name)) => {
             let near = super::reader::near(name, names.iter().map(String::as_str));
-            reader.fault("stdin", format!("There is no parameter {name:?}.{near}"));
+            reader.report("stdin", format!("There is no parameter {name:?}.{near}"));
             None
         }
         _ => {
-            reader.fault(
+            reader.report(
                 "stdin",
                 format!("{text:?} is not one of \"args\", \"none\" and \"param:NAME\"."),
             );
@@ -433,7 +433,7 @@ fn read_statuses(reader: &mut Reader<'_>, map: &mut Map<String, Value>) -> Vec<i
     if let Some(list) = read(&value).filter(|list| !list.is_empty()) {
         return list;
     }
-    reader.fault(
+    reader.report(
         "success_statuses",
         format!("It must be a list of exit statuses such as [0, 1], but it is {value}."),
     );
@@ -450,7 +450,7 @@ fn read_running(reader: &mut Reader<'_>, map: &mut Map<String, Value>) -> Runnin
                 .and_then(|secs| Duration::try_from_secs_f64(secs).ok())
         });
     if timeout.is_none() {
-        reader.fault(
+        reader.report(
             "timeout",
             format!("It must be a number of seconds, more than 0 and up to {MAX_TIMEOUT_SECS}."),
         );
@@ -459,7 +459,7 @@ fn read_running(reader: &mut Reader<'_>, map: &mut Map<String, Value>) -> Runnin
     if let Some(cwd) = &cwd
         && (Path::new(cwd).is_absolute() || cwd.split('/').any(|part| part == ".."))
     {
-        reader.fault(
+        reader.report(
             "cwd",
             "It must lie beneath the project's root: give it relative to that, without \"..\".",
         );
@@ -480,7 +480,7 @@ fn read_env(reader: &mut Reader<'_>, map: &mut Map<String, Value>) -> Vec<(Strin
         None => return Vec::new(),
         Some(Value::Object(table)) => table,
         Some(other) => {
-            reader.fault(
+            reader.report(
                 "env",
                 format!("It must be a table, but it is {}.", kind_of(&other)),
             );
@@ -494,10 +494,10 @@ fn read_env(reader: &mut Reader<'_>, map: &mut Map<String, Value>) -> Vec<(Strin
             && !name.starts_with(|c: char| c.is_ascii_digit())
             && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
         match value {
-            _ if !is_name => reader.fault(&key, "That is not a valid name of a variable."),
+            _ if !is_name => reader.report(&key, "That is not a valid name of a variable."),
             Value::String(text) if !text.contains('\0') => env.push((name, text)),
             Value::Number(number) => env.push((name, number.to_string())),
-            other => reader.fault(
+            other => reader.report(
                 &key,
                 format!("It must be a text, but it is {}.", kind_of(&other)),
             ),
@@ -517,7 +517,7 @@ fn check_variables(reader: &mut Reader<'_>, names: &[String], action: Option<&Ac
             .iter()
             .find(|o| super::call::variable_of(o) == variable)
         {
-            reader.fault(
+            reader.report(
                 &format!("params.{name}"),
                 format!("It would be {variable} in the environment, as {other:?} is; rename one."),
             );
@@ -547,7 +547,7 @@ fn warn_unused(reader: &mut Reader<'_>, template: &Template, stdin: &Stdin, name
 fn read_pair(reader: &mut Reader<'_>, mut map: Map<String, Value>) -> Option<Pair> {
     let mut words = |key: &str| -> Option<Vec<String>> {
         let Some(value) = map.remove(key) else {
-            reader.fault(
+            reader.report(
                 key,
                 "It is missing: a pair has a discovery_command and a call_command.",
             );
@@ -560,7 +560,7 @@ fn read_pair(reader: &mut Reader<'_>, mut map: Map<String, Value>) -> Option<Pai
         };
         let words = words.filter(|w| w.first().is_some_and(|first| !first.is_empty()));
         if words.is_none() {
-            reader.fault(
+            reader.report(
                 key,
                 "It must be a command line in one text, or a list of words; its quotes must be closed.",
             );
@@ -578,7 +578,7 @@ fn read_pair(reader: &mut Reader<'_>, mut map: Map<String, Value>) -> Option<Pai
                 .as_array()
                 .and_then(|list| list.iter().map(|v| v.as_str().map(str::to_owned)).collect());
             if list.is_none() {
-                reader.fault("watch", "It must be a list of paths.");
+                reader.report("watch", "It must be a list of paths.");
             }
             list.unwrap_or_default()
         }

@@ -33,7 +33,7 @@ pub(super) fn read(reader: &mut Reader<'_>, map: &mut Map<String, Value>) -> Val
     let nothing = json!({ "type": "object", "properties": {} });
     match (map.remove("parameters"), map.remove("params")) {
         (Some(_), Some(_)) => {
-            reader.fault(
+            reader.report(
                 "params",
                 "There are \"parameters\" as well; a tool has one of the two.",
             );
@@ -42,7 +42,7 @@ pub(super) fn read(reader: &mut Reader<'_>, map: &mut Map<String, Value>) -> Val
         (None, None) => nothing,
         (Some(schema @ Value::Object(_)), None) => schema,
         (Some(other), None) => {
-            reader.fault(
+            reader.report(
                 "parameters",
                 format!(
                     "It must be a JSON Schema in a table, but it is {}.",
@@ -53,7 +53,7 @@ pub(super) fn read(reader: &mut Reader<'_>, map: &mut Map<String, Value>) -> Val
         }
         (None, Some(Value::Object(params))) => short_form(reader, params),
         (None, Some(other)) => {
-            reader.fault(
+            reader.report(
                 "params",
                 format!(
                     "It must hold a table for each parameter, but it is {}.",
@@ -71,7 +71,7 @@ fn short_form(reader: &mut Reader<'_>, params: Map<String, Value>) -> Value {
     for (name, value) in params {
         let place = format!("params.{name}");
         let Value::Object(keys) = value else {
-            reader.fault(
+            reader.report(
                 &place,
                 format!(
                     "It must be a table such as {{ type = \"string\" }}, but it is {}.",
@@ -124,7 +124,7 @@ fn parameter(
         None => false,
         Some(Value::Bool(flag)) => flag,
         Some(other) => {
-            reader.fault(
+            reader.report(
                 &format!("{place}.required"),
                 format!("It must be true or false, but it is {}.", kind_of(&other)),
             );
@@ -141,7 +141,7 @@ fn parameter(
             );
             let name = other.and_then(Value::as_str).unwrap_or_default();
             let near = super::reader::near(name, TYPES.into_iter());
-            reader.fault(
+            reader.report(
                 &format!("{place}.type"),
                 format!("{what}; it must be one of {}.{near}", TYPES.join(", ")),
             );
@@ -172,7 +172,7 @@ pub(super) fn check_defaults(reader: &mut Reader<'_>, schema: &Value) {
         if let Some(pattern) = property["pattern"].as_str()
             && let Err(e) = fancy_regex::Regex::new(pattern)
         {
-            reader.fault(
+            reader.report(
                 &format!("{place}.pattern"),
                 format!("It is not a valid regular expression: {e}."),
             );
@@ -183,7 +183,7 @@ pub(super) fn check_defaults(reader: &mut Reader<'_>, schema: &Value) {
         };
         if let Err(e) = Schema::from_value(property.clone()).validate(default) {
             let reason = e.message.replace("The arguments", "it");
-            reader.fault(
+            reader.report(
                 &format!("{place}.default"),
                 format!("It does not fit the parameter itself: {reason}"),
             );

@@ -69,7 +69,7 @@ pub(super) fn read(
 
 fn places(reader: &mut Reader<'_>, value: &Value, parameters: &[String]) -> Option<Vec<Place>> {
     let Value::Array(items) = value else {
-        reader.fault(
+        reader.report(
             "locations",
             format!(
                 "It must be a list of paths such as [\"{{file}}\"], but it is {}.",
@@ -115,7 +115,7 @@ fn places(reader: &mut Reader<'_>, value: &Value, parameters: &[String]) -> Opti
 fn question_of(reader: &mut Reader<'_>, value: Value, parameters: &[String]) -> Option<Question> {
     let Value::Object(mut map) = value else {
         let what = kind_of(&value);
-        reader.fault(
+        reader.report(
             "confirmation",
             format!("It must be a table, but it is {what}."),
         );
@@ -138,7 +138,7 @@ fn question_of(reader: &mut Reader<'_>, value: Value, parameters: &[String]) -> 
         Some(other) => {
             let what = kind_of(&other);
             let message = format!("It must be \"exec\" or \"info\", but it is {what}.");
-            reader.fault("confirmation.type", message);
+            reader.report("confirmation.type", message);
             return None;
         }
     };
@@ -187,7 +187,7 @@ fn texts(
         }
         Some(other) => {
             let what = kind_of(&other);
-            reader.fault(
+            reader.report(
                 &place,
                 format!("It must be a list of texts, but it is {what}."),
             );

@@ -22,7 +22,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Something for which the tool is left out.
-    pub(super) fn fault(&mut self, key: &str, message: impl Into<String>) {
+    pub(super) fn report(&mut self, key: &str, message: impl Into<String>) {
         let finding = Diagnostic::error("manifest", self.tool, key, message);
         self.findings.push(finding.in_file(self.file));
     }
@@ -37,7 +37,7 @@ impl<'a> Reader<'a> {
         match map.remove(key)? {
             Value::String(text) => Some(text),
             other => {
-                self.fault(
+                self.report(
                     key,
                     format!("It must be a text, but it is {}.", kind_of(&other)),
                 );
@@ -51,7 +51,7 @@ impl<'a> Reader<'a> {
         match map.remove(key)? {
             Value::Bool(flag) => Some(flag),
             other => {
-                self.fault(
+                self.report(
                     key,
                     format!("It must be true or false, but it is {}.", kind_of(&other)),
                 );
@@ -71,7 +71,7 @@ impl<'a> Reader<'a> {
         let found = names.iter().position(|name| *name == text);
         if found.is_none() {
             let near = near(&text, names.iter().copied());
-            self.fault(
+            self.report(
                 key,
                 format!("{text:?} is not one of {}.{near}", names.join(", ")),
             );
@@ -88,7 +88,7 @@ impl<'a> Reader<'a> {
             } else {
                 format!("There is no such key.{near}")
             };
-            self.fault(&format!("{prefix}{key}"), message);
+            self.report(&format!("{prefix}{key}"), message);
         }
     }
 }

@@ -63,7 +63,7 @@ impl Template {
         is_command: bool,
     ) -> Option<Self> {
         let Value::Array(items) = value else {
-            reader.fault(
+            reader.report(
                 key,
                 format!(
                     "It is {}, but a command is a list of its words, for example \
@@ -84,7 +84,8 @@ impl Template {
                     let mut group = Vec::new();
                     for word in list {
                         let Some(text) = word.as_str() else {
-                            reader.fault(&place, "A group holds words only; write them in quotes.");
+                            reader
+                                .report(&place, "A group holds words only; write them in quotes.");
                             return None;
                         };
                         group.push(Word::read(reader, &place, text, parameters)?);
@@ -92,7 +93,7 @@ impl Template {
                     elements.push(Element::Group(group));
                 }
                 other => {
-                    reader.fault(
+                    reader.report(
                         &place,
                         format!("It is {}; write it in quotes.", kind_of(other)),
                     );
@@ -113,14 +114,14 @@ impl Template {
         match self.0.first() {
             Some(Element::Word(word)) if word.is_fixed() && !word.is_empty() => {}
             Some(_) => {
-                reader.fault(
+                reader.report(
                     &format!("{key}[0]"),
                     "The program must be fixed: a model must not choose what is run.",
                 );
                 return None;
             }
             None => {
-                reader.fault(key, "It is empty; its first word is the program.");
+                reader.report(key, "It is empty; its first word is the program.");
                 return None;
             }
         }
@@ -129,7 +130,7 @@ impl Template {
         for (i, word) in self.words().enumerate() {
             let text = word.text();
             if is_code && !word.is_fixed() {
-                reader.fault(
+                reader.report(
                     &format!("{key}[{i}]"),
                     "A parameter would become part of a program's text, where it could run \
                      anything. Give it as an argument of its own behind the text, or use \
@@ -219,7 +220,7 @@ impl Text {
         for item in items {
             let Some(text) = item.as_str().filter(|text| !text.trim().is_empty()) else {
                 let what = kind_of(item);
-                reader.fault(
+                reader.report(
                     key,
                     format!("It must be a text that is not empty, but it is {what}."),
                 );
@@ -284,7 +285,7 @@ impl Word {
                         c == '}'
                     });
                     if !is_closed {
-                        reader.fault(place, "A brace is not closed; for a brace itself write {{.");
+                        reader.report(place, "A brace is not closed; for a brace itself write {{.");
                         return None;
                     }
                     let piece = Self::piece(reader, place, &name, parameters)?;
@@ -294,14 +295,14 @@ impl Word {
                     pieces.push(piece);
                 }
                 '}' => {
-                    reader.fault(
+                    reader.report(
                         place,
                         "A closing brace has no opening one; for a brace itself write }}.",
                     );
                     return None;
                 }
                 '\0' => {
-                    reader.fault(
+                    reader.report(
                         place,
                         "It holds a NUL character, which no argument can hold.",
                     );
@@ -333,7 +334,7 @@ impl Word {
         };
         if !parameters.iter().any(|p| p == bare) {
             let near = super::reader::near(bare, parameters.iter().map(String::as_str));
-            reader.fault(
+            reader.report(
                 place,
                 format!(
                     "There is no parameter {bare:?}.{near} Declare it under [params], or write {{{{ \

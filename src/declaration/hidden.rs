@@ -4,7 +4,7 @@ use crate::shown::with_deceptive;
 
 /// The first character of `text` that is invisible or changes the direction of what follows,
 /// and has no business there: controls, tags, bidirectional controls, zero-width characters.
-/// Those that join letters or emoji are left alone where they do.
+/// Characters that join letters or emoji are allowed where they do.
 pub fn hidden_character(text: &str) -> Option<char> {
     if text.bytes().all(|b| matches!(b, b' '..=b'~' | b'\n')) {
         return None;

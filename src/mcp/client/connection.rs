@@ -42,7 +42,7 @@ const POLL_MS: u64 = 500;
 /// The server is not asked more often than this, whatever it says.
 const MIN_POLL_MS: u64 = 20;
 
-/// Nor less often.
+/// The longest time between two such questions.
 const MAX_POLL_MS: u64 = 2000;
 
 /// How long a server may take to take in that a request is given up.
@@ -55,11 +55,11 @@ const BY_ITSELF: Duration = Duration::from_millis(150);
 const GRACE: Duration = Duration::from_secs(1);
 
 /// How long its end is waited for altogether.
-const ENDING: Duration = Duration::from_secs(3);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How long it is waited for how a server has ended that has closed its streams, and for what it
 /// said last.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A server may ask so often for more before its answer is complete.
 const MAX_ROUNDS: usize = 10;
@@ -549,7 +549,7 @@ impl Connection {
             return;
         }
         process.end(GRACE);
-        gone_within(&mut process, ENDING).await;
+        gone_within(&mut process, SHUTDOWN_TIMEOUT).await;
     }
 }
 
@@ -562,7 +562,7 @@ type Round = (Option<InputResponses>, Option<String>);
 
 /// How a server has ended that can no longer be talked to, in words.
 async fn end_of(process: &Mutex<Option<Piped>>, aside: &Aside) -> String {
-    let until = Instant::now() + LAST_WORDS;
+    let until = Instant::now() + EXIT_TIMEOUT;
     let ending = loop {
         let ending = match locked(process).as_mut() {
             Some(process) => {
