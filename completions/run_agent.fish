@@ -1,10 +1,10 @@
 complete -c run_agent -s p -l prompt -d 'The same as PROMPT' -r
 complete -c run_agent -s m -l model -d 'The model to ask [default: gemini-2.5-pro]' -r
-complete -c run_agent -l approval-mode -d 'Which calls need the user\'s agreement [default: default]' -r -f -a "default\t''
+complete -c run_agent -l approval-mode -d 'Which calls need the user\'s approval [default: default]' -r -f -a "default\t''
 auto_edit\t''
 yolo\t''
 plan\t''"
-complete -c run_agent -l allowed-tools -d 'Tools that need no agreement, such as replace or \'run_shell_command(git)\'' -r
+complete -c run_agent -l allowed-tools -d 'Tools that need no approval, such as replace or \'run_shell_command(git)\'' -r
 complete -c run_agent -l policy -d 'Policy files, or directories of such, instead of ~/.gemini/policies' -r
 complete -c run_agent -l discovery-command -d 'Prints the declarations of the tools' -r
 complete -c run_agent -l call-command -d 'Runs a call: its name as argument, its arguments on standard input' -r
@@ -16,7 +16,7 @@ stream-json\t''"
 complete -c run_agent -l session -d 'Keep the session in this file' -r
 complete -c run_agent -l resume -d 'Go on with the session in this file' -r
 complete -c run_agent -l report -d 'Write a page of the session' -r
-complete -c run_agent -l sandbox -d 'What commands of tools may do [default: workspace-write]' -r -f -a "off\t''
+complete -c run_agent -l sandbox -d 'What shell commands may do [default: workspace-write]' -r -f -a "off\t''
 read-only\t''
 workspace-write\t''"
 complete -c run_agent -l include-directories -d 'More directories for tools to work in' -r

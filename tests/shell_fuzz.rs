@@ -27,7 +27,7 @@ use tempfile::TempDir;
 const LINES: usize = 100_000;
 
 /// A random line that runs longer is ended.
-const PATIENCE: Duration = Duration::from_secs(5);
+const WAIT_LIMIT: Duration = Duration::from_secs(5);
 
 /// A line that is known to start the program has as long: some start a compiler or a virtual machine
 /// before, on a machine that may be busy.
@@ -651,7 +651,7 @@ fn fuzz(random: &mut Random, count: usize, tried: &AtomicUsize, run: &AtomicUsiz
         run.fetch_add(1, Ordering::Relaxed);
         // What a command leaves in the background may be late: it counts for its own line only
         // where it runs again.
-        if place.runs(text, PATIENCE) && place.runs(text, PATIENCE) {
+        if place.runs(text, WAIT_LIMIT) && place.runs(text, WAIT_LIMIT) {
             let names: Vec<_> = let_run.iter().map(|(name, _)| *name).collect();
             failures.push(format!("{names:?}: {line:?} ran the program as {text:?}"));
         }

@@ -30,7 +30,7 @@ export const DIFFERENCES = [
     where: 'Header `x-goog-api-client`',
     we: 'None.',
     they: "Name and version of Google's library.",
-    why: 'It tells of a library that we do not use.',
+    why: 'It names a library that we do not use.',
   },
   {
     id: 'tools of the host',
@@ -46,7 +46,7 @@ export const DIFFERENCES = [
       version === NEW && /(\.tools\.ofThePair\.\w+|\.parts\[\d+\]|\.responses\[\d+\])\.name$/.test(place) && theirs === DISCOVERED + ours,
     where: 'Names of tools, in declarations, calls and answers',
     we: 'Those of the pair.',
-    they: `In 0.61.0, \`${DISCOVERED}\` stands before them.`,
+    they: `In 0.61.0, they have the prefix \`${DISCOVERED}\`.`,
     why: 'There the prefix keeps them apart from the host\'s own tools; here there are none.',
   },
   {
@@ -98,7 +98,7 @@ export const DIFFERENCES = [
       scenario === 'an image result' && /\.messages\[1\]\.kinds$/.test(place) && ours === 'functionResponse, inlineData' && theirs === 'functionResponse',
     where: 'Answers with media',
     we: 'The image is a part beside the `functionResponse`.',
-    they: "The image stands as base64 inside the text of the `output`. (0.8.2 puts images of its own tools where we put them.)",
+    they: "The image is base64 inside the text of the `output`. (0.8.2 puts images of its own tools where we put them.)",
     why: 'A model sees an image only where it is a part. The comparison checks that it is the same image.',
   },
   {
@@ -111,7 +111,7 @@ export const DIFFERENCES = [
         (new RegExp(`${ANSWER}\\.form$`).test(place) && ours === 'texts beside it' && theirs === 'the printed document')),
     where: 'Answers that are a list of parts',
     we: 'The `output` is `Tool execution succeeded.`; texts and media follow as parts, in their order.',
-    they: 'All of it stands in the text of the `output`. (0.8.2 does with lists of its own tools what we do.)',
+    they: 'All of it is in the text of the `output`. (0.8.2 does with lists of its own tools what we do.)',
     why: 'The order tells which text belongs to which image. The comparison checks that texts and media are the same.',
   },
   {
@@ -144,7 +144,7 @@ export const DIFFERENCES = [
       version === NEW &&
       scenario === 'a refused call' &&
       new RegExp(`${ANSWER}\\.said$`).test(place) &&
-      /needs the user's agreement/.test(ours) &&
+      /needs the user's approval/.test(ours) &&
       /requires user confirmation/.test(theirs),
     where: 'Answer to a call without approval',
     we: 'That a user has to approve, and what the model can do instead.',
@@ -156,7 +156,7 @@ export const DIFFERENCES = [
     fits: ({ place, ours, theirs, scenario, version }) =>
       version === OLD &&
       scenario === 'a refused call' &&
-      ((/\.said$/.test(place) && /needs the user's agreement/.test(ours) && /^Successfully created and wrote to new file: <workspace>\/four\.txt/.test(theirs)) ||
+      ((/\.said$/.test(place) && /needs the user's approval/.test(ours) && /^Successfully created and wrote to new file: <workspace>\/four\.txt/.test(theirs)) ||
         (/\.keysOfResponse$/.test(place) && ours === 'error' && theirs === 'output') ||
         (place === 'files.four.txt' && ours === undefined)),
     where: 'A call without approval',

@@ -103,7 +103,7 @@ pub(super) fn verdict(
         return built_in(Decision::Allow, 998, rule, String::new());
     }
     if only_looks(call) && (mode != Mode::Plan || is_for_plans(call)) {
-        let rule = "built in: reading and searching needs no agreement";
+        let rule = "built in: reading and searching needs no approval";
         return built_in(Decision::Allow, 50, rule, String::new());
     }
     if mode == Mode::Plan && !is_for_plans(call) {
@@ -118,7 +118,7 @@ pub(super) fn verdict(
         && matches!(call.kind, Kind::Edit | Kind::Fetch)
         && call.server.is_none()
     {
-        let rule = "built in: in the mode auto_edit edits and pages need no agreement";
+        let rule = "built in: in the mode auto_edit edits and pages need no approval";
         return built_in(Decision::Allow, 15, rule, String::new());
     }
     if edits_are_agreed && call.kind == Kind::Edit && call.is_built_in {
@@ -129,14 +129,14 @@ pub(super) fn verdict(
         name,
         interactive,
         10,
-        "built in: every other call needs the user's agreement",
+        "built in: every other call needs the user's approval",
     )
 }
 
 /// Asks where there is a user to ask, and else denies.
 fn ask(name: &str, interactive: bool, priority: u16, rule: &str) -> Verdict {
     if interactive {
-        let reason = format!("{name} needs the user's agreement.");
+        let reason = format!("{name} needs the user's approval.");
         return built_in(Decision::AskUser, priority, rule, reason);
     }
     built_in(
@@ -144,7 +144,7 @@ fn ask(name: &str, interactive: bool, priority: u16, rule: &str) -> Verdict {
         priority,
         rule,
         format!(
-            "{name} needs the user's agreement, and no user can be asked. Go on without it, or \
+            "{name} needs the user's approval, and no user can be asked. Go on without it, or \
              say what it would have done."
         ),
     )
@@ -155,7 +155,7 @@ pub(super) fn ask_about_line(name: &str, interactive: bool, rule: &str) -> Verdi
     ask(name, interactive, 10, rule)
 }
 
-/// Files that say what a build runs change with the user's agreement only. In the mode yolo
+/// Files that say what a build runs change with the user's approval only. In the mode yolo
 /// commands run as they like, and the guard would stop nothing.
 pub(super) fn guard_build_files(
     call: &PolicyCall<'_>,
@@ -184,7 +184,7 @@ pub(super) fn guard_build_files(
         call.name,
         interactive,
         999,
-        "built in: files that say what a build runs change with the user's agreement",
+        "built in: files that say what a build runs change with the user's approval",
     )
 }
 

@@ -497,7 +497,7 @@ impl Rule {
 fn rule_verdict(rule: &Rule, decision: Decision, call: &PolicyCall<'_>) -> Verdict {
     let mut reason = match decision {
         Decision::Allow => String::new(),
-        Decision::AskUser => format!("{} needs the user's agreement.", call.name),
+        Decision::AskUser => format!("{} needs the user's approval.", call.name),
         Decision::Deny => format!("{} may not run: {}.", call.name, rule.source.text),
     };
     if let (Decision::Deny, Some(message)) = (decision, &rule.message) {

@@ -1,4 +1,4 @@
-//! The lists of `settings.json` as rules: what tools there are, which need no agreement, which
+//! The lists of `settings.json` as rules: what tools there are, which need no approval, which
 //! servers are trusted.
 
 use super::rule::{Condition, Entry, Source};

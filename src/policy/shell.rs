@@ -106,7 +106,7 @@ impl Policy {
         let is_dangerous = mode != Mode::Yolo && analysis.programs().any(safe::is_dangerous);
         let is_conditional = rule.is_some_and(Rule::is_conditional);
         if is_dangerous && !is_conditional && verdict.decision == Decision::Allow {
-            let rule = "built in: what deletes or links needs the user's agreement";
+            let rule = "built in: what deletes or links needs the user's approval";
             verdict = ask(call, &verdict, rule);
         }
         if analysis.parse_failed || is_nothing {
@@ -116,7 +116,7 @@ impl Policy {
             && !matches!(mode, Mode::AutoEdit | Mode::Yolo)
             && !rule.is_some_and(|rule| rule.allows_redirection)
         {
-            let rule = "built in: redirections need a rule with allowRedirection, or agreement";
+            let rule = "built in: redirections need a rule with allowRedirection, or approval";
             verdict = ask(call, &verdict, rule);
         }
         if single.is_none() {
@@ -185,7 +185,7 @@ impl Policy {
         verdict
     }
 
-    /// Commands that are known to be harmless need no agreement (Gemini CLI 0.61 does the same).
+    /// Commands that are known to be harmless need no approval (Gemini CLI 0.61 does the same).
     /// What a rule refuses is refused all the same, and so is a line that is not understood.
     fn apply_safe_list(
         &self,
@@ -226,7 +226,7 @@ fn ask_if_not_understood(
     interactive: bool,
     verdict: Verdict,
 ) -> Verdict {
-    let text = "built in: lines that can't be understood need the user's agreement";
+    let text = "built in: lines that can't be understood need the user's approval";
     match (mode, rule) {
         (Mode::Yolo, Some(rule)) if rule.is_conditional() => {
             defaults::ask_about_line(call.name, false, text)
@@ -239,11 +239,11 @@ fn ask_if_not_understood(
     }
 }
 
-/// Makes a call that a rule allows one that needs agreement all the same.
+/// Makes a call that a rule allows one that needs approval all the same.
 fn ask(call: &PolicyCall<'_>, allowed: &Verdict, rule: &str) -> Verdict {
     Verdict {
         decision: Decision::AskUser,
-        reason: format!("{} needs the user's agreement.", call.name),
+        reason: format!("{} needs the user's approval.", call.name),
         rule: Decider {
             rule: rule.to_owned(),
             file: None,

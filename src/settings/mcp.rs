@@ -44,7 +44,7 @@ pub struct McpServer {
     pub headers: BTreeMap<String, String>,
     /// How long a call may take, in milliseconds.
     pub timeout_ms: Option<u64>,
-    /// Whether its tools need no agreement.
+    /// Whether its tools need no approval.
     pub trust: bool,
     /// Only these tools, where given.
     pub include_tools: Option<Vec<String>>,

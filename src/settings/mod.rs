@@ -72,7 +72,7 @@ pub struct Settings {
     /// `tools.discoveryCommand` and `tools.callCommand` (before 0.3 `toolDiscoveryCommand` and
     /// `toolCallCommand`); the project's where it is trusted.
     pub commands: PerFile<Option<(String, Option<String>)>>,
-    /// `tools.allowed` (`allowedTools`): calls that need no agreement; the project's where it
+    /// `tools.allowed` (`allowedTools`): calls that need no approval; the project's where it
     /// is trusted.
     pub allowed: PerFile<Vec<String>>,
     /// `model.name`, before 0.3 `model`; the project's where it is trusted.
@@ -80,7 +80,7 @@ pub struct Settings {
     /// `model.maxSessionTurns` (`maxSessionTurns`), where it is a limit; in a project that is not
     /// trusted the stricter one.
     pub max_turns: Option<u32>,
-    /// `tools.confirmationRequired`: calls that always need agreement; all lists count.
+    /// `tools.confirmationRequired`: calls that always need approval; all lists count.
     pub confirmation_required: Vec<String>,
     /// `policyPaths`: more files or directories of rules; the project's where it is trusted.
     pub policy_paths: Vec<PathBuf>,

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::harness::{Workspace, marked_processes};
 
 /// Long enough for anything here.
-const PATIENCE: Duration = Duration::from_secs(20);
+const WAIT_LIMIT: Duration = Duration::from_secs(20);
 
 /// A workspace whose background processes are ended when the test is over, however it ends.
 struct Project {
@@ -58,7 +58,7 @@ impl Project {
     }
 
     fn wait_until(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + WAIT_LIMIT;
         while !is_so(self) {
             assert!(
                 Instant::now() < until,

@@ -18,7 +18,7 @@ use crate::serve::client::Server;
 use crate::web_fetch_addresses::ALLOW;
 
 /// Long enough for anything here.
-const PATIENCE: Duration = Duration::from_secs(30);
+const WAIT_LIMIT: Duration = Duration::from_secs(30);
 
 /// Cases that are tried at the same time.
 const AT_ONCE: usize = 2;
@@ -342,7 +342,7 @@ fn a_call_ends_with_its_caller() {
 }
 
 fn wait_until_gone(mark: &str) {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + WAIT_LIMIT;
     loop {
         let left = marked_processes("GEMINI_TREE", mark);
         if left.is_empty() {

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::harness::{Answer, Call, Workspace, executable, marked_processes, set_mode};
 
 /// How long the last processes may take to go.
-const PATIENCE: Duration = Duration::from_secs(15);
+const WAIT_LIMIT: Duration = Duration::from_secs(15);
 
 /// A variable that every process of a test has in its environment.
 const MARK: &str = "MCP_TEST_MARK";
@@ -133,7 +133,7 @@ impl Servers {
     /// Waits until a server has noted something.
     #[track_caller]
     pub(crate) fn wait_for_note(&self, name: &str, note: &str) {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + WAIT_LIMIT;
         while !self.notes(name).iter().any(|line| line == note) {
             assert!(Instant::now() < until, "{note}: {:?}", self.notes(name));
             thread::sleep(Duration::from_millis(20));
@@ -143,7 +143,7 @@ impl Servers {
     /// Waits until nothing is left of what the test has started.
     #[track_caller]
     pub(crate) fn all_gone(&self) {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + WAIT_LIMIT;
         loop {
             let left = marked_processes(MARK, &self.mark());
             if left.is_empty() {
@@ -573,7 +573,7 @@ fn a_signal_cancels_a_call_and_a_kill_leaves_nothing() {
     for kills in [false, true] {
         let s = Servers::new(&[("one", "grandchildren", none())]);
         let running = s.tool("one__hang", &none()).start();
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + WAIT_LIMIT;
         while !s.notes("one").contains(&"call hang".to_owned()) {
             assert!(Instant::now() < until, "not called");
             thread::sleep(Duration::from_millis(10));
@@ -610,7 +610,7 @@ fn what_a_server_has_started_ends_with_it() {
     assert!(killed.is_empty());
     // And when the one that holds the connections is killed.
     let running = s.tool("one__hang", &none()).start();
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + WAIT_LIMIT;
     let client = loop {
         let all = marked_processes(MARK, &s.mark());
         if s.notes("one").contains(&"call hang".to_owned())
@@ -740,7 +740,7 @@ fn settings_choose_servers_and_tools() {
 }
 
 #[test]
-fn only_a_trusted_server_is_believed_and_needs_no_agreement() {
+fn only_a_trusted_server_is_believed_and_needs_no_approval() {
     let s = Servers::new(&[
         ("safe", "plain", json!({"trust": true})),
         ("other", "plain", none()),

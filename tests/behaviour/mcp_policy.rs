@@ -143,12 +143,12 @@ fn a_plan_may_be_made_with_tools_that_say_they_read_where_a_person_agrees() {
     let mut names = listed.text().lines();
     assert_eq!(names.by_ref().find(|n| n.contains("__")), Some("ann__look"));
     assert!(!names.any(|n| n.contains("__")), "{}", listed.shown());
-    // The user has not agreed, and no user can be asked: the word of a server is not an agreement.
+    // The user has not agreed, and no user can be asked: the word of a server is not an approval.
     let call = s.tool("ann__look", &json!({}));
     let refused = call.flags(&["--approval-mode", "plan"]).run();
     refused.must_say(
         &refused.error("policy_violation", 3),
-        &["needs the user's agreement"],
+        &["needs the user's approval"],
     );
     assert_eq!(calls(&s), ["call look"]);
     // One who is asked may agree.

@@ -16,7 +16,7 @@ use crate::harness::{Workspace, skipped};
 use crate::mcp::{Helper, Servers};
 
 /// How long a server of npm may take to listen.
-const PATIENCE: Duration = Duration::from_secs(20);
+const WAIT_LIMIT: Duration = Duration::from_secs(20);
 
 /// The program of a server, if it is installed.
 fn program(server: &str) -> Option<PathBuf> {
@@ -55,7 +55,7 @@ fn listening(program: &Path, way: &str) -> (Helper, u16) {
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     let helper = Helper(command.spawn().expect("node is installed"));
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + WAIT_LIMIT;
     while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
         assert!(Instant::now() < until, "it does not listen");
         thread::sleep(Duration::from_millis(20));

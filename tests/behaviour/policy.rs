@@ -178,7 +178,7 @@ fn a_call_that_nobody_can_be_asked_about_tells_nothing_of_the_file() {
         let call = ws.tool("replace").arguments(&args).unwatched();
         let answer = call.flags(&["--approval-mode", "default"]).run();
         let message = answer.error("policy_violation", 3);
-        let expected = "replace needs the user's agreement. There is no one to ask.";
+        let expected = "replace needs the user's approval. There is no one to ask.";
         assert!(message.starts_with(expected), "{message}");
         assert!(!message.contains("hunter"), "{message}");
     }
@@ -418,6 +418,6 @@ fn a_name_that_allows_nothing_is_told_and_config_shows_the_files_in_force() {
     let none = Workspace::new().get_tools(&["config"]).run();
     none.must_say(
         none.text(),
-        &["Policy files, an earlier one before a later\n  none\n"],
+        &["Policy files, highest precedence first\n  none\n"],
     );
 }

@@ -17,7 +17,7 @@ const TREES: usize = 200;
 const AT_ONCE: usize = 16;
 
 /// How long the last processes may take to go.
-const PATIENCE: Duration = Duration::from_secs(20);
+const WAIT_LIMIT: Duration = Duration::from_secs(20);
 
 /// Numbers that look random and are the same each time.
 struct Numbers(u64);
@@ -108,7 +108,7 @@ fn grow_and_end(ws: &Workspace, seed: usize) {
             running.kill();
         }
     }
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + WAIT_LIMIT;
     loop {
         let left = marked_processes("GEMINI_TREE", &marker);
         if left.is_empty() {
@@ -152,7 +152,7 @@ fn trees_have_processes_outside_of_the_session() {
         .env("GEMINI_TREE", &marker)
         .unwatched();
     let running = call.start();
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + WAIT_LIMIT;
     // call_tool, its supervisor, the shell, and at least three more.
     while marked_processes("GEMINI_TREE", &marker).len() < 6 {
         assert!(Instant::now() < until, "the tree has not grown");

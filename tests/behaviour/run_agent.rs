@@ -315,7 +315,7 @@ fn a_session_that_goes_in_circles_or_on_for_too_long_is_ended() {
 }
 
 #[test]
-fn without_agreement_nothing_is_changed_and_the_model_is_told() {
+fn without_approval_nothing_is_changed_and_the_model_is_told() {
     let script = json!({"turns": [[
         call("w", "write_file", json!({"file_path": "a.txt", "content": "x"})),
         call("s", "run_shell_command", json!({"command": "touch b.txt"})),
@@ -328,7 +328,7 @@ fn without_agreement_nothing_is_changed_and_the_model_is_told() {
     said(&agent(&ws, &api, &["Play"]).run());
     for id in ["w", "s"] {
         let error = response(&api, id)["error"].to_string();
-        assert!(error.contains("agreement"), "{error}");
+        assert!(error.contains("approval"), "{error}");
     }
     assert!(!response(&api, "r")["output"].to_string().contains(".txt"));
     for (args, written, touched) in [

@@ -151,13 +151,13 @@ fn a_projects_commands_run_only_where_it_is_trusted() {
     assert!(api.requests().is_empty());
     let call = agent(&ws, &api, &["Play", "-y"]).env("GEMINI_CLI_TRUST_WORKSPACE", "true");
     said(&call.run());
-    // Without agreement they don't run: it is not known what they do.
+    // Without approval they don't run: it is not known what they do.
     api.play(&turn(&[("greet", json!({"name": "Ada"}))]));
     said(&agent(&ws, &api, &["Play", "--trust"]).run());
     assert!(
         response(&api, "greet")["error"]
             .to_string()
-            .contains("agreement")
+            .contains("approval")
     );
     api.play(&turn(&[("greet", json!({"name": "Ada"}))]));
     said(&agent(&ws, &api, &["Play", "--trust", "--allowed-tools", "greet"]).run());

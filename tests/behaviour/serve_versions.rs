@@ -228,7 +228,7 @@ fn rounds(ws: &Workspace, mut ask: impl FnMut(&str, &Value) -> Value) {
     assert!(!fs::exists(&file).expect("a look"));
     let state = &asked["result"]["requestState"];
     let reply = |decision: &str| json!({"requestState": state, "inputResponses": {&name: agreed(decision)}});
-    // An agreement counts for what was shown, and for nothing else.
+    // An approval counts for what was shown, and for nothing else.
     let other = with(&write("other.txt"), &reply(ONCE));
     let answer = ask("tools/call", &alone(&client, &other));
     assert_ne!(question(&answer).0, name);

@@ -173,7 +173,7 @@ impl Report {
     }
 
     fn policy_text(&self) -> String {
-        let mut text = "\nPolicy files, an earlier one before a later\n".to_owned();
+        let mut text = "\nPolicy files, highest precedence first\n".to_owned();
         for file in &self.policy.files {
             let rules = if file.rules == 1 { "rule" } else { "rules" };
             text.push_str(&format!(
@@ -221,7 +221,7 @@ impl Report {
         for file in &self.brings {
             text.push_str(&format!("  brings {}\n", visible(file)));
         }
-        text.push_str("\nFiles, a later one before an earlier\n");
+        text.push_str("\nFiles, a later one overrides an earlier one\n");
         for (scope, path) in &self.files {
             let state = if self.is_read(*scope) { "" } else { "  (none)" };
             let path = show_path(path);

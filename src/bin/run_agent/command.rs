@@ -73,7 +73,7 @@ fn task() -> Command {
             value(
                 "approval-mode",
                 "MODE",
-                "Which calls need the user's agreement [default: default]",
+                "Which calls need the user's approval [default: default]",
             )
             .value_parser(["default", "auto_edit", "yolo", "plan"]),
         )
@@ -81,7 +81,7 @@ fn task() -> Command {
         .arg(list(
             "allowed-tools",
             "TOOLS",
-            "Tools that need no agreement, such as replace or 'run_shell_command(git)'",
+            "Tools that need no approval, such as replace or 'run_shell_command(git)'",
         ))
         .arg(list(
             "policy",
@@ -149,7 +149,7 @@ fn tool_env(command: Command) -> Command {
             value(
                 "sandbox",
                 "MODE",
-                "What commands of tools may do [default: workspace-write]",
+                "What shell commands may do [default: workspace-write]",
             )
             .value_parser(["off", "read-only", "workspace-write"]),
         )

@@ -33,7 +33,7 @@ const DEFAULT_MODEL: &str = "gemini-2.5-pro";
 /// The room of the models of today, in tokens.
 const ROOM_TOKENS: u64 = 1_048_576;
 
-/// What commands of tools may do by default.
+/// What shell commands may do by default.
 const DEFAULT_SANDBOX: &str = "workspace-write";
 
 /// All that is known before the session.

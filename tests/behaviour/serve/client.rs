@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::harness::{Workspace, executable, marked_processes};
 
 /// How long anything may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+const WAIT_LIMIT: Duration = Duration::from_secs(30);
 
 /// A variable that every process of a test has in its environment.
 const MARK: &str = "SERVE_TEST_MARK";
@@ -127,7 +127,7 @@ impl Server {
 
     /// The next line, or `None` where it has ended.
     pub(crate) fn line(&mut self) -> Option<String> {
-        match self.lines.recv_timeout(PATIENCE) {
+        match self.lines.recv_timeout(WAIT_LIMIT) {
             Ok(line) => Some(line),
             Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => None,
             Err(e) => panic!("the server says nothing: {e}"),
@@ -181,7 +181,7 @@ impl Server {
 
     /// Waits for its end; gives the exit status.
     pub(crate) fn status(&mut self) -> Option<i32> {
-        for _ in 0..PATIENCE.as_millis() / 10 {
+        for _ in 0..WAIT_LIMIT.as_millis() / 10 {
             if let Some(status) = self.child.try_wait().expect("a child of ours") {
                 return status.code();
             }
@@ -192,7 +192,7 @@ impl Server {
 
     /// Waits until a process with this in its command line runs.
     pub(crate) fn wait_for_process(&self, line: &str) {
-        for _ in 0..PATIENCE.as_millis() / 10 {
+        for _ in 0..WAIT_LIMIT.as_millis() / 10 {
             if marked_processes(MARK, &self.mark)
                 .iter()
                 .any(|(_, l)| l.contains(line))
@@ -207,7 +207,7 @@ impl Server {
     /// Waits until nothing with this in its command line runs.
     pub(crate) fn wait_until_gone(&self, line: &str) {
         let mut left = Vec::new();
-        for _ in 0..PATIENCE.as_millis() / 10 {
+        for _ in 0..WAIT_LIMIT.as_millis() / 10 {
             left = marked_processes(MARK, &self.mark);
             left.retain(|(_, l)| l.contains(line));
             if left.is_empty() {
@@ -336,7 +336,7 @@ fn send(method: &str, to: SocketAddr, headers: &[(&str, Option<&str>)], body: &s
     }
     text.push_str(&format!("Content-Length: {}\r\n\r\n", body.len()));
     let mut stream = TcpStream::connect(to).expect("it listens");
-    stream.set_read_timeout(Some(PATIENCE)).expect("a limit");
+    stream.set_read_timeout(Some(WAIT_LIMIT)).expect("a limit");
     stream.write_all(text.as_bytes()).expect("sent");
     // One that is refused may not be read to its end.
     let _ = stream.write_all(body.as_bytes());
