@@ -1,6 +1,6 @@
 """The files the workloads run on: built once, in a folder of the caller's choice, and the same on every machine.
 
-Measuring is somebody else's job. A corpus is built under a temporary name and renamed when it is whole,
+Measuring is done elsewhere. A corpus is built under a temporary name and renamed when it is whole,
 so that a run that was interrupted starts that corpus again.
 """
 

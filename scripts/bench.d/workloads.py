@@ -1,4 +1,4 @@
-"""The work that is measured, with the bars and goals that the project set itself.
+"""The work that is measured, with the project's bars and goals.
 
 A Spec says what is measured and where the bar is; its `build` makes the commands once paths are known.
 """

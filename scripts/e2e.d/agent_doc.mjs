@@ -66,7 +66,7 @@ function inShort({ status, files, requests }) {
 function waysIn(comparisons) {
   const elsewhere = comparisons.filter(({ way }) => way !== API_KEY);
   const names = (list) => [...new Set(list)].join(', ');
-  return `## Ways in to the API
+  return `## Transports
 
 All scenarios are played with an API key. The other ways are Vertex AI with a key, Vertex AI with a token, and Code Assist;
 what is played over each of them, beside ${names(elsewhere.map(({ version }) => version))}:

@@ -1,5 +1,5 @@
 // Owns the scenarios that run_agent and Gemini CLI are both played: what the model says, and what lies in the workspace.
-// Leaves the playing to agent_hosts.mjs, and the scenario with commands of somebody else to foreign_pair.mjs.
+// Leaves the playing to agent_hosts.mjs, and the scenario with third-party commands to foreign_pair.mjs.
 
 import path from 'node:path';
 

@@ -86,7 +86,7 @@ export function endStrays(directory) {
       strays.push(fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim());
       process.kill(Number(pid), 'SIGKILL');
     } catch {
-      // ended meanwhile, or somebody else's
+      // ended meanwhile, or another user's
     }
   }
   return strays;

@@ -340,7 +340,7 @@ fn page(spec: &Spec, cases: &[Value]) -> String {
     }
     section(
         &mut page,
-        "Also understood",
+        "Other accepted arguments",
         "| Argument | Meaning |",
         &rows,
     );
