@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 /// Turns that are asked for anew where the model says nothing that can be used, as by Gemini
 /// CLI.
-const MOST_TRIES: u32 = 3;
+const MAX_TRIES: u32 = 3;
 
 /// How long is waited before, the first time.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -169,7 +169,7 @@ pub fn ask(
         let Some(flaw) = turn.flaw() else {
             return Ok(turn);
         };
-        if tries == MOST_TRIES {
+        if tries == MAX_TRIES {
             return Ok(turn);
         }
         notify(&Event::Retry(flaw));

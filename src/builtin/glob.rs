@@ -23,7 +23,7 @@ use std::time::SystemTime;
 pub(super) const RECENT_SECS: i64 = 24 * 60 * 60;
 
 /// Maximum bytes that the paths of one call may take.
-pub(super) const MOST_BYTES: usize = 16 * 1024 * 1024;
+pub(super) const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 /// What a path takes besides itself.
 const HIT_BYTES: usize = 64;
@@ -273,7 +273,7 @@ impl Visitor for Finder<'_> {
             None => {
                 let Some(stat) = self.stat(found) else { return };
                 let size = HIT_BYTES + self.place.path().as_os_str().len() + found.path.len();
-                if self.taken.fetch_add(size, Ordering::Relaxed) > MOST_BYTES {
+                if self.taken.fetch_add(size, Ordering::Relaxed) > MAX_BYTES {
                     return;
                 }
                 let seconds = stat.st_mtime;
@@ -353,13 +353,13 @@ impl ToolInvocation for Call {
             finders.extend(found);
             reports.push(report);
         }
-        if taken.load(Ordering::Relaxed) > MOST_BYTES {
+        if taken.load(Ordering::Relaxed) > MAX_BYTES {
             return Err(ToolError::new(
                 ErrorKind::GlobExecutionError,
                 format!(
                     "The paths of the files that match '{}' take more than {} MiB.",
                     self.pattern,
-                    MOST_BYTES / (1024 * 1024)
+                    MAX_BYTES / (1024 * 1024)
                 ),
             )
             .with_hint("Narrow the pattern, or name a directory in 'path'."));

@@ -10,7 +10,7 @@ const EXCERPT_LINES: usize = 12;
 const EXCERPT_CHARS: usize = 200;
 
 /// Lines less alike than this are not near.
-const LEAST_LIKENESS: f64 = 0.6;
+const MIN_LIKENESS: f64 = 0.6;
 
 /// Pairs of letters that are compared at most.
 const COMPARED_PAIRS: usize = 100_000_000;
@@ -114,7 +114,7 @@ fn alike(lines: &[&str], old: &str) -> Vec<NearMatch> {
             pairs <= COMPARED_PAIRS
         })
         .map(|(i, line)| (strsim::normalized_levenshtein(longest, line.trim()), i))
-        .filter(|(score, _)| *score >= LEAST_LIKENESS)
+        .filter(|(score, _)| *score >= MIN_LIKENESS)
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     scored

@@ -99,14 +99,11 @@ fn limits(name: &str) -> Vec<(&'static str, String)> {
                 "files that count as recent, and stand first",
                 format!("changed within {} hours", glob::RECENT_SECS / 3600),
             ),
-            (
-                "paths of matching files",
-                mebibytes(glob::MOST_BYTES as u64),
-            ),
+            ("paths of matching files", mebibytes(glob::MAX_BYTES as u64)),
         ],
         "list_directory" => vec![(
             "names of entries",
-            mebibytes(crate::workspace::walk::MOST_ENTRIES_BYTES as u64),
+            mebibytes(crate::workspace::walk::MAX_ENTRIES_BYTES as u64),
         )],
         "replace" => vec![(
             "places that one call replaces",
@@ -132,7 +129,7 @@ fn limits(name: &str) -> Vec<(&'static str, String)> {
             ("media, all together", media.1),
             (
                 "files that are looked at, in the order of their paths",
-                grouped(read_many_files::MOST_FILES as u64),
+                grouped(read_many_files::MAX_FILES as u64),
             ),
             (
                 "skipped files that are named",
@@ -142,15 +139,15 @@ fn limits(name: &str) -> Vec<(&'static str, String)> {
         "search_file_content" => vec![
             (
                 "matching lines, where `total_max_matches` is missing",
-                grouped(search_file_content::MOST_MATCHES),
+                grouped(search_file_content::MAX_MATCHES),
             ),
             (
                 "lines that are shown, with 64 bytes for each",
-                mebibytes(search_file_content::MOST_BYTES as u64),
+                mebibytes(search_file_content::MAX_BYTES as u64),
             ),
             (
                 "lines of `context`, `before` and `after`",
-                grouped(search_file_content::MOST_CONTEXT_LINES),
+                grouped(search_file_content::MAX_CONTEXT_LINES),
             ),
             (
                 "an expression, in bytes",
@@ -158,7 +155,7 @@ fn limits(name: &str) -> Vec<(&'static str, String)> {
             ),
             (
                 "the same in characters, repetitions written out",
-                grouped(search::MOST_CHARS),
+                grouped(search::MAX_CHARS),
             ),
             (
                 "the program of an expression",

@@ -36,7 +36,7 @@ const DEFAULT_EXCLUDES: &[&str] = &[
 ];
 
 /// Files that one call looks at, the first in the order of their paths.
-pub(super) const MOST_FILES: usize = 20_000;
+pub(super) const MAX_FILES: usize = 20_000;
 
 /// Skipped files that data list.
 const LISTED_SKIPS: usize = 1_000;
@@ -150,7 +150,7 @@ impl Selection {
     fn add(&mut self, place: WorkspacePath) {
         self.files
             .insert(place.path().as_os_str().to_owned(), place);
-        if self.files.len() > MOST_FILES {
+        if self.files.len() > MAX_FILES {
             self.files.pop_last();
             self.beyond += 1;
         }

@@ -80,7 +80,7 @@ const CACHE_BYTES: usize = 1024 * 1024;
 const BACKTRACK_LIMIT: usize = 1_000_000;
 
 /// An expression with more characters, repetitions written out, is refused: compiling it takes time.
-pub(super) const MOST_CHARS: u64 = 10_000;
+pub(super) const MAX_CHARS: u64 = 10_000;
 
 /// One with more than this may be slow: all of them may have to be tried at each place.
 const LIGHT_CHARS: u64 = 400;
@@ -177,7 +177,7 @@ impl Query {
         } else {
             PatternTraits::of(pattern, ignore_case)
         };
-        if characters > MOST_CHARS {
+        if characters > MAX_CHARS {
             return Err(too_large(name, characters));
         }
         let crlf = pattern.contains('$') && !fixed;
@@ -287,7 +287,7 @@ pub(super) fn bounded(name: &str, pattern: &str) -> Result<RegexMatcher, ToolErr
         return Err(too_many_classes(name));
     }
     let PatternTraits { characters, .. } = PatternTraits::of(pattern, false);
-    if characters > MOST_CHARS {
+    if characters > MAX_CHARS {
         return Err(too_large(name, characters));
     }
     let mut builder = RegexMatcherBuilder::new();
@@ -324,7 +324,7 @@ fn spans_lines(name: &str, pattern: &str) -> ToolError {
 fn too_large(name: &str, characters: u64) -> ToolError {
     ToolError::invalid(format!(
         "\"{name}\" is too large for a regular expression: with its repetitions written out it \
-         has {characters} characters, and at most {MOST_CHARS} are allowed."
+         has {characters} characters, and at most {MAX_CHARS} are allowed."
     ))
     .with_hint("Repeat less often: * and + have no limit.")
 }

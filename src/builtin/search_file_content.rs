@@ -18,20 +18,20 @@ use std::fs::File;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Matching lines that one call gives.
-pub(super) const MOST_MATCHES: u64 = 20_000;
+pub(super) const MAX_MATCHES: u64 = 20_000;
 
 /// What the lines that one call gives may take, in bytes; beyond it the answer is cut as by the
 /// limit of matches.
-pub(super) const MOST_BYTES: usize = 4 * 1024 * 1024;
+pub(super) const MAX_BYTES: usize = 4 * 1024 * 1024;
 
 /// The same where only the names of files are given.
-const MOST_NAMES_BYTES: usize = 12 * 1024 * 1024;
+const MAX_NAMES_BYTES: usize = 12 * 1024 * 1024;
 
 /// Names of binary files that data list.
-const MOST_BINARY: usize = 10_000;
+const MAX_BINARY: usize = 10_000;
 
 /// Lines beside a match that one call can ask for.
-pub(super) const MOST_CONTEXT_LINES: u64 = 10_000;
+pub(super) const MAX_CONTEXT_LINES: u64 = 10_000;
 
 pub(super) const DECLARATION: Declaration = Declaration {
     name: "search_file_content",
@@ -185,7 +185,7 @@ fn build(
         (_, Some(true)) => Form::Counts,
         _ => Form::Lines,
     };
-    let most = number("total_max_matches", params.total_max_matches, 1)?.unwrap_or(MOST_MATCHES);
+    let most = number("total_max_matches", params.total_max_matches, 1)?.unwrap_or(MAX_MATCHES);
     let per_file = number("max_matches_per_file", params.max_matches_per_file, 1)?;
     let context = context_lines("context", params.context)?.unwrap_or(0);
     // One more than is shown, so that it is known whether more exist.
@@ -202,7 +202,7 @@ fn build(
             (_, Some(n)) => n.min(cap),
             (_, None) => cap,
         },
-        bytes: MOST_BYTES,
+        bytes: MAX_BYTES,
         lines: form == Form::Lines,
         columns: false,
     };
@@ -259,8 +259,8 @@ fn number(name: &str, value: Option<f64>, least: u64) -> Result<Option<u64>, Too
 
 fn context_lines(name: &str, value: Option<f64>) -> Result<Option<u64>, ToolError> {
     match number(name, value, 0)? {
-        Some(n) if n > MOST_CONTEXT_LINES => Err(ToolError::invalid(format!(
-            "\"{name}\" must be at most {MOST_CONTEXT_LINES}, but it is {n}."
+        Some(n) if n > MAX_CONTEXT_LINES => Err(ToolError::invalid(format!(
+            "\"{name}\" must be at most {MAX_CONTEXT_LINES}, but it is {n}."
         ))),
         other => Ok(other),
     }
@@ -318,7 +318,7 @@ impl Collected {
     fn add(&mut self, name: Vec<u8>, hits: Hits) {
         if hits.is_binary {
             self.binaries += 1;
-            if self.binary.len() < MOST_BINARY {
+            if self.binary.len() < MAX_BINARY {
                 self.binary.push(name);
             }
             return;
@@ -337,8 +337,8 @@ impl Collected {
     /// What may be shown, in matches and bytes.
     fn room(&self) -> (u64, usize) {
         match self.form {
-            Form::Lines => (self.most, MOST_BYTES),
-            Form::Names | Form::Counts => (u64::MAX, MOST_NAMES_BYTES),
+            Form::Lines => (self.most, MAX_BYTES),
+            Form::Names | Form::Counts => (u64::MAX, MAX_NAMES_BYTES),
         }
     }
 
@@ -346,7 +346,7 @@ impl Collected {
     /// matches in the order of names, up to both limits.
     fn prune(&mut self) {
         let (most, room) = self.room();
-        if self.matches < most.saturating_add(1).saturating_mul(2) && self.bytes < room + MOST_BYTES
+        if self.matches < most.saturating_add(1).saturating_mul(2) && self.bytes < room + MAX_BYTES
         {
             return;
         }

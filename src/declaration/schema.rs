@@ -1228,13 +1228,13 @@ fn is_anything(schema: &Value) -> bool {
 /// Adds to the description of a list what is at which place.
 fn describe_places(map: &mut Map<String, Value>, first: &[Value], rest: Option<&Value>) {
     /// The most characters of a schema for one place.
-    const MOST_CHARS: usize = 200;
+    const MAX_CHARS: usize = 200;
     let place = |schema: &Value| match schema.as_object() {
         Some(only) if only.len() == 1 && schema["type"].is_string() => {
             schema["type"].as_str().unwrap_or_default().to_owned()
         }
         _ if is_anything(schema) => "anything".to_owned(),
-        _ => schema.to_string().chars().take(MOST_CHARS).collect(),
+        _ => schema.to_string().chars().take(MAX_CHARS).collect(),
     };
     let first: Vec<String> = first.iter().map(place).collect();
     let mut text = format!("Elements in this order: {}", first.join(", "));

@@ -14,20 +14,20 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 use std::collections::HashMap;
 
 /// Quoted lines less alike than this are others.
-const LEAST_LIKENESS: f64 = 0.75;
+const MIN_LIKENESS: f64 = 0.75;
 
 /// Lines of the file between two lines of the old text, where nothing says that some were
 /// left out.
-const MOST_SKIPPED_LINES: usize = 6;
+const MAX_SKIPPED_LINES: usize = 6;
 
 /// Lines that `...` stands for, at most.
-const MOST_ELIDED_LINES: usize = 200;
+const MAX_ELIDED_LINES: usize = 200;
 
 /// Characters of all anchors together, at least.
-const LEAST_ANCHOR_CHARS: usize = 12;
+const MIN_ANCHOR_CHARS: usize = 12;
 
 /// The most lines that are compared.
-const MOST_LINES: usize = 2_000;
+const MAX_LINES: usize = 2_000;
 
 /// A line of the old text, and where it is in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub(super) fn find(
 ) -> Result<Found, ToolError> {
     let (old_lines, new_lines) = (ModelLines::of(old), ModelLines::of(new));
     let wanted = old_lines.core();
-    if wanted.len() < 2 && !is_one_line_worth(&wanted) || wanted.len() > MOST_LINES {
+    if wanted.len() < 2 && !is_one_line_worth(&wanted) || wanted.len() > MAX_LINES {
         return Ok(Found::Nothing);
     }
     let ops = capture_diff_slices(Algorithm::Patience, &wanted, &new_lines.core());
@@ -104,7 +104,7 @@ pub(super) fn find(
 fn is_one_line_worth(lines: &[&str]) -> bool {
     lines
         .first()
-        .is_some_and(|line| loose(line).chars().count() >= LEAST_ANCHOR_CHARS)
+        .is_some_and(|line| loose(line).chars().count() >= MIN_ANCHOR_CHARS)
 }
 
 /// Whether a line stands for others: `...`, also in a comment or with a few words.
@@ -207,7 +207,7 @@ impl Search<'_, '_> {
         if short * 2 < long {
             return None;
         }
-        (strsim::normalized_levenshtein(a, b) >= LEAST_LIKENESS).then_some(Place::Near(line))
+        (strsim::normalized_levenshtein(a, b) >= MIN_LIKENESS).then_some(Place::Near(line))
     }
 
     /// Follows the old text line by line from a line of the file on.
@@ -251,7 +251,7 @@ impl Search<'_, '_> {
         let mut line = next;
         while i > 0
             && line < self.file.len()
-            && line - next < MOST_SKIPPED_LINES
+            && line - next < MAX_SKIPPED_LINES
             && self.may_skip(line)
         {
             line += 1;
@@ -283,7 +283,7 @@ impl Search<'_, '_> {
         if self.old_forms[i].is_empty() {
             return None;
         }
-        let end = self.file.len().min(next + MOST_ELIDED_LINES);
+        let end = self.file.len().min(next + MAX_ELIDED_LINES);
         let mut found = (next..end).filter(|line| {
             matches!(self.matches(i, *line), Some(Place::Same(_)))
                 && (self.old_forms.get(i + 1).is_none_or(|form| {
@@ -310,7 +310,7 @@ impl Search<'_, '_> {
             }
         }
         let near = alignment.near;
-        same_chars >= LEAST_ANCHOR_CHARS && near <= 3 && near * 2 <= same_lines
+        same_chars >= MIN_ANCHOR_CHARS && near <= 3 && near * 2 <= same_lines
     }
 
     fn replace(&self, alignment: &Alignment, old: &ModelLines<'_>, new: &ModelLines<'_>) -> Found {

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// The most line feeds that are taken off either end.
-const MOST_TRIMMED_LINES: usize = 4;
+const MAX_TRIMMED_LINES: usize = 4;
 
 /// After this, what is kept of the file is found more coarsely.
 const DIFF_TIME: Duration = Duration::from_millis(500);
@@ -73,8 +73,8 @@ impl Forms<'_> {
         let (before, after) = edges(self.old);
         let (new_before, new_after) = edges(self.new);
         let mut parts = Vec::new();
-        for from_front in 0..=before.min(MOST_TRIMMED_LINES) {
-            for from_end in 0..=after.min(MOST_TRIMMED_LINES) {
+        for from_front in 0..=before.min(MAX_TRIMMED_LINES) {
+            for from_end in 0..=after.min(MAX_TRIMMED_LINES) {
                 if from_front + from_end >= self.old.len() {
                     continue;
                 }

@@ -6,7 +6,7 @@ use std::io::{self, Chain, Cursor, Read};
 use thiserror::Error;
 
 /// The most codings, one upon another, that are read.
-const MOST_CODINGS: usize = 4;
+const MAX_CODINGS: usize = 4;
 
 /// What servers are told to choose from: the codings that save most.
 pub(super) const ACCEPTED: &str = "gzip, br";
@@ -26,9 +26,9 @@ pub(super) fn decoded<S: AsRef<str>>(
         })
         .filter(|name| !name.is_empty() && name != "identity")
         .collect();
-    if names.len() > MOST_CODINGS {
+    if names.len() > MAX_CODINGS {
         return Err(format!(
-            "of {} layers; at most {MOST_CODINGS} are decoded",
+            "of {} layers; at most {MAX_CODINGS} are decoded",
             names.len()
         ));
     }

@@ -33,14 +33,14 @@ pub extern "C" fn allow_forks() {
 const LARGE_BYTES: usize = 1 << 20;
 
 /// Mappings begin where a page does.
-const LEAST_PAGE_BYTES: usize = 4096;
+const MIN_PAGE_BYTES: usize = 4096;
 
 /// A thread keeps blocks of as many sizes, each 16 bytes larger than the one before: `dlmalloc`'s
 /// blocks have 8 bytes before a multiple of 16.
 const SIZES: usize = 32;
 
 /// A thread keeps as many blocks of each size.
-const MOST_KEPT: u8 = 16;
+const MAX_KEPT: u8 = 16;
 
 /// What a thread has freed.
 struct FreeLists {
@@ -95,7 +95,7 @@ impl FreeLists {
 
     /// Keeps a block, where there is room for it.
     fn keep(&mut self, size: usize, block: *mut u8) -> bool {
-        if self.counts[size] >= MOST_KEPT || self.is_over {
+        if self.counts[size] >= MAX_KEPT || self.is_over {
             return false;
         }
         if !self.is_registered {
@@ -161,7 +161,7 @@ fn layout_of(size: usize, layout: Layout) -> Layout {
 }
 
 fn is_mapped(layout: Layout) -> bool {
-    layout.size() >= LARGE_BYTES && layout.align() <= LEAST_PAGE_BYTES
+    layout.size() >= LARGE_BYTES && layout.align() <= MIN_PAGE_BYTES
 }
 
 /// Maps as many bytes of zero; null where the system has no more.

@@ -15,10 +15,10 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A schema that takes more steps for one value is left to the tool.
-const MOST_STEPS: usize = 1_000_000;
+const MAX_STEPS: usize = 1_000_000;
 
 /// And one that goes deeper.
-const MOST_DEPTH: usize = 400;
+const MAX_DEPTH: usize = 400;
 
 /// Checks a value.
 ///
@@ -35,7 +35,7 @@ pub(super) fn check(schema: &Value, value: &Value) -> Result<(), String> {
         path: String::new(),
         open: Vec::new(),
         depth: 0,
-        steps: MOST_STEPS,
+        steps: MAX_STEPS,
         patterns: BTreeMap::new(),
         targets: HashMap::new(),
     };
@@ -80,9 +80,9 @@ fn name(path: &str) -> String {
 
 /// A part of a schema for a message.
 fn shown(schema: &Value) -> String {
-    const MOST_CHARS: usize = 200;
+    const MAX_CHARS: usize = 200;
     let text = schema.to_string();
-    match text.char_indices().nth(MOST_CHARS) {
+    match text.char_indices().nth(MAX_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
     }
@@ -186,7 +186,7 @@ impl<'a> Checker<'a> {
             _ => return Ok(()),
         };
         self.steps = self.steps.saturating_sub(1);
-        if self.depth == MOST_DEPTH {
+        if self.depth == MAX_DEPTH {
             self.steps = 0;
         }
         if self.steps == 0 {

@@ -23,11 +23,11 @@ const SECTIONS: &str = "nav, header, footer, aside, form, dialog, search";
 
 /// The article must hold at least this share of a page's words to be all that matters: of lists,
 /// tables and references, Readability often finds one piece only.
-const LEAST_SHARE: f64 = 0.4;
+const MIN_SHARE: f64 = 0.4;
 
 /// The same, of a page that says that it is an article. What else there is are comments and
 /// the beginnings of other articles, which may be some times as long.
-const LEAST_SHARE_OF_ARTICLE: f64 = 0.15;
+const MIN_SHARE_OF_ARTICLE: f64 = 0.15;
 
 /// How a page says what it is, by the Open Graph protocol.
 const PAGE_TYPE: &str = r#"meta[property="og:type"], meta[name="og:type"]"#;
@@ -71,9 +71,9 @@ pub(super) fn to_markdown(source: &str, url: &Url) -> PageText {
     // One tree at a time: each takes many times the size of the page.
     drop(document);
     let least_share = if is_article {
-        LEAST_SHARE_OF_ARTICLE
+        MIN_SHARE_OF_ARTICLE
     } else {
-        LEAST_SHARE
+        MIN_SHARE
     };
     let body = match article(&html, url) {
         Some(article) if article.words as f64 >= words as f64 * least_share => article.markdown,

@@ -55,10 +55,10 @@ const MAX_WORKERS: usize = 12;
 const PSEUDO_DIRECTORIES: [&[u8]; 3] = [b"proc", b"sys", b"dev"];
 
 /// A directory whose entries take more, in bytes, counts as one that can't be read: some 400,000.
-const MOST_WALKED_BYTES: usize = 16 * 1024 * 1024;
+const MAX_WALKED_BYTES: usize = 16 * 1024 * 1024;
 
 /// Maximum size of the entries of a directory that is listed, in bytes.
-pub const MOST_ENTRIES_BYTES: usize = 24 * 1024 * 1024;
+pub const MAX_ENTRIES_BYTES: usize = 24 * 1024 * 1024;
 
 /// What an entry takes besides its name, which is kept in two forms.
 const ENTRY_BYTES: usize = 96;
@@ -525,12 +525,12 @@ impl<'a, V: Visitor> Worker<'a, V> {
                     _ => {}
                 }
                 taken += size_of::<(usize, FileType)>() + name.to_bytes_with_nul().len();
-                if taken <= MOST_WALKED_BYTES {
+                if taken <= MAX_WALKED_BYTES {
                     entries.push((names.len(), file_type));
                     names.extend_from_slice(name.to_bytes_with_nul());
                 }
             })?;
-            if taken > MOST_WALKED_BYTES {
+            if taken > MAX_WALKED_BYTES {
                 return Err(Errno::FBIG);
             }
             Ok((dir, seen))
@@ -719,7 +719,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
             let shown = crate::shown::line_name(path);
             let shown = shown.trim_end_matches('/');
             if errno == Errno::FBIG {
-                let most = MOST_WALKED_BYTES / (1024 * 1024);
+                let most = MAX_WALKED_BYTES / (1024 * 1024);
                 return format!("the entries of {shown} take more than {most} MiB.");
             }
             system_error(errno, shown).message
@@ -958,18 +958,18 @@ impl Workspace {
                 _ => {}
             }
             taken += ENTRY_BYTES + 2 * name.to_bytes().len();
-            if taken <= MOST_ENTRIES_BYTES {
+            if taken <= MAX_ENTRIES_BYTES {
                 entries.push((name.to_bytes().to_vec(), file_type));
             }
         })
         .map_err(|e| Self::path_error(e.into(), place))?;
-        if taken > MOST_ENTRIES_BYTES {
+        if taken > MAX_ENTRIES_BYTES {
             return Err(ToolError::new(
                 ErrorKind::LsExecutionError,
                 format!(
                     "The entries of {} take more than {} MiB.",
                     show_path(place.path()),
-                    MOST_ENTRIES_BYTES / (1024 * 1024)
+                    MAX_ENTRIES_BYTES / (1024 * 1024)
                 ),
             )
             .with_hint("Use glob with a pattern for names."));

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::harness::{Call, Workspace, executable};
 
 /// What a process of a call may have resident.
-const MOST_MIB: u64 = 64;
+const MAX_MIB: u64 = 64;
 
 /// A call and what its answer says.
 struct Row {
@@ -421,9 +421,9 @@ fn no_input_makes_a_call_hold_more_than_64_mib() {
     // Media that were asked for: 20 MB of them are 27 in base64, which are in the answer too.
     let most = |name: &str| {
         if name.contains("images") {
-            2 * MOST_MIB
+            2 * MAX_MIB
         } else {
-            MOST_MIB
+            MAX_MIB
         }
     };
     for row in rows.into_iter().flatten() {
@@ -435,5 +435,5 @@ fn no_input_makes_a_call_hold_more_than_64_mib() {
         is_within &= mib <= most(row.name);
         table.push_str(&format!("{mib:6} MiB  {}\n", row.name));
     }
-    assert!(is_within, "more than {MOST_MIB} MiB:\n{table}");
+    assert!(is_within, "more than {MAX_MIB} MiB:\n{table}");
 }

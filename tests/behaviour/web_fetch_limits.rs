@@ -11,7 +11,7 @@ use crate::harness::{Answer, Call, Workspace, lines};
 use crate::web_fetch_addresses::ALLOW;
 
 /// The largest resident set of a process that a call may have: pages are taken apart in one of their own.
-const MOST_MIB: u64 = 128;
+const MAX_MIB: u64 = 128;
 
 fn fetch<'a>(ws: &'a Workspace, server: &WebServer, prompt: &str) -> Call<'a> {
     let call = ws.tool("web_fetch").arguments(&json!({ "prompt": prompt }));
@@ -22,7 +22,7 @@ fn fetch<'a>(ws: &'a Workspace, server: &WebServer, prompt: &str) -> Call<'a> {
 #[track_caller]
 fn measured(ws: &Workspace, server: &WebServer, prompt: &str) -> Answer {
     let (answer, mib) = fetch(ws, server, prompt).run_measured();
-    if mib > MOST_MIB {
+    if mib > MAX_MIB {
         answer.fail(&format!("{mib} MiB were held"));
     }
     answer

@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::io::Write;
 
 /// Maximum warnings kept.
-const MOST_WARNINGS: usize = 100;
+const MAX_WARNINGS: usize = 100;
 
 /// Writes the last thing that the model has said, with the statistics and the error.
 ///
@@ -70,7 +70,7 @@ impl<W: Write + Send> Observer for JsonOutput<W> {
                 self.response.push_str(text);
             }
             Event::Retry(_) => self.response.clear(),
-            Event::Warning(warning) if self.warnings.len() < MOST_WARNINGS => {
+            Event::Warning(warning) if self.warnings.len() < MAX_WARNINGS => {
                 self.warnings.push((*warning).to_owned());
             }
             Event::Ended { error, stats } => {

@@ -225,10 +225,10 @@ const RUNNERS: [(&str, &[&str]); 65] = [
 const RUN_THEIR_FIRST: [&str; 3] = ["pnpm", "yarn", "yarnpkg"];
 
 /// Maximum words that are not values of options before the command of a runner.
-const MOST_BEFORE: usize = 3;
+const MAX_BEFORE: usize = 3;
 
 /// Maximum words that may be the command; where there are more, nothing is said.
-const MOST_CANDIDATES: usize = 32;
+const MAX_CANDIDATES: usize = 32;
 
 fn runner(name: &str) -> Option<&'static [&'static str]> {
     let is_named =
@@ -242,7 +242,7 @@ fn runner(name: &str) -> Option<&'static [&'static str]> {
 pub(super) fn carried(name: &str, rest: &[Word]) -> Vec<usize> {
     let mut found = candidates(name, rest);
     if are_too_many(&found, rest) {
-        found.truncate(MOST_BEFORE);
+        found.truncate(MAX_BEFORE);
     }
     found
 }
@@ -255,7 +255,7 @@ fn are_too_many(found: &[usize], rest: &[Word]) -> bool {
             .as_deref()
             .is_some_and(|value| runner(base(value)).is_some())
     };
-    found.len() > MOST_CANDIDATES || found.len() > MOST_BEFORE && rest.iter().any(is_runner)
+    found.len() > MAX_CANDIDATES || found.len() > MAX_BEFORE && rest.iter().any(is_runner)
 }
 
 /// Whether a word that can't be known is where a runner looks for the one that makes it run a
@@ -339,10 +339,10 @@ fn candidates(name: &str, rest: &[Word]) -> Vec<usize> {
             continue;
         }
         // Assignments are before a command.
-        if !value.contains('=') && !found.contains(&at) && (before < MOST_BEFORE || is_marked) {
+        if !value.contains('=') && !found.contains(&at) && (before < MAX_BEFORE || is_marked) {
             found.push(at);
             before += usize::from(!may_be_value);
-            if found.len() > MOST_CANDIDATES {
+            if found.len() > MAX_CANDIDATES {
                 break;
             }
         }

@@ -18,7 +18,7 @@ use repaired::Repaired;
 use serde_json::{Value, json};
 
 /// How many tools `OpenAI` takes in a request.
-const MOST_OPENAI_TOOLS: usize = 128;
+const MAX_OPENAI_TOOLS: usize = 128;
 
 /// What a document holds.
 #[derive(Debug, Default)]
@@ -70,9 +70,9 @@ pub fn lint(text: &str, chosen: Option<Dialect>) -> Linted {
         linted.findings.push(finding);
     }
     let is_openai = matches!(document.dialect, Dialect::OpenAi | Dialect::OpenAiResponses);
-    if is_openai && document.items.len() > MOST_OPENAI_TOOLS {
+    if is_openai && document.items.len() > MAX_OPENAI_TOOLS {
         let message = format!(
-            "There are {} tools; the API takes {MOST_OPENAI_TOOLS} in a request.",
+            "There are {} tools; the API takes {MAX_OPENAI_TOOLS} in a request.",
             document.items.len()
         );
         let mut finding = Diagnostic::error("too-many-tools", "", "", message);
