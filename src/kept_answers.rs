@@ -1,6 +1,6 @@
 //! Keeping answers that are too long for a model, for later calls to read.
 //!
-//! Where they are is the [workspace's](Workspace::spill_dir) business. Here they are written, and the
+//! Where they are is the [workspace's](Workspace::overflow_dir) business. Here they are written, and the
 //! oldest removed when there are too many.
 
 use crate::process::identity::Identity;
@@ -13,7 +13,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// StoredAnswer answers older than this are removed when a new one is kept.
+/// Kept answers older than this are removed when a new one is kept.
 const KEEP: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// Maximum size of what is kept of all projects, in bytes, with the file that is begun.
@@ -40,7 +40,7 @@ pub(crate) fn keep(workspace: &Workspace, tool: &str, text: &str) -> Option<Path
 /// A name for a new file that keeps an answer of `tool`, in a directory that exists; `None` where
 /// there is no home directory or the directory can't be made.
 pub(crate) fn new_file(workspace: &Workspace, tool: &str) -> Option<PathBuf> {
-    let dir = workspace.spill_dir()?;
+    let dir = workspace.overflow_dir()?;
     std::fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)

@@ -5,17 +5,17 @@
 //! our own record, which counts for what was looked at and no longer once that has changed.
 //! What is left out of an untrusted project is decided by those who would use it.
 
+mod fingerprint;
 mod folders;
 mod obstacle;
 mod record;
-mod seen;
 
+pub use fingerprint::{Fingerprint, WATCHED};
 pub use record::{TrustRecord, TrustRecordError, list, remove, save};
-pub use seen::{Fingerprint, WATCHED};
 
 pub(crate) use folders::path as folders_path;
 
-use crate::workspace::brought::{Whose, is_home};
+use crate::workspace::file_owner::{FileOwner, is_home};
 use folders::{Folders, Rule};
 use std::fmt;
 use std::ops::Deref;
@@ -149,7 +149,7 @@ pub fn gemini_cli_trusts(home: &Path, root: &Path) -> bool {
 }
 
 fn is_folder_trust_off(home: &Path) -> bool {
-    let text = Whose::Users.read(&home.join(".gemini/settings.json"));
+    let text = FileOwner::Users.read(&home.join(".gemini/settings.json"));
     let value = text
         .ok()
         .flatten()

@@ -5,9 +5,9 @@ use super::pair::{Printed, broken};
 use crate::custom::program_output::{self, ParsedOutput};
 use crate::message::{FunctionResponse, Part};
 use crate::process::command::{StopReason, set_variable};
-use crate::process::driven::{Drive, Driven, Input, MAX_STREAM_BYTES};
 use crate::process::ending::Ending;
 use crate::process::piped::Program;
+use crate::process::program_run::{Input, MAX_STREAM_BYTES, ProgramRun, RunOptions};
 use crate::tool::{Cancellation, Interruption, ResultError};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -98,7 +98,7 @@ pub(super) fn run(
     input: &str,
     limit: Duration,
     cancel: &Cancellation,
-) -> io::Result<Driven> {
+) -> io::Result<ProgramRun> {
     let mut variables: BTreeMap<_, _> = std::env::vars_os().collect();
     for (name, value) in environment {
         set_variable(&mut variables, name.into(), value.into());
@@ -113,13 +113,13 @@ pub(super) fn run(
         .deadline()
         .map(|end| end.saturating_duration_since(Instant::now()));
     let limit = left.map_or(limit, |left| left.min(limit));
-    let drive = Drive {
+    let drive = RunOptions {
         input: Input::Bytes(input.as_bytes()),
         limit,
         hold: Duration::MAX,
         leaves: true,
     };
-    program.drive(drive, cancel)
+    program.run(drive, cancel)
 }
 
 /// The outcome of a call that was ended.
@@ -139,7 +139,7 @@ pub(super) fn not_ended(
 }
 
 /// What a call has come to, by Gemini CLI's rules.
-fn judge(request: &CallRequest, ended: &Driven, cancel: &Cancellation) -> CallOutcome {
+fn judge(request: &CallRequest, ended: &ProgramRun, cancel: &Cancellation) -> CallOutcome {
     let ending = match ended.ending {
         Ok(ending) => ending,
         Err(why) => return not_ended(request, why, cancel),

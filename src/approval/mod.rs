@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Arguments that a person changes are judged again at most so often.
-const MOST_CHANGES: usize = 20;
+const MAX_CHANGES: usize = 20;
 
 /// A call that wants to pass.
 pub trait GatedCall {
@@ -165,7 +165,7 @@ impl Gate {
         if self.lets_all_pass {
             return Ok(Passed::default());
         }
-        for _ in 0..MOST_CHANGES {
+        for _ in 0..MAX_CHANGES {
             if candidate.cancel().interruption().is_some() {
                 return Err(Refusal::Cancelled);
             }

@@ -1,6 +1,6 @@
 //! The gate, tested with a call and a list of answers.
 
-use super::{Changed, Explanation, Gate, GatedCall, MOST_CHANGES, Passed, Refusal, Reply};
+use super::{Changed, Explanation, Gate, GatedCall, MAX_CHANGES, Passed, Refusal, Reply};
 use crate::policy::{Mode, Policy, PolicyCall, ServerTool, Tier};
 use crate::settings::Settings;
 use crate::tool::{Cancellation, ConfirmationDetails, Kind};
@@ -267,10 +267,10 @@ fn changed_arguments_are_judged_again() {
         let mut asked = Asked::shell("make", &[changed(to.clone()), Reply::Stop]);
         assert_eq!(outcome(&gate, &mut asked), want, "{to}");
     }
-    let endless = vec![changed(json!({"command": "make"})); MOST_CHANGES + 1];
+    let endless = vec![changed(json!({"command": "make"})); MAX_CHANGES + 1];
     let mut asked = Asked::shell("make", &endless);
     assert_eq!(outcome(&gate, &mut asked), "changed too often");
-    assert_eq!(asked.questions, MOST_CHANGES);
+    assert_eq!(asked.questions, MAX_CHANGES);
 }
 
 #[test]

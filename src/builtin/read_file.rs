@@ -138,7 +138,7 @@ fn readable(
             Ok((Arc::clone(workspace), place))
         }
         Err(e) if e.kind == ErrorKind::PathNotInWorkspace => {
-            let wider = workspace.with_spilled(path).ok_or(e)?;
+            let wider = workspace.with_overflow(path).ok_or(e)?;
             let place = wider.locate(path)?;
             Ok((Arc::new(wider), place))
         }

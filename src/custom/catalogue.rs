@@ -29,7 +29,7 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::sys::ffi::{OsStrExt, OsStringExt};
 use crate::tool::Kind;
 use crate::workspace::atomic_file;
-use crate::workspace::brought::Whose;
+use crate::workspace::file_owner::FileOwner;
 use crate::workspace::stamp::Stamp;
 use serde_json::Value;
 use std::ffi::OsStr;
@@ -93,7 +93,7 @@ pub(super) struct Fault {
 /// Lists the tools of a directory; `cache` is the file of its catalogue.
 pub(super) fn scan(
     directory: &Path,
-    whose: Whose<'_>,
+    whose: FileOwner<'_>,
     cache: Option<&Path>,
     refresh: bool,
 ) -> Scan {
@@ -169,7 +169,7 @@ fn collect(directory: &Path, entries: Vec<Entry>) -> Scan {
 /// What a file of a directory of tools defines, with its findings; `None` where it is none.
 pub(super) fn definition(
     path: &Path,
-    whose: Whose<'_>,
+    whose: FileOwner<'_>,
     is_executable: bool,
 ) -> Option<manifest::Outcome> {
     let is_manifest = path.extension().is_some_and(|e| e == "toml");
@@ -203,7 +203,7 @@ pub(super) fn definition(
     manifest::read(&name, path, &text, is_executable)
 }
 
-fn compile(path: &Path, whose: Whose<'_>, is_executable: bool) -> State {
+fn compile(path: &Path, whose: FileOwner<'_>, is_executable: bool) -> State {
     match definition(path, whose, is_executable) {
         None => State::Other,
         Some(Ok((Definition::Pair(_), _))) => State::Pair,
@@ -292,7 +292,7 @@ fn to_text(directory: &Path, entries: &[Entry]) -> String {
 fn read(cache: &Path, directory: &Path) -> Option<Vec<Entry>> {
     let text = String::from_utf8(files::beginning(
         cache,
-        Whose::Users,
+        FileOwner::Users,
         super::MAX_CACHE_BYTES,
     )?)
     .ok()?;
@@ -324,7 +324,7 @@ fn read(cache: &Path, directory: &Path) -> Option<Vec<Entry>> {
 #[cfg(test)]
 mod tests {
     use super::{read, scan};
-    use crate::workspace::brought::Whose;
+    use crate::workspace::file_owner::FileOwner;
     use std::fs;
 
     const MANIFEST: &str = "description = \"d\"\ncommand = [\"true\"]\n";
@@ -341,7 +341,7 @@ mod tests {
         fs::write(tools.join("a.toml"), MANIFEST).expect("written");
         fs::write(tools.join("README.md"), "# Tools\n").expect("written");
         fs::write(tools.join("bad.toml"), "description = 1").expect("written");
-        let look = || scan(&tools, Whose::Users, Some(&cache), false);
+        let look = || scan(&tools, FileOwner::Users, Some(&cache), false);
         let first = look();
         assert_eq!(names(&first), ["a"]);
         assert_eq!(first.faults.len(), 1);

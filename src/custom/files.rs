@@ -5,7 +5,7 @@ use crate::shown::show_path;
 use crate::sys::ffi::OsStrExt;
 use crate::sys::fs::{AtFlags, FileType};
 use crate::sys::io::Errno;
-use crate::workspace::brought::{LEADS_OUT, Whose};
+use crate::workspace::file_owner::{FileOwner, LEADS_OUT};
 use crate::workspace::resolve::ResolveError;
 use crate::workspace::stamp::Stamp;
 use std::ffi::OsStr;
@@ -23,7 +23,7 @@ fn may_be_executed(_stat: &crate::sys::fs::Stat, name: &[u8]) -> bool {
 
 /// Whether any user may execute a file.
 #[cfg(unix)]
-pub(super) fn is_executable(file: &Path, whose: Whose<'_>) -> bool {
+pub(super) fn is_executable(file: &Path, whose: FileOwner<'_>) -> bool {
     whose
         .stat(file)
         .is_ok_and(|stat| may_be_executed(&stat, b""))
@@ -31,13 +31,13 @@ pub(super) fn is_executable(file: &Path, whose: Whose<'_>) -> bool {
 
 /// Whether a file's ending is that of a program.
 #[cfg(windows)]
-pub(super) fn is_executable(file: &Path, _whose: Whose<'_>) -> bool {
+pub(super) fn is_executable(file: &Path, _whose: FileOwner<'_>) -> bool {
     crate::process::command::is_program(file)
 }
 
 /// Whether two files of tools say the same, so that nothing is lost where only one counts: with
 /// `get_tools init` a user and their project get the same example.
-pub(super) fn are_same(one: (&Path, Whose<'_>), other: (&Path, Whose<'_>)) -> bool {
+pub(super) fn are_same(one: (&Path, FileOwner<'_>), other: (&Path, FileOwner<'_>)) -> bool {
     let text = |(path, whose)| beginning(path, whose, super::MAX_MANIFEST_BYTES);
     // What lies beside them need not be the same.
     let is_alone = |text: &[u8]| {
@@ -55,7 +55,7 @@ pub(super) fn are_same(one: (&Path, Whose<'_>), other: (&Path, Whose<'_>)) -> bo
 /// That a link on the way to the directory leads out of the project.
 pub(super) fn list(
     directory: &Path,
-    whose: Whose<'_>,
+    whose: FileOwner<'_>,
 ) -> Result<Vec<(Vec<u8>, Stamp, bool)>, String> {
     let flags = crate::sys::fs::OFlags::RDONLY | crate::sys::fs::OFlags::DIRECTORY;
     let dir = match whose.open(directory, flags) {
@@ -98,7 +98,7 @@ fn is_hidden(name: &[u8]) -> bool {
 
 /// What [`list`] leaves out though it looks as if it were to be a tool, sorted by name, each with
 /// what it is: links that are not followed, and what is not a file but called like a manifest.
-pub(super) fn oddities(directory: &Path, whose: Whose<'_>) -> Vec<(PathBuf, String)> {
+pub(super) fn oddities(directory: &Path, whose: FileOwner<'_>) -> Vec<(PathBuf, String)> {
     let names = whose.names(directory).unwrap_or_default().into_iter();
     let mut all: Vec<_> = names
         .filter(|name| !is_hidden(name.as_bytes()))
@@ -110,7 +110,7 @@ pub(super) fn oddities(directory: &Path, whose: Whose<'_>) -> Vec<(PathBuf, Stri
     all
 }
 
-fn what_is_odd(path: &Path, whose: Whose<'_>) -> Option<String> {
+fn what_is_odd(path: &Path, whose: FileOwner<'_>) -> Option<String> {
     let (_, target) = whose.entry(path).ok()?;
     let is_manifest = path.extension().is_some_and(|e| e == "toml");
     let found = match whose.stat(path) {
@@ -146,7 +146,7 @@ fn kind_of(file_type: FileType) -> &'static str {
 }
 
 /// At most `limit` bytes of a regular file's beginning; nothing else is opened, or waited for.
-pub(super) fn beginning(path: &Path, whose: Whose<'_>, limit: u64) -> Option<Vec<u8>> {
+pub(super) fn beginning(path: &Path, whose: FileOwner<'_>, limit: u64) -> Option<Vec<u8>> {
     whose.beginning(path, limit).ok()?
 }
 

@@ -11,7 +11,7 @@ use crate::settings::{Settings, SettingsLines, UNTRUSTED};
 use crate::sys::ffi::OsStrExt;
 use crate::tool::{Cancellation, ToolError};
 use crate::workspace::Workspace;
-use crate::workspace::brought::Whose;
+use crate::workspace::file_owner::FileOwner;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -185,7 +185,7 @@ fn look(custom: &Custom) -> (Lint, Vec<PathBuf>) {
 }
 
 /// The finding that a file that is not a tool looks as if it were to be one.
-fn no_block(path: &Path, whose: Whose<'_>) -> Option<Diagnostic> {
+fn no_block(path: &Path, whose: FileOwner<'_>) -> Option<Diagnostic> {
     let text = files::beginning(path, whose, MAX_BLOCK_BYTES)?;
     let line = block::near_miss(&String::from_utf8_lossy(&text))?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
@@ -198,7 +198,7 @@ fn no_block(path: &Path, whose: Whose<'_>) -> Option<Diagnostic> {
 }
 
 impl Lint {
-    fn take(&mut self, file: &Path, whose: Whose<'_>, discovered: pair::Discovered) {
+    fn take(&mut self, file: &Path, whose: FileOwner<'_>, discovered: pair::Discovered) {
         let before = self.findings.len();
         if let Some(failure) = discovered.failure {
             let shown = format!("{}: ", crate::shown::show_path(file));

@@ -33,8 +33,8 @@ use crate::registry::{Source, bare_name};
 use crate::shown::show_path;
 use crate::tool::{ErrorKind, Kind, Schema, Tool, ToolError};
 use crate::trust::ProjectTrust;
-use crate::workspace::brought::Whose;
-use crate::workspace::spill;
+use crate::workspace::file_owner::FileOwner;
+use crate::workspace::overflow;
 use catalogue::{Listed, Scan};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -141,7 +141,7 @@ impl Custom {
         Self {
             cache: home
                 .filter(|_| is_needed)
-                .map(|home| spill::project(home, root)),
+                .map(|home| overflow::project(home, root)),
             user,
             project,
             left_out,
@@ -151,8 +151,8 @@ impl Custom {
     }
 
     /// Whose one of these files or directories is.
-    fn whose(&self, path: &Path) -> Whose<'_> {
-        Whose::of(path, self.home.as_deref(), &self.root)
+    fn whose(&self, path: &Path) -> FileOwner<'_> {
+        FileOwner::of(path, self.home.as_deref(), &self.root)
     }
 
     fn of(tool_env: &ToolEnv) -> Self {
@@ -407,9 +407,9 @@ pub fn explain_missing(tool_env: &ToolEnv, name: &str, error: ToolError) -> Tool
 }
 
 /// Whose the file of a tool is.
-fn whose<'a>(file: &Path, tool_env: &'a ToolEnv) -> Whose<'a> {
+fn whose<'a>(file: &Path, tool_env: &'a ToolEnv) -> FileOwner<'a> {
     let workspace = &tool_env.workspace;
-    Whose::of(file, workspace.home(), workspace.root())
+    FileOwner::of(file, workspace.home(), workspace.root())
 }
 
 /// What is said of a tool whose name is another's.

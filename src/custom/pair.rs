@@ -24,7 +24,7 @@ use crate::tool::{
     Cancellation, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, LlmContent,
     Location, PartOrText, ResultError, ToolError, ToolInvocation, ToolResult,
 };
-use crate::workspace::brought::Whose;
+use crate::workspace::file_owner::FileOwner;
 use crate::workspace::stamp::Stamp;
 use crate::workspace::{WorkspacePath, atomic_file, show_path};
 use serde_json::Value;
@@ -81,7 +81,7 @@ fn running_with(file: &Path) -> OsString {
 pub(super) fn kept(file: &Path, cache: &Path) -> Option<Discovered> {
     let text = String::from_utf8(files::beginning(
         cache,
-        Whose::Users,
+        FileOwner::Users,
         super::MAX_CACHE_BYTES,
     )?)
     .ok()?;
@@ -126,7 +126,7 @@ pub(super) fn kept(file: &Path, cache: &Path) -> Option<Discovered> {
 pub(super) fn has_failed(file: &Path, caches: &Path) -> bool {
     files::beginning(
         &cache_of(file, caches),
-        Whose::Users,
+        FileOwner::Users,
         super::MAX_CACHE_BYTES,
     )
     .is_some_and(|text| {

@@ -3,7 +3,7 @@
 use super::{MAX_MANIFEST_BYTES, block, files};
 use crate::diagnostic::Diagnostic;
 use crate::position::{LineIndex, Node, NodeKind, Position, Search, Step};
-use crate::workspace::brought::Whose;
+use crate::workspace::file_owner::FileOwner;
 use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -44,18 +44,18 @@ impl<'a> Source<'a> {
 }
 
 /// Says of findings about a file where in it they are.
-pub(super) fn put(file: &Path, whose: Whose<'_>, findings: &mut [Diagnostic]) {
+pub(super) fn put(file: &Path, whose: FileOwner<'_>, findings: &mut [Diagnostic]) {
     place(file, whose, findings, |finding| finding.place.key.clone());
 }
 
 /// Says of findings that they are all about one key of a file.
-pub(super) fn put_all(file: &Path, whose: Whose<'_>, key: &str, findings: &mut [Diagnostic]) {
+pub(super) fn put_all(file: &Path, whose: FileOwner<'_>, key: &str, findings: &mut [Diagnostic]) {
     place(file, whose, findings, |_| key.to_owned());
 }
 
 fn place(
     file: &Path,
-    whose: Whose<'_>,
+    whose: FileOwner<'_>,
     findings: &mut [Diagnostic],
     key: impl Fn(&Diagnostic) -> String,
 ) {

@@ -6,8 +6,8 @@ use super::{Commands, DoctorReport, Setup, Try, explain};
 use crate::builtin;
 use crate::policy::{Decision, PolicyCall, mode_from_env};
 use crate::process::command::StopReason;
-use crate::process::driven::{Driven, Input};
 use crate::process::ending::Ending;
+use crate::process::program_run::{Input, ProgramRun};
 use crate::shown::excerpt;
 use crate::tool::Kind;
 use serde_json::{Map, Value, json};
@@ -32,7 +32,7 @@ const LINGER: Duration = Duration::from_secs(1);
 const SLOW: Duration = Duration::from_millis(500);
 
 /// One that takes longer is not made again: all together must stay bearable.
-const AGAIN: Duration = Duration::from_secs(2);
+const RETRY_WITHIN: Duration = Duration::from_secs(2);
 
 /// Gemini CLI 0.61 adds this to the arguments of every tool that it shows to a model, and hands
 /// it over with them where the model sets it.
@@ -94,7 +94,7 @@ pub(super) fn check(
             // A machine may be busy for once.
             for _ in 0..2 {
                 if seen.took > SLOW
-                    && seen.took < AGAIN
+                    && seen.took < RETRY_WITHIN
                     && !seen.was_held
                     && seen.ending.is_ok()
                     && let Ok(again) = start(UNKNOWN_TOOL, input.as_bytes(), LIMIT)
@@ -148,11 +148,11 @@ pub(super) fn check(
 }
 
 /// As Gemini CLI judges a call.
-fn succeeds(seen: &Driven) -> bool {
+fn succeeds(seen: &ProgramRun) -> bool {
     seen.ending == Ok(Ending::Code(0)) && seen.stderr.is_empty()
 }
 
-fn minds_waiting(seen: &Driven, name: &str, report: &mut DoctorReport) {
+fn minds_waiting(seen: &ProgramRun, name: &str, report: &mut DoctorReport) {
     let told = excerpt(&[&*seen.stdout, &*seen.stderr].concat());
     report.warn(
         "call-wait-for-previous",
@@ -205,7 +205,7 @@ fn own_call(setup: &Setup<'_>, path: &Path, declared: &[String], report: &mut Do
 }
 
 /// A program that succeeds and still says something may do so in each call.
-fn noise(seen: &Driven, about: &str, declared: &[String], report: &mut DoctorReport) {
+fn noise(seen: &ProgramRun, about: &str, declared: &[String], report: &mut DoctorReport) {
     if seen.ending != Ok(Ending::Code(0)) || seen.stderr.is_empty() {
         return;
     }
@@ -224,7 +224,7 @@ fn noise(seen: &Driven, about: &str, declared: &[String], report: &mut DoctorRep
     );
 }
 
-fn how_it_ended(seen: &Driven) -> String {
+fn how_it_ended(seen: &ProgramRun) -> String {
     match seen.ending {
         Ok(Ending::Code(code)) => format!("status {code}"),
         Ok(signal) => signal.to_string(),
@@ -232,7 +232,7 @@ fn how_it_ended(seen: &Driven) -> String {
     }
 }
 
-fn in_short(seen: &Driven) -> String {
+fn in_short(seen: &ProgramRun) -> String {
     format!(
         "{}, {} bytes in {:.1} ms",
         how_it_ended(seen),
@@ -242,7 +242,7 @@ fn in_short(seen: &Driven) -> String {
 }
 
 /// What is true of any call.
-fn any_call(seen: &Driven, about: &str, limit: Duration, report: &mut DoctorReport) -> bool {
+fn any_call(seen: &ProgramRun, about: &str, limit: Duration, report: &mut DoctorReport) -> bool {
     if seen.ending == Err(StopReason::Unwatched) {
         report.error(
             "call-fails",
@@ -281,7 +281,7 @@ fn any_call(seen: &Driven, about: &str, limit: Duration, report: &mut DoctorRepo
     true
 }
 
-fn unknown_tool(seen: &Driven, about: &str, report: &mut DoctorReport) {
+fn unknown_tool(seen: &ProgramRun, about: &str, report: &mut DoctorReport) {
     if !any_call(seen, about, LIMIT, report) {
         return;
     }
@@ -332,7 +332,7 @@ fn tells_an_error(stdout: &[u8]) -> bool {
     !value["functionResponse"]["response"]["error"].is_null() || !value["error"].is_null()
 }
 
-fn real_call(seen: &Driven, name: &str, report: &mut DoctorReport) {
+fn real_call(seen: &ProgramRun, name: &str, report: &mut DoctorReport) {
     if !any_call(seen, name, TRY_LIMIT, report) {
         return;
     }

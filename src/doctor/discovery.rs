@@ -4,8 +4,8 @@ use super::program;
 use super::replay::{Timeouts, run};
 use super::{Commands, DoctorReport, Explanation, Setup, explain};
 use crate::process::command::StopReason;
-use crate::process::driven::{Driven, Input};
 use crate::process::ending::Ending;
+use crate::process::program_run::{Input, ProgramRun};
 use crate::settings::reference;
 use crate::shown::excerpt;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_secs(15);
 
 /// One that takes longer is not started again: all together must stay bearable.
-const AGAIN: Duration = Duration::from_secs(3);
+const RETRY_WITHIN: Duration = Duration::from_secs(3);
 
 /// A start that takes longer is felt.
 const SLOW: Duration = Duration::from_secs(1);
@@ -88,7 +88,7 @@ pub(super) fn check(
         }
     };
     let mut seen = seen;
-    let is_quick = seen.ending.is_ok() && seen.took < AGAIN && !seen.was_held;
+    let is_quick = seen.ending.is_ok() && seen.took < RETRY_WITHIN && !seen.was_held;
     let again = is_quick.then(start).and_then(Result::ok);
     if let Some(again) = &again {
         // A machine may be busy for once.
@@ -247,7 +247,7 @@ fn trimmed(bytes: &[u8]) -> &[u8] {
 }
 
 /// Whether what came of it can be read on; what is wrong is told.
-fn is_usable(seen: &Driven, about: &str, report: &mut DoctorReport) -> bool {
+fn is_usable(seen: &ProgramRun, about: &str, report: &mut DoctorReport) -> bool {
     let stderr = excerpt(&seen.stderr);
     let said_on_stderr = if stderr.is_empty() {
         String::new()
@@ -323,7 +323,7 @@ fn is_usable(seen: &Driven, about: &str, report: &mut DoctorReport) -> bool {
     is_array(seen, about, report)
 }
 
-fn is_array(seen: &Driven, about: &str, report: &mut DoctorReport) -> bool {
+fn is_array(seen: &ProgramRun, about: &str, report: &mut DoctorReport) -> bool {
     let text = String::from_utf8_lossy(trimmed(&seen.stdout));
     let why =
         "Gemini CLI reads all of standard output as one JSON array, and does not start otherwise.";

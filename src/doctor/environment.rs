@@ -7,7 +7,7 @@ use crate::custom::lint_tools;
 use crate::diagnostic::Severity;
 use crate::mcp::Asks;
 use crate::process::command::find_program;
-use crate::process::driven::Input;
+use crate::process::program_run::Input;
 use crate::process::sandbox::{Mode, Sandbox, SandboxPolicy};
 use crate::settings::UNTRUSTED;
 use crate::shown::show_path;

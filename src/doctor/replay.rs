@@ -1,7 +1,7 @@
 //! A process as the host starts it: three pipes, no shell, no time limit but ours.
 
-use crate::process::driven::{Drive, Driven, Input};
 use crate::process::piped::Program;
+use crate::process::program_run::{Input, ProgramRun, RunOptions};
 use crate::tool::Cancellation;
 use std::collections::BTreeMap;
 use std::io;
@@ -29,7 +29,7 @@ pub(super) fn run(
     root: &Path,
     input: Input<'_>,
     timeouts: Timeouts,
-) -> io::Result<Driven> {
+) -> io::Result<ProgramRun> {
     let environment: BTreeMap<_, _> = std::env::vars_os().collect();
     let program = Program {
         name: program.as_os_str(),
@@ -37,11 +37,11 @@ pub(super) fn run(
         environment: &environment,
         directory: root,
     };
-    let drive = Drive {
+    let drive = RunOptions {
         input,
         limit: timeouts.limit,
         hold: timeouts.linger,
         leaves: false,
     };
-    program.drive(drive, &Cancellation::default())
+    program.run(drive, &Cancellation::default())
 }

@@ -5,7 +5,7 @@ use crate::builtin::is_reserved;
 use crate::policy::{Decision, Mode, PolicyCall, Tier};
 use crate::settings::UNTRUSTED;
 use crate::shown::show_path;
-use crate::workspace::brought::Whose;
+use crate::workspace::file_owner::FileOwner;
 use serde_json::Map;
 use std::path::{Path, PathBuf};
 
@@ -174,7 +174,7 @@ fn files_in(directory: &Path) -> Vec<PathBuf> {
 
 /// The names in the rules of a file that allow something.
 fn allowed_by(file: &Path) -> Vec<String> {
-    let Ok(Some(text)) = Whose::Users.read(file) else {
+    let Ok(Some(text)) = FileOwner::Users.read(file) else {
         return Vec::new();
     };
     let Ok(table) = toml::from_str::<toml::Table>(&text) else {

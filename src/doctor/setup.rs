@@ -5,7 +5,7 @@ use crate::diagnostic::Diagnostic;
 use crate::settings::{Scope, jsonc, strict_jsonc};
 use crate::shown::show_path;
 use crate::trust::{Trust, TrustedBy, gemini_cli_trusts};
-use crate::workspace::brought::Whose;
+use crate::workspace::file_owner::FileOwner;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
@@ -313,7 +313,7 @@ fn hosts_trust(setup: &Setup<'_>, report: &mut DoctorReport) {
         Trust::Untrusted(why) => format!("Gemini CLI does not trust the folder: {why}."),
     };
     let is_switched_off = |(_, path): (Scope, PathBuf)| {
-        let value = read(&path, Whose::Users);
+        let value = read(&path, FileOwner::Users);
         value.is_some_and(|value| value["security"]["folderTrust"]["enabled"] == false)
     };
     // Gemini CLI asks its settings before any folder; a project may not say it.
@@ -449,7 +449,7 @@ fn note(into: &mut Option<Named>, key: &str, file: &str, text: &str, report: &mu
     });
 }
 
-fn read(path: &Path, whose: Whose<'_>) -> Option<Value> {
+fn read(path: &Path, whose: FileOwner<'_>) -> Option<Value> {
     let text = whose.read(path).ok()??;
     jsonc(text.trim_start_matches('\u{feff}')).ok()
 }

@@ -5,7 +5,7 @@
 //! address would get the user's key.
 
 use super::{ApiError, ApiErrorKind};
-use crate::workspace::brought::Whose;
+use crate::workspace::file_owner::FileOwner;
 use serde_json::Value;
 use std::fmt;
 use std::path::Path;
@@ -330,7 +330,7 @@ fn code_assist(vars: &Variables<'_>, token: String) -> Result<Credentials, ApiEr
 
 /// The text of one of the user's own files.
 fn read(path: &Path) -> Option<String> {
-    let bytes = Whose::Users.beginning(path, MAX_FILE_BYTES).ok()??;
+    let bytes = FileOwner::Users.beginning(path, MAX_FILE_BYTES).ok()??;
     String::from_utf8(bytes).ok()
 }
 

@@ -9,7 +9,7 @@ use super::change::{InitError, read};
 use super::files::EXAMPLE;
 use super::record::{self, Record};
 use crate::shown::show_path;
-use crate::workspace::brought::Whose;
+use crate::workspace::file_owner::FileOwner;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -98,7 +98,7 @@ impl Walk<'_> {
         }
         let is_ours_alone =
             path == gemini.join("settings.json") || path == gemini.join("tools").join(EXAMPLE);
-        let whose = Whose::of(path, Some(self.home), self.root);
+        let whose = FileOwner::of(path, Some(self.home), self.root);
         let text = || read(path, whose).ok().flatten();
         is_ours_alone && text().is_some_and(|text| self.record.made(path, &text))
     }

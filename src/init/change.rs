@@ -1,8 +1,8 @@
 //! One file that is to be changed.
 
 use crate::workspace::atomic_file;
-use crate::workspace::brought::Whose;
 use crate::workspace::edit::diff_texts;
+use crate::workspace::file_owner::FileOwner;
 use std::fmt;
 use std::fs;
 use std::io;
@@ -42,7 +42,7 @@ pub struct Change {
 }
 
 /// A file's text; `None` where there is no such file.
-pub(super) fn read(path: &Path, whose: Whose<'_>) -> Result<Option<String>, InitError> {
+pub(super) fn read(path: &Path, whose: FileOwner<'_>) -> Result<Option<String>, InitError> {
     let fail = |e: &dyn fmt::Display| InitError::new(path, e);
     let opened = whose.beginning(path, MAX_BYTES + 1).map_err(|e| fail(&e))?;
     let Some(bytes) = opened else {
@@ -108,8 +108,8 @@ impl Project {
     }
 
     /// Whose a file is, which says how it is read.
-    pub(super) fn whose(&self, path: &Path) -> Whose<'_> {
-        Whose::of(path, Some(&self.home), &self.written)
+    pub(super) fn whose(&self, path: &Path) -> FileOwner<'_> {
+        FileOwner::of(path, Some(&self.home), &self.written)
     }
 
     /// Where a file leads that is the project's, or the user's.
@@ -162,7 +162,7 @@ impl Change {
     }
 
     /// Whether the file is as it was.
-    pub(super) fn check(&self, whose: Whose<'_>) -> Result<(), InitError> {
+    pub(super) fn check(&self, whose: FileOwner<'_>) -> Result<(), InitError> {
         if read(&self.path, whose)? == self.before && real(&self.path)? == self.real {
             return Ok(());
         }
@@ -172,7 +172,7 @@ impl Change {
         ))
     }
 
-    pub(super) fn make(&self, whose: Whose<'_>) -> Result<(), InitError> {
+    pub(super) fn make(&self, whose: FileOwner<'_>) -> Result<(), InitError> {
         self.check(whose)?;
         let fail = |e: io::Error| InitError::new(&self.path, e);
         match &self.after {

@@ -22,7 +22,7 @@ use crate::settings::expanded;
 use crate::shown::show_path;
 use crate::tool::Kind;
 use crate::trust::Trust;
-use crate::workspace::brought::Whose;
+use crate::workspace::file_owner::FileOwner;
 use change::Project;
 use files::{CALL, DISCOVERY, Named, Pair, example, pair_file, parted, policy, quoted};
 use json::Set;
@@ -175,9 +175,9 @@ impl SetupPlan {
         change::read(path, self.whose(path))
     }
 
-    fn whose(&self, path: &Path) -> Whose<'_> {
+    fn whose(&self, path: &Path) -> FileOwner<'_> {
         let project = self.project.as_ref();
-        project.map_or(Whose::Users, |project| project.whose(path))
+        project.map_or(FileOwner::Users, |project| project.whose(path))
     }
 
     /// Whether there was anything to undo.
@@ -267,7 +267,7 @@ impl SetupPlan {
             return;
         }
         // Whatever is wrong with that file is said by others.
-        let text = change::read(&settings, Whose::Users)
+        let text = change::read(&settings, FileOwner::Users)
             .ok()
             .flatten()
             .unwrap_or_default();

@@ -4,7 +4,7 @@ use super::change::{InitError, read, real, write};
 use super::json::{self, Set};
 use crate::shown::hex;
 use crate::sys::ffi::OsStrExt;
-use crate::workspace::brought::Whose;
+use crate::workspace::file_owner::FileOwner;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -104,7 +104,7 @@ fn hash(bytes: &[u8]) -> String {
 
 impl Record {
     pub(super) fn load(path: &Path) -> Result<Self, InitError> {
-        let Some(text) = read(path, Whose::Users)? else {
+        let Some(text) = read(path, FileOwner::Users)? else {
             return Ok(Self::default());
         };
         let record: Self =

@@ -7,7 +7,7 @@ use crate::settings::{Settings, UNTRUSTED, system_directory};
 #[cfg(unix)]
 use crate::sys::unix_fs::MetadataExt;
 use crate::trust::{ProjectTrust, Trust, TrustedBy};
-use crate::workspace::brought::Whose;
+use crate::workspace::file_owner::FileOwner;
 use std::io::{Error, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
@@ -117,12 +117,12 @@ impl Policy {
     /// The system's directory; whether there are files in it. Where others than root may write
     /// there, its rules can only restrict.
     fn add_system(&mut self, directory: &Path) -> bool {
-        let Ok(files) = files_in(directory, Whose::Users) else {
+        let Ok(files) = files_in(directory, FileOwner::Users) else {
             return false;
         };
         let is_secure = is_of_the_system(directory);
         for path in &files {
-            self.add_file(path, Whose::Users, Tier::Admin, is_secure);
+            self.add_file(path, FileOwner::Users, Tier::Admin, is_secure);
         }
         if !is_secure && !files.is_empty() {
             let what = "Users other than root can write there: rules there that allow don't count.";
@@ -138,7 +138,7 @@ impl Policy {
 
     /// The project's rules, which count where it is trusted.
     fn add_projects(&mut self, home: Option<&Path>, root: &Path) {
-        let whose = Whose::Projects { root, home };
+        let whose = FileOwner::Projects { root, home };
         let directory = root.join(".gemini/policies");
         let files = match files_in(&directory, whose) {
             Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return,
@@ -175,23 +175,23 @@ impl Policy {
 
     /// A file, or all files in a directory.
     fn add_path(&mut self, path: &Path, tier: Tier, must_exist: bool) {
-        match files_in(path, Whose::Users) {
+        match files_in(path, FileOwner::Users) {
             Ok(files) => {
                 for path in &files {
-                    self.add_file(path, Whose::Users, tier, true);
+                    self.add_file(path, FileOwner::Users, tier, true);
                 }
             }
             Err(e) if e.kind() == ErrorKind::NotFound && !must_exist => {}
             // Nothing is there where what should hold it is not a directory.
             Err(e) if e.kind() == ErrorKind::NotADirectory && !must_exist && !path.exists() => {}
             Err(e) if e.kind() == ErrorKind::NotADirectory => {
-                self.add_file(path, Whose::Users, tier, true);
+                self.add_file(path, FileOwner::Users, tier, true);
             }
             Err(e) => self.broken(path, tier, &e.to_string()),
         }
     }
 
-    fn add_file(&mut self, path: &Path, whose: Whose<'_>, tier: Tier, may_allow: bool) {
+    fn add_file(&mut self, path: &Path, whose: FileOwner<'_>, tier: Tier, may_allow: bool) {
         match read(path, whose) {
             Ok(text) => {
                 let mut loaded = file::read(path, tier, &text);
@@ -249,7 +249,7 @@ fn is_of_the_system(_directory: &Path) -> bool {
 }
 
 /// The policy files in a directory, sorted by name.
-fn files_in(directory: &Path, whose: Whose<'_>) -> std::io::Result<Vec<PathBuf>> {
+fn files_in(directory: &Path, whose: FileOwner<'_>) -> std::io::Result<Vec<PathBuf>> {
     let names = whose.names(directory)?.into_iter();
     let mut files: Vec<PathBuf> = names.map(|name| directory.join(name)).collect();
     files.retain(|path| path.extension().is_some_and(|ending| ending == "toml"));
@@ -258,7 +258,7 @@ fn files_in(directory: &Path, whose: Whose<'_>) -> std::io::Result<Vec<PathBuf>>
 }
 
 /// The text of a policy file.
-fn read(path: &Path, whose: Whose<'_>) -> std::io::Result<String> {
+fn read(path: &Path, whose: FileOwner<'_>) -> std::io::Result<String> {
     let opened = whose.open_regular(path)?;
     let opened = opened.ok_or_else(|| Error::from(ErrorKind::NotFound))?;
     let mut text = String::new();

@@ -7,7 +7,6 @@
 
 pub mod capture;
 pub mod command;
-pub mod driven;
 pub mod ending;
 pub mod identity;
 pub(crate) mod isolated;
@@ -15,6 +14,7 @@ pub mod jobs;
 pub(crate) mod line_client;
 pub mod log;
 pub mod piped;
+pub mod program_run;
 #[cfg(unix)]
 mod raw;
 pub mod sandbox;

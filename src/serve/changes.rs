@@ -12,13 +12,13 @@ use tokio::time::{sleep, timeout};
 
 /// How long an answer is kept back to say first that there are other tools: an MCP server may
 /// take its time to say which.
-const TELL_LIMIT: Duration = Duration::from_secs(2);
+const NOTIFY_LIMIT: Duration = Duration::from_secs(2);
 
 /// How often it is looked for changes where a client listens for them.
 const PAUSE: Duration = Duration::from_secs(2);
 
 /// Where something changes all the time, a look is taken as it is after so many.
-const MOST_TRIES: usize = 5;
+const MAX_TRIES: usize = 5;
 
 /// What tells apart the tools of which a client was last told.
 #[derive(Default)]
@@ -43,7 +43,7 @@ impl LastNotified {
     ) {
         let now = tokio::task::spawn_blocking(move || fingerprint(&project, can_ask, &cancel));
         // What takes longer is told at the next request.
-        let Ok(Ok(now)) = timeout(TELL_LIMIT, now).await else {
+        let Ok(Ok(now)) = timeout(NOTIFY_LIMIT, now).await else {
             return;
         };
         if self.known() != Some(now) {
@@ -141,7 +141,7 @@ async fn look(server: &Arc<Server>, can_ask: bool, known: Option<Look>) -> Optio
             );
             tries += 1;
             // Tools that have come in between would count as those of before.
-            if project.is_current() || tries == MOST_TRIES {
+            if project.is_current() || tries == MAX_TRIES {
                 return Some(Look { state, tools });
             }
         }

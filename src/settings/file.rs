@@ -4,7 +4,7 @@ use super::Scope;
 use crate::json::JsonError;
 #[cfg(unix)]
 use crate::sys::unix_fs::MetadataExt;
-use crate::workspace::brought::{RegularFile, Whose};
+use crate::workspace::file_owner::{FileOwner, RegularFile};
 use serde_json::Value;
 use std::fs::Metadata;
 use std::path::Path;
@@ -36,7 +36,11 @@ fn identity(opened: &RegularFile) -> Result<(u64, u64), String> {
 /// # Errors
 ///
 /// Why it can't be understood.
-pub(super) fn parse(path: &Path, scope: Scope, whose: Whose<'_>) -> Result<Option<Parsed>, String> {
+pub(super) fn parse(
+    path: &Path,
+    scope: Scope,
+    whose: FileOwner<'_>,
+) -> Result<Option<Parsed>, String> {
     let Some(opened) = whose.open_regular(path).map_err(|e| e.to_string())? else {
         return Ok(None);
     };

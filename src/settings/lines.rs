@@ -3,7 +3,7 @@
 use super::keys;
 use crate::diagnostic::Diagnostic;
 use crate::position::{self, Position};
-use crate::workspace::brought::Whose;
+use crate::workspace::file_owner::FileOwner;
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use std::collections::HashMap;
@@ -43,7 +43,7 @@ impl SettingsLines {
     }
 
     fn position_of(&mut self, path: &Path, key: &str) -> Option<Position> {
-        let whose = Whose::of(path, self.home.as_deref(), &self.root);
+        let whose = FileOwner::of(path, self.home.as_deref(), &self.root);
         let read = || whose.read(path).ok().flatten();
         let text = self
             .texts

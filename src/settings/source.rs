@@ -1,6 +1,6 @@
 //! The files of the settings, in Gemini CLI's order.
 
-use crate::workspace::brought::Whose;
+use crate::workspace::file_owner::FileOwner;
 use std::path::{Path, PathBuf};
 
 /// Whose settings a value comes from. A later one takes the place of an earlier.
@@ -57,10 +57,10 @@ impl Scope {
 
 impl Scope {
     /// Whose its file is, which says how it is opened.
-    pub(crate) fn whose<'a>(self, home: Option<&'a Path>, root: &'a Path) -> Whose<'a> {
+    pub(crate) fn whose<'a>(self, home: Option<&'a Path>, root: &'a Path) -> FileOwner<'a> {
         match self {
-            Self::Project => Whose::Projects { root, home },
-            Self::SystemDefaults | Self::User | Self::System => Whose::Users,
+            Self::Project => FileOwner::Projects { root, home },
+            Self::SystemDefaults | Self::User | Self::System => FileOwner::Users,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Gemini CLI's `trustedFolders.json`: read here; `get_tools init` adds to it.
 
 use crate::settings::jsonc;
-use crate::workspace::brought::Whose;
+use crate::workspace::file_owner::FileOwner;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -50,7 +50,7 @@ impl Folders {
             return Ok(Self::default());
         };
         let wrong = |what: &str| format!("{}: {what}", path.display());
-        let text = match Whose::Users.read(&path) {
+        let text = match FileOwner::Users.read(&path) {
             Ok(Some(text)) => text,
             Ok(None) => return Ok(Self::default()),
             Err(e) => return Err(wrong(&e.to_string())),

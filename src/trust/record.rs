@@ -2,13 +2,13 @@
 //!
 //! One file each, so that two who record at once never write over each other's.
 
-use super::seen::Fingerprint;
+use super::fingerprint::Fingerprint;
 use crate::shown::hex;
 use crate::sys::ffi::OsStrExt;
 #[cfg(unix)]
 use crate::sys::unix_fs::MetadataExt;
 use crate::workspace::atomic_file::write_record;
-use crate::workspace::brought::{RegularFile, Whose};
+use crate::workspace::file_owner::{FileOwner, RegularFile};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fmt;
@@ -82,7 +82,7 @@ impl TrustRecord {
     fn read(path: &Path) -> Result<Option<Self>, TrustRecordError> {
         let fail = |e: io::Error| TrustRecordError::new(path, &e);
         let Some(RegularFile { mut file, metadata }) =
-            Whose::Users.open_regular(path).map_err(fail)?
+            FileOwner::Users.open_regular(path).map_err(fail)?
         else {
             return Ok(None);
         };

@@ -6,21 +6,21 @@
 
 mod access;
 pub(crate) mod atomic_file;
-pub(crate) mod brought;
 #[cfg(target_os = "linux")]
 mod commit_child;
 pub mod edit;
+pub(crate) mod file_owner;
 pub mod flush;
 mod git_config;
 pub mod ignore;
 pub(crate) mod line_endings;
 pub mod lines;
 pub mod media;
+pub mod overflow;
 pub mod pattern;
 mod project;
 pub(crate) mod resolve;
 mod rules;
-pub mod spill;
 pub(crate) mod stamp;
 pub mod text;
 mod user_file;
@@ -81,7 +81,7 @@ pub struct Workspace {
     roots: Vec<Root>,
     /// What was named as a root and is none, because a command could choose where it leads.
     refused: Vec<PathBuf>,
-    /// Below it long answers are kept for later calls (see [`spill`]).
+    /// Below it long answers are kept for later calls (see [`overflow`]).
     home: Option<PathBuf>,
     /// Unset where each write is flushed before its answer.
     behind: OnceLock<Arc<FlushBehind>>,
@@ -340,12 +340,12 @@ impl Workspace {
 
     /// The workspace with the long answers of earlier calls as one more root that can only be
     /// read; `None` where `argument` does not lie among them.
-    pub fn with_spilled(&self, argument: &str) -> Option<Self> {
+    pub fn with_overflow(&self, argument: &str) -> Option<Self> {
         let home = self.home.as_ref()?;
         if !Path::new(argument).starts_with(home.join(".gemini/tmp")) {
             return None;
         }
-        let dir = self.spill_dir()?;
+        let dir = self.overflow_dir()?;
         if !Path::new(argument).starts_with(&dir) {
             return None;
         }
@@ -356,8 +356,8 @@ impl Workspace {
     }
 
     /// Where long answers are kept, if there is a home directory.
-    pub fn spill_dir(&self) -> Option<PathBuf> {
-        Some(spill::directory(self.home.as_ref()?, self.root()))
+    pub fn overflow_dir(&self) -> Option<PathBuf> {
+        Some(overflow::directory(self.home.as_ref()?, self.root()))
     }
 
     /// Opens a regular file for reading.

@@ -4,7 +4,7 @@
 //! All others run alone: after everything before them, before everything after them. With
 //! `--stream`, output of calls that still run comes between the answers.
 
-use crate::foreign::{self, CallContext};
+use crate::dialect::{self, CallContext};
 use crate::options::CallToolOptions;
 use crate::print::print_json;
 use crate::watchdog::{Watchdog, by_signal};
@@ -397,7 +397,7 @@ impl Batch {
             Request::Foreign(mut request) => {
                 let (value, status) = self
                     .watchdog
-                    .busy(|| foreign::answer(&self.opened, &mut request, &self.cancel));
+                    .busy(|| dialect::answer(&self.opened, &mut request, &self.cancel));
                 if status != 0 {
                     self.has_failed.store(true, Ordering::Relaxed);
                 }

@@ -6,7 +6,7 @@
 mod batch;
 mod ci;
 mod command;
-mod foreign;
+mod dialect;
 mod input;
 mod options;
 mod print;
@@ -53,7 +53,7 @@ fn run() -> u8 {
     }
     if let Some(dialect) = options.from {
         let input = input(options, &cancel);
-        return watchdog.busy(|| foreign::run(options, dialect, input, &cancel));
+        return watchdog.busy(|| dialect::run(options, dialect, input, &cancel));
     }
     answer(options, &cancel, &watchdog)
 }

@@ -31,7 +31,7 @@ pub enum Input<'a> {
 
 /// How a program is run.
 #[derive(Debug, Clone, Copy)]
-pub struct Drive<'a> {
+pub struct RunOptions<'a> {
     /// What it can read.
     pub input: Input<'a>,
     /// How long it may take.
@@ -45,7 +45,7 @@ pub struct Drive<'a> {
 
 /// What was seen of a program.
 #[derive(Debug)]
-pub struct Driven {
+pub struct ProgramRun {
     /// What it printed.
     pub stdout: Vec<u8>,
     /// What it said on standard error.
@@ -71,18 +71,18 @@ impl Program<'_> {
     /// # Errors
     ///
     /// Where it can't be started.
-    pub fn drive(&self, drive: Drive<'_>, cancel: &Cancellation) -> io::Result<Driven> {
+    pub fn run(&self, options: RunOptions<'_>, cancel: &Cancellation) -> io::Result<ProgramRun> {
         let began = Instant::now();
         let (watched, pipe) = start::start_piped(self)?;
         let mut kept = None;
-        let fed = match drive.input {
+        let fed = match options.input {
             Input::Bytes(bytes) => Some(feed(pipe, bytes.to_vec())),
             Input::KeptOpen => {
                 kept = Some(pipe);
                 None
             }
         };
-        let mut driven = Driven {
+        let mut run = ProgramRun {
             stdout: Vec::new(),
             stderr: Vec::new(),
             is_cut: false,
@@ -93,44 +93,44 @@ impl Program<'_> {
             bytes: 0,
         };
         let limits = CommandLimits {
-            wall: drive.limit,
+            wall: options.limit,
             idle: None,
             background_after: None,
-            hold: Some(drive.hold),
+            hold: Some(options.hold),
         };
-        match supervise(&watched, &mut driven, limits, cancel, &|_| {}) {
+        match supervise(&watched, &mut run, limits, cancel, &|_| {}) {
             CommandOutcome::Done {
                 ending,
                 has_survivors,
                 is_held,
                 took,
             } => {
-                driven.ending = Ok(ending);
-                driven.was_held = is_held;
-                driven.took = took;
-                if has_survivors && drive.leaves {
+                run.ending = Ok(ending);
+                run.was_held = is_held;
+                run.took = took;
+                if has_survivors && options.leaves {
                     // A supervisor that is gone ends nothing either, and on Windows all of it ends.
                     let _ = watched.detach_unrecorded();
                 } else if has_survivors {
-                    end_rest(&watched, &mut driven);
+                    end_rest(&watched, &mut run);
                 }
             }
             CommandOutcome::Ended { why, .. } => {
-                driven.ending = Err(why);
-                driven.took = began.elapsed();
+                run.ending = Err(why);
+                run.took = began.elapsed();
             }
             // Only calls that may go on without their caller end so.
             CommandOutcome::Background => {}
         }
         drop((watched, kept));
-        if !drive.leaves {
-            driven.left_input = fed.is_some_and(|fed| fed.recv_timeout(FED) == Ok(false));
+        if !options.leaves {
+            run.left_input = fed.is_some_and(|fed| fed.recv_timeout(FED) == Ok(false));
         }
-        Ok(driven)
+        Ok(run)
     }
 }
 
-impl OutputSink for Driven {
+impl OutputSink for ProgramRun {
     fn push(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
         self.is_cut |= !keep(&mut self.stdout, bytes);

@@ -6,7 +6,7 @@ use super::record::TrustRecordError;
 use crate::shown::hex;
 use crate::sys::fs::{FileType, OFlags, Stat};
 use crate::sys::io::Errno;
-use crate::workspace::brought::{LEADS_OUT, Whose};
+use crate::workspace::file_owner::{FileOwner, LEADS_OUT};
 use crate::workspace::resolve::ResolveError;
 use crate::workspace::stamp::{COARSE_TICK, Stamp, permissions};
 use serde::{Deserialize, Serialize};
@@ -313,8 +313,8 @@ impl Scan {
 
 impl<'a> Project<'a> {
     /// The user's home directory needs no record, so that it is never looked at here.
-    fn whose(self) -> Whose<'a> {
-        Whose::Projects {
+    fn whose(self) -> FileOwner<'a> {
+        FileOwner::Projects {
             root: self.0,
             home: None,
         }

@@ -24,7 +24,7 @@ pub(crate) const LEADS_OUT: &str = "a link leads out of the project";
 
 /// Whose a file is, which says how it is opened.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Whose<'a> {
+pub(crate) enum FileOwner<'a> {
     /// The user's or the administrator's: links are followed.
     Users,
     /// The project's, in `root`: links are followed as long as they stay there.
@@ -56,7 +56,7 @@ impl From<ResolveError> for io::Error {
     }
 }
 
-impl<'a> Whose<'a> {
+impl<'a> FileOwner<'a> {
     /// Whose the file at a path is, by where it lies: what is in the `.gemini` of the project in
     /// `root` is the project's, unless that directory is the user's home.
     pub(crate) fn of(path: &Path, home: Option<&'a Path>, root: &'a Path) -> Self {
@@ -89,7 +89,7 @@ impl<'a> Whose<'a> {
     ///
     /// # Errors
     ///
-    /// As [`Whose::open`].
+    /// As [`FileOwner::open`].
     pub(crate) fn stat(self, path: &Path) -> Result<Stat, ResolveError> {
         let opened = self.open(path, path_only())?;
         Ok(crate::sys::fs::fstat(&opened)?)
@@ -99,7 +99,7 @@ impl<'a> Whose<'a> {
     ///
     /// # Errors
     ///
-    /// As [`Whose::open`].
+    /// As [`FileOwner::open`].
     pub(crate) fn entry(self, path: &Path) -> Result<(Stat, Option<Vec<u8>>), ResolveError> {
         let parent = path.parent().ok_or(Errno::NOENT)?;
         let name = path.file_name().ok_or(Errno::NOENT)?;
@@ -114,7 +114,7 @@ impl<'a> Whose<'a> {
     ///
     /// # Errors
     ///
-    /// As [`Whose::open`].
+    /// As [`FileOwner::open`].
     pub(crate) fn directory(self, path: &Path) -> Result<Dir, ResolveError> {
         let dir = self.open(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
         Ok(Dir::read_from(&dir)?)
@@ -124,7 +124,7 @@ impl<'a> Whose<'a> {
     ///
     /// # Errors
     ///
-    /// As [`Whose::open`].
+    /// As [`FileOwner::open`].
     pub(crate) fn names(self, path: &Path) -> Result<Vec<OsString>, ResolveError> {
         use crate::sys::ffi::OsStrExt;
         let mut names = Vec::new();
@@ -143,7 +143,7 @@ impl<'a> Whose<'a> {
     ///
     /// # Errors
     ///
-    /// As [`Whose::open`], or that it is not a regular file.
+    /// As [`FileOwner::open`], or that it is not a regular file.
     pub(crate) fn open_regular(self, path: &Path) -> io::Result<Option<RegularFile>> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = match self.open(path, flags) {
@@ -162,7 +162,7 @@ impl<'a> Whose<'a> {
     ///
     /// # Errors
     ///
-    /// As [`Whose::open_regular`].
+    /// As [`FileOwner::open_regular`].
     pub(crate) fn read(self, path: &Path) -> io::Result<Option<String>> {
         self.open_regular(path)?.map(RegularFile::text).transpose()
     }
@@ -171,7 +171,7 @@ impl<'a> Whose<'a> {
     ///
     /// # Errors
     ///
-    /// As [`Whose::open_regular`].
+    /// As [`FileOwner::open_regular`].
     pub(crate) fn beginning(self, path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
         let opened = self.open_regular(path)?;
         opened.map(|opened| opened.beginning(limit)).transpose()
