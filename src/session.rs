@@ -219,7 +219,7 @@ impl Session {
     }
 
     /// Whether a tool of ours has this name, and not one of an MCP server.
-    pub fn is_ours(&self, name: &str) -> bool {
+    pub fn is_registered(&self, name: &str) -> bool {
         self.registry.get(name).is_some()
     }
 
@@ -230,7 +230,7 @@ impl Session {
     /// `policy_violation`, or what the tool says of the arguments.
     pub fn check(&self, name: &str, mut args: Value, cx: &Context) -> Result<(), ToolError> {
         let tool = self.registry.require(name)?;
-        self.judge(tool, &mut args, cx, None)?;
+        self.pass_gate(tool, &mut args, cx, None)?;
         self.registry.build(name, Args::from_value(args)?, cx)?;
         Ok(())
     }
@@ -323,12 +323,12 @@ impl Session {
             return self.explain(&registry, name, args, options, cx);
         }
         registry.execute_judged(name, args, cx, |tool, args| {
-            self.judge(tool, args, cx, options.person)
+            self.pass_gate(tool, args, cx, options.person)
         })
     }
 
     /// Lets a call pass, with what a person has made of its arguments, or says why not.
-    fn judge(
+    fn pass_gate(
         &self,
         tool: &dyn Tool,
         args: &mut Value,

@@ -54,7 +54,7 @@ impl ExternalCommands {
             CALL_TIME,
             cancel,
         ) {
-            Ok(ended) => judge(request, &ended, cancel),
+            Ok(ended) => outcome(request, &ended, cancel),
             Err(e) => {
                 // The form that the model knows from other failures.
                 let error = format!("Error: spawn {} {e}", self.program.display());
@@ -139,7 +139,7 @@ pub(super) fn not_ended(
 }
 
 /// What a call has come to, by Gemini CLI's rules.
-fn judge(request: &CallRequest, ended: &ProgramRun, cancel: &Cancellation) -> CallOutcome {
+fn outcome(request: &CallRequest, ended: &ProgramRun, cancel: &Cancellation) -> CallOutcome {
     let ending = match ended.ending {
         Ok(ending) => ending,
         Err(why) => return not_ended(request, why, cancel),

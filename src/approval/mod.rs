@@ -170,7 +170,7 @@ impl Gate {
                 return Err(Refusal::Cancelled);
             }
             let can_ask = candidate.can_ask();
-            let verdict = match self.judge(&candidate.call(), can_ask)? {
+            let verdict = match self.by_rules(&candidate.call(), can_ask)? {
                 ByRules::Passes(passed) => return Ok(passed),
                 // An explanation looks at files, and its failures would say what is there.
                 ByRules::Asks(verdict) if !can_ask => return Err(Refusal::NotAsked(verdict)),
@@ -193,7 +193,7 @@ impl Gate {
                         tool: tool_name,
                     });
                     let call = candidate.call();
-                    match self.judge(&PolicyCall { server, ..call }, can_ask)? {
+                    match self.by_rules(&PolicyCall { server, ..call }, can_ask)? {
                         ByRules::Passes(passed) => return Ok(passed),
                         ByRules::Asks(verdict) => verdict,
                     }
@@ -224,7 +224,7 @@ impl Gate {
         Err(Refusal::ChangedTooOften)
     }
 
-    fn judge<E>(&self, call: &PolicyCall<'_>, can_ask: bool) -> Result<ByRules, Refusal<E>> {
+    fn by_rules<E>(&self, call: &PolicyCall<'_>, can_ask: bool) -> Result<ByRules, Refusal<E>> {
         let verdict = self.verdict(call, can_ask);
         match (verdict.decision, self.asks) {
             (Decision::Allow, _) | (Decision::AskUser, None) => Ok(ByRules::Passes(Passed {

@@ -102,7 +102,7 @@ pub(super) fn is_known(name: &str) -> bool {
 }
 
 /// Adds what a builtin evaluates as unresolved.
-pub(super) fn judge(walk: &mut Walk<'_>, name: &str, rest: &[Word], text: &str) {
+pub(super) fn resolve(walk: &mut Walk<'_>, name: &str, rest: &[Word], text: &str) {
     let is_understood = match name {
         "bind" | "coproc" | "fc" | "let" => false,
         "compgen" | "complete" | "compopt" | "enable" | "history" => rest.is_empty(),

@@ -556,7 +556,7 @@ fn resolve_command(
     walk.push(values, text, at, is_direct);
     let rest = &words[1..];
     if !walk.place.is_tree_only {
-        super::builtins::judge(walk, name, rest, text);
+        super::builtins::resolve(walk, name, rest, text);
         code_and_carried(walk, name, rest, input, at, depth);
     }
     if rest.iter().any(|word| names_program(program(name), word)) {

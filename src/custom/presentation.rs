@@ -255,7 +255,7 @@ impl Question {
                     None => None,
                     Some(prompt) => prompt.fill(filling)?,
                 };
-                let (prompt, runs) = beside(prompt, own_command);
+                let (prompt, runs) = first_and_command(prompt, own_command);
                 ConfirmationDetails::Info {
                     title,
                     prompt,
@@ -280,7 +280,7 @@ impl Question {
                     root_commands = said;
                 }
                 root_commands.dedup();
-                let (command, runs) = beside(command, own_command);
+                let (command, runs) = first_and_command(command, own_command);
                 ConfirmationDetails::Exec {
                     title,
                     command,
@@ -295,7 +295,7 @@ impl Question {
 }
 
 /// What is shown first, and the command itself where that is something else.
-fn beside(said: Option<String>, command: String) -> (String, Option<String>) {
+fn first_and_command(said: Option<String>, command: String) -> (String, Option<String>) {
     match said {
         Some(said) if said != command => (said, Some(command)),
         _ => (command, None),

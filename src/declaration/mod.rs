@@ -155,7 +155,7 @@ pub fn compile(
     let mut schema = parameters(declaration, original, &mut repairs);
     let description = declaration["description"].as_str().unwrap_or_default();
     // What was done to a tool that is left out is of no interest.
-    let whole = judge(original, description, &mut schema, &mut repairs)?;
+    let whole = check(original, description, &mut schema, &mut repairs)?;
     let name = names
         .take(original, findings)
         .map_err(|error| duplicate(original, error))?;
@@ -193,26 +193,26 @@ pub(crate) fn duplicate(original: &str, error: NameError) -> Diagnostic {
     Diagnostic::error("duplicate-name", original, "name", error.to_string())
 }
 
-/// Judges what a model is told of a tool besides its name, whatever declares it: repairs the
+/// Checks what a model is told of a tool besides its name, whatever declares it: repairs the
 /// schema of its arguments, and adds what is to be said to `findings`. Gives what
 /// [`repair_schema`] does.
 ///
 /// # Errors
 ///
 /// Why the tool is left out.
-pub fn judge(
+pub fn check(
     original: &str,
     description: &str,
     schema: &mut Value,
     findings: &mut Vec<Diagnostic>,
 ) -> Result<Option<Value>, Diagnostic> {
     let whole = repair_schema(schema, original, findings)?;
-    judge_description(original, description, findings);
+    check_description(original, description, findings);
     Ok(whole)
 }
 
 /// Reports a description that is of no use, or too long.
-pub(crate) fn judge_description(original: &str, description: &str, findings: &mut Vec<Diagnostic>) {
+pub(crate) fn check_description(original: &str, description: &str, findings: &mut Vec<Diagnostic>) {
     if description.trim().is_empty() {
         findings.push(Diagnostic::warning(
             "no-description",

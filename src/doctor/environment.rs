@@ -32,7 +32,7 @@ pub(super) fn check(setup: &Setup<'_>, report: &mut DoctorReport) {
         format!("{}: {}", show_path(setup.root), *setup.settings.trust),
     );
     host(setup.root, report);
-    beside(report);
+    check_siblings(report);
     kernel(setup, report);
     own_tools(setup, report);
     servers(setup, report);
@@ -112,7 +112,7 @@ fn version_of(program: &Path) -> Option<String> {
 }
 
 /// The executables that are started by this one.
-fn beside(report: &mut DoctorReport) {
+fn check_siblings(report: &mut DoctorReport) {
     let Ok(own) = std::env::current_exe() else {
         return;
     };

@@ -3,7 +3,7 @@
 //! ([`crate::declaration`]).
 
 use super::names;
-use crate::declaration::{empty_object, hidden_text, judge};
+use crate::declaration::{check, empty_object, hidden_text};
 use crate::diagnostic::Diagnostic;
 use crate::shown::hex;
 use serde::{Deserialize, Serialize};
@@ -100,7 +100,7 @@ fn declare_one(server: &str, tool: &Value) -> Result<(Declared, Vec<Diagnostic>)
             "A tool without a name is left out.",
         ));
     };
-    let told = told(tool);
+    let told = without_metadata(tool);
     let mut findings = Vec::new();
     let hidden = hidden_text(&told, original);
     let name = names::qualified(server, original);
@@ -112,7 +112,7 @@ fn declare_one(server: &str, tool: &Value) -> Result<(Declared, Vec<Diagnostic>)
             Value::Null => Value::Object(empty_object()),
             schema => schema.clone(),
         };
-        let whole = judge(original, description, &mut schema, &mut findings)?;
+        let whole = check(original, description, &mut schema, &mut findings)?;
         let text = format!(
             r#"{{"name":{},"description":{},"parametersJsonSchema":{schema}"#,
             json!(name),
@@ -138,7 +138,7 @@ fn declare_one(server: &str, tool: &Value) -> Result<(Declared, Vec<Diagnostic>)
 }
 
 /// All that a model or a person goes by.
-fn told(tool: &Value) -> Value {
+fn without_metadata(tool: &Value) -> Value {
     let mut tool = tool.clone();
     if let Some(map) = tool.as_object_mut() {
         map.remove("_meta");

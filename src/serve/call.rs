@@ -182,7 +182,7 @@ fn make(
         };
     }
     answer.limit(limit, Some(&session.tool_env().workspace));
-    let mut result = content::result(&answer, !session.is_ours(&call.name));
+    let mut result = content::result(&answer, !session.is_registered(&call.name));
     if !call.structures {
         result.structured_content = None;
     }

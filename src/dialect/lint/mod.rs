@@ -147,7 +147,7 @@ fn repair(
         Dialect::Gemini | Dialect::Mcp => Tuples::AsTheyAre,
     };
     let described = description.as_str().unwrap_or_default();
-    declaration::judge_description(name, described, findings);
+    declaration::check_description(name, described, findings);
     declaration::repair_plain(schema, name, tuples, findings)?;
     // Whether the API takes it is looked at elsewhere.
     let taken = names.take(name, &mut Vec::new());
