@@ -28,7 +28,14 @@ use std::{env, fs, io};
 const EXECUTABLES: [&str; 3] = ["get_tools", "call_tool", "run_agent"];
 
 /// What goes into the executables, for telling whether they are those of the commit.
-const SOURCES: [&str; 5] = ["src", "completions", "build.rs", "Cargo.toml", "Cargo.lock"];
+const SOURCES: [&str; 6] = [
+    "src",
+    "crates",
+    "completions",
+    "build.rs",
+    "Cargo.toml",
+    "Cargo.lock",
+];
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -1,7 +1,7 @@
 # Sourced by the launchers beside it: starts an executable of this checkout, and builds it first where that is needed.
 #
 # An executable is current if nothing that it is built from is newer. Of the sources only the directories are looked at:
-# `git pull`, and an editor that saves by renaming, change those too. That is some fifty look-ups and no process, because a
+# `git pull`, and an editor that saves by renaming, change those too. That is a hundred and fifty look-ups and no process, because a
 # call of a tool takes less than a millisecond altogether. A file that is changed in place is not noticed: run
 # `scripts/build` after that.
 #
@@ -40,7 +40,9 @@ launch_is_current() {
     [ -x "$launch_executable" ] || return 1
     for launch_file in "$launch_root"/Cargo.toml "$launch_root"/Cargo.lock "$launch_root"/build.rs \
         "$launch_root"/.cargo "$launch_root"/scripts/build "$launch_root"/completions \
-        "$launch_root"/src "$launch_root"/src/*/ "$launch_root"/src/*/*/ "$launch_root"/src/*/*/*/; do
+        "$launch_root"/src "$launch_root"/src/*/ "$launch_root"/src/*/*/ "$launch_root"/crates \
+        "$launch_root"/crates/*/ "$launch_root"/crates/*/*/ "$launch_root"/crates/*/*/*/ "$launch_root"/crates/*/*/*/*/ \
+        "$launch_root"/crates/*/*/*/*/*/; do
         # shellcheck disable=SC3013
         ! [ "$launch_file" -nt "$launch_executable" ] || return 1
     done

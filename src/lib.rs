@@ -36,45 +36,30 @@
 //! - `web`: pages as text.
 //! - [`net`]: the way to the network.
 
-pub mod agent;
-pub mod answer;
-pub mod approval;
-pub mod builtin;
-pub mod ci;
-pub mod commands;
-pub mod custom;
-pub mod declaration;
-pub mod diagnostic;
-pub mod dialect;
-pub mod doctor;
-mod edit_match;
-pub mod genai;
-pub mod init;
-pub mod json;
-mod kept_answers;
-pub mod mcp;
-pub mod message;
-mod names;
-pub mod net;
-pub mod own_program;
-pub mod parallel;
-pub mod policy;
-mod position;
-pub mod process;
-pub mod registry;
-pub mod serve;
-pub mod session;
-pub mod settings;
-pub mod shown;
-pub mod start;
+pub use gemini_tools_agent as agent;
+pub use gemini_tools_answers::answer;
+pub use gemini_tools_approval::{approval, session};
+pub use gemini_tools_builtin_tools::builtin;
+pub use gemini_tools_config::{settings, trust};
+pub use gemini_tools_core::registry::ToolRegistry;
+pub use gemini_tools_core::{diagnostic, json, message, parallel, registry, shown, tool, version};
+pub use gemini_tools_custom_tools as custom;
+pub use gemini_tools_declarations as declaration;
+pub use gemini_tools_formats as dialect;
+pub use gemini_tools_gemini_api as genai;
+pub use gemini_tools_guarded_http as net;
+pub use gemini_tools_lint::{self as lint, ci};
+pub use gemini_tools_mcp as mcp;
+pub use gemini_tools_mcp_server as serve;
 #[doc(hidden)]
-pub mod sys;
-pub mod tool;
-pub mod trust;
-mod web;
-pub mod workspace;
-
-pub use registry::ToolRegistry;
+pub use gemini_tools_platform as sys;
+pub use gemini_tools_policy as policy;
+pub use gemini_tools_process as process;
+pub use gemini_tools_sandbox as sandbox;
+pub use gemini_tools_setup::{doctor, init, own_program};
+pub use gemini_tools_shell_analysis as commands;
+pub use gemini_tools_startup::{self as start, main, memory};
+pub use gemini_tools_workspace as workspace;
 
 /// What the executables' `--version` prints after their name: the package's version, then, where
 /// the build knew them, the commit and its day in UTC, as `0.1.0 (abc1234, 2026-11-21)`.

@@ -36,7 +36,8 @@ impl Checkout {
             "scripts",
             "tools",
             "completions",
-            "src/workspace/deep",
+            "src/bin/call_tool",
+            "crates/process/src/tree/deep",
         ] {
             fs::create_dir_all(root.join(directory)).expect("a directory");
         }
@@ -109,8 +110,12 @@ fn sources_that_git_replaced_are_built_anew() {
     let mut builds = 1;
     for name in [
         "src/lib.rs",
-        "src/workspace/walk.rs",
-        "src/workspace/deep/a.rs",
+        "src/bin/call_tool/main.rs",
+        "crates/new",
+        "crates/process/Cargo.toml",
+        "crates/process/src/lib.rs",
+        "crates/process/src/tree/linux.rs",
+        "crates/process/src/tree/deep/a.rs",
         "Cargo.lock",
     ] {
         set_age(&checkout.root.join("target/release/call_tool"), 60);

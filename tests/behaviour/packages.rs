@@ -1,4 +1,4 @@
-//! What is handed to others: the crate, and what `scripts/package` makes. The executables are those that the other tests
+//! What is handed to others: the crates, and what `scripts/package` makes. The executables are those that the other tests
 //! use, or small ones in their place where only names and bytes matter. Without `dpkg-deb` or the pinned cargo-deb the
 //! Debian package is not looked at, but in CI it is.
 
@@ -44,24 +44,51 @@ fn script() -> Command {
     script
 }
 
-/// The files of the crate, by their paths in the checkout.
-fn crate_files() -> BTreeSet<String> {
-    let mut cargo = Command::new(env!("CARGO"));
-    let list = ["package", "--list", "--allow-dirty", "--offline"];
-    cargo.args(list).current_dir(checkout());
-    output(&mut cargo).lines().map(str::to_owned).collect()
+/// The directories of the crates that the executables' own is made of.
+fn crates() -> Vec<PathBuf> {
+    let entries = fs::read_dir(checkout().join("crates")).expect("crates");
+    entries
+        .map(|entry| entry.expect("an entry").path())
+        .collect()
 }
 
-/// What the compiler has read for an executable and for the library, included files too, by its own newest account.
+/// The files of all crates, by their paths in the checkout.
+fn crate_files() -> BTreeSet<String> {
+    let list = |dir: &Path| {
+        let mut cargo = Command::new(env!("CARGO"));
+        let list = ["package", "--list", "--allow-dirty", "--offline"];
+        output(cargo.args(list).current_dir(dir))
+    };
+    let mut files: BTreeSet<_> = list(checkout()).lines().map(str::to_owned).collect();
+    for dir in crates() {
+        let inside = dir.strip_prefix(checkout()).expect("in the checkout");
+        files.extend(
+            list(&dir)
+                .lines()
+                .map(|file| inside.join(file).to_string_lossy().into_owned()),
+        );
+    }
+    files
+}
+
+/// What the compiler has read for an executable and for our crates, included files too, by its own newest account.
 fn compiled_from(name: &str) -> BTreeSet<String> {
     let deps = Path::new(env!("CARGO_BIN_EXE_get_tools")).with_file_name("deps");
     let mut files = BTreeSet::new();
-    for of in [name, "gemini_tools"] {
+    let own = crates().into_iter().map(|dir| {
+        let name = dir
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .replace('-', "_");
+        format!("gemini_tools_{name}")
+    });
+    for of in own.chain([name.to_owned(), "gemini_tools".to_owned()]) {
         let entries = fs::read_dir(&deps).expect("what was compiled").flatten();
         let is_account = |path: &PathBuf| {
             let file = path.file_name().unwrap_or_default().to_string_lossy();
             let hash = file
-                .strip_prefix(of)
+                .strip_prefix(&*of)
                 .and_then(|rest| rest.strip_prefix('-'));
             hash.is_some() && path.extension().is_some_and(|e| e == "d")
         };
@@ -90,12 +117,12 @@ fn compiled_from(name: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn the_crate_has_every_file_that_is_compiled_and_nothing_large() {
+fn the_crates_have_every_file_that_is_compiled_and_nothing_large() {
     let files = crate_files();
     let needed = compiled_from("get_tools");
     for known in [
         "src/lib.rs",
-        "src/builtin/declarations/glob.json",
+        "crates/builtin-tools/src/builtin/declarations/glob.json",
         "completions/_get_tools",
     ] {
         assert!(needed.contains(known), "{known} is not in {needed:?}");

@@ -36,7 +36,10 @@ fn first_command_searches_the_checkout() {
         )
         .run();
     assert_eq!(answer.status(), 0, "{}", answer.text());
-    answer.must_say(answer.text(), &["File: src/tool/", ": pub trait Tool: "]);
+    answer.must_say(
+        answer.text(),
+        &["File: crates/core/src/tool/", ": pub trait Tool: "],
+    );
 }
 
 #[test]
@@ -50,7 +53,7 @@ fn it_is_short() {
     }
 }
 
-/// A page of the book has the parameters of each; `src/builtin/pages.rs` writes them.
+/// A page of the book has the parameters of each; `crates/builtin-tools/src/builtin/pages.rs` writes them.
 #[test]
 fn table_has_every_tool_and_no_other() {
     let readme = readme();

@@ -27,7 +27,7 @@ use serde_json::{Map, Value, json};
 use std::io::IsTerminal;
 use std::sync::Arc;
 
-gemini_tools::main!(run);
+gemini_tools::main!(run, gemini_tools::VERSION);
 
 fn run() -> u8 {
     // A panic becomes an answer; its text must not reach standard error, which would make

@@ -7,7 +7,7 @@ use gemini_tools::ci::{CheckReport, github, junit, sarif};
 use gemini_tools::custom::{Lint, lint_tools};
 use gemini_tools::diagnostic::Diagnostic;
 use gemini_tools::dialect::Dialect;
-use gemini_tools::dialect::lint::lint;
+use gemini_tools::lint::lint;
 use gemini_tools::mcp::Asks;
 use gemini_tools::settings::{Settings, home};
 use gemini_tools::shown::{show_path, visible};

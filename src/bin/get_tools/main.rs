@@ -21,7 +21,7 @@ mod trust;
 
 use options::Task;
 
-gemini_tools::main!(run);
+gemini_tools::main!(run, gemini_tools::VERSION);
 
 fn run() -> u8 {
     // The host starts this without arguments and waits: then nothing is parsed.

@@ -19,8 +19,11 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {
-        // What they say to each other is another thing in another version.
-        ["--connect", version] if version == gemini_tools::VERSION => {
+        // What they say to each other is another thing in another version. Programs that use the
+        // library say the package's version only.
+        ["--connect", version]
+            if [gemini_tools::VERSION, env!("CARGO_PKG_VERSION")].contains(&version) =>
+        {
             ExitCode::from(gemini_tools::mcp::client::run())
         }
         ["-h" | "--help"] => print(&mut std::io::stdout(), USAGE, 0),

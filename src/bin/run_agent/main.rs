@@ -18,7 +18,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-gemini_tools::main!(run);
+gemini_tools::main!(run, gemini_tools::VERSION);
 
 fn run() -> u8 {
     let options = match options::options() {

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 gemini_tools::memory!();
 
 fn main() -> ExitCode {
+    gemini_tools::version::set(gemini_tools::VERSION);
     match options::options() {
         Ok(options) => gemini_tools::serve::run(options),
         Err(status) => status,

@@ -1,0 +1,281 @@
+//! `@path` in a prompt: which files are meant, and the message with their contents.
+//!
+//! Reading them is `read_many_files`' work.
+
+use gemini_tools_core::message::Part;
+use gemini_tools_core::tool::{LlmContent, PartOrText};
+use std::ops::Range;
+
+/// Ends a sentence, or what is in parentheses, rather than a path.
+const PUNCTUATION: [char; 7] = [',', '.', ';', ':', '!', '?', ')'];
+
+/// A file or directory that a prompt names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AtPath {
+    /// Without the `@`, and without the backslashes that protect characters.
+    pub path: String,
+    /// Where it is in the prompt, in bytes, with the `@`.
+    pub range: Range<usize>,
+}
+
+/// Finds the paths that a prompt names.
+///
+/// An `@` begins one at the start or after white space. It reaches to the next white space; a
+/// backslash protects white space and other characters, as in a shell. Punctuation at its end is
+/// the sentence's.
+pub fn find(prompt: &str) -> Vec<AtPath> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(next) = prompt[at..].find('@') {
+        let start = at + next;
+        at = start + 1;
+        let before = prompt[..start].chars().next_back();
+        if before.is_some_and(|c| !c.is_whitespace()) {
+            continue;
+        }
+        let rest = &prompt[at..];
+        let raw = without_punctuation(&rest[..end_of_path(rest)]);
+        // A dot alone is a sentence's; the whole project is asked for by `@./`.
+        if raw.is_empty() {
+            continue;
+        }
+        at += raw.len();
+        found.push(AtPath {
+            path: unescaped(raw),
+            range: start..at,
+        });
+    }
+    found
+}
+
+/// Bytes up to white space that no backslash protects.
+fn end_of_path(rest: &str) -> usize {
+    let mut is_protected = false;
+    for (i, c) in rest.char_indices() {
+        if !is_protected && c.is_whitespace() {
+            return i;
+        }
+        is_protected = !is_protected && c == '\\';
+    }
+    rest.len()
+}
+
+/// A path without the punctuation at its end. The directory above, as in `a/..`, is none.
+pub(crate) fn without_punctuation(path: &str) -> &str {
+    let mut rest = path;
+    while let Some(shorter) = rest.strip_suffix(PUNCTUATION) {
+        let backslashes = shorter.bytes().rev().take_while(|b| *b == b'\\').count();
+        if backslashes % 2 == 1 {
+            break;
+        }
+        if rest.ends_with("/..") {
+            break;
+        }
+        rest = shorter;
+    }
+    rest
+}
+
+/// Takes the backslashes off that protect a character. Before a letter or a digit a backslash
+/// protects nothing and belongs to the name.
+fn unescaped(raw: &str) -> String {
+    let mut path = String::with_capacity(raw.len());
+    let mut chars = raw.chars().peekable();
+    while let Some(c) = chars.next() {
+        match chars.peek() {
+            Some(next) if c == '\\' && !next.is_alphanumeric() => {
+                path.push(*next);
+                chars.next();
+            }
+            _ => path.push(c),
+        }
+    }
+    path
+}
+
+/// The parts of the user's message: the prompt, then what `read_many_files` has answered for
+/// the paths in it.
+///
+/// The shape is that of Gemini CLI 0.8: a part that begins the contents, then for each file a
+/// part that names it and one with its text; media and remarks stay parts of their own.
+pub fn message_parts(prompt: &str, read: &LlmContent) -> Vec<Part> {
+    let mut contents = Vec::new();
+    match read {
+        LlmContent::Text(text) => push_text(&mut contents, text),
+        LlmContent::Part(part) => contents.push(part.as_ref().clone()),
+        LlmContent::List(list) => {
+            for element in list {
+                match element {
+                    PartOrText::Text(text) => push_text(&mut contents, text),
+                    PartOrText::Part(part) => contents.push(part.as_ref().clone()),
+                }
+            }
+        }
+    }
+    let mut parts = vec![Part::text(prompt.trim())];
+    if !contents.is_empty() {
+        parts.push(Part::text("\n--- Content from referenced files ---"));
+        parts.append(&mut contents);
+    }
+    parts
+}
+
+/// The line after the last file.
+const TAIL: &str = "--- End of content ---";
+
+/// Takes an answer apart into files and remarks.
+fn push_text(parts: &mut Vec<Part>, text: &str) {
+    let (body, tail) = match text.strip_suffix(TAIL) {
+        Some(body) => (body, Some(Part::text(format!("\n{TAIL}")))),
+        None => (text, None),
+    };
+    let headings = headings(body);
+    let first = headings.first().map_or(body.len(), |h| h.range.start);
+    if !body[..first].trim().is_empty() {
+        parts.push(Part::text(&body[..first]));
+    }
+    for (i, heading) in headings.iter().enumerate() {
+        let end = headings.get(i + 1).map_or(body.len(), |h| h.range.start);
+        let content = body[heading.range.end..end].trim();
+        parts.push(Part::text(format!("\nContent from @{}:\n", heading.path)));
+        parts.push(Part::text(content));
+    }
+    parts.extend(tail);
+}
+
+/// The line before a file's text.
+struct Heading<'a> {
+    path: &'a str,
+    range: Range<usize>,
+}
+
+/// The lines that begin a file: they name an absolute path, an empty line follows, and one
+/// precedes them but for the first.
+fn headings(text: &str) -> Vec<Heading<'_>> {
+    let mut found: Vec<Heading<'_>> = Vec::new();
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let start = at;
+        at += line.len();
+        let path = line
+            .strip_prefix("--- ")
+            .and_then(|rest| rest.strip_suffix(" ---\n"))
+            .filter(|path| path.starts_with('/'));
+        let Some(path) = path.filter(|_| text[at..].starts_with('\n')) else {
+            continue;
+        };
+        if found.is_empty() || text[..start].ends_with("\n\n") {
+            found.push(Heading {
+                path,
+                range: start..at + 1,
+            });
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{find, message_parts};
+    use gemini_tools_core::message::Part;
+    use gemini_tools_core::tool::{LlmContent, PartOrText};
+
+    fn paths(prompt: &str) -> Vec<String> {
+        find(prompt).into_iter().map(|at| at.path).collect()
+    }
+
+    #[test]
+    fn paths_end_at_white_space_and_give_punctuation_back() {
+        for (prompt, expected) in [
+            ("@a.rs", vec!["a.rs"]),
+            (
+                "Explain @src/a.rs, @b.rs; and @c/.",
+                vec!["src/a.rs", "b.rs", "c/"],
+            ),
+            ("(see @a.rs) @b?!\n\t@c:", vec!["a.rs", "b", "c"]),
+            (
+                "@my\\ file.txt @tab\\\there",
+                vec!["my file.txt", "tab\there"],
+            ),
+            ("@a\\, b @c\\\\ d @e\\f", vec!["a,", "c\\", "e\\f"]),
+            ("@a/.. @./ @./. @../x", vec!["a/..", "./", "./", "../x"]),
+            ("@é/日本.txt。", vec!["é/日本.txt。"]),
+            ("a\u{a0}@b", vec!["b"]),
+            ("@@x", vec!["@x"]),
+        ] {
+            assert_eq!(paths(prompt), expected, "{prompt:?}");
+        }
+    }
+
+    #[test]
+    fn addresses_and_lone_signs_are_no_paths() {
+        for prompt in [
+            "",
+            "@",
+            "@ a",
+            "me@example.org",
+            "\\@a",
+            "@.",
+            "@...",
+            "x (@a)",
+            "a @, b",
+        ] {
+            assert_eq!(paths(prompt), [""; 0], "{prompt:?}");
+        }
+    }
+
+    #[test]
+    fn a_range_covers_the_path_as_it_was_written() {
+        let prompt = "é @my\\ file.txt, then @b";
+        let found = find(prompt);
+        assert_eq!(&prompt[found[0].range.clone()], "@my\\ file.txt");
+        assert_eq!(&prompt[found[1].range.clone()], "@b");
+    }
+
+    fn texts(read: &LlmContent) -> Vec<String> {
+        let parts = message_parts(" look at @a and @b \n", read);
+        parts.into_iter().filter_map(|part| part.text).collect()
+    }
+
+    #[test]
+    fn each_file_has_a_part_with_its_name_and_one_with_its_text() {
+        let read = "[Skipped 1 file:\nc: binary\n]\n--- /p/a ---\n\nfn a() {}\n\n\n\
+            --- /p/b ---\n\n--- b ---\n\n--- /no\n\n--- End of content ---";
+        assert_eq!(
+            texts(&LlmContent::Text(read.to_owned())),
+            [
+                "look at @a and @b",
+                "\n--- Content from referenced files ---",
+                "[Skipped 1 file:\nc: binary\n]\n",
+                "\nContent from @/p/a:\n",
+                "fn a() {}",
+                "\nContent from @/p/b:\n",
+                "--- b ---\n\n--- /no",
+                "\n--- End of content ---"
+            ]
+        );
+    }
+
+    #[test]
+    fn media_stay_parts_of_their_own() {
+        let image = Part::inline_data("image/png", "aa==".to_owned());
+        let read = LlmContent::List(vec![
+            PartOrText::Text("[The following data is x.png, image/png.]\n".to_owned()),
+            PartOrText::Part(Box::new(image.clone())),
+            PartOrText::Text("--- /p/a ---\n\nx\n\n".to_owned()),
+            PartOrText::Text("--- End of content ---".to_owned()),
+        ]);
+        let parts = message_parts("@x.png", &read);
+        assert_eq!(parts.len(), 7);
+        assert_eq!(parts[3], image);
+        assert_eq!(
+            message_parts("p", &LlmContent::Part(Box::new(image))).len(),
+            3
+        );
+    }
+
+    #[test]
+    fn without_contents_the_message_is_the_prompt_alone() {
+        assert_eq!(texts(&LlmContent::default()), ["look at @a and @b"]);
+    }
+}

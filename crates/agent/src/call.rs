@@ -1,0 +1,391 @@
+//! A call of a tool, from a model's wish to its answer.
+
+use gemini_tools_approval::approval::Explanation;
+use gemini_tools_core::message::Part;
+use gemini_tools_core::tool::{ConfirmationDetails, DiffStat, ErrorKind, Interruption, Kind};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::fmt;
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// What a model wants.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CallRequest {
+    /// The model's id of the call, or one that was made for it.
+    pub id: String,
+    /// The tool's name as the model wrote it.
+    pub name: String,
+    /// The arguments.
+    pub args: Map<String, Value>,
+}
+
+/// How far a call is. The legal moves are those of [`ToolCall::move_to`].
+#[derive(Debug, Clone)]
+pub enum CallState {
+    /// The call's arguments are looked at.
+    Validating,
+    /// The user must agree.
+    AwaitingApproval(Box<Explanation>),
+    /// The call may run.
+    Scheduled,
+    /// The call runs.
+    Executing,
+    /// The call is done.
+    Success(CallOutcome),
+    /// The call has failed, or may not run.
+    Error(CallOutcome),
+    /// The user has declined, or the call was ended.
+    Cancelled(CallOutcome),
+}
+
+impl CallState {
+    /// The name that other hosts give the state.
+    pub fn name(&self) -> &'static str {
+        match self {
+            CallState::Validating => "validating",
+            CallState::AwaitingApproval(_) => "awaiting_approval",
+            CallState::Scheduled => "scheduled",
+            CallState::Executing => "executing",
+            CallState::Success(_) => "success",
+            CallState::Error(_) => "error",
+            CallState::Cancelled(_) => "cancelled",
+        }
+    }
+
+    fn may_become(&self, next: &CallState) -> bool {
+        use CallState as S;
+        matches!(
+            (self, next),
+            (
+                S::Validating,
+                S::AwaitingApproval(_) | S::Scheduled | S::Error(_) | S::Cancelled(_)
+            ) | (
+                // Arguments that a person has changed are looked at again.
+                S::AwaitingApproval(_),
+                S::Validating | S::Scheduled | S::Error(_) | S::Cancelled(_)
+            ) | (S::Scheduled, S::Executing | S::Cancelled(_))
+                | (S::Executing, S::Success(_) | S::Error(_) | S::Cancelled(_))
+        )
+    }
+}
+
+/// What came of a call.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct CallOutcome {
+    /// For the model: the function's response, and media beside it.
+    pub parts: Vec<Part>,
+    /// The same as text, for people.
+    pub text: String,
+    /// A unified diff, where the call has changed a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+    /// Lines that were added and removed, as `diffStat` of the result has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff_stat: Option<Value>,
+    /// Why it has failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<CallFailure>,
+}
+
+/// Why a call has failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallFailure {
+    /// For the model.
+    pub message: String,
+    /// The error's sort, where that is known.
+    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<ErrorKind>,
+}
+
+impl CallOutcome {
+    /// The failure of a call that was ended.
+    pub fn interrupted(request: &CallRequest, why: Interruption) -> Self {
+        match why {
+            Interruption::Cancelled(_) => Self::failure(
+                request,
+                ErrorKind::Cancelled,
+                "The call was cancelled before it was done.",
+            ),
+            Interruption::TimedOut => Self::failure(
+                request,
+                ErrorKind::Timeout,
+                "The call took longer than its time limit and was ended.",
+            ),
+        }
+    }
+
+    /// A failure, as the model is told it.
+    pub fn failure(request: &CallRequest, kind: ErrorKind, message: impl Into<String>) -> Self {
+        let message = message.into();
+        let response = serde_json::json!({ "error": message });
+        Self {
+            parts: vec![Part::function_response(
+                &request.id,
+                &request.name,
+                response,
+            )],
+            text: message.clone(),
+            error: Some(CallFailure {
+                message,
+                kind: Some(kind),
+            }),
+            ..Self::default()
+        }
+    }
+
+    /// Tells the model something besides.
+    pub fn add_note(&mut self, note: &str) {
+        let response = self
+            .parts
+            .iter_mut()
+            .find_map(|part| part.function_response.as_mut())
+            .map(|response| &mut response.response);
+        let Some(Value::Object(response)) = response else {
+            return;
+        };
+        let key = ["output", "error"]
+            .into_iter()
+            .find(|key| response.get(*key).is_some_and(Value::is_string));
+        match key.and_then(|key| response.get_mut(key)) {
+            Some(Value::String(text)) => text.push_str(&format!("\n\n[{note}]")),
+            _ => {
+                response.insert("note".to_owned(), note.into());
+            }
+        }
+    }
+}
+
+/// Who decided that a call may run, or may not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolCallDecision {
+    /// A person has said yes.
+    Accept,
+    /// A person, or the rules, have said no.
+    Reject,
+    /// A person has changed it first.
+    Modify,
+    /// The rules have said yes.
+    AutoAccept,
+}
+
+/// A call on its way.
+#[derive(Debug, Clone)]
+pub struct ToolCall {
+    /// What is wanted; the arguments as they are after a person's changes.
+    pub request: CallRequest,
+    /// The tool's kind; `None` where there is no such tool.
+    pub kind: Option<Kind>,
+    /// What the call does, in words, where that is known.
+    pub description: Option<String>,
+    /// Who decided, where a decision was needed.
+    pub decision: Option<ToolCallDecision>,
+    /// The lines of the model's proposal and those of the person who has changed it, where one
+    /// has.
+    pub shares: Option<DiffStat>,
+    /// The arguments of the model, where a person has changed them.
+    pub proposed: Option<Map<String, Value>>,
+    /// How long it ran.
+    pub duration: Duration,
+    state: CallState,
+    started: Option<Instant>,
+}
+
+/// A move that no call makes.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("a call that is {from} can't become {to}")]
+pub struct IllegalMove {
+    from: &'static str,
+    to: &'static str,
+}
+
+impl ToolCall {
+    /// A call that nothing has been done for yet.
+    pub fn new(request: CallRequest, kind: Option<Kind>) -> Self {
+        Self {
+            request,
+            kind,
+            description: None,
+            decision: None,
+            shares: None,
+            proposed: None,
+            duration: Duration::ZERO,
+            state: CallState::Validating,
+            started: None,
+        }
+    }
+
+    /// How far it is.
+    pub fn state(&self) -> &CallState {
+        &self.state
+    }
+
+    /// What came of it, where it is over.
+    pub fn outcome(&self) -> Option<&CallOutcome> {
+        match &self.state {
+            CallState::Success(outcome)
+            | CallState::Error(outcome)
+            | CallState::Cancelled(outcome) => Some(outcome),
+            _ => None,
+        }
+    }
+
+    /// What a person is asked, while one is.
+    pub fn confirmation(&self) -> Option<&ConfirmationDetails> {
+        match &self.state {
+            CallState::AwaitingApproval(explanation) => explanation.confirmation.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Goes on.
+    ///
+    /// # Errors
+    ///
+    /// Where the state does not lead there; then it stays as it is.
+    pub fn move_to(&mut self, next: CallState) -> Result<(), IllegalMove> {
+        if !self.state.may_become(&next) {
+            return Err(IllegalMove {
+                from: self.state.name(),
+                to: next.name(),
+            });
+        }
+        match (&next, self.started) {
+            (CallState::Executing, _) => self.started = Some(Instant::now()),
+            (_, Some(started)) => self.duration = started.elapsed(),
+            _ => {}
+        }
+        self.state = next;
+        Ok(())
+    }
+}
+
+/// What a person has made of a call, for the model, which can't know it otherwise.
+pub(super) fn changes(proposed: &Map<String, Value>, args: &Map<String, Value>) -> Option<String> {
+    // An edit is changed as the whole file, of which the model needs no copy.
+    const KNOWN: &str = "old_string";
+    const MAX_KNOWN_CHARS: usize = 200;
+
+    let mut changed = Map::new();
+    for (key, value) in args.iter().filter(|(key, v)| proposed.get(*key) != Some(v)) {
+        let known = value.as_str().filter(|_| key == KNOWN);
+        let count = known.map_or(0, |text| text.chars().count());
+        let value = if count > MAX_KNOWN_CHARS {
+            Value::from(format!("({count} characters of the file)"))
+        } else {
+            value.clone()
+        };
+        changed.insert(key.clone(), value);
+    }
+    let gone: Vec<&str> = proposed
+        .keys()
+        .filter(|key| !args.contains_key(*key))
+        .map(String::as_str)
+        .collect();
+    if changed.is_empty() && gone.is_empty() {
+        return None;
+    }
+    let mut note = "The user has changed the arguments of this call".to_owned();
+    if !changed.is_empty() {
+        note.push_str(&format!(" to {}", Value::Object(changed)));
+    }
+    if !gone.is_empty() {
+        note.push_str(&format!(", and left out {}", gone.join(", ")));
+    }
+    Some(note + ".")
+}
+
+impl fmt::Display for CallRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.name, Value::Object(self.args.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CallOutcome, CallRequest, CallState, ToolCall, changes};
+    use gemini_tools_core::tool::ErrorKind;
+    use serde_json::{Map, Value, json};
+
+    fn arguments(value: &Value) -> Map<String, Value> {
+        value.as_object().expect("an object").clone()
+    }
+
+    #[test]
+    fn a_change_is_told_by_what_is_different() {
+        let changes =
+            |before: Value, after: Value| changes(&arguments(&before), &arguments(&after));
+        assert_eq!(changes(json!({"a": 1}), json!({"a": 1})), None);
+        assert_eq!(
+            changes(json!({"a": 1, "b": 2, "c": 3}), json!({"a": 1, "b": 5})).as_deref(),
+            Some(r#"The user has changed the arguments of this call to {"b":5}, and left out c."#)
+        );
+        let whole = json!({"old_string": "x\n".repeat(200), "new_string": "y"});
+        let note = changes(json!({"old_string": "x", "new_string": "z"}), whole).expect("a note");
+        assert!(
+            note.contains("400 characters") && note.contains(r#""new_string":"y""#),
+            "{note}"
+        );
+    }
+
+    #[test]
+    fn a_note_is_added_to_whatever_the_model_is_told() {
+        let request = CallRequest {
+            id: "1".to_owned(),
+            name: "t".to_owned(),
+            args: Map::new(),
+        };
+        for (response, want) in [
+            (json!({"output": "o"}), json!({"output": "o\n\n[n]"})),
+            (json!({"error": "e"}), json!({"error": "e\n\n[n]"})),
+            (json!({"x": 1}), json!({"x": 1, "note": "n"})),
+        ] {
+            let mut outcome = CallOutcome::failure(&request, ErrorKind::Cancelled, "");
+            let told = outcome.parts[0].function_response.as_mut().expect("one");
+            told.response = response;
+            outcome.add_note("n");
+            let told = outcome.parts[0].function_response.as_ref().expect("one");
+            assert_eq!(told.response, want);
+        }
+    }
+
+    fn all() -> [CallState; 7] {
+        [
+            CallState::Validating,
+            CallState::AwaitingApproval(Box::default()),
+            CallState::Scheduled,
+            CallState::Executing,
+            CallState::Success(CallOutcome::default()),
+            CallState::Error(CallOutcome::default()),
+            CallState::Cancelled(CallOutcome::default()),
+        ]
+    }
+
+    #[test]
+    fn a_call_moves_only_where_it_may() {
+        let legal = [
+            "0110011", // validating
+            "1010011", // awaiting approval
+            "0001001", // scheduled
+            "0000111", // executing
+            "0000000", "0000000", "0000000",
+        ];
+        for (from, row) in all().iter().zip(legal) {
+            for (to, mark) in all().into_iter().zip(row.chars()) {
+                let request = CallRequest {
+                    id: "1".to_owned(),
+                    name: "t".to_owned(),
+                    args: Map::new(),
+                };
+                let mut call = ToolCall::new(request, None);
+                call.state = from.clone();
+                let name = to.name();
+                let moved = call.move_to(to);
+                assert_eq!(moved.is_ok(), mark == '1', "{} to {name}", from.name());
+                let is_now = if moved.is_ok() { name } else { from.name() };
+                assert_eq!(call.state().name(), is_now);
+            }
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! What the model is told before the prompt: the system prompt, the user's and the project's
+//! memory, and where it works.
+//!
+//! The order on the wire is that of Gemini CLI 0.8: the memory is at the end of the system
+//! prompt, the environment is the first message of the user, which the model is made to have
+//! answered with [`ACKNOWLEDGEMENT`].
+
+mod budget;
+mod code;
+mod folders;
+mod imports;
+mod memory;
+mod system;
+
+pub use memory::{Memory, memory};
+pub use system::{ContextError, system_prompt};
+
+use super::clock;
+use gemini_tools_builtin_tools::builtin::ToolEnv;
+use gemini_tools_core::shown::{show_path, visible};
+use std::path::Path;
+
+/// The model's answer to [`environment_message`], as Gemini CLI puts it into the history.
+pub const ACKNOWLEDGEMENT: &str = "Got it. Thanks for the context!";
+
+/// The first message of the user: the date, the system, the directories and what they hold.
+pub fn environment_message(tool_env: &ToolEnv) -> String {
+    let workspace = &tool_env.workspace;
+    let roots: Vec<String> = workspace.roots().map(shown_line).collect();
+    let directories = match roots.as_slice() {
+        [one] => format!("The working directory is {one}"),
+        more => format!("The working directories are:\n  - {}", more.join("\n  - ")),
+    };
+    format!(
+        "Some facts before we begin.\nToday is {}.\nThe operating system is {}.\n{directories}\n{}",
+        clock::today(),
+        platform(),
+        folders::structure(workspace)
+    )
+}
+
+/// The system's name as in Gemini CLI, which has it from node.
+fn platform() -> &'static str {
+    match std::env::consts::OS {
+        "macos" => "darwin",
+        other => other,
+    }
+}
+
+/// A path on one line, whatever characters its names hold: a name must not look like lines of
+/// ours.
+fn shown_line(path: &Path) -> String {
+    visible(&show_path(path)).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{environment_message, platform, shown_line};
+    use gemini_tools_builtin_tools::builtin::ToolEnv;
+    use gemini_tools_config::settings::Settings;
+    use gemini_tools_workspace::Workspace;
+    use std::path::{Path, PathBuf};
+    use std::sync::Arc;
+
+    /// A home directory with a project in it, both empty.
+    pub(super) struct Place {
+        _dir: tempfile::TempDir,
+        pub(super) home: PathBuf,
+        pub(super) root: PathBuf,
+        pub(super) settings: Settings,
+    }
+
+    impl Place {
+        pub(super) fn new() -> Self {
+            let dir = tempfile::tempdir().expect("a directory");
+            let home = dir.path().canonicalize().expect("exists").join("home");
+            let root = home.join("project");
+            std::fs::create_dir_all(root.join(".git")).expect("made");
+            std::fs::create_dir_all(home.join(".gemini")).expect("made");
+            Self {
+                _dir: dir,
+                home,
+                root,
+                settings: Settings::default(),
+            }
+        }
+
+        /// Writes a file below the home directory.
+        pub(super) fn write(&self, path: &str, text: impl AsRef<[u8]>) {
+            let path = self.home.join(path);
+            let dir = path.parent().expect("below home");
+            std::fs::create_dir_all(dir).expect("made");
+            std::fs::write(path, text).expect("written");
+        }
+
+        /// What an agent has that runs in a directory below the project's root.
+        pub(super) fn tool_env(&self, cwd: &str, more: &[&Path]) -> ToolEnv {
+            let cwd = match cwd {
+                "" => self.root.clone(),
+                below => self.root.join(below),
+            };
+            let more: Vec<PathBuf> = more.iter().map(|p| (*p).to_owned()).collect();
+            let workspace = Workspace::open_at(&cwd, &more, Some(&self.home)).expect("opens");
+            ToolEnv {
+                workspace: Arc::new(workspace),
+                settings: Arc::new(self.settings.clone()),
+            }
+        }
+    }
+
+    #[test]
+    fn the_environment_names_the_system_and_every_root() {
+        let place = Place::new();
+        place.write("project/main.rs", "");
+        place.write("lib/lib.rs", "");
+        let one = environment_message(&place.tool_env("", &[]));
+        let directory = format!("The working directory is {}\n", place.root.display());
+        assert!(one.contains(&directory), "{one}");
+        assert!(one.contains(&format!("system is {}.", platform())), "{one}");
+        assert!(one.contains("├───main.rs"), "{one}");
+        let lib = place.home.join("lib");
+        let two = environment_message(&place.tool_env("", &[&lib]));
+        let listed = format!("  - {}\n  - {}\n", place.root.display(), lib.display());
+        assert!(two.contains(&listed), "{two}");
+        assert!(
+            two.contains(&format!("{}/\n└───lib.rs", lib.display())),
+            "{two}"
+        );
+    }
+
+    #[test]
+    fn control_characters_of_a_name_stay_on_its_line() {
+        let path = Path::new("a\nb\u{1b}é");
+        assert_eq!(shown_line(path), "a\\nb\\u{1b}é");
+    }
+}

@@ -1,0 +1,397 @@
+//! Which files make the memory, what they import, and what is kept out.
+
+use super::super::tests::Place;
+use super::{Memory, memory, relative};
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+fn read(place: &Place, cwd: &str) -> Memory {
+    memory(&place.tool_env(cwd, &[]))
+}
+
+/// The memory's text for a project with this `GEMINI.md`, without the lines around it.
+fn text(place: &Place, file: &str) -> String {
+    place.write("project/GEMINI.md", file);
+    let memory = read(place, "");
+    assert_eq!(memory.problems, [""; 0]);
+    let text = memory
+        .text
+        .strip_prefix("--- Context from: GEMINI.md ---\n");
+    let text = text.and_then(|t| t.strip_suffix("\n--- End of Context from: GEMINI.md ---"));
+    text.expect("one file").to_owned()
+}
+
+/// The names of the files that are in the memory, in order.
+fn files(memory: &Memory) -> Vec<&str> {
+    let lines = memory.text.lines();
+    lines
+        .filter_map(|l| l.strip_prefix("--- Context from: ")?.strip_suffix(" ---"))
+        .collect()
+}
+
+fn failed(path: &str, why: &str) -> String {
+    format!("<!-- Import failed: {path} - {why} -->")
+}
+
+#[test]
+fn files_come_from_the_general_to_the_particular() {
+    let place = Place::new();
+    for path in [
+        ".gemini/GEMINI.md",
+        "GEMINI.md",
+        "project/GEMINI.md",
+        "project/a/GEMINI.md",
+        "project/a/b/GEMINI.md",
+        "project/a/b/z/GEMINI.md",
+        "project/a/b/c/d/GEMINI.md",
+        "project/other/GEMINI.md",
+    ] {
+        place.write(path, format!("\n{path}\n"));
+    }
+    let memory = read(&place, "a/b");
+    assert_eq!(
+        files(&memory),
+        [
+            "../../../.gemini/GEMINI.md",
+            "../../GEMINI.md",
+            "../GEMINI.md",
+            "GEMINI.md",
+            "z/GEMINI.md",
+            "c/d/GEMINI.md"
+        ]
+    );
+    assert_eq!((memory.files, memory.problems.len()), (6, 0));
+    let first = "--- Context from: ../../../.gemini/GEMINI.md ---\n.gemini/GEMINI.md\n\
+        --- End of Context from: ../../../.gemini/GEMINI.md ---\n\n--- Context from:";
+    assert!(memory.text.starts_with(first), "{}", memory.text);
+}
+
+#[test]
+fn without_any_file_there_is_no_memory() {
+    let place = Place::new();
+    assert_eq!(read(&place, ""), Memory::default());
+    place.write("project/GEMINI.md", " \n");
+    assert_eq!(read(&place, "").text, "");
+}
+
+#[test]
+fn all_names_of_the_settings_count_but_those_of_other_directories() {
+    let mut place = Place::new();
+    place.settings.context_file_names = vec![
+        "A.md".into(),
+        "../b.md".into(),
+        "/c.md".into(),
+        "D.md".into(),
+    ];
+    for path in [
+        ".gemini/D.md",
+        "b.md",
+        "project/A.md",
+        "project/D.md",
+        "project/GEMINI.md",
+    ] {
+        place.write(path, path);
+    }
+    let memory = read(&place, "");
+    assert_eq!(files(&memory), ["../.gemini/D.md", "A.md", "D.md"]);
+    assert_eq!(memory.problems.len(), 2, "{:?}", memory.problems);
+}
+
+#[test]
+fn ignored_files_and_dependencies_are_not_read() {
+    let place = Place::new();
+    place.write("project/.gitignore", "GEMINI.md\nbuild/\n");
+    place.write("project/.geminiignore", "closed/\n/x/GEMINI.md\n");
+    for dir in [
+        "",
+        "a/",
+        "build/",
+        "closed/",
+        "x/",
+        "node_modules/m/",
+        ".git/",
+    ] {
+        place.write(&format!("project/{dir}GEMINI.md"), dir.to_owned() + "text");
+    }
+    assert_eq!(
+        files(&read(&place, "")),
+        ["GEMINI.md"],
+        "git's rules hold below only"
+    );
+    assert_eq!(files(&read(&place, "x")), ["../GEMINI.md"]);
+}
+
+#[test]
+fn no_more_than_so_many_directories_are_searched() {
+    let place = Place::new();
+    for n in 0..250 {
+        place.write(&format!("project/{n:03}/GEMINI.md"), format!("{n}"));
+    }
+    assert_eq!(
+        read(&place, "").files,
+        199,
+        "the first is the project's own"
+    );
+}
+
+#[test]
+fn a_file_by_several_names_is_read_once_and_loops_of_links_end() {
+    let mut place = Place::new();
+    place.settings.context_file_names = vec!["GEMINI.md".into(), "AGENTS.md".into()];
+    place.write("project/GEMINI.md", "once");
+    place.write("project/a/x", "");
+    symlink("GEMINI.md", place.root.join("AGENTS.md")).expect("made");
+    symlink("../GEMINI.md", place.root.join("a/GEMINI.md")).expect("made");
+    symlink("..", place.root.join("a/up")).expect("made");
+    assert_eq!(files(&read(&place, "")), ["GEMINI.md"]);
+}
+
+#[test]
+fn the_users_file_may_be_a_link_but_a_projects_must_not_lead_out() {
+    let place = Place::new();
+    place.write("dotfiles/g.md", "user's @./more.md");
+    place.write(".gemini/more.md", "more");
+    place.write("secret", "secret");
+    symlink("../dotfiles/g.md", place.home.join(".gemini/GEMINI.md")).expect("made");
+    symlink("../secret", place.root.join("GEMINI.md")).expect("made");
+    let memory = read(&place, "");
+    assert!(
+        memory
+            .text
+            .contains("user's <!-- Imported from: ./more.md -->\nmore\n")
+    );
+    assert!(!memory.text.contains("secret"), "{}", memory.text);
+    assert!(
+        memory.text.contains("\n<!-- Not read: it lies outside"),
+        "{}",
+        memory.text
+    );
+    assert_eq!(memory.problems.len(), 1);
+    assert_eq!(memory.files, 1);
+}
+
+#[test]
+fn pipes_directories_and_binaries_are_not_read_and_nothing_waits_for_them() {
+    let place = Place::new();
+    let fifo = |path: &str| {
+        let path = place.home.join(path);
+        gemini_tools_platform::make_fifo(&path);
+    };
+    fifo(".gemini/GEMINI.md");
+    fifo("project/GEMINI.md");
+    place.write("project/a/GEMINI.md/x", "");
+    place.write("project/b/GEMINI.md", b"\x7fELF\0\0");
+    let memory = read(&place, "");
+    assert_eq!(
+        files(&memory),
+        ["../.gemini/GEMINI.md", "GEMINI.md", "b/GEMINI.md"]
+    );
+    assert_eq!((memory.files, memory.problems.len()), (0, 3));
+    assert_eq!(memory.text.matches("it is not a regular file").count(), 2);
+    assert_eq!(memory.text.matches("it is not text").count(), 1);
+    std::fs::remove_file(place.root.join("GEMINI.md")).expect("removed");
+    fifo("project/pipe.md");
+    place.write("project/GEMINI.md", "@pipe.md");
+    assert!(
+        read(&place, "")
+            .text
+            .contains(&failed("pipe.md", "it is not a regular file"))
+    );
+}
+
+#[test]
+fn a_file_that_may_not_be_read_is_told() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    place.write("project/GEMINI.md", "text");
+    let path = place.root.join("GEMINI.md");
+    let mode = std::fs::Permissions::from_mode(0o0);
+    std::fs::set_permissions(&path, mode).expect("set");
+    // Root may read it all the same.
+    if std::fs::read(&path).is_err() {
+        let memory = read(&place, "");
+        assert!(
+            memory.text.contains("the system does not permit it"),
+            "{}",
+            memory.text
+        );
+    }
+}
+
+#[test]
+fn imports_are_relative_to_their_file_and_may_be_nested() {
+    let place = Place::new();
+    let absolute = place.root.join("d/abs.md");
+    place.write("project/d/abs.md", "absolute");
+    place.write("project/d/a.md", "a, then @b.md");
+    place.write("project/d/b.md", "b, then @../up.md.");
+    place.write("project/up.md", "up");
+    let text = text(&place, &format!("@./d/a.md\n@{}", absolute.display()));
+    let imported = |path: &str, text: &str| {
+        format!("<!-- Imported from: {path} -->\n{text}\n<!-- End of import from: {path} -->")
+    };
+    let up = imported("../up.md", "up") + ".";
+    let b = imported("b.md", &format!("b, then {up}"));
+    let a = imported("./d/a.md", &format!("a, then {b}"));
+    let absolute = imported(&absolute.display().to_string(), "absolute");
+    assert_eq!(text, format!("{a}\n{absolute}"));
+}
+
+#[test]
+fn words_and_code_are_no_imports() {
+    let place = Place::new();
+    place.write("project/x.md", "x");
+    place.write("project/dir/y", "y");
+    let file = "@alice and me@x.md, `@x.md`\n\n    @x.md\n\n```\n@x.md\n```\n@dir";
+    assert_eq!(text(&place, file), file);
+    place.write("project/Makefile", "all:");
+    assert!(text(&place, "@Makefile").contains("all:"));
+}
+
+#[test]
+fn an_import_that_fails_leaves_a_comment() {
+    let place = Place::new();
+    place.write("project/.geminiignore", "closed.md\n");
+    place.write("project/closed.md", "closed");
+    place.write("project/dir.d/x", "");
+    place.write("project/binary.o", b"\0\0\0");
+    place.write("outside.md", "secret");
+    symlink("../outside.md", place.root.join("link.md")).expect("made");
+    symlink("/etc", place.root.join("etc")).expect("made");
+    let outside = "it lies outside of the directory that files may come from";
+    for (path, why) in [
+        ("none.md", "there is no such file"),
+        ("./", "it is a directory"),
+        ("dir.d", "it is a directory"),
+        ("closed.md", ".geminiignore closes it"),
+        ("binary.o", "it is not text"),
+        ("../outside.md", outside),
+        ("link.md", outside),
+        ("etc/passwd", outside),
+        ("/etc/passwd", outside),
+        ("d/../../outside.md", outside),
+        ("https://example.org/x.md", "there is no such file"),
+    ] {
+        let text = text(&place, &format!("a @{path} b"));
+        assert_eq!(text, format!("a {} b", failed(path, why)));
+    }
+}
+
+#[test]
+fn the_users_file_imports_from_its_own_directory_only() {
+    let place = Place::new();
+    place.write("project/GEMINI.md", "@../.gemini/own.md");
+    place.write("project/x.md", "x");
+    place.write(".gemini/own.md", "own");
+    place.write(".gemini/GEMINI.md", "@own.md @../project/x.md @../.bashrc");
+    let text = read(&place, "").text;
+    assert!(
+        text.contains("<!-- Imported from: own.md -->\nown\n"),
+        "{text}"
+    );
+    assert_eq!(text.matches("it lies outside").count(), 3, "{text}");
+}
+
+#[test]
+fn a_cycle_ends_where_it_closes() {
+    let place = Place::new();
+    place.write("project/a.md", "A @b.md");
+    place.write("project/b.md", "B @./a.md @GEMINI.md");
+    let text = text(&place, "@a.md @a.md");
+    assert_eq!(
+        text.matches(&failed("./a.md", "it would import itself"))
+            .count(),
+        2
+    );
+    assert_eq!(
+        text.matches(&failed("GEMINI.md", "it would import itself"))
+            .count(),
+        2
+    );
+    assert_eq!(
+        text.matches("A <!--").count(),
+        2,
+        "twice side by side is not a cycle"
+    );
+}
+
+#[test]
+fn imports_nest_five_deep_and_no_deeper() {
+    let place = Place::new();
+    for n in 1..9 {
+        place.write(
+            &format!("project/{n}.md"),
+            format!("level {n} @{}.md", n + 1),
+        );
+    }
+    let text = text(&place, "@1.md");
+    assert!(
+        text.contains("level 5 ") && !text.contains("level 6 "),
+        "{text}"
+    );
+    assert!(
+        text.contains(&failed("6.md", "imports are nested too deep")),
+        "{text}"
+    );
+}
+
+#[test]
+fn of_a_large_file_the_beginning_is_taken_and_the_cut_is_told() {
+    let place = Place::new();
+    let line = "é".repeat(49) + "\n";
+    let text = text(&place, &line.repeat(4000));
+    let (shown, note) = text
+        .split_once("\n\n<!-- Cut here: of 396000 bytes")
+        .expect("cut");
+    assert!(shown.len() <= 256 * 1024 && shown.len() > 256 * 1024 - 2 * line.len());
+    assert!(shown.ends_with('é') && note.ends_with("are shown. -->"));
+    place.write("project/GEMINI.md", "é".repeat(200_000));
+    let memory = read(&place, "");
+    assert!(!memory.text.contains('\u{fffd}') && memory.text.contains("Cut here"));
+}
+
+#[test]
+fn what_finds_no_room_is_counted() {
+    let place = Place::new();
+    for n in 0..6 {
+        place.write(
+            &format!("project/{n}/GEMINI.md"),
+            format!("{n}").repeat(250_000),
+        );
+    }
+    let memory = read(&place, "");
+    assert_eq!((memory.files, memory.problems.len()), (5, 1));
+    assert!(memory.text.len() < 1100 * 1024);
+    assert!(
+        memory
+            .text
+            .ends_with("<!-- The memory is too long: 1 of its files were left out -->")
+    );
+}
+
+#[test]
+fn many_imports_do_not_make_a_large_memory() {
+    let place = Place::new();
+    place.write("project/e.md", "");
+    place.write("project/x.md", "@e.md @n.md ".repeat(20_000));
+    place.write("project/GEMINI.md", "@x.md ".repeat(40_000));
+    let memory = read(&place, "");
+    assert!(memory.text.len() < 2 * 1024 * 1024, "{}", memory.text.len());
+    assert_eq!(memory.problems.len(), 1);
+}
+
+#[test]
+fn old_encodings_are_read() {
+    let place = Place::new();
+    assert_eq!(text(&place, "\u{feff}text"), "text");
+    place.write("project/GEMINI.md", b"\xff\xfet\0e\0");
+    assert!(read(&place, "").text.contains("\nte\n"));
+}
+
+#[test]
+fn a_way_leads_up_and_down_again() {
+    let way = |from: &str, to: &str| relative(Path::new(from), Path::new(to));
+    assert_eq!(way("/a/b", "/a/b/c"), Path::new("c"));
+    assert_eq!(way("/a/b", "/a/c/d"), Path::new("../c/d"));
+    assert_eq!(way("/", "/a"), Path::new("a"));
+}

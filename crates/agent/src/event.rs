@@ -1,0 +1,154 @@
+//! What happens in a session, for the observers that show or record it.
+
+use super::call::ToolCall;
+use super::stats::Stats;
+use gemini_tools_core::tool::Interruption;
+use gemini_tools_gemini_api::{ApiError, GenerateContentResponse};
+use std::time::Duration;
+
+/// Something that has happened.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// The session begins.
+    Started {
+        /// The session's id.
+        session: &'a str,
+        /// The model that is asked.
+        model: &'a str,
+    },
+    /// What the user says.
+    Prompt {
+        /// The id under which the telemetry has it.
+        id: &'a str,
+        /// As it was given, without the files that it names.
+        text: &'a str,
+    },
+    /// A model is about to be asked.
+    Request {
+        /// The prompt that it is for.
+        prompt_id: &'a str,
+        /// The request's number in the session, from 1.
+        turn: u32,
+    },
+    /// A piece of the model's answer.
+    Text(&'a str),
+    /// A piece of what the model thinks.
+    Thought(&'a str),
+    /// The text of this turn is discarded: the model is asked again.
+    Retry(&'a str),
+    /// The model's turn is over.
+    Response {
+        /// The last piece, with what was used.
+        last: Option<&'a GenerateContentResponse>,
+        /// How long it took.
+        duration: Duration,
+    },
+    /// The API has refused the request.
+    ApiFailed {
+        /// What it said.
+        error: &'a ApiError,
+        /// How long it took.
+        duration: Duration,
+    },
+    /// A call has moved on.
+    Call(&'a ToolCall),
+    /// New output of a call that runs.
+    Live {
+        /// The call's id.
+        id: &'a str,
+        /// What is new.
+        text: &'a str,
+    },
+    /// The history was shortened.
+    Compressed {
+        /// Tokens before.
+        from: u64,
+        /// Tokens now.
+        to: u64,
+    },
+    /// Something that the user should know, but that ends nothing.
+    Warning(&'a str),
+    /// The session is over.
+    Ended {
+        /// Why, where it is not a success.
+        error: Option<&'a SessionError>,
+        /// All that was counted.
+        stats: &'a Stats,
+    },
+}
+
+/// Why a session ended before the model was done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionError {
+    /// What happened, and what to do.
+    pub message: String,
+    /// Which sort.
+    pub kind: SessionErrorKind,
+}
+
+/// The sorts of ends, which the exit status tells apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionErrorKind {
+    /// Something failed: the API, the commands, the disk.
+    Failed,
+    /// The prompt, an option or a setting can't be used.
+    BadInput,
+    /// The turns are used up.
+    TurnLimit,
+    /// The time is used up.
+    TimeLimit,
+    /// The model says or does the same again and again.
+    Loop,
+    /// The user or the caller has ended it.
+    Cancelled,
+}
+
+impl From<Interruption> for SessionError {
+    fn from(why: Interruption) -> Self {
+        let (message, kind) = match why {
+            Interruption::Cancelled(_) => {
+                ("The session was cancelled.", SessionErrorKind::Cancelled)
+            }
+            Interruption::TimedOut => (
+                "The session's time is over. --time-limit raises it.",
+                SessionErrorKind::TimeLimit,
+            ),
+        };
+        Self {
+            message: message.to_owned(),
+            kind,
+        }
+    }
+}
+
+impl SessionErrorKind {
+    /// The exit status, as Gemini CLI has it.
+    pub fn exit_status(self) -> u8 {
+        match self {
+            SessionErrorKind::Failed | SessionErrorKind::Loop => 1,
+            SessionErrorKind::BadInput => 42,
+            SessionErrorKind::TurnLimit => 53,
+            SessionErrorKind::TimeLimit => 124,
+            SessionErrorKind::Cancelled => 130,
+        }
+    }
+
+    /// The name of the error in JSON output, as Gemini CLI has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            SessionErrorKind::Failed => "Error",
+            SessionErrorKind::BadInput => "FatalInputError",
+            SessionErrorKind::TurnLimit => "FatalTurnLimitedError",
+            SessionErrorKind::TimeLimit => "TimeLimitError",
+            SessionErrorKind::Loop => "LoopDetectedError",
+            SessionErrorKind::Cancelled => "FatalCancellationError",
+        }
+    }
+}
+
+/// Shows or records what happens. Calls of one session come one at a time.
+pub trait Observer: Send {
+    /// Takes an event in. What can't be shown is lost: nothing here may stop a session.
+    fn take(&mut self, event: &Event<'_>);
+}

@@ -1,0 +1,198 @@
+//! Commands of any origin: one process a call, started and judged as Gemini CLI does it.
+
+use super::call::{CallFailure, CallOutcome, CallRequest};
+use super::pair::{Printed, broken};
+use gemini_tools_core::message::{FunctionResponse, Part};
+use gemini_tools_core::tool::{Cancellation, Interruption, ResultError};
+use gemini_tools_custom_tools::program_output::{self, ParsedOutput};
+use gemini_tools_process::command::{StopReason, set_variable};
+use gemini_tools_process::ending::Ending;
+use gemini_tools_process::piped::Program;
+use gemini_tools_process::program_run::{Input, MAX_STREAM_BYTES, ProgramRun, RunOptions};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long a call may take by default.
+pub(super) const CALL_TIME: Duration = Duration::from_secs(600);
+
+/// Why a program was ended whose supervisor is gone.
+const UNWATCHED: &str = "the process that watched over it was killed";
+
+/// A call command that may be any program.
+#[derive(Debug)]
+pub(super) struct ExternalCommands {
+    program: PathBuf,
+    environment: Vec<(String, String)>,
+}
+
+impl ExternalCommands {
+    pub(super) fn new(program: &Path, environment: Vec<(String, String)>) -> Self {
+        Self {
+            program: program.to_owned(),
+            environment,
+        }
+    }
+
+    pub(super) fn run(
+        &self,
+        name: &str,
+        request: &CallRequest,
+        cancel: &Cancellation,
+    ) -> CallOutcome {
+        let arguments = [name.to_owned()];
+        let input = Value::Object(request.args.clone()).to_string();
+        let program = self.program.as_os_str();
+        match run(
+            program,
+            &arguments,
+            &self.environment,
+            &input,
+            CALL_TIME,
+            cancel,
+        ) {
+            Ok(ended) => outcome(request, &ended, cancel),
+            Err(e) => {
+                // The form that the model knows from other failures.
+                let error = format!("Error: spawn {} {e}", self.program.display());
+                broken(request, program_output::not_started(&error))
+            }
+        }
+    }
+}
+
+/// Runs a discovery command to its end.
+pub(super) fn discover(
+    words: &[String],
+    environment: &[(String, String)],
+    limit: Duration,
+    cancel: &Cancellation,
+) -> io::Result<Printed> {
+    let program = OsStr::new(&words[0]);
+    let ended = run(program, &words[1..], environment, "", limit, cancel)?;
+    let failure = match ended.ending {
+        Ok(Ending::Code(0)) => None,
+        Ok(ending) => Some(ending.to_string()),
+        Err(StopReason::OutOfTime | StopReason::Idle) => {
+            Some(format!("it took more than {limit:?}"))
+        }
+        Err(StopReason::Cancelled) => Some("it was cancelled".to_owned()),
+        Err(StopReason::Unwatched) => Some(format!("it was ended: {UNWATCHED}")),
+    };
+    Ok(Printed {
+        stdout: ended.stdout,
+        stderr: String::from_utf8_lossy(&ended.stderr).into_owned(),
+        failure,
+    })
+}
+
+/// Runs a program as Gemini CLI does, which waits until its pipes are closed and leaves alone what
+/// goes on after that.
+pub(super) fn run(
+    program: &OsStr,
+    arguments: &[String],
+    environment: &[(String, String)],
+    input: &str,
+    limit: Duration,
+    cancel: &Cancellation,
+) -> io::Result<ProgramRun> {
+    let mut variables: BTreeMap<_, _> = std::env::vars_os().collect();
+    for (name, value) in environment {
+        set_variable(&mut variables, name.into(), value.into());
+    }
+    let program = Program {
+        name: program,
+        arguments,
+        environment: &variables,
+        directory: &std::env::current_dir()?,
+    };
+    let left = cancel
+        .deadline()
+        .map(|end| end.saturating_duration_since(Instant::now()));
+    let limit = left.map_or(limit, |left| left.min(limit));
+    let drive = RunOptions {
+        input: Input::Bytes(input.as_bytes()),
+        limit,
+        hold: Duration::MAX,
+        leaves: true,
+    };
+    program.run(drive, cancel)
+}
+
+/// The outcome of a call that was ended.
+pub(super) fn not_ended(
+    request: &CallRequest,
+    why: StopReason,
+    cancel: &Cancellation,
+) -> CallOutcome {
+    let interruption = match why {
+        StopReason::OutOfTime | StopReason::Idle => Interruption::TimedOut,
+        StopReason::Cancelled => Interruption::Cancelled(cancel.signal().unwrap_or_default()),
+        StopReason::Unwatched => {
+            return broken(request, format!("The call was ended: {UNWATCHED}."));
+        }
+    };
+    CallOutcome::interrupted(request, interruption)
+}
+
+/// What a call has come to, by Gemini CLI's rules.
+fn outcome(request: &CallRequest, ended: &ProgramRun, cancel: &Cancellation) -> CallOutcome {
+    let ending = match ended.ending {
+        Ok(ending) => ending,
+        Err(why) => return not_ended(request, why, cancel),
+    };
+    if ended.is_cut {
+        return broken(
+            request,
+            format!(
+                "The call has printed more than {MAX_STREAM_BYTES} bytes; narrow it down to see its answer."
+            ),
+        );
+    }
+    let verdict = program_output::parse(program_output::ProgramOutput {
+        stdout: &ended.stdout,
+        stderr: &ended.stderr,
+        ending: Some(ending),
+    });
+    match verdict {
+        ParsedOutput::Answer(answer) => unwrapped(request, *answer),
+        ParsedOutput::Text(text) => text_outcome(request, &text),
+        ParsedOutput::Failure(text) => broken(request, text),
+    }
+}
+
+fn unwrapped(request: &CallRequest, answer: FunctionResponse) -> CallOutcome {
+    let (text, error) = program_output::message_of(&answer);
+    let error = error.map(|ResultError { message, kind }| CallFailure { message, kind });
+    let response = match &error {
+        Some(error) => json!({ "error": error.message }),
+        None => answer.response,
+    };
+    let mut parts = vec![Part::function_response(
+        &request.id,
+        &request.name,
+        response,
+    )];
+    parts.extend(answer.parts);
+    CallOutcome {
+        parts,
+        text,
+        error,
+        ..CallOutcome::default()
+    }
+}
+
+fn text_outcome(request: &CallRequest, text: &str) -> CallOutcome {
+    CallOutcome {
+        parts: vec![Part::function_response(
+            &request.id,
+            &request.name,
+            json!({ "output": text }),
+        )],
+        text: text.to_owned(),
+        ..CallOutcome::default()
+    }
+}

@@ -1,0 +1,361 @@
+//! The two commands: what they declare, and calls of it.
+
+use super::batch_client::BatchClient;
+use super::call::{CallOutcome, CallRequest};
+use super::external_commands::ExternalCommands;
+use gemini_tools_approval::approval::Explanation;
+use gemini_tools_builtin_tools::builtin;
+use gemini_tools_core::diagnostic::{Diagnostic, Severity};
+use gemini_tools_core::registry::bare_name;
+use gemini_tools_core::tool::{Cancellation, ConfirmationDetails, ErrorKind, Kind, Schema};
+use gemini_tools_declarations::{self as declaration, Names, OfServer};
+use gemini_tools_policy::{PolicyCall, ServerTool};
+use serde_json::{Map, Value, json};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use thiserror::Error;
+
+/// Maximum size of declarations, in bytes; more are refused, as by Gemini CLI.
+const MAX_DECLARATIONS_BYTES: usize = 10 * 1024 * 1024;
+
+/// How long the discovery command may take.
+const DISCOVERY_TIME: Duration = Duration::from_secs(60);
+
+/// A tool that the discovery command has declared.
+#[derive(Debug, Clone)]
+pub struct DiscoveredTool {
+    /// The name by which the model knows it.
+    pub name: String,
+    /// The name by which the call command knows it.
+    pub original: String,
+    /// For the model.
+    pub description: String,
+    /// The schema of its arguments.
+    pub schema: Schema,
+    /// What it does to the world; `Other` where the declaration does not say.
+    pub kind: Kind,
+    /// The MCP server that it comes from. Only our own commands are believed in that.
+    pub mcp: Option<OfServer>,
+    /// Whether it is a built-in tool of our own commands.
+    pub is_built_in: bool,
+}
+
+impl DiscoveredTool {
+    /// As the model is told.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "name": self.name,
+            "description": self.description,
+            "parametersJsonSchema": self.schema.value(),
+        })
+    }
+
+    /// A call of it, as rules know it.
+    pub fn to_call<'a>(&'a self, args: &'a Map<String, Value>) -> PolicyCall<'a> {
+        // A stranger's tool may have the name of one of ours: its other names say nothing then,
+        // but rules for either restrict it.
+        let known = builtin::known(&self.name).filter(|known| known.name == self.name);
+        let mcp = self.mcp.as_ref();
+        let server = mcp.map(|mcp| ServerTool {
+            name: &mcp.server,
+            tool: &mcp.tool,
+        });
+        PolicyCall {
+            kind: self.kind,
+            is_built_in: self.is_built_in,
+            server: server.or_else(|| ServerTool::from_name(&self.name)),
+            annotations: mcp.and_then(|mcp| mcp.annotations.as_ref()),
+            renamed: known.map_or(&[], |known| known.renamed),
+            ..PolicyCall::of_tool(&self.name, known.map_or(&[], |known| known.aliases), args)
+        }
+    }
+}
+
+/// Why there are no tools.
+#[derive(Debug, Error)]
+pub enum PairError {
+    /// The discovery command can't be read as words.
+    #[error("The discovery command {0:?} has an unterminated quote; quote it as for a shell.")]
+    Words(String),
+    /// The discovery command can't be started.
+    #[error("The discovery command {command} can't be started: {reason}.")]
+    Start {
+        /// The command's first word.
+        command: String,
+        /// What the system says.
+        reason: std::io::Error,
+    },
+    /// The discovery command has failed.
+    #[error("The discovery command {command} has failed ({how}).{}", shown(stderr))]
+    Failed {
+        /// The command's first word.
+        command: String,
+        /// How it ended.
+        how: String,
+        /// What it said.
+        stderr: String,
+    },
+    /// What it printed is not declarations.
+    #[error("What the discovery command {command} printed can't be used: {reason}")]
+    Output {
+        /// The command's first word.
+        command: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+fn shown(stderr: &str) -> String {
+    let line = stderr.trim();
+    if line.is_empty() {
+        String::new()
+    } else {
+        format!(" It said: {line}")
+    }
+}
+
+/// Which two commands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Commands {
+    /// Ours, which are in this directory.
+    Own(PathBuf),
+    /// Commands of any origin: a line of words, and the path of a program.
+    Foreign {
+        /// Prints the declarations.
+        discovery: String,
+        /// Runs a call.
+        call: String,
+    },
+}
+
+/// The tools of two commands.
+#[derive(Debug)]
+pub struct Pair {
+    tools: Vec<DiscoveredTool>,
+    caller: Caller,
+    /// What was left out, or fixed, and why.
+    pub notes: Vec<String>,
+}
+
+#[derive(Debug)]
+enum Caller {
+    Own(BatchClient),
+    Foreign(ExternalCommands),
+}
+
+/// What is run to discover, and what then calls.
+pub(super) struct Printed {
+    pub(super) stdout: Vec<u8>,
+    pub(super) stderr: String,
+    /// `None` for success.
+    pub(super) failure: Option<String>,
+}
+
+impl Pair {
+    /// Asks the discovery command. `environment` is added to that of both commands.
+    ///
+    /// # Errors
+    ///
+    /// Where it can't be started, fails, or prints something else.
+    pub fn discover(
+        commands: &Commands,
+        environment: &[(String, String)],
+        cancel: &Cancellation,
+    ) -> Result<Self, PairError> {
+        let (words, caller) = match commands {
+            Commands::Own(directory) => (
+                vec![
+                    directory.join("get_tools").display().to_string(),
+                    "--kinds".to_owned(),
+                ],
+                Caller::Own(BatchClient::new(
+                    directory.join("call_tool"),
+                    environment.to_vec(),
+                )),
+            ),
+            Commands::Foreign { discovery, call } => (
+                shlex::split(discovery)
+                    .filter(|words| !words.is_empty())
+                    .ok_or_else(|| PairError::Words(discovery.clone()))?,
+                Caller::Foreign(ExternalCommands::new(Path::new(call), environment.to_vec())),
+            ),
+        };
+        let command = words[0].clone();
+        let printed =
+            super::external_commands::discover(&words, environment, DISCOVERY_TIME, cancel)
+                .map_err(|reason| PairError::Start {
+                    command: command.clone(),
+                    reason,
+                })?;
+        if let Some(how) = printed.failure {
+            return Err(PairError::Failed {
+                command,
+                how,
+                stderr: printed.stderr,
+            });
+        }
+        if printed.stdout.len() > MAX_DECLARATIONS_BYTES {
+            return Err(PairError::Output {
+                command,
+                reason: format!("it has more than {MAX_DECLARATIONS_BYTES} bytes."),
+            });
+        }
+        let is_own = matches!(caller, Caller::Own(_));
+        let (tools, notes) = read_declarations(&printed.stdout, is_own)
+            .map_err(|reason| PairError::Output { command, reason })?;
+        Ok(Self {
+            tools,
+            caller,
+            notes,
+        })
+    }
+
+    /// The tools, in the order in which they were declared.
+    pub fn tools(&self) -> &[DiscoveredTool] {
+        &self.tools
+    }
+
+    /// Leaves only some of the tools.
+    pub fn retain(&mut self, keep: impl FnMut(&DiscoveredTool) -> bool) {
+        self.tools.retain(keep);
+    }
+
+    /// Finds a tool by its name, also with the prefix that Gemini CLI 0.61 puts before it.
+    pub fn get(&self, name: &str) -> Option<&DiscoveredTool> {
+        let exact = |name: &str| self.tools.iter().find(|tool| tool.name == name);
+        exact(name).or_else(|| exact(bare_name(name)))
+    }
+
+    /// Whether the commands are ours, which can say beforehand what a call would do.
+    pub fn is_own(&self) -> bool {
+        matches!(self.caller, Caller::Own(_))
+    }
+
+    /// What a call would do.
+    ///
+    /// # Errors
+    ///
+    /// The outcome of a call that can't be made, for the model.
+    pub fn explain(
+        &self,
+        tool: &DiscoveredTool,
+        request: &CallRequest,
+        cancel: &Cancellation,
+    ) -> Result<Explanation, Box<CallOutcome>> {
+        match &self.caller {
+            Caller::Own(own) => own.explain(&tool.original, request, cancel),
+            // Only the user who has set it up knows what it does.
+            Caller::Foreign(_) => Ok(Explanation {
+                description: request.to_string(),
+                locations: Vec::new(),
+                confirmation: Some(ConfirmationDetails::Info {
+                    title: format!("Call {}", tool.name),
+                    prompt: serde_json::to_string_pretty(&request.args).unwrap_or_default(),
+                    urls: Vec::new(),
+                    runs: None,
+                }),
+                is_for_once: false,
+            }),
+        }
+    }
+
+    /// Runs a call; `live` gets output as it comes. `by_annotations` is whether it was judged by
+    /// what an MCP server had declared: then it is not made where the server now says otherwise.
+    pub fn run(
+        &self,
+        tool: &DiscoveredTool,
+        by_annotations: bool,
+        request: &CallRequest,
+        cancel: &Cancellation,
+        live: &dyn Fn(&str),
+    ) -> CallOutcome {
+        match &self.caller {
+            Caller::Own(own) => {
+                let none = Map::new();
+                let said = tool.mcp.as_ref().filter(|_| by_annotations);
+                let judged = said.map(|mcp| mcp.annotations.as_ref().unwrap_or(&none));
+                own.run(&tool.original, judged, request, cancel, live)
+            }
+            Caller::Foreign(foreign) => foreign.run(&tool.original, request, cancel),
+        }
+    }
+}
+
+/// The tools, and what was left out or fixed.
+fn read_declarations(
+    text: &[u8],
+    is_own: bool,
+) -> Result<(Vec<DiscoveredTool>, Vec<String>), String> {
+    // The agent puts nothing before a name.
+    let outcome = declaration::read(text, &mut Names::new(63)).map_err(|e| e.to_string())?;
+    let tools = outcome.tools.into_iter().map(|tool| DiscoveredTool {
+        schema: tool.arguments(),
+        is_built_in: is_own
+            && tool.mcp.is_none()
+            && gemini_tools_builtin_tools::builtin::kind(&tool.name).is_some(),
+        name: tool.name,
+        original: tool.original,
+        description: tool.description,
+        kind: tool.kind.unwrap_or(Kind::Other),
+        mcp: tool.mcp.filter(|_| is_own),
+    });
+    let notes = outcome.findings.iter();
+    let notes = notes
+        .filter(|finding| finding.severity != Severity::Warning)
+        .map(Diagnostic::text);
+    Ok((tools.collect(), notes.collect()))
+}
+
+/// A failure of the commands themselves, for the model.
+pub(super) fn broken(request: &CallRequest, message: impl Into<String>) -> CallOutcome {
+    CallOutcome::failure(request, ErrorKind::DiscoveredToolExecutionError, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read_declarations;
+    use serde_json::json;
+
+    fn read(value: &serde_json::Value) -> (Vec<String>, Vec<String>) {
+        let (tools, notes) =
+            read_declarations(value.to_string().as_bytes(), true).expect("an array");
+        (tools.into_iter().map(|t| t.name).collect(), notes)
+    }
+
+    #[test]
+    fn declarations_may_stand_alone_or_in_either_wrapper() {
+        let one = |name: &str| json!({"name": name, "description": "d"});
+        let (names, notes) = read(&json!([
+            one("a"),
+            {"function_declarations": [one("b"), one("c")]},
+            {"functionDeclarations": [one("d"), one("a")]},
+        ]));
+        assert_eq!(names, ["a", "b", "c", "d"]);
+        assert_eq!(notes.len(), 1, "{notes:?}");
+    }
+
+    #[test]
+    fn what_the_api_would_refuse_is_mended_or_left_out_with_a_note() {
+        let (names, notes) = read(&json!([
+            {"name": "with spaces", "description": "d"},
+            {"description": "nameless"},
+            {"name": "untyped", "parametersJsonSchema":
+                {"type": "object", "properties": {"x": {"description": "d"}}}},
+            {"name": "old", "parameters": {"type": "object", "properties": {"x": {"type": "string"}}}},
+        ]));
+        assert_eq!(names, ["with_spaces", "untyped", "old"]);
+        assert_eq!(notes.len(), 4, "{notes:?}");
+        assert!(notes[2].contains("untyped: x"), "{notes:?}");
+        assert!(notes[3].contains("parametersJsonSchema"), "{notes:?}");
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        for text in ["", "{}", "[", "nothing"] {
+            assert!(
+                read_declarations(text.as_bytes(), true).is_err(),
+                "{text:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,540 @@
+//! A session in a file, line by line, so that it can go on after any end.
+//!
+//! Each line is written before what it says has consequences: a call's line says that it
+//! begins before it runs. A process that goes on from the file therefore knows of each call
+//! whether it is done, has not begun, or was broken off; the last are not repeated unasked if they
+//! change anything.
+
+use super::call::{CallOutcome, CallRequest};
+use gemini_tools_core::message::Content;
+use gemini_tools_platform::fs::{FlockOperation, Mode, OFlags, flock};
+use gemini_tools_platform::io::Errno;
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use thiserror::Error;
+
+/// The version of the file's form.
+const VERSION: u32 = 1;
+
+/// How often it is looked whether the lock of a file is free, and how long each wait is. A process
+/// that was killed holds it until it is gone, and so does a child of its that has just been made.
+const LOCK_TRIES: u32 = 40;
+const LOCK_PAUSE: Duration = Duration::from_millis(25);
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Line {
+    /// The first one.
+    Session {
+        /// Version of the file's form.
+        version: u32,
+        /// The session's id.
+        id: String,
+        /// The model that is asked.
+        model: String,
+    },
+    /// A message of the history.
+    Content {
+        /// The message.
+        content: Content,
+    },
+    /// What the message before wants to be called.
+    Calls {
+        /// With the ids that they have here.
+        requests: Vec<CallRequest>,
+    },
+    /// A call begins.
+    Began {
+        /// The call.
+        id: String,
+        /// Whether it may simply be made again.
+        only_reads: bool,
+    },
+    /// A call is over.
+    Done {
+        /// The call.
+        id: String,
+        /// What came of it.
+        outcome: CallOutcome,
+    },
+    /// The history is now this.
+    History {
+        /// All messages.
+        contents: Vec<Content>,
+    },
+}
+
+/// Why a file can't be used.
+#[derive(Debug, Error)]
+pub enum SessionRecordError {
+    /// The file can't be opened, read or written.
+    #[error("The session file {}: {reason}.", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        reason: io::Error,
+    },
+    /// The file does not hold a session.
+    #[error("{} is not a session file: {reason}.", path.display())]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// A file that a session is written to.
+#[derive(Debug)]
+pub struct SessionRecord {
+    file: File,
+    path: PathBuf,
+    /// The length of all whole lines.
+    whole: u64,
+    /// A line could not be written: no other is.
+    is_broken: bool,
+    /// Why, until the caller has been told.
+    failure: Option<io::Error>,
+}
+
+/// What a file says of its session.
+#[derive(Debug, Default)]
+pub struct Resumed {
+    /// The session's id.
+    pub id: String,
+    /// The messages so far.
+    pub contents: Vec<Content>,
+    /// Calls of the last message that are not answered yet.
+    pub open: Vec<OpenCall>,
+}
+
+/// A call that has no answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpenCall {
+    /// What was wanted.
+    pub request: CallRequest,
+    /// How far it came.
+    pub progress: CallProgress,
+}
+
+/// How far a call came.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CallProgress {
+    /// The call had not begun.
+    Waiting,
+    /// The call had begun and can simply be made again.
+    Repeatable,
+    /// The call had begun; whether it had an effect is not known.
+    Unknown,
+    /// The call was over.
+    Done(CallOutcome),
+}
+
+impl SessionRecord {
+    /// A new file, for its owner's eyes only.
+    ///
+    /// # Errors
+    ///
+    /// What the system says; a file that holds something already is not overwritten.
+    pub fn create(path: &Path, id: &str, model: &str) -> Result<Self, SessionRecordError> {
+        let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC;
+        let file = open(path, flags)?;
+        let is_empty = file.metadata().is_ok_and(|meta| meta.len() == 0);
+        if !is_empty {
+            return Err(fail(
+                path,
+                io::Error::new(
+                    io::ErrorKind::AlreadyExists,
+                    "it holds a session already; go on with it by --resume, or name another",
+                ),
+            ));
+        }
+        let mut own = Self {
+            file,
+            path: path.to_owned(),
+            whole: 0,
+            is_broken: false,
+            failure: None,
+        };
+        own.write(&Line::Session {
+            version: VERSION,
+            id: id.to_owned(),
+            model: model.to_owned(),
+        });
+        own.check()?;
+        Ok(own)
+    }
+
+    /// Reads a file, and goes on writing to it.
+    ///
+    /// # Errors
+    ///
+    /// Where it can't be read, or is not a session. A last line that was cut off is taken away.
+    pub fn resume(path: &Path) -> Result<(Self, Resumed), SessionRecordError> {
+        let file = open(path, OFlags::RDWR | OFlags::APPEND | OFlags::CLOEXEC)?;
+        let mut resumed = Reader::default();
+        let mut whole = 0_u64;
+        let mut lines = BufReader::new(&file);
+        let mut line = Vec::new();
+        let mut number = 0;
+        loop {
+            line.clear();
+            let n = lines
+                .read_until(b'\n', &mut line)
+                .map_err(|e| fail(path, e))?;
+            if n == 0 || line.last() != Some(&b'\n') {
+                break;
+            }
+            number += 1;
+            let parsed: Line =
+                gemini_tools_core::json::read(&line).map_err(|e| SessionRecordError::Content {
+                    path: path.to_owned(),
+                    reason: e.in_line(number).to_string(),
+                })?;
+            resumed
+                .take(parsed)
+                .map_err(|reason| SessionRecordError::Content {
+                    path: path.to_owned(),
+                    reason,
+                })?;
+            whole += n as u64;
+        }
+        if number == 0 {
+            return Err(SessionRecordError::Content {
+                path: path.to_owned(),
+                reason: "it has no whole line".to_owned(),
+            });
+        }
+        file.set_len(whole).map_err(|e| fail(path, e))?;
+        let own = Self {
+            file,
+            path: path.to_owned(),
+            whole,
+            is_broken: false,
+            failure: None,
+        };
+        Ok((own, resumed.finish()))
+    }
+
+    /// Adds a line, in one write. What fails is told by [`SessionRecord::check`]; then no more is
+    /// written, for a line behind a gap would mislead the process that goes on.
+    pub fn write(&mut self, line: &Line) {
+        if self.is_broken {
+            return;
+        }
+        let written = serde_json::to_vec(line)
+            .map_err(io::Error::from)
+            .and_then(|mut bytes| {
+                bytes.push(b'\n');
+                self.file.write_all(&bytes)?;
+                Ok(bytes.len() as u64)
+            });
+        match written {
+            Ok(n) => self.whole += n,
+            Err(e) => {
+                self.is_broken = true;
+                self.failure = Some(e);
+                // What is there of the line is cut off when the session goes on, at the latest.
+                let _ = self.file.set_len(self.whole);
+            }
+        }
+    }
+
+    /// Whether nothing is missing in the file.
+    pub fn is_whole(&self) -> bool {
+        !self.is_broken
+    }
+
+    /// Whether all lines were written.
+    ///
+    /// # Errors
+    ///
+    /// What the system said about the first that was not.
+    pub fn check(&mut self) -> Result<(), SessionRecordError> {
+        match self.failure.take() {
+            None => Ok(()),
+            Some(reason) => Err(fail(&self.path, reason)),
+        }
+    }
+}
+
+fn open(path: &Path, flags: OFlags) -> Result<File, SessionRecordError> {
+    // A FIFO without a reader would let the session wait.
+    let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = gemini_tools_platform::fs::open(path, flags, Mode::from_raw_mode(0o600))
+        .map(File::from)
+        .map_err(|e| fail(path, e.into()))?;
+    if !file.metadata().is_ok_and(|meta| meta.is_file()) {
+        return Err(fail(
+            path,
+            io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"),
+        ));
+    }
+    // Two that go on from one file would make the same calls. The lock ends with its process,
+    // however that ends; a file system without locks is not a reason to refuse.
+    let is_taken =
+        || flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK);
+    let mut tries = 0;
+    while tries < LOCK_TRIES && is_taken() {
+        std::thread::sleep(LOCK_PAUSE);
+        tries += 1;
+    }
+    if tries == LOCK_TRIES {
+        return Err(fail(
+            path,
+            io::Error::new(
+                io::ErrorKind::ResourceBusy,
+                "another run_agent is at work on it; wait for its end, or end it",
+            ),
+        ));
+    }
+    Ok(file)
+}
+
+fn fail(path: &Path, reason: io::Error) -> SessionRecordError {
+    SessionRecordError::File {
+        path: path.to_owned(),
+        reason,
+    }
+}
+
+/// Puts lines together.
+#[derive(Default)]
+struct Reader {
+    own: Resumed,
+    is_begun: bool,
+}
+
+impl Reader {
+    fn take(&mut self, line: Line) -> Result<(), String> {
+        if !self.is_begun && !matches!(line, Line::Session { .. }) {
+            return Err("its first line says nothing of a session".to_owned());
+        }
+        match line {
+            Line::Session { version, .. } if version != VERSION => {
+                return Err(format!("its form has version {version}, not {VERSION}"));
+            }
+            Line::Session { id, .. } => {
+                self.is_begun = true;
+                self.own.id = id;
+            }
+            Line::Content { content } => {
+                self.drop_unheard();
+                if content.role == "user" {
+                    self.own.open.clear();
+                }
+                self.own.contents.push(content);
+            }
+            Line::Calls { requests } => {
+                let open = |request| OpenCall {
+                    request,
+                    progress: CallProgress::Waiting,
+                };
+                self.own.open = requests.into_iter().map(open).collect();
+            }
+            Line::Began { id, only_reads } => {
+                let next = if only_reads {
+                    CallProgress::Repeatable
+                } else {
+                    CallProgress::Unknown
+                };
+                self.set(&id, next);
+            }
+            Line::Done { id, outcome } => self.set(&id, CallProgress::Done(outcome)),
+            Line::History { contents } => self.own.contents = contents,
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, id: &str, progress: CallProgress) {
+        if let Some(call) = self.own.open.iter_mut().find(|call| call.request.id == id) {
+            call.progress = progress;
+        }
+    }
+
+    fn finish(mut self) -> Resumed {
+        self.drop_unheard();
+        self.own
+    }
+
+    /// Where the model's last message was written, but not what it wants, nothing has acted on
+    /// it, and the model was asked again.
+    fn drop_unheard(&mut self) {
+        let has_calls = |content: &Content| content.parts.iter().any(|p| p.function_call.is_some());
+        if self.own.open.is_empty()
+            && let Some(last) = self.own.contents.last()
+            && last.role == "model"
+            && has_calls(last)
+        {
+            self.own.contents.pop();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CallProgress, Line, SessionRecord};
+    use crate::call::{CallOutcome, CallRequest};
+    use gemini_tools_core::message::Content;
+    use serde_json::{Map, json};
+
+    fn request(id: &str) -> CallRequest {
+        CallRequest {
+            id: id.to_owned(),
+            name: "t".to_owned(),
+            args: Map::new(),
+        }
+    }
+
+    fn model() -> Content {
+        serde_json::from_value(json!({"role": "model", "parts": [
+            {"functionCall": {"name": "t", "args": {}}, "thoughtSignature": "c2ln"},
+        ]}))
+        .expect("a message")
+    }
+
+    fn lines() -> Vec<Line> {
+        let began = |id: &str, only_reads| Line::Began {
+            id: id.to_owned(),
+            only_reads,
+        };
+        vec![
+            Line::Content {
+                content: Content::user("a"),
+            },
+            Line::Content { content: model() },
+            Line::Calls {
+                requests: ["1", "2", "3", "4"].map(request).to_vec(),
+            },
+            began("1", true),
+            began("2", false),
+            Line::Done {
+                id: "1".to_owned(),
+                outcome: CallOutcome::default(),
+            },
+            began("3", true),
+        ]
+    }
+
+    #[test]
+    fn a_session_that_was_cut_off_anywhere_goes_on() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("s.jsonl");
+        let mut record = SessionRecord::create(&path, "id", "m").expect("new");
+        for line in lines() {
+            record.write(&line);
+        }
+        record.check().expect("written");
+        drop(record);
+        let (_, resumed) = SessionRecord::resume(&path).expect("a session");
+        assert_eq!((resumed.id.as_str(), resumed.contents.len()), ("id", 2));
+        let progress: Vec<CallProgress> = resumed.open.into_iter().map(|c| c.progress).collect();
+        assert_eq!(
+            progress,
+            [
+                CallProgress::Done(CallOutcome::default()),
+                CallProgress::Unknown,
+                CallProgress::Repeatable,
+                CallProgress::Waiting,
+            ]
+        );
+        let whole = std::fs::read(&path).expect("a file");
+        let first = whole.iter().position(|b| *b == b'\n').expect("a line") + 1;
+        for end in first..whole.len() {
+            std::fs::write(&path, &whole[..end]).expect("written");
+            let (mut record, resumed) = SessionRecord::resume(&path).expect("a session");
+            assert!(resumed.contents.len() <= 2);
+            assert_eq!(resumed.open.is_empty(), resumed.contents.len() < 2, "{end}");
+            record.write(&Line::Content {
+                content: Content::user("more"),
+            });
+            record.check().expect("written");
+            drop(record);
+            let (_, again) = SessionRecord::resume(&path).expect("still a session");
+            let last = again.contents.last().expect("a message");
+            assert_eq!(last, &Content::user("more"));
+        }
+    }
+
+    #[test]
+    fn a_message_that_was_cut_off_from_its_calls_is_never_there_twice() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("s.jsonl");
+        let mut record = SessionRecord::create(&path, "id", "m").expect("new");
+        let user = |text| Line::Content {
+            content: Content::user(text),
+        };
+        record.write(&user("a"));
+        record.write(&Line::Content { content: model() });
+        drop(record);
+        // The model was asked again, after another word of the user or without one.
+        for (more, count) in [(None, 2), (Some("b"), 3)] {
+            let (mut record, resumed) = SessionRecord::resume(&path).expect("a session");
+            assert_eq!(resumed.contents.last().map(|c| &*c.role), Some("user"));
+            if let Some(text) = more {
+                record.write(&user(text));
+            }
+            record.write(&Line::Content { content: model() });
+            drop(record);
+            let (mut record, _) = SessionRecord::resume(&path).expect("a session");
+            record.write(&Line::Content { content: model() });
+            record.write(&Line::Calls {
+                requests: vec![request("1")],
+            });
+            drop(record);
+            let text = std::fs::read_to_string(&path).expect("a file");
+            let (_, resumed) = SessionRecord::resume(&path).expect("a session");
+            assert_eq!(resumed.contents.len(), count);
+            assert_eq!(resumed.open.len(), 1);
+            // Without the calls again.
+            let calls = text.find("{\"type\":\"calls\"").expect("calls");
+            std::fs::write(&path, &text[..calls]).expect("written");
+        }
+    }
+
+    #[test]
+    fn nobody_goes_on_with_a_session_that_is_at_work() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("s.jsonl");
+        let record = SessionRecord::create(&path, "id", "m").expect("new");
+        let error = SessionRecord::resume(&path)
+            .expect_err("at work")
+            .to_string();
+        assert!(error.contains("another run_agent"), "{error}");
+        drop(record);
+        let (record, _) = SessionRecord::resume(&path).expect("a session");
+        assert!(SessionRecord::resume(&path).is_err());
+        drop(record);
+    }
+
+    #[test]
+    fn what_is_no_session_is_refused_and_left_alone() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("s.jsonl");
+        for (text, piece) in [
+            ("", "no whole line"),
+            ("{\"type\":\"session\"", "no whole line"),
+            ("hello\n", "line 1"),
+            ("{\"type\":\"calls\",\"requests\":[]}\n", "first line"),
+            (
+                "{\"type\":\"session\",\"version\":99,\"id\":\"x\",\"model\":\"m\"}\n",
+                "version 99",
+            ),
+        ] {
+            std::fs::write(&path, text).expect("written");
+            let error = SessionRecord::resume(&path)
+                .expect_err("no session")
+                .to_string();
+            assert!(error.contains(piece), "{error}");
+            assert_eq!(std::fs::read_to_string(&path).expect("a file"), text);
+        }
+        let error = SessionRecord::create(&path, "id", "m").expect_err("not empty");
+        assert!(error.to_string().contains("--resume"), "{error}");
+        assert!(SessionRecord::resume(dir.path()).is_err());
+    }
+}

@@ -1,0 +1,350 @@
+//! Running the calls of one turn: looked at first, agreed to, then those that only read side by
+//! side, and all others alone and in order.
+
+use super::call::{CallOutcome, CallRequest, CallState, ToolCall, ToolCallDecision, changes};
+use super::event::Event;
+use super::pair::{DiscoveredTool, Pair};
+use gemini_tools_approval::approval::{
+    ApprovalPrompt, ApprovalQuestion, Changed, Explanation, Gate, GatedCall, Refusal, Reply,
+};
+use gemini_tools_core::parallel;
+use gemini_tools_core::registry::{hint, nearest};
+use gemini_tools_core::tool::{Cancellation, ConfirmationDetails, DiffStat, ErrorKind, Kind};
+use gemini_tools_policy::PolicyCall;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// What calls run with.
+pub struct Scheduler<'a> {
+    /// Their tools.
+    pub pair: &'a Pair,
+    /// Which may run.
+    pub gate: &'a Gate,
+    /// Asks the user; `None` where that is not possible.
+    pub asker: &'a mut Option<Box<dyn ApprovalPrompt>>,
+    /// Who is told.
+    pub notify: &'a Mutex<&'a mut (dyn FnMut(&Event<'_>) + Send)>,
+    /// Ends all of them.
+    pub cancel: &'a Cancellation,
+    /// Whether the session's file says of each call that it begins. One that it says nothing of
+    /// is not made: it would be made again when the session goes on.
+    pub is_recorded: &'a AtomicBool,
+}
+
+impl std::fmt::Debug for Scheduler<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Scheduler")
+            .field("pair", &self.pair)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What became of the calls of a turn.
+#[derive(Debug)]
+pub struct Done {
+    /// All of them, in the order of the model, each over.
+    pub calls: Vec<ToolCall>,
+    /// Whether a person wants nothing more to happen.
+    pub is_stopped: bool,
+}
+
+impl<'a> Scheduler<'a> {
+    fn running(&self) -> Running<'a> {
+        Running {
+            pair: self.pair,
+            notify: self.notify,
+            cancel: self.cancel,
+            is_recorded: self.is_recorded,
+            by_annotations: self.gate.heeds_annotations(),
+        }
+    }
+
+    /// Runs calls to their ends.
+    pub fn run(&mut self, requests: Vec<CallRequest>) -> Done {
+        let pair = self.pair;
+        let mut calls: Vec<ToolCall> = requests
+            .into_iter()
+            .map(|request| {
+                let kind = pair.get(&request.name).map(|tool| tool.kind);
+                ToolCall::new(request, kind)
+            })
+            .collect();
+        // No call runs before all have been looked at.
+        for call in &mut calls {
+            self.running().notify_call(call);
+            if let Err(outcome) = self.running().validate(call) {
+                self.running().advance(call, CallState::Error(*outcome));
+            }
+        }
+        let mut is_stopped = false;
+        let only_reads = |call: &ToolCall| call.kind.is_none_or(Kind::is_read_only);
+        for group in parallel::groups(&calls, only_reads) {
+            let now = &mut calls[group];
+            for call in now.iter_mut().filter(|call| call.outcome().is_none()) {
+                is_stopped |= self.approve(call, is_stopped);
+            }
+            self.running().execute(now);
+        }
+        Done { calls, is_stopped }
+    }
+
+    /// Has a call agreed to. Whether a person wants nothing more to happen.
+    fn approve(&mut self, call: &mut ToolCall, is_stopped: bool) -> bool {
+        let running = self.running();
+        if is_stopped {
+            running.cancelled(call, "The call was cancelled before it began.");
+            return is_stopped;
+        }
+        let Some(tool) = self.pair.get(&call.request.name) else {
+            return false;
+        };
+        let mut at_gate = AtGate {
+            call: &mut *call,
+            tool,
+            running,
+            asker: &mut *self.asker,
+        };
+        let refusal = match self.gate.pass(&mut at_gate) {
+            Ok(passed) => {
+                let decision = if passed.is_by_person {
+                    ToolCallDecision::Accept
+                } else {
+                    ToolCallDecision::AutoAccept
+                };
+                call.decision.get_or_insert(decision);
+                running.advance(call, CallState::Scheduled);
+                return false;
+            }
+            Err(refusal) => refusal,
+        };
+        let stops = matches!(refusal, Refusal::No { stops: true });
+        let is_cancelled = matches!(refusal, Refusal::No { .. } | Refusal::Cancelled);
+        if !matches!(
+            refusal,
+            Refusal::Cancelled | Refusal::ChangedTooOften | Refusal::Failed(_)
+        ) {
+            call.decision = Some(ToolCallDecision::Reject);
+        }
+        match refusal.message() {
+            Ok(why) if is_cancelled => running.cancelled(call, &why),
+            Ok(why) => running.refused(call, &why),
+            Err(outcome) => running.advance(call, CallState::Error(*outcome)),
+        }
+        stops
+    }
+}
+
+/// A call before the gate.
+struct AtGate<'c, 'a> {
+    call: &'c mut ToolCall,
+    tool: &'a DiscoveredTool,
+    running: Running<'a>,
+    asker: &'c mut Option<Box<dyn ApprovalPrompt>>,
+}
+
+impl GatedCall for AtGate<'_, '_> {
+    type Error = Box<CallOutcome>;
+
+    fn call(&self) -> PolicyCall<'_> {
+        self.tool.to_call(&self.call.request.args)
+    }
+
+    fn can_ask(&self) -> bool {
+        self.asker.is_some()
+    }
+
+    fn cancel(&self) -> &Cancellation {
+        self.running.cancel
+    }
+
+    fn explain(&mut self) -> Result<Explanation, Box<CallOutcome>> {
+        let Running { pair, cancel, .. } = self.running;
+        let explanation = pair.explain(self.tool, &self.call.request, cancel)?;
+        self.call.description = Some(explanation.description.clone());
+        Ok(explanation)
+    }
+
+    fn ask(&mut self, explanation: &Explanation) -> Option<Reply> {
+        let asker = self.asker.as_mut()?;
+        let state = CallState::AwaitingApproval(Box::new(explanation.clone()));
+        self.running.advance(self.call, state);
+        asker.ask(&ApprovalQuestion {
+            name: &self.call.request.name,
+            args: &self.call.request.args,
+            explanation,
+        })
+    }
+
+    fn change(&mut self, changed: Changed) -> Result<(), Box<CallOutcome>> {
+        let call = &mut *self.call;
+        let own = match call.state() {
+            CallState::AwaitingApproval(explanation) => proposed(explanation),
+            _ => DiffStat::default(),
+        };
+        let shares = call.shares.get_or_insert(own);
+        shares.user_added_lines += changed.added;
+        shares.user_removed_lines += changed.removed;
+        let proposed = std::mem::replace(&mut call.request.args, changed.args);
+        call.proposed.get_or_insert(proposed);
+        call.decision = Some(ToolCallDecision::Modify);
+        self.running.advance(call, CallState::Validating);
+        self.running.validate(call)
+    }
+}
+
+/// The lines that a model's own proposal adds and removes, as its diff has them.
+fn proposed(explanation: &Explanation) -> DiffStat {
+    let mut stat = DiffStat::default();
+    if let Some(ConfirmationDetails::Edit { file_diff, .. }) = &explanation.confirmation {
+        // The first two lines name the file.
+        for line in file_diff.lines().skip(2) {
+            stat.ai_added_lines += u64::from(line.starts_with('+'));
+            stat.ai_removed_lines += u64::from(line.starts_with('-'));
+        }
+    }
+    stat
+}
+
+/// What a thread needs to run a call.
+#[derive(Clone, Copy)]
+struct Running<'a> {
+    pair: &'a Pair,
+    notify: &'a Mutex<&'a mut (dyn FnMut(&Event<'_>) + Send)>,
+    cancel: &'a Cancellation,
+    is_recorded: &'a AtomicBool,
+    /// Whether calls are judged by what MCP servers say of their tools.
+    by_annotations: bool,
+}
+
+impl Running<'_> {
+    /// Whether there is such a tool, and its arguments are what its schema says.
+    fn validate(&self, call: &ToolCall) -> Result<(), Box<CallOutcome>> {
+        let request = &call.request;
+        let fail = |kind, message: String| Box::new(CallOutcome::failure(request, kind, message));
+        let Some(tool) = self.pair.get(&request.name) else {
+            return Err(fail(
+                ErrorKind::ToolNotRegistered,
+                self.unknown(&request.name),
+            ));
+        };
+        let arguments = serde_json::Value::Object(request.args.clone());
+        // Names that only the tool itself knows are its business: it understands more than it
+        // declares.
+        match tool.schema.validate(&arguments) {
+            Ok(()) => Ok(()),
+            Err(_) if self.pair.is_own() => Ok(()),
+            Err(e) => Err(fail(ErrorKind::InvalidToolParams, e.to_string())),
+        }
+    }
+
+    fn unknown(&self, name: &str) -> String {
+        let names = || self.pair.tools().iter().map(|tool| tool.name.as_str());
+        let near = nearest(name, names().map(|own| (own, own)));
+        format!("There is no tool {name}. {}", hint(&near, names()))
+    }
+
+    /// Runs calls that may run: several only where all of them just read.
+    fn execute(&self, calls: &mut [ToolCall]) {
+        let waiting = calls.iter_mut();
+        let waiting = waiting.filter(|call| matches!(call.state(), CallState::Scheduled));
+        parallel::each(waiting.collect(), |call| self.execute_one(call));
+    }
+
+    fn execute_one(&self, call: &mut ToolCall) {
+        if self.cancel.interruption().is_some() {
+            return self.cancelled(call, "The call was cancelled before it began.");
+        }
+        let Some(tool) = self.pair.get(&call.request.name) else {
+            return;
+        };
+        self.advance(call, CallState::Executing);
+        if !self.is_recorded.load(Ordering::Acquire) {
+            let outcome = CallOutcome::failure(
+                &call.request,
+                ErrorKind::ExecutionFailed,
+                "The session's file can't be written any more, so the call was not made.",
+            );
+            return self.advance(call, CallState::Error(outcome));
+        }
+        let id = call.request.id.clone();
+        let live = |text: &str| self.notify(&Event::Live { id: &id, text });
+        let by = self.by_annotations;
+        let mut outcome = self.pair.run(tool, by, &call.request, self.cancel, &live);
+        // The tool can't know that not all of it is the model's.
+        if let (Some(stat), Some(shares)) = (&mut outcome.diff_stat, &call.shares) {
+            *stat = serde_json::json!(shares);
+        }
+        let kind = outcome.error.as_ref().map(|e| e.kind);
+        let next = match kind {
+            None => CallState::Success(outcome),
+            Some(Some(ErrorKind::Cancelled)) => CallState::Cancelled(outcome),
+            Some(_) => CallState::Error(outcome),
+        };
+        self.advance(call, next);
+    }
+
+    fn refused(&self, call: &mut ToolCall, why: &str) {
+        let outcome = CallOutcome::failure(&call.request, ErrorKind::PolicyViolation, why);
+        self.advance(call, CallState::Error(outcome));
+    }
+
+    fn cancelled(&self, call: &mut ToolCall, why: &str) {
+        let outcome = CallOutcome::failure(&call.request, ErrorKind::Cancelled, why);
+        self.advance(call, CallState::Cancelled(outcome));
+    }
+
+    fn advance(&self, call: &mut ToolCall, mut next: CallState) {
+        // A call that a person has refused was made with no arguments at all.
+        if let CallState::Success(outcome)
+        | CallState::Error(outcome)
+        | CallState::Cancelled(outcome) = &mut next
+            && call.decision == Some(ToolCallDecision::Modify)
+            && let Some(proposed) = &call.proposed
+            && let Some(note) = changes(proposed, &call.request.args)
+        {
+            outcome.add_note(&note);
+        }
+        let moved = call.move_to(next);
+        debug_assert!(moved.is_ok(), "{moved:?}");
+        self.notify_call(call);
+    }
+
+    fn notify_call(&self, call: &ToolCall) {
+        self.notify(&Event::Call(call));
+    }
+
+    fn notify(&self, event: &Event<'_>) {
+        let mut notify = self.notify.lock().unwrap_or_else(PoisonError::into_inner);
+        notify(event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::proposed;
+    use gemini_tools_approval::approval::Explanation;
+    use gemini_tools_core::tool::{ConfirmationDetails, DiffStat};
+
+    #[test]
+    fn the_share_of_a_model_is_its_own_diff() {
+        let confirmation = ConfirmationDetails::Edit {
+            title: String::new(),
+            file_name: "a".to_owned(),
+            file_path: "/a".to_owned(),
+            file_diff: "--- a\n+++ a\n@@ -1,2 +1,3 @@\n-- x\n+y\n+++ z\n same\n".to_owned(),
+            original_content: None,
+            new_content: String::new(),
+        };
+        let want = DiffStat {
+            ai_added_lines: 2,
+            ai_removed_lines: 1,
+            ..DiffStat::default()
+        };
+        let explanation = Explanation {
+            confirmation: Some(confirmation),
+            ..Explanation::default()
+        };
+        assert_eq!(proposed(&explanation), want);
+        assert_eq!(proposed(&Explanation::default()), DiffStat::default());
+    }
+}

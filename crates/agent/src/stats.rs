@@ -1,0 +1,128 @@
+//! What a session has used.
+
+use super::call::{CallState, ToolCall, ToolCallDecision};
+use gemini_tools_gemini_api::UsageMetadata;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// All that was counted in a session.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Stats {
+    /// By model.
+    pub models: BTreeMap<String, ModelStats>,
+    /// Counts of all tools together.
+    pub tools: ToolStats,
+    /// By tool.
+    pub by_name: BTreeMap<String, ToolStats>,
+    /// How long the session took.
+    pub duration: Duration,
+}
+
+/// What a model has used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct ModelStats {
+    /// Requests that were sent.
+    pub requests: u64,
+    /// Requests that came to nothing.
+    pub errors: u64,
+    /// How long all of them took.
+    pub latency: Duration,
+    /// Tokens of the prompts.
+    pub prompt: u64,
+    /// Tokens of the answers.
+    pub candidates: u64,
+    /// All tokens.
+    pub total: u64,
+    /// Tokens of the prompts that were cached.
+    pub cached: u64,
+    /// Tokens of thoughts.
+    pub thoughts: u64,
+    /// Tokens of what tools of the API gave.
+    pub tool: u64,
+}
+
+/// What became of calls.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct ToolStats {
+    /// All calls of the tool.
+    pub calls: u64,
+    /// Calls that were done.
+    pub successes: u64,
+    /// Calls that failed or were cancelled.
+    pub failures: u64,
+    /// How long they ran.
+    pub duration: Duration,
+    /// Who decided, by name of the decision.
+    pub decisions: BTreeMap<&'static str, u64>,
+    /// Lines added and removed: by the model, and by a person who changed a call.
+    pub lines: DiffLines,
+}
+
+/// Lines of edits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct DiffLines {
+    /// Added by the model.
+    pub ai_added: u64,
+    /// Removed by the model.
+    pub ai_removed: u64,
+    /// Added by a person.
+    pub user_added: u64,
+    /// Removed by a person.
+    pub user_removed: u64,
+}
+
+impl Stats {
+    /// Counts a model's turn.
+    pub fn count_turn(&mut self, model: &str, usage: Option<&UsageMetadata>, took: Duration) {
+        let own = self.models.entry(model.to_owned()).or_default();
+        own.requests += 1;
+        own.latency += took;
+        if let Some(usage) = usage {
+            own.prompt += usage.prompt_token_count;
+            own.candidates += usage.candidates_token_count;
+            own.total += usage.total_token_count;
+            own.cached += usage.cached_content_token_count;
+            own.thoughts += usage.thoughts_token_count;
+            own.tool += usage.tool_use_prompt_token_count;
+        }
+    }
+
+    /// Counts a request that came to nothing.
+    pub fn count_failed_turn(&mut self, model: &str, took: Duration) {
+        let own = self.models.entry(model.to_owned()).or_default();
+        own.requests += 1;
+        own.errors += 1;
+        own.latency += took;
+    }
+
+    /// Counts a call that is over.
+    pub fn count_call(&mut self, call: &ToolCall) {
+        let own = self.by_name.entry(call.request.name.clone()).or_default();
+        for stats in [&mut self.tools, own] {
+            stats.calls += 1;
+            match call.state() {
+                CallState::Success(_) => stats.successes += 1,
+                _ => stats.failures += 1,
+            }
+            stats.duration += call.duration;
+            if let Some(decision) = call.decision {
+                let name = match decision {
+                    ToolCallDecision::Accept => "accept",
+                    ToolCallDecision::Reject => "reject",
+                    ToolCallDecision::Modify => "modify",
+                    ToolCallDecision::AutoAccept => "auto_accept",
+                };
+                *stats.decisions.entry(name).or_default() += 1;
+            }
+            let Some(stat) = call.outcome().and_then(|o| o.diff_stat.as_ref()) else {
+                continue;
+            };
+            let lines = |key: &str| stat[key].as_u64().unwrap_or_default();
+            stats.lines.ai_added += lines("ai_added_lines");
+            stats.lines.ai_removed += lines("ai_removed_lines");
+            stats.lines.user_added += lines("user_added_lines");
+            stats.lines.user_removed += lines("user_removed_lines");
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! One turn of a model: asked, listened to, and asked again where nothing came of it.
+
+use super::call::CallRequest;
+use super::event::Event;
+use super::loops::TextLoop;
+use gemini_tools_core::tool::Cancellation;
+use gemini_tools_gemini_api::{
+    ApiError, Content, FinishReason, GeminiClient, GenerateContentResponse, ModelRequest, Part,
+};
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+/// Turns that are asked for anew where the model says nothing that can be used, as by Gemini
+/// CLI.
+const MAX_TRIES: u32 = 3;
+
+/// How long is waited before, the first time.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// What a model has said in a turn.
+#[derive(Debug, Clone, Default)]
+pub struct Turn {
+    /// For the history: without thoughts, texts that follow each other as one.
+    pub parts: Vec<Part>,
+    /// What it wants to be called.
+    pub calls: Vec<CallRequest>,
+    /// The turn's text.
+    pub text: String,
+    /// Why it stopped.
+    pub finish: Option<FinishReason>,
+    /// Why there is no answer, where it was held back.
+    pub refusal: Option<String>,
+    /// The last piece, with what was used.
+    pub last: Option<GenerateContentResponse>,
+    /// Whether the same was said again and again, so that the rest was not read.
+    pub is_loop: bool,
+}
+
+impl Turn {
+    /// The message for the history.
+    pub fn content(&self) -> Content {
+        Content {
+            role: "model".to_owned(),
+            parts: self.parts.clone(),
+        }
+    }
+
+    /// Why it can't be used, where that may be better the next time.
+    fn flaw(&self) -> Option<&'static str> {
+        if self.refusal.is_some() || self.is_loop {
+            return None;
+        }
+        match &self.finish {
+            Some(FinishReason::MalformedFunctionCall) => Some("it has made a malformed call"),
+            Some(FinishReason::UnexpectedToolCall) => Some("it has called what it may not"),
+            _ if self.calls.is_empty() && self.text.trim().is_empty() => {
+                Some("its answer is empty")
+            }
+            _ => None,
+        }
+    }
+
+    fn take(&mut self, response: GenerateContentResponse, notify: &mut dyn FnMut(&Event<'_>)) {
+        for part in response.parts() {
+            if part.thought == Some(true) {
+                if let Some(thought) = &part.text {
+                    notify(&Event::Thought(thought));
+                }
+                continue;
+            }
+            if let Some(call) = &part.function_call {
+                let id = match &call.id {
+                    Some(id) if !id.is_empty() => id.clone(),
+                    _ => made_id(&call.name),
+                };
+                self.calls.push(CallRequest {
+                    id,
+                    name: call.name.clone(),
+                    args: call.args.clone(),
+                });
+            }
+            if let Some(text) = part.text.as_deref().filter(|text| !text.is_empty()) {
+                self.text.push_str(text);
+                notify(&Event::Text(text));
+            }
+            self.keep(part);
+        }
+        self.refusal = response.refusal().or(self.refusal.take());
+        if let Some(finish) = response.finish_reason() {
+            self.finish = Some(finish.clone());
+        }
+        // What was used may be told in any piece, and the last that tells it knows best.
+        let before = self.last.take();
+        let last = self.last.insert(response);
+        if let Some(before) = before {
+            last.usage_metadata = last.usage_metadata.take().or(before.usage_metadata);
+            last.model_version = last.model_version.take().or(before.model_version);
+        }
+    }
+
+    /// Adds a part to those for the history. An empty one would make the API refuse it.
+    fn keep(&mut self, part: &Part) {
+        let is_plain = |part: &Part| {
+            *part
+                == Part {
+                    text: part.text.clone(),
+                    ..Part::default()
+                }
+        };
+        if *part == Part::default() || is_plain(part) && part.text.as_deref() == Some("") {
+            return;
+        }
+        match self.parts.last_mut() {
+            Some(last) if is_plain(part) && last.text.is_some() && is_plain(last) => {
+                let text = last.text.get_or_insert_default();
+                text.push_str(part.text.as_deref().unwrap_or_default());
+            }
+            _ => self.parts.push(part.clone()),
+        }
+    }
+}
+
+/// An id for a call that the model has given none.
+fn made_id(name: &str) -> String {
+    use std::hash::{BuildHasher, RandomState};
+    let number = RandomState::new().hash_one(name);
+    format!("{name}-{number:016x}")
+}
+
+/// Asks until there is a turn that can be used, or trying makes no sense any more.
+///
+/// # Errors
+///
+/// What the API says.
+pub fn ask(
+    client: &mut GeminiClient,
+    model: &str,
+    request: &impl ModelRequest,
+    cancel: &Cancellation,
+    notify: &mut dyn FnMut(&Event<'_>),
+) -> Result<Turn, ApiError> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let started = Instant::now();
+        let mut turn = Turn::default();
+        let mut loops = TextLoop::default();
+        let asked = client.stream(model, request, cancel, &mut |response| {
+            let before = turn.text.len();
+            turn.take(response, notify);
+            if loops.grows(&turn.text[before..]) {
+                turn.is_loop = true;
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        });
+        let duration = started.elapsed();
+        if let Err(error) = asked {
+            notify(&Event::ApiFailed {
+                error: &error,
+                duration,
+            });
+            return Err(error);
+        }
+        notify(&Event::Response {
+            last: turn.last.as_ref(),
+            duration,
+        });
+        let Some(flaw) = turn.flaw() else {
+            return Ok(turn);
+        };
+        if tries == MAX_TRIES {
+            return Ok(turn);
+        }
+        notify(&Event::Retry(flaw));
+        let until = Instant::now() + PAUSE * tries;
+        while Instant::now() < until && cancel.interruption().is_none() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}

@@ -1,0 +1,636 @@
+//! From a result to what a host reads on standard output.
+//!
+//! The forms follow Gemini CLI: which parts a result becomes, and how the message to the
+//! model is put together. Every text is kept within a limit, with a marker that says how much
+//! is missing and where the whole is.
+
+use crate::kept_answers;
+use gemini_tools_core::message::{Content, FunctionResponse, Part};
+use gemini_tools_core::shown::harmless_lines;
+use gemini_tools_core::tool::{
+    Display, ErrorKind, FoundPlace, LlmContent, PartOrText, ToolError, ToolResult,
+};
+use gemini_tools_platform::event::{PollFd, PollFlags};
+use gemini_tools_workspace::Workspace;
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::ser::{CompactFormatter, Formatter};
+use serde_json::{Map, Value, json};
+use std::io;
+
+/// The text where there is none.
+const SUCCEEDED: &str = "Tool execution succeeded.";
+
+/// Over this size an answer is written in ASCII. Gemini CLI decodes what it reads chunk by
+/// chunk, and a character that is cut by a chunk's edge (64 KiB) is lost.
+const ASCII_FROM_BYTES: usize = 60_000;
+
+/// Which form of a result is printed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Form {
+    /// One `functionResponse` part, media inside.
+    #[default]
+    Part,
+    /// Prints only the `response` object.
+    Response,
+    /// The history message.
+    Content,
+    /// The whole result.
+    Result,
+    /// The text itself.
+    Text,
+}
+
+impl Form {
+    /// The names by which a form is chosen.
+    pub const NAMES: [&'static str; 5] = ["part", "response", "content", "result", "text"];
+
+    /// The form of a name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "part" => Form::Part,
+            "response" => Form::Response,
+            "content" => Form::Content,
+            "result" => Form::Result,
+            "text" => Form::Text,
+            _ => return None,
+        })
+    }
+}
+
+/// The outcome of one call, with what is needed to print it.
+#[derive(Debug)]
+pub struct Answer<'a> {
+    /// The tool's name, as the caller gave it.
+    pub name: &'a str,
+    /// The call's id.
+    pub id: Option<&'a str>,
+    /// What the call gave.
+    pub outcome: Result<ToolResult, ToolError>,
+}
+
+impl Answer<'_> {
+    /// The exit status of `call_tool`.
+    pub fn exit_status(&self) -> u8 {
+        match &self.outcome {
+            Ok(result) => match &result.error {
+                None => 0,
+                Some(error) => error
+                    .kind
+                    .unwrap_or(ErrorKind::ExecutionFailed)
+                    .exit_status(),
+            },
+            Err(e) => e.kind.exit_status(),
+        }
+    }
+
+    /// Whether the text for people ends in a diff.
+    pub fn is_diff(&self) -> bool {
+        matches!(
+            &self.outcome,
+            Ok(ToolResult { return_display: Display::FileDiff(diff), .. }) if !diff.file_diff.is_empty()
+        )
+    }
+
+    /// The failure's message and kind, where the call failed.
+    pub fn failure(&self) -> Option<(String, ErrorKind)> {
+        match &self.outcome {
+            Ok(result) => result.error.as_ref().map(|error| {
+                (
+                    error.message.clone(),
+                    error.kind.unwrap_or(ErrorKind::ExecutionFailed),
+                )
+            }),
+            Err(e) => Some((e.to_string(), e.kind)),
+        }
+    }
+
+    /// Keeps texts within `limit` characters; what is cut is kept in a file of `workspace`.
+    pub fn limit(&mut self, limit: Option<usize>, workspace: Option<&Workspace>) {
+        let (Some(limit), Ok(result)) = (limit, &mut self.outcome) else {
+            return;
+        };
+        if result.is_limited {
+            return;
+        }
+        match &mut result.llm_content {
+            LlmContent::Text(text) => {
+                limit_text(text, limit, self.name, workspace);
+                result.odd_names.keep_within(text.len());
+            }
+            LlmContent::Part(part) => {
+                if let Some(text) = &mut part.text {
+                    limit_text(text, limit, self.name, workspace);
+                }
+            }
+            LlmContent::List(list) => {
+                for item in list {
+                    match item {
+                        PartOrText::Text(text) => limit_text(text, limit, self.name, workspace),
+                        PartOrText::Part(part) => {
+                            if let Some(text) = &mut part.text {
+                                limit_text(text, limit, self.name, workspace);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The JSON document of a form, with a line feed.
+    pub fn to_json(&self, form: Form) -> Vec<u8> {
+        self.to_json_with(form, Map::new())
+    }
+
+    /// [`Answer::to_json`] with more keys beside those of the form.
+    pub fn to_json_with(&self, form: Form, more: Map<String, Value>) -> Vec<u8> {
+        let mut value = match form {
+            Form::Part | Form::Text => json_part(self),
+            Form::Response => self.response().0,
+            Form::Content => to_value(&Content {
+                role: "user".to_owned(),
+                parts: self.parts(),
+            }),
+            Form::Result => match &self.outcome {
+                Ok(result) => to_value(result),
+                Err(e) => json!({
+                    "llmContent": e.to_string(),
+                    "returnDisplay": e.message,
+                    "error": { "message": e.to_string(), "type": e.kind },
+                }),
+            },
+        };
+        let Value::Object(document) = &mut value else {
+            return to_line(&value);
+        };
+        document.extend(more);
+        match &self.outcome {
+            Ok(ToolResult {
+                locations: Some(locations),
+                ..
+            }) if form == Form::Result => to_line(&Located {
+                document,
+                locations,
+            }),
+            _ => to_line(&value),
+        }
+    }
+
+    /// The text for a person or a pipe. A name in it breaks no line and commands no terminal; as
+    /// it is shown, path arguments take it.
+    pub fn to_text(&self) -> String {
+        let mut text = match &self.outcome {
+            Err(e) => harmless_lines(&e.to_string()),
+            Ok(result) => match (&result.llm_content, &result.return_display) {
+                (_, Display::FileDiff(diff)) if !diff.file_diff.is_empty() => {
+                    let content = text_of(&result.llm_content);
+                    let is_in_it = content.contains(diff.file_diff.trim_end());
+                    let content = result.odd_names.shown_in(&content);
+                    // Some answers show the diff to a model as well.
+                    if is_in_it {
+                        content.into_owned()
+                    } else {
+                        format!("{content}\n{}", diff.file_diff)
+                    }
+                }
+                (LlmContent::Text(text), _) => result.odd_names.shown_in(text).into_owned(),
+                (content, _) => text_of(content),
+            },
+        };
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text
+    }
+
+    /// The text that the model gets, without media and without a diff for people.
+    pub fn text(&self) -> String {
+        match &self.outcome {
+            Ok(result) => text_of(&result.llm_content),
+            Err(e) => e.to_string(),
+        }
+    }
+
+    /// The texts and media that a success gives, in their order and without empty texts; none of
+    /// a failure.
+    pub fn contents(&self) -> Vec<Part> {
+        let Ok(ToolResult {
+            llm_content,
+            error: None,
+            ..
+        }) = &self.outcome
+        else {
+            return Vec::new();
+        };
+        let mut parts = match llm_content {
+            LlmContent::Text(text) => vec![Part::text(text.clone())],
+            LlmContent::Part(part) => vec![(**part).clone()],
+            LlmContent::List(list) => list.iter().map(to_part).collect(),
+        };
+        parts.retain(|part| part.text.as_ref().is_none_or(|text| !text.is_empty()));
+        parts
+    }
+
+    /// The text for a terminal, where it differs: with colours.
+    pub fn to_terminal_text(&self) -> Option<String> {
+        let text = self.outcome.as_ref().ok()?.terminal_text.as_ref()?;
+        Some(format!("{}\n", text.trim_end_matches('\n')))
+    }
+
+    /// The `response` object, and the media that belong to it.
+    fn response(&self) -> (Value, Vec<Part>) {
+        if let Some((message, kind)) = self.failure() {
+            return (json!({ "error": message, "errorType": kind }), Vec::new());
+        }
+        let Ok(result) = &self.outcome else {
+            return (Value::Null, Vec::new());
+        };
+        let (texts, media) = match &result.llm_content {
+            LlmContent::Text(text) => return (json!({ "output": text }), Vec::new()),
+            LlmContent::Part(part) => split(std::slice::from_ref(&**part)),
+            LlmContent::List(list) => {
+                let parts: Vec<Part> = list.iter().map(to_part).collect();
+                split(&parts)
+            }
+        };
+        let output = match (texts.is_empty(), media.first()) {
+            (false, _) => texts.join("\n"),
+            (true, Some(first)) => processed(first),
+            (true, None) => SUCCEEDED.to_owned(),
+        };
+        (json!({ "output": output }), media)
+    }
+
+    /// The parts of the message that goes back to the model.
+    pub fn parts(&self) -> Vec<Part> {
+        let answer = |response: Value| Part {
+            function_response: Some(FunctionResponse {
+                id: self.id.map(str::to_owned),
+                name: self.name.to_owned(),
+                response,
+                parts: Vec::new(),
+            }),
+            ..Part::default()
+        };
+        if let Some((message, _)) = self.failure() {
+            return vec![answer(json!({ "error": message }))];
+        }
+        let Ok(result) = &self.outcome else {
+            return Vec::new();
+        };
+        let one = |part: &Part| -> Vec<Part> {
+            if let Some(inner) = &part.function_response {
+                let content = inner.response.get("content").and_then(Value::as_array);
+                return match content {
+                    None => vec![part.clone()],
+                    Some(content) => {
+                        let texts: Vec<_> =
+                            content.iter().filter_map(|p| p["text"].as_str()).collect();
+                        vec![answer(json!({ "output": texts.join("\n") }))]
+                    }
+                };
+            }
+            if part.inline_data.is_some() || part.file_data.is_some() {
+                return vec![answer(json!({ "output": processed(part) })), part.clone()];
+            }
+            match &part.text {
+                Some(text) => vec![answer(json!({ "output": text }))],
+                None => vec![answer(json!({ "output": SUCCEEDED }))],
+            }
+        };
+        match &result.llm_content {
+            LlmContent::Text(text) => vec![answer(json!({ "output": text }))],
+            LlmContent::Part(part) => one(part),
+            LlmContent::List(list) => match list.as_slice() {
+                [single] => match single {
+                    PartOrText::Text(text) => vec![answer(json!({ "output": text }))],
+                    PartOrText::Part(part) => one(part),
+                },
+                many => {
+                    let mut parts = vec![answer(json!({ "output": SUCCEEDED }))];
+                    parts.extend(many.iter().map(to_part));
+                    parts
+                }
+            },
+        }
+    }
+}
+
+fn json_part(answer: &Answer<'_>) -> Value {
+    let (response, media) = answer.response();
+    let mut inner = json!({ "name": answer.name, "response": response });
+    if let Some(id) = answer.id {
+        inner["id"] = id.into();
+    }
+    if !media.is_empty() {
+        inner["parts"] = to_value(&media);
+    }
+    json!({ "functionResponse": inner })
+}
+
+fn to_part(item: &PartOrText) -> Part {
+    match item {
+        PartOrText::Text(text) => Part::text(text.clone()),
+        PartOrText::Part(part) => (**part).clone(),
+    }
+}
+
+/// The texts and the media of some parts.
+fn split(parts: &[Part]) -> (Vec<String>, Vec<Part>) {
+    let mut texts = Vec::new();
+    let mut media = Vec::new();
+    for part in parts {
+        match &part.text {
+            Some(text) if text.is_empty() => {}
+            Some(text) => texts.push(text.clone()),
+            None => media.push(part.clone()),
+        }
+    }
+    (texts, media)
+}
+
+fn processed(part: &Part) -> String {
+    let mime = match (&part.inline_data, &part.file_data) {
+        (Some(data), _) => data.mime_type.as_str(),
+        (None, Some(file)) => file["mimeType"].as_str().unwrap_or("unknown"),
+        (None, None) => return SUCCEEDED.to_owned(),
+    };
+    format!("Binary content of type {mime} was processed.")
+}
+
+fn text_of(content: &LlmContent) -> String {
+    let one = |part: &Part| part.text.clone().unwrap_or_else(|| processed(part));
+    match content {
+        LlmContent::Text(text) => text.clone(),
+        LlmContent::Part(part) => one(part),
+        LlmContent::List(list) => {
+            let texts: Vec<_> = list
+                .iter()
+                .map(|item| match item {
+                    PartOrText::Text(text) => text.clone(),
+                    PartOrText::Part(part) => one(part),
+                })
+                .collect();
+            texts.join("\n")
+        }
+    }
+}
+
+fn limit_text(text: &mut String, limit: usize, tool: &str, workspace: Option<&Workspace>) {
+    if text.len() <= limit {
+        return;
+    }
+    let Some((end, _)) = text.char_indices().nth(limit) else {
+        return;
+    };
+    // Whole lines, unless a line takes most of the room.
+    let end = match text[..end].rfind('\n') {
+        Some(newline) if newline > end / 2 => newline + 1,
+        _ => end,
+    };
+    let missing = &text[end..];
+    let how_much = format!(
+        "{} more characters in {} lines",
+        missing.chars().count(),
+        missing.lines().count()
+    );
+    let file = workspace.and_then(|workspace| kept_answers::keep(workspace, tool, text));
+    text.truncate(end);
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    match file {
+        Some(file) => text.push_str(&format!(
+            "[Truncated: {how_much}. The whole answer is in {}; read it with read_file.]",
+            file.display()
+        )),
+        None => text.push_str(&format!(
+            "[Truncated: {how_much}. Narrow the call down to see them.]"
+        )),
+    }
+}
+
+fn to_value(value: &impl Serialize) -> Value {
+    // Nothing here has keys that are not strings, the only thing that could fail.
+    serde_json::to_value(value).unwrap_or(Value::Null)
+}
+
+/// A result with the places that were found among its data, in the order of keys.
+struct Located<'a> {
+    document: &'a Map<String, Value>,
+    locations: &'a [FoundPlace],
+}
+
+impl Serialize for Located<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        struct Data<'a>(&'a Map<String, Value>, &'a [FoundPlace]);
+        impl Serialize for Data<'_> {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                const KEY: &str = "locations";
+                let (before, after) = (..KEY.to_owned(), KEY.to_owned()..);
+                let mut map = serializer.serialize_map(None)?;
+                for (key, value) in self.0.iter().filter(|(key, _)| before.contains(*key)) {
+                    map.serialize_entry(key, value)?;
+                }
+                map.serialize_entry(KEY, self.1)?;
+                for (key, value) in self.0.iter().filter(|(key, _)| after.contains(*key)) {
+                    map.serialize_entry(key, value)?;
+                }
+                map.end()
+            }
+        }
+        let mut map = serializer.serialize_map(None)?;
+        for (key, value) in self.document {
+            match value {
+                Value::Object(data) if key == "data" => {
+                    map.serialize_entry(key, &Data(data, self.locations))?;
+                }
+                other => map.serialize_entry(key, other)?,
+            }
+        }
+        map.end()
+    }
+}
+
+/// One line of JSON, in ASCII where it is long.
+pub fn to_line(value: &impl Serialize) -> Vec<u8> {
+    let mut line = serde_json::to_vec(value).unwrap_or_default();
+    if line.len() > ASCII_FROM_BYTES && !line.is_ascii() {
+        line.clear();
+        let mut serializer = serde_json::Serializer::with_formatter(&mut line, Ascii);
+        // Writing to memory does not fail.
+        let _ = value.serialize(&mut serializer);
+    }
+    line.push(b'\n');
+    line
+}
+
+/// The exit status of having written to a standard stream: 1 where that was not possible. A
+/// reader that has gone away is none of our business.
+pub fn printed(written: io::Result<()>) -> u8 {
+    u8::from(matches!(written, Err(e) if e.kind() != io::ErrorKind::BrokenPipe))
+}
+
+/// Writes all of a text to standard output, at once and without a buffer in between.
+///
+/// # Errors
+///
+/// What the system says; a reader that has gone away is `BrokenPipe`.
+pub fn write_stdout(text: &[u8]) -> io::Result<()> {
+    let mut rest = text;
+    while !rest.is_empty() {
+        match gemini_tools_platform::io::write(gemini_tools_platform::stdio::stdout(), rest) {
+            Ok(n) => rest = &rest[n..],
+            Err(gemini_tools_platform::io::Errno::INTR) => {}
+            // The reader has made the pipe non-blocking, and it is full.
+            Err(gemini_tools_platform::io::Errno::AGAIN) => {
+                let stdout = gemini_tools_platform::stdio::stdout();
+                let mut ready = [PollFd::new(&stdout, PollFlags::OUT)];
+                // An interruption makes it try again, which is right.
+                let _ = gemini_tools_platform::event::poll(&mut ready, None);
+            }
+            Err(e) => return Err(e.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Compact JSON with `\u` escapes for all that is not ASCII.
+struct Ascii;
+
+impl Formatter for Ascii {
+    fn write_string_fragment<W: ?Sized + io::Write>(
+        &mut self,
+        writer: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        let mut rest = fragment;
+        while let Some(at) = rest.bytes().position(|b| !b.is_ascii()) {
+            writer.write_all(&rest.as_bytes()[..at])?;
+            let Some(c) = rest[at..].chars().next() else {
+                break;
+            };
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                write!(writer, "\\u{unit:04x}")?;
+            }
+            rest = &rest[at + c.len_utf8()..];
+        }
+        CompactFormatter.write_string_fragment(writer, rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Answer, Form, to_line};
+    use gemini_tools_core::message::Part;
+    use gemini_tools_core::tool::{ErrorKind, LlmContent, PartOrText, ToolError, ToolResult};
+    use serde_json::{Value, json};
+
+    fn print(content: LlmContent, form: Form) -> Value {
+        let answer = Answer {
+            name: "t",
+            id: Some("1"),
+            outcome: Ok(ToolResult {
+                llm_content: content,
+                ..ToolResult::default()
+            }),
+        };
+        serde_json::from_slice(&answer.to_json(form)).expect("JSON")
+    }
+
+    fn response(output: &str) -> Value {
+        json!({"functionResponse":{"id":"1","name":"t","response":{"output":output}}})
+    }
+
+    #[test]
+    fn content_becomes_the_parts_of_the_contract() {
+        let image = Part::inline_data("image/png", "AA==".to_owned());
+        let image_json = json!({"inlineData":{"mimeType":"image/png","data":"AA=="}});
+        let other: Part = serde_json::from_value(json!({"executableCode":{}})).expect("a part");
+        let nested: Part =
+            serde_json::from_value(json!({"functionResponse":{"name":"x","response":
+            {"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}}}))
+            .expect("a part");
+        let boxed = |p: &Part| PartOrText::Part(Box::new(p.clone()));
+        let cases = [
+            (LlmContent::Text("hi".into()), vec![response("hi")]),
+            (
+                LlmContent::Part(Box::new(Part::text("hi"))),
+                vec![response("hi")],
+            ),
+            (
+                LlmContent::Part(Box::new(image.clone())),
+                vec![
+                    response("Binary content of type image/png was processed."),
+                    image_json.clone(),
+                ],
+            ),
+            (
+                LlmContent::Part(Box::new(other)),
+                vec![response("Tool execution succeeded.")],
+            ),
+            (LlmContent::Part(Box::new(nested)), vec![response("a\nb")]),
+            (
+                LlmContent::List(vec![PartOrText::Text("one".into())]),
+                vec![response("one")],
+            ),
+            (
+                LlmContent::List(vec![PartOrText::Text("one".into()), boxed(&image)]),
+                vec![
+                    response("Tool execution succeeded."),
+                    json!({"text":"one"}),
+                    image_json.clone(),
+                ],
+            ),
+        ];
+        for (content, parts) in cases {
+            let printed = print(content, Form::Content);
+            assert_eq!(printed, json!({"role":"user","parts":parts}));
+        }
+        let part = print(LlmContent::Part(Box::new(image)), Form::Part);
+        assert_eq!(part["functionResponse"]["parts"][0], image_json);
+    }
+
+    #[test]
+    fn failures_name_their_kind_in_every_form() {
+        let answer = Answer {
+            name: "t",
+            id: None,
+            outcome: Err(ToolError::new(ErrorKind::FileNotFound, "No.").with_hint("Look.")),
+        };
+        let json = |form| -> Value { serde_json::from_slice(&answer.to_json(form)).expect("JSON") };
+        assert_eq!(
+            json(Form::Response),
+            json!({"error":"No. Look.","errorType":"file_not_found"})
+        );
+        assert_eq!(
+            json(Form::Content)["parts"][0]["functionResponse"]["response"],
+            json!({"error":"No. Look."})
+        );
+        assert_eq!(json(Form::Result)["error"]["type"], "file_not_found");
+        assert_eq!(answer.exit_status(), 1);
+    }
+
+    #[test]
+    fn a_long_answer_is_ascii_and_says_the_same() {
+        let text = "日本語👋\n".repeat(10_000);
+        let value = json!({ "output": text });
+        let line = to_line(&value);
+        assert!(line.is_ascii());
+        assert_eq!(serde_json::from_slice::<Value>(&line).expect("JSON"), value);
+        assert!(!to_line(&json!("é")).is_ascii());
+    }
+
+    #[test]
+    fn a_text_over_the_limit_says_how_much_is_missing() {
+        let mut answer = Answer {
+            name: "t",
+            id: None,
+            outcome: Ok(ToolResult::text("line é\n".repeat(100))),
+        };
+        answer.limit(Some(70), None);
+        let text = answer.to_text();
+        assert!(text.starts_with(&"line é\n".repeat(10)), "{text}");
+        assert!(text.contains("630 more characters in 90 lines"), "{text}");
+    }
+}

@@ -1,0 +1,146 @@
+//! Keeping answers that are too long for a model, for later calls to read.
+//!
+//! Where they are is the [workspace's](Workspace::overflow_dir) business. Here they are written, and the
+//! oldest removed when there are too many.
+
+use gemini_tools_platform::unix_fs::{DirBuilderExt, OpenOptionsExt};
+use gemini_tools_process::identity::Identity;
+use gemini_tools_process::jobs::{Job, Jobs};
+use gemini_tools_process::log;
+use gemini_tools_workspace::Workspace;
+use std::fs::Metadata;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// Kept answers older than this are removed when a new one is kept.
+const KEEP: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// Maximum size of what is kept of all projects, in bytes, with the file that is begun.
+const MAX_KEPT_BYTES: u64 = 1024 * 1024 * 1024;
+
+/// Keeps the text that `tool` has answered and gives back the file that holds it; `None` where
+/// there is no home directory or it can't be written.
+pub(crate) fn keep(workspace: &Workspace, tool: &str, text: &str) -> Option<PathBuf> {
+    let path = new_file(workspace, tool)?;
+    let mut file = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&path)
+        .ok()?;
+    if file.write_all(text.as_bytes()).is_err() {
+        // Half an answer would be taken for a whole one.
+        let _ = std::fs::remove_file(&path);
+        return None;
+    }
+    Some(path)
+}
+
+/// A name for a new file that keeps an answer of `tool`, in a directory that exists; `None` where
+/// there is no home directory or the directory can't be made.
+pub fn new_file(workspace: &Workspace, tool: &str) -> Option<PathBuf> {
+    let dir = workspace.overflow_dir()?;
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&dir)
+        .ok()?;
+    make_room(workspace);
+    let now = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .ok()?;
+    Some(dir.join(format!(
+        "{tool}-{}-{:09}-{}.txt",
+        now.as_secs(),
+        now.subsec_nanos(),
+        std::process::id()
+    )))
+}
+
+/// Removes the oldest of what was kept where there is too much, for one file more.
+pub fn make_room(workspace: &Workspace) {
+    if let Some(tmp) = workspace.projects_dir() {
+        remove_oldest(&tmp);
+    }
+}
+
+/// A file that may be removed.
+struct StoredAnswer {
+    changed: SystemTime,
+    bytes: u64,
+    files: Vec<PathBuf>,
+    /// A process that lives made it.
+    is_in_use: bool,
+}
+
+/// Removes what is old, and then the oldest until there is room for one more, in the directories
+/// of all projects; what a process that lives has kept stays.
+fn remove_oldest(tmp: &Path) {
+    let mut all = Vec::new();
+    for project in entries(tmp) {
+        let outputs = entries(&project.join("tool-outputs"));
+        all.extend(outputs.filter_map(|path| StoredAnswer::answer(&path)));
+        let jobs = Jobs::new(project.join("background-processes"));
+        all.extend(jobs.list().iter().filter_map(StoredAnswer::log));
+    }
+    all.sort_by_key(|kept| kept.changed);
+    let mut sum: u64 = all.iter().map(|kept| kept.bytes).sum();
+    let room = MAX_KEPT_BYTES - log::MAX_BYTES;
+    let now = SystemTime::now();
+    for kept in all.iter().filter(|kept| !kept.is_in_use) {
+        let is_old = now.duration_since(kept.changed).is_ok_and(|age| age > KEEP);
+        if !is_old && sum <= room {
+            break;
+        }
+        for file in &kept.files {
+            // Another call may have removed it already.
+            let _ = std::fs::remove_file(file);
+        }
+        sum -= kept.bytes;
+    }
+}
+
+fn entries(dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path())
+}
+
+impl StoredAnswer {
+    /// One of our answers; `None` for what others keep there.
+    fn answer(path: &Path) -> Option<Self> {
+        let name = path.file_name()?.to_str()?.strip_suffix(".txt")?;
+        let mut numbers = name.rsplitn(4, '-').map(str::parse::<i32>);
+        let (pid, nanos, secs) = (numbers.next()?, numbers.next()?, numbers.next()?);
+        let (Ok(pid), Ok(_), Ok(_)) = (pid, nanos, secs) else {
+            return None;
+        };
+        let (changed, bytes) = size_of_file(path)?;
+        Some(Self {
+            changed,
+            bytes,
+            files: vec![path.to_owned()],
+            is_in_use: Identity::of(pid).is_some(),
+        })
+    }
+
+    /// The log of a job in the background.
+    fn log(job: &Job) -> Option<Self> {
+        let (changed, bytes) = size_of_file(&job.log)?;
+        Some(Self {
+            changed,
+            bytes,
+            files: vec![job.log.with_extension("json"), job.log.clone()],
+            is_in_use: job.is_running(),
+        })
+    }
+}
+
+/// When a file was changed, and what it takes at most on the disk.
+fn size_of_file(path: &Path) -> Option<(SystemTime, u64)> {
+    let metadata = path.symlink_metadata().ok().filter(Metadata::is_file)?;
+    Some((
+        metadata.modified().ok()?,
+        metadata.len().min(log::MAX_BYTES),
+    ))
+}

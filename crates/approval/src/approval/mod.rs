@@ -1,0 +1,276 @@
+//! The one gate that every call passes: the policy, and a person where one must be asked.
+//!
+//! `call_tool`, `serve_tools` and `run_agent` differ in what they know of a call and in how they
+//! reach a person; each says so by a [`GatedCall`]. What is asked, which answers there are, what
+//! is kept of them and what happens to changed arguments is decided here. [`terminal`] asks on
+//! the controlling terminal; `serve_tools` has its client ask the same [`ApprovalQuestion`].
+
+mod question;
+pub mod terminal;
+
+pub use question::{ApprovalPrompt, ApprovalQuestion, Explanation, Reply};
+
+use gemini_tools_core::diagnostic::Diagnostic;
+use gemini_tools_core::tool::{Cancellation, ConfirmationDetails};
+use gemini_tools_policy::{Decision, Mode, Policy, PolicyCall, ServerTool, Verdict, mode_from_env};
+use serde_json::{Map, Value};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Arguments that a person changes are judged again at most so often.
+const MAX_CHANGES: usize = 20;
+
+/// A call that wants to pass.
+pub trait GatedCall {
+    /// Why a call can't be explained, or can't be made with changed arguments.
+    type Error;
+
+    /// The call as rules see it.
+    fn call(&self) -> PolicyCall<'_>;
+
+    /// Whether a person can be asked.
+    fn can_ask(&self) -> bool;
+
+    /// What cancels the call, also while a person is asked.
+    fn cancel(&self) -> &Cancellation;
+
+    /// What the call would do, and what a person must agree to. It is only asked for where one can
+    /// be asked. [`Explanation::is_for_once`] is the gate's to say.
+    ///
+    /// # Errors
+    ///
+    /// Why that can't be said: the call ends with this.
+    fn explain(&mut self) -> Result<Explanation, Self::Error>;
+
+    /// Asks a person; `None` where there is no answer.
+    fn ask(&mut self, explanation: &Explanation) -> Option<Reply>;
+
+    /// Takes the arguments that a person has changed.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with them: the call ends with this.
+    fn change(&mut self, changed: Changed) -> Result<(), Self::Error>;
+}
+
+/// Arguments that a person has changed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Changed {
+    /// All of them.
+    pub args: Map<String, Value>,
+    /// Lines that the person has added to what would be written.
+    pub added: u64,
+    /// Lines that the person has removed from it.
+    pub removed: u64,
+}
+
+/// How a call has passed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Passed {
+    /// Whether a person has said yes to this very call.
+    pub is_by_person: bool,
+    /// The line of shell as it was understood, which is what runs: no person has seen the line
+    /// itself.
+    pub line: Option<String>,
+}
+
+/// Why a call does not pass.
+#[derive(Debug)]
+pub enum Refusal<E> {
+    /// The rules deny it.
+    Denied(Verdict),
+    /// The rules want a person to be asked, and there is no answer.
+    NotAsked(Verdict),
+    /// The person says no. `stops` is whether nothing else goes on either.
+    No {
+        /// Whether the person wants nothing more to happen.
+        stops: bool,
+    },
+    /// The call can't be shown whole, so no person can agree to it; why, for the model.
+    NotShown(String),
+    /// The person has changed it too often.
+    ChangedTooOften,
+    /// The call was cancelled before it began.
+    Cancelled,
+    /// The call can't be explained, or its changed arguments are not valid.
+    Failed(E),
+}
+
+/// The rules of a session, and what a person has agreed to in it.
+#[derive(Debug)]
+pub struct Gate {
+    policy: Mutex<Policy>,
+    /// The mode in which calls are asked about; `None` where the host has asked already.
+    asks: Option<Mode>,
+    /// The mode by which rules count: that one, or the host's where it says so.
+    mode: Mode,
+    /// There are no rules, and what is built in denies nothing: no line need be parsed.
+    lets_all_pass: bool,
+}
+
+impl Gate {
+    /// Asks about calls in the mode `asks`; with `None` the host has asked already.
+    pub fn new(policy: Policy, asks: Option<Mode>) -> Self {
+        let mode = asks.unwrap_or_else(mode_from_env);
+        Self {
+            lets_all_pass: asks.is_none() && policy.is_empty() && mode != Mode::Plan,
+            policy: Mutex::new(policy),
+            asks,
+            mode,
+        }
+    }
+
+    fn policy(&self) -> MutexGuard<'_, Policy> {
+        self.policy.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether rules may have a person asked: where the host asks, one can be.
+    fn is_interactive(&self, can_ask: bool) -> bool {
+        self.asks.is_none() || can_ask
+    }
+
+    /// What the rules say of a call; `can_ask` is whether a person can be asked.
+    pub fn verdict(&self, call: &PolicyCall<'_>, can_ask: bool) -> Verdict {
+        let is_interactive = self.is_interactive(can_ask);
+        self.policy().check(call, self.mode, is_interactive)
+    }
+
+    /// Whether a model is told of a tool; `can_ask` is whether a person can be asked.
+    pub fn shows(&self, call: &PolicyCall<'_>, can_ask: bool) -> bool {
+        let is_interactive = self.is_interactive(can_ask);
+        self.policy().shows(call, self.mode, is_interactive)
+    }
+
+    /// Whether verdicts go by what MCP servers say of their tools.
+    pub fn heeds_annotations(&self) -> bool {
+        self.mode == Mode::Plan || self.policy().heeds_annotations()
+    }
+
+    /// Why no call may run at all, where a policy file can't be read.
+    pub fn obstacle(&self) -> Option<String> {
+        self.policy().obstacle()
+    }
+
+    /// What is wrong with the rules.
+    pub fn problems(&self) -> Vec<String> {
+        let policy = self.policy();
+        policy.problems.iter().map(Diagnostic::text).collect()
+    }
+
+    /// Lets a call pass, with what a person has made of its arguments.
+    ///
+    /// # Errors
+    ///
+    /// Why it does not.
+    pub fn pass<C: GatedCall>(&self, candidate: &mut C) -> Result<Passed, Refusal<C::Error>> {
+        if self.lets_all_pass {
+            return Ok(Passed::default());
+        }
+        for _ in 0..MAX_CHANGES {
+            if candidate.cancel().interruption().is_some() {
+                return Err(Refusal::Cancelled);
+            }
+            let can_ask = candidate.can_ask();
+            let verdict = match self.by_rules(&candidate.call(), can_ask)? {
+                ByRules::Passes(passed) => return Ok(passed),
+                // An explanation looks at files, and its failures would say what is there.
+                ByRules::Asks(verdict) if !can_ask => return Err(Refusal::NotAsked(verdict)),
+                ByRules::Asks(verdict) => verdict,
+            };
+            let mut explanation = candidate.explain().map_err(Refusal::Failed)?;
+            explanation.is_for_once = self.policy().keeps_no_answers();
+            let verdict = match &explanation.confirmation {
+                _ if !verdict.rule.is_default => verdict,
+                // What has nothing to ask about need not, unless a rule wants it to.
+                None => return Ok(Passed::default()),
+                // A declaration need not say whose the tool is.
+                Some(ConfirmationDetails::Mcp {
+                    server_name,
+                    tool_name,
+                    ..
+                }) => {
+                    let server = Some(ServerTool {
+                        name: server_name,
+                        tool: tool_name,
+                    });
+                    let call = candidate.call();
+                    match self.by_rules(&PolicyCall { server, ..call }, can_ask)? {
+                        ByRules::Passes(passed) => return Ok(passed),
+                        ByRules::Asks(verdict) => verdict,
+                    }
+                }
+                Some(_) => verdict,
+            };
+            match candidate.ask(&explanation) {
+                None => return Err(Refusal::NotAsked(verdict)),
+                Some(Reply::Change(changed)) => {
+                    candidate.change(changed).map_err(Refusal::Failed)?;
+                }
+                Some(Reply::NotShown(why)) => return Err(Refusal::NotShown(why)),
+                // It was not the person who ended the question.
+                Some(Reply::Stop) if candidate.cancel().interruption().is_some() => {
+                    return Err(Refusal::Cancelled);
+                }
+                Some(Reply::Stop) => return Err(Refusal::No { stops: true }),
+                Some(Reply::No) => return Err(Refusal::No { stops: false }),
+                Some(yes) => {
+                    self.grant(&yes, candidate.call().name, &explanation);
+                    return Ok(Passed {
+                        is_by_person: true,
+                        line: None,
+                    });
+                }
+            }
+        }
+        Err(Refusal::ChangedTooOften)
+    }
+
+    fn by_rules<E>(&self, call: &PolicyCall<'_>, can_ask: bool) -> Result<ByRules, Refusal<E>> {
+        let verdict = self.verdict(call, can_ask);
+        match (verdict.decision, self.asks) {
+            (Decision::Allow, _) | (Decision::AskUser, None) => Ok(ByRules::Passes(Passed {
+                is_by_person: false,
+                line: verdict.understood,
+            })),
+            (Decision::AskUser, Some(_)) => Ok(ByRules::Asks(verdict)),
+            (Decision::Deny, _) => Err(Refusal::Denied(verdict)),
+        }
+    }
+
+    /// Keeps in mind what a person has agreed to for the session.
+    fn grant(&self, yes: &Reply, tool: &str, explanation: &Explanation) {
+        if let Some(agreed) = yes.agreed(tool, explanation) {
+            self.policy().grant(agreed, self.mode);
+        }
+    }
+}
+
+/// What the rules make of a call.
+enum ByRules {
+    Passes(Passed),
+    Asks(Verdict),
+}
+
+impl<E> Refusal<E> {
+    /// Why, for the model; a failure is given back.
+    ///
+    /// # Errors
+    ///
+    /// What the candidate failed with.
+    pub fn message(self) -> Result<String, E> {
+        Ok(match self {
+            Refusal::Denied(verdict) => verdict.to_error().to_string(),
+            Refusal::NotAsked(verdict) => format!(
+                "{} There is no one to ask. Go on without it, or say what it would have done.",
+                verdict.reason
+            ),
+            Refusal::No { .. } => "The user declined this call.".to_owned(),
+            Refusal::NotShown(why) => why,
+            Refusal::ChangedTooOften => "The call was changed too often.".to_owned(),
+            Refusal::Cancelled => "The call was cancelled before it began.".to_owned(),
+            Refusal::Failed(e) => return Err(e),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

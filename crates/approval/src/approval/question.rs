@@ -1,0 +1,88 @@
+//! What a person is asked about a call, and what they can answer.
+
+use super::Changed;
+use gemini_tools_core::tool::{ConfirmationDetails, Location};
+use gemini_tools_policy::{self as policy, SessionGrant};
+use serde_json::{Map, Value};
+
+/// What a call would do.
+#[derive(Debug, Clone, Default)]
+pub struct Explanation {
+    /// In words.
+    pub description: String,
+    /// The paths that it would touch.
+    pub locations: Vec<Location>,
+    /// What a person must agree to; `None` where the tool has nothing to ask about.
+    pub confirmation: Option<ConfirmationDetails>,
+    /// Whether a yes can only be for this call: no other answer is offered then.
+    pub is_for_once: bool,
+}
+
+/// What a person answers.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reply {
+    /// Yes, this time.
+    Once,
+    /// Yes, and to all like it: to commands of these programs, to all edits.
+    Always,
+    /// Yes, and to all calls of the tool.
+    AlwaysTool,
+    /// Yes, and to all tools of the MCP server.
+    AlwaysServer,
+    /// With other arguments, which are judged again.
+    Change(Changed),
+    /// No, and the model goes on without it.
+    No,
+    /// No, and nothing goes on.
+    Stop,
+    /// The call can't be shown whole, so no person can agree to it; why, for the model.
+    NotShown(String),
+}
+
+impl Reply {
+    /// What the answer allows besides the call that was asked about; `None` where it allows
+    /// nothing more.
+    pub fn agreed<'a>(
+        &self,
+        tool: &'a str,
+        explanation: &'a Explanation,
+    ) -> Option<SessionGrant<'a>> {
+        match (self, explanation.confirmation.as_ref()) {
+            _ if explanation.is_for_once => None,
+            (Reply::Always, Some(ConfirmationDetails::Edit { .. })) => Some(SessionGrant::Edits),
+            (Reply::Always, Some(ConfirmationDetails::Exec { root_commands, .. }))
+                if policy::is_shell(tool) =>
+            {
+                // No program of such a command is known.
+                (!root_commands.is_empty()).then_some(SessionGrant::Programs {
+                    tool,
+                    programs: root_commands,
+                })
+            }
+            (Reply::AlwaysServer, Some(ConfirmationDetails::Mcp { server_name, .. })) => {
+                Some(SessionGrant::Server(server_name))
+            }
+            (Reply::Always | Reply::AlwaysTool | Reply::AlwaysServer, _) => {
+                Some(SessionGrant::Tool(tool))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What a person is asked.
+#[derive(Debug, Clone, Copy)]
+pub struct ApprovalQuestion<'a> {
+    /// The tool's name, as the call has it.
+    pub name: &'a str,
+    /// The arguments.
+    pub args: &'a Map<String, Value>,
+    /// What the call would do.
+    pub explanation: &'a Explanation,
+}
+
+/// Asks a person.
+pub trait ApprovalPrompt: Send {
+    /// Shows what a call would do and gives the answer. `None` where there is none.
+    fn ask(&mut self, question: &ApprovalQuestion<'_>) -> Option<Reply>;
+}

@@ -1,0 +1,284 @@
+//! What a person may change of a call, and the call that comes of it.
+
+use super::super::{ApprovalQuestion, Changed, Reply};
+use gemini_tools_core::registry::bare_name;
+use gemini_tools_core::tool::ConfirmationDetails;
+use serde_json::{Map, Value};
+use similar::{ChangeTag, TextDiff};
+use std::time::{Duration, Instant};
+
+/// After this the rest of a comparison is coarse.
+const DIFF_TIME: Duration = Duration::from_millis(500);
+
+/// What is put into the editor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Proposal {
+    /// A name that tells the editor what it is.
+    pub(super) name: String,
+    /// The text.
+    pub(super) text: String,
+    form: Form,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Form {
+    /// The argument `content`.
+    Content,
+    /// The file as it will be, which was this before.
+    Whole { original: String },
+    /// The arguments as JSON.
+    Arguments,
+}
+
+/// What came of an edit.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Edited {
+    /// Another call.
+    Changed(Reply),
+    /// The same call; why, for the person.
+    Same(&'static str),
+    /// The text is not a call; why, for the person.
+    Broken(String),
+}
+
+/// How many lines a person has added and removed.
+pub fn changed_lines(proposed: &str, edited: &str) -> (u64, u64) {
+    let old: Vec<&str> = proposed.split_inclusive('\n').collect();
+    let new: Vec<&str> = edited.split_inclusive('\n').collect();
+    let diff = TextDiff::configure()
+        .deadline(Instant::now() + DIFF_TIME)
+        .diff_slices(&old, &new);
+    diff.iter_all_changes()
+        .fold((0, 0), |(added, removed), change| match change.tag() {
+            ChangeTag::Insert => (added + 1, removed),
+            ChangeTag::Delete => (added, removed + 1),
+            ChangeTag::Equal => (added, removed),
+        })
+}
+
+/// What can be changed of a call.
+pub(super) fn proposal(question: &ApprovalQuestion<'_>) -> Proposal {
+    if let Some(ConfirmationDetails::Edit {
+        file_name,
+        original_content,
+        new_content,
+        ..
+    }) = &question.explanation.confirmation
+    {
+        let form = match (bare_name(question.name), original_content) {
+            ("write_file", _) => Some(Form::Content),
+            // The tools take an empty text for a file that is not there.
+            ("replace" | "smart_edit", Some(original)) if !original.is_empty() => {
+                Some(Form::Whole {
+                    original: original.clone(),
+                })
+            }
+            _ => None,
+        };
+        if let Some(form) = form {
+            return Proposal {
+                name: file_name.clone(),
+                text: new_content.clone(),
+                form,
+            };
+        }
+    }
+    let json = serde_json::to_string_pretty(question.args).unwrap_or_default();
+    Proposal {
+        name: format!("{}.json", bare_name(question.name)),
+        text: json + "\n",
+        form: Form::Arguments,
+    }
+}
+
+impl Proposal {
+    /// The call that yields the edited text.
+    pub(super) fn applied(&self, question: &ApprovalQuestion<'_>, edited: &str) -> Edited {
+        if edited == self.text {
+            return Edited::Same("Nothing was changed.");
+        }
+        let mut args = question.args.clone();
+        let mut set = |key: &str, value: Value| args.insert(key.to_owned(), value);
+        match &self.form {
+            Form::Content => {
+                set("content", edited.into());
+            }
+            Form::Whole { original } if original == edited => {
+                return Edited::Same("That is what the file has already; say no to leave it so.");
+            }
+            Form::Whole { original } => {
+                set("old_string", original.as_str().into());
+                set("new_string", edited.into());
+                // smart_edit has no such argument.
+                if bare_name(question.name) == "replace" {
+                    set("expected_replacements", 1.into());
+                    args.remove("allow_multiple");
+                }
+            }
+            Form::Arguments => return from_json(question, edited),
+        }
+        let (added, removed) = changed_lines(&self.text, edited);
+        Edited::Changed(Reply::Change(Changed {
+            args,
+            added,
+            removed,
+        }))
+    }
+}
+
+fn from_json(question: &ApprovalQuestion<'_>, edited: &str) -> Edited {
+    let args: Map<String, Value> = match gemini_tools_core::json::read_unlimited(edited.as_bytes())
+    {
+        Ok(Value::Object(args)) => args,
+        Ok(_) => return Edited::Broken("The arguments must be an object.".to_owned()),
+        Err(e) => {
+            let number = e.place().map_or(1, |(line, _)| line);
+            let line = edited.lines().nth(number - 1);
+            return Edited::Broken(format!(
+                "The arguments are not valid JSON: {e}. The line: {}",
+                line.unwrap_or_default().trim()
+            ));
+        }
+    };
+    if args == *question.args {
+        return Edited::Same("Nothing was changed.");
+    }
+    // Only what goes into a file counts as lines.
+    let (added, removed) = ["content", "new_string"]
+        .iter()
+        .filter_map(|key| {
+            let (old, new) = (
+                question.args.get(*key)?.as_str()?,
+                args.get(*key)?.as_str()?,
+            );
+            Some(changed_lines(old, new))
+        })
+        .fold((0, 0), |sum, lines| (sum.0 + lines.0, sum.1 + lines.1));
+    Edited::Changed(Reply::Change(Changed {
+        args,
+        added,
+        removed,
+    }))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::{Edited, changed_lines, proposal};
+    use crate::approval::Reply;
+    use crate::approval::terminal::tests::{call, edit, exec, explained};
+    use serde_json::{Value, json};
+
+    fn changed(edited: Edited) -> (Value, u64, u64) {
+        match edited {
+            Edited::Changed(Reply::Change(changed)) => {
+                (Value::Object(changed.args), changed.added, changed.removed)
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn lines_are_counted_as_a_diff_has_them() {
+        for (proposed, edited, want) in [
+            ("", "", (0, 0)),
+            ("a\nb\n", "a\nb\n", (0, 0)),
+            ("a\nb\n", "a\nc\n", (1, 1)),
+            ("a\n", "a\nb\nc\n", (2, 0)),
+            ("a\nb\n", "", (0, 2)),
+            ("a", "a\n", (1, 1)),
+        ] {
+            assert_eq!(
+                changed_lines(proposed, edited),
+                want,
+                "{proposed:?} {edited:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_written_file_is_edited_as_its_content() {
+        let details = explained(Some(edit("a.py", Some("old\n"), "new\n", "")));
+        let call = call(
+            "write_file",
+            json!({"file_path": "a.py", "content": "new\n"}),
+        );
+        let question = call.asked(&details);
+        let proposal = proposal(&question);
+        assert_eq!((&*proposal.name, &*proposal.text), ("a.py", "new\n"));
+        assert_eq!(
+            changed(proposal.applied(&question, "new\nmore\n")),
+            (json!({"file_path": "a.py", "content": "new\nmore\n"}), 1, 0)
+        );
+        assert!(matches!(
+            proposal.applied(&question, "new\n"),
+            Edited::Same(_)
+        ));
+    }
+
+    #[test]
+    fn a_replacement_is_edited_as_the_whole_file() {
+        let details = explained(Some(edit("a", Some("x\nx\n"), "y\nx\n", "")));
+        for (name, given, want) in [
+            (
+                "replace",
+                json!({"path": "a", "old_string": "x", "new_string": "y", "allow_multiple": true}),
+                json!({"path": "a", "old_string": "x\nx\n", "new_string": "z\nx\n",
+                       "expected_replacements": 1}),
+            ),
+            (
+                "discovered_tool_smart_edit",
+                json!({"path": "a", "instruction": "i", "old_string": "x", "new_string": "y"}),
+                json!({"path": "a", "instruction": "i", "old_string": "x\nx\n",
+                       "new_string": "z\nx\n"}),
+            ),
+        ] {
+            let call = call(name, given);
+            let question = call.asked(&details);
+            let proposal = proposal(&question);
+            assert_eq!(proposal.text, "y\nx\n");
+            assert_eq!(changed(proposal.applied(&question, "z\nx\n")), (want, 1, 1));
+            assert!(matches!(
+                proposal.applied(&question, "x\nx\n"),
+                Edited::Same(_)
+            ));
+        }
+    }
+
+    #[test]
+    fn anything_else_is_edited_as_its_arguments() {
+        let args = json!({"old_string": "", "new_string": "a\nb\n"});
+        for (name, details) in [
+            ("replace", Some(edit("a", None, "a\nb\n", ""))),
+            ("replace", Some(edit("a", Some(""), "a\nb\n", ""))),
+            ("save_memory", Some(edit("a", Some("x"), "y", ""))),
+            ("run_shell_command", Some(exec("make", &["make"]))),
+            ("other", None),
+        ] {
+            let (call, details) = (call(name, args.clone()), explained(details));
+            let question = call.asked(&details);
+            let proposal = proposal(&question);
+            assert_eq!(proposal.name, format!("{name}.json"));
+            let edited = proposal.text.replace("a\\nb", "a\\nc\\nd");
+            assert_eq!(
+                changed(proposal.applied(&question, &edited)),
+                (json!({"old_string": "", "new_string": "a\nc\nd\n"}), 2, 1)
+            );
+            let respaced = proposal.text.replace('\n', "");
+            let applied = proposal.applied(&question, &respaced);
+            assert!(matches!(applied, Edited::Same(_)), "{applied:?}");
+        }
+    }
+
+    #[test]
+    fn broken_json_is_shown_with_its_line() {
+        let (call, details) = (call("other", json!({"a": 1})), explained(None));
+        let question = call.asked(&details);
+        let proposal = proposal(&question);
+        let Edited::Broken(why) = proposal.applied(&question, "{\n  \"a\" 2\n}\n") else {
+            panic!("a call");
+        };
+        assert!(why.contains("line 2") && why.ends_with("\"a\" 2"), "{why}");
+        let list = proposal.applied(&question, "[1]");
+        assert!(matches!(list, Edited::Broken(_)), "{list:?}");
+    }
+}

@@ -1,0 +1,135 @@
+//! The user's editor, on a file of its own in a private directory, which is gone afterwards.
+
+use super::tty::Tty;
+use gemini_tools_platform::unix_fs::{DirBuilderExt, OpenOptionsExt};
+use std::ffi::{OsStr, OsString};
+use std::fs::{DirBuilder, OpenOptions};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+
+/// Names that are tried for the directory.
+const TRIES: usize = 16;
+
+/// Maximum characters of a name, whose end is kept; no file system's limit is reached.
+const MAX_NAME_CHARS: usize = 60;
+
+/// The editor where nothing names another.
+pub(super) const USUAL: &str = if cfg!(windows) { "notepad" } else { "vi" };
+
+/// The editor that the environment names.
+pub(super) fn from_environment() -> OsString {
+    ["VISUAL", "EDITOR"]
+        .iter()
+        .filter_map(std::env::var_os)
+        .find(|words| !words.is_empty())
+        .unwrap_or_else(|| USUAL.into())
+}
+
+/// A text while it is edited.
+#[derive(Debug)]
+pub(super) struct Draft {
+    directory: PathBuf,
+    file: PathBuf,
+}
+
+impl Draft {
+    /// Writes a text to a new file, whose name ends as `name` does.
+    pub(super) fn new(name: &str, text: &str) -> io::Result<Self> {
+        let directory = private_directory()?;
+        let name: String = name
+            .chars()
+            .skip(name.chars().count().saturating_sub(MAX_NAME_CHARS))
+            .map(|c| if is_fit(c) { c } else { '_' })
+            .collect();
+        // A name of its own, too: some editors obey files such as .dir-locals.el.
+        let file = directory.join(format!("proposed-{name}"));
+        let draft = Self { directory, file };
+        OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&draft.file)?
+            .write_all(text.as_bytes())?;
+        Ok(draft)
+    }
+
+    /// Starts the editor and waits for its end.
+    pub(super) fn edit(&self, editor: &OsStr, tty: &Tty) -> io::Result<ExitStatus> {
+        // An editor that dies leaves the terminal as it was using it.
+        let _kept = tty.keep()?;
+        let [input, output, errors] = tty.streams()?;
+        command(editor, &self.file)
+            .stdin(input)
+            .stdout(output)
+            .stderr(errors)
+            .status()
+    }
+
+    /// The text as it is now.
+    pub(super) fn text(&self) -> io::Result<String> {
+        std::fs::read_to_string(&self.file)
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        // With what the editor has left beside it. It can be left behind only where another
+        // process takes away the right to remove it.
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+/// Whether a character can be in the file's name. On Windows a shell sees it, to which most
+/// others mean something.
+fn is_fit(c: char) -> bool {
+    if cfg!(windows) {
+        c.is_alphanumeric() || matches!(c, '.' | '-' | '_')
+    } else {
+        c != '/' && !c.is_control()
+    }
+}
+
+/// The editor with the file, by the system's shell.
+#[cfg(unix)]
+fn command(editor: &OsStr, file: &Path) -> Command {
+    // A shell that Ctrl-C ends would leave the editor behind; the editor itself gets the
+    // default action.
+    let mut line = OsString::from("trap : INT; ");
+    line.push(editor);
+    line.push(" \"$1\"");
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(line).arg("sh").arg(file);
+    command
+}
+
+/// The editor with the file, by the system's shell.
+#[cfg(windows)]
+fn command(editor: &OsStr, file: &Path) -> Command {
+    // The outer quotes go, all others stay as they are.
+    let mut line = OsString::from("/d /s /c \"");
+    line.push(editor);
+    line.push(" \"");
+    line.push(file);
+    line.push("\"\"");
+    let mut command = Command::new("cmd");
+    std::os::windows::process::CommandExt::raw_arg(&mut command, line);
+    command
+}
+
+fn private_directory() -> io::Result<PathBuf> {
+    let base = std::env::temp_dir();
+    let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
+    for _ in 0..TRIES {
+        // Each state of the standard library's hash is random.
+        let random = RandomState::new().build_hasher().finish();
+        let path = base.join(format!("gemini-tools-{random:016x}"));
+        match DirBuilder::new().mode(0o700).create(&path) {
+            Ok(()) => return Ok(path),
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => last = e,
+            Err(e) => return Err(e),
+        }
+    }
+    Err(last)
+}

@@ -1,0 +1,241 @@
+//! Asks a person on the controlling terminal or the console, whatever the standard streams are.
+//!
+//! `show` makes the text, `tty` reads the keys, `editor` starts the user's editor, and `change`
+//! makes another call of what was edited.
+
+mod change;
+mod editor;
+mod show;
+#[cfg(all(test, unix))]
+mod tests;
+mod tty;
+
+use super::{ApprovalPrompt, ApprovalQuestion, Reply};
+use change::Edited;
+pub use change::changed_lines;
+use editor::Draft;
+use gemini_tools_core::tool::Cancellation;
+use gemini_tools_process::signals::Signals;
+use show::escape_controls;
+pub use show::question;
+use std::ffi::OsString;
+#[cfg(unix)]
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+use tty::{Pressed, Tty};
+
+/// A terminal on which a person is asked.
+#[derive(Debug)]
+pub struct TerminalPrompt {
+    tty: Tty,
+    editor: OsString,
+    shows_colours: bool,
+    cancel: Cancellation,
+    signals: Option<Arc<Signals>>,
+}
+
+/// What a key means while a call is shown.
+#[derive(Debug, Clone)]
+enum Choice {
+    Answer(Reply, &'static str),
+    View,
+    Edit,
+}
+
+/// What a key means after an edit that is not a call.
+#[derive(Debug, Clone, Copy)]
+enum Next {
+    Again,
+    GiveUp,
+}
+
+impl TerminalPrompt {
+    /// The controlling terminal, or the console; `None` where there is none. The editor is that
+    /// of `VISUAL` or `EDITOR`, and `NO_COLOR` and, but on Windows, `TERM` say whether there are
+    /// colours.
+    pub fn open() -> Option<Self> {
+        let mut terminal = Self::new(Tty::open()?).with_editor(editor::from_environment());
+        let is_plain = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
+        terminal.shows_colours = !is_plain && terminal.tty.can_colour();
+        Some(terminal)
+    }
+
+    /// Any terminal, without colours, and with `vi` as the editor.
+    #[cfg(unix)]
+    pub fn on(tty: File) -> Self {
+        Self::new(tty.into())
+    }
+
+    fn new(tty: Tty) -> Self {
+        Self {
+            tty,
+            editor: editor::USUAL.into(),
+            shows_colours: false,
+            cancel: Cancellation::default(),
+            signals: None,
+        }
+    }
+
+    /// With another editor: words for a shell, to which the file is added.
+    #[must_use]
+    pub fn with_editor(mut self, words: impl Into<OsString>) -> Self {
+        self.editor = words.into();
+        self
+    }
+
+    /// With what ends the session: a question that waits for an answer is then over, as by
+    /// [`Reply::Stop`].
+    #[must_use]
+    pub fn with_cancellation(mut self, cancel: Cancellation) -> Self {
+        self.cancel = cancel;
+        self
+    }
+
+    /// With the handlers of signals, so that Ctrl-C in the editor is the editor's, and with what
+    /// they cancel.
+    #[must_use]
+    pub fn with_signals(mut self, signals: Arc<Signals>) -> Self {
+        self.cancel = signals.cancellation().clone();
+        self.signals = Some(signals);
+        self
+    }
+
+    fn write(&self, text: &str) -> io::Result<()> {
+        self.tty.write(text)
+    }
+
+    /// A line about what has happened.
+    fn print_line(&self, text: &str) -> io::Result<()> {
+        self.write(&format!(
+            "  {}\n",
+            escape_controls(text, self.shows_colours)
+        ))
+    }
+
+    /// Shows a line of keys, and waits for one.
+    fn key<T>(&self, line: &str, meaning: impl Fn(u8) -> Option<T>) -> io::Result<Pressed<T>> {
+        tty::key(&self.tty, &self.cancel, || self.write(line), meaning)
+    }
+
+    fn converse(&self, question: &ApprovalQuestion<'_>) -> io::Result<Reply> {
+        let page = |whole| show::page(question, self.shows_colours, whole);
+        let first = page(false);
+        self.write(&first.text)?;
+        let line = show::keys(question, first.is_cut);
+        loop {
+            let pressed = self.key(&line, |byte| choice(byte, question, first.is_cut))?;
+            let (reply, word) = match pressed {
+                Pressed::Key(Choice::Answer(reply, word)) => (reply, word),
+                Pressed::Key(Choice::View) => {
+                    self.write("view all\n")?;
+                    self.write(&page(true).text)?;
+                    continue;
+                }
+                Pressed::Key(Choice::Edit) => {
+                    self.write("edit\n")?;
+                    match self.edit(question)? {
+                        Some(reply) => return Ok(reply),
+                        None => continue,
+                    }
+                }
+                Pressed::Stop => (Reply::Stop, "quit"),
+                Pressed::End => (Reply::No, "no"),
+            };
+            // The answer counts, whether or not it can still be shown.
+            let _ = self.write(&format!("{word}\n"));
+            return Ok(reply);
+        }
+    }
+
+    /// Has the call changed; `None` where it stays as it is.
+    fn edit(&self, question: &ApprovalQuestion<'_>) -> io::Result<Option<Reply>> {
+        let proposal = change::proposal(question);
+        let draft = match Draft::new(&proposal.name, &proposal.text) {
+            Ok(draft) => draft,
+            Err(e) => {
+                self.print_line(&format!("There can be no file for the editor: {e}."))?;
+                return Ok(None);
+            }
+        };
+        loop {
+            let editor = self.editor.to_string_lossy();
+            let edit = || draft.edit(&self.editor, &self.tty);
+            let ended = match &self.signals {
+                Some(signals) => signals.leave_interrupt(edit),
+                None => edit(),
+            };
+            match ended {
+                Ok(status) if status.success() => {}
+                Ok(status) => {
+                    self.print_line(&format!(
+                        "The editor {editor} has failed ({status}); nothing was changed."
+                    ))?;
+                    return Ok(None);
+                }
+                Err(e) => {
+                    self.print_line(&format!("The editor {editor} can't be started: {e}."))?;
+                    return Ok(None);
+                }
+            }
+            let edited = draft.text().map_or_else(
+                |e| Edited::Broken(format!("The edited file can't be read: {e}.")),
+                |text| proposal.applied(question, &text),
+            );
+            match edited {
+                Edited::Changed(reply) => return Ok(Some(reply)),
+                Edited::Same(why) => {
+                    self.print_line(why)?;
+                    return Ok(None);
+                }
+                Edited::Broken(why) => self.print_line(&why)?,
+            }
+            match self.key("[e]dit again  [g]ive up ", next)? {
+                Pressed::Key(Next::Again) => self.write("edit again\n")?,
+                Pressed::Key(Next::GiveUp) | Pressed::End => {
+                    self.write("give up\n")?;
+                    return Ok(None);
+                }
+                Pressed::Stop => {
+                    self.write("quit\n")?;
+                    return Ok(Some(Reply::Stop));
+                }
+            }
+        }
+    }
+}
+
+impl ApprovalPrompt for TerminalPrompt {
+    fn ask(&mut self, question: &ApprovalQuestion<'_>) -> Option<Reply> {
+        // Where nothing can be shown, the user can't be asked.
+        self.converse(question).ok()
+    }
+}
+
+/// Only what the line of keys offers; capitals are not answers, so that none is given by
+/// mistake.
+fn choice(byte: u8, question: &ApprovalQuestion<'_>, is_cut: bool) -> Option<Choice> {
+    Some(match byte {
+        b'y' => Choice::Answer(Reply::Once, "yes"),
+        b'a' if show::always(question).is_some() => Choice::Answer(Reply::Always, "always"),
+        b't' if !question.explanation.is_for_once => {
+            Choice::Answer(Reply::AlwaysTool, "tool always")
+        }
+        b's' if show::offers_server(question) => {
+            Choice::Answer(Reply::AlwaysServer, "server always")
+        }
+        b'n' => Choice::Answer(Reply::No, "no"),
+        b'q' => Choice::Answer(Reply::Stop, "quit"),
+        b'e' => Choice::Edit,
+        b'v' if is_cut => Choice::View,
+        _ => return None,
+    })
+}
+
+fn next(byte: u8) -> Option<Next> {
+    match byte {
+        b'e' => Some(Next::Again),
+        b'g' | b'n' => Some(Next::GiveUp),
+        _ => None,
+    }
+}

@@ -1,0 +1,517 @@
+//! What a person is shown of a call, as text for a terminal.
+//!
+//! Most of it comes from a model or from a file. None of that reaches the terminal but as
+//! characters that can be seen.
+
+use super::super::{ApprovalQuestion, Reply};
+use gemini_tools_core::shown::is_deceptive;
+use gemini_tools_core::tool::ConfirmationDetails;
+use gemini_tools_policy::SessionGrant;
+
+/// A longer text is shown by its first and last lines.
+const MAX_LINES: usize = 60;
+
+/// First lines shown of a text that is too long.
+const FIRST_LINES: usize = 35;
+
+/// Last lines shown of a text that is too long.
+const LAST_LINES: usize = 15;
+
+/// A longer line is shown by its first and last characters.
+const MAX_LINE_CHARS: usize = 1000;
+
+/// First characters shown of a line that is too long.
+const FIRST_CHARS: usize = 700;
+
+/// Last characters shown of a line that is too long.
+const LAST_CHARS: usize = 200;
+
+const BOLD: &str = "1";
+const DIM: &str = "2";
+const RED: &str = "31";
+const GREEN: &str = "32";
+const YELLOW: &str = "33";
+const CYAN: &str = "36";
+
+/// A longer run of blanks is shown by its length, so that it pushes nothing out of sight.
+const MAX_BLANKS: usize = 80;
+
+/// Maximum blank lines shown in a row; more are shown by their number.
+const MAX_BLANK_LINES: usize = 10;
+
+/// What is shown, as it grows.
+pub(super) struct PromptPage {
+    /// For the terminal.
+    pub(super) text: String,
+    /// Whether something was left out.
+    pub(super) is_cut: bool,
+    colours: bool,
+    whole: bool,
+}
+
+impl PromptPage {
+    fn new(colours: bool, whole: bool) -> Self {
+        Self {
+            text: String::new(),
+            is_cut: false,
+            colours,
+            whole,
+        }
+    }
+
+    fn paint(&mut self, colour: Option<&str>, text: &str) {
+        match colour.filter(|_| self.colours) {
+            Some(colour) => self.text.push_str(&format!("\x1b[{colour}m{text}\x1b[0m")),
+            None => self.text.push_str(text),
+        }
+    }
+
+    /// A line, of which everything can be seen; line feeds in it, too. What is cut from a long
+    /// one is counted, and is between its two ends: what is hidden must not be the last.
+    fn line(&mut self, label: &str, line: &str, colour: Option<&str>) {
+        let count = line.chars().count();
+        let at = |n: usize| line.char_indices().nth(n).map_or(line.len(), |(at, _)| at);
+        self.text.push_str("  ");
+        self.paint(Some(DIM), label);
+        if self.whole || count <= MAX_LINE_CHARS {
+            self.paint(colour, &escape_controls(line, self.colours));
+        } else {
+            self.is_cut = true;
+            let (first, last) = (&line[..at(FIRST_CHARS)], &line[at(count - LAST_CHARS)..]);
+            self.paint(colour, &escape_controls(first, self.colours));
+            let hidden = count - FIRST_CHARS - LAST_CHARS;
+            self.paint(Some(DIM), &format!(" … {hidden} characters … "));
+            self.paint(colour, &escape_controls(last, self.colours));
+        }
+        self.text.push('\n');
+    }
+
+    /// Lines, each with the colour that it is given.
+    fn block(&mut self, text: &str, mut colour: impl FnMut(&str) -> Option<&'static str>) {
+        let items = folded(text.strip_suffix('\n').unwrap_or(text));
+        let hidden = if self.whole || items.len() <= MAX_LINES {
+            0..0
+        } else {
+            FIRST_LINES..items.len() - LAST_LINES
+        };
+        for (i, item) in items.iter().enumerate() {
+            // All lines are looked at: a line's colour may depend on those before.
+            let line = item.as_ref().map(|line| (*line, colour(line)));
+            if i == hidden.start && !hidden.is_empty() {
+                self.is_cut = true;
+                let count = items[hidden.clone()].iter();
+                let count: usize = count.map(|item| *item.as_ref().err().unwrap_or(&1)).sum();
+                self.paint(Some(DIM), &format!("  … {count} lines more …\n"));
+            }
+            match line {
+                _ if hidden.contains(&i) => {}
+                Ok((line, colour)) => self.line("", line, colour),
+                Err(count) => self.paint(Some(DIM), &format!("  … {count} blank lines …\n")),
+            }
+        }
+    }
+
+    fn diff(&mut self, text: &str) {
+        let mut is_header = true;
+        self.block(text, |line| match line.as_bytes() {
+            [b'@', b'@', ..] => {
+                is_header = false;
+                Some(CYAN)
+            }
+            [b'+' | b'-', ..] if is_header => Some(BOLD),
+            [b'+', ..] => Some(GREEN),
+            [b'-', ..] => Some(RED),
+            _ => None,
+        });
+    }
+
+    /// What is shown below the name of the tool. What runs comes first, so that no words about
+    /// it push it away.
+    fn body(&mut self, question: &ApprovalQuestion<'_>) {
+        let confirmation = question.explanation.confirmation.as_ref();
+        let description = question.explanation.description.trim();
+        let rest = match confirmation {
+            Some(ConfirmationDetails::Exec { command, .. }) => {
+                // It begins with the command once more.
+                let quoted = format!("`{}`", command.trim());
+                let rest = description.strip_prefix(&*quoted).unwrap_or(description);
+                if rest == command { "" } else { rest }
+            }
+            Some(ConfirmationDetails::Info { runs: Some(_), .. }) => description,
+            _ => {
+                if !description.is_empty() {
+                    self.line("", description, None);
+                }
+                return self.details(question, confirmation);
+            }
+        };
+        self.details(question, confirmation);
+        if !rest.is_empty() {
+            self.line("", rest.trim_start(), None);
+        }
+    }
+
+    /// The command itself, where a tool's file has put its own words in the place of it.
+    fn what_runs(&mut self, runs: Option<&str>) {
+        if let Some(runs) = runs {
+            self.line("What runs:", "", None);
+            self.block(runs, |_| Some(BOLD));
+        }
+    }
+
+    fn details(
+        &mut self,
+        question: &ApprovalQuestion<'_>,
+        confirmation: Option<&ConfirmationDetails>,
+    ) {
+        match confirmation {
+            Some(ConfirmationDetails::Edit {
+                file_path,
+                file_diff,
+                new_content,
+                ..
+            }) => {
+                self.line("File: ", file_path, None);
+                if file_diff.is_empty() {
+                    self.line("There is no diff. The new content:", "", None);
+                    self.block(new_content, |_| None);
+                } else {
+                    self.diff(file_diff);
+                }
+            }
+            Some(ConfirmationDetails::Exec {
+                command,
+                root_commands,
+                unresolved,
+                runs,
+                ..
+            }) => {
+                self.what_runs(runs.as_deref());
+                self.block(command, |_| Some(BOLD));
+                if !root_commands.is_empty() {
+                    self.line("Programs: ", &root_commands.join(", "), None);
+                }
+                for text in unresolved {
+                    self.line("Not known before it runs: ", text, Some(YELLOW));
+                }
+            }
+            Some(ConfirmationDetails::Info {
+                prompt, urls, runs, ..
+            }) => {
+                self.what_runs(runs.as_deref());
+                self.block(prompt, |_| None);
+                for url in urls {
+                    self.line("Address: ", url, None);
+                }
+            }
+            Some(ConfirmationDetails::Mcp {
+                server_name,
+                tool_name,
+                ..
+            }) => {
+                self.line("Server: ", server_name, None);
+                self.line("Tool: ", tool_name, None);
+                self.block(&arguments(question), |_| None);
+            }
+            None => self.block(&arguments(question), |_| None),
+        }
+    }
+}
+
+fn arguments(question: &ApprovalQuestion<'_>) -> String {
+    serde_json::to_string_pretty(question.args).unwrap_or_default()
+}
+
+/// A text on one line in which everything is seen: what is not appears as `\u{1b}`, in
+/// reverse where there are colours.
+pub(super) fn escape_controls(text: &str, colours: bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let blanks = rest.chars().take_while(|c| is_blank(*c)).count();
+        let escaped = match c {
+            _ if blanks > MAX_BLANKS => {
+                rest = rest.trim_start_matches(is_blank);
+                format!("[{blanks} blanks]")
+            }
+            c => {
+                rest = &rest[c.len_utf8()..];
+                match c {
+                    '\n' => "\\n".to_owned(),
+                    '\r' => "\\r".to_owned(),
+                    c if is_deceptive(c) && c != '\t' => c.escape_unicode().to_string(),
+                    c => {
+                        out.push(c);
+                        continue;
+                    }
+                }
+            }
+        };
+        if colours {
+            // Only the reverse is ended, so that the line's own colour stays.
+            out.push_str(&format!("\x1b[7m{escaped}\x1b[27m"));
+        } else {
+            out.push_str(&escaped);
+        }
+    }
+    out
+}
+
+/// Whether a character takes place and shows nothing.
+fn is_blank(c: char) -> bool {
+    matches!(c, '\t' | '\u{2800}') || c.is_whitespace() && !is_deceptive(c)
+}
+
+/// The lines of a text; many blank ones in a row by their number.
+fn folded(text: &str) -> Vec<Result<&str, usize>> {
+    let lines: Vec<&str> = text.split('\n').collect();
+    let blank = |line: &str| line.chars().all(is_blank);
+    let mut folded = Vec::with_capacity(lines.len());
+    for run in lines.chunk_by(|a, b| blank(a) == blank(b)) {
+        if blank(run[0]) && run.len() > MAX_BLANK_LINES {
+            folded.push(Err(run.len()));
+        } else {
+            folded.extend(run.iter().copied().map(Ok));
+        }
+    }
+    folded
+}
+
+/// The whole call as a question in plain text, for a client that shows it.
+pub fn question(question: &ApprovalQuestion<'_>) -> String {
+    let mut page = PromptPage::new(false, true);
+    page.body(question);
+    let name = escape_controls(question.name, false);
+    format!("May {name} run?\n\n{}", page.text.trim_end())
+}
+
+/// The call and what it would do.
+pub(super) fn page(question: &ApprovalQuestion<'_>, colours: bool, whole: bool) -> PromptPage {
+    let mut page = PromptPage::new(colours, whole);
+    page.text.push('\n');
+    page.paint(Some(BOLD), &escape_controls(question.name, colours));
+    page.text.push('\n');
+    page.body(question);
+    page
+}
+
+/// What a yes to all like it means; `None` where it would mean nothing.
+pub(super) fn always(question: &ApprovalQuestion<'_>) -> Option<&'static str> {
+    let agreed = Reply::Always.agreed(question.name, question.explanation);
+    agreed.map(SessionGrant::words)
+}
+
+/// Whether a yes to all tools of an MCP server is offered.
+pub(super) fn offers_server(question: &ApprovalQuestion<'_>) -> bool {
+    let is_mcp = matches!(
+        question.explanation.confirmation,
+        Some(ConfirmationDetails::Mcp { .. })
+    );
+    is_mcp && !question.explanation.is_for_once
+}
+
+/// The line of keys.
+pub(super) fn keys(question: &ApprovalQuestion<'_>, is_cut: bool) -> String {
+    let mut line = "[y]es".to_owned();
+    let always = always(question);
+    if let Some(what) = always {
+        line.push_str(&format!("  [a]lways ({what})"));
+    }
+    if !question.explanation.is_for_once && always != Some("this tool") {
+        line.push_str("  [t]ool always");
+    }
+    if offers_server(question) {
+        line.push_str("  [s]erver always");
+    }
+    if is_cut {
+        line.push_str("  [v]iew all");
+    }
+    line.push_str("  [e]dit  [n]o  [q]uit ");
+    line
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::{escape_controls, keys, page, question};
+    use crate::approval::terminal::tests::{call, edit, exec, explained, mcp};
+    use gemini_tools_core::tool::ConfirmationDetails;
+    use serde_json::json;
+
+    #[test]
+    fn nothing_gets_through_that_a_terminal_would_obey() {
+        let text = "a\x1b[2Jb\u{202e}c\u{9b}1m\x07\r\n\td\u{200b}\u{e0041}é\x7f";
+        assert_eq!(
+            escape_controls(text, false),
+            "a\\u{1b}[2Jb\\u{202e}c\\u{9b}1m\\u{7}\\r\\n\td\\u{200b}\\u{e0041}é\\u{7f}"
+        );
+    }
+
+    #[test]
+    fn every_field_of_every_kind_is_made_harmless() {
+        let odd = "x\x1b]0;title\x07\u{202e}";
+        let own = || odd.to_owned();
+        let kinds = [
+            edit(odd, None, odd, odd),
+            edit(odd, None, odd, ""),
+            ConfirmationDetails::Exec {
+                title: own(),
+                command: own(),
+                root_command: own(),
+                root_commands: vec![own()],
+                unresolved: vec![own()],
+                runs: Some(own()),
+            },
+            ConfirmationDetails::Info {
+                title: own(),
+                prompt: own(),
+                urls: vec![own()],
+                runs: Some(own()),
+            },
+            ConfirmationDetails::Mcp {
+                title: own(),
+                server_name: own(),
+                tool_name: own(),
+                tool_display_name: own(),
+            },
+        ];
+        for details in kinds.into_iter().map(Some).chain([None]) {
+            let mut explanation = explained(details);
+            explanation.description = own();
+            let call = call(odd, json!({ odd: odd }));
+            for whole in [false, true] {
+                let text = page(&call.asked(&explanation), false, whole).text;
+                assert!(
+                    text.chars().all(|c| c == '\n' || !super::is_deceptive(c)),
+                    "{text:?}"
+                );
+                assert!(text.contains("\\u{1b}]0;title"), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_diff_has_colours_where_they_are_wanted() {
+        let diff = "--- a\n+++ a\n@@ -1 +1 @@\n-old\n+new\x1b[0m\n--- x\n";
+        let explanation = explained(Some(edit("a", Some("old\n"), "new\n", diff)));
+        let call = call("write_file", json!({}));
+        let plain = page(&call.asked(&explanation), false, false).text;
+        assert!(!plain.contains('\x1b'), "{plain:?}");
+        let coloured = page(&call.asked(&explanation), true, false).text;
+        for want in [
+            "\x1b[1m--- a\x1b[0m\n",
+            "\x1b[36m@@ -1 +1 @@\x1b[0m\n",
+            "\x1b[31m-old\x1b[0m\n",
+            "\x1b[32m+new\x1b[7m\\u{1b}\x1b[27m[0m\x1b[0m\n",
+            "\x1b[31m--- x\x1b[0m\n",
+        ] {
+            assert!(coloured.contains(want), "{want:?} in {coloured:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_long_is_cut_until_all_of_it_is_wanted() {
+        let diff: Vec<String> = (0..200).map(|i| format!("+line {i}\n")).collect();
+        let diff = diff.concat();
+        let explanation = explained(Some(edit("a", None, "", &diff)));
+        let call = call("write_file", json!({}));
+        let short = page(&call.asked(&explanation), false, false);
+        assert!(short.is_cut);
+        assert!(short.text.contains("… 150 lines more …"), "{}", short.text);
+        assert!(short.text.contains("+line 34\n") && short.text.contains("+line 185\n"));
+        assert!(!short.text.contains("+line 35\n") && !short.text.contains("+line 184\n"));
+        let whole = page(&call.asked(&explanation), false, true);
+        assert!(!whole.is_cut && whole.text.contains("+line 100\n"));
+
+        let line = format!("{}; rm -rf ~", "é".repeat(1500));
+        let wide = explained(Some(exec(&line, &["x"])));
+        let short = page(&call.asked(&wide), false, false);
+        let last = format!("é … 610 characters … {}; rm -rf ~\n", "é".repeat(190));
+        assert!(short.is_cut && short.text.contains(&last), "{}", short.text);
+        assert!(
+            page(&call.asked(&wide), false, true)
+                .text
+                .contains(&"é".repeat(1500))
+        );
+    }
+
+    #[test]
+    fn blanks_push_nothing_out_of_sight() {
+        let hidden = format!(
+            "echo hi{}; rm x{}y\n{}z",
+            " ".repeat(5000),
+            "\t".repeat(80),
+            "\n".repeat(300)
+        );
+        let explanation = explained(Some(exec(&hidden, &["echo", "rm"])));
+        let question = question(&call("run_shell_command", json!({})).asked(&explanation));
+        let expected = format!(
+            "May run_shell_command run?\n\n  echo hi[5000 blanks]; rm x{}y\n  … 300 blank lines …\n  z\n  Programs: echo, rm\n",
+            "\t".repeat(80)
+        );
+        assert!(question.starts_with(&expected), "{question}");
+    }
+
+    #[test]
+    fn a_command_comes_before_the_words_about_it() {
+        let mut explanation = explained(Some(exec("make", &["make"])));
+        for (description, rest) in [
+            ("`make` [in a] (builds)", "  [in a] (builds)"),
+            ("`make`", "  Programs: make"),
+            ("make", "  Programs: make"),
+            ("`maker`", "  `maker`"),
+        ] {
+            explanation.description = description.to_owned();
+            let question = question(&call("t", json!({})).asked(&explanation));
+            assert!(question.starts_with("May t run?\n\n  make\n"), "{question}");
+            assert_eq!(question.lines().last(), Some(rest));
+        }
+    }
+
+    #[test]
+    fn what_runs_comes_before_a_tools_own_words() {
+        let runs = Some("rm -rf build".to_owned());
+        let mut words = exec("Tidies up.", &["rm"]);
+        if let ConfirmationDetails::Exec { runs: into, .. } = &mut words {
+            into.clone_from(&runs);
+        }
+        let info = ConfirmationDetails::Info {
+            title: String::new(),
+            prompt: "Tidies up.".to_owned(),
+            urls: Vec::new(),
+            runs,
+        };
+        for details in [words, info] {
+            let mut explanation = explained(Some(details));
+            explanation.description = "Harmless.".to_owned();
+            let question = question(&call("t", json!({})).asked(&explanation));
+            let expected = "May t run?\n\n  What runs:\n  rm -rf build\n  Tidies up.\n";
+            assert!(question.starts_with(expected), "{question}");
+            assert_eq!(question.lines().last(), Some("  Harmless."));
+        }
+    }
+
+    #[test]
+    fn the_keys_say_what_always_means() {
+        let shell = call("run_shell_command", json!({}));
+        let line = |details: &ConfirmationDetails| {
+            keys(&shell.asked(&explained(Some(details.clone()))), false)
+        };
+        assert_eq!(
+            line(&exec("git status", &["git"])),
+            "[y]es  [a]lways (these programs)  [t]ool always  [e]dit  [n]o  [q]uit "
+        );
+        assert!(!line(&exec("$x", &[])).contains("[a]lways"));
+        assert!(line(&edit("a", None, "", "")).contains("[a]lways (all edits)"));
+        let other = call("t", json!({}));
+        for details in [None, Some(exec("git status", &["git"]))] {
+            let keys = keys(&other.asked(&explained(details)), true);
+            assert!(keys.starts_with("[y]es  [a]lways (this tool)  [v]iew all"));
+        }
+        for details in [None, Some(exec("git status", &["git"])), Some(mcp())] {
+            let mut explanation = explained(details);
+            explanation.is_for_once = true;
+            let keys = keys(&shell.asked(&explanation), true);
+            assert_eq!(keys, "[y]es  [v]iew all  [e]dit  [n]o  [q]uit ");
+        }
+    }
+}

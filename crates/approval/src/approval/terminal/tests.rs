@@ -1,0 +1,414 @@
+//! The asker on a pseudo-terminal, where the test is the person.
+
+use super::TerminalPrompt;
+use super::tty::Tty;
+use crate::approval::{ApprovalPrompt, ApprovalQuestion, Explanation, Reply};
+use gemini_tools_core::tool::{Cancellation, ConfirmationDetails};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, OFlags};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::tcgetattr;
+use serde_json::{Map, Value, json};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+/// A person's part never takes so long.
+const WAIT_LIMIT: Timespec = Timespec {
+    tv_sec: 30,
+    tv_nsec: 0,
+};
+
+/// A call that a person is asked about.
+pub(super) struct Call {
+    name: String,
+    args: Map<String, Value>,
+}
+
+impl Call {
+    pub(super) fn asked<'a>(&'a self, explanation: &'a Explanation) -> ApprovalQuestion<'a> {
+        ApprovalQuestion {
+            name: &self.name,
+            args: &self.args,
+            explanation,
+        }
+    }
+}
+
+pub(super) fn call(name: &str, args: Value) -> Call {
+    let args = match args {
+        Value::Object(args) => args,
+        _ => Map::new(),
+    };
+    Call {
+        name: name.to_owned(),
+        args,
+    }
+}
+
+pub(super) fn explained(confirmation: Option<ConfirmationDetails>) -> Explanation {
+    Explanation {
+        description: "What it does".to_owned(),
+        confirmation,
+        ..Explanation::default()
+    }
+}
+
+pub(super) fn edit(name: &str, old: Option<&str>, new: &str, diff: &str) -> ConfirmationDetails {
+    ConfirmationDetails::Edit {
+        title: "Edit".to_owned(),
+        file_name: name.to_owned(),
+        file_path: format!("/project/{name}"),
+        file_diff: diff.to_owned(),
+        original_content: old.map(str::to_owned),
+        new_content: new.to_owned(),
+    }
+}
+
+pub(super) fn exec(command: &str, programs: &[&str]) -> ConfirmationDetails {
+    ConfirmationDetails::Exec {
+        title: "Confirm".to_owned(),
+        command: command.to_owned(),
+        root_command: programs.first().copied().unwrap_or_default().to_owned(),
+        root_commands: programs.iter().map(|p| (*p).to_owned()).collect(),
+        unresolved: Vec::new(),
+        runs: None,
+    }
+}
+
+pub(super) fn mcp() -> ConfirmationDetails {
+    ConfirmationDetails::Mcp {
+        title: "MCP".to_owned(),
+        server_name: "docs".to_owned(),
+        tool_name: "find".to_owned(),
+        tool_display_name: "docs__find".to_owned(),
+    }
+}
+
+/// The person's side of a terminal.
+struct Person {
+    master: File,
+    seen: String,
+}
+
+impl Person {
+    /// Reads until a text has been shown, and forgets it and all before.
+    fn sees(&mut self, text: &str) -> String {
+        loop {
+            if let Some(at) = self.seen.find(text) {
+                let rest = self.seen.split_off(at + text.len());
+                return std::mem::replace(&mut self.seen, rest);
+            }
+            let mut fds = [PollFd::new(&self.master, PollFlags::IN)];
+            let ready = poll(&mut fds, Some(&WAIT_LIMIT)).expect("poll");
+            assert!(ready > 0, "{text:?} is not shown, but {:?}", self.seen);
+            let mut buffer = [0; 4096];
+            let count = self.master.read(&mut buffer).expect("output");
+            self.seen
+                .push_str(&String::from_utf8_lossy(&buffer[..count]));
+        }
+    }
+
+    fn types(&mut self, keys: &[u8]) {
+        self.master.write_all(keys).expect("keys");
+    }
+}
+
+/// A new terminal and the person at it.
+fn seat() -> (Person, File) {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+    grantpt(&master).expect("granted");
+    unlockpt(&master).expect("unlocked");
+    let name = ptsname(&master, Vec::new()).expect("a name");
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let tty = rustix::fs::open(name, flags, Mode::empty()).expect("its other side");
+    let person = Person {
+        master: master.into(),
+        seen: String::new(),
+    };
+    (person, tty.into())
+}
+
+fn modes(tty: &File) -> String {
+    format!("{:?}", tcgetattr(tty).expect("modes"))
+}
+
+/// Lets a terminal ask, with a person at the other end. The terminal's modes must be the same
+/// afterwards.
+fn asked(
+    call: &Call,
+    explanation: &Explanation,
+    prepared: impl FnOnce(TerminalPrompt) -> TerminalPrompt,
+    person: impl FnOnce(&mut Person),
+) -> Option<Reply> {
+    let (mut other, tty) = seat();
+    let kept = tty.try_clone().expect("another handle");
+    let before = modes(&kept);
+    let mut terminal = prepared(TerminalPrompt::on(tty));
+    let reply = std::thread::scope(|scope| {
+        let asking = scope.spawn(|| terminal.ask(&call.asked(explanation)));
+        person(&mut other);
+        asking.join().expect("an answer")
+    });
+    assert_eq!(modes(&kept), before);
+    reply
+}
+
+/// The same for keys alone.
+fn answered(confirmation: Option<ConfirmationDetails>, keys: &[u8]) -> Option<Reply> {
+    answered_of("t", confirmation, keys)
+}
+
+fn answered_of(
+    tool: &str,
+    confirmation: Option<ConfirmationDetails>,
+    keys: &[u8],
+) -> Option<Reply> {
+    asked(
+        &call(tool, json!({"a": 1})),
+        &explained(confirmation),
+        |terminal| terminal,
+        |person| {
+            person.sees("[q]uit ");
+            person.types(keys);
+        },
+    )
+}
+
+/// An editor that does as the lines of shell say; `$1` is the file.
+fn editor(dir: &Path, lines: &str) -> String {
+    let path = dir.join("my editor");
+    std::fs::write(&path, format!("#!/bin/sh\n{lines}\n")).expect("written");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("executable");
+    // With a word of its own before the file.
+    format!("sh '{}'", path.display())
+}
+
+#[test]
+fn each_key_is_an_answer() {
+    let run = || Some(exec("make", &["make"]));
+    for (confirmation, keys, want) in [
+        (run(), "y", Reply::Once),
+        (run(), "a", Reply::Always),
+        (run(), "t", Reply::AlwaysTool),
+        (run(), "n", Reply::No),
+        (run(), "q", Reply::Stop),
+        (Some(mcp()), "s", Reply::AlwaysServer),
+        (None, "a", Reply::Always),
+        (run(), "\x03", Reply::Stop),
+        (run(), "\x04", Reply::No),
+    ] {
+        assert_eq!(
+            answered(confirmation, keys.as_bytes()),
+            Some(want),
+            "{keys:?}"
+        );
+    }
+}
+
+#[test]
+fn keys_that_mean_nothing_are_ignored() {
+    let run = Some(exec("make", &["make"]));
+    for keys in ["YASs\r \u{e9}\x1a1n", "xvn"] {
+        assert_eq!(
+            answered(run.clone(), keys.as_bytes()),
+            Some(Reply::No),
+            "{keys:?}"
+        );
+    }
+    // Nothing can be always agreed to where no program is known.
+    let unknown = Some(exec("$x", &[]));
+    let reply = answered_of("run_shell_command", unknown, b"an");
+    assert_eq!(reply, Some(Reply::No));
+}
+
+#[test]
+fn the_letters_of_an_escape_sequence_are_no_answer() {
+    let reply = asked(
+        &call("t", json!({})),
+        &explained(None),
+        |terminal| terminal,
+        |person| {
+            person.sees("[q]uit ");
+            person.types(b"\x1b[15;2y");
+            std::thread::sleep(Duration::from_millis(500));
+            person.types(b"n");
+        },
+    );
+    assert_eq!(reply, Some(Reply::No));
+}
+
+#[test]
+fn what_was_typed_before_the_question_is_no_answer() {
+    let (mut person, tty) = seat();
+    person.types(b"y\n");
+    // The terminal's echo: the key has come.
+    person.sees("y");
+    let asking = std::thread::spawn(|| {
+        TerminalPrompt::on(tty).ask(&call("t", json!({})).asked(&explained(None)))
+    });
+    person.sees("[q]uit ");
+    person.types(b"n");
+    assert_eq!(asking.join().expect("an answer"), Some(Reply::No));
+}
+
+#[test]
+fn a_long_diff_can_be_seen_whole() {
+    let reply = asked(
+        &call("write_file", json!({})),
+        &explained(Some(edit("a", None, "", &"+line\n".repeat(100)))),
+        |terminal| terminal,
+        |person| {
+            assert_eq!(person.sees("[q]uit ").matches("+line").count(), 50);
+            person.types(b"v");
+            assert_eq!(person.sees("[q]uit ").matches("+line").count(), 100);
+            person.types(b"y");
+        },
+    );
+    assert_eq!(reply, Some(Reply::Once));
+}
+
+#[test]
+fn an_end_of_the_session_ends_the_question() {
+    let cancel = Cancellation::default();
+    let reply = asked(
+        &call("t", json!({})),
+        &explained(None),
+        |terminal| terminal.with_cancellation(cancel.clone()),
+        |person| {
+            person.sees("[q]uit ");
+            cancel.cancel();
+        },
+    );
+    assert_eq!(reply, Some(Reply::Stop));
+}
+
+#[test]
+fn where_the_terminal_is_gone_nobody_is_asked() {
+    let (mut person, tty) = seat();
+    let asking = std::thread::spawn(|| {
+        TerminalPrompt::on(tty).ask(&call("t", json!({})).asked(&explained(None)))
+    });
+    person.sees("[q]uit ");
+    drop(person);
+    assert_eq!(asking.join().expect("an answer"), None);
+}
+
+#[test]
+fn an_editor_changes_the_call() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let log = dir.path().join("log");
+    let words = editor(
+        dir.path(),
+        &format!(
+            "ls -ld \"$1\" \"${{1%/*}}\" >'{0}'; echo \"$1\" >>'{0}'\n\
+             [ -t 0 ] && [ -t 1 ] && [ -t 2 ] && stty raw -echo && echo more >>\"$1\"",
+            log.display()
+        ),
+    );
+    let reply = asked(
+        &call(
+            "write_file",
+            json!({"file_path": "a.py", "content": "new\n"}),
+        ),
+        &explained(Some(edit("a.py", None, "new\n", "+new\n"))),
+        |terminal| terminal.with_editor(words),
+        |person| {
+            person.sees("[q]uit ");
+            person.types(b"e");
+        },
+    );
+    let Some(Reply::Change(changed)) = reply else {
+        panic!("{reply:?}");
+    };
+    assert_eq!(changed.args["content"], "new\nmore\n");
+    assert_eq!((changed.added, changed.removed), (1, 0));
+    let log = std::fs::read_to_string(log).expect("a log");
+    assert!(
+        log.contains("-rw-------") && log.contains("drwx------"),
+        "{log}"
+    );
+    let file = Path::new(log.lines().last().unwrap_or_default());
+    assert!(file.to_string_lossy().ends_with("a.py"), "{log}");
+    assert!(!file.exists() && !file.parent().is_some_and(Path::exists));
+}
+
+#[test]
+fn an_editor_that_fails_or_changes_nothing_leaves_the_call() {
+    let dir = tempfile::tempdir().expect("a directory");
+    for (lines, said) in [
+        (
+            "echo more >>\"$1\"; exit 3",
+            "(exit status: 3); nothing was changed",
+        ),
+        ("true", "Nothing was changed."),
+        ("touch \"$1\"~", "Nothing was changed."),
+    ] {
+        let words = editor(dir.path(), lines);
+        let reply = asked(
+            &call("write_file", json!({"content": "new\n"})),
+            &explained(Some(edit("a.py", None, "new\n", "+new\n"))),
+            |terminal| terminal.with_editor(words),
+            |person| {
+                person.sees("[q]uit ");
+                person.types(b"e");
+                person.sees(said);
+                person.sees("[q]uit ");
+                person.types(b"y");
+            },
+        );
+        assert_eq!(reply, Some(Reply::Once), "{lines}");
+    }
+}
+
+#[test]
+fn json_that_is_broken_can_be_mended_or_given_up() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let words = editor(
+        dir.path(),
+        "if grep -q broken \"$1\"; then echo '{\"a\": 2}' >\"$1\"\n\
+         else printf '{\\n broken\\n}' >\"$1\"; fi",
+    );
+    let ask = |end: &[u8]| {
+        asked(
+            &call("other", json!({"a": 1})),
+            &explained(None),
+            |terminal| terminal.with_editor(words.clone()),
+            |person| {
+                person.sees("[q]uit ");
+                person.types(b"e");
+                person.sees("line 2, column");
+                person.sees("[g]ive up ");
+                person.types(end);
+                if end == b"g" {
+                    person.sees("[q]uit ");
+                    person.types(b"n");
+                }
+            },
+        )
+    };
+    let Some(Reply::Change(changed)) = ask(b"e") else {
+        panic!("no change");
+    };
+    assert_eq!(Value::Object(changed.args), json!({"a": 2}));
+    assert_eq!(ask(b"g"), Some(Reply::No));
+    assert_eq!(ask(b"\x03"), Some(Reply::Stop));
+}
+
+#[test]
+fn modes_are_put_back_after_a_panic() {
+    let (_person, tty) = seat();
+    let before = modes(&tty);
+    let other = Tty::from(tty.try_clone().expect("another handle"));
+    let ended = std::panic::catch_unwind(|| {
+        let show = || {
+            assert_eq!(modes(&tty), before, "they are other ones here");
+            Ok(())
+        };
+        super::tty::key(&other, &Cancellation::default(), show, Some)
+    });
+    assert!(ended.is_err());
+    assert_eq!(modes(&tty), before);
+}

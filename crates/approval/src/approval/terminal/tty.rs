@@ -1,0 +1,84 @@
+//! Single keys from a terminal, whose modes are put back however that ends.
+
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(unix)]
+pub(super) use unix::Tty;
+#[cfg(windows)]
+pub(super) use windows::Tty;
+
+use gemini_tools_core::tool::Cancellation;
+use std::io;
+use std::time::Duration;
+
+/// How long a read waits before it is looked whether the session goes on, in tenths of a
+/// second.
+const WAIT_TENTHS: u8 = 2;
+
+/// The same.
+const WAIT: Duration = Duration::from_millis(100 * WAIT_TENTHS as u64);
+
+/// What a person has pressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pressed<T> {
+    /// A key that means something.
+    Key(T),
+    /// Ctrl-C, or the session is cancelled.
+    Stop,
+    /// Ctrl-D.
+    End,
+}
+
+/// Waits for a key that means something; `show` is called once keys are taken.
+///
+/// # Errors
+///
+/// Where the terminal is gone.
+pub(super) fn key<T>(
+    tty: &Tty,
+    cancel: &Cancellation,
+    show: impl FnOnce() -> io::Result<()>,
+    meaning: impl Fn(u8) -> Option<T>,
+) -> io::Result<Pressed<T>> {
+    const CTRL_C: u8 = 3;
+    const CTRL_D: u8 = 4;
+    const ESCAPE: u8 = 0x1b;
+
+    let _raw = tty.raw()?;
+    show()?;
+    let mut buffer = [0; 256];
+    loop {
+        if cancel.interruption().is_some() {
+            return Ok(Pressed::Stop);
+        }
+        let count = match tty.read(&mut buffer) {
+            Ok(count) => count,
+            Err(e) => return gone(cancel, e),
+        };
+        for &byte in &buffer[..count] {
+            match byte {
+                CTRL_C => return Ok(Pressed::Stop),
+                CTRL_D => return Ok(Pressed::End),
+                // The letters of an arrow key are not an answer.
+                ESCAPE => break,
+                byte => {
+                    if let Some(known) = meaning(byte) {
+                        return Ok(Pressed::Key(known));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Where the terminal has gone away with the session, the signal that says so comes a moment later.
+fn gone<T>(cancel: &Cancellation, error: io::Error) -> io::Result<Pressed<T>> {
+    std::thread::sleep(WAIT);
+    match cancel.interruption() {
+        Some(_) => Ok(Pressed::Stop),
+        None => Err(error),
+    }
+}

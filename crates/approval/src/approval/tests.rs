@@ -1,0 +1,344 @@
+//! The gate, tested with a call and a list of answers.
+
+use super::{Changed, Explanation, Gate, GatedCall, MAX_CHANGES, Passed, Refusal, Reply};
+use gemini_tools_config::settings::Settings;
+use gemini_tools_core::tool::{Cancellation, ConfirmationDetails, Kind};
+use gemini_tools_policy::{Mode, Policy, PolicyCall, ServerTool, Tier};
+use serde_json::{Map, Value, json};
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+
+/// A call, and what a person answers one question after the other.
+struct Asked {
+    name: &'static str,
+    kind: Kind,
+    args: Map<String, Value>,
+    confirmation: Option<ConfirmationDetails>,
+    /// `None` where the user can't be asked.
+    replies: Option<VecDeque<Reply>>,
+    cancel: Cancellation,
+    /// How often the person was asked.
+    questions: usize,
+    /// How often it was explained.
+    explanations: usize,
+    /// Whether the call is cancelled while the person is asked.
+    ends_meanwhile: bool,
+}
+
+impl Asked {
+    fn new(name: &'static str, kind: Kind, replies: &[Reply]) -> Self {
+        Self {
+            name,
+            kind,
+            args: Map::new(),
+            confirmation: Some(ConfirmationDetails::Info {
+                title: String::new(),
+                prompt: String::new(),
+                urls: Vec::new(),
+                runs: None,
+            }),
+            replies: Some(replies.iter().cloned().collect()),
+            cancel: Cancellation::default(),
+            questions: 0,
+            explanations: 0,
+            ends_meanwhile: false,
+        }
+    }
+
+    fn shell(line: &str, replies: &[Reply]) -> Self {
+        let programs = line.split(' ').take(1).map(str::to_owned);
+        let mut asked = Self::new("run_shell_command", Kind::Execute, replies);
+        asked.args.insert("command".to_owned(), Value::from(line));
+        asked.confirmation = Some(ConfirmationDetails::Exec {
+            title: String::new(),
+            command: line.to_owned(),
+            root_command: String::new(),
+            root_commands: programs.collect(),
+            unresolved: Vec::new(),
+            runs: None,
+        });
+        asked
+    }
+}
+
+impl GatedCall for Asked {
+    type Error = &'static str;
+
+    fn call(&self) -> PolicyCall<'_> {
+        PolicyCall {
+            kind: self.kind,
+            is_built_in: self.name == "run_shell_command",
+            ..PolicyCall::of_tool(self.name, &[], &self.args)
+        }
+    }
+
+    fn can_ask(&self) -> bool {
+        self.replies.is_some()
+    }
+
+    fn cancel(&self) -> &Cancellation {
+        &self.cancel
+    }
+
+    fn explain(&mut self) -> Result<Explanation, &'static str> {
+        self.explanations += 1;
+        Ok(Explanation {
+            confirmation: self.confirmation.clone(),
+            ..Explanation::default()
+        })
+    }
+
+    fn ask(&mut self, _: &Explanation) -> Option<Reply> {
+        self.questions += 1;
+        if self.ends_meanwhile {
+            self.cancel.cancel();
+        }
+        self.replies.as_mut()?.pop_front()
+    }
+
+    fn change(&mut self, changed: Changed) -> Result<(), &'static str> {
+        self.args = changed.args;
+        if self.args.contains_key("wrong") {
+            return Err("wrong");
+        }
+        Ok(())
+    }
+}
+
+fn gate(mode: Option<Mode>, allowed: &[&str], excluded: &[&str]) -> Gate {
+    let own = |list: &[&str]| list.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>();
+    let mut settings = Settings::default();
+    settings.allowed.users = own(allowed);
+    settings.exclude = own(excluded);
+    Gate::new(Policy::of_texts(&[], &settings, Path::new("/")), mode)
+}
+
+fn policy(rules: &[&str]) -> Policy {
+    let file = |rule: &&str| (Tier::User, PathBuf::from("/rules.toml"), (*rule).to_owned());
+    let files: Vec<_> = rules.iter().map(file).collect();
+    Policy::of_texts(&files, &Settings::default(), Path::new("/"))
+}
+
+/// What becomes of a call: `rule` or `person` where it passes, else why not.
+fn outcome(gate: &Gate, asked: &mut Asked) -> &'static str {
+    match gate.pass(asked) {
+        Ok(Passed { is_by_person, .. }) => ["rule", "person"][usize::from(is_by_person)],
+        Err(Refusal::Denied(_)) => "denied",
+        Err(Refusal::NotAsked(_)) => "not asked",
+        Err(Refusal::No { stops }) => ["no", "stop"][usize::from(stops)],
+        Err(Refusal::NotShown(_)) => "not shown",
+        Err(Refusal::ChangedTooOften) => "changed too often",
+        Err(Refusal::Cancelled) => "cancelled",
+        Err(Refusal::Failed(why)) => why,
+    }
+}
+
+fn changed(args: Value) -> Reply {
+    let Value::Object(args) = args else {
+        unreachable!("arguments are objects");
+    };
+    Reply::Change(Changed {
+        args,
+        added: 0,
+        removed: 0,
+    })
+}
+
+#[test]
+fn modes_ask_for_what_they_say() {
+    use Mode as M;
+    for (mode, kind, want) in [
+        (M::Default, Kind::Read, "rule"),
+        (M::Default, Kind::Edit, "person"),
+        (M::Default, Kind::Execute, "person"),
+        (M::Default, Kind::Other, "person"),
+        (M::AutoEdit, Kind::Edit, "rule"),
+        (M::AutoEdit, Kind::Execute, "person"),
+        (M::Yolo, Kind::Execute, "rule"),
+        (M::Plan, Kind::Search, "rule"),
+        (M::Plan, Kind::Edit, "denied"),
+        (M::Plan, Kind::Execute, "denied"),
+        (M::Plan, Kind::Other, "denied"),
+        (M::Plan, Kind::Think, "denied"),
+    ] {
+        let mut asked = Asked::new("t", kind, &[Reply::Once]);
+        let gate = gate(Some(mode), &[], &[]);
+        assert_eq!(outcome(&gate, &mut asked), want, "{mode:?} {kind:?}");
+        assert_eq!(asked.questions, usize::from(want == "person"));
+    }
+}
+
+#[test]
+fn rules_for_commands_count_for_every_command_of_a_line() {
+    let gate = gate(
+        Some(Mode::Default),
+        &["run_shell_command(git)", "ShellTool(ls)"],
+        &["run_shell_command(git push)"],
+    );
+    for (line, want) in [
+        ("git status && ls -l", "rule"),
+        ("git status; make", "no"),
+        ("git status $(make)", "no"),
+        ("git push", "denied"),
+        ("ls; git push origin", "denied"),
+        ("bash -c 'git push'", "denied"),
+    ] {
+        let mut asked = Asked::shell(line, &[Reply::No]);
+        assert_eq!(outcome(&gate, &mut asked), want, "{line}");
+    }
+}
+
+#[test]
+fn a_rule_that_asks_is_not_outvoted_and_what_needs_no_question_is_not_asked_about() {
+    let rule = "[[rule]]\ntoolName = \"t\"\ndecision = \"ask_user\"\npriority = 10\n";
+    for (rules, want) in [(&[][..], "rule"), (&[rule][..], "person")] {
+        let policy = policy(rules);
+        let gate = Gate::new(policy, Some(Mode::Default));
+        let mut asked = Asked::new("t", Kind::Other, &[Reply::Once]);
+        asked.confirmation = None;
+        assert_eq!(outcome(&gate, &mut asked), want, "{rules:?}");
+    }
+}
+
+#[test]
+fn what_is_excluded_stays_so_in_every_mode() {
+    let gate = gate(Some(Mode::Yolo), &["t"], &["discovered_tool_t"]);
+    let mut asked = Asked::new("t", Kind::Read, &[]);
+    assert!(!gate.shows(&asked.call(), true));
+    assert_eq!(outcome(&gate, &mut asked), "denied");
+}
+
+#[test]
+fn what_a_person_agreed_to_is_not_asked_again() {
+    let gate = gate(Some(Mode::Default), &[], &[]);
+    for (line, reply, want) in [
+        ("make", Reply::Once, "person"),
+        ("make", Reply::Always, "person"),
+        ("make all", Reply::No, "rule"),
+        ("make; rm x", Reply::No, "no"),
+        ("make; rm x", Reply::AlwaysTool, "person"),
+        ("rm x", Reply::No, "rule"),
+    ] {
+        let mut asked = Asked::shell(line, std::slice::from_ref(&reply));
+        assert_eq!(outcome(&gate, &mut asked), want, "{line} {reply:?}");
+    }
+}
+
+#[test]
+fn a_yes_to_all_edits_is_for_every_tool_that_edits_and_for_no_other() {
+    let gate = gate(Some(Mode::Default), &[], &[]);
+    let edit = |name, replies: &[Reply]| {
+        let mut asked = Asked::new(name, Kind::Edit, replies);
+        asked.confirmation = Some(ConfirmationDetails::Edit {
+            title: String::new(),
+            file_name: "a".to_owned(),
+            file_path: "/a".to_owned(),
+            file_diff: String::new(),
+            original_content: None,
+            new_content: String::new(),
+        });
+        asked
+    };
+    let built_in = |gate: &Gate, name| {
+        let args = Map::new();
+        let call = PolicyCall {
+            kind: Kind::Edit,
+            is_built_in: true,
+            ..PolicyCall::of_tool(name, &[], &args)
+        };
+        gate.verdict(&call, true).decision.name()
+    };
+    assert_eq!(built_in(&gate, "replace"), "ask_user");
+    let mut asked = edit("write_file", &[Reply::Always]);
+    assert_eq!(outcome(&gate, &mut asked), "person");
+    assert_eq!(built_in(&gate, "replace"), "allow");
+    let mut stranger = edit("t", &[Reply::No]);
+    assert_eq!(outcome(&gate, &mut stranger), "no");
+}
+
+#[test]
+fn changed_arguments_are_judged_again() {
+    let gate = gate(Some(Mode::Default), &[], &["run_shell_command(git push)"]);
+    for (to, want) in [
+        (json!({"command": "git push"}), "denied"),
+        (json!({"command": "make all"}), "stop"),
+        (json!({"wrong": true}), "wrong"),
+    ] {
+        let mut asked = Asked::shell("make", &[changed(to.clone()), Reply::Stop]);
+        assert_eq!(outcome(&gate, &mut asked), want, "{to}");
+    }
+    let endless = vec![changed(json!({"command": "make"})); MAX_CHANGES + 1];
+    let mut asked = Asked::shell("make", &endless);
+    assert_eq!(outcome(&gate, &mut asked), "changed too often");
+    assert_eq!(asked.questions, MAX_CHANGES);
+}
+
+#[test]
+fn without_a_person_or_an_answer_nothing_passes_that_must_be_asked_about() {
+    let gate = gate(Some(Mode::Default), &[], &[]);
+    let mut asked = Asked::shell("make", &[]);
+    assert_eq!(outcome(&gate, &mut asked), "not asked");
+    asked.replies = None;
+    assert_eq!(outcome(&gate, &mut asked), "denied");
+    asked.replies = Some([Reply::NotShown("too long".to_owned())].into());
+    assert_eq!(outcome(&gate, &mut asked), "not shown");
+}
+
+#[test]
+fn a_call_is_not_looked_into_where_nobody_can_be_asked_about_it() {
+    let rule = "[[rule]]\ntoolName = \"t\"\ndecision = \"ask_user\"\npriority = 10\n";
+    let gate = Gate::new(policy(&[rule]), Some(Mode::Default));
+    let mut asked = Asked::new("t", Kind::Edit, &[]);
+    asked.replies = None;
+    assert_eq!(outcome(&gate, &mut asked), "not asked");
+    assert_eq!(asked.explanations, 0);
+}
+
+#[test]
+fn a_question_that_ends_with_the_call_is_no_answer() {
+    let gate = gate(Some(Mode::Default), &[], &[]);
+    let mut asked = Asked::shell("make", &[Reply::Stop]);
+    asked.ends_meanwhile = true;
+    assert_eq!(outcome(&gate, &mut asked), "cancelled");
+    assert_eq!(asked.questions, 1);
+    asked.replies = Some([Reply::Once].into());
+    assert_eq!(outcome(&gate, &mut asked), "cancelled");
+    assert_eq!(asked.questions, 1);
+}
+
+#[test]
+fn where_the_host_has_asked_only_rules_that_deny_count() {
+    let gate = gate(None, &[], &["run_shell_command(git push)"]);
+    for (line, want) in [("make", "rule"), ("git push", "denied")] {
+        let mut asked = Asked::shell(line, &[]);
+        asked.replies = None;
+        assert_eq!(outcome(&gate, &mut asked), want, "{line}");
+    }
+}
+
+#[test]
+fn whose_a_tool_is_may_be_known_only_once_it_is_explained() {
+    let rule = "[[rule]]\nmcpName = \"docs\"\ndecision = \"deny\"\npriority = 10\n";
+    let policy = policy(&[rule]);
+    let gate = Gate::new(policy, Some(Mode::Default));
+    let mut asked = Asked::new("find", Kind::Other, &[Reply::Once]);
+    asked.confirmation = Some(ConfirmationDetails::Mcp {
+        title: String::new(),
+        server_name: "docs".to_owned(),
+        tool_name: "find".to_owned(),
+        tool_display_name: "find".to_owned(),
+    });
+    assert_eq!(outcome(&gate, &mut asked), "denied");
+    assert_eq!(asked.questions, 0);
+    let server = ServerTool {
+        name: "docs",
+        tool: "find",
+    };
+    assert!(!gate.shows(
+        &PolicyCall {
+            server: Some(server),
+            ..asked.call()
+        },
+        true
+    ));
+}

@@ -1,0 +1,507 @@
+//! What calls need: settings, workspace, tools and rules, opened once for a project.
+
+use crate::approval::{
+    ApprovalPrompt, ApprovalQuestion, Changed, Explanation, Gate, GatedCall, Passed, Refusal, Reply,
+};
+use gemini_tools_answers::answer::to_line;
+use gemini_tools_builtin_tools::builtin::{self, ToolEnv};
+use gemini_tools_config::settings::{Settings, home};
+use gemini_tools_core::diagnostic::Diagnostic;
+use gemini_tools_core::registry::Judged;
+use gemini_tools_core::registry::ToolRegistry;
+use gemini_tools_core::tool::{
+    self, ApprovalMode, Args, Cancellation, Confirmation, Context, ErrorKind, ResultError, Tool,
+    ToolError, ToolResult, seconds_of,
+};
+use gemini_tools_custom_tools as custom;
+use gemini_tools_formats::restore;
+use gemini_tools_mcp::{Mcp, McpDeclaration, says_something_else};
+use gemini_tools_policy::{Decision, Extra, Policy, PolicyCall, ServerTool};
+use gemini_tools_workspace::Workspace;
+use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// Seconds until a call ends by itself.
+const TIMEOUT: &str = "GEMINI_TOOLS_TIMEOUT";
+
+/// The time limit of a call where `GEMINI_TOOLS_TIMEOUT` says nothing.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// A person who can be asked, one question at a time.
+pub type SharedPrompt = Mutex<Box<dyn ApprovalPrompt>>;
+
+/// Which rules calls are judged by.
+#[derive(Debug, Clone, Default)]
+pub struct PolicyOptions {
+    /// In which mode calls are asked about; `None` where the host has asked.
+    pub approval: Option<ApprovalMode>,
+    /// Policy files and directories in the place of the user's.
+    pub policy: Vec<String>,
+}
+
+/// How a call is made.
+#[derive(Clone, Copy, Default)]
+pub struct CallOptions<'a> {
+    /// Whether arguments are refused that the tool does not know.
+    pub is_strict: bool,
+    /// Whether to say what the call would do, without doing it.
+    pub is_explained: bool,
+    /// Whether names of arguments may be those that another API's limits have made of them.
+    pub is_foreign: bool,
+    /// Who is asked where rules want it.
+    pub person: Option<&'a SharedPrompt>,
+    /// What the tool's MCP server had said of it when the caller judged the call, where the caller
+    /// went by that. The call is not made where the server says something else.
+    pub judged: Option<&'a Map<String, Value>>,
+}
+
+impl fmt::Debug for CallOptions<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallOptions")
+            .field("is_strict", &self.is_strict)
+            .field("is_explained", &self.is_explained)
+            .field("is_foreign", &self.is_foreign)
+            .field("can_ask", &self.person.is_some())
+            .field("judged", &self.judged)
+            .finish()
+    }
+}
+
+/// The same signals, and the time that one call may take from now on.
+#[must_use]
+pub fn with_time_limit(cancel: &Cancellation) -> Cancellation {
+    // What is not a number is refused where a session is opened.
+    let chosen = seconds_of(TIMEOUT).ok().flatten();
+    match chosen.filter(|limit| !limit.is_zero()) {
+        Some(limit) => cancel.restarted(limit),
+        None => cancel.restarted_by_default(DEFAULT_TIMEOUT),
+    }
+}
+
+/// A project's tools, and what they work with.
+pub struct Session {
+    tool_env: ToolEnv,
+    registry: ToolRegistry,
+    mcp: OnceLock<Option<Arc<Mcp>>>,
+    gate: Gate,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("tool_env", &self.tool_env)
+            .field("registry", &self.registry)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    /// Opens everything for the project in `root`, an absolute path without links. `more` are
+    /// further roots besides those of the settings and of `GEMINI_TOOLS_ROOTS`.
+    ///
+    /// # Errors
+    ///
+    /// `execution_failed` where `root` can't be opened, `invalid_tool_params` where
+    /// `GEMINI_TOOLS_TIMEOUT` is not a number of seconds.
+    pub fn open(root: &Path, more: &[PathBuf], rules: &PolicyOptions) -> Result<Self, ToolError> {
+        seconds_of(TIMEOUT)?;
+        let home = home();
+        let settings = Arc::new(Settings::load(home.as_deref(), root));
+        let extra = Extra::with_paths(&rules.policy);
+        let policy = Policy::load(&settings, home.as_deref(), root, &extra);
+        let mut roots = more.to_vec();
+        roots.extend(settings.include_directories.iter().cloned());
+        if let Some(more) = std::env::var_os("GEMINI_TOOLS_ROOTS") {
+            roots.extend(std::env::split_paths(&more).filter(|p| !p.as_os_str().is_empty()));
+        }
+        let workspace = Arc::new(Workspace::open_among(
+            root,
+            &roots,
+            &settings.sandbox.allowed_paths,
+            home.as_deref(),
+        )?);
+        let mut registry = ToolRegistry::default();
+        let tool_env = ToolEnv {
+            workspace,
+            settings,
+        };
+        builtin::register(&mut registry, &tool_env)?;
+        for source in custom::sources(&tool_env) {
+            registry.add_source(source);
+        }
+        Ok(Self {
+            tool_env,
+            registry,
+            mcp: OnceLock::new(),
+            gate: Gate::new(policy, rules.approval),
+        })
+    }
+
+    /// The same without the MCP servers of the settings.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::open`].
+    pub fn open_without_servers(
+        root: &Path,
+        more: &[PathBuf],
+        rules: &PolicyOptions,
+    ) -> Result<Self, ToolError> {
+        let session = Self::open(root, more, rules)?;
+        // They have not been asked for yet.
+        let _ = session.mcp.set(None);
+        Ok(session)
+    }
+
+    /// What the tools work with.
+    pub fn tool_env(&self) -> &ToolEnv {
+        &self.tool_env
+    }
+
+    /// What is wrong with settings and rules, and what of the project is left out; for a person.
+    pub fn problems(&self) -> Vec<String> {
+        let ToolEnv {
+            workspace,
+            settings,
+        } = &self.tool_env;
+        let ignored = settings
+            .problems
+            .iter()
+            .map(|p| format!("ignored {}", p.text()));
+        let mut problems: Vec<String> = ignored.collect();
+        problems.extend(self.gate.problems());
+        problems.extend(settings.notes.iter().map(Diagnostic::text));
+        let refused = workspace.refused_roots().iter();
+        problems.extend(refused.map(|root| gemini_tools_workspace::refusal(root)));
+        let custom = custom::Custom::open(workspace.home(), workspace.root(), &settings.trust);
+        problems.extend(custom.untrusted());
+        problems
+    }
+
+    /// What MCP servers have been found wanting in since this was last asked; for a person.
+    pub fn take_notes(&self) -> Vec<String> {
+        let mcp = self.mcp.get().and_then(Option::as_ref);
+        mcp.map(|mcp| mcp.take_notes()).unwrap_or_default()
+    }
+
+    /// The tools that rules let a model be told of, sorted by name; those of MCP servers apart.
+    /// `can_ask` is whether the user can be asked about calls.
+    pub fn shown(&self, can_ask: bool) -> Vec<&dyn Tool> {
+        let args = Map::new();
+        let is_shown = |tool: &&dyn Tool| self.gate.shows(&call_of(*tool, &args), can_ask);
+        let mut tools: Vec<&dyn Tool> = self.registry.iter().filter(is_shown).collect();
+        tools.sort_by(|a, b| a.name().cmp(b.name()));
+        tools
+    }
+
+    /// The tools of MCP servers that rules let a model be told of, sorted by name.
+    pub fn shown_of_servers(&self, can_ask: bool, cancel: &Cancellation) -> Vec<McpDeclaration> {
+        let mut tools = self
+            .mcp()
+            .map(|mcp| mcp.list(false, cancel))
+            .unwrap_or_default();
+        let args = Map::new();
+        tools.retain(|tool| {
+            self.gate
+                .shows(&tool.to_call(&[&tool.alias], &args), can_ask)
+        });
+        tools
+    }
+
+    /// Whether an MCP server has said that it has other tools than those last shown.
+    pub fn servers_have_changed(&self) -> bool {
+        let mcp = self.mcp.get().and_then(Option::as_ref);
+        mcp.is_some_and(|mcp| mcp.has_changed())
+    }
+
+    /// Whether a tool of ours has this name, and not one of an MCP server.
+    pub fn is_registered(&self, name: &str) -> bool {
+        self.registry.get(name).is_some()
+    }
+
+    /// Lets a call of a tool of ours pass by the rules and by its arguments, or says why not.
+    ///
+    /// # Errors
+    ///
+    /// `policy_violation`, or what the tool says of the arguments.
+    pub fn check(&self, name: &str, mut args: Value, cx: &Context) -> Result<(), ToolError> {
+        let tool = self.registry.require(name)?;
+        self.pass_gate(tool, &mut args, cx, None)?;
+        self.registry.build(name, Args::from_value(args)?, cx)?;
+        Ok(())
+    }
+
+    /// MCP servers, where the settings name any. No call of another tool needs them.
+    fn mcp(&self) -> Option<&Arc<Mcp>> {
+        let open = || {
+            let ToolEnv {
+                workspace,
+                settings,
+            } = &self.tool_env;
+            let told: Vec<_> = workspace.roots().map(Path::to_owned).collect();
+            let mcp = Mcp::open(settings, workspace.home(), workspace.root(), &told)?;
+            if self.gate.heeds_annotations() {
+                mcp.heed_annotations();
+            }
+            Some(mcp)
+        };
+        self.mcp.get_or_init(open).as_ref()
+    }
+
+    /// Whether a call of this name leaves the world as it was, or fails at once.
+    pub fn only_reads(&self, name: &str) -> bool {
+        match self.registry.get(name) {
+            Some(tool) => tool.info().is_read_only,
+            None => self.mcp().is_none_or(|mcp| mcp.is_read_only(name)),
+        }
+    }
+
+    /// The tools among which `name` is looked for, and the tool's own name: those of MCP servers
+    /// are made when they are first asked for.
+    fn tools(
+        &self,
+        name: &str,
+        cx: &Context,
+    ) -> Result<(Cow<'_, ToolRegistry>, String), ToolError> {
+        let ours = || Ok((Cow::Borrowed(&self.registry), name.to_owned()));
+        if self.registry.get(name).is_some() {
+            return ours();
+        }
+        let Some(mcp) = self.mcp() else {
+            return ours();
+        };
+        let Some(tool) = mcp.find(name, cx)? else {
+            return ours();
+        };
+        let own = tool.name().to_owned();
+        let mut all = self.registry.clone();
+        all.share(tool)?;
+        Ok((Cow::Owned(all), own))
+    }
+
+    /// Runs or explains a call.
+    ///
+    /// # Errors
+    ///
+    /// `tool_not_registered`, `policy_violation`, or what the tool gives.
+    pub fn call(
+        &self,
+        name: &str,
+        mut args: Value,
+        options: CallOptions<'_>,
+        cx: &Context,
+    ) -> Result<ToolResult, ToolError> {
+        let (registry, name) = self.tools(name, cx)?;
+        let name = name.as_str();
+        let Some(tool) = registry.get(name) else {
+            let others = self.mcp().map(|mcp| mcp.others()).unwrap_or_default();
+            let error = registry.missing(name, &others);
+            return Err(custom::explain_missing(&self.tool_env, name, error));
+        };
+        if let Some(judged) = options.judged {
+            self.compare(tool, judged)?;
+        }
+        if options.is_foreign {
+            restore(tool.parameters().value(), &mut args);
+        }
+        if options.is_strict {
+            let unknown = tool.unknown_arguments(&Args::from_value(args.clone())?);
+            if !unknown.is_empty() {
+                return Err(ToolError::invalid(format!(
+                    "The tool {} has no argument \"{}\".",
+                    tool.name(),
+                    unknown.join("\", \"")
+                ))
+                .with_hint("Without --strict it is ignored."));
+            }
+        }
+        if options.is_explained {
+            return self.explain(&registry, name, args, options, cx);
+        }
+        registry.execute_judged(name, args, cx, |tool, args| {
+            self.pass_gate(tool, args, cx, options.person)
+        })
+    }
+
+    /// Lets a call pass, with what a person has made of its arguments, or says why not.
+    fn pass_gate(
+        &self,
+        tool: &dyn Tool,
+        args: &mut Value,
+        cx: &Context,
+        person: Option<&SharedPrompt>,
+    ) -> Result<Judged, ToolError> {
+        let mut asked = Asked {
+            tool,
+            args,
+            none: Map::new(),
+            cx,
+            person,
+        };
+        match self.gate.pass(&mut asked) {
+            Ok(Passed { line, .. }) => Ok(Judged { line }),
+            Err(Refusal::Denied(verdict)) => Err(verdict.to_error()),
+            Err(refusal) => {
+                if matches!(refusal, Refusal::Cancelled) {
+                    // By a signal, or because its time is over.
+                    cx.cancel.check()?;
+                }
+                let why = refusal.message()?;
+                Err(ToolError::new(ErrorKind::PolicyViolation, why))
+            }
+        }
+    }
+
+    /// Refuses a call that the caller has judged by something else than what the tool's server
+    /// is known to say of it; from now on it also must not say something else by then.
+    fn compare(&self, tool: &dyn Tool, judged: &Map<String, Value>) -> Result<(), ToolError> {
+        if let Some(mcp) = self.mcp() {
+            mcp.heed_annotations();
+        }
+        let empty = Map::new();
+        let info = tool.info();
+        let Some((server, original)) = info.server else {
+            return Ok(());
+        };
+        if info.annotations.unwrap_or(&empty) == judged {
+            return Ok(());
+        }
+        Err(says_something_else(server, original)
+            .with_hint("A new session judges its calls by that."))
+    }
+
+    /// What a call would do, and what the policy says of it.
+    fn explain(
+        &self,
+        registry: &ToolRegistry,
+        name: &str,
+        args: Value,
+        options: CallOptions<'_>,
+        cx: &Context,
+    ) -> Result<ToolResult, ToolError> {
+        let args = Args::from_value(args)?;
+        let tool = registry.require(name)?;
+        let verdict = self
+            .gate
+            .verdict(&call_of(tool, args.as_map()), options.person.is_some());
+        let is_denied = verdict.decision == Decision::Deny;
+        let invocation = match registry.build(name, args, cx) {
+            Ok(invocation) => invocation,
+            Err(_) if is_denied => return Err(verdict.to_error()),
+            Err(e) => return Err(e),
+        };
+        let confirmation = if is_denied {
+            Confirmation::Forbidden(verdict.to_error().to_string())
+        } else {
+            invocation.confirmation(cx)?
+        };
+        if let (false, Confirmation::Forbidden(reason)) = (is_denied, &confirmation) {
+            return Err(ToolError::new(ErrorKind::PolicyViolation, reason.clone()));
+        }
+        let explanation = json!({
+            "description": invocation.describe(),
+            "locations": invocation.locations(),
+            "confirmation": confirmation.to_json(),
+            "policy": verdict.to_json(),
+        });
+        let line = to_line(&explanation);
+        let mut result = ToolResult::text(String::from_utf8_lossy(&line));
+        // A document of JSON can't be cut.
+        result.is_limited = true;
+        if is_denied {
+            result.error = Some(ResultError {
+                kind: Some(ErrorKind::PolicyViolation),
+                message: verdict.to_error().to_string(),
+            });
+        }
+        Ok(result)
+    }
+}
+
+/// A call before the gate.
+struct Asked<'a> {
+    tool: &'a dyn Tool,
+    args: &'a mut Value,
+    /// Replaces arguments that are not an object: the tool refuses them later.
+    none: Map<String, Value>,
+    cx: &'a Context,
+    person: Option<&'a SharedPrompt>,
+}
+
+impl Asked<'_> {
+    fn args(&self) -> &Map<String, Value> {
+        self.args.as_object().unwrap_or(&self.none)
+    }
+}
+
+impl GatedCall for Asked<'_> {
+    type Error = ToolError;
+
+    fn call(&self) -> PolicyCall<'_> {
+        call_of(self.tool, self.args())
+    }
+
+    fn can_ask(&self) -> bool {
+        self.person.is_some()
+    }
+
+    fn cancel(&self) -> &Cancellation {
+        &self.cx.cancel
+    }
+
+    fn explain(&mut self) -> Result<Explanation, ToolError> {
+        let args = Args::from_value(self.args.clone())?;
+        let invocation = tool::build(self.tool, args, self.cx)?;
+        let confirmation = match invocation.confirmation(self.cx)? {
+            Confirmation::Forbidden(reason) => {
+                return Err(ToolError::new(ErrorKind::PolicyViolation, reason));
+            }
+            Confirmation::NotNeeded => None,
+            Confirmation::Ask(details) => Some(details),
+        };
+        Ok(Explanation {
+            description: invocation.describe(),
+            locations: invocation.locations(),
+            confirmation,
+            is_for_once: false,
+        })
+    }
+
+    fn ask(&mut self, explanation: &Explanation) -> Option<Reply> {
+        // One question at a time.
+        let mut person = self.person?.lock().unwrap_or_else(PoisonError::into_inner);
+        // A person takes the time that they need.
+        let _waiting = self.cx.cancel.wait_for_others();
+        person.ask(&ApprovalQuestion {
+            name: self.tool.name(),
+            args: self.args(),
+            explanation,
+        })
+    }
+
+    fn change(&mut self, changed: Changed) -> Result<(), ToolError> {
+        *self.args = Value::Object(changed.args);
+        Ok(())
+    }
+}
+
+/// A tool's call as rules see it.
+fn call_of<'a>(tool: &'a dyn Tool, args: &'a Map<String, Value>) -> PolicyCall<'a> {
+    let info = tool.info();
+    let server = info.server.map(|(name, tool)| ServerTool { name, tool });
+    PolicyCall {
+        name: tool.name(),
+        aliases: info.aliases,
+        server,
+        args,
+        renamed: builtin::known(tool.name()).map_or(&[], |known| known.renamed),
+        annotations: info.annotations,
+        kind: info.kind,
+        // No other tool of a session can have the name of one.
+        is_built_in: server.is_none() && builtin::kind(tool.name()).is_some(),
+    }
+}

@@ -1,0 +1,46 @@
+//! What programs that a tool starts are kept within.
+
+use super::ToolEnv;
+use gemini_tools_core::tool::{ErrorKind, ToolError};
+use gemini_tools_process::sandbox_error;
+use gemini_tools_sandbox::{Mode, Sandbox, SandboxPolicy};
+use std::path::Path;
+
+/// The sandbox that the settings and the environment want, or a stricter one that a tool
+/// wants for itself.
+pub fn sandbox(tool_env: &ToolEnv, own: Option<Mode>) -> Result<Option<Sandbox>, ToolError> {
+    let ToolEnv {
+        workspace,
+        settings,
+    } = tool_env;
+    let chosen = std::env::var_os("GEMINI_TOOLS_SANDBOX").map(|v| v.to_string_lossy().into_owned());
+    let is_contained = std::env::var_os("SANDBOX").is_some_and(|v| !v.is_empty());
+    if let (None | Some(""), [problem, ..]) = (chosen.as_deref(), &*settings.problems) {
+        return Err(ToolError::new(
+            ErrorKind::PolicyViolation,
+            format!(
+                "Whether commands must be kept in a sandbox can't be known: {}. The command was not run.",
+                problem.text()
+            ),
+        )
+        .with_hint("Fix that file, or set GEMINI_TOOLS_SANDBOX."));
+    }
+    let mode = settings.sandbox.mode(chosen.as_deref(), is_contained)?;
+    let mode = mode.max(own.unwrap_or_default());
+    if mode == Mode::Off {
+        return Ok(None);
+    }
+    let allowed = settings.sandbox.allowed_paths.iter();
+    let writable = workspace
+        .written_roots()
+        .map(Path::to_owned)
+        .chain([std::env::temp_dir()])
+        .chain(allowed.map(|path| workspace.root().join(path)))
+        .collect();
+    Sandbox::prepare(&SandboxPolicy {
+        mode,
+        writable,
+        network: settings.sandbox.network,
+    })
+    .map_err(|e| sandbox_error(&e))
+}

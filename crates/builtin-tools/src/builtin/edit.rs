@@ -1,0 +1,462 @@
+//! What `replace` and `smart_edit` have in common: a text in one file takes the place of
+//! another. How the place is found is theirs.
+
+use super::nearest::{NearMatch, nearest};
+use super::placeholder;
+use gemini_tools_core::tool::named::NamedText;
+use gemini_tools_core::tool::{
+    Cancellation, Confirmation, ConfirmationDetails, Context, Display, ErrorKind, FileDiff,
+    Location, ToolError, ToolResult,
+};
+use gemini_tools_workspace::edit::{
+    Match, Occurrences, Replacement, SHOWN_BYTES, Unmappable, diff_texts, find,
+};
+use gemini_tools_workspace::media::MAX_MEDIA_BYTES;
+use gemini_tools_workspace::text::{ContentKind, Encoding, detect};
+use gemini_tools_workspace::write::Target;
+use gemini_tools_workspace::{OpenFile, Workspace, WorkspacePath, show_path};
+use std::io::{Read, Write};
+use std::sync::Arc;
+
+/// Maximum bytes of a file that are looked at to recognise its encoding before an edit.
+const SAMPLE_BYTES: u64 = 1024 * 1024;
+
+/// In larger files no near misses are looked for.
+pub(super) const NEAREST_BYTES: u64 = 4 * 1024 * 1024;
+
+/// Line numbers that a message lists.
+const LISTED_LINES: usize = 50;
+
+/// What is asked for.
+pub(super) struct Edit {
+    pub(super) workspace: Arc<Workspace>,
+    pub(super) place: WorkspacePath,
+    pub(super) old: String,
+    pub(super) new: String,
+}
+
+/// An edit that is ready to be written.
+pub(super) enum Plan {
+    Create,
+    Replace {
+        replacement: Replacement,
+        encoding: Encoding,
+        /// What the caller should know about how the place was found.
+        notes: Vec<String>,
+        /// By which tier, where not literally.
+        tier: Option<&'static str>,
+    },
+}
+
+/// An edit looks for its texts in this file, which has this encoding.
+#[derive(Clone, Copy)]
+pub(super) struct Subject<'a> {
+    pub(super) current: &'a OpenFile,
+    pub(super) encoding: Encoding,
+}
+
+/// What the file is before the edit.
+pub(super) enum Before<'a> {
+    /// The file is not there, and is to be made.
+    Nothing,
+    /// The file is there, and is text, or is taken for it.
+    File(Subject<'a>),
+}
+
+impl Edit {
+    pub(super) fn path(&self) -> String {
+        show_path(self.place.path()).into_owned()
+    }
+
+    pub(super) fn fail(&self, e: &std::io::Error) -> ToolError {
+        gemini_tools_workspace::io_error(e, self.place.path())
+    }
+
+    /// Checks what can be checked before anything is looked for.
+    pub(super) fn before<'t>(&self, target: &'t Target) -> Result<Before<'t>, ToolError> {
+        let Some(current) = &target.current else {
+            return if self.old.is_empty() {
+                placeholder::check("new_string", &self.new, [])?;
+                Ok(Before::Nothing)
+            } else {
+                Err(ToolError::new(
+                    ErrorKind::FileNotFound,
+                    format!(
+                        "{} does not exist, so nothing can be replaced in it.",
+                        self.path()
+                    ),
+                )
+                .with_hint("Check the path, or use an empty old_string to create the file."))
+            };
+        };
+        if self.old.is_empty() {
+            return Err(ToolError::new(
+                ErrorKind::AttemptToCreateExistingFile,
+                format!(
+                    "{} exists already; an empty old_string creates a new file.",
+                    self.path()
+                ),
+            )
+            .with_hint("Give the text to replace, or use write_file to overwrite the file."));
+        }
+        if self.old == self.new {
+            return Err(self.no_change("old_string and new_string are the same"));
+        }
+        let encoding = self.encoding(current)?;
+        let subject = Subject { current, encoding };
+        self.check_new(&self.new, subject)?;
+        Ok(Before::File(subject))
+    }
+
+    /// Whether a new text is one to write: without placeholders that the file does not have.
+    pub(super) fn check_new(
+        &self,
+        new: &str,
+        Subject { current, encoding }: Subject<'_>,
+    ) -> Result<(), ToolError> {
+        placeholder::check("new_string", new, [&*self.old]).or_else(|refusal| {
+            if current.size() > NEAREST_BYTES {
+                return Err(refusal);
+            }
+            let bytes = self.whole(current)?;
+            placeholder::check("new_string", new, [&*self.old, &encoding.decode(&bytes)])
+        })
+    }
+
+    /// All bytes of a file.
+    pub(super) fn whole(&self, current: &OpenFile) -> Result<Vec<u8>, ToolError> {
+        let mut bytes = vec![0; usize::try_from(current.size()).unwrap_or(0)];
+        let read = |bytes: &mut [u8]| gemini_tools_platform::io::pread(&current.file, bytes, 0);
+        let n = gemini_tools_platform::io::retry_on_intr(|| read(&mut bytes))
+            .map_err(|e| self.fail(&e.into()))?;
+        bytes.truncate(n);
+        Ok(bytes)
+    }
+
+    /// All places that hold a text literally.
+    pub(super) fn find(
+        &self,
+        Subject { current, encoding }: Subject<'_>,
+        old: &str,
+        new: &str,
+        cancel: &Cancellation,
+    ) -> Result<Occurrences, ToolError> {
+        find(current, self.place.path(), encoding, old, new, cancel)?.map_err(|c| {
+            self.unmappable(encoding, c, "old_string", ErrorKind::EditNoOccurrenceFound)
+        })
+    }
+
+    /// The plan to put the new text into literal places.
+    pub(super) fn literal_plan(
+        &self,
+        subject: Subject<'_>,
+        found: Occurrences,
+        old: &str,
+        new: &str,
+        cancel: &Cancellation,
+    ) -> Result<Plan, ToolError> {
+        let Subject { current, encoding } = subject;
+        let mut replacement = Replacement::new(found.matches, old, new, encoding)
+            .map_err(|c| self.unwritable(encoding, c))?;
+        replacement.keep_line_ends(current, self.place.path(), old, new, cancel)?;
+        let mut notes = Vec::new();
+        if found.by_line_ending {
+            let note = if old.contains("\r\n") {
+                "The CRLF line ends in old_string stood for the file's line feeds."
+            } else {
+                "Line feeds in old_string stood for the file's CRLF line ends."
+            };
+            notes.push(note.to_owned());
+        }
+        self.plan(subject, replacement, notes, None)
+    }
+
+    /// The plan to write a replacement.
+    pub(super) fn plan(
+        &self,
+        Subject { current, encoding }: Subject<'_>,
+        replacement: Replacement,
+        mut notes: Vec<String>,
+        tier: Option<&'static str>,
+    ) -> Result<Plan, ToolError> {
+        if replacement
+            .changes_nothing(current)
+            .map_err(|e| self.fail(&e))?
+        {
+            return Err(self.no_change("the file has the new text already"));
+        }
+        if !encoding.is_utf8() {
+            notes.push(format!("The file stays in {}.", encoding.name()));
+        }
+        Ok(Plan::Replace {
+            replacement,
+            encoding,
+            notes,
+            tier,
+        })
+    }
+
+    pub(super) fn encoding(&self, current: &OpenFile) -> Result<Encoding, ToolError> {
+        let mut sample = Vec::new();
+        let file = &current.file;
+        file.take(SAMPLE_BYTES)
+            .read_to_end(&mut sample)
+            .map_err(|e| self.fail(&e))?;
+        // Bytes outside of the text stay as they are, so what is not text is edited as UTF-8.
+        Ok(match detect(&sample, current.size() <= SAMPLE_BYTES) {
+            ContentKind::Text(encoding) => encoding,
+            ContentKind::Binary if current.size() > MAX_MEDIA_BYTES => {
+                return Err(ToolError::new(
+                    ErrorKind::FileTooLarge,
+                    format!(
+                        "{} has {} bytes and is not text; only binary files of up to \
+                         {MAX_MEDIA_BYTES} bytes are edited.",
+                        self.path(),
+                        current.size()
+                    ),
+                ));
+            }
+            ContentKind::Binary => Encoding::Utf8 { bom: false },
+        })
+    }
+
+    pub(super) fn no_change(&self, why: &str) -> ToolError {
+        ToolError::new(
+            ErrorKind::EditNoChange,
+            format!("Nothing to change in {}: {why}.", self.path()),
+        )
+        .with_hint("If another change was meant, give its text in new_string.")
+    }
+
+    pub(super) fn unmappable(
+        &self,
+        encoding: Encoding,
+        c: Unmappable,
+        what: &str,
+        kind: ErrorKind,
+    ) -> ToolError {
+        ToolError::new(
+            kind,
+            format!(
+                "{} is encoded in {}, which has no character {:?} of {what}; nothing was changed.",
+                self.path(),
+                encoding.name(),
+                c.0
+            ),
+        )
+        .with_hint(
+            "Use characters that the file's encoding has, or convert the file to UTF-8 first.",
+        )
+    }
+
+    pub(super) fn unwritable(&self, encoding: Encoding, c: Unmappable) -> ToolError {
+        self.unmappable(encoding, c, "new_string", ErrorKind::EditPreparationFailure)
+    }
+
+    /// A miss that teaches: what in the file is nearest, and how it differs.
+    pub(super) fn not_found(&self, Subject { current, encoding }: Subject<'_>) -> ToolError {
+        let mut message = format!(
+            "old_string was not found in {}; nothing was changed.",
+            self.path()
+        );
+        // What .geminiignore closes to reading is not shown by way of a miss either.
+        let is_shown =
+            current.size() <= NEAREST_BYTES && !self.workspace.is_gemini_ignored(&self.place);
+        let candidates = if is_shown {
+            self.whole(current)
+                .map(|bytes| nearest(&encoding.decode(&bytes), &self.old))
+                .unwrap_or_default()
+        } else {
+            Vec::new()
+        };
+        for NearMatch {
+            line,
+            difference,
+            excerpt,
+        } in &candidates
+        {
+            message.push_str(&format!("\nNear: line {line}, {difference}:\n{excerpt}"));
+        }
+        let hint = if !is_shown {
+            "Read the file and copy the text exactly."
+        } else if candidates.is_empty() {
+            "The file has no similar text. Read the file and copy the text exactly."
+        } else {
+            "Copy the text exactly as the file has it, with all whitespace."
+        };
+        ToolError::new(ErrorKind::EditNoOccurrenceFound, message).with_hint(hint)
+    }
+
+    pub(super) fn file_diff(&self, plan: &Plan, target: &Target) -> Result<FileDiff, ToolError> {
+        let file_name = self.place.name().to_string_lossy().into_owned();
+        if let (
+            Plan::Replace {
+                replacement,
+                encoding,
+                ..
+            },
+            Some(current),
+        ) = (plan, &target.current)
+        {
+            let (file_diff, diff_stat) = replacement
+                .diff(current, &file_name)
+                .map_err(|e| self.fail(&e))?;
+            let mut diff = FileDiff {
+                file_diff,
+                file_name,
+                diff_stat,
+                ..FileDiff::default()
+            };
+            let whole = SHOWN_BYTES as u64;
+            if current.size() <= whole && replacement.new_size(current) <= whole {
+                let bytes = self.whole(current)?;
+                diff.original_content = Some(encoding.decode(&bytes).into_owned());
+                diff.new_content = Some(encoding.decode(&replacement.apply(&bytes)).into_owned());
+            }
+            Ok(diff)
+        } else {
+            let (file_diff, diff_stat) = diff_texts("", &self.new, &file_name);
+            Ok(FileDiff {
+                file_diff,
+                file_name,
+                original_content: None,
+                new_content: (self.new.len() <= SHOWN_BYTES).then(|| self.new.clone()),
+                diff_stat,
+            })
+        }
+    }
+
+    pub(super) fn describe(&self) -> String {
+        let path = show_path(self.workspace.display(self.place.path())).into_owned();
+        if self.old.is_empty() {
+            format!("Creates `{path}`")
+        } else {
+            format!(
+                "Edits `{path}`: {} => {}",
+                brief(&self.old),
+                brief(&self.new)
+            )
+        }
+    }
+
+    pub(super) fn locations(&self) -> Vec<Location> {
+        vec![Location {
+            path: self.place.path().to_owned(),
+            line: None,
+        }]
+    }
+
+    pub(super) fn confirmation(
+        &self,
+        plan: &Plan,
+        target: &Target,
+    ) -> Result<Confirmation, ToolError> {
+        let diff = self.file_diff(plan, target)?;
+        Ok(Confirmation::Ask(ConfirmationDetails::Edit {
+            title: self.describe(),
+            file_name: diff.file_name,
+            file_path: self.place.path().display().to_string(),
+            file_diff: diff.file_diff,
+            original_content: diff.original_content,
+            new_content: diff.new_content.unwrap_or_else(|| self.new.clone()),
+        }))
+    }
+
+    /// Writes what was planned, and tells what was done.
+    pub(super) fn carry_out(
+        &self,
+        plan: Plan,
+        target: Target,
+        cx: &Context,
+    ) -> Result<ToolResult, ToolError> {
+        let tier = match &plan {
+            Plan::Replace { tier, .. } => *tier,
+            Plan::Create => None,
+        };
+        let diff = if cx.wants_display || tier.is_some() {
+            Some(self.file_diff(&plan, &target)?)
+        } else {
+            None
+        };
+        cx.cancel.check()?;
+        let result = match plan {
+            Plan::Create => {
+                target.commit(&self.place, |file| file.write_all(self.new.as_bytes()))?;
+                let mut text = NamedText::default();
+                text.push_str("Successfully created and wrote to new file: ");
+                text.push_path(self.place.path());
+                let size = super::counted(self.new.len(), "byte");
+                text.push_str(&format!(". It has {size}."));
+                ToolResult::named(text).with_data("created", true)
+            }
+            Plan::Replace {
+                replacement,
+                mut notes,
+                ..
+            } => {
+                notes.extend(super::other_names(&target));
+                // A second handle on the same open file: the lock stays with the target.
+                let source = target.reopened().map_err(|e| self.fail(&e))?;
+                let written = &replacement;
+                target.commit(&self.place, move |file| written.write(&source, file))?;
+                let count = replacement.matches.len();
+                // Gemini CLI's sentence, which has no singular.
+                let mut text = NamedText::default();
+                text.push_str("Successfully modified file: ");
+                text.push_path(self.place.path());
+                text.push_str(&format!(
+                    " ({count} replacements). The text was at {}.",
+                    line_list(&replacement.matches)
+                ));
+                for note in notes {
+                    text.push_str(" ");
+                    text.push_str(&note);
+                }
+                // What was not asked for literally is shown.
+                if let (Some(_), Some(diff)) = (tier, &diff) {
+                    text.push_str("\nWhat changed:\n");
+                    text.push_str(&diff.file_diff);
+                }
+                let lines: Vec<u64> = replacement
+                    .matches
+                    .iter()
+                    .take(1000)
+                    .map(|m| m.line)
+                    .collect();
+                let result = ToolResult::named(text)
+                    .with_data("replacements", count)
+                    .with_data("lines", lines);
+                match tier {
+                    Some(tier) => result.with_data("found_by", tier),
+                    None => result,
+                }
+            }
+        };
+        Ok(match diff.filter(|_| cx.wants_display) {
+            Some(diff) => result.with_display(Display::FileDiff(Box::new(diff))),
+            None => result,
+        })
+    }
+}
+
+pub(super) fn line_list(matches: &[Match]) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for found in matches.iter().take(LISTED_LINES) {
+        lines.push(format!("line {}", found.line));
+    }
+    if matches.len() > LISTED_LINES {
+        lines.push(format!("and {} more", matches.len() - LISTED_LINES));
+    }
+    lines.join(", ")
+}
+
+/// A text as one line for a description.
+fn brief(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default().trim();
+    let short: String = line.chars().take(40).collect();
+    if short.len() < text.len() {
+        format!("{short}…")
+    } else {
+        short
+    }
+}

@@ -1,0 +1,238 @@
+//! A fact as the memory file holds it.
+//!
+//! The file is read by Gemini CLI into every later session, so a fact must stay what it is: one
+//! line that a model reads as a fact. It is an item of a list, and nothing in it may begin a
+//! block of markdown, import a file (`@path`; the importer of Gemini CLI 0.8.2 and 0.61 was
+//! read), change which backticks belong together in the rest of the file (0.61 pairs them over
+//! the whole file), or begin or end a comment or a host's tag such as `<global_context>`. A
+//! backslash keeps such places apart, which markdown takes off again. Where in the file a fact
+//! goes is [`super::memory`]'s.
+
+use gemini_tools_core::shown::with_deceptive;
+use std::borrow::Cow;
+
+/// One fact, fit for the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Fact {
+    /// One line, otherwise as given.
+    plain: String,
+    /// As the file holds it.
+    stored: String,
+}
+
+impl Fact {
+    /// Brings a text into the form of a fact; `None` where nothing is left of it.
+    pub(super) fn new(text: &str) -> Option<Self> {
+        let line = one_line(text);
+        let plain = line
+            .trim_start_matches(|c: char| c == '-' || c.is_whitespace())
+            .trim_end();
+        (!plain.is_empty()).then(|| Self {
+            plain: plain.to_owned(),
+            stored: neutralise_markup(plain),
+        })
+    }
+
+    /// As the file holds it, without the item's bullet.
+    pub(super) fn stored(&self) -> &str {
+        &self.stored
+    }
+
+    /// Whether a line of the file is this fact, as we write it or as Gemini CLI does.
+    pub(super) fn is_line(&self, line: &[u8]) -> bool {
+        let Some(([b'-' | b'*' | b'+', b' '], item)) = line.trim_ascii().split_at_checked(2) else {
+            return false;
+        };
+        let item = item.trim_ascii();
+        item == self.stored.as_bytes() || item == self.plain.as_bytes()
+    }
+}
+
+/// Puts a text on one line: runs with a control character in them become a space, characters
+/// that can't be seen are left out.
+fn one_line(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut has_break = false;
+    for (c, deceives) in with_deceptive(text) {
+        if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') {
+            has_break = true;
+        } else if !deceives && (!has_break || !c.is_whitespace()) {
+            if has_break {
+                out.truncate(out.trim_end().len());
+                out.push(' ');
+                has_break = false;
+            }
+            out.push(c);
+        }
+    }
+    out.trim().to_owned()
+}
+
+/// Takes the markup's force off one line.
+fn neutralise_markup(line: &str) -> String {
+    let line = single_backticks(line);
+    let mut out = String::with_capacity(line.len() + 8);
+    let mut previous: Option<char> = None;
+    for (at, c) in line.char_indices() {
+        let rest = &line[at + c.len_utf8()..];
+        let follows_space = previous.is_none_or(char::is_whitespace);
+        match c {
+            '@' if follows_space && rest.starts_with(|n: char| !n.is_whitespace()) => {
+                out.push_str("\\@");
+            }
+            '<' if rest.starts_with("!--") || is_host_tag(rest) => out.push_str("<\\"),
+            '>' if line[..at].ends_with("--") => out.push_str("\\>"),
+            _ => out.push(c),
+        }
+        previous = Some(c);
+    }
+    if let Some(at) = block_marker(&out) {
+        out.insert(at, '\\');
+    }
+    out
+}
+
+/// Runs of backticks become one, and the last is an apostrophe if it has no partner.
+fn single_backticks(line: &str) -> Cow<'_, str> {
+    if !line.contains('`') {
+        return line.into();
+    }
+    let mut out = String::with_capacity(line.len());
+    for c in line.chars() {
+        if c != '`' || !out.ends_with('`') {
+            out.push(c);
+        }
+    }
+    if out.matches('`').count() % 2 == 1
+        && let Some(last) = out.rfind('`')
+    {
+        out.replace_range(last..=last, "'");
+    }
+    out.into()
+}
+
+/// Whether the text after a `<` makes it a tag as hosts use them around the parts of a prompt.
+/// Elements of HTML have no underscore in their names.
+fn is_host_tag(rest: &str) -> bool {
+    let name = rest.strip_prefix('/').unwrap_or(rest);
+    name.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-')
+        .next()
+        .is_some_and(|name| name.contains('_'))
+}
+
+/// Where a backslash must stand so that a line does not begin another block inside of its item:
+/// a heading, quote, list, fence or thematic break.
+fn block_marker(line: &str) -> Option<usize> {
+    let after = |marker: usize| line[marker..].is_empty() || line[marker..].starts_with(' ');
+    let run = |c: char| line.len() - line.trim_start_matches(c).len();
+    let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let is_break = ['*', '_']
+        .into_iter()
+        .any(|mark| line.matches(mark).count() >= 3 && line.chars().all(|c| c == mark || c == ' '));
+    match line.chars().next()? {
+        '#' if run('#') <= 6 && after(run('#')) => Some(0),
+        '>' => Some(0),
+        '+' | '*' if after(1) => Some(0),
+        '~' if run('~') >= 3 => Some(0),
+        _ if is_break => Some(0),
+        _ if (1..=9).contains(&digits)
+            && line[digits..].starts_with(['.', ')'])
+            && after(digits + 1) =>
+        {
+            Some(digits)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Fact;
+    use proptest::prelude::{Strategy, proptest};
+    use proptest::{collection, sample};
+
+    fn stored(text: &str) -> String {
+        Fact::new(text).map(|fact| fact.stored).unwrap_or_default()
+    }
+
+    #[test]
+    fn ordinary_facts_stay_as_they_are() {
+        for text in [
+            "I prefer tabs",
+            "Größe: 5 µm, 90 % of \"all\" <b>'quoted'</b> a*b*c _d_ C:\\dir",
+            "mail me at a@b.example, call `cargo test -- --nocapture`",
+            "Vec<String> and #hashtags and 3.5 and 1.x and *all* of it",
+            "two  spaces, a no-break\u{a0}space, 👨\u{200d}👩\u{200d}👧, می\u{200c}خواهم",
+        ] {
+            assert_eq!(stored(text), text);
+        }
+    }
+
+    #[test]
+    fn what_is_no_fact_on_one_line_becomes_one() {
+        let cases = [
+            ("a\r\n\r\n## b\tc", "a ## b c"),
+            (
+                "a \u{85} b\u{2028}c\u{2029}d\u{1b}[31m\u{7f}",
+                "a b c d [31m",
+            ),
+            ("\u{feff}- \u{202e}a\u{200b}b\u{e0041}\u{2066}", "ab"),
+            ("a\u{200d}b\u{200c}", "ab"),
+            ("é\n\u{200d}", "é"),
+            ("--- -- deep", "deep"),
+            ("# heading", "\\# heading"),
+            ("- ###### x", "\\###### x"),
+            ("> quote", "\\> quote"),
+            ("* item", "\\* item"),
+            ("+ item", "\\+ item"),
+            ("12. item", "12\\. item"),
+            ("1) item", "1\\) item"),
+            ("* * *", "\\* * *"),
+            ("___", "\\___"),
+            ("~~~ sh", "\\~~~ sh"),
+            ("```sh\nrm\n```", "`sh rm `"),
+            ("an `odd one", "an 'odd one"),
+            ("<!-- a --> b", "<\\!-- a --\\> b"),
+            ("<\u{200b}!-- a", "<\\!-- a"),
+            ("x</global_context>y<a_b>", "x<\\/global_context>y<\\a_b>"),
+            (
+                "@/etc/passwd and @../x @a.md",
+                "\\@/etc/passwd and \\@../x \\@a.md",
+            ),
+            ("a\n@./x.md \u{a0}@y", "a \\@./x.md \u{a0}\\@y"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(stored(text), expected, "{text:?}");
+        }
+        for blank in ["", " \t\n", "---", "- -\n-", "\u{200b}\u{feff}", "\0"] {
+            assert_eq!(Fact::new(blank), None, "{blank:?}");
+        }
+    }
+
+    fn text() -> impl Strategy<Value = String> {
+        let pieces = vec![
+            "#", "-", "*", "+", "_", "~", "~~~", "`", "```", "<", "!--", "-->", "/", "a_b", ">",
+            "@", "./x", "1", ".", ")", " ", "  ", "\n", "\r", "\t", "\u{2028}", "\u{200b}",
+            "\u{202e}", "\u{200d}", "é", "👩", "word", "\\", "=", "|", "[", "]", "\0",
+        ];
+        collection::vec(sample::select(pieces), 0..20).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_more_than_a_fact(text in text()) {
+            let stored = stored(&text);
+            assert!(!stored.contains(|c: char| c.is_control() || c == '\u{2028}'), "{stored:?}");
+            assert!(!stored.contains("<!--") && !stored.contains("-->"), "{stored:?}");
+            assert!(!stored.contains("``") && stored.matches('`').count().is_multiple_of(2), "{stored:?}");
+            assert!(!stored.contains("<a_b") && !stored.contains("</a_b"), "{stored:?}");
+            let line = format!("- {stored}");
+            assert!(!line.contains(" @.") && !line.contains(" @/") && !line.contains(" @w"), "{line:?}");
+            for start in ["# ", "> ", "* ", "+ ", "~~~", "1. ", "1) "] {
+                assert!(!stored.starts_with(start), "{stored:?}");
+            }
+            let again = Fact::new(&stored).map(|fact| fact.stored).unwrap_or_default();
+            assert_eq!(again, stored, "what is harmless is left alone");
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! `list_background_processes`: what commands have left running, and how it ended.
+
+use super::{Declaration, Spec, ToolEnv};
+use gemini_tools_core::tool::{
+    Args, Confirmation, Context, Kind, Location, Schema, ToolError, ToolInvocation, ToolResult,
+};
+use gemini_tools_process::ending::Ending;
+use gemini_tools_process::jobs::{Job, Jobs, seconds};
+use gemini_tools_process::signal_name;
+use serde::Deserialize;
+use std::fmt::Write;
+use std::time::SystemTime;
+
+pub(super) const DECLARATION: Declaration = Declaration {
+    name: "list_background_processes",
+    description: "Lists the processes that commands of run_shell_command have left in the \
+        background in this project: process id, state (running, or how it ended), age and command.",
+    schema: include_str!("declarations/list_background_processes.json"),
+    aliases: &["ListBackgroundProcessesTool"],
+    kind: Kind::Read,
+    is_idempotent: true,
+    is_open_world: false,
+    renamed: &[],
+};
+
+pub(super) const SPEC: Spec = Spec {
+    declaration: &DECLARATION,
+    display_name: "List Background Processes",
+    can_update_output: false,
+    undeclared: &[],
+    build,
+};
+
+/// Jobs that have ended are shown up to this many.
+pub(super) const MAX_ENDED: usize = 20;
+
+/// Maximum characters of a command that are shown.
+pub(super) const MAX_COMMAND_CHARS: usize = 200;
+
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Params {}
+
+struct Call {
+    jobs: Option<Jobs>,
+}
+
+fn build(
+    args: Args,
+    schema: &Schema,
+    ToolEnv { workspace, .. }: &ToolEnv,
+) -> Result<Box<dyn ToolInvocation>, ToolError> {
+    let Params {} = args.parse(schema)?;
+    Ok(Box::new(Call {
+        jobs: workspace.jobs_dir().map(Jobs::new),
+    }))
+}
+
+impl ToolInvocation for Call {
+    fn describe(&self) -> String {
+        "Lists background processes".to_owned()
+    }
+
+    fn locations(&self) -> Vec<Location> {
+        Vec::new()
+    }
+
+    fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {
+        Ok(Confirmation::NotNeeded)
+    }
+
+    fn run(self: Box<Self>, _: &Context) -> Result<ToolResult, ToolError> {
+        let jobs = self.jobs.map(|jobs| jobs.list()).unwrap_or_default();
+        let (running, ended): (Vec<&Job>, Vec<&Job>) = jobs.iter().partition(|j| j.is_running());
+        let now = seconds(SystemTime::now());
+        let mut text = String::new();
+        for job in running.iter().chain(ended.iter().take(MAX_ENDED)) {
+            let _ = writeln!(text, "{}", line(job, now));
+        }
+        if text.is_empty() {
+            text.push_str("There are no background processes.");
+        }
+        if ended.len() > MAX_ENDED {
+            let _ = writeln!(
+                text,
+                "({} older ones that have ended)",
+                ended.len() - MAX_ENDED
+            );
+        }
+        Ok(ToolResult::text(text.trim_end())
+            .with_display(format!("{} running", running.len()))
+            .with_data("running", running.len()))
+    }
+}
+
+fn line(job: &Job, now: u64) -> String {
+    let command: String = job
+        .record
+        .command
+        .trim()
+        .replace(['\n', '\r', '\t'], " ")
+        .chars()
+        .take(MAX_COMMAND_CHARS)
+        .collect();
+    let others: Vec<_> = job
+        .living
+        .iter()
+        .filter(|p| p.pid != job.pid())
+        .map(|p| p.pid.to_string())
+        .collect();
+    let with = if others.is_empty() {
+        String::new()
+    } else {
+        format!(", with {}", others.join(" "))
+    };
+    format!(
+        "{} {}: {command} (started {}{with}; output in {})",
+        job.pid(),
+        state(job, job.pid()),
+        ago(now.saturating_sub(job.record.started_at)),
+        job.log.display()
+    )
+}
+
+/// `running`, or how a process of a job ended.
+pub(super) fn state(job: &Job, pid: i32) -> String {
+    if job.living.iter().any(|p| p.pid == pid) {
+        return "running".to_owned();
+    }
+    match job.ending_of(pid) {
+        Some((Ending::Code(code), _)) => format!("exited with code {code}"),
+        Some((Ending::Signal(signal), _)) => format!("ended by {}", signal_name(signal)),
+        None if job.is_running() => "ended, but what it started is running".to_owned(),
+        None => "ended".to_owned(),
+    }
+}
+
+fn ago(secs: u64) -> String {
+    match secs {
+        0..120 => format!("{secs} s ago"),
+        120..7200 => format!("{} min ago", secs / 60),
+        7200..172_800 => format!("{} h ago", secs / 3600),
+        _ => format!("{} days ago", secs / 86400),
+    }
+}

@@ -1,0 +1,260 @@
+//! `list_directory`: the entries of one directory.
+
+use super::{Declaration, Spec, ToolEnv, counted, ignored_note};
+use gemini_tools_core::tool::named::NamedText;
+use gemini_tools_core::tool::{
+    Args, Confirmation, Context, ErrorKind, Kind, Location, Schema, ToolError, ToolInvocation,
+    ToolResult,
+};
+use gemini_tools_workspace::ignore::Ignored;
+use gemini_tools_workspace::pattern::PatternSet;
+use gemini_tools_workspace::walk::DirectoryEntry;
+use gemini_tools_workspace::{Respect, Workspace, WorkspacePath, show_path};
+use serde::Deserialize;
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+pub(super) const DECLARATION: Declaration = Declaration {
+    name: "list_directory",
+    description: "Lists the names of the files and directories that a directory of the project \
+        holds: directories first, marked [DIR], then files, each by name. Entries that .gitignore \
+        or .geminiignore name are left out and counted; 'ignore' leaves out more.",
+    schema: include_str!("declarations/list_directory.json"),
+    aliases: &["LSTool"],
+    kind: Kind::Read,
+    is_idempotent: true,
+    is_open_world: false,
+    renamed: &[("dir_path", "path")],
+};
+
+pub(super) const SPEC: Spec = Spec {
+    declaration: &DECLARATION,
+    display_name: "ReadFolder",
+    can_update_output: false,
+    undeclared: &[],
+    build,
+};
+
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Params {
+    /// Path of the directory: absolute, or relative to the project's root.
+    path: String,
+    /// Glob patterns of names to leave out, such as "*.log".
+    ignore: Option<Vec<String>>,
+    /// Which ignore files count.
+    file_filtering_options: Option<FilteringOptions>,
+}
+
+/// Which ignore files count.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct FilteringOptions {
+    /// Whether to leave out what .gitignore names. Default: true.
+    respect_git_ignore: Option<bool>,
+    /// Whether to leave out what .geminiignore names. Default: true.
+    respect_gemini_ignore: Option<bool>,
+}
+
+impl FilteringOptions {
+    pub(super) fn respect(self) -> Respect {
+        Respect {
+            git: self.respect_git_ignore.unwrap_or(true),
+            gemini: self.respect_gemini_ignore.unwrap_or(true),
+        }
+    }
+}
+
+struct Call {
+    workspace: Arc<Workspace>,
+    place: WorkspacePath,
+    ignore: PatternSet,
+    respect: Respect,
+}
+
+fn build(
+    args: Args,
+    schema: &Schema,
+    ToolEnv { workspace, .. }: &ToolEnv,
+) -> Result<Box<dyn ToolInvocation>, ToolError> {
+    let params: Params = args.parse(schema)?;
+    let mut ignore = PatternSet::default();
+    for pattern in params.ignore.unwrap_or_default() {
+        ignore.extend(PatternSet::for_names_or_paths(&pattern, false)?);
+    }
+    Ok(Box::new(Call {
+        place: workspace.locate(&params.path)?,
+        workspace: Arc::clone(workspace),
+        ignore,
+        respect: params.file_filtering_options.unwrap_or_default().respect(),
+    }))
+}
+
+impl ToolInvocation for Call {
+    fn describe(&self) -> String {
+        format!(
+            "Lists `{}`",
+            show_path(self.workspace.display(self.place.path()))
+        )
+    }
+
+    fn locations(&self) -> Vec<Location> {
+        vec![Location {
+            path: self.place.path().to_owned(),
+            line: None,
+        }]
+    }
+
+    fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {
+        Ok(Confirmation::NotNeeded)
+    }
+
+    fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
+        let entries = self
+            .workspace
+            .list_dir(&self.place, self.respect)
+            .map_err(|e| self.explain(e))?;
+        cx.cancel.check()?;
+        let count = |who| entries.iter().filter(|e| e.ignored == Some(who)).count();
+        let note = ignored_note(count(Ignored::Git), count(Ignored::Gemini));
+        // The keys are one after the other in one buffer: ten thousand small ones would cost
+        // more than the sorting.
+        let mut keys = Vec::new();
+        let mut shown: Vec<(usize, usize, &DirectoryEntry)> = Vec::with_capacity(entries.len());
+        for entry in &entries {
+            if entry.ignored.is_none() && !self.ignore.matches(&entry.name, 0) {
+                let from = keys.len();
+                push_collation_key(&mut keys, &entry.name);
+                shown.push((from, keys.len(), entry));
+            }
+        }
+        shown.sort_unstable_by(|(a, b, x), (c, d, y)| {
+            y.is_dir
+                .cmp(&x.is_dir)
+                .then_with(|| compare(&keys[*a..*b], &keys[*c..*d], &x.name, &y.name))
+        });
+        let path = self.place.path();
+        let mut text = NamedText::default();
+        if shown.is_empty() {
+            let why = if entries.is_empty() {
+                "is empty"
+            } else {
+                "has no entries but those that are left out"
+            };
+            text.push_str("Directory ");
+            text.push_path(path);
+            text.push_str(&format!(" {why}."));
+        } else {
+            text.push_str("Directory listing for ");
+            text.push_path(path);
+            text.push_str(":");
+            for (_, _, entry) in &shown {
+                text.push_str(if entry.is_dir { "\n[DIR] " } else { "\n" });
+                text.push_name(&entry.name);
+            }
+        }
+        if !note.is_empty() {
+            text.push_str(&format!("\n\n({note})"));
+        }
+        let summary = format!("Listed {}", counted(shown.len(), "entry"));
+        Ok(ToolResult::named(text)
+            .with_display(summary)
+            .with_data("entries", shown.len()))
+    }
+}
+
+impl Call {
+    /// Says what is there instead of a directory.
+    fn explain(&self, e: ToolError) -> ToolError {
+        match self.workspace.file_type(&self.place) {
+            Ok(_) if e.kind == ErrorKind::PathIsNotADirectory => ToolError::new(
+                e.kind,
+                format!(
+                    "{} is a file, not a directory.",
+                    show_path(self.place.path())
+                ),
+            )
+            .with_hint("Use read_file to see what it holds."),
+            _ => e,
+        }
+    }
+}
+
+/// Appends a key that orders names as Gemini CLI's locale does: without regard to case and
+/// accents first, punctuation before digits before letters.
+pub fn push_collation_key(key: &mut Vec<u8>, name: &[u8]) {
+    const PUNCTUATION: &[u8] = b"_-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$";
+    // Keys of ASCII characters lie below this, those of all others begin with it.
+    const BEYOND: u8 = 0xc0;
+    let ascii = |b: u8| -> u8 {
+        match b {
+            b'0'..=b'9' | b'a'..=b'z' => b,
+            b'A'..=b'Z' => b.to_ascii_lowercase(),
+            _ => PUNCTUATION
+                .iter()
+                .position(|p| *p == b)
+                .map_or(1, |i| 2 + i as u8),
+        }
+    };
+    if name.is_ascii() {
+        key.extend(name.iter().map(|b| ascii(*b)));
+        return;
+    }
+    for c in String::from_utf8_lossy(name).chars() {
+        match base_letter(c) {
+            c if c.is_ascii() => key.push(ascii(c as u8)),
+            c => {
+                for lower in c.to_lowercase() {
+                    key.push(BEYOND);
+                    key.extend(u32::from(lower).to_be_bytes());
+                }
+            }
+        }
+    }
+}
+
+/// The letter under an accent, for the letters of Latin-1.
+fn base_letter(c: char) -> char {
+    match c {
+        'À'..='Å' | 'à'..='å' => 'a',
+        'Ç' | 'ç' => 'c',
+        'È'..='Ë' | 'è'..='ë' => 'e',
+        'Ì'..='Ï' | 'ì'..='ï' => 'i',
+        'Ñ' | 'ñ' => 'n',
+        'Ò'..='Ö' | 'ò'..='ö' => 'o',
+        'Ù'..='Ü' | 'ù'..='ü' => 'u',
+        'Ý' | 'ý' | 'ÿ' => 'y',
+        other => other,
+    }
+}
+
+fn compare(a: &[u8], b: &[u8], x: &[u8], y: &[u8]) -> Ordering {
+    // Where only the case differs, the small letter comes first.
+    a.cmp(b).then_with(|| y.cmp(x))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{compare, push_collation_key};
+
+    #[test]
+    fn names_are_ordered_as_people_expect() {
+        let mut names = [
+            "zeta", "Makefile", ".hidden", "alpha", "f10", "f2", "F3", "_x", "-y", "1", "été",
+            "eu", "Été", "a", "A",
+        ];
+        let key = |name: &str| {
+            let mut key = Vec::new();
+            push_collation_key(&mut key, name.as_bytes());
+            key
+        };
+        names.sort_by(|x, y| compare(&key(x), &key(y), x.as_bytes(), y.as_bytes()));
+        assert_eq!(
+            names,
+            [
+                "_x", "-y", ".hidden", "1", "a", "A", "alpha", "été", "Été", "eu", "f10", "f2",
+                "F3", "Makefile", "zeta"
+            ]
+        );
+    }
+}

@@ -1,0 +1,500 @@
+//! The built-in tools: one file each, and the list.
+//!
+//! A tool's file holds its description, its arguments (`Params`), and the checked call
+//! (`Call`). The JSON Schema of the arguments is generated from `Params` into
+//! `declarations/`, so that a call need not make it; a test checks that it is current
+//! (`UPDATE_DECLARATIONS=1 cargo test declarations` writes it anew).
+
+mod confinement;
+mod edit;
+mod fact;
+mod glob;
+mod google_web_search;
+mod list_background_processes;
+mod list_directory;
+mod memory;
+mod model;
+mod nearest;
+#[cfg(test)]
+mod pages;
+mod placeholder;
+mod read_background_output;
+mod read_file;
+mod read_many_files;
+mod replace;
+mod run_shell_command;
+mod save_memory;
+mod search;
+mod search_file_content;
+mod smart_edit;
+mod stop_background_process;
+mod web_fetch;
+mod write_file;
+
+pub use confinement::sandbox;
+pub use list_directory::push_collation_key;
+
+use gemini_tools_config::settings::Settings;
+use gemini_tools_core::registry::ToolRegistry;
+use gemini_tools_core::tool::named::NamedText;
+use gemini_tools_core::tool::{
+    Args, Context, Kind, Schema, Tool, ToolError, ToolInfo, ToolInvocation,
+};
+use gemini_tools_workspace::Workspace;
+use gemini_tools_workspace::walk::WalkReport;
+use gemini_tools_workspace::write::Target;
+use std::sync::Arc;
+
+/// The most characters that `read_file` and `read_many_files` answer.
+const READ_LIMIT_CHARS: usize = 400_000;
+
+/// What built-in tools work with.
+#[derive(Debug, Clone)]
+pub struct ToolEnv {
+    /// Where they work.
+    pub workspace: Arc<Workspace>,
+    /// What the user and the project want.
+    pub settings: Arc<Settings>,
+}
+
+type Build = fn(Args, &Schema, &ToolEnv) -> Result<Box<dyn ToolInvocation>, ToolError>;
+
+/// What is said about a built-in tool. Apart from [`Spec`], so that printing declarations
+/// needs none of the code behind them.
+pub(crate) struct Declaration {
+    name: &'static str,
+    description: &'static str,
+    /// Compact JSON.
+    schema: &'static str,
+    /// Other names of the tool: those of later versions and of Gemini CLI's classes.
+    aliases: &'static [&'static str],
+    kind: Kind,
+    /// Whether the same call once more changes nothing further.
+    is_idempotent: bool,
+    /// Whether calls reach beyond this machine, or may.
+    is_open_world: bool,
+    /// Other names of arguments, and what they are called in the declaration.
+    renamed: &'static [(&'static str, &'static str)],
+}
+
+/// All that is fixed about a built-in tool.
+struct Spec {
+    declaration: &'static Declaration,
+    display_name: &'static str,
+    /// Whether calls report output while they run.
+    can_update_output: bool,
+    /// Arguments that are understood but not declared.
+    undeclared: &'static [&'static str],
+    build: Build,
+}
+
+/// Every built-in tool, sorted by name.
+const ALL: &[&Spec] = &[
+    &glob::SPEC,
+    &google_web_search::SPEC,
+    &list_background_processes::SPEC,
+    &list_directory::SPEC,
+    &read_background_output::SPEC,
+    &read_file::SPEC,
+    &read_many_files::SPEC,
+    &replace::SPEC,
+    &run_shell_command::SPEC,
+    &save_memory::SPEC,
+    &search_file_content::SPEC,
+    &smart_edit::SPEC,
+    &stop_background_process::SPEC,
+    &web_fetch::SPEC,
+    &write_file::SPEC,
+];
+
+/// The declarations of [`ALL`]; a test checks that none is missing.
+const DECLARATIONS: &[&Declaration] = &[
+    &glob::DECLARATION,
+    &google_web_search::DECLARATION,
+    &list_background_processes::DECLARATION,
+    &list_directory::DECLARATION,
+    &read_background_output::DECLARATION,
+    &read_file::DECLARATION,
+    &read_many_files::DECLARATION,
+    &replace::DECLARATION,
+    &run_shell_command::DECLARATION,
+    &save_memory::DECLARATION,
+    &search_file_content::DECLARATION,
+    &smart_edit::DECLARATION,
+    &stop_background_process::DECLARATION,
+    &web_fetch::DECLARATION,
+    &write_file::DECLARATION,
+];
+
+/// The declarations of the built-in tools that `keep` wants by name and aliases, in the order
+/// of their names, each as compact JSON; `with_kinds` adds each tool's kind, which the API does
+/// not take. Needs no workspace.
+pub fn declarations(mut keep: impl FnMut(&str, &[&str]) -> bool, with_kinds: bool) -> Vec<String> {
+    DECLARATIONS
+        .iter()
+        .filter(|d| keep(d.name, d.aliases))
+        .map(|d| {
+            let kind = if with_kinds {
+                format!(r#","kind":{}"#, serde_json::json!(d.kind))
+            } else {
+                String::new()
+            };
+            format!(
+                r#"{{"name":{},"description":{},"parametersJsonSchema":{}{kind}}}"#,
+                serde_json::Value::from(d.name),
+                serde_json::Value::from(d.description),
+                d.schema
+            )
+        })
+        .collect()
+}
+
+/// Whether a built-in tool goes by this name.
+pub fn is_reserved(name: &str) -> bool {
+    DECLARATIONS
+        .iter()
+        .any(|d| d.name == name || d.aliases.contains(&name))
+}
+
+/// A built-in tool as rules know it.
+#[derive(Debug, Clone, Copy)]
+pub struct Known {
+    /// The tool's name.
+    pub name: &'static str,
+    /// The tool's other names.
+    pub aliases: &'static [&'static str],
+    /// What it does to the world.
+    pub kind: Kind,
+    /// Other names of its arguments, and what they are called in the declaration.
+    pub renamed: &'static [(&'static str, &'static str)],
+}
+
+/// What the built-in tool of this name does to the world. Needs none of the code behind it.
+pub fn kind(name: &str) -> Option<Kind> {
+    let declared = DECLARATIONS.iter().find(|d| d.name == name)?;
+    Some(declared.kind)
+}
+
+/// What people call the built-in tool of this name.
+pub fn display_name(name: &str) -> Option<&'static str> {
+    let spec = ALL.iter().find(|spec| spec.declaration.name == name)?;
+    Some(spec.display_name)
+}
+
+/// Whether the same call of the built-in tool of this name once more changes nothing further, and
+/// whether calls reach beyond this machine. Needs none of the code behind it.
+pub fn reach(name: &str) -> Option<(bool, bool)> {
+    let declared = DECLARATIONS.iter().find(|d| d.name == name)?;
+    Some((declared.is_idempotent, declared.is_open_world))
+}
+
+/// The built-in tool of this name, or that has it among its others. Needs none of the code
+/// behind it.
+pub fn known(name: &str) -> Option<Known> {
+    let declared = DECLARATIONS
+        .iter()
+        .find(|d| d.name == name || d.aliases.contains(&name))?;
+    Some(Known {
+        name: declared.name,
+        aliases: declared.aliases,
+        kind: declared.kind,
+        renamed: declared.renamed,
+    })
+}
+
+/// Registers the built-in tools.
+///
+/// # Errors
+///
+/// Where a name is taken already.
+pub fn register(registry: &mut ToolRegistry, tool_env: &ToolEnv) -> Result<(), ToolError> {
+    for spec in ALL {
+        registry.register(Builtin {
+            spec,
+            schema: Schema::from_static(spec.declaration.schema),
+            tool_env: tool_env.clone(),
+        })?;
+    }
+    Ok(())
+}
+
+struct Builtin {
+    spec: &'static Spec,
+    schema: Schema,
+    tool_env: ToolEnv,
+}
+
+impl Tool for Builtin {
+    fn name(&self) -> &str {
+        self.spec.declaration.name
+    }
+
+    fn description(&self) -> &str {
+        self.spec.declaration.description
+    }
+
+    fn parameters(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn info(&self) -> ToolInfo<'_> {
+        let declaration = self.spec.declaration;
+        ToolInfo {
+            display_name: self.spec.display_name,
+            aliases: declaration.aliases,
+            kind: declaration.kind,
+            is_read_only: declaration.kind.is_read_only(),
+            is_idempotent: declaration.is_idempotent,
+            is_open_world: declaration.is_open_world,
+            can_update_output: self.spec.can_update_output,
+            checks_arguments: true,
+            server: None,
+            annotations: None,
+        }
+    }
+
+    fn unknown_arguments(&self, args: &Args) -> Vec<String> {
+        let mut args = args.clone();
+        args.rename(self.spec.declaration.renamed);
+        args.unknown(&self.schema, self.spec.undeclared)
+            .into_iter()
+            .map(str::to_owned)
+            .collect()
+    }
+
+    fn build(&self, mut args: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {
+        args.rename(self.spec.declaration.renamed);
+        (self.spec.build)(args, &self.schema, &self.tool_env)
+    }
+}
+
+/// `1 file`, `2 files`.
+pub fn counted(n: usize, noun: &str) -> String {
+    let plural = match noun {
+        "match" => "matches",
+        "entry" => "entries",
+        "directory" => "directories",
+        "process" => "processes",
+        _ => "",
+    };
+    match (n, plural) {
+        (1, _) => format!("1 {noun}"),
+        (n, "") => format!("{n} {noun}s"),
+        (n, plural) => format!("{n} {plural}"),
+    }
+}
+
+/// A note on what ignore rules left out, or nothing.
+fn ignored_note(git: usize, gemini: usize) -> String {
+    let part = |n: usize, who: &str| (n > 0).then(|| format!("{n} {who}-ignored"));
+    let parts: Vec<_> = [part(git, "git"), part(gemini, "gemini")]
+        .into_iter()
+        .flatten()
+        .collect();
+    parts.join(", ")
+}
+
+/// Says that directories called `node_modules` were left out, where that was so.
+fn node_modules_note(reports: &[WalkReport]) -> Option<String> {
+    let count: usize = reports.iter().map(|r| r.node_modules).sum();
+    let directories = if count == 1 {
+        "directory"
+    } else {
+        "directories"
+    };
+    (count > 0).then(|| format!("{count} node_modules {directories} left out"))
+}
+
+/// Says that links were not followed, and why, where that was so.
+fn more_links(reports: &[WalkReport]) -> Option<(&'static str, &'static str)> {
+    const _: () = assert!(gemini_tools_workspace::walk::MAX_LINKS == 1_000);
+    let is_so = reports.iter().any(|r| r.more_links);
+    is_so.then_some((
+        "some links were not followed",
+        "the pattern names more than 1,000 links to directories",
+    ))
+}
+
+/// Says of a file that is to be replaced that it has other names, which keep the old content.
+fn other_names(target: &Target) -> Option<String> {
+    match target.other_names() {
+        0 => None,
+        1 => Some("It had one more name (a hard link), which keeps the old content.".to_owned()),
+        n => Some(format!(
+            "It had {n} more names (hard links), which keep the old content."
+        )),
+    }
+}
+
+/// Says that directories could not be read, where that was so.
+fn push_unreadable(text: &mut NamedText, reports: &[WalkReport]) {
+    let count: usize = reports.iter().map(|r| r.unreadable).sum();
+    if let Some(example) = reports.iter().find_map(|r| r.unreadable_example.as_ref()) {
+        text.push_str(&format!(
+            "\n({} could not be read: {example})",
+            counted(count, "directory")
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ALL, DECLARATIONS, declarations};
+    use serde_json::Value;
+
+    /// The schema that `Params` gives, in the plain form that the Gemini API takes.
+    fn generated<P: schemars::JsonSchema>() -> Value {
+        let settings = schemars::generate::SchemaSettings::draft07().with(|s| {
+            s.inline_subschemas = true;
+            s.meta_schema = None;
+        });
+        let mut value = settings
+            .into_generator()
+            .into_root_schema_for::<P>()
+            .to_value();
+        plain(&mut value);
+        value
+    }
+
+    /// Takes off what a model has no use for, and the null that Rust's options bring.
+    fn plain(value: &mut Value) {
+        let Some(map) = value.as_object_mut() else {
+            return;
+        };
+        for key in ["title", "$schema", "format", "default"] {
+            map.remove(key);
+        }
+        if let Some(Value::Array(types)) = map.get_mut("type") {
+            types.retain(|t| t != "null");
+            if let [one] = types.as_slice() {
+                let one = one.clone();
+                map.insert("type".to_owned(), one);
+            }
+        }
+        if let Some(Value::Array(any)) = map.get_mut("anyOf") {
+            any.retain(|s| s["type"] != "null");
+            if let [one] = any.as_slice() {
+                let Value::Object(one) = one.clone() else {
+                    return;
+                };
+                map.remove("anyOf");
+                map.extend(one);
+            }
+        }
+        map.remove("description").map(|text| {
+            let text = text.as_str().unwrap_or_default().replace('\n', " ");
+            map.insert("description".to_owned(), text.into())
+        });
+        if let Some(Value::Object(properties)) = map.get_mut("properties") {
+            properties.values_mut().for_each(plain);
+        }
+        if let Some(items) = map.get_mut("items") {
+            plain(items);
+        }
+    }
+
+    #[test]
+    fn declarations_are_those_that_the_parameters_give() {
+        let schemas = [
+            ("glob", generated::<super::glob::Params>()),
+            (
+                "google_web_search",
+                generated::<super::google_web_search::Params>(),
+            ),
+            (
+                "list_background_processes",
+                generated::<super::list_background_processes::Params>(),
+            ),
+            (
+                "list_directory",
+                generated::<super::list_directory::Params>(),
+            ),
+            (
+                "read_background_output",
+                generated::<super::read_background_output::Params>(),
+            ),
+            ("read_file", generated::<super::read_file::Params>()),
+            (
+                "read_many_files",
+                generated::<super::read_many_files::Params>(),
+            ),
+            ("replace", generated::<super::replace::Params>()),
+            (
+                "run_shell_command",
+                generated::<super::run_shell_command::Params>(),
+            ),
+            ("save_memory", generated::<super::save_memory::Params>()),
+            (
+                "search_file_content",
+                generated::<super::search_file_content::Params>(),
+            ),
+            ("smart_edit", generated::<super::smart_edit::Params>()),
+            (
+                "stop_background_process",
+                generated::<super::stop_background_process::Params>(),
+            ),
+            ("web_fetch", generated::<super::web_fetch::Params>()),
+            ("write_file", generated::<super::write_file::Params>()),
+        ];
+        assert_eq!(schemas.len(), ALL.len());
+        assert_eq!(schemas.len(), DECLARATIONS.len());
+        for ((spec, declared), (name, mut schema)) in ALL.iter().zip(DECLARATIONS).zip(schemas) {
+            assert_eq!(spec.declaration.name, name, "the list is sorted by name");
+            assert_eq!(declared.name, name, "the lists are the same");
+            if let Some(map) = schema.as_object_mut() {
+                map.remove("description");
+                // Hosts look for it, also where there is none.
+                map.entry("properties")
+                    .or_insert_with(|| Value::Object(serde_json::Map::new()));
+            }
+            let text = schema.to_string();
+            if std::env::var_os("UPDATE_DECLARATIONS").is_some() {
+                let path = format!(
+                    "{}/src/builtin/declarations/{name}.json",
+                    env!("CARGO_MANIFEST_DIR")
+                );
+                std::fs::write(path, &text).expect("written");
+            } else {
+                assert_eq!(
+                    declared.schema, text,
+                    "UPDATE_DECLARATIONS=1 cargo test declarations"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn every_tool_is_described_and_every_parameter_too() {
+        for declaration in declarations(|_, _| true, false) {
+            let value: Value = serde_json::from_str(&declaration).expect("JSON");
+            let name = value["name"].as_str().expect("a name");
+            assert!(name.len() <= 47, "{name} must fit with the host's prefix");
+            let file = format!("{}/src/builtin/{name}.rs", env!("CARGO_MANIFEST_DIR"));
+            assert!(std::path::Path::new(&file).exists(), "{file}");
+            let description = value["description"].as_str().expect("a description");
+            assert!(
+                (40..700).contains(&description.len()),
+                "{name}: {}",
+                description.len()
+            );
+            let schema = &value["parametersJsonSchema"];
+            assert_eq!(schema["type"], "object", "{name}");
+            check_types(schema, name);
+        }
+    }
+
+    fn check_types(schema: &Value, path: &str) {
+        assert!(schema["type"].is_string(), "{path} has a type");
+        for (key, sub) in schema["properties"].as_object().into_iter().flatten() {
+            let path = format!("{path}.{key}");
+            assert!(
+                sub["description"].as_str().is_some_and(|d| d.len() > 8),
+                "{path}"
+            );
+            check_types(sub, &path);
+        }
+        if schema["type"] == "array" {
+            check_types(&schema["items"], &format!("{path}[]"));
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! The model that tools ask: which one, by which credential, and its errors as theirs.
+
+use gemini_tools_core::tool::{Context, ErrorKind, ToolError};
+use gemini_tools_gemini_api::{
+    ApiError, ApiErrorKind, Content, GeminiClient, GenerateContentRequest, GenerateContentResponse,
+    GenerationConfig, RequestTool,
+};
+use gemini_tools_workspace::Workspace;
+
+/// What Gemini CLI's own tools ask.
+const DEFAULT_MODEL: &str = "gemini-2.5-flash";
+
+/// The variable that names another model.
+const MODEL_VARIABLE: &str = "GEMINI_TOOLS_MODEL";
+
+/// A model, and the way to it.
+pub(super) struct Model {
+    client: GeminiClient,
+    name: String,
+}
+
+impl Model {
+    /// The model, where there is a credential.
+    pub(super) fn find(workspace: &Workspace) -> Result<Option<Self>, ApiError> {
+        let name = std::env::var(MODEL_VARIABLE).ok();
+        let name = name.filter(|name| !name.trim().is_empty());
+        let client = GeminiClient::from_environment(workspace.home())?;
+        Ok(client.map(|client| Self {
+            client,
+            name: name.unwrap_or_else(|| DEFAULT_MODEL.to_owned()),
+        }))
+    }
+
+    /// Asks one question. An answer that was held back is an error.
+    pub(super) fn ask(
+        &mut self,
+        instruction: &str,
+        prompt: &str,
+        tools: Vec<RequestTool>,
+        cx: &Context,
+    ) -> Result<GenerateContentResponse, ApiError> {
+        let request = GenerateContentRequest {
+            contents: vec![Content::user(prompt)],
+            system_instruction: Some(Content::user(instruction)),
+            tools,
+            generation_config: Some(GenerationConfig::deterministic()),
+            ..GenerateContentRequest::default()
+        };
+        self.send(&request, cx)
+    }
+
+    /// Asks for JSON by a schema.
+    pub(super) fn ask_json(
+        &mut self,
+        instruction: &str,
+        prompt: &str,
+        schema: serde_json::Value,
+        cx: &Context,
+    ) -> Result<serde_json::Value, ApiError> {
+        let request = GenerateContentRequest {
+            contents: vec![Content::user(prompt)],
+            system_instruction: Some(Content::user(instruction)),
+            generation_config: Some(GenerationConfig {
+                response_mime_type: Some("application/json".to_owned()),
+                response_json_schema: Some(schema),
+                ..GenerationConfig::deterministic()
+            }),
+            ..GenerateContentRequest::default()
+        };
+        let text = self.send(&request, cx)?.text();
+        gemini_tools_core::json::read_unlimited(text.trim().as_bytes())
+            .map_err(|e| ApiError::invalid_json(&e, &text))
+    }
+
+    fn send(
+        &mut self,
+        request: &GenerateContentRequest,
+        cx: &Context,
+    ) -> Result<GenerateContentResponse, ApiError> {
+        let response = self.client.generate(&self.name, request, &cx.cancel)?;
+        match response.refusal() {
+            None => Ok(response),
+            Some(why) => Err(ApiError::blocked(&why)),
+        }
+    }
+}
+
+/// The API's no as a tool's: interruptions stay what they are, everything else is `kind`.
+pub(super) fn tool_error(error: ApiError, kind: ErrorKind, cx: &Context) -> ToolError {
+    if let Err(interrupted) = cx.cancel.check() {
+        return interrupted;
+    }
+    let hint = match (error.kind, &error.hint) {
+        (ApiErrorKind::NotFound, Some(hint)) => {
+            Some(format!("{hint} {MODEL_VARIABLE} names another."))
+        }
+        (_, hint) => hint.clone(),
+    };
+    let own = ToolError::new(kind, error.message.clone());
+    match hint {
+        Some(hint) => own.with_hint(hint).with_source(error),
+        None => own.with_source(error),
+    }
+}

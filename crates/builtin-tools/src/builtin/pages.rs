@@ -1,0 +1,457 @@
+//! The pages about the built-in tools in `docs/tools`: all that can be told from the code is
+//! there as the code has it. What follows the mark is written by hand.
+//!
+//! `UPDATE_TOOL_PAGES=1 cargo test tool_pages` writes it anew. The errors are those of
+//! `tests/errors/cases.jsonl`, each of which `tests/behaviour/book.rs` provokes.
+
+use super::{
+    ALL, READ_LIMIT_CHARS, Spec, glob, list_background_processes, read_background_output,
+    read_file, read_many_files, run_shell_command, save_memory, search, search_file_content,
+    smart_edit, web_fetch, write_file,
+};
+use gemini_tools_workspace::media::MAX_MEDIA_BYTES;
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What is generated ends with this line.
+const MARK: &str = "<!-- Written by UPDATE_TOOL_PAGES=1 cargo test tool_pages up to here. -->";
+
+/// What arguments mean that are understood but not declared; each tool has some of them.
+const UNDECLARED: &[(&str, &str)] = &[
+    ("after", "How many lines to show after each match."),
+    (
+        "allow_multiple",
+        "Replaces all occurrences, however many there are.",
+    ),
+    ("before", "How many lines to show before each match."),
+    (
+        "case_sensitive",
+        "Whether upper and lower case differ. Default: false.",
+    ),
+    (
+        "context",
+        "How many lines to show before and after each match.",
+    ),
+    ("count", "Only counts the matches of each file."),
+    (
+        "count_lines",
+        "Whether all lines are counted, also those of a very large file.",
+    ),
+    (
+        "delay_ms",
+        "A time to watch or wait, in milliseconds, as Gemini CLI 0.61 says it.",
+    ),
+    ("end_line", "The last line, counted from 1, inclusive."),
+    (
+        "exclude_pattern",
+        "A regular expression; a line that matches it as well is left out, as in Gemini CLI 0.61.",
+    ),
+    ("fixed_strings", "Takes the pattern literally."),
+    ("instruction", "Ignored; Gemini CLI 0.61 sends one."),
+    (
+        "max_matches_per_file",
+        "The most matching lines of one file.",
+    ),
+    ("names_only", "Only names the files that match."),
+    (
+        "no_ignore",
+        "Searches `node_modules` and what git's ignore files name, too.",
+    ),
+    ("start_line", "The first line, counted from 1."),
+    ("total_max_matches", "The most matching lines of the call."),
+];
+
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn mebibytes(bytes: u64) -> String {
+    format!("{} MiB", grouped(bytes / (1024 * 1024)))
+}
+
+fn characters(count: usize) -> String {
+    format!("{} characters", grouped(count as u64))
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{} s", grouped(time.as_secs()))
+}
+
+/// What is limited, and to how much, first of the tools for files. The limit of every answer is
+/// on the page about all tools.
+fn limits(name: &str) -> Vec<(&'static str, String)> {
+    let media = ("media", mebibytes(MAX_MEDIA_BYTES));
+    let text = ("the text of an answer", characters(READ_LIMIT_CHARS));
+    let line = ("a line that is shown", characters(read_file::LINE_CHARS));
+    match name {
+        "glob" => vec![
+            (
+                "files that count as recent, and stand first",
+                format!("changed within {} hours", glob::RECENT_SECS / 3600),
+            ),
+            ("paths of matching files", mebibytes(glob::MAX_BYTES as u64)),
+        ],
+        "list_directory" => vec![(
+            "names of entries",
+            mebibytes(gemini_tools_workspace::walk::MAX_ENTRIES_BYTES as u64),
+        )],
+        "replace" => vec![(
+            "places that one call replaces",
+            grouped(gemini_tools_workspace::edit::MAX_PLACES as u64),
+        )],
+        "read_file" => vec![
+            (
+                "lines, where `limit` is missing",
+                grouped(read_file::DEFAULT_LINES),
+            ),
+            line,
+            text,
+            media,
+            (
+                "a file whose lines are counted without `count_lines`",
+                mebibytes(read_file::COUNT_BYTES),
+            ),
+        ],
+        "read_many_files" => vec![
+            ("lines of each file", grouped(read_file::DEFAULT_LINES)),
+            line,
+            text,
+            ("media, all together", media.1),
+            (
+                "files that are looked at, in the order of their paths",
+                grouped(read_many_files::MAX_FILES as u64),
+            ),
+            (
+                "skipped files that are named",
+                read_many_files::NAMED_SKIPS.to_string(),
+            ),
+        ],
+        "search_file_content" => vec![
+            (
+                "matching lines, where `total_max_matches` is missing",
+                grouped(search_file_content::MAX_MATCHES),
+            ),
+            (
+                "lines that are shown, with 64 bytes for each",
+                mebibytes(search_file_content::MAX_BYTES as u64),
+            ),
+            (
+                "lines of `context`, `before` and `after`",
+                grouped(search_file_content::MAX_CONTEXT_LINES),
+            ),
+            (
+                "an expression, in bytes",
+                grouped(search::MAX_PATTERN_BYTES as u64),
+            ),
+            (
+                "the same in characters, repetitions written out",
+                grouped(search::MAX_CHARS),
+            ),
+            (
+                "the program of an expression",
+                mebibytes(search::PROGRAM_BYTES as u64),
+            ),
+        ],
+        "smart_edit" => vec![(
+            "a file that is sent to a model, where edit matching ends",
+            characters(smart_edit::MODEL_CHARS),
+        )],
+        "write_file" => vec![(
+            "a present file that is compared with the new content",
+            mebibytes(write_file::DIFF_BYTES),
+        )],
+        _ => limits_elsewhere(name),
+    }
+}
+
+/// The limits of the tools for commands, memory and the web.
+fn limits_elsewhere(name: &str) -> Vec<(&'static str, String)> {
+    match name {
+        "list_background_processes" => vec![
+            (
+                "processes that have ended",
+                format!("the last {}", list_background_processes::MAX_ENDED),
+            ),
+            (
+                "a command line that is shown",
+                characters(list_background_processes::MAX_COMMAND_CHARS),
+            ),
+        ],
+        "read_background_output" => vec![
+            (
+                "lines, where `lines` is missing",
+                read_background_output::DEFAULT_LINES.to_string(),
+            ),
+            (
+                "the wait for `pattern`, where `wait` is missing",
+                seconds(read_background_output::DEFAULT_WAIT),
+            ),
+            (
+                "a line that is shown",
+                characters(read_background_output::MAX_LINE_CHARS),
+            ),
+        ],
+        "run_shell_command" => vec![
+            (
+                "time, where neither `timeout` nor `GEMINI_TOOLS_SHELL_TIMEOUT` says otherwise",
+                seconds(run_shell_command::DEFAULT_TIMEOUT),
+            ),
+            (
+                "the longest `timeout`",
+                seconds(run_shell_command::MAX_TIMEOUT),
+            ),
+            (
+                "output with `--output text`",
+                characters(run_shell_command::UNLIMITED_CHARS),
+            ),
+        ],
+        "save_memory" => vec![
+            ("a fact", characters(save_memory::MAX_FACT_CHARS)),
+            ("the file", mebibytes(save_memory::MAX_FILE_BYTES)),
+        ],
+        "web_fetch" => vec![
+            ("addresses", web_fetch::MAX_ADDRESSES.to_string()),
+            ("pages at the same time", web_fetch::AT_ONCE.to_string()),
+            ("bytes of all pages", mebibytes(web_fetch::ALL_BYTES as u64)),
+            (
+                "characters of pages for a model",
+                grouped(web_fetch::MODEL_CHARS as u64),
+            ),
+        ],
+        _ => Vec::new(),
+    }
+}
+
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('<', "&lt;")
+}
+
+/// Rows of a schema's parameters, those of an inner object after it.
+fn parameters(schema: &Value, before: &str, rows: &mut Vec<String>) {
+    let is_required = |name: &str| {
+        let list = schema["required"].as_array();
+        list.is_some_and(|list| list.iter().any(|r| r == name))
+    };
+    let properties = schema["properties"].as_object();
+    let mut named: Vec<_> = properties.into_iter().flatten().collect();
+    named.sort_by_key(|(name, _)| !is_required(name));
+    for (name, property) in named {
+        let mut kind = property["type"].as_str().unwrap_or("any").to_owned();
+        if let Some(of) = property["items"]["type"].as_str() {
+            kind = format!("array of {of}");
+        }
+        for (key, words) in [
+            ("minimum", "from"),
+            ("exclusiveMinimum", "over"),
+            ("maximum", "up to"),
+            ("minItems", "at least"),
+        ] {
+            if property[key].is_number() {
+                kind.push_str(&format!(", {words} {}", property[key]));
+            }
+        }
+        rows.push(format!(
+            "| `{before}{name}` | {kind} | {} | {} |",
+            if is_required(name) { "required" } else { "" },
+            cell(property["description"].as_str().unwrap_or_default())
+        ));
+        parameters(property, &format!("{before}{name}."), rows);
+    }
+}
+
+fn section(page: &mut String, heading: &str, table_head: &str, rows: &[String]) {
+    if rows.is_empty() {
+        return;
+    }
+    let columns = table_head.matches('|').count() - 1;
+    page.push_str(&format!(
+        "\n## {heading}\n\n{table_head}\n{}|\n{}\n",
+        "|---".repeat(columns),
+        rows.join("\n")
+    ));
+}
+
+fn kind_of(spec: &Spec) -> String {
+    let kind = serde_json::json!(spec.declaration.kind);
+    kind.as_str().unwrap_or_default().to_owned()
+}
+
+fn yes(is: bool) -> &'static str {
+    if is { "yes" } else { "no" }
+}
+
+/// All of a tool's page that comes from the code.
+fn page(spec: &Spec, cases: &[Value]) -> String {
+    let declaration = spec.declaration;
+    let name = declaration.name;
+    let mut page = format!("# {name}\n\n{}\n", cell(declaration.description));
+    let names: Vec<String> = declaration
+        .aliases
+        .iter()
+        .map(|a| format!("`{a}`"))
+        .collect();
+    page.push_str(&format!(
+        "\n| | |\n|---|---|\n| Kind | {} |\n| Name for people | {} |\n| Other names | {} |\n\
+         | The same call once more changes nothing further | {} |\n\
+         | May reach beyond this machine | {} |\n\
+         | Tells output while it runs | {} |\n",
+        kind_of(spec),
+        spec.display_name,
+        names.join(", "),
+        yes(declaration.is_idempotent),
+        yes(declaration.is_open_world),
+        yes(spec.can_update_output),
+    ));
+    let schema: Value = serde_json::from_str(declaration.schema).expect("a schema is JSON");
+    let mut rows = Vec::new();
+    parameters(&schema, "", &mut rows);
+    section(
+        &mut page,
+        "Parameters",
+        "| Name | Type | | Meaning |",
+        &rows,
+    );
+    if rows.is_empty() {
+        page.push_str("\n## Parameters\n\nNone.\n");
+    }
+    let mut rows: Vec<String> = spec
+        .declaration
+        .renamed
+        .iter()
+        .map(|(other, name)| format!("| `{other}` | The same as `{name}`. |"))
+        .collect();
+    for argument in spec.undeclared {
+        let found = UNDECLARED.iter().find(|(name, _)| name == argument);
+        let (_, meaning) = found.unwrap_or_else(|| panic!("{name}: {argument} has no words"));
+        rows.push(format!("| `{argument}` | {meaning} |"));
+    }
+    section(
+        &mut page,
+        "Other accepted arguments",
+        "| Argument | Meaning |",
+        &rows,
+    );
+    let rows: Vec<String> = limits(name)
+        .iter()
+        .map(|(what, limit)| format!("| {what} | {limit} |"))
+        .collect();
+    section(&mut page, "Limits", "| What | Limit |", &rows);
+    let rows: Vec<String> = cases
+        .iter()
+        .filter(|case| case["tool"] == name)
+        .map(|case| {
+            let text = |key: &str| case[key].as_str().expect("text").to_owned();
+            format!("| `{}` | {} |", text("type"), text("when"))
+        })
+        .collect();
+    section(&mut page, "Errors", "| `errorType` | When |", &rows);
+    page.push_str(&format!("\n{MARK}\n"));
+    page
+}
+
+/// The page about all tools: their table.
+fn overview(specs: &[&Spec]) -> String {
+    let mut page =
+        "# The tools\n\n| Tool | Kind | Required | Optional |\n|---|---|---|---|\n".to_owned();
+    for spec in specs {
+        let name = spec.declaration.name;
+        let schema: Value = serde_json::from_str(spec.declaration.schema).expect("a schema");
+        let required: Vec<&str> = schema["required"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        let properties = schema["properties"].as_object().expect("properties");
+        let optional: Vec<&str> = properties
+            .keys()
+            .map(String::as_str)
+            .filter(|name| !required.contains(name))
+            .collect();
+        let shown = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
+            names.join(", ")
+        };
+        page.push_str(&format!(
+            "| [`{name}`]({name}.md) | {} | {} | {} |\n",
+            kind_of(spec),
+            shown(&required),
+            shown(&optional)
+        ));
+    }
+    page.push_str(&format!("\n{MARK}\n"));
+    page
+}
+
+fn in_checkout(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(name)
+}
+
+fn cases() -> Vec<Value> {
+    let text = fs::read_to_string(in_checkout("tests/errors/cases.jsonl")).expect("the cases");
+    text.lines()
+        .map(|line| serde_json::from_str(line).expect("a case"))
+        .collect()
+}
+
+/// Compares what is generated of a page, or writes it and keeps what follows.
+fn hold(file: &str, generated: &str) {
+    let path = in_checkout(file);
+    let present = fs::read_to_string(&path).unwrap_or_default();
+    let by_hand = present
+        .split_once(&format!("{MARK}\n"))
+        .map_or("", |(_, by_hand)| by_hand);
+    let wanted = format!("{generated}{by_hand}");
+    if std::env::var_os("UPDATE_TOOL_PAGES").is_some() {
+        fs::write(&path, &wanted).expect("written");
+    }
+    let present = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        present == wanted,
+        "{file} is not current: UPDATE_TOOL_PAGES=1 cargo test tool_pages writes it anew"
+    );
+}
+
+#[test]
+fn tool_pages_are_current() {
+    let cases = cases();
+    for spec in ALL {
+        let file = format!("docs/tools/{}.md", spec.declaration.name);
+        hold(&file, &page(spec, &cases));
+    }
+    hold("docs/tools/index.md", &overview(ALL));
+}
+
+#[test]
+fn tool_pages_have_words_for_no_argument_that_is_not_there() {
+    for (argument, _) in UNDECLARED {
+        let is_known = ALL.iter().any(|spec| spec.undeclared.contains(argument));
+        assert!(is_known, "{argument}");
+    }
+}
+
+#[test]
+fn tool_pages_tell_of_errors_of_every_tool_that_takes_arguments() {
+    let cases = cases();
+    for spec in ALL {
+        let name = spec.declaration.name;
+        let has_errors = cases.iter().any(|case| case["tool"] == name);
+        assert_eq!(has_errors, name != "list_background_processes", "{name}");
+    }
+    for case in cases {
+        let is_known = ALL.iter().any(|spec| case["tool"] == spec.declaration.name);
+        assert!(is_known, "{case}");
+    }
+}

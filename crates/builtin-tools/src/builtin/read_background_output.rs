@@ -1,0 +1,389 @@
+//! `read_background_output`: what a background process has printed, waited for where asked.
+
+use super::list_background_processes::state;
+use super::search::bounded;
+use super::stop_background_process::{find, process_id};
+use super::{Declaration, Spec, ToolEnv};
+use gemini_tools_core::tool::{
+    Args, Cancellation, Confirmation, Context, ErrorKind, Kind, Location, Schema, ToolError,
+    ToolInvocation, ToolResult,
+};
+use gemini_tools_platform::event::{PollFd, PollFlags, Timespec};
+use gemini_tools_platform::fs::{Mode, OFlags};
+use gemini_tools_platform::io::Errno;
+use gemini_tools_process::jobs::{Job, Jobs};
+use gemini_tools_process::terminal::{TerminalEmulator, Utf8Decoder};
+use grep_matcher::Matcher;
+use grep_regex::RegexMatcher;
+use serde::Deserialize;
+use std::collections::VecDeque;
+use std::fmt::Write;
+use std::fs::File;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+pub(super) const DECLARATION: Declaration = Declaration {
+    name: "read_background_output",
+    description: "Reads what a process that run_shell_command has left in the background has \
+        printed so far: the last 'lines' lines, or 'lines' lines from 'offset'. With 'wait' it \
+        waits so many seconds at most until the process ends, or until a line matches 'pattern' \
+        (for example that a server is ready).",
+    schema: include_str!("declarations/read_background_output.json"),
+    aliases: &["ReadBackgroundOutputTool"],
+    kind: Kind::Read,
+    is_idempotent: true,
+    is_open_world: false,
+    renamed: &[("limit", "lines")],
+};
+
+pub(super) const SPEC: Spec = Spec {
+    declaration: &DECLARATION,
+    display_name: "Read Background Output",
+    can_update_output: false,
+    undeclared: &["delay_ms"],
+    build,
+};
+
+/// How many lines are shown where the call does not say.
+pub(super) const DEFAULT_LINES: u64 = 100;
+
+/// How long a pattern is waited for where the call does not say.
+pub(super) const DEFAULT_WAIT: Duration = Duration::from_secs(30);
+
+/// How often new output is looked for.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Maximum characters of a line that are shown.
+pub(super) const MAX_LINE_CHARS: usize = 2000;
+
+/// How much is read at once, in bytes.
+const CHUNK_BYTES: usize = 256 * 1024;
+
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Params {
+    /// Process id, as `run_shell_command` or `list_background_processes` gave it.
+    #[cfg_attr(test, schemars(range(min = 1)))]
+    pid: u64,
+    /// How many lines to show. Default: 100.
+    #[cfg_attr(test, schemars(range(min = 1)))]
+    lines: Option<u64>,
+    /// Line to begin with, counted from 0. Default: the last lines are shown.
+    #[cfg_attr(test, schemars(range(min = 0)))]
+    offset: Option<u64>,
+    /// Seconds to wait for the end of the process, or for 'pattern'. Default: 0, with 'pattern' 30.
+    #[cfg_attr(test, schemars(range(min = 0, max = 3600)))]
+    wait: Option<f64>,
+    /// Regular expression: wait until a line matches it.
+    pattern: Option<String>,
+    #[cfg_attr(test, schemars(skip))]
+    delay_ms: Option<f64>,
+}
+
+struct Call {
+    jobs: Option<Jobs>,
+    pid: i32,
+    lines: u64,
+    offset: Option<u64>,
+    wait: Duration,
+    pattern: Option<(String, RegexMatcher)>,
+}
+
+fn build(
+    args: Args,
+    schema: &Schema,
+    ToolEnv { workspace, .. }: &ToolEnv,
+) -> Result<Box<dyn ToolInvocation>, ToolError> {
+    let params: Params = args.parse(schema)?;
+    let pattern = match params.pattern {
+        None => None,
+        Some(text) => {
+            let matcher = bounded("pattern", &text)?;
+            Some((text, matcher))
+        }
+    };
+    let seconds = params.wait.or(params.delay_ms.map(|ms| ms / 1000.0));
+    let wait = match seconds {
+        Some(secs) => Duration::try_from_secs_f64(secs).unwrap_or_default(),
+        None if pattern.is_some() => DEFAULT_WAIT,
+        None => Duration::ZERO,
+    };
+    Ok(Box::new(Call {
+        jobs: workspace.jobs_dir().map(Jobs::new),
+        pid: process_id(params.pid)?,
+        lines: params.lines.unwrap_or(DEFAULT_LINES),
+        offset: params.offset,
+        wait,
+        pattern,
+    }))
+}
+
+impl ToolInvocation for Call {
+    fn describe(&self) -> String {
+        let mut text = format!("Reads the output of background process {}", self.pid);
+        if let Some((pattern, _)) = &self.pattern {
+            let _ = write!(text, ", waiting for `{pattern}`");
+        }
+        text
+    }
+
+    fn locations(&self) -> Vec<Location> {
+        Vec::new()
+    }
+
+    fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {
+        Ok(Confirmation::NotNeeded)
+    }
+
+    fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
+        let mut job = find(self.jobs.as_ref(), self.pid)?;
+        let mut window = Window::new(&self, &job)?;
+        let started = Instant::now();
+        loop {
+            // Asked before the output is read: what ends meanwhile has been read to its end.
+            let is_running = job.is_running();
+            window.read(&cx.cancel)?;
+            if window.is_met() || !is_running || started.elapsed() >= self.wait {
+                break;
+            }
+            let left = self.wait.saturating_sub(started.elapsed());
+            pause(left.min(PAUSE), &cx.cancel)?;
+            job = find(self.jobs.as_ref(), self.pid)?;
+        }
+        window.finish();
+        Ok(self.report(&job, &window, started.elapsed()))
+    }
+}
+
+/// Waits a little, less where the caller goes away.
+fn pause(duration: Duration, cancel: &Cancellation) -> Result<(), ToolError> {
+    let _waiting = cancel.wait_for_others();
+    let caller = cancel.caller();
+    let mut fds: Vec<_> = caller
+        .iter()
+        .map(|fd| PollFd::new(fd, PollFlags::IN))
+        .collect();
+    let duration = Timespec::try_from(duration).unwrap_or_default();
+    // An interruption is a signal, which is looked at below.
+    if let Ok(1..) = gemini_tools_platform::event::poll(&mut fds, Some(&duration)) {
+        cancel.cancel();
+    }
+    cancel.check()
+}
+
+impl Call {
+    fn report(&self, job: &Job, window: &Window<'_>, waited: Duration) -> ToolResult {
+        let total = window.total;
+        let mut text = format!("Process {}: {}.\n", self.pid, state(job, self.pid));
+        match (&self.pattern, &window.matched) {
+            (Some((pattern, _)), Some(line)) => {
+                let _ = writeln!(text, "Line {line} matches {pattern:?}.");
+            }
+            (Some((pattern, _)), None) => {
+                let _ = writeln!(
+                    text,
+                    "No line matched {pattern:?} within {:.1} s.",
+                    waited.as_secs_f64()
+                );
+            }
+            (None, _) => {}
+        }
+        let first = window.first;
+        let shown = window.shown.len() as u64;
+        let next = first + shown;
+        if shown == 0 {
+            text.push_str(if total == 0 {
+                "There is no output yet.\n"
+            } else {
+                "There is no output from this line on yet.\n"
+            });
+        } else {
+            let _ = writeln!(
+                text,
+                "Showing lines {first} to {} of {total} (counted from 0):",
+                next - 1
+            );
+            for line in &window.shown {
+                text.push_str(line);
+                text.push('\n');
+            }
+        }
+        if window.lost > 0 {
+            let _ = writeln!(
+                text,
+                "({} bytes in the middle of the output were not kept)",
+                window.lost
+            );
+        }
+        if next < total {
+            let _ = writeln!(text, "[Truncated: continue with offset {next}.]");
+        } else if job.is_running() {
+            let _ = writeln!(text, "[To read on from here later: offset {next}.]");
+        }
+        let mut result = ToolResult::text(text.trim_end())
+            .with_display(format!("{shown} lines"))
+            .with_data("nextOffset", next)
+            .with_data("totalLines", total)
+            .with_data("running", job.is_running());
+        if self.pattern.is_some() {
+            result = result.with_data("matched", window.matched.is_some());
+        }
+        result
+    }
+}
+
+/// The lines of a log that are to be shown, read as it grows.
+struct Window<'a> {
+    file: File,
+    position: u64,
+    decoder: Utf8Decoder,
+    terminal: TerminalEmulator,
+    /// The line that has not ended.
+    partial: String,
+    matcher: Option<&'a RegexMatcher>,
+    /// The first line that matched.
+    matched: Option<u64>,
+    lines: u64,
+    offset: Option<u64>,
+    first: u64,
+    shown: VecDeque<String>,
+    total: u64,
+    /// Bytes that the log does not hold any more.
+    lost: u64,
+}
+
+impl<'a> Window<'a> {
+    fn new(call: &'a Call, job: &Job) -> Result<Self, ToolError> {
+        Ok(Self {
+            file: open(&job.log)?,
+            position: 0,
+            decoder: Utf8Decoder::default(),
+            terminal: TerminalEmulator::default(),
+            partial: String::new(),
+            matcher: call.pattern.as_ref().map(|(_, matcher)| matcher),
+            matched: None,
+            lines: call.lines,
+            offset: call.offset,
+            first: call.offset.unwrap_or(0),
+            shown: VecDeque::new(),
+            total: 0,
+            lost: 0,
+        })
+    }
+
+    /// Takes in what is there by now.
+    fn read(&mut self, cancel: &Cancellation) -> Result<(), ToolError> {
+        let mut buffer = vec![0; CHUNK_BYTES];
+        loop {
+            cancel.check()?;
+            self.skip_hole();
+            match gemini_tools_platform::io::pread(&self.file, &mut buffer, self.position) {
+                Ok(0) => break,
+                Ok(n) => {
+                    self.position += n as u64;
+                    self.push(&buffer[..n]);
+                }
+                Err(Errno::INTR) => {}
+                Err(e) => {
+                    return Err(ToolError::new(
+                        ErrorKind::ReadContentFailure,
+                        format!("The output can't be read: {}.", std::io::Error::from(e)),
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[cfg(windows)]
+    #[expect(clippy::unused_self, reason = "logs have no holes there")]
+    fn skip_hole(&mut self) {}
+
+    #[cfg(unix)]
+    fn skip_hole(&mut self) {
+        use gemini_tools_platform::fs::SeekFrom;
+        if let Ok(data) = gemini_tools_platform::fs::seek(&self.file, SeekFrom::Data(self.position))
+            && data > self.position
+        {
+            self.lost += data - self.position;
+            self.position = data;
+        }
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        let mut text = String::new();
+        let terminal = &mut self.terminal;
+        self.decoder.push(bytes, |piece| {
+            terminal.push(piece, &mut |t| text.push_str(t));
+        });
+        for piece in text.split_inclusive('\n') {
+            match piece.strip_suffix('\n') {
+                Some(end) => {
+                    self.partial.push_str(end);
+                    let line = std::mem::take(&mut self.partial);
+                    self.line(line);
+                }
+                None => self.partial.push_str(piece),
+            }
+        }
+    }
+
+    fn line(&mut self, line: String) {
+        let number = self.total;
+        self.total += 1;
+        if self.matched.is_none()
+            && let Some(matcher) = self.matcher
+            && matcher.is_match(line.as_bytes()).unwrap_or(false)
+        {
+            self.matched = Some(number);
+        }
+        let line = shortened(line);
+        if let Some(offset) = self.offset {
+            if number >= offset && (self.shown.len() as u64) < self.lines {
+                self.shown.push_back(line);
+            }
+            return;
+        }
+        self.shown.push_back(line);
+        if self.shown.len() as u64 > self.lines {
+            self.shown.pop_front();
+        }
+        self.first = self.total - self.shown.len() as u64;
+    }
+
+    /// A prompt has no line feed and is a line all the same.
+    fn unfinished(&self) -> String {
+        format!("{}{}", self.partial, self.terminal.unfinished())
+    }
+
+    fn is_met(&self) -> bool {
+        let matches = |matcher: &RegexMatcher| {
+            matcher
+                .is_match(self.unfinished().as_bytes())
+                .unwrap_or(false)
+        };
+        self.matched.is_some() || self.matcher.is_some_and(matches)
+    }
+
+    /// Nothing more is read.
+    fn finish(&mut self) {
+        let unfinished = self.unfinished();
+        if !unfinished.is_empty() {
+            self.line(unfinished);
+        }
+    }
+}
+
+fn shortened(line: String) -> String {
+    match line.char_indices().nth(MAX_LINE_CHARS) {
+        None => line,
+        Some((at, _)) => format!("{}… [truncated]", &line[..at]),
+    }
+}
+
+fn open(path: &Path) -> Result<File, ToolError> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    gemini_tools_platform::fs::open(path, flags, Mode::empty())
+        .map(File::from)
+        .map_err(|e| gemini_tools_workspace::system_error(e, &path.display().to_string()))
+}

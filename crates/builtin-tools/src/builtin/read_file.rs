@@ -1,0 +1,382 @@
+//! `read_file`: a window of a text file's lines, or a media file.
+
+use super::{Declaration, READ_LIMIT_CHARS, Spec, ToolEnv};
+use base64::Engine;
+use gemini_tools_core::message::Part;
+use gemini_tools_core::tool::{
+    Args, Cancellation, Confirmation, Context, ErrorKind, Kind, LlmContent, Location, Schema,
+    ToolError, ToolInvocation, ToolResult,
+};
+use gemini_tools_workspace::lines::{Window, WindowRequest, beginning, read_window};
+use gemini_tools_workspace::media::{MAX_MEDIA_BYTES, mime_type};
+use gemini_tools_workspace::text::{ContentKind, Encoding, SAMPLE_BYTES, detect};
+use gemini_tools_workspace::{OpenFile, Workspace, WorkspacePath, show_path};
+use serde::Deserialize;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Lines that are shown where no limit is given.
+pub(super) const DEFAULT_LINES: u64 = 2_000;
+
+/// Longer lines are cut.
+pub(super) const LINE_CHARS: usize = 2_000;
+
+/// Up to this size all lines of a file are counted without being asked.
+pub(super) const COUNT_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Maximum bytes of a large file that are searched for its first character beyond ASCII.
+const MAX_DETECTED_BYTES: usize = 32 * 1024 * 1024;
+
+/// Bytes before that character, which help to recognise its encoding.
+const CONTEXT_BYTES: usize = 1024;
+
+pub(super) const DECLARATION: Declaration = Declaration {
+    name: "read_file",
+    description: "Reads one file of the project. Text comes back as it is, 2,000 lines at most \
+        unless 'limit' says otherwise, lines over 2,000 characters cut; where more remains, the \
+        answer says which lines it shows and the 'offset' to go on with. Files of any size can be \
+        read that way. Images, PDFs, audio and video come back as data (up to 20 MB). UTF-8, \
+        UTF-16, UTF-32 and older encodings are decoded.",
+    schema: include_str!("declarations/read_file.json"),
+    aliases: &["ReadFileTool"],
+    kind: Kind::Read,
+    is_idempotent: true,
+    is_open_world: false,
+    renamed: &[("file_path", "absolute_path"), ("path", "absolute_path")],
+};
+
+pub(super) const SPEC: Spec = Spec {
+    declaration: &DECLARATION,
+    display_name: "ReadFile",
+    can_update_output: false,
+    undeclared: &["start_line", "end_line", "count_lines"],
+    build,
+};
+
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Params {
+    /// Path of the file: absolute, or relative to the project's root.
+    absolute_path: String,
+    /// The line to start at, counted from 0. Default: 0.
+    #[cfg_attr(test, schemars(range(min = 0)))]
+    offset: Option<f64>,
+    /// The most lines to read. Default: 2000.
+    #[cfg_attr(test, schemars(range(min = 1)))]
+    limit: Option<f64>,
+    /// The first line, from 1: how later versions of Gemini CLI say it.
+    #[cfg_attr(test, schemars(skip))]
+    start_line: Option<f64>,
+    /// The last line.
+    #[cfg_attr(test, schemars(skip))]
+    end_line: Option<f64>,
+    /// Whether all lines are counted, also those of a very large file.
+    #[cfg_attr(test, schemars(skip))]
+    count_lines: Option<bool>,
+}
+
+struct Call {
+    workspace: Arc<Workspace>,
+    place: WorkspacePath,
+    offset: u64,
+    limit: u64,
+    count_lines: Option<bool>,
+}
+
+fn build(
+    args: Args,
+    schema: &Schema,
+    ToolEnv { workspace, .. }: &ToolEnv,
+) -> Result<Box<dyn ToolInvocation>, ToolError> {
+    let params: Params = args.parse(schema)?;
+    let (offset, limit) = window(&params)?;
+    let (workspace, place) = readable(workspace, &params.absolute_path)?;
+    Ok(Box::new(Call {
+        workspace,
+        place,
+        offset,
+        limit,
+        count_lines: params.count_lines,
+    }))
+}
+
+/// The first line, from 0, and how many.
+fn window(params: &Params) -> Result<(u64, u64), ToolError> {
+    // Fractions are cut off, as JavaScript's slice does it for Gemini CLI.
+    let whole = |n: f64| n.max(0.0) as u64;
+    let mut offset = whole(params.offset.unwrap_or(0.0));
+    let mut limit = params.limit.map_or(DEFAULT_LINES, |n| whole(n).max(1));
+    if let Some(start) = params.start_line {
+        if start < 1.0 {
+            return Err(ToolError::invalid(format!(
+                "\"start_line\" must be at least 1, but it is {start}."
+            )));
+        }
+        offset = whole(start) - 1;
+    }
+    if let Some(end) = params.end_line {
+        if whole(end) <= offset {
+            return Err(ToolError::invalid(format!(
+                "\"end_line\" ({end}) must not be before \"start_line\" ({}).",
+                offset + 1
+            )));
+        }
+        limit = whole(end) - offset;
+    }
+    Ok((offset, limit))
+}
+
+/// Finds a file to read; long answers of earlier calls may be read too.
+fn readable(
+    workspace: &Arc<Workspace>,
+    path: &str,
+) -> Result<(Arc<Workspace>, WorkspacePath), ToolError> {
+    match workspace.locate(path) {
+        Ok(place) => {
+            workspace.check_gemini_ignore(&place)?;
+            Ok((Arc::clone(workspace), place))
+        }
+        Err(e) if e.kind == ErrorKind::PathNotInWorkspace => {
+            let wider = workspace.with_overflow(path).ok_or(e)?;
+            let place = wider.locate(path)?;
+            Ok((Arc::new(wider), place))
+        }
+        Err(e) => Err(e),
+    }
+}
+
+impl ToolInvocation for Call {
+    fn describe(&self) -> String {
+        let path = show_path(self.workspace.display(self.place.path())).into_owned();
+        if self.offset == 0 && self.limit == DEFAULT_LINES {
+            format!("Reads `{path}`")
+        } else {
+            let (from, to) = (self.offset + 1, self.offset.saturating_add(self.limit));
+            format!("Reads lines {from}-{to} of `{path}`")
+        }
+    }
+
+    fn locations(&self) -> Vec<Location> {
+        vec![Location {
+            path: self.place.path().to_owned(),
+            line: Some(self.offset + 1),
+        }]
+    }
+
+    fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {
+        Ok(Confirmation::NotNeeded)
+    }
+
+    fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
+        let open = self.workspace.open_file(&self.place)?;
+        match read_content(&open, &self.place, MAX_MEDIA_BYTES)? {
+            FileContent::Empty => Ok(empty()),
+            FileContent::Media(part) => {
+                let shown = format!("Read {}", self.place.name().to_string_lossy());
+                Ok(ToolResult {
+                    llm_content: LlmContent::Part(part),
+                    ..ToolResult::default()
+                }
+                .with_display(shown))
+            }
+            FileContent::Binary => {
+                let name = show_path(self.workspace.display(self.place.path())).into_owned();
+                Ok(ToolResult::text(format!(
+                    "[Binary file {name}, {} bytes: its content cannot be shown as text.]",
+                    open.size()
+                ))
+                .with_display(format!("Skipped binary file {name}")))
+            }
+            FileContent::Text(encoding) => self.read_text(&open, encoding, cx),
+        }
+    }
+}
+
+impl Call {
+    fn read_text(
+        &self,
+        open: &OpenFile,
+        encoding: Encoding,
+        cx: &Context,
+    ) -> Result<ToolResult, ToolError> {
+        let request = WindowRequest {
+            offset: self.offset,
+            limit: self.limit,
+            line_chars: LINE_CHARS,
+            total_chars: READ_LIMIT_CHARS,
+            count: self.count_lines.unwrap_or(open.size() <= COUNT_BYTES),
+        };
+        let (window, encoding) =
+            read_decoded(open, self.place.path(), encoding, request, &cx.cancel)?;
+        if open.size() == encoding.mark().len() as u64 {
+            return Ok(empty());
+        }
+        if window.lines == 0 {
+            let total = window.total.unwrap_or(0);
+            return Err(ToolError::invalid(format!(
+                "The offset {} is beyond the end of {}, which has {total} lines.",
+                self.offset,
+                self.place.path().display()
+            ))
+            .with_hint("Use a smaller offset; it counts from 0."));
+        }
+        let mut text = String::new();
+        if !encoding.is_utf8() {
+            text.push_str(&format!("[Decoded from {}.]\n", encoding.name()));
+        }
+        text.push_str(&range_note(self.offset, &window, open.size()));
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        let last = self.offset + window.lines;
+        let shown = format!(
+            "Read lines {}-{last}{} of {}",
+            self.offset + 1,
+            window.total.map(|n| format!(" of {n}")).unwrap_or_default(),
+            show_path(self.workspace.display(self.place.path()))
+        );
+        if text.is_empty() {
+            text = window.text;
+        } else {
+            text.push_str(&window.text);
+        }
+        let mut result = ToolResult::text(text)
+            .with_display(shown)
+            .with_data("encoding", encoding.name())
+            .with_data("firstLine", self.offset + 1)
+            .with_data("lastLine", last);
+        if let Some(total) = window.total {
+            result = result.with_data("totalLines", total);
+        }
+        result.is_limited = true;
+        Ok(result)
+    }
+}
+
+/// Says which lines are shown and how to see the others; nothing where all are.
+pub(super) fn range_note(offset: u64, window: &Window, size: u64) -> String {
+    let mut note = String::new();
+    let last = offset + window.lines;
+    if offset > 0 || window.more || window.first_cut_line.is_some() {
+        let total = match window.total {
+            Some(total) => format!("of {total}"),
+            None => format!("of a file of {size} bytes whose lines were not counted"),
+        };
+        note.push_str(&format!("[Showing lines {}-{last} {total}.", offset + 1));
+        if window.more {
+            note.push_str(&format!(" To read on, call read_file with offset {last}."));
+        }
+        note.push_str("]\n");
+    }
+    if let Some(line) = window.first_cut_line {
+        note.push_str(&format!(
+            "[Lines over {LINE_CHARS} characters are truncated, the first of them line {line}; \
+             search_file_content shows the text around a match in them.]\n"
+        ));
+    }
+    note
+}
+
+fn empty() -> ToolResult {
+    ToolResult::text("[The file is empty.]").with_display("The file is empty".to_owned())
+}
+
+/// Reads a window of lines. Where a file that begins with ASCII turns out not to be UTF-8
+/// further on, its encoding is recognised by what is there; gives the encoding that counted.
+pub(super) fn read_decoded(
+    open: &OpenFile,
+    path: &Path,
+    encoding: Encoding,
+    request: WindowRequest,
+    cancel: &Cancellation,
+) -> Result<(Window, Encoding), ToolError> {
+    let window = read_window(open, path, encoding, request, cancel)?;
+    let is_whole = open.size() <= SAMPLE_BYTES as u64;
+    if is_whole || encoding != (Encoding::Utf8 { bom: false }) || !window.text.contains('\u{fffd}')
+    {
+        return Ok((window, encoding));
+    }
+    let bytes = beginning(open, MAX_DETECTED_BYTES)
+        .map_err(|e| gemini_tools_workspace::io_error(&e, path))?;
+    let from = bytes.iter().position(|b| !b.is_ascii()).unwrap_or(0);
+    let from = from.saturating_sub(CONTEXT_BYTES);
+    let to = bytes.len().min(from + SAMPLE_BYTES);
+    match detect(&bytes[from..to], to as u64 == open.size()) {
+        ContentKind::Text(Encoding::Legacy(legacy)) => {
+            let encoding = Encoding::Legacy(legacy);
+            let window = read_window(open, path, encoding, request, cancel)?;
+            Ok((window, encoding))
+        }
+        _ => Ok((window, encoding)),
+    }
+}
+
+/// What a file holds.
+pub(super) enum FileContent {
+    Empty,
+    Media(Box<Part>),
+    Binary,
+    Text(Encoding),
+}
+
+/// Looks at the beginning of a file; reads media whole.
+///
+/// Media of more than `room` bytes are too large.
+pub(super) fn read_content(
+    open: &OpenFile,
+    place: &WorkspacePath,
+    room: u64,
+) -> Result<FileContent, ToolError> {
+    let path = place.path();
+    let fail = |e: std::io::Error| gemini_tools_workspace::io_error(&e, path);
+    let size = open.size();
+    let length = usize::try_from(size)
+        .unwrap_or(SAMPLE_BYTES)
+        .min(SAMPLE_BYTES);
+    let mut sample = vec![0; length];
+    let n =
+        gemini_tools_platform::io::pread(&open.file, &mut sample, 0).map_err(|e| fail(e.into()))?;
+    sample.truncate(n);
+    if sample.is_empty() {
+        return Ok(FileContent::Empty);
+    }
+    let content = detect(&sample, size <= SAMPLE_BYTES as u64);
+    let mime = mime_type(&sample, path, content != ContentKind::Binary);
+    match (content, mime) {
+        (ContentKind::Text(encoding), None) => Ok(FileContent::Text(encoding)),
+        (ContentKind::Binary, None) if size <= MAX_MEDIA_BYTES => Ok(FileContent::Binary),
+        _ if size > room => Err(ToolError::new(
+            ErrorKind::FileTooLarge,
+            format!(
+                "{} has {size} bytes and is not text; at most {MAX_MEDIA_BYTES} bytes (20 MB) of media can be read.",
+                path.display()
+            ),
+        )
+        .with_hint("Use a smaller version of it.")),
+        (ContentKind::Binary, None) => Ok(FileContent::Binary),
+        (_, Some(mime)) => {
+            let data = as_base64((&open.file).take(MAX_MEDIA_BYTES), size).map_err(fail)?;
+            Ok(FileContent::Media(Box::new(Part::inline_data(mime, data))))
+        }
+    }
+}
+
+/// A file in base64, without all of it in memory besides.
+fn as_base64(mut file: impl Read, size: u64) -> std::io::Result<String> {
+    let mut data = String::with_capacity(usize::try_from(size).unwrap_or(0).div_ceil(3) * 4);
+    let mut piece = vec![0; 3 * 16 * 1024];
+    loop {
+        let mut filled = 0;
+        while filled < piece.len() {
+            match file.read(&mut piece[filled..])? {
+                0 => break,
+                n => filled += n,
+            }
+        }
+        base64::engine::general_purpose::STANDARD.encode_string(&piece[..filled], &mut data);
+        if filled < piece.len() {
+            return Ok(data);
+        }
+    }
+}

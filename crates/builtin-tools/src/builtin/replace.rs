@@ -1,0 +1,139 @@
+//! `replace`: an exact text in one file, for another.
+
+use super::edit::{Before, Edit, Plan, line_list};
+use super::{Declaration, Spec, ToolEnv};
+use gemini_tools_core::tool::{
+    Args, Confirmation, Context, ErrorKind, Kind, Location, Schema, ToolError, ToolInvocation,
+    ToolResult,
+};
+use gemini_tools_workspace::edit::Occurrences;
+use gemini_tools_workspace::write::Target;
+use serde::Deserialize;
+use std::sync::Arc;
+
+pub(super) const DECLARATION: Declaration = Declaration {
+    name: "replace",
+    description: "Replaces an exact text in one file of the project. 'old_string' must be the \
+        file's literal text with all its whitespace, long enough to be unique; nothing in either \
+        string is special. By default it must occur exactly once; 'expected_replacements' says \
+        how often otherwise. An empty 'old_string' creates a new file. All bytes outside of the \
+        text stay as they are; on a mismatch nothing is changed and the answer says what is near. \
+        Read the file first.",
+    schema: include_str!("declarations/replace.json"),
+    aliases: &["EditTool", "edit"],
+    kind: Kind::Edit,
+    is_idempotent: false,
+    is_open_world: false,
+    renamed: &[("absolute_path", "file_path"), ("path", "file_path")],
+};
+
+pub(super) const SPEC: Spec = Spec {
+    declaration: &DECLARATION,
+    display_name: "Edit",
+    can_update_output: false,
+    undeclared: &["allow_multiple", "instruction"],
+    build,
+};
+
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Params {
+    /// Path of the file: absolute, or relative to the project's root.
+    file_path: String,
+    /// The literal text to replace; empty to create the file.
+    old_string: String,
+    /// The literal text to put in its place.
+    new_string: String,
+    /// How often the text must occur; all occurrences are replaced. Default: 1.
+    #[cfg_attr(test, schemars(range(min = 1)))]
+    expected_replacements: Option<f64>,
+    /// However often it occurs: how later versions of Gemini CLI say it.
+    #[cfg_attr(test, schemars(skip))]
+    allow_multiple: Option<bool>,
+}
+
+struct Call {
+    edit: Edit,
+    /// `None` for any number.
+    expected: Option<f64>,
+}
+
+fn build(
+    args: Args,
+    schema: &Schema,
+    ToolEnv { workspace, .. }: &ToolEnv,
+) -> Result<Box<dyn ToolInvocation>, ToolError> {
+    let params: Params = args.parse(schema)?;
+    let expected = match (params.expected_replacements, params.allow_multiple) {
+        (None, Some(true)) => None,
+        (given, _) => Some(given.unwrap_or(1.0)),
+    };
+    Ok(Box::new(Call {
+        edit: Edit {
+            place: workspace.locate(&params.file_path)?,
+            workspace: Arc::clone(workspace),
+            old: params.old_string,
+            new: params.new_string,
+        },
+        expected,
+    }))
+}
+
+impl Call {
+    fn plan(&self, target: &Target, cx: &Context) -> Result<Plan, ToolError> {
+        let edit = &self.edit;
+        let subject = match edit.before(target)? {
+            Before::Nothing => return Ok(Plan::Create),
+            Before::File(subject) => subject,
+        };
+        let found = edit.find(subject, &edit.old, &edit.new, &cx.cancel)?;
+        if found.matches.is_empty() {
+            return Err(edit.not_found(subject));
+        }
+        self.check_count(&found)?;
+        edit.literal_plan(subject, found, &edit.old, &edit.new, &cx.cancel)
+    }
+
+    fn check_count(&self, found: &Occurrences) -> Result<(), ToolError> {
+        let count = found.matches.len();
+        let times = super::counted(count, "time");
+        match self.expected {
+            Some(expected) if (expected - count as f64).abs() > 0.0 => Err(ToolError::new(
+                ErrorKind::EditExpectedOccurrenceMismatch,
+                format!(
+                    "old_string occurs {times} in {}, not {expected}: at {}; nothing was changed.",
+                    self.edit.path(),
+                    line_list(&found.matches)
+                ),
+            )
+            .with_hint(if (count as f64) > expected {
+                "Include more of the surrounding text in old_string, or set expected_replacements."
+            } else {
+                "Set expected_replacements to the number of occurrences."
+            })),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl ToolInvocation for Call {
+    fn describe(&self) -> String {
+        self.edit.describe()
+    }
+
+    fn locations(&self) -> Vec<Location> {
+        self.edit.locations()
+    }
+
+    fn confirmation(&self, cx: &Context) -> Result<Confirmation, ToolError> {
+        let target = self.edit.workspace.target(&self.edit.place, &cx.cancel)?;
+        let plan = self.plan(&target, cx)?;
+        self.edit.confirmation(&plan, &target)
+    }
+
+    fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
+        let target = self.edit.workspace.target(&self.edit.place, &cx.cancel)?;
+        let plan = self.plan(&target, cx)?;
+        self.edit.carry_out(plan, target, cx)
+    }
+}

@@ -1,0 +1,519 @@
+//! `run_shell_command`: a line of shell, with limits, and nothing left behind.
+
+use super::confinement::sandbox;
+use super::{Declaration, Spec, ToolEnv};
+use gemini_tools_answers::kept_answers;
+use gemini_tools_core::tool::{
+    Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, LiveOutput, Location,
+    ResultError, Schema, ToolError, ToolInvocation, ToolResult, seconds_of,
+};
+use gemini_tools_platform::fd::AsFd;
+use gemini_tools_process::capture::{Capture, Captured};
+use gemini_tools_process::command::{
+    CommandLimits, CommandOutcome, ShellCommand, StopReason, supervise,
+};
+use gemini_tools_process::ending::Ending;
+use gemini_tools_process::identity::Identity;
+use gemini_tools_process::jobs::{Files, JobRecord, Jobs, seconds};
+use gemini_tools_process::supervisor::Supervised;
+use gemini_tools_process::tree;
+use gemini_tools_process::{SUPPORTS_BACKGROUND, signal_name};
+use gemini_tools_shell_analysis::analyse;
+use gemini_tools_workspace::{Workspace, WorkspacePath, show_path};
+use serde::Deserialize;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+pub(super) const DECLARATION: Declaration = Declaration {
+    name: "run_shell_command",
+    description: "Runs a command with bash -c in the project's root or in 'directory', without a \
+        terminal and with nothing on standard input. Answers with the lines Command, Directory, \
+        Output (both streams as they came), Error, Exit Code, Signal, Background PIDs and Process \
+        Group PGID; kill -- -PGID ends what is left of the group. It is ended after 'timeout' seconds (default 120) with all that it started. Start servers and \
+        watchers with is_background: then it answers at once, and read_background_output, \
+        list_background_processes and stop_background_process go on with them.",
+    schema: include_str!("declarations/run_shell_command.json"),
+    aliases: &["ShellTool"],
+    kind: Kind::Execute,
+    is_idempotent: false,
+    is_open_world: true,
+    renamed: &[("dir_path", "directory")],
+};
+
+pub(super) const SPEC: Spec = Spec {
+    declaration: &DECLARATION,
+    display_name: "Shell",
+    can_update_output: true,
+    undeclared: &["delay_ms"],
+    build,
+};
+
+/// The time limit where neither the call nor `GEMINI_TOOLS_SHELL_TIMEOUT` says anything.
+pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// The longest time limit.
+pub(super) const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
+
+/// How long a command that is to stay in the background is supervised first: long enough to see
+/// that it could not even start.
+const BACKGROUND_DELAY: Duration = Duration::from_millis(150);
+
+/// The longest such time that a call may ask for.
+const MAX_BACKGROUND_DELAY: Duration = Duration::from_secs(10);
+
+/// The most characters of output where the caller does not limit the answer.
+pub(super) const UNLIMITED_CHARS: usize = 1_000_000;
+
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Params {
+    /// The command line, for bash -c.
+    command: String,
+    /// What the command is for, in a few words for the user.
+    description: Option<String>,
+    /// Directory to run in: absolute, relative to the project's root, or a root's name. Default: the project's root.
+    directory: Option<String>,
+    /// Whether to leave the command running and answer at once. Default: false.
+    is_background: Option<bool>,
+    /// Seconds after which the command is ended, up to 3600. Default: 120.
+    #[cfg_attr(test, schemars(range(max = 3600)), schemars(extend("exclusiveMinimum" = 0)))]
+    timeout: Option<f64>,
+    #[cfg_attr(test, schemars(skip))]
+    delay_ms: Option<f64>,
+}
+
+struct Call {
+    tool_env: ToolEnv,
+    command: String,
+    description: Option<String>,
+    /// As the caller named it.
+    directory: Option<String>,
+    place: WorkspacePath,
+    limits: CommandLimits,
+    /// Whether the caller has given a time limit that does not count.
+    overlooks_timeout: bool,
+}
+
+fn build(
+    args: Args,
+    schema: &Schema,
+    tool_env: &ToolEnv,
+) -> Result<Box<dyn ToolInvocation>, ToolError> {
+    let params: Params = args.parse(schema)?;
+    if params.command.trim().is_empty() {
+        return Err(ToolError::invalid("\"command\" must not be empty.")
+            .with_hint("Give a command line such as \"ls -la\"."));
+    }
+    if params.command.contains('\0') {
+        return Err(ToolError::invalid(
+            "\"command\" holds a NUL character, which no command line can hold.",
+        ));
+    }
+    let workspace = &tool_env.workspace;
+    let place = match &params.directory {
+        Some(directory) if !directory.trim().is_empty() => place_of(workspace, directory)?,
+        _ => workspace.root_place(),
+    };
+    let is_background = params.is_background.unwrap_or(false);
+    let settings = &tool_env.settings;
+    let idle = match seconds_of("GEMINI_TOOLS_SHELL_IDLE_TIMEOUT")? {
+        Some(idle) => Some(idle),
+        None => settings.shell_idle_secs.map(Duration::from_secs),
+    };
+    let wall = match params.timeout {
+        Some(secs) => Duration::try_from_secs_f64(secs).unwrap_or(MAX_TIMEOUT),
+        None => seconds_of("GEMINI_TOOLS_SHELL_TIMEOUT")?
+            .filter(|limit| !limit.is_zero())
+            .unwrap_or(DEFAULT_TIMEOUT),
+    };
+    let delay = params
+        .delay_ms
+        .and_then(|ms| Duration::try_from_secs_f64(ms / 1000.0).ok())
+        .unwrap_or(BACKGROUND_DELAY)
+        .min(MAX_BACKGROUND_DELAY);
+    Ok(Box::new(Call {
+        tool_env: tool_env.clone(),
+        command: params.command,
+        description: params.description.filter(|d| !d.trim().is_empty()),
+        directory: params.directory.filter(|d| !d.trim().is_empty()),
+        place,
+        limits: CommandLimits {
+            wall: wall.min(MAX_TIMEOUT),
+            idle: idle.filter(|idle| !idle.is_zero()),
+            background_after: is_background.then_some(delay),
+            hold: None,
+        },
+        overlooks_timeout: is_background && params.timeout.is_some(),
+    }))
+}
+
+/// A directory by its path, or a root of the workspace by its name.
+fn place_of(workspace: &Workspace, directory: &str) -> Result<WorkspacePath, ToolError> {
+    let mut named: Vec<&Path> = workspace.roots().collect();
+    named.retain(|root| root.file_name().is_some_and(|name| name == directory));
+    let place = workspace.locate(directory);
+    let is_there = |place: &WorkspacePath| workspace.stat(place).is_ok();
+    if named.is_empty() || place.as_ref().is_ok_and(is_there) {
+        return place;
+    }
+    match named.as_slice() {
+        [root] => workspace.locate(&root.to_string_lossy()),
+        roots => {
+            let roots: Vec<_> = roots.iter().map(|root| show_path(root)).collect();
+            Err(ToolError::invalid(format!(
+                "{directory:?} is the name of several directories: {}.",
+                roots.join(", ")
+            ))
+            .with_hint("Give the path of one of them."))
+        }
+    }
+}
+
+impl ToolInvocation for Call {
+    fn describe(&self) -> String {
+        let mut text = format!("`{}`", self.command.trim());
+        if let Some(directory) = &self.directory {
+            let _ = write!(text, " [in {directory}]");
+        }
+        if self.limits.background_after.is_some() {
+            text.push_str(" [in the background]");
+        }
+        if let Some(description) = &self.description {
+            let _ = write!(text, " ({})", description.trim().replace('\n', " "));
+        }
+        text
+    }
+
+    fn locations(&self) -> Vec<Location> {
+        vec![Location {
+            path: self.place.path().to_owned(),
+            line: None,
+        }]
+    }
+
+    fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {
+        let analysis = analyse(&self.command);
+        let root_commands = analysis.root_commands();
+        Ok(Confirmation::Ask(ConfirmationDetails::Exec {
+            runs: None,
+            title: "Confirm shell command".to_owned(),
+            command: self.command.clone(),
+            root_command: root_commands.first().cloned().unwrap_or_default(),
+            root_commands,
+            unresolved: analysis.unresolved,
+        }))
+    }
+
+    fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
+        let workspace = &self.tool_env.workspace;
+        // Where jobs are kept takes a hash, which most calls have no need of.
+        let jobs = || workspace.jobs_dir().map(Jobs::new);
+        if self.limits.background_after.is_some() && jobs().is_none() {
+            return Err(ToolError::new(
+                ErrorKind::ShellExecuteError,
+                "There is no home directory to keep a background process's output in.",
+            )
+            .with_hint("Set HOME, or run the command without is_background."));
+        }
+        if self.limits.background_after.is_some() && !SUPPORTS_BACKGROUND {
+            return Err(ToolError::new(
+                ErrorKind::ShellExecuteError,
+                "On Windows no command can stay in the background: nothing outlives its call.",
+            )
+            .with_hint("Run it without is_background, with a timeout that is large enough."));
+        }
+        let sandbox = sandbox(&self.tool_env, None)?;
+        let directory = workspace.open_dir(&self.place)?;
+        let command = ShellCommand {
+            line: cx.line.as_deref().unwrap_or(&self.command),
+            directory: directory.as_fd(),
+            path: self.place.path(),
+            sandbox: sandbox.as_ref(),
+        };
+        let limit = cx.limit_chars.unwrap_or(UNLIMITED_CHARS);
+        let mut capture = Capture::new(limit, cx.wants_display, cx.wants_output(), || {
+            kept_answers::new_file(workspace, DECLARATION.name)
+        });
+        let acting = cx.cancel.acting()?;
+        let supervised = command.start().map_err(|e| self.not_started(&e))?;
+        drop(acting);
+        let show = |text| cx.update_output(LiveOutput::Text(text));
+        let end = supervise(&supervised, &mut capture, self.limits, &cx.cancel, &show);
+        let mut report = Report {
+            call: &self,
+            leader: supervised.leader,
+            ending: None,
+            error: None,
+            background: Vec::new(),
+            log: None,
+            stale_log: None,
+        };
+        let mut kind = None;
+        match end {
+            CommandOutcome::Done {
+                ending,
+                has_survivors,
+                ..
+            } => {
+                report.ending = Some(ending);
+                if has_survivors {
+                    report.leave(&supervised, &mut capture, jobs());
+                }
+            }
+            CommandOutcome::Background => {
+                if !report.leave(&supervised, &mut capture, jobs()) {
+                    if report.error.is_some() {
+                        // What can't be found again must not stay.
+                        kind = Some(ErrorKind::ShellExecuteError);
+                    } else {
+                        report.ending = self.ended_meanwhile(&supervised, &mut capture, cx);
+                    }
+                }
+            }
+            CommandOutcome::Ended { why, left } => {
+                kind = Some(match why {
+                    StopReason::OutOfTime | StopReason::Idle => ErrorKind::Timeout,
+                    StopReason::Cancelled => ErrorKind::Cancelled,
+                    StopReason::Unwatched => ErrorKind::ShellExecuteError,
+                });
+                report.error = Some(self.why(why, left));
+            }
+        }
+        drop(supervised);
+        Ok(report.finish(capture.finish(), kind))
+    }
+}
+
+impl Call {
+    fn not_started(&self, e: &std::io::Error) -> ToolError {
+        let error = |message: String| ToolError::new(ErrorKind::ShellExecuteError, message);
+        match e.kind() {
+            std::io::ErrorKind::NotFound => {
+                let shell = if cfg!(windows) { "PowerShell" } else { "bash" };
+                error(format!("There is no {shell} on this machine."))
+                    .with_hint(format!("Install {shell}, or put it on PATH."))
+            }
+            std::io::ErrorKind::ArgumentListTooLong => error(format!(
+                "The command is longer than the system allows ({} bytes).",
+                self.command.len()
+            ))
+            .with_hint("Write it to a file with write_file and run that."),
+            _ => error(format!(
+                "The command could not be started in {}: {e}.",
+                show_path(self.place.path())
+            )),
+        }
+    }
+
+    /// How a command ended that was to stay, but did not live so long.
+    fn ended_meanwhile(
+        &self,
+        supervised: &Supervised,
+        capture: &mut Capture<'_>,
+        cx: &Context,
+    ) -> Option<Ending> {
+        let limits = CommandLimits {
+            background_after: None,
+            ..self.limits
+        };
+        match supervise(supervised, capture, limits, &cx.cancel, &|_| {}) {
+            CommandOutcome::Done { ending, .. } => Some(ending),
+            CommandOutcome::Ended { .. } | CommandOutcome::Background => None,
+        }
+    }
+
+    fn why(&self, why: StopReason, left: usize) -> String {
+        let mut text = match why {
+            StopReason::OutOfTime => format!(
+                "The command was ended after {}, its time limit. Set a larger timeout, or use \
+                 is_background for a command that is not meant to end.",
+                in_seconds(self.limits.wall)
+            ),
+            StopReason::Idle => format!(
+                "The command was ended after {} without output, its idle limit. Use is_background \
+                 for a command that is not meant to end.",
+                in_seconds(self.limits.idle.unwrap_or_default())
+            ),
+            StopReason::Cancelled => "The command was cancelled and ended.".to_owned(),
+            StopReason::Unwatched => {
+                "The process that watched over the command was killed; the command was ended."
+                    .to_owned()
+            }
+        };
+        if left > 0 {
+            let _ = write!(text, " {left} of its processes could not be ended.");
+        }
+        text
+    }
+}
+
+fn in_seconds(duration: Duration) -> String {
+    format!("{} s", duration.as_secs_f64())
+}
+
+/// What is known of a call when it is over.
+struct Report<'a> {
+    call: &'a Call,
+    /// Also the process group.
+    leader: i32,
+    ending: Option<Ending>,
+    error: Option<String>,
+    background: Vec<Identity>,
+    log: Option<PathBuf>,
+    /// A log of a job that there is not.
+    stale_log: Option<PathBuf>,
+}
+
+impl Report<'_> {
+    /// Lets what still runs go on without us. Whether anything does.
+    fn leave(
+        &mut self,
+        supervised: &Supervised,
+        capture: &mut Capture<'_>,
+        jobs: Option<Jobs>,
+    ) -> bool {
+        if !SUPPORTS_BACKGROUND {
+            let text =
+                "What the command left running was ended: on Windows nothing outlives its call.";
+            self.error = Some(text.to_owned());
+            return false;
+        }
+        let living = tree::watched(supervised.supervisor, supervised.leader);
+        if living.is_empty() {
+            return false;
+        }
+        let record = JobRecord {
+            processes: living.clone(),
+            session: self.leader,
+            supervisor: Identity::of(supervised.supervisor),
+            boot_id: tree::boot_id(),
+            command: self.call.command.clone(),
+            directory: show_path(self.call.place.path()).into_owned(),
+            started_at: seconds(SystemTime::now()),
+        };
+        kept_answers::make_room(&self.call.tool_env.workspace);
+        let files = jobs.map(|jobs| jobs.create(&record, |log| capture.write_whole(log)));
+        if let Some(Err(e)) = &files {
+            self.error = Some(format!("The background output can't be kept: {e}."));
+            if self.call.limits.background_after.is_some() {
+                return false;
+            }
+        }
+        let stays = match &files {
+            Some(Ok(files)) => supervised.detach(&files.record, &files.log),
+            // Nothing remembers them, but they were meant to stay.
+            Some(Err(_)) | None => supervised.detach_unrecorded(),
+        };
+        match (stays, files) {
+            (Ok(()), Some(Ok(Files { log, .. }))) => self.log = Some(log),
+            (Ok(()), _) => {}
+            (Err(e), files) => {
+                if let Some(Ok(files)) = files {
+                    files.forget_job();
+                    self.stale_log = Some(files.log);
+                }
+                // Unless they have ended meanwhile, the supervisor could not do it.
+                if !tree::watched(supervised.supervisor, supervised.leader).is_empty() {
+                    let e = std::io::Error::from(e);
+                    self.error = Some(format!("The background output can't be kept: {e}."));
+                }
+                return false;
+            }
+        }
+        self.ending = self.ending.or_else(|| supervised.ended_meanwhile());
+        self.background = living;
+        true
+    }
+
+    fn finish(self, captured: Captured, kind: Option<ErrorKind>) -> ToolResult {
+        if let Some(log) = &self.stale_log
+            && captured.file.as_ref() != Some(log)
+        {
+            // Old files are removed some time.
+            let _ = std::fs::remove_file(log);
+        }
+        let text = self.lines(&captured.text);
+        let mut result = ToolResult::text(text.as_str()).with_data("bytes", captured.bytes);
+        if let Some(coloured) = &captured.coloured {
+            result.terminal_text = Some(self.lines(coloured.trim_end()));
+        }
+        let display = match (&self.error, captured.text.is_empty()) {
+            (_, false) => captured.coloured.unwrap_or(captured.text),
+            (Some(error), true) => error.clone(),
+            (None, true) => self.summary(),
+        };
+        result.return_display = display.into();
+        result.is_limited = true;
+        if let Some(Ending::Code(code)) = self.ending {
+            result = result.with_data("exitCode", code);
+        }
+        if let Some(file) = &captured.file {
+            result = result.with_data("outputFile", show_path(file).into_owned());
+        }
+        if let Some(kind) = kind {
+            result.error = Some(ResultError {
+                message: text,
+                kind: Some(kind),
+            });
+        }
+        result
+    }
+
+    /// For a person, where there was no output.
+    fn summary(&self) -> String {
+        match self.ending {
+            Some(Ending::Code(0)) => String::new(),
+            Some(Ending::Code(code)) => format!("Command exited with code: {code}"),
+            Some(Ending::Signal(signal)) => {
+                format!("Command terminated by signal: {}", signal_name(signal))
+            }
+            None => format!("Running in the background with process id {}", self.leader),
+        }
+    }
+
+    /// The lines that models know, in their order.
+    fn lines(&self, output: &str) -> String {
+        let none = || "(none)".to_owned();
+        let or_none = |list: Vec<String>| {
+            if list.is_empty() {
+                none()
+            } else {
+                list.join(", ")
+            }
+        };
+        let (code, signal) = match self.ending {
+            Some(Ending::Code(code)) => (code.to_string(), none()),
+            Some(Ending::Signal(signal)) => (none(), signal_name(signal)),
+            None => (none(), none()),
+        };
+        let pids = self.background.iter().map(|p| p.pid.to_string()).collect();
+        let mut text = format!(
+            "Command: {}\nDirectory: {}\nOutput: {}\nError: {}\nExit Code: {code}\nSignal: {signal}\n\
+             Background PIDs: {}\nProcess Group PGID: {}",
+            self.call.command,
+            self.call.directory.as_deref().unwrap_or("(root)"),
+            if output.is_empty() { "(empty)" } else { output },
+            self.error.clone().unwrap_or_else(none),
+            or_none(pids),
+            self.leader,
+        );
+        if let (Some(log), Some(first)) = (&self.log, self.background.first()) {
+            let _ = write!(
+                text,
+                "\nBackground Output: {} (see read_background_output with pid {})",
+                log.display(),
+                first.pid
+            );
+        }
+        if let (true, Some(first)) = (self.call.overlooks_timeout, self.background.first()) {
+            let _ = write!(
+                text,
+                "\nTime Limit: (none), because timeout does not count with is_background; end it \
+                 with stop_background_process and pid {}",
+                first.pid
+            );
+        }
+        text
+    }
+}

@@ -1,0 +1,271 @@
+//! `save_memory`: a fact for later sessions, in the user's own memory file.
+//!
+//! The file is `GEMINI.md` in `.gemini` of the user's home directory, or the one that
+//! `context.fileName` names; where in it a fact goes is [`super::memory`]'s,
+//! what it looks like is [`super::fact`]'s. It is the only file outside of the project that a tool writes to.
+
+use super::fact::Fact;
+use super::memory::insertion;
+use super::{Declaration, Spec, ToolEnv};
+use gemini_tools_config::settings::Settings;
+use gemini_tools_core::tool::{
+    Args, Confirmation, ConfirmationDetails, Context, Display, ErrorKind, Kind, Location, Schema,
+    ToolError, ToolInvocation, ToolResult,
+};
+use gemini_tools_workspace::edit::diff_texts;
+use gemini_tools_workspace::text::{ContentKind, Encoding, detect};
+use gemini_tools_workspace::write::{Target, is_lost_race};
+use gemini_tools_workspace::{Workspace, WorkspacePath, io_error, show_path};
+use serde::Deserialize;
+use serde_json::Value;
+use std::borrow::Cow;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A longer fact is a text that belongs elsewhere.
+pub(super) const MAX_FACT_CHARS: usize = 10_000;
+
+/// A larger file is not a memory: all of it goes into every session.
+pub(super) const MAX_FILE_BYTES: u64 = 1024 * 1024;
+
+/// Maximum characters of a fact that the answer repeats.
+const SHOWN_CHARS: usize = 300;
+
+/// The file's name where the settings don't say.
+const DEFAULT_NAME: &str = "GEMINI.md";
+
+/// Between two attempts, when another process was faster.
+const PAUSE: Duration = Duration::from_millis(1);
+
+pub(super) const DECLARATION: Declaration = Declaration {
+    name: "save_memory",
+    description: "Remembers one fact for all later sessions, in the user's own memory file. Use it \
+        when the user asks to remember something, or states a lasting preference or a fact about \
+        themselves or their environment that later sessions need. Not for what matters in this \
+        session only, nor for long texts. A fact that is known already is not added again.",
+    schema: include_str!("declarations/save_memory.json"),
+    aliases: &["MemoryTool"],
+    kind: Kind::Think,
+    is_idempotent: true,
+    is_open_world: false,
+    renamed: &[],
+};
+
+pub(super) const SPEC: Spec = Spec {
+    declaration: &DECLARATION,
+    display_name: "Save Memory",
+    can_update_output: false,
+    undeclared: &[],
+    build,
+};
+
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Params {
+    /// The fact: one short sentence that can be understood without this conversation.
+    fact: String,
+}
+
+struct Call {
+    /// As the user knows it: links are followed when the call runs.
+    path: PathBuf,
+    fact: Fact,
+}
+
+fn build(
+    args: Args,
+    schema: &Schema,
+    ToolEnv {
+        workspace,
+        settings,
+    }: &ToolEnv,
+) -> Result<Box<dyn ToolInvocation>, ToolError> {
+    let params: Params = args.parse(schema)?;
+    if params.fact.chars().count() > MAX_FACT_CHARS {
+        return Err(ToolError::invalid(format!(
+            "\"fact\" is longer than {MAX_FACT_CHARS} characters."
+        ))
+        .with_hint("Give the fact itself in a sentence; a text belongs into a file."));
+    }
+    let fact = Fact::new(&params.fact).ok_or_else(|| {
+        ToolError::invalid("\"fact\" is blank.").with_hint("Say in a sentence what to remember.")
+    })?;
+    let path = memory_file(workspace, settings).map_err(failure)?;
+    Ok(Box::new(Call { path, fact }))
+}
+
+/// The memory file, by the home directory and the settings.
+fn memory_file(workspace: &Workspace, settings: &Settings) -> Result<PathBuf, ToolError> {
+    let home = workspace.home().ok_or_else(|| {
+        ToolError::new(
+            ErrorKind::MemoryToolExecutionError,
+            "There is no home directory to keep memories in.",
+        )
+        .with_hint("Set HOME or GEMINI_CLI_HOME to an absolute path.")
+    })?;
+    let name = settings
+        .context_file_name
+        .as_deref()
+        .unwrap_or(DEFAULT_NAME);
+    if !is_file_name(name) {
+        return Err(ToolError::new(
+            ErrorKind::MemoryToolExecutionError,
+            format!("context.fileName in the user's settings.json is {name:?}, no name of a file; nothing was saved."),
+        )
+        .with_hint("It must be a name without directories, such as \"GEMINI.md\"."));
+    }
+    Ok(home.join(".gemini").join(name))
+}
+
+/// Whether a name stays in its directory.
+fn is_file_name(name: &str) -> bool {
+    !name.contains('\0') && Path::new(name).file_name().is_some_and(|last| last == name)
+}
+
+/// A failure in the form of Gemini CLI's tool: the message is a JSON object.
+fn failure(e: ToolError) -> ToolError {
+    let kind = match e.kind {
+        kept @ (ErrorKind::Cancelled | ErrorKind::Timeout | ErrorKind::NoSpaceLeft) => kept,
+        _ => ErrorKind::MemoryToolExecutionError,
+    };
+    let text = Value::from(e.to_string());
+    ToolError::new(kind, format!(r#"{{"success":false,"error":{text}}}"#)).with_source(e)
+}
+
+/// The file as it is and as it will be.
+struct Plan {
+    target: Target,
+    place: WorkspacePath,
+    old: Vec<u8>,
+    /// `None` where it holds the fact already.
+    new: Option<Vec<u8>>,
+}
+
+impl Call {
+    /// Reads the file under its lock and decides what to write.
+    fn plan(&self, cx: &Context) -> Result<Plan, ToolError> {
+        let (workspace, place) = Workspace::for_user_file(&self.path)?;
+        let target = workspace.target(&place, &cx.cancel)?;
+        let mut old = Vec::new();
+        if let Some(current) = &target.current {
+            (&current.file)
+                .take(MAX_FILE_BYTES + 1)
+                .read_to_end(&mut old)
+                .map_err(|e| io_error(&e, &self.path))?;
+        }
+        self.check(&old)?;
+        let new = insertion(&old, &self.fact).map(|insertion| {
+            let (before, after) = old.split_at(insertion.at);
+            [before, insertion.text.as_bytes(), after].concat()
+        });
+        Ok(Plan {
+            target,
+            place,
+            old,
+            new,
+        })
+    }
+
+    /// Whether the file is one to add a line to. The line is UTF-8 whatever older encoding the
+    /// rest may be in: as that Gemini CLI reads all of it.
+    fn check(&self, old: &[u8]) -> Result<(), ToolError> {
+        let what = if old.len() as u64 > MAX_FILE_BYTES {
+            format!("larger than {MAX_FILE_BYTES} bytes")
+        } else {
+            match detect(old, true) {
+                ContentKind::Text(encoding) if encoding.unit() == 1 => return Ok(()),
+                ContentKind::Text(encoding) => format!(
+                    "encoded in {}, which Gemini CLI does not read",
+                    encoding.name()
+                ),
+                ContentKind::Binary => "not a text file".to_owned(),
+            }
+        };
+        let path = self.path.display();
+        Err(
+            ToolError::new(ErrorKind::FileWriteFailure, format!("{path} is {what}."))
+                .with_hint("Nothing was saved; look at that file."),
+        )
+    }
+
+    /// Adds the fact, again and again while others are faster. Gives back whether it is new, and
+    /// what is to be said of the file.
+    fn save(&self, cx: &Context) -> Result<(bool, Option<String>), ToolError> {
+        loop {
+            cx.cancel.check()?;
+            let plan = self.plan(cx)?;
+            let Some(new) = plan.new else {
+                return Ok((false, None));
+            };
+            let others = super::other_names(&plan.target);
+            let written = plan.target.commit(&plan.place, |file| file.write_all(&new));
+            match written {
+                Err(e) if is_lost_race(&e) => std::thread::sleep(PAUSE),
+                other => return other.map(|()| (true, others)),
+            }
+        }
+    }
+}
+
+/// The file as Gemini CLI reads it.
+fn shown(file: &[u8]) -> Cow<'_, str> {
+    Encoding::Utf8 { bom: true }.decode(file)
+}
+
+impl ToolInvocation for Call {
+    fn describe(&self) -> String {
+        format!("Remembers a fact in `{}`", show_path(&self.path))
+    }
+
+    fn locations(&self) -> Vec<Location> {
+        vec![Location {
+            path: self.path.clone(),
+            line: None,
+        }]
+    }
+
+    fn confirmation(&self, cx: &Context) -> Result<Confirmation, ToolError> {
+        let plan = self.plan(cx).map_err(failure)?;
+        let Some(new) = plan.new else {
+            return Ok(Confirmation::NotNeeded);
+        };
+        let name = plan.place.name().to_string_lossy().into_owned();
+        let (old, new) = (shown(&plan.old), shown(&new));
+        let (file_diff, _) = diff_texts(&old, &new, &name);
+        Ok(Confirmation::Ask(ConfirmationDetails::Edit {
+            title: self.describe(),
+            file_name: name,
+            file_path: self.path.display().to_string(),
+            file_diff,
+            original_content: plan.target.current.is_some().then(|| old.into_owned()),
+            new_content: new.into_owned(),
+        }))
+    }
+
+    fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
+        let (is_new, others) = self.save(cx).map_err(failure)?;
+        let stored = self.fact.stored();
+        let quoted = match stored.char_indices().nth(SHOWN_CHARS) {
+            Some((end, _)) => format!("{}…", &stored[..end]),
+            None => stored.to_owned(),
+        };
+        let mut message = if is_new {
+            format!("Okay, I've remembered that: \"{quoted}\"")
+        } else {
+            format!("Known already, so nothing was changed: \"{quoted}\"")
+        };
+        if let Some(others) = others {
+            message.push_str(". ");
+            message.push_str(&others);
+        }
+        let text = format!(r#"{{"success":true,"message":{}}}"#, Value::from(&*message));
+        let mut result = ToolResult::text(text)
+            .with_display(Display::Markdown(message))
+            .with_data("added", is_new)
+            .with_data("path", show_path(&self.path));
+        // Cut anywhere it would not be JSON any more.
+        result.is_limited = true;
+        Ok(result)
+    }
+}

@@ -1,0 +1,732 @@
+//! `search_file_content`: lines of files by a regular expression.
+
+use super::glob::{NEVER, node_modules, require_directory};
+use super::search::{Failure, Hits, Query, Searcher, ShownLine, Wanted};
+use super::{Declaration, Spec, ToolEnv};
+use gemini_tools_core::tool::named::NamedText;
+use gemini_tools_core::tool::{
+    Args, Cancellation, Confirmation, Context, FoundPlace, Kind, Location, Schema, ToolError,
+    ToolInvocation, ToolResult,
+};
+use gemini_tools_platform::ffi::OsStrExt;
+use gemini_tools_platform::fs::{FileType, Mode, OFlags};
+use gemini_tools_workspace::pattern::{PatternSet, split_list};
+use gemini_tools_workspace::walk::{
+    NodeModules, Visitor, WalkEntry, WalkOptions, WalkReport, walk,
+};
+use gemini_tools_workspace::{Respect, Workspace, WorkspacePath, show_name, show_path};
+use serde::Deserialize;
+use std::fs::File;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Matching lines that one call gives.
+pub(super) const MAX_MATCHES: u64 = 20_000;
+
+/// What the lines that one call gives may take, in bytes; beyond it the answer is cut as by the
+/// limit of matches.
+pub(super) const MAX_BYTES: usize = 4 * 1024 * 1024;
+
+/// The same where only the names of files are given.
+const MAX_NAMES_BYTES: usize = 12 * 1024 * 1024;
+
+/// Names of binary files that data list.
+const MAX_BINARY: usize = 10_000;
+
+/// Lines beside a match that one call can ask for.
+pub(super) const MAX_CONTEXT_LINES: u64 = 10_000;
+
+pub(super) const DECLARATION: Declaration = Declaration {
+    name: "search_file_content",
+    description: "Searches the contents of the project's files for a regular expression, line by \
+        line, without regard to case. Gives the matching lines with their numbers, grouped by \
+        file. 'include' takes glob patterns such as '*.ts' or 'src/**/*.{c,h}'; '!dist' leaves out \
+        a file or directory. Hidden files are searched; binary and ignored ones are not.",
+    schema: include_str!("declarations/search_file_content.json"),
+    aliases: &["grep_search", "GrepTool", "RipGrepTool"],
+    kind: Kind::Search,
+    is_idempotent: true,
+    is_open_world: false,
+    renamed: &[("dir_path", "path"), ("include_pattern", "include")],
+};
+
+pub(super) const SPEC: Spec = Spec {
+    declaration: &DECLARATION,
+    display_name: "SearchText",
+    can_update_output: false,
+    undeclared: &[
+        "exclude_pattern",
+        "names_only",
+        "count",
+        "case_sensitive",
+        "fixed_strings",
+        "context",
+        "before",
+        "after",
+        "no_ignore",
+        "max_matches_per_file",
+        "total_max_matches",
+    ],
+    build,
+};
+
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Params {
+    /// The regular expression, such as "function\s+\w+". Look-around works.
+    pattern: String,
+    /// The directory or file to search in. Default: the project's root.
+    path: Option<String>,
+    /// Glob patterns of the files to search, separated by commas. Default: all files.
+    include: Option<String>,
+    #[cfg_attr(test, schemars(skip))]
+    exclude_pattern: Option<String>,
+    #[cfg_attr(test, schemars(skip))]
+    names_only: Option<bool>,
+    #[cfg_attr(test, schemars(skip))]
+    count: Option<bool>,
+    #[cfg_attr(test, schemars(skip))]
+    case_sensitive: Option<bool>,
+    #[cfg_attr(test, schemars(skip))]
+    fixed_strings: Option<bool>,
+    #[cfg_attr(test, schemars(skip))]
+    context: Option<f64>,
+    #[cfg_attr(test, schemars(skip))]
+    before: Option<f64>,
+    #[cfg_attr(test, schemars(skip))]
+    after: Option<f64>,
+    #[cfg_attr(test, schemars(skip))]
+    no_ignore: Option<bool>,
+    #[cfg_attr(test, schemars(skip))]
+    max_matches_per_file: Option<f64>,
+    #[cfg_attr(test, schemars(skip))]
+    total_max_matches: Option<f64>,
+}
+
+/// What of the matches is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Lines,
+    Names,
+    Counts,
+}
+
+/// What an exclamation mark before a pattern leaves out, with all that is below it.
+#[derive(Default)]
+struct Excluded {
+    any: PatternSet,
+    /// Patterns that end in a slash.
+    directories: PatternSet,
+}
+
+impl Excluded {
+    fn file(&self, path: &[u8], name_at: usize) -> bool {
+        self.any.matches(path, name_at)
+    }
+
+    fn directory(&self, path: &[u8]) -> bool {
+        let name_at = path.iter().rposition(|b| *b == b'/').map_or(0, |i| i + 1);
+        self.any.matches(path, name_at) || self.directories.matches(path, name_at)
+    }
+}
+
+struct Call {
+    workspace: Arc<Workspace>,
+    places: Vec<WorkspacePath>,
+    /// The one file to search, where `path` names a file.
+    single: bool,
+    pattern: String,
+    query: Query,
+    /// Lines that this matches are left out.
+    except: Option<Query>,
+    include: PatternSet,
+    exclude: Excluded,
+    filter: Option<String>,
+    form: Form,
+    wanted: Wanted,
+    most: u64,
+    respect: Respect,
+    node_modules: NodeModules,
+}
+
+fn build(
+    args: Args,
+    schema: &Schema,
+    ToolEnv { workspace, .. }: &ToolEnv,
+) -> Result<Box<dyn ToolInvocation>, ToolError> {
+    let params: Params = args.parse(schema)?;
+    if params.pattern.is_empty() {
+        return Err(ToolError::invalid("\"pattern\" must not be empty."));
+    }
+    let fixed = params.fixed_strings.unwrap_or(false);
+    let ignore_case = !params.case_sensitive.unwrap_or(false);
+    let query = Query::new("pattern", &params.pattern, ignore_case, fixed)?;
+    let mut single = false;
+    let places = match &params.path {
+        None => workspace.root_places(),
+        Some(path) => {
+            let place = workspace.locate(path)?;
+            single = workspace
+                .file_type(&place)
+                .is_ok_and(|t| t == FileType::RegularFile);
+            if !single {
+                require_directory(workspace, &place)?;
+            }
+            vec![place]
+        }
+    };
+    let except = match params.exclude_pattern.as_deref() {
+        None | Some("") => None,
+        Some(pattern) => Some(Query::new("exclude_pattern", pattern, ignore_case, false)?),
+    };
+    let (mut include, exclude) = patterns(params.include.as_deref())?;
+    if single {
+        include = PatternSet::default();
+    }
+    let form = match (params.names_only, params.count) {
+        (Some(true), _) => Form::Names,
+        (_, Some(true)) => Form::Counts,
+        _ => Form::Lines,
+    };
+    let most = number("total_max_matches", params.total_max_matches, 1)?.unwrap_or(MAX_MATCHES);
+    let per_file = number("max_matches_per_file", params.max_matches_per_file, 1)?;
+    let context = context_lines("context", params.context)?.unwrap_or(0);
+    // One more than is shown, so that it is known whether more exist.
+    let cap = if form == Form::Lines {
+        most.saturating_add(1)
+    } else {
+        u64::MAX
+    };
+    let wanted = Wanted {
+        before: context_lines("before", params.before)?.unwrap_or(context),
+        after: context_lines("after", params.after)?.unwrap_or(context),
+        most: match (form, per_file) {
+            (Form::Names, _) => 1,
+            (_, Some(n)) => n.min(cap),
+            (_, None) => cap,
+        },
+        bytes: MAX_BYTES,
+        lines: form == Form::Lines,
+        columns: false,
+    };
+    let respect = Respect {
+        git: !params.no_ignore.unwrap_or(false),
+        gemini: true,
+    };
+    let included = split_list(params.include.as_deref().unwrap_or_default());
+    let included = included.into_iter().filter(|part| !part.starts_with('!'));
+    let node_modules = node_modules(included, params.path.as_deref(), respect);
+    Ok(Box::new(Call {
+        workspace: Arc::clone(workspace),
+        places,
+        single,
+        pattern: params.pattern,
+        query,
+        except,
+        include,
+        exclude,
+        filter: params.include,
+        form,
+        wanted,
+        most,
+        respect,
+        node_modules,
+    }))
+}
+
+/// The patterns of a list, and what those that begin with an exclamation mark leave out.
+fn patterns(list: Option<&str>) -> Result<(PatternSet, Excluded), ToolError> {
+    let (mut positive, mut negative) = (PatternSet::default(), Excluded::default());
+    for pattern in split_list(list.unwrap_or_default()) {
+        let (set, pattern) = match pattern.strip_prefix('!') {
+            Some(rest) => match rest.strip_suffix('/') {
+                Some(directory) => (&mut negative.directories, directory),
+                None => (&mut negative.any, rest),
+            },
+            None => (&mut positive, pattern),
+        };
+        set.extend(PatternSet::for_names_or_paths(pattern, false)?);
+    }
+    Ok((positive, negative))
+}
+
+fn number(name: &str, value: Option<f64>, least: u64) -> Result<Option<u64>, ToolError> {
+    match value {
+        None => Ok(None),
+        Some(n) if n >= least as f64 => Ok(Some(n as u64)),
+        Some(n) => Err(ToolError::invalid(format!(
+            "\"{name}\" must be at least {least}, but it is {n}."
+        ))),
+    }
+}
+
+fn context_lines(name: &str, value: Option<f64>) -> Result<Option<u64>, ToolError> {
+    match number(name, value, 0)? {
+        Some(n) if n > MAX_CONTEXT_LINES => Err(ToolError::invalid(format!(
+            "\"{name}\" must be at most {MAX_CONTEXT_LINES}, but it is {n}."
+        ))),
+        other => Ok(other),
+    }
+}
+
+/// A file with matches.
+struct Matched {
+    /// Relative to the first root where it lies below, else absolute.
+    name: Box<[u8]>,
+    count: u64,
+    /// Where lines are shown.
+    hits: Option<Box<Hits>>,
+}
+
+impl Matched {
+    /// What it takes, in bytes.
+    fn size(&self) -> usize {
+        let hits = self.hits.as_ref().map_or(0, |hits| {
+            size_of::<Hits>() + hits.text.len() + hits.lines.len() * size_of::<ShownLine>()
+        });
+        size_of::<Self>() + self.name.len() + hits
+    }
+}
+
+/// What all workers have found.
+struct Collected {
+    form: Form,
+    most: u64,
+    files: Vec<Matched>,
+    matches: u64,
+    bytes: usize,
+    /// Files after this one can't be among those that are shown.
+    cutoff: Option<Box<[u8]>>,
+    cut: bool,
+    /// Binary files with matches, which are not shown, and how many there are.
+    binary: Vec<Vec<u8>>,
+    binaries: usize,
+}
+
+impl Collected {
+    fn new(form: Form, most: u64) -> Self {
+        Self {
+            form,
+            most,
+            files: Vec::new(),
+            matches: 0,
+            bytes: 0,
+            cutoff: None,
+            cut: false,
+            binary: Vec::new(),
+            binaries: 0,
+        }
+    }
+
+    fn add(&mut self, name: Vec<u8>, hits: Hits) {
+        if hits.is_binary {
+            self.binaries += 1;
+            if self.binary.len() < MAX_BINARY {
+                self.binary.push(name);
+            }
+            return;
+        }
+        let file = Matched {
+            name: name.into(),
+            count: hits.count,
+            hits: (self.form == Form::Lines).then(|| Box::new(hits)),
+        };
+        self.matches += file.count;
+        self.bytes += file.size();
+        self.files.push(file);
+        self.prune();
+    }
+
+    /// What may be shown, in matches and bytes.
+    fn room(&self) -> (u64, usize) {
+        match self.form {
+            Form::Lines => (self.most, MAX_BYTES),
+            Form::Names | Form::Counts => (u64::MAX, MAX_NAMES_BYTES),
+        }
+    }
+
+    /// Forgets what can't be shown. What is kept suffices whatever else is found: the first
+    /// matches in the order of names, up to both limits.
+    fn prune(&mut self) {
+        let (most, room) = self.room();
+        if self.matches < most.saturating_add(1).saturating_mul(2) && self.bytes < room + MAX_BYTES
+        {
+            return;
+        }
+        self.sort();
+        let (mut matches, mut bytes, mut kept) = (0, 0, 0);
+        for file in &self.files {
+            if matches > most || bytes > room {
+                break;
+            }
+            matches += file.count;
+            bytes += file.size();
+            kept += 1;
+        }
+        self.cut |= kept < self.files.len();
+        self.files.truncate(kept);
+        self.cutoff = self.files.last().map(|file| file.name.clone());
+        (self.matches, self.bytes) = (matches, bytes);
+    }
+
+    fn sort(&mut self) {
+        self.files.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    }
+}
+
+struct Finder<'a> {
+    call: &'a Call,
+    /// The directory of the walk, as it is shown before each name.
+    prefix: Vec<u8>,
+    searcher: Searcher<'a>,
+    kept: &'a Mutex<Collected>,
+    unreadable: u64,
+    failed: Option<ToolError>,
+}
+
+impl<'a> Finder<'a> {
+    fn new(
+        call: &'a Call,
+        place: &WorkspacePath,
+        kept: &'a Mutex<Collected>,
+        cancel: &'a Cancellation,
+    ) -> Self {
+        let shown = call.workspace.display(place.path());
+        let mut prefix = if shown == call.workspace.root() {
+            Vec::new()
+        } else {
+            shown.as_os_str().as_bytes().to_vec()
+        };
+        if !prefix.is_empty() && !prefix.ends_with(b"/") {
+            prefix.push(b'/');
+        }
+        Self {
+            call,
+            prefix,
+            searcher: Searcher::new(&call.query, call.except.as_ref(), call.wanted, cancel),
+            kept,
+            unreadable: 0,
+            failed: None,
+        }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Collected> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn search(&mut self, file: std::io::Result<File>, name: impl FnOnce(&Self) -> Vec<u8>) {
+        let mut file = match file {
+            Ok(file) => file,
+            // It vanished, or became a link, meanwhile.
+            Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound) => return,
+            Err(_) => {
+                self.unreadable += 1;
+                return;
+            }
+        };
+        match self.searcher.search(&mut file) {
+            Ok(None) => {}
+            Ok(Some(hits)) => self.kept().add(name(self), hits),
+            // One file that can't be read does not spoil the search of many.
+            Err(Failure::Read(_)) if !self.call.single => self.unreadable += 1,
+            Err(e) => self.failed = Some(e.into_error()),
+        }
+    }
+}
+
+impl Visitor for Finder<'_> {
+    fn wants(&self, path: &[u8], name_at: usize) -> bool {
+        let call = self.call;
+        (call.include.is_empty() || call.include.matches(path, name_at))
+            && !call.exclude.file(path, name_at)
+    }
+
+    fn visit(&mut self, found: &WalkEntry<'_>) {
+        if found.file_type != FileType::RegularFile || self.failed.is_some() {
+            return;
+        }
+        let is_beyond = self.kept().cutoff.as_ref().is_some_and(|cutoff| {
+            let cutoff = cutoff.strip_prefix(self.prefix.as_slice());
+            cutoff.is_some_and(|cutoff| found.path > cutoff)
+        });
+        if is_beyond {
+            return;
+        }
+        let flags =
+            OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = gemini_tools_platform::fs::openat(found.dir, found.name, flags, Mode::empty());
+        self.search(file.map(File::from).map_err(Into::into), |this| {
+            [&this.prefix, found.path].concat()
+        });
+    }
+}
+
+impl ToolInvocation for Call {
+    fn describe(&self) -> String {
+        let shown: Vec<_> = self
+            .places
+            .iter()
+            .map(|p| show_path(self.workspace.display(p.path())).into_owned())
+            .collect();
+        let filter = self
+            .filter
+            .as_ref()
+            .map(|f| format!(" in files like `{f}`"))
+            .unwrap_or_default();
+        format!(
+            "Searches for `{}`{filter} in {}",
+            self.pattern,
+            shown.join(" and ")
+        )
+    }
+
+    fn locations(&self) -> Vec<Location> {
+        let location = |place: &WorkspacePath| Location {
+            path: place.path().to_owned(),
+            line: None,
+        };
+        self.places.iter().map(location).collect()
+    }
+
+    fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {
+        Ok(Confirmation::NotNeeded)
+    }
+
+    fn run(mut self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
+        self.wanted.columns = cx.wants_locations;
+        let kept = Mutex::new(Collected::new(self.form, self.most));
+        let mut finders = Vec::new();
+        let mut reports = Vec::new();
+        if self.single {
+            let place = &self.places[0];
+            let open = self.workspace.open_file(place)?;
+            self.workspace.check_gemini_ignore(place)?;
+            let mut finder = Finder::new(&self, place, &kept, &cx.cancel);
+            let name = self
+                .workspace
+                .display(place.path())
+                .as_os_str()
+                .as_bytes()
+                .to_vec();
+            finder.search(Ok(open.file), |_| name);
+            finders.push(finder);
+        } else {
+            let includes =
+                |path: &[u8]| self.include.is_empty() || self.include.can_match_below(path);
+            let enter = |path: &[u8]| !self.exclude.directory(path) && includes(path);
+            for place in &self.places {
+                let options = WalkOptions {
+                    respect: self.respect,
+                    never: NEVER,
+                    node_modules: self.node_modules,
+                    links: None,
+                    visit_ignored: false,
+                    enter: Some(&enter),
+                    recursive: true,
+                };
+                let (found, report) = walk(&self.workspace, place, options, &cx.cancel, || {
+                    Finder::new(&self, place, &kept, &cx.cancel)
+                })?;
+                finders.extend(found);
+                reports.push(report);
+            }
+        }
+        if let Some(e) = finders.iter_mut().find_map(|f| f.failed.take()) {
+            return Err(e);
+        }
+        let unreadable = finders.iter().map(|f| f.unreadable).sum();
+        drop(finders);
+        let kept = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(self.answer(kept, unreadable, &reports))
+    }
+}
+
+impl Call {
+    fn answer(&self, mut kept: Collected, unreadable: u64, reports: &[WalkReport]) -> ToolResult {
+        kept.sort();
+        kept.binary.sort_unstable();
+        let mut cut = kept.cut;
+        let (most, room) = kept.room();
+        let mut is_cut_in_file = false;
+        let mut body = NamedText::default();
+        let (mut matches, mut shown_files) = (0, 0);
+        let mut locations = Vec::new();
+        for file in kept.files {
+            if matches >= most || body.text.len() > room {
+                cut = true;
+                break;
+            }
+            shown_files += 1;
+            if self.wanted.columns {
+                let name = show_name(&file.name);
+                let left = usize::try_from(most - matches).unwrap_or(usize::MAX);
+                push_locations(&mut locations, &name, file.hits.as_deref(), left);
+            }
+            match (self.form, file.hits) {
+                (Form::Lines, Some(hits)) => {
+                    let left = most - matches;
+                    matches += push_file(&mut body, &file.name, &hits, left);
+                    cut |= hits.count > left;
+                    is_cut_in_file |= hits.is_cut;
+                    cut |= hits.is_cut && hits.count < self.wanted.most;
+                }
+                (Form::Counts, _) => {
+                    matches += file.count;
+                    body.push_name(&file.name);
+                    body.push_str(&format!(": {}\n", file.count));
+                }
+                _ => {
+                    matches += 1;
+                    body.push_name(&file.name);
+                    body.push_str("\n");
+                }
+            }
+        }
+        let per_file_cut =
+            self.wanted.most <= self.most && self.form == Form::Lines && is_cut_in_file;
+        let mut text = self.headline(matches, cut);
+        if shown_files > 0 && self.form == Form::Lines {
+            text.push_str("---\n");
+        }
+        text.append(body);
+        let mut note = |note: String| text.push_str(&format!("\n({note})"));
+        for query in [Some(&self.query), self.except.as_ref()]
+            .into_iter()
+            .flatten()
+        {
+            if let Some(reading) = &query.note {
+                note(format!("In the {} {reading}.", query.name));
+            }
+        }
+        if cut {
+            note("Narrow the search to see other matches.".to_owned());
+        }
+        if per_file_cut {
+            let most = self.wanted.most;
+            note(format!("Matches shown of each file: at most {most}."));
+        }
+        if let Some(modules) = super::node_modules_note(reports) {
+            note(format!(
+                "{modules}; name it in 'include' or 'path' to search it."
+            ));
+        }
+        if kept.binaries > 0 {
+            let files = super::counted(kept.binaries, "binary file");
+            note(format!("{files} with matches not shown."));
+        }
+        if unreadable > 0 {
+            let files = super::counted(unreadable as usize, "file");
+            note(format!("{files} could not be read."));
+        }
+        super::push_unreadable(&mut text, reports);
+        let summary = format!("Found {}", super::counted(matches as usize, "match"));
+        let mut result = ToolResult::named(text)
+            .with_display(summary)
+            .with_data("matches", matches)
+            .with_data("files", shown_files)
+            .with_data("limited", cut);
+        if !kept.binary.is_empty() {
+            let names: Vec<_> = kept.binary.iter().map(|name| show_name(name)).collect();
+            result = result.with_data("binaryFiles", names);
+        }
+        let directories: usize = reports.iter().map(|r| r.unreadable).sum();
+        let unread = unreadable + directories as u64;
+        if unread > 0 {
+            result = result.with_data("unreadable", unread);
+        }
+        result.locations = self.wanted.columns.then_some(locations);
+        result
+    }
+
+    /// The first line of the answer.
+    fn headline(&self, matches: u64, cut: bool) -> NamedText {
+        let pattern = &self.pattern;
+        let noun = match (matches, self.form) {
+            (0, _) => "No matches found".to_owned(),
+            (_, Form::Names) => format!("Found {matches} file(s) with matches"),
+            (1, _) => "Found 1 match".to_owned(),
+            _ => format!("Found {matches} matches"),
+        };
+        let mut line = NamedText::default();
+        line.push_str(&format!("{noun} for pattern \"{pattern}\" "));
+        match self.places.as_slice() {
+            [one] if one.path() == self.workspace.root() => {
+                line.push_str("in the workspace directory");
+            }
+            places => {
+                line.push_str("in path \"");
+                for (i, place) in places.iter().enumerate() {
+                    line.push_str(if i == 0 { "" } else { "\" and \"" });
+                    line.push_path(self.workspace.display(place.path()));
+                }
+                line.push_str("\"");
+            }
+        }
+        if let Some(filter) = &self.filter {
+            line.push_str(&format!(" (filter: \"{filter}\")"));
+        }
+        if cut && matches > 0 && self.form != Form::Names {
+            // Gemini CLI's words, which have no singular.
+            line.push_str(&format!(" (results limited to {matches} matches)"));
+        }
+        line.push_str(if matches == 0 { "." } else { ":\n" });
+        line
+    }
+}
+
+/// Appends the places of a file's matches, up to `room`; the file alone where its lines were not
+/// wanted.
+fn push_locations(locations: &mut Vec<FoundPlace>, name: &str, hits: Option<&Hits>, room: usize) {
+    let file: Arc<str> = name.into();
+    let lines = hits.map(|hits| (hits, &hits.lines));
+    let Some((hits, lines)) = lines.filter(|(_, lines)| !lines.is_empty()) else {
+        locations.push(FoundPlace {
+            file,
+            line: None,
+            column: None,
+            text: None,
+        });
+        return;
+    };
+    for line in lines.iter().filter(|line| line.is_match).take(room) {
+        locations.push(FoundPlace {
+            file: Arc::clone(&file),
+            line: Some(line.number),
+            column: line.column,
+            text: Some(hits.text[line.text.0..line.text.1].into()),
+        });
+    }
+}
+
+/// Appends the lines of one file, up to `room` matches; gives back how many.
+fn push_file(body: &mut NamedText, name: &[u8], hits: &Hits, room: u64) -> u64 {
+    use std::fmt::Write;
+    body.push_str("File: ");
+    body.push_name(name);
+    let body = &mut body.text;
+    body.push('\n');
+    let mut matches = 0;
+    let mut previous = None;
+    for line in &hits.lines {
+        if line.is_match {
+            if matches == room {
+                break;
+            }
+            matches += 1;
+        }
+        // A gap between groups of context lines is marked, as grep does.
+        if hits.lines.len() as u64 > hits.count && previous.is_some_and(|n| n + 1 < line.number) {
+            body.push_str("--\n");
+        }
+        previous = Some(line.number);
+        let sign = if line.is_match { ':' } else { '-' };
+        // Writing to a string does not fail.
+        let _ = writeln!(
+            body,
+            "L{}{sign} {}",
+            line.number,
+            &hits.text[line.text.0..line.text.1]
+        );
+    }
+    body.push_str("---\n");
+    matches
+}

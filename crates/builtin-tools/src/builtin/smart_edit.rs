@@ -1,0 +1,416 @@
+//! `smart_edit`: a text in one file for another, also where the old text is slightly wrong.
+//!
+//! [`crate::edit_match`] finds the place. Where it does not reach, a model may
+//! correct the texts once, from the instruction; what it gives is found by the same rules.
+
+use super::edit::{Before, Edit, NEAREST_BYTES, Plan, Subject, line_list};
+use super::model::Model;
+use super::{Declaration, Spec, ToolEnv};
+use crate::edit_match::{EditMatch, NoMatch, behind, find_place, unit_of};
+use gemini_tools_core::tool::{
+    Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Location, Schema, ToolError,
+    ToolInvocation, ToolResult,
+};
+use gemini_tools_workspace::edit::{Match, Replacement};
+use gemini_tools_workspace::write::Target;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// Larger files are not sent to a model.
+pub(super) const MODEL_CHARS: usize = 400_000;
+
+/// No further than this is looked for the beginning of a place's line.
+const FAR_BYTES: u64 = 4096;
+
+/// Lines that a message lists.
+const LISTED_LINES: usize = 20;
+
+/// What the model is told that corrects an edit.
+const INSTRUCTION: &str = "An edit of a file has failed, because its search text is not in the file \
+    exactly once. Correct the edit. The search text that you give must be in the file literally \
+    and exactly once, with all its whitespace, and must be where the instruction means; the \
+    replacement must do what the instruction wants, and nothing else. If the file is as the \
+    instruction wants it already, say that no changes are required. If it is not clear where the \
+    edit belongs, give an empty search text.";
+
+pub(super) const DECLARATION: Declaration = Declaration {
+    name: "smart_edit",
+    description: "Replaces one text in one file of the project, also where 'old_string' differs \
+        slightly from the file: in line ends, indentation, kinds of quotes, escapes, or in lines \
+        that are only quoted as context. It must mean exactly one place; the answer says how it \
+        was found and shows what changed. If it is not clear, nothing is changed. Use replace for \
+        several places at once. Give some lines of context around the change.",
+    schema: include_str!("declarations/smart_edit.json"),
+    aliases: &["SmartEditTool"],
+    kind: Kind::Edit,
+    is_idempotent: false,
+    is_open_world: false,
+    renamed: &[("absolute_path", "file_path"), ("path", "file_path")],
+};
+
+pub(super) const SPEC: Spec = Spec {
+    declaration: &DECLARATION,
+    display_name: "Smart Edit",
+    can_update_output: false,
+    undeclared: &[],
+    build,
+};
+
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Params {
+    /// Path of the file: absolute, or relative to the project's root.
+    file_path: String,
+    /// What the change is for and where it belongs, in a sentence that can be understood
+    /// without the conversation.
+    instruction: String,
+    /// The text to replace, as it stands in the file; empty to create the file.
+    old_string: String,
+    /// The text to put in its place.
+    new_string: String,
+}
+
+struct Call {
+    edit: Edit,
+    instruction: String,
+    may_correct: bool,
+}
+
+fn build(
+    args: Args,
+    schema: &Schema,
+    ToolEnv {
+        workspace,
+        settings,
+    }: &ToolEnv,
+) -> Result<Box<dyn ToolInvocation>, ToolError> {
+    let params: Params = args.parse(schema)?;
+    Ok(Box::new(Call {
+        edit: Edit {
+            place: workspace.locate(&params.file_path)?,
+            workspace: Arc::clone(workspace),
+            old: params.old_string,
+            new: params.new_string,
+        },
+        instruction: params.instruction,
+        may_correct: !settings.disable_llm_correction,
+    }))
+}
+
+impl Call {
+    /// The plan, by edit matching alone.
+    fn plan(&self, target: &Target, cx: &Context) -> Result<Plan, ToolError> {
+        match self.edit.before(target)? {
+            Before::Nothing => Ok(Plan::Create),
+            Before::File(subject) => self.matched(subject, &self.edit.old, &self.edit.new, cx),
+        }
+    }
+
+    /// Finds texts literally, else by edit matching.
+    fn matched(
+        &self,
+        subject: Subject<'_>,
+        old: &str,
+        new: &str,
+        cx: &Context,
+    ) -> Result<Plan, ToolError> {
+        let found = self.edit.find(subject, old, new, &cx.cancel)?;
+        match found.matches.as_slice() {
+            [] => {}
+            [place] => {
+                let new = self.placed(subject, place, old, new)?;
+                return self
+                    .edit
+                    .literal_plan(subject, found, old, &new, &cx.cancel);
+            }
+            several => {
+                let times = super::counted(several.len(), "time");
+                return Err(ambiguous(format!(
+                    "old_string occurs {times} in {}: at {}; nothing was changed.",
+                    self.edit.path(),
+                    line_list(several)
+                )));
+            }
+        }
+        let Some(text) = self.text(subject)? else {
+            return Err(self.edit.not_found(subject));
+        };
+        match find_place(&text, old, new, &cx.cancel)? {
+            Ok(hit) => self.fuzzy_plan(subject, &text, &hit),
+            Err(NoMatch::Nothing) => Err(self.edit.not_found(subject)),
+            Err(NoMatch::Several(tier, lines)) => {
+                let shown: Vec<String> = lines
+                    .iter()
+                    .take(LISTED_LINES)
+                    .map(|line| format!("line {line}"))
+                    .collect();
+                Err(ambiguous(format!(
+                    "old_string is not in {} literally; it fits {} if one looks past this: {} \
+                     (at {}). Nothing was changed.",
+                    self.edit.path(),
+                    super::counted(lines.len(), "place"),
+                    tier.describe(),
+                    shown.join(", ")
+                )))
+            }
+            Err(NoMatch::Unclear(tier, line, why)) => Err(ToolError::new(
+                ErrorKind::EditNoOccurrenceFound,
+                format!(
+                    "old_string is not in {} literally. It resembles line {line} and after ({}), \
+                     but {why}; nothing was changed.",
+                    self.edit.path(),
+                    tier.describe()
+                ),
+            )
+            .with_hint("Copy the text exactly as the file has it, with all whitespace.")),
+        }
+    }
+
+    /// All of the file as text, where it is not too large and would come back to the byte.
+    fn text(
+        &self,
+        Subject { current, encoding }: Subject<'_>,
+    ) -> Result<Option<String>, ToolError> {
+        if current.size() > NEAREST_BYTES {
+            return Ok(None);
+        }
+        Ok(encoding.decode_fully(&self.edit.whole(current)?))
+    }
+
+    fn fuzzy_plan(
+        &self,
+        subject: Subject<'_>,
+        text: &str,
+        hit: &EditMatch,
+    ) -> Result<Plan, ToolError> {
+        let encoding = subject.encoding;
+        let bytes = |part: &str| {
+            encoding
+                .encode_again(part)
+                .map(|bytes| bytes.len() as u64)
+                .map_err(|c| {
+                    self.edit
+                        .unwritable(encoding, gemini_tools_workspace::edit::Unmappable(c))
+                })
+        };
+        let start = encoding.mark().len() as u64 + bytes(&text[..hit.start])?;
+        let end = start + bytes(&text[hit.start..hit.end])?;
+        let line = text[..hit.start].matches('\n').count() as u64 + 1;
+        let replacement = Replacement::of_range(start..end, line, &hit.replacement, encoding)
+            .map_err(|c| self.edit.unwritable(encoding, c))?;
+        let note = format!(
+            "old_string is not there literally, but this is what it means: {}.",
+            hit.tier.describe()
+        );
+        self.edit
+            .plan(subject, replacement, vec![note], Some(hit.tier.name()))
+    }
+
+    /// The new text for a literal place, with its lines as deep as they belong.
+    fn placed<'t>(
+        &self,
+        subject: Subject<'_>,
+        place: &Match,
+        old: &str,
+        new: &'t str,
+    ) -> Result<Cow<'t, str>, ToolError> {
+        let Subject { current, encoding } = subject;
+        let start = place.start.max(encoding.mark().len() as u64);
+        let from = start.saturating_sub(FAR_BYTES) / 4 * 4;
+        let from = from.max(encoding.mark().len() as u64);
+        let mut bytes = vec![0; usize::try_from(start - from).unwrap_or(0)];
+        let read = |bytes: &mut [u8]| gemini_tools_platform::io::pread(&current.file, bytes, from);
+        let n = gemini_tools_platform::io::retry_on_intr(|| read(&mut bytes))
+            .map_err(|e| self.edit.fail(&e.into()))?;
+        let before = encoding.decode(&bytes[..n]);
+        let before = before.rsplit('\n').next().unwrap_or_default();
+        let unit = || {
+            self.text(subject)
+                .ok()
+                .flatten()
+                .and_then(|text| unit_of(&text))
+        };
+        behind(before, old, new, unit).map_err(|why| {
+            ToolError::new(
+                ErrorKind::EditNoOccurrenceFound,
+                format!(
+                    "old_string is at line {} of {} without the indentation of its line, and {why}; \
+                     nothing was changed.",
+                    place.line,
+                    self.edit.path()
+                ),
+            )
+            .with_hint("Give whole lines in both texts, with the indentation that the file has.")
+        })
+    }
+
+    /// The plan, with a correction by a model where edit matching does not reach.
+    fn corrected_plan(&self, target: &Target, cx: &Context) -> Result<Plan, ToolError> {
+        let miss = match self.plan(target, cx) {
+            Err(e) if is_miss(e.kind) => e,
+            other => return other,
+        };
+        let Some(model) = self.model() else {
+            return Err(miss);
+        };
+        let Ok(Before::File(subject)) = self.edit.before(target) else {
+            return Err(miss);
+        };
+        let Some(text) = self.text(subject)?.filter(|t| t.len() <= MODEL_CHARS) else {
+            return Err(miss);
+        };
+        let correction = match self.correction(model, &text, &miss, cx) {
+            Ok(correction) => correction,
+            Err(e) => {
+                cx.cancel.check()?;
+                let message = format!(
+                    "{}\nA model was asked to correct it in vain: {e}",
+                    miss.message
+                );
+                return Err(ToolError { message, ..miss });
+            }
+        };
+        if correction.no_changes_required {
+            return Err(self.edit.no_change(&format!(
+                "a model that was asked to correct the edit says that none is needed ({})",
+                correction.explanation
+            )));
+        }
+        let (old, new) = (correction.search.as_str(), correction.replace.as_str());
+        self.edit.check_new(new, subject)?;
+        if old.trim().is_empty() || old == new {
+            return Err(miss);
+        }
+        let Ok(Plan::Replace {
+            replacement,
+            encoding,
+            mut notes,
+            ..
+        }) = self.matched(subject, old, new, cx)
+        else {
+            let message = format!(
+                "{}\nA model was asked to correct it, but what it gave is not found exactly once \
+                 either.",
+                miss.message
+            );
+            return Err(ToolError { message, ..miss });
+        };
+        notes.insert(
+            0,
+            format!(
+                "A model has corrected the texts, because old_string was not found: {}",
+                correction.explanation
+            ),
+        );
+        Ok(Plan::Replace {
+            replacement,
+            encoding,
+            notes,
+            tier: Some("model"),
+        })
+    }
+
+    /// The model that may correct, where there is a credential and the settings let it. What
+    /// .geminiignore closes is not sent.
+    fn model(&self) -> Option<Model> {
+        let edit = &self.edit;
+        if !self.may_correct || edit.workspace.is_gemini_ignored(&edit.place) {
+            return None;
+        }
+        Model::find(&edit.workspace).ok().flatten()
+    }
+
+    fn correction(
+        &self,
+        mut model: Model,
+        text: &str,
+        miss: &ToolError,
+        cx: &Context,
+    ) -> Result<Correction, gemini_tools_gemini_api::ApiError> {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "search": {"type": "string"},
+                "replace": {"type": "string"},
+                "no_changes_required": {"type": "boolean"},
+                "explanation": {"type": "string"},
+            },
+            "required": ["search", "replace", "no_changes_required", "explanation"],
+        });
+        let prompt = format!(
+            "The instruction:\n{}\n\nThe search text that failed:\n<search>\n{}\n</search>\n\nThe \
+             replacement:\n<replace>\n{}\n</replace>\n\nThe error:\n{}\n\nThe file, {}:\n<file>\n\
+             {text}\n</file>",
+            self.instruction,
+            self.edit.old,
+            self.edit.new,
+            miss.message,
+            self.edit.path()
+        );
+        let answer: Value = model.ask_json(INSTRUCTION, &prompt, schema, cx)?;
+        gemini_tools_core::json::from_value(answer.clone())
+            .map_err(|e| gemini_tools_gemini_api::ApiError::invalid_json(&e, &answer.to_string()))
+    }
+}
+
+/// What a model makes of an edit.
+#[derive(Debug, Deserialize)]
+struct Correction {
+    search: String,
+    replace: String,
+    #[serde(default)]
+    no_changes_required: bool,
+    #[serde(default)]
+    explanation: String,
+}
+
+fn ambiguous(message: String) -> ToolError {
+    ToolError::new(ErrorKind::EditExpectedOccurrenceMismatch, message)
+        .with_hint("Include more of the surrounding text in old_string.")
+}
+
+/// Whether an edit failed because its place is not known.
+fn is_miss(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::EditNoOccurrenceFound | ErrorKind::EditExpectedOccurrenceMismatch
+    )
+}
+
+impl ToolInvocation for Call {
+    fn describe(&self) -> String {
+        self.edit.describe()
+    }
+
+    fn locations(&self) -> Vec<Location> {
+        self.edit.locations()
+    }
+
+    fn confirmation(&self, cx: &Context) -> Result<Confirmation, ToolError> {
+        let target = self.edit.workspace.target(&self.edit.place, &cx.cancel)?;
+        match self.plan(&target, cx) {
+            Ok(plan) => self.edit.confirmation(&plan, &target),
+            // Asking the model now would be more than a look.
+            Err(e) if is_miss(e.kind) && self.model().is_some() => {
+                Ok(Confirmation::Ask(ConfirmationDetails::Info {
+                    title: self.edit.describe(),
+                    prompt: format!(
+                        "{e}\nA model will be asked to correct the edit; what it gives is applied \
+                         if it means exactly one place."
+                    ),
+                    urls: Vec::new(),
+                    runs: None,
+                }))
+            }
+            Err(e) => Err(e),
+        }
+    }
+
+    fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
+        let target = self.edit.workspace.target(&self.edit.place, &cx.cancel)?;
+        let plan = self.corrected_plan(&target, cx)?;
+        self.edit.carry_out(plan, target, cx)
+    }
+}

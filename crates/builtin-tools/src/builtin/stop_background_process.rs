@@ -1,0 +1,137 @@
+//! `stop_background_process`: ends what a command has left running.
+
+use super::list_background_processes::state;
+use super::{Declaration, Spec, ToolEnv, counted};
+use gemini_tools_core::tool::{
+    Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Location, Schema, ToolError,
+    ToolInvocation, ToolResult,
+};
+use gemini_tools_process::ending::GRACE;
+use gemini_tools_process::jobs::{Job, Jobs};
+use serde::Deserialize;
+
+pub(super) const DECLARATION: Declaration = Declaration {
+    name: "stop_background_process",
+    description: "Ends a process that run_shell_command has left in the background, with \
+        everything that it started: politely first, then for good.",
+    schema: include_str!("declarations/stop_background_process.json"),
+    aliases: &[],
+    kind: Kind::Execute,
+    is_idempotent: true,
+    is_open_world: false,
+    renamed: &[],
+};
+
+pub(super) const SPEC: Spec = Spec {
+    declaration: &DECLARATION,
+    display_name: "Stop Background Process",
+    can_update_output: false,
+    undeclared: &[],
+    build,
+};
+
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Params {
+    /// Process id, as `run_shell_command` or `list_background_processes` gave it.
+    #[cfg_attr(test, schemars(range(min = 1)))]
+    pid: u64,
+}
+
+struct Call {
+    jobs: Option<Jobs>,
+    pid: i32,
+}
+
+fn build(
+    args: Args,
+    schema: &Schema,
+    ToolEnv { workspace, .. }: &ToolEnv,
+) -> Result<Box<dyn ToolInvocation>, ToolError> {
+    let params: Params = args.parse(schema)?;
+    Ok(Box::new(Call {
+        jobs: workspace.jobs_dir().map(Jobs::new),
+        pid: process_id(params.pid)?,
+    }))
+}
+
+/// An id as the system has them.
+///
+/// # Errors
+///
+/// `invalid_tool_params` where no process can have it.
+pub(super) fn process_id(pid: u64) -> Result<i32, ToolError> {
+    i32::try_from(pid).map_err(|_| unknown(pid))
+}
+
+fn unknown(pid: impl std::fmt::Display) -> ToolError {
+    ToolError::invalid(format!(
+        "Process {pid} is not a background process of this project."
+    ))
+    .with_hint("Use list_background_processes to see which there are.")
+}
+
+/// The job that a process belongs to.
+///
+/// # Errors
+///
+/// `invalid_tool_params` where this project has none.
+pub(super) fn find(jobs: Option<&Jobs>, pid: i32) -> Result<Job, ToolError> {
+    jobs.and_then(|jobs| jobs.find(pid))
+        .ok_or_else(|| unknown(pid))
+}
+
+impl ToolInvocation for Call {
+    fn describe(&self) -> String {
+        match find(self.jobs.as_ref(), self.pid) {
+            Ok(job) => format!(
+                "Ends process {} (`{}`)",
+                self.pid,
+                job.record.command.trim()
+            ),
+            Err(_) => format!("Ends process {}", self.pid),
+        }
+    }
+
+    fn locations(&self) -> Vec<Location> {
+        Vec::new()
+    }
+
+    fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {
+        find(self.jobs.as_ref(), self.pid)?;
+        Ok(Confirmation::Ask(ConfirmationDetails::Info {
+            runs: None,
+            title: "Stop background process".to_owned(),
+            prompt: self.describe(),
+            urls: Vec::new(),
+        }))
+    }
+
+    fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
+        let _waiting = cx.cancel.wait_for_others();
+        let job = find(self.jobs.as_ref(), self.pid)?;
+        if !job.is_alive(self.pid) {
+            return Ok(ToolResult::text(format!(
+                "Process {} was not running any more: {}.",
+                self.pid,
+                state(&job, self.pid)
+            )));
+        }
+        let left = job.stop(self.pid, GRACE);
+        if !left.is_empty() {
+            let ids: Vec<_> = left.iter().map(|p| p.pid.to_string()).collect();
+            return Err(ToolError::new(
+                ErrorKind::ShellExecuteError,
+                format!("These processes could not be ended: {}.", ids.join(", ")),
+            )
+            .with_hint("They may belong to another user."));
+        }
+        let below = job.living.iter().filter(|p| !p.is_alive()).count();
+        Ok(ToolResult::text(format!(
+            "Process {} was ended ({}).",
+            self.pid,
+            counted(below, "process")
+        ))
+        .with_data("ended", below))
+    }
+}

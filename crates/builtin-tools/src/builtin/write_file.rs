@@ -1,0 +1,228 @@
+//! `write_file`: the whole content of one file.
+
+use super::{Declaration, Spec, ToolEnv, placeholder};
+use gemini_tools_core::tool::named::NamedText;
+use gemini_tools_core::tool::{
+    Args, Confirmation, ConfirmationDetails, Context, Display, ErrorKind, FileDiff, Kind, Location,
+    Schema, ToolError, ToolInvocation, ToolResult,
+};
+use gemini_tools_workspace::edit::{SHOWN_BYTES, diff_texts};
+use gemini_tools_workspace::text::{
+    ContentKind, Encoding, LineEnding, SAMPLE_BYTES, detect, to_crlf, uniform_line_ending,
+};
+use gemini_tools_workspace::write::Target;
+use gemini_tools_workspace::{Workspace, WorkspacePath, show_path};
+use serde::Deserialize;
+use std::borrow::Cow;
+use std::io::{Read, Write};
+use std::sync::Arc;
+
+/// A present file up to this size is compared with the new content.
+pub(super) const DIFF_BYTES: u64 = SHOWN_BYTES as u64;
+
+pub(super) const DECLARATION: Declaration = Declaration {
+    name: "write_file",
+    description: "Writes the whole content of one file of the project, making it and missing \
+        directories where needed, overwriting what was there. Permissions, encoding, byte-order \
+        mark and uniform CRLF line ends of an existing file are kept. For changing part of a file \
+        use replace.",
+    schema: include_str!("declarations/write_file.json"),
+    aliases: &["WriteFileTool"],
+    kind: Kind::Edit,
+    is_idempotent: true,
+    is_open_world: false,
+    renamed: &[("absolute_path", "file_path"), ("path", "file_path")],
+};
+
+pub(super) const SPEC: Spec = Spec {
+    declaration: &DECLARATION,
+    display_name: "WriteFile",
+    can_update_output: false,
+    undeclared: &[],
+    build,
+};
+
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Params {
+    /// Path of the file: absolute, or relative to the project's root.
+    file_path: String,
+    /// All of the file's new content.
+    content: String,
+}
+
+struct Call {
+    workspace: Arc<Workspace>,
+    place: WorkspacePath,
+    content: String,
+}
+
+fn build(
+    args: Args,
+    schema: &Schema,
+    ToolEnv { workspace, .. }: &ToolEnv,
+) -> Result<Box<dyn ToolInvocation>, ToolError> {
+    let params: Params = args.parse(schema)?;
+    Ok(Box::new(Call {
+        place: workspace.locate(&params.file_path)?,
+        workspace: Arc::clone(workspace),
+        content: params.content,
+    }))
+}
+
+/// What will be written, and what for.
+struct Plan {
+    bytes: Vec<u8>,
+    encoding: Encoding,
+    /// Empty for a new file; `None` where the present content is too large or no text.
+    old_text: Option<String>,
+}
+
+impl Call {
+    /// Brings the content into the form of the present file.
+    fn plan(&self, target: &Target) -> Result<Plan, ToolError> {
+        let fresh = |old_text| Plan {
+            bytes: self.content.clone().into_bytes(),
+            encoding: Encoding::Utf8 { bom: false },
+            old_text,
+        };
+        let check = |old: &str| placeholder::check("content", &self.content, [old]);
+        let Some(current) = &target.current else {
+            check("")?;
+            return Ok(fresh(Some(String::new())));
+        };
+        let fail = |e: std::io::Error| gemini_tools_workspace::io_error(&e, self.place.path());
+        let limit = if current.size() > DIFF_BYTES {
+            SAMPLE_BYTES as u64
+        } else {
+            DIFF_BYTES
+        };
+        let mut old = Vec::new();
+        let file = &current.file;
+        file.take(limit).read_to_end(&mut old).map_err(fail)?;
+        let whole = current.size() <= DIFF_BYTES;
+        let ContentKind::Text(encoding) = detect(&old, whole) else {
+            check("")?;
+            return Ok(fresh(None));
+        };
+        let old_text = encoding.decode(&old).into_owned();
+        check(&old_text)?;
+        let mut content = self.content.as_str();
+        let crlf;
+        if uniform_line_ending(&old_text) == Some(LineEnding::Crlf) && !content.contains('\r') {
+            crlf = to_crlf(content);
+            content = &crlf;
+        }
+        let content = content.strip_prefix('\u{feff}').unwrap_or(content);
+        let keeps_mark = encoding != Encoding::Utf8 { bom: false };
+        let mut bytes = if keeps_mark {
+            encoding.mark().to_vec()
+        } else if self.content.starts_with('\u{feff}') {
+            "\u{feff}".as_bytes().to_vec()
+        } else {
+            Vec::new()
+        };
+        let encoded = encoding.encode(content).map_err(|c| {
+            ToolError::new(
+                ErrorKind::FileWriteFailure,
+                format!(
+                    "{} is encoded in {}, which has no character {c:?}; nothing was written.",
+                    self.place.path().display(),
+                    encoding.name()
+                ),
+            )
+            .with_hint("Leave that character out, or convert the file to UTF-8 first.")
+        })?;
+        bytes.extend_from_slice(&encoded);
+        Ok(Plan {
+            bytes,
+            encoding,
+            old_text: whole.then_some(old_text),
+        })
+    }
+
+    fn diff(&self, plan: &Plan, is_new: bool) -> FileDiff {
+        let name = self.place.name().to_string_lossy().into_owned();
+        let new = plan.encoding.decode(&plan.bytes);
+        let whole = |new: Cow<'_, str>| (new.len() <= SHOWN_BYTES).then(|| new.into_owned());
+        let Some(old) = &plan.old_text else {
+            return FileDiff {
+                file_name: name,
+                new_content: whole(new),
+                ..FileDiff::default()
+            };
+        };
+        let (file_diff, diff_stat) = diff_texts(old, &new, &name);
+        FileDiff {
+            file_diff,
+            file_name: name,
+            original_content: (!is_new).then(|| old.clone()),
+            new_content: whole(new),
+            diff_stat,
+        }
+    }
+}
+
+impl ToolInvocation for Call {
+    fn describe(&self) -> String {
+        format!(
+            "Writes `{}`",
+            show_path(self.workspace.display(self.place.path()))
+        )
+    }
+
+    fn locations(&self) -> Vec<Location> {
+        vec![Location {
+            path: self.place.path().to_owned(),
+            line: None,
+        }]
+    }
+
+    fn confirmation(&self, cx: &Context) -> Result<Confirmation, ToolError> {
+        let target = self.workspace.target(&self.place, &cx.cancel)?;
+        let diff = self.diff(&self.plan(&target)?, target.current.is_none());
+        Ok(Confirmation::Ask(ConfirmationDetails::Edit {
+            title: self.describe(),
+            file_name: diff.file_name,
+            file_path: self.place.path().display().to_string(),
+            file_diff: diff.file_diff,
+            original_content: diff.original_content,
+            new_content: diff.new_content.unwrap_or_else(|| self.content.clone()),
+        }))
+    }
+
+    fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
+        let target = self.workspace.target(&self.place, &cx.cancel)?;
+        let is_new = target.current.is_none();
+        let plan = self.plan(&target)?;
+        cx.cancel.check()?;
+        let others = super::other_names(&target);
+        target.commit(&self.place, |file| file.write_all(&plan.bytes))?;
+        let done = if is_new {
+            "created and wrote to new file"
+        } else {
+            "overwrote file"
+        };
+        let kept = if plan.encoding.is_utf8() {
+            String::new()
+        } else {
+            format!(" in {}, the encoding it had", plan.encoding.name())
+        };
+        let mut text = NamedText::default();
+        text.push_str(&format!("Successfully {done}: "));
+        text.push_path(self.place.path());
+        let size = super::counted(plan.bytes.len(), "byte");
+        text.push_str(&format!(". It has {size}{kept}."));
+        if let Some(others) = others {
+            text.push_str(" ");
+            text.push_str(&others);
+        }
+        let mut result = ToolResult::named(text)
+            .with_data("created", is_new)
+            .with_data("bytes", plan.bytes.len());
+        if cx.wants_display {
+            result.return_display = Display::FileDiff(Box::new(self.diff(&plan, is_new)));
+        }
+        Ok(result)
+    }
+}

@@ -1,0 +1,5 @@
+//! Gemini CLI's built-in tools.
+
+pub mod builtin;
+pub mod edit_match;
+pub mod web;

@@ -1,0 +1,244 @@
+//! Addresses in a text.
+
+use gemini_tools_guarded_http::is_public;
+use linkify::{LinkFinder, LinkKind};
+use std::net::IpAddr;
+use std::ops::Range;
+use url::{Host, Url};
+
+/// What a text holds.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct ExtractedUrls {
+    /// Addresses that can be asked, each once, in order.
+    pub(crate) usable: Vec<Url>,
+    /// What looks like an address and can't be asked, with the reason.
+    pub(crate) unusable: Vec<(String, String)>,
+}
+
+/// Finds the addresses of a text. Their bounds are found as in mail programs, so that
+/// the full stop of a sentence or a bracket around is not part of it; what is within is read
+/// by the same parser that the request is made from.
+pub(crate) fn find(text: &str) -> ExtractedUrls {
+    let mut finder = LinkFinder::new();
+    finder.kinds(&[LinkKind::Url]);
+    let mut spans: Vec<Range<usize>> = finder
+        .links(text)
+        .filter(|link| !is_cut_in_host(link.as_str(), &text[link.end()..]))
+        .map(|link| link.start()..link.end())
+        .collect();
+    let odd: Vec<_> = odd_spans(text)
+        .filter(|span| !spans.iter().any(|own| own.contains(&span.start)))
+        .collect();
+    spans.extend(odd);
+    spans.sort_by_key(|span| span.start);
+    let mut found = ExtractedUrls::default();
+    for span in spans {
+        let link = &text[span];
+        match usable(link) {
+            Ok(url) => {
+                if !found.usable.contains(&url) {
+                    found.usable.push(url);
+                }
+            }
+            Err(why) => found.unusable.push((shown(link), why)),
+        }
+    }
+    found
+}
+
+/// Whether a link ends before its host does: percent-encoding there is nothing to mail programs,
+/// but the parser of addresses decodes it.
+fn is_cut_in_host(link: &str, rest: &str) -> bool {
+    let host = link.split_once("://").map_or("", |(_, host)| host);
+    rest.starts_with(['%', '@', '\\']) && !host.contains(['/', '?', '#'])
+}
+
+/// Everything that begins like an address, up to the next blank: hosts like `127.1` are nothing
+/// to mail programs, but must be judged all the same.
+fn odd_spans(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let bytes = text.as_bytes();
+    let is_start = move |at: usize| {
+        let rest = &bytes[at..];
+        let scheme = ["https:", "http:"].into_iter().find(|scheme| {
+            let head = rest.get(..scheme.len());
+            head.is_some_and(|head| head.eq_ignore_ascii_case(scheme.as_bytes()))
+        });
+        let before = at.checked_sub(1).map(|i| bytes[i]);
+        scheme.is_some_and(|scheme| matches!(rest.get(scheme.len()), Some(b'/' | b'\\')))
+            && !before.is_some_and(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b))
+    };
+    (0..bytes.len()).filter(move |at| is_start(*at)).map(|at| {
+        let rest = &text[at..];
+        let end = rest.find(|c: char| c.is_whitespace() || c.is_control() || "<>\"`".contains(c));
+        let link = &rest[..end.unwrap_or(rest.len())];
+        at..at
+            + link
+                .trim_end_matches(['.', ',', ';', ':', '!', '?', ')', '\''])
+                .len()
+    })
+}
+
+/// An address as messages show it: without user and password, and not too long.
+pub(super) fn shown(text: &str) -> String {
+    let without = match (text.find("://"), text.rfind('@')) {
+        (Some(start), Some(at)) if at > start => format!("{}…{}", &text[..start + 3], &text[at..]),
+        _ => text.to_owned(),
+    };
+    without.chars().take(200).collect()
+}
+
+/// Reads one address.
+pub(crate) fn usable(text: &str) -> Result<Url, String> {
+    let mut url = Url::parse(text).map_err(|e| e.to_string())?;
+    check(&url)?;
+    url.set_fragment(None);
+    Ok(url)
+}
+
+/// Whether an address may be asked, where that can be known without asking.
+pub(crate) fn check(url: &Url) -> Result<(), String> {
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(format!("{} is not http or https", url.scheme()));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("it holds a user or a password".to_owned());
+    }
+    match url.host_str() {
+        None | Some("") => Err("it names no host".to_owned()),
+        Some(_) => Ok(()),
+    }
+}
+
+/// Whether only this machine or its network can know the host: a private address, or a name
+/// that no public name server knows.
+pub(crate) fn is_local(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(v4)) => !is_public(IpAddr::V4(v4)),
+        Some(Host::Ipv6(v6)) => !is_public(IpAddr::V6(v6)),
+        Some(Host::Domain(name)) => {
+            let name = name.trim_end_matches('.');
+            let end = name.rsplit('.').next().unwrap_or(name);
+            !name.contains('.')
+                || matches!(end, "localhost" | "local" | "internal" | "lan" | "test")
+                || name.ends_with(".home.arpa")
+        }
+        None => true,
+    }
+}
+
+/// The file itself for the page of GitHub that shows it.
+pub(crate) fn raw_of_blob(url: &Url) -> Option<Url> {
+    if !matches!(url.host_str(), Some("github.com" | "www.github.com")) {
+        return None;
+    }
+    let parts: Vec<&str> = url.path_segments()?.collect();
+    let [owner, repository, "blob", rest @ ..] = parts.as_slice() else {
+        return None;
+    };
+    if rest.len() < 2 {
+        return None;
+    }
+    let path = rest.join("/");
+    Url::parse(&format!(
+        "https://raw.githubusercontent.com/{owner}/{repository}/{path}"
+    ))
+    .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{find, is_local, raw_of_blob};
+    use url::Url;
+
+    #[test]
+    fn addresses_are_found_without_what_is_around_them() {
+        let text = "Compare https://a.example/x_(y), (see http://b.example/?q=1&r=2) and \
+            <HTTPS://C.example/Path#part>. Also \"http://d.example\"; https://a.example/x_(y)! \
+            ünï https://e.example/ü.";
+        let found = find(text);
+        let usable: Vec<&str> = found.usable.iter().map(Url::as_str).collect();
+        assert_eq!(
+            usable,
+            [
+                "https://a.example/x_(y)",
+                "http://b.example/?q=1&r=2",
+                "https://c.example/Path",
+                "http://d.example/",
+                "https://e.example/%C3%BC",
+            ]
+        );
+        assert_eq!(found.unusable, []);
+    }
+
+    #[test]
+    fn what_can_not_be_asked_is_told_with_the_reason() {
+        let found =
+            find("ftp://a.example/x http://me:secret@b.example/ http://[::1 http://a:99999/");
+        let told: Vec<String> = found
+            .unusable
+            .iter()
+            .map(|(a, why)| format!("{a}: {why}"))
+            .collect();
+        assert!(found.usable.is_empty(), "{found:?}");
+        assert!(
+            told.iter().any(|t| t.contains("ftp is not http")),
+            "{told:?}"
+        );
+        assert!(
+            told.iter().any(|t| t.contains("a user or a password")),
+            "{told:?}"
+        );
+        assert!(told.iter().all(|t| !t.contains("secret")), "{told:?}");
+    }
+
+    #[test]
+    fn hosts_that_look_like_none_are_found_too() {
+        let found = find(
+            "http://127.1/x, (https://0x7f.1), HTTP:/2130706433? http://3232235777! http://loc%61lhost",
+        );
+        let usable: Vec<&str> = found.usable.iter().map(Url::as_str).collect();
+        assert_eq!(
+            usable,
+            [
+                "http://127.0.0.1/x",
+                "https://127.0.0.1/",
+                "http://127.0.0.1/",
+                "http://192.168.1.1/",
+                "http://localhost/",
+            ]
+        );
+        assert_eq!(
+            find("http: is a scheme, ahttp:/1.1 is none"),
+            super::ExtractedUrls::default()
+        );
+    }
+
+    #[test]
+    fn local_hosts_are_known_without_asking() {
+        for (url, local) in [
+            ("http://127.0.0.1/", true),
+            ("http://0x7f.1/", true),
+            ("http://[::1]/", true),
+            ("http://localhost./", true),
+            ("http://intranet/", true),
+            ("http://printer.local/", true),
+            ("http://metadata.google.internal/", true),
+            ("https://example.com/", false),
+            ("http://8.8.8.8/", false),
+        ] {
+            assert_eq!(is_local(&Url::parse(url).expect(url)), local, "{url}");
+        }
+    }
+
+    #[test]
+    fn only_github_pages_that_show_a_file_become_the_file() {
+        let raw = |url: &str| raw_of_blob(&Url::parse(url).expect(url)).map(String::from);
+        assert_eq!(
+            raw("https://github.com/o/r/blob/main/a/b%20c.md?plain=1#L3").as_deref(),
+            Some("https://raw.githubusercontent.com/o/r/main/a/b%20c.md")
+        );
+        assert_eq!(raw("https://github.com/o/r/tree/main/a"), None);
+        assert_eq!(raw("https://github.com/o/r/blob/main"), None);
+        assert_eq!(raw("https://evil.example/github.com/o/r/blob/m/x"), None);
+    }
+}

@@ -1,0 +1,227 @@
+//! What came from an address, as text or as media.
+
+use super::fetch::Page;
+use super::html;
+use encoding_rs::Encoding;
+use gemini_tools_core::tool::{Cancellation, ToolError};
+use gemini_tools_process::isolated::{self, IsolationError, ResourceLimits};
+use gemini_tools_workspace::text::{ContentKind, declared, detect};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+use url::Url;
+
+/// What taking a page apart may cost.
+const BOUNDS: ResourceLimits = ResourceLimits {
+    // Together with what is there already, less than 128 MiB.
+    memory_bytes: 100 * 1024 * 1024,
+    time: Duration::from_secs(20),
+    result_bytes: 32 * 1024 * 1024,
+};
+
+/// The type of PDF documents.
+pub(crate) const PDF: &str = "application/pdf";
+
+/// A page of at least this many bytes with less text than [`SHELL_TEXT_CHARS`] is the shell of
+/// a program.
+const SHELL_PAGE_BYTES: usize = 2_000;
+
+/// See [`SHELL_PAGE_BYTES`].
+const SHELL_TEXT_CHARS: usize = 200;
+
+/// What came from an address.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum WebContent {
+    /// Text: markdown for a page, else as it came.
+    Text(PageText),
+    /// An image or a PDF document, for the model to look at.
+    Media {
+        /// For example `image/png`.
+        media_type: String,
+        /// The file.
+        bytes: Vec<u8>,
+    },
+}
+
+/// Text of a page.
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PageText {
+    /// The page's title, where it has one.
+    pub(crate) title: Option<String>,
+    /// The text.
+    pub(crate) body: String,
+    /// What the reader should know about it.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Why there is no content.
+#[derive(Debug)]
+pub(crate) enum Unreadable {
+    /// The content can't be used.
+    Because(String),
+    /// The call was interrupted.
+    Interrupted(ToolError),
+}
+
+/// Turns what came into text or media.
+pub(crate) fn read(page: &Page, cancel: &Cancellation) -> Result<WebContent, Unreadable> {
+    let media_type = effective_type(page);
+    let mut content = match &*media_type {
+        "text/html" | "application/xhtml+xml" => {
+            let text = decoded(page);
+            html_text(&text, page, cancel)?
+        }
+        "image/svg+xml" => plain(page),
+        PDF => return media(page, media_type, "PDF document"),
+        image if image.starts_with("image/") => return media(page, media_type, "image"),
+        _ if is_text(&media_type, &page.bytes) => plain(page),
+        _ => {
+            let size = page.bytes.len();
+            return Err(because(format!(
+                "the content is {media_type} ({size} bytes), which is not text"
+            )));
+        }
+    };
+    if let Some(why) = &page.cut {
+        content
+            .notes
+            .insert(0, format!("The page is not whole: {why}."));
+    }
+    Ok(WebContent::Text(content))
+}
+
+/// What a model looks at itself. `read_file` gives it the same.
+fn media(page: &Page, media_type: String, what: &str) -> Result<WebContent, Unreadable> {
+    if page.cut.is_some() {
+        return Err(because(format!("the {what} is too large ({media_type})")));
+    }
+    // Readers look for the mark in the first 1,024 bytes.
+    let start = &page.bytes[..page.bytes.len().min(1024)];
+    if media_type == PDF && memchr::memmem::find(start, b"%PDF-").is_none() {
+        return Err(because(
+            "the content is called a PDF document, but is not one",
+        ));
+    }
+    Ok(WebContent::Media {
+        media_type,
+        bytes: page.bytes.clone(),
+    })
+}
+
+fn because(why: impl Into<String>) -> Unreadable {
+    Unreadable::Because(why.into())
+}
+
+/// The type that the server names, unless it names none or any.
+fn effective_type(page: &Page) -> String {
+    let named = page.media_type.as_str();
+    if !matches!(
+        named,
+        "" | "application/octet-stream" | "binary/octet-stream"
+    ) {
+        return named.to_owned();
+    }
+    if let Some(kind) = infer::get(&page.bytes) {
+        return kind.mime_type().to_owned();
+    }
+    let start = String::from_utf8_lossy(&page.bytes[..page.bytes.len().min(512)]).to_lowercase();
+    let start = start.trim_start_matches(['\u{feff}', ' ', '\n', '\r', '\t']);
+    let is_text =
+        page.charset.is_some() || matches!(detect(&page.bytes, true), ContentKind::Text(_));
+    if start.starts_with("<!doctype html") || start.starts_with("<html") {
+        "text/html".to_owned()
+    } else if is_text {
+        "text/plain".to_owned()
+    } else {
+        "application/octet-stream".to_owned()
+    }
+}
+
+fn is_text(media_type: &str, bytes: &[u8]) -> bool {
+    let is_named = media_type.starts_with("text/")
+        || media_type.ends_with("+json")
+        || media_type.ends_with("+xml")
+        || media_type.ends_with("/json")
+        || media_type.ends_with("/xml")
+        || media_type.ends_with("+yaml")
+        || matches!(
+            media_type,
+            "application/javascript"
+                | "application/yaml"
+                | "application/x-yaml"
+                | "application/toml"
+                | "application/x-ndjson"
+                | "application/sql"
+                | "application/x-sh"
+                | "application/graphql"
+        );
+    is_named || matches!(detect(bytes, true), ContentKind::Text(_))
+}
+
+fn plain(page: &Page) -> PageText {
+    PageText {
+        body: decoded(page),
+        ..PageText::default()
+    }
+}
+
+/// The bytes as text: by the mark at the front, the server's word, or as a file is read: UTF-8 if
+/// they are that, the page's own word if they are valid by it, or by what they look like.
+fn decoded(page: &Page) -> String {
+    let bytes = &page.bytes;
+    if let Some((encoding, _)) = Encoding::for_bom(bytes) {
+        return encoding.decode(bytes).0.into_owned();
+    }
+    let named = page
+        .charset
+        .as_deref()
+        .and_then(|name| Encoding::for_label(name.as_bytes()))
+        // Its bytes are those of ASCII, and so UTF-8 as well.
+        .or_else(|| {
+            declared(bytes).filter(|own| *own == encoding_rs::ISO_2022_JP && bytes.contains(&0x1b))
+        });
+    if let Some(encoding) = named {
+        return encoding.decode_without_bom_handling(bytes).0.into_owned();
+    }
+    // A limit may have cut the last character in half.
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(e) if bytes.len() - e.valid_up_to() < 4 && page.cut.is_some() => {
+            String::from_utf8_lossy(&bytes[..e.valid_up_to()]).into_owned()
+        }
+        Err(_) => match detect(bytes, page.cut.is_none()) {
+            ContentKind::Text(encoding) => encoding.decode(bytes).into_owned(),
+            ContentKind::Binary => String::from_utf8_lossy(bytes).into_owned(),
+        },
+    }
+}
+
+fn html_text(source: &str, page: &Page, cancel: &Cancellation) -> Result<PageText, Unreadable> {
+    let work = |source: &[u8], url: &Url| {
+        let source = std::str::from_utf8(source).unwrap_or_default();
+        serde_json::to_vec(&html::to_markdown(source, url)).unwrap_or_default()
+    };
+    let taken_apart = if html::is_too_deep(source) {
+        Err(IsolationError::TooSlow)
+    } else {
+        isolated::run(BOUNDS, cancel, source.as_bytes(), &page.url, work)
+    };
+    let mut text = match taken_apart {
+        Ok(bytes) => serde_json::from_slice(&bytes)
+            .map_err(|e| because(format!("the page could not be read: {e}")))?,
+        Err(IsolationError::Interrupted(e)) => return Err(Unreadable::Interrupted(e)),
+        // Odd pages still have their text.
+        Err(_) => PageText {
+            title: None,
+            body: html::bare_text(source),
+            notes: vec!["The page is too odd to be taken apart: this is its bare text.".to_owned()],
+        },
+    };
+    let is_shell = source.len() >= SHELL_PAGE_BYTES && text.body.chars().count() < SHELL_TEXT_CHARS;
+    if is_shell && source.contains("<script") {
+        text.notes.push(
+            "The page has almost no text of its own; scripts, which are not run here, make the rest."
+                .to_owned(),
+        );
+    }
+    Ok(text)
+}

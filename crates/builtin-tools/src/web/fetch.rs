@@ -1,0 +1,209 @@
+//! Gets what is at an address, through its redirects, within limits.
+
+use super::addresses::{check, shown};
+use gemini_tools_core::tool::{Cancellation, Interruption};
+use gemini_tools_guarded_http::{
+    AddressPolicy, HttpClient, HttpRequest, HttpTimeouts, Method, NetError,
+};
+use std::time::{Duration, Instant};
+use url::Url;
+
+/// How long a server may take.
+const TIMEOUTS: HttpTimeouts = HttpTimeouts {
+    connect: Duration::from_secs(10),
+    first_byte: Duration::from_secs(20),
+    silence: Duration::from_secs(10),
+};
+
+/// How long one page may take, redirects and all.
+const PAGE_TIME: Duration = Duration::from_secs(40);
+
+/// How many redirects are followed.
+const MAX_HOPS: usize = 10;
+
+/// What a page is asked for: text that needs no conversion, then pages.
+const ACCEPT: &str = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, \
+    text/plain;q=0.8, application/json;q=0.8, */*;q=0.5";
+
+/// What came.
+#[derive(Debug)]
+pub(crate) struct Page {
+    /// Where it came from, after redirects.
+    pub(crate) url: Url,
+    /// For example `text/html`, in lower case; empty where the server doesn't say.
+    pub(crate) media_type: String,
+    /// The encoding's name, where the server says.
+    pub(crate) charset: Option<String>,
+    /// The content, decompressed.
+    pub(crate) bytes: Vec<u8>,
+    /// Why there is less than the server had.
+    pub(crate) cut: Option<String>,
+}
+
+/// Why nothing came.
+#[derive(Debug)]
+pub(crate) enum FetchError {
+    /// The address may not be asked.
+    Refused(String),
+    /// The address was asked in vain.
+    Failed(String),
+    /// The call was interrupted.
+    Interrupted,
+}
+
+/// The most that is taken of content of a type, in bytes after decompression.
+fn limit_of(media_type: &str) -> usize {
+    const MIB: usize = 1024 * 1024;
+    match media_type {
+        // A page takes many times its size when it is taken apart.
+        "text/html" | "application/xhtml+xml" | "" => 2 * MIB,
+        "application/pdf" => 10 * MIB,
+        t if t.starts_with("image/") => 7 * MIB,
+        _ => 10 * MIB,
+    }
+}
+
+/// Gets what is at an address, but no more than `share` bytes of it.
+pub(crate) fn fetch(
+    url: &Url,
+    policy: &AddressPolicy,
+    share: usize,
+    cancel: &Cancellation,
+) -> Result<Page, FetchError> {
+    let mut client = HttpClient::new(policy.clone(), TIMEOUTS);
+    let limit = match cancel.deadline() {
+        None => PAGE_TIME,
+        Some(at) => PAGE_TIME.min(at.saturating_duration_since(Instant::now())),
+    };
+    let own = cancel.restarted(limit);
+    let mut at = url.clone();
+    for _ in 0..=MAX_HOPS {
+        check(&at).map_err(|why| FetchError::Refused(format!("{}: {why}", shown(at.as_str()))))?;
+        match hop(&mut client, &at, share, &own).map_err(|e| failure(e, &at, cancel))? {
+            Hop::Page(mut page) => {
+                page.url = at;
+                return Ok(page);
+            }
+            Hop::Status(why) => return Err(FetchError::Failed(format!("{at} answered {why}"))),
+            Hop::Redirect(target) => {
+                let next = at.join(&target).map_err(|e| {
+                    FetchError::Failed(format!("{at} redirects to what is not an address: {e}"))
+                })?;
+                at = next;
+                at.set_fragment(None);
+            }
+        }
+    }
+    Err(FetchError::Failed(format!(
+        "{url} was redirected more than {MAX_HOPS} times"
+    )))
+}
+
+enum Hop {
+    Page(Page),
+    Redirect(String),
+    Status(String),
+}
+
+fn hop(
+    client: &mut HttpClient,
+    url: &Url,
+    share: usize,
+    cancel: &Cancellation,
+) -> Result<Hop, NetError> {
+    let request = HttpRequest {
+        method: Method::Get,
+        url,
+        headers: vec![("accept", ACCEPT.to_owned())],
+        body: &[],
+    };
+    let mut response = client.send(&request, cancel)?;
+    let status = response.status;
+    if matches!(status, 301 | 302 | 303 | 307 | 308)
+        && let Some(target) = response.header("location")
+    {
+        return Ok(Hop::Redirect(target.to_owned()));
+    }
+    if !(200..300).contains(&status) {
+        let name = ureq::http::StatusCode::from_u16(status).ok();
+        let reason = name.and_then(|s| s.canonical_reason()).unwrap_or_default();
+        return Ok(Hop::Status(
+            format!("{status} {reason}").trim_end().to_owned(),
+        ));
+    }
+    let kind = response.header("content-type").unwrap_or_default();
+    let (media_type, charset) = parse_type(kind);
+    let limit = limit_of(&media_type).min(share);
+    let mut bytes = Vec::new();
+    let mut piece = vec![0; 32 * 1024];
+    let mut cut = None;
+    loop {
+        match response.body.read(&mut piece) {
+            Ok(0) => break,
+            Ok(n) => {
+                let room = limit - bytes.len();
+                bytes.extend_from_slice(&piece[..n.min(room)]);
+                if n > room {
+                    cut = Some(format!("only its first {limit} bytes were read"));
+                    break;
+                }
+            }
+            // What came is better than nothing, unless the caller no longer waits for it.
+            Err(e) if !bytes.is_empty() && !matches!(e, NetError::Cancelled) => {
+                let size = bytes.len();
+                let why = match e {
+                    NetError::OutOfTime => "took too long".to_owned(),
+                    other => format!("broke off ({other})"),
+                };
+                cut = Some(format!("it {why} after {size} bytes"));
+                break;
+            }
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(Hop::Page(Page {
+        url: url.clone(),
+        media_type,
+        charset,
+        bytes,
+        cut,
+    }))
+}
+
+fn failure(error: NetError, url: &Url, cancel: &Cancellation) -> FetchError {
+    match error {
+        NetError::Cancelled => FetchError::Interrupted,
+        NetError::OutOfTime => match cancel.interruption() {
+            Some(Interruption::TimedOut | Interruption::Cancelled(_)) => FetchError::Interrupted,
+            None => FetchError::Failed(format!("{url} took longer than {} s", PAGE_TIME.as_secs())),
+        },
+        NetError::NotPublic { .. } => FetchError::Refused(format!("{url}: {error}")),
+        other => FetchError::Failed(format!("{url}: {other}")),
+    }
+}
+
+/// Type and charset of a `Content-Type`.
+fn parse_type(header: &str) -> (String, Option<String>) {
+    let mut parts = header.split(';');
+    let media_type = parts.next().unwrap_or_default().trim().to_ascii_lowercase();
+    let charset = parts
+        .filter_map(|p| p.split_once('='))
+        .find(|(key, _)| key.trim().eq_ignore_ascii_case("charset"))
+        .map(|(_, value)| value.trim().trim_matches(['"', '\'']).to_owned());
+    (media_type, charset)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_type;
+
+    #[test]
+    fn a_content_type_has_type_and_charset() {
+        let parsed = parse_type("Text/HTML; x=1; Charset=\"ISO-8859-1\"");
+        assert_eq!(
+            parsed,
+            ("text/html".to_owned(), Some("ISO-8859-1".to_owned()))
+        );
+        assert_eq!(parse_type(""), (String::new(), None));
+    }
+}

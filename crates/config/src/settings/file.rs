@@ -1,0 +1,218 @@
+//! Reading settings files, and the variables in them.
+
+use super::Scope;
+use gemini_tools_core::json::JsonError;
+#[cfg(unix)]
+use gemini_tools_platform::unix_fs::MetadataExt;
+use gemini_tools_workspace::file_owner::{FileOwner, RegularFile};
+use serde_json::Value;
+use std::fs::Metadata;
+use std::path::Path;
+
+/// What a settings file says, and which file it is by device and inode.
+pub(super) struct Parsed {
+    pub(super) value: Value,
+    /// Whether some text in it has a `$`.
+    pub(super) has_variables: bool,
+    pub(super) id: (u64, u64),
+}
+
+/// What tells a file from all others.
+#[cfg(unix)]
+#[expect(clippy::unnecessary_wraps, reason = "asking may fail on Windows")]
+fn identity(opened: &RegularFile) -> Result<(u64, u64), String> {
+    Ok((opened.metadata.dev(), opened.metadata.ino()))
+}
+
+/// What tells a file from all others.
+#[cfg(windows)]
+fn identity(opened: &RegularFile) -> Result<(u64, u64), String> {
+    let stat = gemini_tools_platform::fs::fstat(&opened.file).map_err(|e| e.to_string())?;
+    Ok((stat.st_dev, stat.st_ino))
+}
+
+/// Reads a settings file; `None` where there is none.
+///
+/// # Errors
+///
+/// Why it can't be understood.
+pub(super) fn parse(
+    path: &Path,
+    scope: Scope,
+    whose: FileOwner<'_>,
+) -> Result<Option<Parsed>, String> {
+    let Some(opened) = whose.open_regular(path).map_err(|e| e.to_string())? else {
+        return Ok(None);
+    };
+    let id = identity(&opened)?;
+    if matches!(scope, Scope::System | Scope::SystemDefaults) {
+        check_system_file(path, &opened.metadata)?;
+    }
+    let text = opened.text().map_err(|e| e.to_string())?;
+    match jsonc(&text) {
+        // Nothing, or comments only.
+        Ok(Value::Null) => Ok(None),
+        Ok(value @ Value::Object(_)) => Ok(Some(Parsed {
+            has_variables: text.contains('$'),
+            value,
+            id,
+        })),
+        Ok(_) => Err("expected an object in { }".to_owned()),
+        Err(e) => Err(e),
+    }
+}
+
+/// Reads JSON with comments and trailing commas; null where nothing else is there.
+///
+/// # Errors
+///
+/// What is wrong, and at which line.
+pub fn jsonc(text: &str) -> Result<Value, String> {
+    jsonc_parser::parse_to_serde_value(text, &jsonc_parser::ParseOptions::default())
+        .map_err(|e| JsonError::with_comments(text, &e).to_string())
+}
+
+/// Reads settings as Gemini CLI does: `JSON.parse` of the text without its comments (seen in
+/// 0.61.0, which ends with status 52 otherwise). We are more lenient.
+///
+/// # Errors
+///
+/// What is wrong, and at which line.
+pub fn strict_jsonc(text: &str) -> Result<Value, String> {
+    const STRICT: jsonc_parser::ParseOptions = jsonc_parser::ParseOptions {
+        allow_comments: true,
+        allow_loose_object_property_names: false,
+        allow_trailing_commas: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    };
+    if text.starts_with('\u{feff}') {
+        return Err(
+            "line 1, column 1: there is a byte order mark (BOM) before the text".to_owned(),
+        );
+    }
+    jsonc_parser::parse_to_serde_value(text, &STRICT)
+        .map_err(|e| JsonError::with_comments(text, &e).to_string())
+}
+
+/// Gemini CLI 0.61 skips a system file that others than root can write. One of the user's own,
+/// named by a variable, can say no more than the user's settings and does count here.
+#[cfg(windows)]
+fn check_system_file(path: &Path, _file: &Metadata) -> Result<(), String> {
+    let is_secure = gemini_tools_platform::fs::has_trusted_owner;
+    if is_secure(path) && is_secure(path.parent().unwrap_or(path)) {
+        return Ok(());
+    }
+    Err("it or its directory belongs to another user".to_owned())
+}
+
+/// See above.
+#[cfg(unix)]
+fn check_system_file(path: &Path, file: &Metadata) -> Result<(), String> {
+    let own = gemini_tools_platform::process::geteuid().as_raw();
+    let is_secure = |of: &Metadata| {
+        let is_sticky = of.is_dir() && of.mode() & 0o1000 != 0;
+        (of.uid() == 0 || of.uid() == own) && (of.mode() & 0o022 == 0 || is_sticky)
+    };
+    let dir = path.parent().unwrap_or(path).metadata();
+    if is_secure(file) && dir.is_ok_and(|dir| is_secure(&dir)) {
+        return Ok(());
+    }
+    Err("others can write to it or to its directory".to_owned())
+}
+
+/// Puts the values of variables into all texts: `$NAME`, `${NAME}` and `${NAME:-otherwise}`, as
+/// in Gemini CLI 0.61. One that is not set, and has nothing in its place, stays as it is written.
+pub(super) fn expand_all(value: &mut Value, variable: &dyn Fn(&str) -> Option<String>) {
+    match value {
+        Value::String(text) if text.contains('$') => *text = expand(text, variable),
+        Value::Array(list) => list.iter_mut().for_each(|v| expand_all(v, variable)),
+        Value::Object(map) => map.values_mut().for_each(|v| expand_all(v, variable)),
+        _ => {}
+    }
+}
+
+/// Puts the values of variables into one text.
+pub fn expanded(text: &str) -> String {
+    expand(text, &|name| std::env::var(name).ok())
+}
+
+fn expand(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let (name, otherwise, length) = reference(rest);
+        match variable(name).filter(|_| !name.is_empty()) {
+            Some(value) => out.push_str(&value),
+            None => out.push_str(otherwise.unwrap_or(&rest[..length])),
+        }
+        rest = &rest[length..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// The names of the variables that a text refers to.
+pub fn variables_in(text: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        let (name, _, length) = reference(&rest[at..]);
+        names.extend(Some(name).filter(|name| !name.is_empty()));
+        rest = &rest[at + length..];
+    }
+    names
+}
+
+/// The name, what takes its place, and the length of the reference that begins `text`.
+pub fn reference(text: &str) -> (&str, Option<&str>, usize) {
+    let after = &text[1..];
+    if let Some(inner) = after.strip_prefix('{') {
+        return match inner.find('}') {
+            Some(end) => {
+                let (name, otherwise) = match inner[..end].split_once(":-") {
+                    Some((name, otherwise)) => (name, Some(otherwise)),
+                    None => (&inner[..end], None),
+                };
+                (name, otherwise.filter(|_| !name.is_empty()), end + 3)
+            }
+            None => ("", None, 1),
+        };
+    }
+    let end = after
+        .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .unwrap_or(after.len());
+    (&after[..end], None, end + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::expand;
+
+    #[test]
+    fn variables_are_put_in_as_by_gemini_cli() {
+        let variable = |name: &str| match name {
+            "A" => Some("one".to_owned()),
+            "EMPTY" => Some(String::new()),
+            _ => None,
+        };
+        for (text, expected) in [
+            ("$A", "one"),
+            ("x$A-y${A}z", "xone-yonez"),
+            ("$AB ${AB}", "$AB ${AB}"),
+            ("${AB:-two} ${A:-two} ${AB:-}", "two one "),
+            ("[$EMPTY]", "[]"),
+            ("$ $$A ${} ${A", "$ $one ${} ${A"),
+            ("${:-x} é$A", "${:-x} éone"),
+        ] {
+            assert_eq!(expand(text, &variable), expected, "{text}");
+        }
+    }
+}

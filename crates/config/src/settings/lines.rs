@@ -1,0 +1,115 @@
+//! In which line of a settings file a key is, for people.
+
+use super::keys;
+use gemini_tools_core::diagnostic::Diagnostic;
+use gemini_tools_core::position::{self, Position};
+use gemini_tools_workspace::file_owner::FileOwner;
+use jsonc_parser::ast::{Object, Value};
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// The texts of settings files, read when they are first asked for.
+#[derive(Debug)]
+pub struct SettingsLines {
+    home: Option<PathBuf>,
+    root: PathBuf,
+    texts: HashMap<PathBuf, Option<String>>,
+}
+
+impl SettingsLines {
+    /// For the project in `root`; `home` is the user's home directory.
+    pub fn new(home: Option<&Path>, root: &Path) -> Self {
+        Self {
+            home: home.map(Path::to_owned),
+            root: root.to_owned(),
+            texts: HashMap::new(),
+        }
+    }
+
+    /// The line of a key with dots, counted from 1; of its nearest part that is there, where it
+    /// is itself not.
+    pub fn line_of(&mut self, path: &Path, key: &str) -> Option<usize> {
+        let place = self.position_of(path, key)?;
+        usize::try_from(place.line.get()).ok()
+    }
+
+    /// Says of a finding about a settings file where in it the key that it names is.
+    pub fn place(&mut self, finding: &mut Diagnostic) {
+        let file = finding.place.file().map(Path::to_owned);
+        if let Some(place) = file.and_then(|file| self.position_of(&file, &finding.place.key)) {
+            finding.put_at(place);
+        }
+    }
+
+    fn position_of(&mut self, path: &Path, key: &str) -> Option<Position> {
+        let whose = FileOwner::of(path, self.home.as_deref(), &self.root);
+        let read = || whose.read(path).ok().flatten();
+        let text = self
+            .texts
+            .entry(path.to_owned())
+            .or_insert_with(read)
+            .as_ref()?;
+        let parsed = parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default());
+        let value = parsed.ok()?.value?;
+        let top = value.as_object()?;
+        let old = keys::old_name(key).filter(|_| !is_there(top, key));
+        let at = start_of(top, old.unwrap_or(key))?;
+        Some(position::LineIndex::of(text).position(at))
+    }
+}
+
+fn is_there(object: &Object<'_>, key: &str) -> bool {
+    let mut names = key.split('.');
+    let last = names.next_back();
+    let inner = names.try_fold(object, |object, name| object.get_object(name));
+    last.is_some_and(|last| inner.is_some_and(|inner| inner.get(last).is_some()))
+}
+
+/// Names may hold dots themselves: the longest that fits is taken.
+fn start_of(object: &Object<'_>, key: &str) -> Option<usize> {
+    let ends = |name: &str| match key.strip_prefix(name)? {
+        "" => Some(""),
+        rest => rest.strip_prefix(['.', '[']),
+    };
+    let fits = object
+        .properties
+        .iter()
+        .filter_map(|p| Some((p, ends(p.name.as_str())?)));
+    let (property, rest) = fits.min_by_key(|(_, rest)| rest.len())?;
+    let own = property.range.start;
+    match &property.value {
+        Value::Object(inner) if !rest.is_empty() => Some(start_of(inner, rest).unwrap_or(own)),
+        _ => Some(own),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SettingsLines;
+    use gemini_tools_core::diagnostic::Diagnostic;
+
+    #[test]
+    fn the_line_of_a_key_is_found_in_both_generations() {
+        let text = "{ // one\n\"tools\": {\n \"core\": []},\n\"excludeTools\": [],\n\"mcpServers\":\
+                    {\n\"a.b\": {\n\"args\": [\n1]}}}";
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("settings.json");
+        std::fs::write(&path, text).expect("written");
+        let mut lines = SettingsLines::new(None, dir.path());
+        for (key, line) in [
+            ("tools.core", Some(3)),
+            ("tools.exclude", Some(4)),
+            ("mcpServers.a.b", Some(6)),
+            ("mcpServers.a.b.args[0]", Some(7)),
+            ("mcpServers.c", Some(5)),
+            ("telemetry", None),
+        ] {
+            assert_eq!(lines.line_of(&path, key), line, "{key}");
+        }
+        assert_eq!(lines.line_of(&path.join("none"), "tools"), None);
+        let mut finding = Diagnostic::warning("r", "", "tools.core", "m").in_file(&path);
+        lines.place(&mut finding);
+        assert!(finding.text().contains(":3:2: "), "{finding}");
+    }
+}

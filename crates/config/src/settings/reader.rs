@@ -1,0 +1,279 @@
+//! Values of one settings file, by key and type.
+
+use super::{Scope, Settings, UNTRUSTED};
+use gemini_tools_core::diagnostic::{Diagnostic, Severity};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// A key that is read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Key {
+    /// The key's name, with dots.
+    pub(super) name: &'static str,
+    /// The key's name in the older, flat generation of settings.
+    pub(super) old: Option<&'static str>,
+    rule: Rule,
+}
+
+/// What a project's file may say of a key. Where it is not trusted it can only restrict.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Rule {
+    /// Nothing: the key counts in the user's own files and the system's.
+    Own,
+    /// Anything once the project is trusted, and nothing before.
+    Trusted,
+    /// A list of which each entry takes something away: all lists count.
+    TakesAway,
+    /// A list of what is left. It never brings back what another list leaves out, unless the
+    /// project is trusted.
+    Leaves,
+    /// `true` in any file counts, and no other takes it back.
+    Switch,
+    /// A number of something that there may be at most: of two the stricter one counts, unless
+    /// the project is trusted.
+    Limit {
+        /// Whether a number stands for no limit.
+        is_none: fn(i64) -> bool,
+        /// The limit where no file says anything.
+        otherwise: u64,
+    },
+    /// A mode: of two the stricter one counts.
+    Stricter,
+    /// Names of markdown files in no directory.
+    PlainNames,
+}
+
+impl Key {
+    pub(super) const fn new(name: &'static str, old: Option<&'static str>, rule: Rule) -> Self {
+        Self { name, old, rule }
+    }
+}
+
+impl Rule {
+    /// How much a limit leaves.
+    fn allows(self, limit: Option<i64>) -> u64 {
+        match (self, limit) {
+            (Self::Limit { is_none, .. }, Some(n)) if !is_none(n) => u64::try_from(n).unwrap_or(0),
+            (Self::Limit { otherwise, .. }, None) => otherwise,
+            _ => u64::MAX,
+        }
+    }
+}
+
+/// One file, and the settings that it adds to.
+pub(super) struct Reader<'a> {
+    pub(super) scope: Scope,
+    path: &'a Path,
+    /// Only read by a [`Key`], which has its rule.
+    file: &'a Value,
+    pub(super) into: &'a mut Settings,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(
+        scope: Scope,
+        path: &'a Path,
+        file: &'a Value,
+        into: &'a mut Settings,
+    ) -> Self {
+        Self {
+            scope,
+            path,
+            file,
+            into,
+        }
+    }
+
+    /// The value, where there is one that this file may give; what it may not is noted.
+    pub(super) fn value(&mut self, key: Key) -> Option<&'a Value> {
+        let value = self.written(key)?;
+        match key.rule {
+            Rule::Own if self.is_project() => {
+                let what = "left out, it counts in your own settings only";
+                self.leave_out("settings-scope", key.name, what);
+                None
+            }
+            Rule::Trusted if !self.counts_for_scope() => {
+                self.leave_out(UNTRUSTED, key.name, "left out, the project is not trusted");
+                None
+            }
+            _ => Some(value),
+        }
+    }
+
+    fn written(&self, key: Key) -> Option<&'a Value> {
+        let old = || {
+            let old = key.old?;
+            let value = self.file.get(old)?;
+            // What was once the value holds others now.
+            let is_new = value.is_object() && key.name.starts_with(old);
+            (!is_new).then_some(value)
+        };
+        self.at(key.name)
+            .or_else(old)
+            .filter(|value| !value.is_null())
+    }
+
+    fn at(&self, name: &str) -> Option<&'a Value> {
+        let mut names = name.split('.');
+        names.try_fold(self.file, |value, name| value.get(name))
+    }
+
+    /// Whether there is something by a name with dots.
+    pub(super) fn says(&self, name: &str) -> bool {
+        self.at(name).is_some_and(|value| !value.is_null())
+    }
+
+    pub(super) fn is_project(&self) -> bool {
+        self.scope == Scope::Project
+    }
+
+    /// Whether this file's word counts where a project's does only in a trusted folder.
+    pub(super) fn counts_for_scope(&self) -> bool {
+        !self.is_project() || self.into.trust.is_trusted()
+    }
+
+    /// Notes a value that is left out, or a part of it; `code` says why.
+    pub(super) fn leave_out(&mut self, code: &'static str, key: &str, what: &str) {
+        let note = Diagnostic::warning(code, "", key, what);
+        self.into.notes.push(note.in_file(self.path));
+    }
+
+    /// Notes that this file's value has taken the place of all others.
+    pub(super) fn replaces(&mut self, key: Key) {
+        self.into.origins.retain(|(name, _)| *name != key.name);
+        self.adds(key);
+    }
+
+    /// Notes that this file's value counts beside others.
+    pub(super) fn adds(&mut self, key: Key) {
+        self.into.origins.push((key.name, self.scope));
+    }
+
+    /// Notes a value of the wrong type.
+    pub(super) fn wrong(&mut self, key: &str, expected: &str, value: &Value) {
+        let what = format!("{expected} is expected, not {}", kind_of(value));
+        self.leave_out("settings-value", key, &what);
+    }
+
+    fn typed<T>(
+        &mut self,
+        key: Key,
+        expected: &str,
+        read: impl FnOnce(&'a Value) -> Option<T>,
+    ) -> Option<T> {
+        let value = self.value(key)?;
+        let read = read(value);
+        if read.is_none() {
+            self.wrong(key.name, expected, value);
+        }
+        read
+    }
+
+    pub(super) fn text(&mut self, key: Key) -> Option<&'a str> {
+        self.typed(key, "a string", Value::as_str)
+    }
+
+    pub(super) fn flag(&mut self, key: Key) -> Option<bool> {
+        self.typed(key, "true or false", Value::as_bool)
+    }
+
+    /// A limit that counts: `now` is the one of the files before.
+    pub(super) fn limit(
+        &mut self,
+        key: Key,
+        now: Option<i64>,
+        read: impl FnOnce(&'a Value) -> Option<i64>,
+    ) -> Option<i64> {
+        let limit = self.typed(key, "a whole number", read)?;
+        if key.rule.allows(Some(limit)) > key.rule.allows(now) && !self.counts_for_scope() {
+            let what = "left out, it would allow more: the project is not trusted";
+            self.leave_out(UNTRUSTED, key.name, what);
+            return None;
+        }
+        Some(limit)
+    }
+
+    pub(super) fn list(&mut self, key: Key) -> Option<Vec<String>> {
+        let value = self.value(key)?;
+        self.list_in(key.name, value)
+    }
+
+    /// [`Reader::list`] of what restricts. What can't be understood there is a problem: not
+    /// everything may go on as if nothing had been said.
+    pub(super) fn restrictions(&mut self, key: Key) -> Option<Vec<String>> {
+        let value = self.value(key)?;
+        let before = self.into.notes.len();
+        let list = self.names_in(key, value);
+        let problems = self.into.notes.drain(before..).map(|note| Diagnostic {
+            severity: Severity::Error,
+            ..note
+        });
+        self.into.problems.extend(problems);
+        list
+    }
+
+    /// [`Reader::list`], or the one name in its place: so does Gemini CLI where it joins lists.
+    pub(super) fn names(&mut self, key: Key) -> Option<Vec<String>> {
+        let value = self.value(key)?;
+        self.names_in(key, value)
+    }
+
+    fn names_in(&mut self, key: Key, value: &Value) -> Option<Vec<String>> {
+        match value {
+            Value::String(name) => Some(vec![name.clone()]),
+            value => self.list_in(key.name, value),
+        }
+    }
+
+    /// The texts of a list; other things in it are noted and left out.
+    pub(super) fn list_in(&mut self, key: &str, value: &Value) -> Option<Vec<String>> {
+        let Some(list) = value.as_array() else {
+            self.wrong(key, "a list of strings", value);
+            return None;
+        };
+        let mut texts = Vec::with_capacity(list.len());
+        for (i, value) in list.iter().enumerate() {
+            match value.as_str() {
+                Some(text) => texts.push(text.to_owned()),
+                None => self.wrong(&format!("{key}[{i}]"), "a string", value),
+            }
+        }
+        Some(texts)
+    }
+
+    /// The texts of an object; other things in it are noted and left out.
+    pub(super) fn table_in(&mut self, key: &str, value: &Value) -> BTreeMap<String, String> {
+        let mut table = BTreeMap::new();
+        let Some(map) = value.as_object() else {
+            self.wrong(key, "an object of strings", value);
+            return table;
+        };
+        for (name, value) in map {
+            match value {
+                Value::String(text) => {
+                    table.insert(name.clone(), text.clone());
+                }
+                // A port is often written without quotes.
+                Value::Number(_) | Value::Bool(_) => {
+                    table.insert(name.clone(), value.to_string());
+                }
+                _ => self.wrong(&format!("{key}.{name}"), "a string", value),
+            }
+        }
+        table
+    }
+}
+
+/// What a value is, for people. The value itself may be a secret.
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}

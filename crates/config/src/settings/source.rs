@@ -1,0 +1,82 @@
+//! The files of the settings, in Gemini CLI's order.
+
+use gemini_tools_workspace::file_owner::FileOwner;
+use std::path::{Path, PathBuf};
+
+/// Whose settings a value comes from. A later one takes the place of an earlier.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// `system-defaults.json`, beside the system's settings.
+    SystemDefaults,
+    /// `~/.gemini/settings.json`.
+    #[default]
+    User,
+    /// `.gemini/settings.json` in the project.
+    Project,
+    /// `/etc/gemini-cli/settings.json` (on macOS and Windows elsewhere), above all others.
+    System,
+}
+
+impl Scope {
+    /// In the order in which they are read.
+    pub const ALL: [Self; 4] = [
+        Self::SystemDefaults,
+        Self::User,
+        Self::Project,
+        Self::System,
+    ];
+
+    /// For people and programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SystemDefaults => "system-defaults",
+            Self::User => "user",
+            Self::Project => "project",
+            Self::System => "system",
+        }
+    }
+
+    /// Where its file is; `None` where there is no home directory, or where a variable
+    /// names a place that would lie somewhere in the project.
+    pub fn file(self, home: Option<&Path>, root: &Path) -> Option<PathBuf> {
+        match self {
+            Self::User => Some(home?.join(".gemini/settings.json")),
+            Self::Project => Some(root.join(".gemini/settings.json")),
+            Self::System => chosen("GEMINI_CLI_SYSTEM_SETTINGS_PATH")
+                .or_else(|| Some(system_directory().join("settings.json")))
+                .filter(|path| path.is_absolute()),
+            Self::SystemDefaults => chosen("GEMINI_CLI_SYSTEM_DEFAULTS_PATH")
+                .or_else(|| {
+                    let system = Self::System.file(home, root)?;
+                    Some(system.parent()?.join("system-defaults.json"))
+                })
+                .filter(|path| path.is_absolute()),
+        }
+    }
+}
+
+impl Scope {
+    /// Whose its file is, which says how it is opened.
+    pub fn whose<'a>(self, home: Option<&'a Path>, root: &'a Path) -> FileOwner<'a> {
+        match self {
+            Self::Project => FileOwner::Projects { root, home },
+            Self::SystemDefaults | Self::User | Self::System => FileOwner::Users,
+        }
+    }
+}
+
+/// Where the administrator's files are, as in Gemini CLI 0.61.
+pub fn system_directory() -> &'static Path {
+    Path::new(if cfg!(target_os = "macos") {
+        "/Library/Application Support/GeminiCli"
+    } else if cfg!(windows) {
+        r"C:\ProgramData\gemini-cli"
+    } else {
+        "/etc/gemini-cli"
+    })
+}
+
+fn chosen(variable: &str) -> Option<PathBuf> {
+    let path = std::env::var_os(variable).filter(|path| !path.is_empty())?;
+    Some(PathBuf::from(path))
+}

@@ -1,0 +1,537 @@
+//! What the files say when they are read together.
+
+use super::file::Parsed;
+use super::{McpSettings, SandboxSettings, Scope, Settings, keys};
+use crate::trust::{ProjectTrust, Trust, TrustedBy, Untrusted};
+use gemini_tools_sandbox::Mode;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+fn load(user: &str, project: &str) -> Settings {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (home, root) = (dir.path().join("home"), dir.path().join("root"));
+    for (at, text) in [(&home, user), (&root, project)] {
+        std::fs::create_dir_all(at.join(".gemini")).expect("made");
+        std::fs::write(at.join(".gemini/settings.json"), text).expect("written");
+    }
+    Settings::load(Some(&home), &root)
+}
+
+#[test]
+fn both_files_and_both_spellings_count() {
+    let s = load(
+        r#"{ "excludeTools": ["glob"], // why
+             "context": {"includeDirectories": ["~/lib"]} }"#,
+        r#"{ "tools": {"exclude": ["ReadFileTool"], "core": ["read_file","glob","run_shell_command(ls)"],
+             "truncateToolOutputThreshold": 7}, "context": {"includeDirectories": ["/etc"]} }"#,
+    );
+    assert_eq!(s.exclude, ["glob", "ReadFileTool"]);
+    assert_eq!(s.core.as_ref().map_or(0, Vec::len), 3);
+    assert_eq!(s.limit_chars(), Some(7));
+    assert_eq!(
+        s.include_directories.len(),
+        1,
+        "a project can't widen the workspace"
+    );
+    assert!(s.include_directories[0].ends_with("home/lib"));
+}
+
+#[test]
+fn a_project_names_the_context_file_only_if_it_is_markdown_of_no_directory() {
+    let user = r#"{"context": {"fileName": "a/b.txt"}, "contextFileName": "old"}"#;
+    for (project, name) in [
+        (r#"{"contextFileName": ["X.MD", "y.md"]}"#, "X.MD"),
+        (r#"{"context": {"fileName": "a/x.md"}}"#, "a/b.txt"),
+        (r#"{"context": {"fileName": "settings.json"}}"#, "a/b.txt"),
+        (r#"{"context": {"fileName": ["", "x.md"]}}"#, "a/b.txt"),
+    ] {
+        let settings = load(user, project);
+        assert_eq!(settings.context_file_name.as_deref(), Some(name));
+    }
+    assert_eq!(load("{}", "{}").context_file_name, None);
+}
+
+#[test]
+fn all_names_of_context_files_are_kept_but_those_that_a_project_must_not_name() {
+    let users = r#"{"context": {"fileName": ["A.md", " ", "b/c.txt", 1]}}"#;
+    let mixed = r#"{"contextFileName": ["x.md", "oauth_creds.json", "../y.md", "z.MD"]}"#;
+    for (user, project, names) in [
+        (users, "{}", vec!["A.md", "b/c.txt"]),
+        (users, mixed, vec!["x.md", "z.MD"]),
+        (
+            users,
+            r#"{"contextFileName": ["x.json", "y.md"]}"#,
+            vec!["A.md", "b/c.txt"],
+        ),
+        ("{}", r#"{"contextFileName": "one.md"}"#, vec!["one.md"]),
+        ("{}", "{}", vec![]),
+    ] {
+        assert_eq!(load(user, project).context_file_names, names, "{project}");
+    }
+}
+
+#[test]
+fn a_project_can_make_the_sandbox_stricter_but_not_weaker() {
+    let mode = |user: &str, project: &str| load(user, project).sandbox.mode(None, false).ok();
+    let of = |mode: &str| format!(r#"{{"tools": {{"sandbox": {mode}}}}}"#);
+    let (write, read) = (of("\"workspace-write\""), of("\"read-only\""));
+    for (user, project, expected) in [
+        ("{}", "{}", Some(Mode::Off)),
+        ("{}", &*write, Some(Mode::WorkspaceWrite)),
+        (&*write, &*read, Some(Mode::ReadOnly)),
+        (&*read, &*of("\"off\""), Some(Mode::ReadOnly)),
+        (&*of("true"), &*of("false"), Some(Mode::WorkspaceWrite)),
+        (&*of("\"docker\""), "{}", None),
+        ("{}", &*of("3"), None),
+        (
+            &*of(r#"{"enabled": false, "command": "x"}"#),
+            "{}",
+            Some(Mode::Off),
+        ),
+        (
+            &*of(r#"{"enabled": true}"#),
+            "{}",
+            Some(Mode::WorkspaceWrite),
+        ),
+    ] {
+        assert_eq!(mode(user, project), expected, "{user} {project}");
+    }
+    let docker = load(&of("\"docker\""), "{}").sandbox;
+    assert_eq!(docker.mode(None, true).ok(), Some(Mode::Off));
+    assert_eq!(
+        docker.mode(Some("read-only"), true).ok(),
+        Some(Mode::ReadOnly)
+    );
+    assert!(docker.mode(Some("of"), true).is_err());
+    let wide = r#"{"tools": {"sandboxNetworkAccess": true, "sandboxAllowedPaths": ["~/x", "y"]}}"#;
+    assert_eq!(load("{}", wide).sandbox.allowed_paths.len(), 0);
+    assert!(!load("{}", wide).sandbox.network);
+    let users = load(wide, "{}").sandbox;
+    assert!(users.network && users.allowed_paths[0].ends_with("home/x"));
+}
+
+#[test]
+fn only_the_user_opens_hosts_and_either_file_switches_corrections_off() {
+    let hosts = r#"{"tools": {"webFetch": {"allowedHosts": ["a"]}, "disableLLMCorrection": true}}"#;
+    let s = load(hosts, "{}");
+    assert!(s.fetch_hosts == ["a"] && s.disable_llm_correction);
+    let s = load(r#"{"tools": {"disableLLMCorrection": false}}"#, hosts);
+    assert!(s.fetch_hosts.is_empty() && s.disable_llm_correction);
+}
+
+#[test]
+fn a_broken_file_is_a_problem_not_a_failure() {
+    let s = load("{", "[]");
+    assert_eq!(s.problems.len(), 2, "{:?}", s.problems);
+    assert_eq!((s.core, s.exclude.len()), (None, 0));
+    let none = Settings::load(None, Path::new("/nonexistent"));
+    assert!(none.problems.is_empty() && none.files.is_empty());
+}
+
+fn load_trusted(user: &str, project: &str) -> Settings {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (home, root) = (dir.path().join("home"), dir.path().join("root"));
+    for (at, text) in [(&home, user), (&root, project)] {
+        std::fs::create_dir_all(at.join(".gemini")).expect("made");
+        std::fs::write(at.join(".gemini/settings.json"), text).expect("written");
+    }
+    let trust = ProjectTrust::known(Trust::Trusted(TrustedBy::Caller));
+    Settings::load_trusting(Some(&home), &root, trust)
+}
+
+#[test]
+fn a_server_of_a_later_file_takes_the_place_of_an_earlier_one_as_a_whole() {
+    let user =
+        r#"{"mcpServers": {"a": {"command": "users", "args": ["1"]}, "b": {"url": "http://b"}}}"#;
+    let project = r#"{"mcpServers": {"a": {"url": "http://a", "type": "http", "timeout": 1500,
+        "env": {"PORT": 1}, "trust": true, "includeTools": []}}, "mcpServerCommand": "x y"}"#;
+    let mcp = load_trusted(user, project).mcp;
+    let a = &mcp.servers["a"];
+    assert_eq!(
+        (&a.command, a.http_url.as_deref()),
+        (&None, Some("http://a"))
+    );
+    assert_eq!(
+        (a.timeout_ms, a.trust, a.source),
+        (Some(1500), true, Scope::Project)
+    );
+    assert_eq!(
+        (a.env["PORT"].as_str(), a.include_tools.as_ref()),
+        ("1", Some(&vec![]))
+    );
+    assert_eq!(mcp.servers["b"].source, Scope::User);
+    assert_eq!(mcp.server_command.as_deref(), Some("x y"));
+    let s = load(user, project);
+    assert_eq!(s.mcp.servers["a"].command.as_deref(), Some("users"));
+    assert_eq!(s.mcp.server_command, None);
+    assert!(s.needs_trust("mcpServers") && s.needs_trust("mcp.serverCommand"));
+}
+
+#[test]
+fn servers_are_allowed_by_all_lists_and_excluded_by_any() {
+    let mcp = |user: &str, project: &str| load(user, project).mcp;
+    let both = mcp(
+        r#"{"mcp": {"allowed": ["A", "b"], "excluded": ["x"]}}"#,
+        r#"{"allowMCPServers": ["a", "c"], "excludeMCPServers": "y", "mcp": {"pin": true}}"#,
+    );
+    assert_eq!(both.allowed, Some(vec!["A".to_owned()]));
+    assert_eq!(both.excluded, ["x", "y"]);
+    assert!(both.pin);
+    let odd = mcp("{}", r#"{"mcp": {"allowed": 3}}"#);
+    assert_eq!(
+        odd.allowed,
+        Some(vec![]),
+        "what can't be understood allows nothing"
+    );
+}
+
+#[test]
+fn a_restriction_that_cannot_be_understood_is_a_problem_and_other_values_are_notes() {
+    let s = load(
+        r#"{"tools": {"core": 3, "truncateToolOutputThreshold": []}}"#,
+        "{}",
+    );
+    assert_eq!(
+        (s.problems.len(), s.notes.len()),
+        (1, 1),
+        "{:?}",
+        s.problems
+    );
+    assert!(
+        s.problems[0].place.key.contains("tools.core"),
+        "{:?}",
+        s.problems
+    );
+    assert!(
+        s.notes[0]
+            .to_string()
+            .contains("tools.truncateToolOutputThreshold")
+    );
+}
+
+/// What files say together in a project that is not trusted.
+fn said(files: &[(Scope, &Value)]) -> Settings {
+    let mut settings = Settings {
+        trust: ProjectTrust::known(Trust::Untrusted(Untrusted::Unknown)),
+        ..Settings::default()
+    };
+    for (scope, value) in files {
+        let parsed = Parsed {
+            value: (*value).clone(),
+            has_variables: false,
+            id: (0, 0),
+        };
+        let home = Some(Path::new("/home/you"));
+        settings.add(*scope, PathBuf::new(), parsed, home, false);
+    }
+    settings
+}
+
+/// Whether a list of what is left leaves no more than another: `None` leaves everything.
+fn leaves_no_more(after: Option<&Vec<String>>, before: Option<&Vec<String>>) -> bool {
+    match (after, before) {
+        (_, None) => true,
+        (None, Some(_)) => false,
+        (Some(after), Some(before)) => after.iter().all(|one| before.contains(one)),
+    }
+}
+
+fn is_part<T: PartialEq>(of: &[T], all: &[T]) -> bool {
+    of.iter().all(|one| all.contains(one))
+}
+
+/// The fields by which settings allow more than others. Every field is named, so that none can
+/// come in without a word of how it is compared.
+#[expect(clippy::too_many_lines, reason = "every field is named")]
+fn wider(after: &Settings, before: &Settings) -> Vec<&'static str> {
+    let Settings {
+        core,
+        exclude,
+        truncate_threshold: _,
+        include_directories,
+        shell_idle_secs,
+        context_file_name,
+        context_file_names,
+        sandbox,
+        fetch_hosts,
+        disable_llm_correction,
+        commands,
+        allowed,
+        model,
+        max_turns,
+        confirmation_required,
+        policy_paths,
+        admin_policy_paths,
+        disable_yolo,
+        disable_always_allow,
+        mcp,
+        trust: _,
+        problems,
+        notes: _,
+        files: _,
+        origins: _,
+    } = after;
+    let SandboxSettings {
+        users,
+        projects: _,
+        allowed_paths,
+        network,
+    } = sandbox;
+    let McpSettings {
+        servers,
+        allowed: mcp_allowed,
+        excluded,
+        server_command,
+        pin,
+    } = mcp;
+    let secs = |secs: Option<u64>| secs.filter(|secs| *secs > 0).unwrap_or(u64::MAX);
+    let is_plain = |name: &String| !name.contains('/') && name.to_lowercase().ends_with(".md");
+    let is_bounded = |name: &String| {
+        before.context_file_names.contains(name)
+            || before.context_file_name.as_ref() == Some(name)
+            || is_plain(name)
+    };
+    // An error keeps commands from running: the strictest mode of all.
+    let mode = |of: &SandboxSettings, contained| of.mode(None, contained).map_or(9, |m| m as u8);
+    let agents = |of: &SandboxSettings| match of.default_for_agents("workspace-write", false) {
+        Some(name) => Mode::from_name(&name).map_or(9, |m| m as u8),
+        None => mode(of, false),
+    };
+    [
+        ("core", leaves_no_more(core.as_ref(), before.core.as_ref())),
+        ("exclude", is_part(&before.exclude, exclude)),
+        (
+            "limit_chars",
+            after.limit_chars().unwrap_or(usize::MAX) <= before.limit_chars().unwrap_or(usize::MAX),
+        ),
+        (
+            "include_directories",
+            *include_directories == before.include_directories,
+        ),
+        (
+            "shell_idle_secs",
+            secs(*shell_idle_secs) <= secs(before.shell_idle_secs),
+        ),
+        (
+            "context_file_name",
+            context_file_name.iter().all(is_bounded),
+        ),
+        (
+            "context_file_names",
+            context_file_names.iter().all(is_bounded),
+        ),
+        ("sandbox.users", *users == before.sandbox.users),
+        (
+            "sandbox.mode",
+            mode(sandbox, false) >= mode(&before.sandbox, false),
+        ),
+        (
+            "sandbox.contained",
+            mode(sandbox, true) >= mode(&before.sandbox, true),
+        ),
+        ("sandbox.agents", agents(sandbox) >= agents(&before.sandbox)),
+        (
+            "sandbox.allowed_paths",
+            *allowed_paths == before.sandbox.allowed_paths,
+        ),
+        ("sandbox.network", *network == before.sandbox.network),
+        ("fetch_hosts", *fetch_hosts == before.fetch_hosts),
+        (
+            "disable_llm_correction",
+            *disable_llm_correction >= before.disable_llm_correction,
+        ),
+        ("commands", *commands == before.commands),
+        ("allowed", *allowed == before.allowed),
+        ("model", *model == before.model),
+        (
+            "max_turns",
+            max_turns.unwrap_or(u32::MAX) <= before.max_turns.unwrap_or(u32::MAX),
+        ),
+        (
+            "confirmation_required",
+            is_part(&before.confirmation_required, confirmation_required),
+        ),
+        ("policy_paths", *policy_paths == before.policy_paths),
+        (
+            "admin_policy_paths",
+            *admin_policy_paths == before.admin_policy_paths,
+        ),
+        ("disable_yolo", *disable_yolo >= before.disable_yolo),
+        (
+            "disable_always_allow",
+            *disable_always_allow >= before.disable_always_allow,
+        ),
+        ("mcp.servers", *servers == before.mcp.servers),
+        (
+            "mcp.allowed",
+            leaves_no_more(mcp_allowed.as_ref(), before.mcp.allowed.as_ref()),
+        ),
+        ("mcp.excluded", is_part(&before.mcp.excluded, excluded)),
+        (
+            "mcp.server_command",
+            *server_command == before.mcp.server_command,
+        ),
+        ("mcp.pin", *pin >= before.mcp.pin),
+        ("problems", is_part(&before.problems, problems)),
+    ]
+    .into_iter()
+    .filter_map(|(name, is_within)| (!is_within).then_some(name))
+    .collect()
+}
+
+/// Values of all types, among them those that some key understands.
+fn values() -> Vec<Value> {
+    vec![
+        Value::Null,
+        json!(true),
+        json!(false),
+        json!(-1),
+        json!(0),
+        json!(1),
+        json!(2),
+        json!(40_000),
+        json!(40_001),
+        json!(4_294_967_296_u64),
+        json!(i64::MAX),
+        json!(u64::MAX),
+        json!(-1.5e300),
+        json!(7.0),
+        json!(""),
+        json!("off"),
+        json!("read-only"),
+        json!("workspace-write"),
+        json!("docker"),
+        json!("../../evil"),
+        json!("A.md"),
+        json!("settings.json"),
+        json!([]),
+        json!(["read_file"]),
+        json!(["read_file", "write_file", "x.md"]),
+        json!(["/etc", "a.md", "b/c.md", 3]),
+        json!({}),
+        json!({"enabled": false}),
+        json!({"enabled": true, "command": "off"}),
+        json!({"a": {"command": "x", "trust": true}}),
+    ]
+}
+
+/// A file with one key, by its name of now or of old.
+fn with_key(file: &mut Value, key: usize, is_old: bool, value: &Value) {
+    let key = keys::ALL[key];
+    let name = key.old.filter(|_| is_old).unwrap_or(key.name);
+    let mut at = &mut *file;
+    for part in name.split('.') {
+        if !at.is_object() {
+            *at = json!({});
+        }
+        at = &mut at[part];
+    }
+    *at = value.clone();
+}
+
+#[track_caller]
+fn check_that_it_restricts(others: &[(Scope, &Value)], project: &Value) {
+    let mut with = others.to_vec();
+    with.push((Scope::Project, project));
+    with.sort_by_key(|(scope, _)| *scope);
+    let (before, after) = (said(others), said(&with));
+    let wider = wider(&after, &before);
+    assert!(wider.is_empty(), "{wider:?}: {project} beside {others:?}");
+}
+
+#[test]
+fn no_value_of_any_key_in_an_untrusted_project_allows_more() {
+    let files = |key, is_old| {
+        let file = move |value: &Value| {
+            let mut file = json!({});
+            with_key(&mut file, key, is_old, value);
+            file
+        };
+        values().iter().map(file).collect::<Vec<_>>()
+    };
+    for key in 0..keys::ALL.len() {
+        for user in files(key, false) {
+            for project in files(key, false).iter().chain(&files(key, true)) {
+                check_that_it_restricts(&[(Scope::User, &user)], project);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_keys_have_different_names() {
+    let names = keys::ALL
+        .iter()
+        .flat_map(|key| key.old.into_iter().chain([key.name]));
+    let all: Vec<_> = names.collect();
+    assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len());
+}
+
+fn any_file() -> impl Strategy<Value = Value> {
+    let entry = (
+        0..keys::ALL.len(),
+        any::<bool>(),
+        prop::sample::select(values()),
+    );
+    prop::collection::vec(entry, 0..6).prop_map(|entries| {
+        let mut file = json!({});
+        for (key, is_old, value) in entries {
+            with_key(&mut file, key, is_old, &value);
+        }
+        file
+    })
+}
+
+proptest! {
+    #[test]
+    fn an_untrusted_projects_file_allows_no_more_whatever_it_and_the_others_say(
+        defaults in any_file(),
+        user in any_file(),
+        project in any_file(),
+        system in any_file(),
+    ) {
+        let others = [
+            (Scope::SystemDefaults, &defaults),
+            (Scope::User, &user),
+            (Scope::System, &system),
+        ];
+        check_that_it_restricts(&others, &project);
+    }
+}
+
+#[test]
+fn a_trusted_projects_limits_take_the_place_of_the_users() {
+    let user = r#"{"model": {"name": "m", "maxSessionTurns": 3},
+        "tools": {"truncateToolOutputThreshold": 5000, "shell": {"inactivityTimeout": 2}}}"#;
+    let project = r#"{"model": {"name": "n", "maxSessionTurns": -1},
+        "tools": {"truncateToolOutputThreshold": 0, "shell": {"inactivityTimeout": 0}}}"#;
+    let of = |s: &Settings| {
+        (
+            s.model.clone(),
+            s.max_turns,
+            s.limit_chars(),
+            s.shell_idle_secs,
+        )
+    };
+    let users = (Some("m".to_owned()), Some(3), Some(5000), Some(2));
+    let untrusted = load(user, project);
+    assert_eq!(of(&untrusted), users);
+    for key in [
+        "model.name",
+        "model.maxSessionTurns",
+        "tools.truncateToolOutputThreshold",
+        "tools.shell.inactivityTimeout",
+    ] {
+        assert!(untrusted.needs_trust(key), "{key}: {:?}", untrusted.notes);
+    }
+    let projects = (Some("n".to_owned()), None, None, Some(0));
+    assert_eq!(of(&load_trusted(user, project)), projects);
+    // With the parts the other way round, what is stricter counts.
+    let stricter = load(project, user);
+    assert_eq!(
+        of(&stricter),
+        (Some("n".to_owned()), Some(3), Some(5000), Some(2))
+    );
+}

@@ -1,0 +1,57 @@
+//! What prevents `get_tools trust`, and how a person removes it.
+
+use super::{Trust, Untrusted, folders_path};
+use gemini_tools_core::shown::show_path;
+use std::path::Path;
+
+impl Trust {
+    /// What a person has to change before `get_tools trust` can help, in one sentence without
+    /// its full stop; `None` where it helps as things are. `home` is the user's home directory.
+    pub fn obstacle(&self, home: Option<&Path>) -> Option<String> {
+        let Self::Untrusted(why) = self else {
+            return None;
+        };
+        match why {
+            Untrusted::Unknown | Untrusted::Changed(_) => None,
+            Untrusted::Environment(name) => Some(format!(
+                "Unset {name} in the environment; get_tools trust can do nothing while it is there"
+            )),
+            Untrusted::Folder(rule) => {
+                let file = folders_path(home).ok().flatten();
+                let file = file.map_or_else(
+                    || "trustedFolders.json".to_owned(),
+                    |file| show_path(&file).into_owned(),
+                );
+                Some(format!(
+                    "Change the entry \"{}\" in {file} to \"TRUST_FOLDER\", or in Gemini CLI with \
+                     /permissions; get_tools trust can do nothing while it says \"DO_NOT_TRUST\"",
+                    show_path(rule)
+                ))
+            }
+            Untrusted::Unreadable(reason) => Some(format!(
+                "Fix what can't be read ({reason}); get_tools trust can do nothing before that"
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Trust, Untrusted};
+    use std::path::{Path, PathBuf};
+
+    #[test]
+    fn what_get_tools_trust_can_not_change_is_named() {
+        let home = Some(Path::new("/home/you"));
+        let of = |why| Trust::Untrusted(why).obstacle(home);
+        assert_eq!(of(Untrusted::Unknown), None);
+        assert_eq!(of(Untrusted::Changed(vec!["a".to_owned()])), None);
+        let variable = of(Untrusted::Environment("GEMINI_RESTRICTED_MODE"));
+        assert!(variable.is_some_and(|text| text.starts_with("Unset GEMINI_RESTRICTED_MODE")));
+        let folder = of(Untrusted::Folder(PathBuf::from("/work"))).expect("an obstacle");
+        let named = ["\"/work\"", "/home/you/.gemini/", "DO_NOT_TRUST"];
+        assert!(named.iter().all(|word| folder.contains(word)), "{folder}");
+        let broken = of(Untrusted::Unreadable("x.json: broken".to_owned()));
+        assert!(broken.is_some_and(|text| text.contains("x.json: broken")));
+    }
+}

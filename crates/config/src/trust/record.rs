@@ -1,0 +1,168 @@
+//! The user's own record of trust: a file for each project in `~/.gemini/trusted_tools`.
+//!
+//! One file each, so that two who record at once never write over each other's.
+
+use super::fingerprint::Fingerprint;
+use gemini_tools_core::shown::hex;
+use gemini_tools_platform::ffi::OsStrExt;
+#[cfg(unix)]
+use gemini_tools_platform::unix_fs::MetadataExt;
+use gemini_tools_workspace::atomic_file::write_record;
+use gemini_tools_workspace::file_owner::{FileOwner, RegularFile};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::fmt;
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+const VERSION: u32 = 1;
+
+/// What `get_tools trust` has written down of a project.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TrustRecord {
+    version: u32,
+    /// The project's directory, as it is shown.
+    pub root: String,
+    /// When, in seconds since 1970.
+    pub recorded: u64,
+    /// What was looked at.
+    pub seen: Fingerprint,
+}
+
+/// A record can't be read or written.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {reason}", path.display())]
+pub struct TrustRecordError {
+    path: PathBuf,
+    reason: String,
+}
+
+impl TrustRecordError {
+    pub(super) fn new(path: &Path, reason: &dyn fmt::Display) -> Self {
+        Self {
+            path: path.to_owned(),
+            reason: reason.to_string(),
+        }
+    }
+}
+
+#[cfg(unix)]
+fn can_be_written_by_others(_path: &Path, metadata: &fs::Metadata) -> bool {
+    let own = gemini_tools_platform::process::geteuid().as_raw();
+    (metadata.uid() != own && metadata.uid() != 0) || metadata.mode() & 0o022 != 0
+}
+
+#[cfg(windows)]
+fn can_be_written_by_others(path: &Path, _metadata: &fs::Metadata) -> bool {
+    !gemini_tools_platform::fs::has_trusted_owner(path)
+}
+
+impl TrustRecord {
+    /// Where the record of the project in `root` is. The name is made from all bytes of
+    /// the path, which a name of a file could not hold.
+    pub fn path(home: &Path, root: &Path) -> PathBuf {
+        let name = hex(&Sha256::digest(root.as_os_str().as_bytes()));
+        directory(home).join(format!("{name}.json"))
+    }
+
+    /// Reads the record of the project in `root`, a path without links.
+    pub(super) fn load(home: &Path, root: &Path) -> Result<Option<Self>, TrustRecordError> {
+        let path = Self::path(home, root);
+        let Some(record) = Self::read(&path)? else {
+            return Ok(None);
+        };
+        if record.root != gemini_tools_core::shown::show_path(root) {
+            return Err(TrustRecordError::new(&path, &"it is for another directory"));
+        }
+        Ok(Some(record))
+    }
+
+    fn read(path: &Path) -> Result<Option<Self>, TrustRecordError> {
+        let fail = |e: io::Error| TrustRecordError::new(path, &e);
+        let Some(RegularFile { mut file, metadata }) =
+            FileOwner::Users.open_regular(path).map_err(fail)?
+        else {
+            return Ok(None);
+        };
+        if can_be_written_by_others(path, &metadata) {
+            return Err(TrustRecordError::new(path, &"others can write to it"));
+        }
+        let mut bytes = Vec::with_capacity(metadata.len() as usize + 1);
+        file.read_to_end(&mut bytes).map_err(fail)?;
+        let record: Self = gemini_tools_core::json::read_unlimited(&bytes)
+            .map_err(|e| TrustRecordError::new(path, &e))?;
+        if record.version != VERSION {
+            return Err(TrustRecordError::new(path, &"it is of another version"));
+        }
+        Ok(Some(record))
+    }
+}
+
+/// Writes down that the project in `root` was seen as `seen`. The file is there whole or not at
+/// all, and no other user can read it.
+///
+/// # Errors
+///
+/// What the system says.
+pub fn save(home: &Path, root: &Path, seen: Fingerprint) -> Result<PathBuf, TrustRecordError> {
+    let fail = |e: io::Error| TrustRecordError::new(root, &e);
+    let root = gemini_tools_platform::canonicalize(root).map_err(fail)?;
+    let path = TrustRecord::path(home, &root);
+    let fail = |e: io::Error| TrustRecordError::new(&path, &e);
+    let record = TrustRecord {
+        version: VERSION,
+        root: gemini_tools_core::shown::show_path(&root).into_owned(),
+        recorded: SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| since.as_secs()),
+        seen,
+    };
+    let mut text = serde_json::to_vec(&record).map_err(|e| TrustRecordError::new(&path, &e))?;
+    text.push(b'\n');
+    write_record(&path, &text).map_err(fail)?;
+    Ok(path)
+}
+
+/// Removes the record of the project in `root`, which need no longer exist; whether there was
+/// one.
+///
+/// # Errors
+///
+/// What the system says.
+pub fn remove(home: &Path, root: &Path) -> Result<bool, TrustRecordError> {
+    let real = gemini_tools_platform::canonicalize(root).unwrap_or_else(|_| root.to_owned());
+    let path = TrustRecord::path(home, &real);
+    match fs::remove_file(&path) {
+        Ok(()) => Ok(true),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(TrustRecordError::new(&path, &e)),
+    }
+}
+
+/// All records, sorted by directory, and what could not be read.
+pub fn list(home: &Path) -> (Vec<TrustRecord>, Vec<TrustRecordError>) {
+    let (mut records, mut problems) = (Vec::new(), Vec::new());
+    let dir = directory(home);
+    let entries = match fs::read_dir(&dir) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return (records, problems),
+        Err(e) => return (records, vec![TrustRecordError::new(&dir, &e)]),
+    };
+    let is_record = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "json");
+    for path in entries.flatten().map(|e| e.path()).filter(is_record) {
+        match TrustRecord::read(&path) {
+            Ok(Some(record)) => records.push(record),
+            Ok(None) => {}
+            Err(e) => problems.push(e),
+        }
+    }
+    records.sort_by(|a, b| a.root.cmp(&b.root));
+    problems.sort_by(|a, b| a.path.cmp(&b.path));
+    (records, problems)
+}
+
+fn directory(home: &Path) -> PathBuf {
+    home.join(".gemini/trusted_tools")
+}

@@ -1,0 +1,278 @@
+//! One thing that is wrong, for people and for CI: what `lint` and `doctor` print, and what is
+//! said of settings, policies, tools' files and declarations.
+//!
+//! Owned here: the type and its text on one line. `gemini-tools-lint` writes the formats of CI services.
+
+use crate::shown::show_path;
+use serde::{Deserialize, Serialize, Serializer};
+use std::borrow::Cow;
+use std::fmt;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+
+/// How much a diagnostic matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Something does not work: a tool is left out, a value is not in effect, a call fails.
+    Error,
+    /// Something works, but hardly as it was meant.
+    Warning,
+    /// Something was put right.
+    Repair,
+}
+
+impl Severity {
+    /// The word that texts and JSON have for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Repair => "repair",
+        }
+    }
+}
+
+/// What a diagnostic is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// A file or directory.
+    #[serde(serialize_with = "as_text")]
+    File(PathBuf),
+    /// An MCP server, by its name in the settings.
+    Server(String),
+    /// A command, a tool or a key of settings, as the user writes it.
+    Subject(String),
+}
+
+/// A path that is not UTF-8 has no string in JSON of its own.
+fn as_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&show_path(path))
+}
+
+impl From<&Path> for Origin {
+    fn from(path: &Path) -> Self {
+        Self::File(path.to_owned())
+    }
+}
+
+impl From<String> for Origin {
+    fn from(subject: String) -> Self {
+        Self::Subject(subject)
+    }
+}
+
+impl From<&str> for Origin {
+    fn from(subject: &str) -> Self {
+        Self::Subject(subject.to_owned())
+    }
+}
+
+/// Where a diagnostic points to, if known.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// What it is about.
+    #[serde(flatten)]
+    pub origin: Option<Origin>,
+    /// The line in the file, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<NonZeroU32>,
+    /// The column in that line, from 1, in characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<NonZeroU32>,
+    /// The tool, as its author calls it; empty if it has no name or several are meant.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub tool: String,
+    /// The key in the file or in the declaration; empty if the whole is meant.
+    #[serde(default, alias = "place", skip_serializing_if = "String::is_empty")]
+    pub key: String,
+}
+
+impl Place {
+    /// The file or directory, if it is one.
+    pub fn file(&self) -> Option<&Path> {
+        match &self.origin {
+            Some(Origin::File(path)) => Some(path),
+            _ => None,
+        }
+    }
+
+    /// The file with line and column, the server or the subject, in words; empty if none is known.
+    fn origin_text(&self) -> String {
+        let (mut text, is_file) = match &self.origin {
+            Some(Origin::File(path)) => (show_path(path).into_owned(), true),
+            Some(Origin::Server(name)) => (format!("The MCP server {name}"), false),
+            Some(Origin::Subject(subject)) => (subject.clone(), false),
+            None => (String::new(), false),
+        };
+        match (self.line, self.column) {
+            (Some(line), Some(column)) if is_file => text += &format!(":{line}:{column}"),
+            (Some(line), None) if is_file => text += &format!(":{line}"),
+            (Some(line), Some(column)) if text.is_empty() => {
+                text = format!("line {line}, column {column}");
+            }
+            (Some(line), None) if text.is_empty() => text = format!("line {line}"),
+            _ => {}
+        }
+        text
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&joined(&[&self.origin_text(), &self.tool, &self.key]))
+    }
+}
+
+/// One thing that is wrong: what, where, why that matters and what to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Diagnostic {
+    /// How much it matters.
+    pub severity: Severity,
+    /// Which check found it; stays the same from version to version.
+    #[serde(alias = "rule")]
+    pub code: Cow<'static, str>,
+    /// Where it is. Boxed, because results hold diagnostics.
+    #[serde(flatten)]
+    pub place: Box<Place>,
+    /// What was found, or put right.
+    pub message: String,
+    /// Why that matters; empty if the message says it.
+    #[serde(default, skip_serializing_if = "str::is_empty")]
+    pub why: Cow<'static, str>,
+    /// What to do; empty if the message says it, or nothing has to be done.
+    #[serde(default, skip_serializing_if = "str::is_empty")]
+    pub help: Cow<'static, str>,
+}
+
+impl Diagnostic {
+    fn new(
+        severity: Severity,
+        code: impl Into<Cow<'static, str>>,
+        tool: &str,
+        key: &str,
+        message: impl Into<String>,
+    ) -> Self {
+        let place = Place {
+            tool: tool.to_owned(),
+            key: key.to_owned(),
+            ..Place::default()
+        };
+        Self {
+            severity,
+            code: code.into(),
+            place: Box::new(place),
+            message: message.into(),
+            why: "".into(),
+            help: "".into(),
+        }
+    }
+
+    /// An error about a tool and a key, each empty where none is meant.
+    pub fn error(
+        code: impl Into<Cow<'static, str>>,
+        tool: &str,
+        key: &str,
+        message: impl Into<String>,
+    ) -> Self {
+        Self::new(Severity::Error, code, tool, key, message)
+    }
+
+    /// A warning about a tool and a key, each empty where none is meant.
+    pub fn warning(
+        code: impl Into<Cow<'static, str>>,
+        tool: &str,
+        key: &str,
+        message: impl Into<String>,
+    ) -> Self {
+        Self::new(Severity::Warning, code, tool, key, message)
+    }
+
+    /// A repair of a tool's key; the message says what was put right.
+    pub fn repair(
+        code: impl Into<Cow<'static, str>>,
+        tool: &str,
+        key: &str,
+        message: impl Into<String>,
+    ) -> Self {
+        Self::new(Severity::Repair, code, tool, key, message)
+    }
+
+    /// Says which file it is about.
+    #[must_use]
+    pub fn in_file(self, file: &Path) -> Self {
+        self.about(file)
+    }
+
+    /// Says which MCP server it is about.
+    #[must_use]
+    pub fn of_server(self, server: &str) -> Self {
+        self.about(Origin::Server(server.to_owned()))
+    }
+
+    /// Says what it is about.
+    #[must_use]
+    pub fn about(mut self, origin: impl Into<Origin>) -> Self {
+        self.place.origin = Some(origin.into());
+        self
+    }
+
+    /// Says why it matters, and what to do.
+    #[must_use]
+    pub fn advise(
+        mut self,
+        why: impl Into<Cow<'static, str>>,
+        help: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        (self.why, self.help) = (why.into(), help.into());
+        self
+    }
+
+    /// Puts another text in the place of one, wherever it is.
+    pub fn replace(&mut self, old: &str, new: &str) {
+        let place = &mut *self.place;
+        let origin = match &mut place.origin {
+            Some(Origin::File(path)) => {
+                let text = show_path(path);
+                if text.contains(old) {
+                    place.origin = Some(Origin::Subject(text.replace(old, new)));
+                }
+                None
+            }
+            Some(Origin::Server(name) | Origin::Subject(name)) => Some(name),
+            None => None,
+        };
+        let others = [&mut place.tool, &mut place.key, &mut self.message];
+        for text in others.into_iter().chain(origin) {
+            *text = text.replace(old, new);
+        }
+        self.help = self.help.replace(old, new).into();
+    }
+
+    /// What was found, after the tool and the key.
+    pub fn what(&self) -> String {
+        joined(&[&self.place.tool, &self.place.key, &self.message])
+    }
+
+    /// Where it is and what was found, on one line, without severity and code.
+    pub fn text(&self) -> String {
+        joined(&[&self.place.to_string(), &self.message])
+    }
+}
+
+fn joined(parts: &[&str]) -> String {
+    let parts: Vec<&str> = parts.iter().copied().filter(|p| !p.is_empty()).collect();
+    parts.join(": ")
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let severity = self.severity.name();
+        write!(f, "{severity}[{}]: {}", self.code, self.text())?;
+        if !self.help.is_empty() {
+            write!(f, " {}", self.help)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,146 @@
+//! Messages of the Gemini API, which answers of tools are parts of.
+//!
+//! Field names and shapes follow the public `v1beta` API; fields that this crate does not know
+//! are kept.
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
+
+/// One part of a message: text, media, a call or a response to a call.
+///
+/// Exactly one of the optional fields is normally set. Fields that this crate does not
+/// know are kept in [`Part::other`], so that a part goes back unharmed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Part {
+    /// Plain text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Media in the message itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inline_data: Option<Blob>,
+    /// Whether the text is a thought of the model: shown apart, and not sent back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thought: Option<bool>,
+    /// What the model wants back with this part: newer models refuse a call without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thought_signature: Option<String>,
+    /// A call that the model wants.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub function_call: Option<FunctionCall>,
+    /// Media by address, as `{mimeType, fileUri}`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file_data: Option<Value>,
+    /// The answer to a call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub function_response: Option<FunctionResponse>,
+    /// Everything else, as it came.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+impl Part {
+    /// A part that holds only text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self {
+            text: Some(text.into()),
+            ..Self::default()
+        }
+    }
+
+    /// The answer to a call: `{"output": …}` or `{"error": …}`.
+    pub fn function_response(id: &str, name: &str, response: Value) -> Self {
+        Self {
+            function_response: Some(FunctionResponse {
+                id: Some(id.to_owned()),
+                name: name.to_owned(),
+                response,
+                parts: Vec::new(),
+            }),
+            ..Self::default()
+        }
+    }
+
+    /// A part that holds media; `data` is base64.
+    pub fn inline_data(mime_type: impl Into<String>, data: String) -> Self {
+        Self {
+            inline_data: Some(Blob {
+                mime_type: mime_type.into(),
+                data,
+            }),
+            ..Self::default()
+        }
+    }
+}
+
+/// Media in a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Blob {
+    /// For example `image/png`.
+    pub mime_type: String,
+    /// The bytes in base64 with padding.
+    pub data: String,
+}
+
+/// The answer to a function call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FunctionResponse {
+    /// The call's id, where the caller gave one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The tool's name.
+    pub name: String,
+    /// `{"output": …}` or `{"error": …}`.
+    pub response: Value,
+    /// Media that belong to the answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
+}
+
+/// One message of a conversation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Content {
+    /// `user` or `model`; a response may leave it out.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub role: String,
+    /// What the message holds; a response may leave it out.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub parts: Vec<Part>,
+}
+
+impl Content {
+    /// A message of the user that is only text.
+    pub fn user(text: impl Into<String>) -> Self {
+        Self {
+            role: "user".to_owned(),
+            parts: vec![Part::text(text)],
+        }
+    }
+}
+
+/// Some servers write `null` where others leave a field out.
+pub fn null_is_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// A call that the model wants.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct FunctionCall {
+    /// The call's id, where the model gave one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The function's name.
+    #[serde(default)]
+    pub name: String,
+    /// An object; where the model left it out, an empty one.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub args: Map<String, Value>,
+    /// Everything else, as it came.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}

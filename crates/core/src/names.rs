@@ -1,0 +1,145 @@
+//! Names of tools that hosts and APIs take, and the way back.
+//!
+//! A name that doesn't fit gets `_` for each character that is not taken, and a hash of the whole
+//! at its end: a host that knows the tools knows which was meant.
+
+use crate::shown::hex;
+use sha2::{Digest, Sha256};
+use std::borrow::Cow;
+
+/// What is kept of a name that is too long, besides its hash.
+pub(crate) const HASH_CHARS: usize = 8;
+
+/// A way to write tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Dialect {
+    /// Function declarations as Gemini CLI reads them.
+    #[default]
+    Gemini,
+    /// The `tools` of `OpenAI`'s Chat Completions, and of all that speak it.
+    OpenAi,
+    /// The `tools` of `OpenAI`'s Responses: flat, and strict unless they say otherwise.
+    OpenAiResponses,
+    /// The `tools` of Anthropic's Messages.
+    Anthropic,
+    /// The tools of a `tools/list` result of the Model Context Protocol.
+    Mcp,
+}
+
+impl Dialect {
+    /// Every dialect.
+    pub const ALL: [Dialect; 5] = [
+        Dialect::Gemini,
+        Dialect::OpenAi,
+        Dialect::OpenAiResponses,
+        Dialect::Anthropic,
+        Dialect::Mcp,
+    ];
+
+    /// The name by which it is chosen.
+    pub fn name(self) -> &'static str {
+        match self {
+            Dialect::Gemini => "gemini",
+            Dialect::OpenAi => "openai",
+            Dialect::OpenAiResponses => "openai-responses",
+            Dialect::Anthropic => "anthropic",
+            Dialect::Mcp => "mcp",
+        }
+    }
+
+    /// The dialect of a name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|dialect| dialect.name() == name)
+    }
+
+    /// The most characters of a tool's name.
+    pub fn longest_name(self) -> usize {
+        match self {
+            Dialect::Gemini => 63,
+            Dialect::OpenAi | Dialect::OpenAiResponses => 64,
+            Dialect::Anthropic | Dialect::Mcp => 128,
+        }
+    }
+
+    /// Whether a name may be in a request as it is.
+    pub fn takes_name(self, name: &str) -> bool {
+        match self {
+            Dialect::Gemini => crate::registry::is_valid_name(name),
+            Dialect::OpenAi | Dialect::OpenAiResponses | Dialect::Anthropic | Dialect::Mcp => {
+                (1..=self.longest_name()).contains(&name.len())
+                    && name.bytes().all(|b| {
+                        b.is_ascii_alphanumeric()
+                            || matches!(b, b'_' | b'-')
+                            || b == b'.' && self == Dialect::Mcp
+                    })
+            }
+        }
+    }
+
+    /// The name under which this dialect knows a tool: its own, where that fits.
+    pub fn name_for(self, name: &str) -> Cow<'_, str> {
+        mapped(self, name)
+    }
+}
+
+/// The name of a tool in a dialect.
+pub(crate) fn mapped(dialect: Dialect, name: &str) -> Cow<'_, str> {
+    if dialect.takes_name(name) {
+        return Cow::Borrowed(name);
+    }
+    let takes_dot = matches!(dialect, Dialect::Gemini | Dialect::Mcp);
+    let mut plain = with_underscores(name, takes_dot);
+    if dialect == Dialect::Gemini && !plain.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        plain.insert(0, '_');
+    }
+    Cow::Owned(hashed(&plain, name, dialect.longest_name()))
+}
+
+/// A name in which `_` stands for all that is not a letter, digit, `_` or `-`.
+pub fn with_underscores(name: &str, takes_dot: bool) -> String {
+    let fits =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-') || c == '.' && takes_dot;
+    name.chars()
+        .map(|c| if fits(c) { c } else { '_' })
+        .collect()
+}
+
+/// Whether a name looks as if it stood for another: nothing need be asked about one that doesn't.
+pub fn may_be_mapped(name: &str) -> bool {
+    let hash = name.len().checked_sub(HASH_CHARS + 1);
+    let hash = hash.and_then(|at| name.get(at..)?.strip_prefix('_'));
+    hash.is_some_and(|hash| hash.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')))
+}
+
+/// Whether `written` is what some dialect calls the tool `name`.
+pub fn is_mapped(name: &str, written: &str) -> bool {
+    may_be_mapped(written)
+        && Dialect::ALL
+            .into_iter()
+            .any(|dialect| !dialect.takes_name(name) && mapped(dialect, name) == written)
+}
+
+/// A name of at most `longest` ASCII characters that only `original` has.
+pub fn hashed(name: &str, original: &str, longest: usize) -> String {
+    let hash = hex(&Sha256::digest(original.as_bytes())[..HASH_CHARS / 2]);
+    let keep = name.len().min(longest - HASH_CHARS - 1);
+    format!("{}_{hash}", name[..keep].trim_end_matches('_'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Dialect, is_mapped, may_be_mapped};
+
+    #[test]
+    fn a_mapped_name_is_known_for_what_it_stands_for() {
+        let long = format!("{}.z", "long".repeat(20));
+        for name in ["a.b", "git__a.b", &long] {
+            let written = Dialect::OpenAi.name_for(name);
+            assert!(is_mapped(name, &written), "{name}: {written}");
+            assert!(!is_mapped("a-b", &written));
+        }
+        for plain in ["read_file", "a", "", "x_0123456G", "é_0123456"] {
+            assert!(!may_be_mapped(plain), "{plain}");
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! Where in a document something is.
+//!
+//! Owned here: a tree of the places of a document's values, whatever language it is written in,
+//! and the way from the place that a finding names to one in the text. Who reads a language
+//! builds the tree.
+
+use crate::diagnostic::Diagnostic;
+use std::num::NonZeroU32;
+
+/// References within a document are followed so often.
+const MOST_HOPS: usize = 16;
+
+/// A place in a text: line and column, both from 1, the column in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Position {
+    /// The line.
+    pub line: NonZeroU32,
+    /// The column, in characters.
+    pub column: NonZeroU32,
+}
+
+impl Position {
+    /// The first of a text.
+    pub const START: Self = Self {
+        line: NonZeroU32::MIN,
+        column: NonZeroU32::MIN,
+    };
+
+    /// A place by its numbers, both from 1.
+    pub fn new(line: usize, column: usize) -> Self {
+        let number = |n: usize| u32::try_from(n).ok().and_then(NonZeroU32::new);
+        Self {
+            line: number(line).unwrap_or(NonZeroU32::MIN),
+            column: number(column).unwrap_or(NonZeroU32::MIN),
+        }
+    }
+}
+
+/// Maximum bytes that are looked through for one column: a document may be a single line.
+const BLOCK_BYTES: usize = 256;
+
+/// A text by its lines.
+#[derive(Debug)]
+pub struct LineIndex<'a> {
+    text: &'a [u8],
+    /// Where each begins, in bytes.
+    starts: Vec<usize>,
+    /// How many characters begin before each block.
+    counts: Vec<usize>,
+}
+
+impl<'a> LineIndex<'a> {
+    /// Looks for the lines of a text.
+    pub fn of(text: &'a str) -> Self {
+        let ends = text.bytes().enumerate().filter(|(_, b)| *b == b'\n');
+        let counts = text.as_bytes().chunks(BLOCK_BYTES).scan(0, |count, block| {
+            let before = *count;
+            *count += characters(block);
+            Some(before)
+        });
+        Self {
+            text: text.as_bytes(),
+            starts: std::iter::once(0)
+                .chain(ends.map(|(at, _)| at + 1))
+                .collect(),
+            counts: counts.collect(),
+        }
+    }
+
+    /// How many characters begin before a byte.
+    fn characters_before(&self, at: usize) -> usize {
+        let block = at / BLOCK_BYTES;
+        let Some(count) = self.counts.get(block) else {
+            let last = self.counts.len().saturating_sub(1);
+            return self.counts.last().copied().unwrap_or_default()
+                + characters(&self.text[last * BLOCK_BYTES..]);
+        };
+        let end = at.min(self.text.len());
+        count + characters(&self.text[block * BLOCK_BYTES..end])
+    }
+
+    /// The place of a byte.
+    pub fn position(&self, at: usize) -> Position {
+        let line = self.starts.partition_point(|start| *start <= at);
+        let start = self.starts[line.saturating_sub(1)];
+        let before = self.characters_before(at) - self.characters_before(start);
+        Position::new(line, before + 1)
+    }
+}
+
+/// How many characters begin in a piece of text in UTF-8.
+fn characters(text: &[u8]) -> usize {
+    text.iter().filter(|byte| (**byte & 0xC0) != 0x80).count()
+}
+
+/// A value and where it begins.
+#[derive(Debug, Clone)]
+pub struct Node {
+    /// Where it begins.
+    pub at: Position,
+    /// What is in it.
+    pub kind: NodeKind,
+}
+
+/// What is in a value.
+#[derive(Debug, Clone)]
+pub enum NodeKind {
+    /// Names, where they begin, and their values.
+    Map(Vec<(String, Position, Node)>),
+    /// Values in order.
+    List(Vec<Node>),
+    /// What a `$ref` leads to.
+    Target(String),
+    /// A text, a number, `true`, `false` or `null`.
+    Other,
+}
+
+/// A step into a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// To the value of a name.
+    Key(String),
+    /// To an element, counted from 0.
+    Index(usize),
+}
+
+impl Node {
+    /// Where what is at the end of a path begins, with its name, and the value.
+    pub fn find(&self, path: &[Step]) -> Option<(Position, &Node)> {
+        path.iter()
+            .try_fold((self.at, self), |(_, node), step| match step {
+                Step::Key(name) => node.get(name),
+                Step::Index(i) => node.element(*i),
+            })
+    }
+
+    /// The value of a name; of several the last, which is the one that counts.
+    fn get(&self, name: &str) -> Option<(Position, &Node)> {
+        let NodeKind::Map(entries) = &self.kind else {
+            return None;
+        };
+        let mut entries = entries.iter().rev();
+        let (_, at, node) = entries.find(|(own, _, _)| own == name)?;
+        Some((*at, node))
+    }
+
+    fn element(&self, index: usize) -> Option<(Position, &Node)> {
+        let NodeKind::List(items) = &self.kind else {
+            return None;
+        };
+        items.get(index).map(|node| (node.at, node))
+    }
+
+    /// What a JSON pointer leads to.
+    fn pointer(&self, pointer: &str) -> Option<&Node> {
+        let mut tokens = pointer.split('/');
+        if tokens.next() != Some("") {
+            return None;
+        }
+        tokens.try_fold(self, |node, token| {
+            let name = token.replace("~1", "/").replace("~0", "~");
+            let index = || node.element(name.parse().ok()?);
+            node.get(&name).or_else(index).map(|(_, node)| node)
+        })
+    }
+}
+
+/// How far a place could be followed.
+#[derive(Debug, Clone, Copy)]
+pub struct DeepestMatch {
+    /// How much of its text is left, in bytes.
+    pub rest: usize,
+    /// Where what was found begins.
+    pub at: Position,
+}
+
+/// Finds places such as `a.items.anyOf[1]` of findings.
+#[derive(Debug)]
+pub struct Search<'a> {
+    /// What pointers lead into.
+    pub roots: Vec<&'a Node>,
+}
+
+impl Search<'_> {
+    /// Follows a place to its end, if it goes so far. Names of properties of a schema are without
+    /// `properties`, and may hold dots themselves: the longest that fits is taken.
+    pub fn deepest(&self, node: &Node, place: &str) -> Option<DeepestMatch> {
+        self.follow(node, place, MOST_HOPS)
+    }
+
+    fn follow(&self, node: &Node, place: &str, hops: usize) -> Option<DeepestMatch> {
+        let place = place.strip_prefix('.').unwrap_or(place);
+        if place.is_empty() {
+            return None;
+        }
+        match &node.kind {
+            NodeKind::Map(entries) => {
+                let rest_after = |name: &str| {
+                    let rest = place.strip_prefix(name)?;
+                    (rest.is_empty() || rest.starts_with(['.', '['])).then_some(rest)
+                };
+                let fits = entries.iter().rev();
+                let fits = fits.filter_map(|(name, at, node)| Some((at, node, rest_after(name)?)));
+                let direct = fits.min_by_key(|(_, _, rest)| rest.len());
+                let direct = direct.map(|(at, node, rest)| {
+                    let own = DeepestMatch {
+                        rest: rest.len(),
+                        at: *at,
+                    };
+                    self.follow(node, rest, hops).unwrap_or(own)
+                });
+                let inner = node.get("properties");
+                let inner = inner.and_then(|(_, node)| self.follow(node, place, hops));
+                let target = hops.checked_sub(1).and_then(|hops| {
+                    let target = self.target(node)?;
+                    self.follow(target, place, hops)
+                });
+                let all = direct.into_iter().chain(inner).chain(target);
+                all.min_by_key(|found| found.rest)
+            }
+            NodeKind::List(_) => {
+                let (index, rest) = place.strip_prefix('[')?.split_once(']')?;
+                let (at, element) = node.element(index.parse().ok()?)?;
+                let own = DeepestMatch {
+                    rest: rest.len(),
+                    at,
+                };
+                Some(self.follow(element, rest, hops).unwrap_or(own))
+            }
+            NodeKind::Target(_) | NodeKind::Other => None,
+        }
+    }
+
+    /// What the reference in a value leads to.
+    pub(crate) fn target<'n>(&'n self, node: &Node) -> Option<&'n Node> {
+        let NodeKind::Target(target) = &node.get("$ref")?.1.kind else {
+            return None;
+        };
+        let pointer = target.strip_prefix('#')?;
+        self.roots.iter().find_map(|root| root.pointer(pointer))
+    }
+}
+
+impl Diagnostic {
+    /// Says where in its file it is.
+    pub fn put_at(&mut self, position: Position) {
+        self.place.line = Some(position.line);
+        self.place.column = Some(position.column);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LineIndex, Position};
+
+    #[test]
+    fn columns_are_counted_in_characters() {
+        let text = "ab\nüx\n";
+        let lines = LineIndex::of(text);
+        let x = text.find('x').expect("there");
+        assert_eq!(lines.position(x), Position::new(2, 2));
+        assert_eq!(lines.position(0), Position::START);
+        assert_eq!(lines.position(text.len()), Position::new(3, 1));
+        assert_eq!(lines.position(usize::MAX), Position::new(3, 1));
+    }
+
+    #[test]
+    fn columns_of_long_lines_are_those_of_short_ones() {
+        let text = format!(
+            "{}\n{}x{}",
+            "é".repeat(300),
+            "😀 ".repeat(1000),
+            "y".repeat(512)
+        );
+        let lines = LineIndex::of(&text);
+        for (at, _) in text.char_indices() {
+            let line = text[..at].matches('\n').count() + 1;
+            let column = text[..at].chars().rev().take_while(|c| *c != '\n').count() + 1;
+            assert_eq!(lines.position(at), Position::new(line, column), "{at}");
+        }
+        assert_eq!(lines.position(text.len()), Position::new(2, 2514));
+        assert_eq!(LineIndex::of("").position(0), Position::START);
+    }
+}

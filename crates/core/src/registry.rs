@@ -1,0 +1,603 @@
+//! Every tool by name: registering, looking up, listing, running with tail calls.
+
+use crate::names::{is_mapped, may_be_mapped};
+use crate::tool::{Args, Context, ErrorKind, Tool, ToolError, ToolInvocation, ToolResult};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+/// What Gemini CLI 0.61 puts before the name of a discovered tool.
+const DISCOVERED_PREFIX: &str = "discovered_tool_";
+
+/// A tool's own name, without that.
+pub fn bare_name(name: &str) -> &str {
+    name.strip_prefix(DISCOVERED_PREFIX).unwrap_or(name)
+}
+
+/// The longest chain of tail calls.
+const MAX_TAIL_CALLS: usize = 10;
+
+/// Tools that are not in a registry and that a caller may have meant.
+#[derive(Debug, Default)]
+pub struct Others {
+    /// Their names, each with another spelling.
+    pub tools: Vec<(String, String)>,
+    /// The MCP servers that they come from.
+    pub servers: Vec<String>,
+}
+
+/// The tools that can be called, by name.
+///
+/// ```
+/// use gemini_tools::ToolRegistry;
+/// use gemini_tools::tool::*;
+///
+/// struct Shout(Schema);
+/// struct Call(String);
+///
+/// impl Tool for Shout {
+///     fn name(&self) -> &str { "shout" }
+///     fn description(&self) -> &str { "Gives the text in capitals." }
+///     fn parameters(&self) -> &Schema { &self.0 }
+///     fn info(&self) -> ToolInfo<'_> {
+///         ToolInfo {
+///             display_name: "Shout",
+///             aliases: &[],
+///             kind: Kind::Think,
+///             is_read_only: false,
+///             is_idempotent: false,
+///             is_open_world: false,
+///             can_update_output: false,
+///             checks_arguments: false,
+///             server: None,
+///             annotations: None,
+///         }
+///     }
+///     fn build(&self, args: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {
+///         #[derive(serde::Deserialize)]
+///         struct Params { text: String }
+///         Ok(Box::new(Call(args.parse::<Params>(&self.0)?.text)))
+///     }
+/// }
+///
+/// impl ToolInvocation for Call {
+///     fn describe(&self) -> String { format!("Shouts {:?}", self.0) }
+///     fn locations(&self) -> Vec<Location> { Vec::new() }
+///     fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> { Ok(Confirmation::NotNeeded) }
+///     fn run(self: Box<Self>, _: &Context) -> Result<ToolResult, ToolError> {
+///         Ok(ToolResult::text(self.0.to_uppercase()))
+///     }
+/// }
+///
+/// let mut registry = ToolRegistry::default();
+/// let schema = serde_json::json!({"type":"object","required":["text"],"properties":{"text":{"type":"string"}}});
+/// registry.register(Shout(Schema::from_value(schema)))?;
+/// let result = registry.execute("shout", serde_json::json!({"text":"hi"}), &Context::default())?;
+/// assert_eq!(result.llm_content, LlmContent::Text("HI".into()));
+/// # Ok::<(), ToolError>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct ToolRegistry {
+    tools: BTreeMap<String, Arc<dyn Tool>>,
+    sources: Vec<Arc<Source>>,
+}
+
+/// Tools that are only looked for when a name is wanted that no tool before has.
+pub struct Source {
+    find: Box<dyn Fn() -> Vec<Arc<dyn Tool>> + Send + Sync>,
+    tools: OnceLock<Vec<Arc<dyn Tool>>>,
+}
+
+impl Source {
+    /// `find` is called once at most.
+    pub fn new(find: impl Fn() -> Vec<Arc<dyn Tool>> + Send + Sync + 'static) -> Self {
+        Self {
+            find: Box::new(find),
+            tools: OnceLock::new(),
+        }
+    }
+
+    fn tools(&self) -> &[Arc<dyn Tool>] {
+        self.tools.get_or_init(|| (self.find)())
+    }
+
+    fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        self.tools().iter().find(|tool| tool.name() == name)
+    }
+}
+
+impl std::fmt::Debug for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names = self.tools.get().into_iter().flatten();
+        f.debug_set()
+            .entries(names.map(|tool| tool.name()))
+            .finish()
+    }
+}
+
+impl std::fmt::Debug for ToolRegistry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut set = f.debug_set();
+        set.entries(self.tools.keys())
+            .entries(&self.sources)
+            .finish()
+    }
+}
+
+impl ToolRegistry {
+    /// Adds a tool.
+    ///
+    /// # Errors
+    ///
+    /// `invalid_tool_params` where the name is taken or not valid for the Gemini API.
+    pub fn register(&mut self, tool: impl Tool + 'static) -> Result<(), ToolError> {
+        self.share(Arc::new(tool))
+    }
+
+    /// Adds a tool, or puts it in the place of the one with its name, which is given back.
+    ///
+    /// # Errors
+    ///
+    /// `invalid_tool_params` where the name is not valid for the Gemini API.
+    pub fn replace(
+        &mut self,
+        tool: impl Tool + 'static,
+    ) -> Result<Option<Arc<dyn Tool>>, ToolError> {
+        let name = tool.name().to_owned();
+        check_name(&name)?;
+        Ok(self.tools.insert(name, Arc::new(tool)))
+    }
+
+    /// [`ToolRegistry::register`] for a tool that another owner keeps as well.
+    ///
+    /// # Errors
+    ///
+    /// As [`ToolRegistry::register`].
+    pub fn share(&mut self, tool: Arc<dyn Tool>) -> Result<(), ToolError> {
+        let name = tool.name().to_owned();
+        self.check_new(&name)?;
+        self.tools.insert(name, tool);
+        Ok(())
+    }
+
+    fn check_new(&self, name: &str) -> Result<(), ToolError> {
+        if self.tools.contains_key(name) {
+            return Err(
+                ToolError::invalid(format!("A tool named {name} is registered already."))
+                    .with_hint("Unregister it first, or replace it."),
+            );
+        }
+        check_name(name)
+    }
+
+    /// Adds tools that are looked for when a name is wanted that neither the registered tools
+    /// nor earlier sources have.
+    pub fn add_source(&mut self, source: Source) {
+        self.sources.push(Arc::new(source));
+    }
+
+    /// Takes a tool out.
+    pub fn unregister(&mut self, name: &str) -> Option<Arc<dyn Tool>> {
+        self.tools.remove(name)
+    }
+
+    /// Finds a tool by its name, by an alias, or by either with the prefix that Gemini CLI
+    /// puts before discovered tools; or by the name that another API had to give it.
+    pub fn get(&self, name: &str) -> Option<&dyn Tool> {
+        let exact = |name: &str| {
+            self.tools.get(name).or_else(|| {
+                self.tools
+                    .values()
+                    .find(|tool| tool.info().aliases.contains(&name))
+            })
+        };
+        let bare = name.strip_prefix(DISCOVERED_PREFIX);
+        exact(name)
+            .or_else(|| exact(bare?))
+            .or_else(|| {
+                let mut sources = self.sources.iter();
+                sources.find_map(|source| source.get(name).or_else(|| source.get(bare?)))
+            })
+            .or_else(|| {
+                let mut all = self.all().filter(|_| may_be_mapped(name));
+                all.find(|tool| is_mapped(tool.name(), name))
+            })
+            .map(AsRef::as_ref)
+    }
+
+    /// The tools that are registered, and those of the sources that have none of their names.
+    fn all(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
+        let later = self.sources.iter().flat_map(|source| source.tools());
+        let later = later.filter(|tool| !self.tools.contains_key(tool.name()));
+        self.tools.values().chain(later)
+    }
+
+    /// [`ToolRegistry::get`], with an error that names the nearest tools.
+    ///
+    /// # Errors
+    ///
+    /// `tool_not_registered`.
+    pub fn require(&self, name: &str) -> Result<&dyn Tool, ToolError> {
+        self.get(name)
+            .ok_or_else(|| self.missing(name, &Others::default()))
+    }
+
+    /// The error of a name that no tool has, which names the nearest tools.
+    pub fn missing(&self, name: &str, others: &Others) -> ToolError {
+        let tools = || {
+            others
+                .tools
+                .iter()
+                .map(|(own, other)| (own.as_str(), &**other))
+        };
+        let spellings = tools().flat_map(|(own, other)| [(own, own), (other, own)]);
+        let near = nearest(name, self.spellings().chain(spellings));
+        let all = self.all().map(|tool| tool.name());
+        let hint = if near.is_empty() && name.contains("__") && !others.servers.is_empty() {
+            format!("The MCP servers are: {}.", others.servers.join(", "))
+        } else {
+            hint(&near, all.chain(tools().map(|(own, _)| own)))
+        };
+        ToolError::new(
+            ErrorKind::ToolNotRegistered,
+            format!("There is no tool named {name:?}."),
+        )
+        .with_hint(hint)
+    }
+
+    /// Up to three names that are near `name`, the nearest first.
+    pub fn near(&self, name: &str) -> Vec<&str> {
+        nearest(name, self.spellings())
+    }
+
+    /// All names by which tools are known, each with the tool's own.
+    fn spellings(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.all().flat_map(|tool| {
+            let (own, info) = (tool.name(), tool.info());
+            std::iter::once(own)
+                .chain(info.aliases.iter().copied())
+                .chain(std::iter::once(info.display_name))
+                .map(move |spelling| (spelling, own))
+        })
+    }
+
+    /// All tools: those that are registered, sorted by name, then those of the sources.
+    pub fn iter(&self) -> impl Iterator<Item = &dyn Tool> {
+        self.all().map(|tool| &**tool)
+    }
+
+    /// Keeps only the tools that `keep` wants; those of the sources are looked for.
+    pub fn retain(&mut self, mut keep: impl FnMut(&dyn Tool) -> bool) {
+        for source in std::mem::take(&mut self.sources) {
+            for tool in source.tools() {
+                let tools = &mut self.tools;
+                tools
+                    .entry(tool.name().to_owned())
+                    .or_insert_with(|| Arc::clone(tool));
+            }
+        }
+        self.tools.retain(|_, tool| keep(tool.as_ref()));
+    }
+
+    /// Looks a tool up and checks the arguments, without running anything.
+    ///
+    /// # Errors
+    ///
+    /// `tool_not_registered`, `invalid_tool_params`, or what the tool's own checks give.
+    pub fn build(
+        &self,
+        name: &str,
+        args: Args,
+        cx: &Context,
+    ) -> Result<Box<dyn ToolInvocation>, ToolError> {
+        let tool = self.require(name)?;
+        crate::tool::catch(tool.name(), || crate::tool::build(tool, args, cx))
+    }
+
+    /// Checks and runs a call. A tail call that the result asks for runs at once, and its
+    /// result takes the place of the first.
+    ///
+    /// # Errors
+    ///
+    /// What the tool gives; `execution_failed` where tail calls don't come to an end.
+    pub fn execute(&self, name: &str, args: Value, cx: &Context) -> Result<ToolResult, ToolError> {
+        self.execute_judged(name, args, cx, |_, _| Ok(Judged::default()))
+    }
+
+    /// [`ToolRegistry::execute`], where `judge` is asked about each call before it is made, tail
+    /// calls too.
+    ///
+    /// # Errors
+    ///
+    /// Those, and what `judge` gives.
+    pub fn execute_judged(
+        &self,
+        name: &str,
+        args: Value,
+        cx: &Context,
+        mut judge: impl FnMut(&dyn Tool, &mut Value) -> Result<Judged, ToolError>,
+    ) -> Result<ToolResult, ToolError> {
+        let mut name = name.to_owned();
+        let mut args = args;
+        for _ in 0..=MAX_TAIL_CALLS {
+            let tool = self.require(&name)?;
+            let judged = judge(tool, &mut args)?;
+            let own = judged.line.map(|line| cx.with_line(line));
+            let cx = own.as_ref().unwrap_or(cx);
+            let mut result = crate::tool::validate_build_execute(tool, args, cx)?;
+            let Some(next) = result.tail_tool_call_request.take() else {
+                return Ok(result);
+            };
+            cx.cancel.check()?;
+            name = next.name;
+            args = Value::Object(next.args);
+        }
+        Err(ToolError::new(
+            ErrorKind::ExecutionFailed,
+            format!(
+                "The tail calls did not end after {MAX_TAIL_CALLS}; the last asked for {name}."
+            ),
+        ))
+    }
+}
+
+/// What a judge says of a call that may run.
+#[derive(Debug, Clone, Default)]
+pub struct Judged {
+    /// The line of shell that was judged, where it is to run in the place of the one that was
+    /// given: the same commands, written so that bash can read them in one way only.
+    pub line: Option<String>,
+}
+
+fn check_name(name: &str) -> Result<(), ToolError> {
+    if is_valid_name(name) {
+        return Ok(());
+    }
+    Err(
+        ToolError::invalid(format!("{name:?} is not a valid tool name."))
+            .with_hint("Use up to 63 of A-Z a-z 0-9 _ . - and begin with a letter or _."),
+    )
+}
+
+/// `[A-Za-z_][A-Za-z0-9_.-]{0,62}`.
+pub fn is_valid_name(name: &str) -> bool {
+    let mut bytes = name.bytes();
+    name.len() <= 63
+        && bytes
+            .next()
+            .is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
+        && bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'))
+}
+
+/// What is longer than any name is not compared further: that takes the product of both lengths.
+const COMPARED_CHARS: usize = 200;
+
+/// Up to three tools that `name` may have meant, the nearest first; `spellings` are names of
+/// tools, each with the tool's own.
+pub fn nearest<'a>(
+    name: &str,
+    spellings: impl Iterator<Item = (&'a str, &'a str)>,
+) -> Vec<&'a str> {
+    let start: String = bare_name(name).chars().take(COMPARED_CHARS).collect();
+    let wanted = start.to_lowercase().replace('-', "_");
+    let mut scored: Vec<(f64, &str)> = spellings
+        .map(|(spelling, own)| (likeness(&wanted, &spelling.to_lowercase()), own))
+        .filter(|(score, _)| *score >= 0.72)
+        .collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+    let mut names: Vec<&str> = Vec::new();
+    for (_, own) in scored {
+        if !names.contains(&own) {
+            names.push(own);
+        }
+    }
+    names.truncate(3);
+    names
+}
+
+/// What to do about a name that no tool has: the nearest ones, or else all there are.
+pub fn hint<'a>(near: &[&str], all: impl Iterator<Item = &'a str>) -> String {
+    if near.is_empty() {
+        let all: Vec<_> = all.collect();
+        format!("The tools are: {}.", all.join(", "))
+    } else {
+        format!("Did you mean {}?", near.join(" or "))
+    }
+}
+
+/// How alike two names are, from 0 to 1, also where words are swapped or missing.
+fn likeness(a: &str, b: &str) -> f64 {
+    let words = |s: &str| -> Vec<String> {
+        let mut words: Vec<_> = s.split('_').map(str::to_owned).collect();
+        words.sort();
+        words
+    };
+    let (wa, wb) = (words(a), words(b));
+    let shared = wa.iter().filter(|w| wb.contains(w)).count();
+    let overlap = shared as f64 / wa.len().max(wb.len()) as f64;
+    let sorted = strsim::normalized_damerau_levenshtein(&wa.join("_"), &wb.join("_"));
+    strsim::normalized_damerau_levenshtein(a, b)
+        .max(sorted)
+        .max(if shared > 0 { 0.5 + overlap / 2.0 } else { 0.0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ToolRegistry, is_valid_name};
+    use crate::tool::{
+        Args, Confirmation, Context, ErrorKind, Kind, LlmContent, Location, Schema,
+        TailToolCallRequest, Tool, ToolError, ToolInfo, ToolInvocation, ToolResult,
+    };
+    use serde_json::{Map, json};
+
+    struct Chain {
+        name: &'static str,
+        next: Option<&'static str>,
+        schema: Schema,
+    }
+
+    fn chain(name: &'static str, next: Option<&'static str>) -> Chain {
+        Chain {
+            name,
+            next,
+            schema: Schema::from_static(r#"{"type":"object"}"#),
+        }
+    }
+
+    struct Call(&'static str, Option<&'static str>);
+
+    impl Tool for Chain {
+        fn name(&self) -> &str {
+            self.name
+        }
+        fn description(&self) -> &'static str {
+            "For a test."
+        }
+        fn parameters(&self) -> &Schema {
+            &self.schema
+        }
+        fn info(&self) -> ToolInfo<'_> {
+            ToolInfo {
+                display_name: self.name,
+                aliases: &[],
+                kind: Kind::Other,
+                is_read_only: false,
+                is_idempotent: false,
+                is_open_world: true,
+                can_update_output: false,
+                checks_arguments: false,
+                server: None,
+                annotations: None,
+            }
+        }
+        fn build(&self, _: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {
+            Ok(Box::new(Call(self.name, self.next)))
+        }
+    }
+
+    impl ToolInvocation for Call {
+        fn describe(&self) -> String {
+            self.0.to_owned()
+        }
+        fn locations(&self) -> Vec<Location> {
+            Vec::new()
+        }
+        fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {
+            Ok(Confirmation::NotNeeded)
+        }
+        fn run(self: Box<Self>, _: &Context) -> Result<ToolResult, ToolError> {
+            assert_ne!(self.0, "panics", "as asked");
+            let mut result = ToolResult::text(self.0);
+            result.tail_tool_call_request = self.1.map(|name| TailToolCallRequest {
+                name: name.to_owned(),
+                args: Map::new(),
+            });
+            Ok(result)
+        }
+    }
+
+    fn registry() -> ToolRegistry {
+        let mut registry = ToolRegistry::default();
+        for tool in [
+            chain("first", Some("last")),
+            chain("last", None),
+            chain("loops", Some("loops")),
+            chain("panics", None),
+        ] {
+            registry.register(tool).expect("a new name");
+        }
+        registry
+    }
+
+    #[test]
+    fn a_tail_call_takes_the_place_of_the_first_result() {
+        let result = registry()
+            .execute("first", json!({}), &Context::default())
+            .expect("ends");
+        assert_eq!(result.llm_content, LlmContent::Text("last".to_owned()));
+    }
+
+    #[test]
+    fn tail_calls_that_do_not_end_are_an_error() {
+        let error = registry()
+            .execute("loops", json!({}), &Context::default())
+            .expect_err("never ends");
+        assert_eq!(error.kind, ErrorKind::ExecutionFailed);
+    }
+
+    #[test]
+    fn a_panic_becomes_an_error() {
+        let error = registry()
+            .execute("panics", json!({}), &Context::default())
+            .expect_err("panics");
+        assert_eq!(error.kind, ErrorKind::UnhandledException);
+        assert!(error.message.contains("panics"), "{error}");
+    }
+
+    #[test]
+    fn arguments_are_checked_for_a_tool_whose_build_takes_anything() {
+        let mut registry = ToolRegistry::default();
+        let schema = json!({"type": "object", "required": ["text"], "additionalProperties": false,
+            "properties": {"text": {"type": "string"}}});
+        let loose = Chain {
+            schema: Schema::from_value(schema),
+            ..chain("loose", None)
+        };
+        registry.register(loose).expect("new");
+        let cx = Context::default();
+        for (args, named) in [
+            (json!({}), "\"text\" is missing"),
+            (json!({"text": 1}), "\"text\" must be a string"),
+            (json!({"text": "a", "other": 1}), "\"other\" is not known"),
+        ] {
+            let run = registry.execute("loose", args.clone(), &cx);
+            let error = run.expect_err("refused");
+            assert_eq!(error.kind, ErrorKind::InvalidToolParams, "{error}");
+            assert!(error.message.contains(named), "{error}");
+            let args = Args::from_value(args).expect("an object");
+            let built = registry.build("loose", args, &cx).err().expect("refused");
+            assert_eq!(built.message, error.message);
+        }
+        // The host's own key is not the tool's.
+        let args = json!({"text": "a", "wait_for_previous": true});
+        registry.execute("loose", args, &cx).expect("taken");
+    }
+
+    #[test]
+    fn a_name_can_be_taken_once_but_replaced_and_removed() {
+        let mut registry = registry();
+        assert!(registry.register(chain("last", None)).is_err());
+        assert!(
+            registry
+                .replace(chain("last", None))
+                .expect("valid")
+                .is_some()
+        );
+        assert!(registry.unregister("last").is_some());
+        assert!(registry.get("last").is_none());
+        assert!(registry.register(chain("9lives", None)).is_err());
+    }
+
+    #[test]
+    fn the_hosts_prefix_is_accepted_and_misses_name_the_nearest() {
+        let registry = registry();
+        assert_eq!(
+            registry.get("discovered_tool_last").expect("found").name(),
+            "last"
+        );
+        assert_eq!(registry.near("lsat"), ["last"]);
+        let error = registry.require("zzzzzz").err().expect("unknown");
+        assert!(
+            error.to_string().contains("first, last, loops, panics"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn names_follow_the_api() {
+        assert!(is_valid_name("a.b-c_1") && is_valid_name("_x"));
+        for bad in ["", "1a", "a b", "é", &"x".repeat(64)] {
+            assert!(!is_valid_name(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! Names and paths as text, and back.
+
+use gemini_tools_platform::ffi::{OsStrExt, OsStringExt};
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Names that are not UTF-8 are shown to callers with `\x{ff}` for each odd byte, and in lines of
+/// text those with characters that deceive, too; see [`show_name`] and [`line_name`].
+pub fn path_from_argument(argument: &str) -> PathBuf {
+    if !argument.contains("\\x{") {
+        return PathBuf::from(argument);
+    }
+    let bytes = argument.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut i = 0;
+    while i < bytes.len() {
+        let escaped = bytes[i..]
+            .strip_prefix(b"\\x{")
+            .filter(|rest| rest.get(2) == Some(&b'}'))
+            .and_then(|rest| std::str::from_utf8(&rest[..2]).ok())
+            .and_then(|hex| u8::from_str_radix(hex, 16).ok())
+            .filter(|byte| matches!(byte, 1..b' ' | b'\\' | 0x7f..));
+        if let Some(byte) = escaped {
+            out.push(byte);
+            i += 6;
+        } else {
+            out.push(bytes[i]);
+            i += 1;
+        }
+    }
+    PathBuf::from(OsString::from_vec(out))
+}
+
+/// Bytes as hexadecimal digits, two each.
+pub fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        text.push(hex_digit(byte >> 4));
+        text.push(hex_digit(byte & 15));
+    }
+    text
+}
+
+/// A name or path as text: bytes that are not UTF-8 appear as `\x{ff}`, which path arguments
+/// understand, so that such a file stays reachable.
+pub fn show_name(name: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = std::str::from_utf8(name) {
+        return text.into();
+    }
+    let mut shown = String::with_capacity(name.len() + 16);
+    for chunk in name.utf8_chunks() {
+        shown.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            push_odd_byte(&mut shown, *byte);
+        }
+    }
+    shown.into()
+}
+
+/// Appends a byte that is not UTF-8, as [`show_name`] shows it.
+pub fn push_odd_byte(shown: &mut String, byte: u8) {
+    shown.push_str("\\x{");
+    shown.push(hex_digit(byte >> 4));
+    shown.push(hex_digit(byte & 15));
+    shown.push('}');
+}
+
+fn hex_digit(half: u8) -> char {
+    char::from(b"0123456789abcdef"[usize::from(half & 15)])
+}
+
+/// A name or path on a line of text: what would end the line, command a terminal, or make the name
+/// look other than it is, is shown as its bytes, such as `\x{0a}`, which path arguments understand.
+pub fn line_name(name: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = std::str::from_utf8(name)
+        && name.iter().all(|b| matches!(b, b' '..=b'~') && *b != b'\\')
+    {
+        return text.into();
+    }
+    let mut out = String::with_capacity(name.len() + 16);
+    let escape = |out: &mut String, bytes: &[u8]| {
+        out.extend(bytes.iter().map(|b| format!("\\x{{{b:02x}}}")));
+    };
+    for chunk in name.utf8_chunks() {
+        let valid = chunk.valid();
+        let mut at = 0;
+        for (c, deceives) in with_deceptive(valid) {
+            let bytes = &valid.as_bytes()[at..at + c.len_utf8()];
+            at += c.len_utf8();
+            // A name that is written like this must not be taken for another one.
+            if deceives || c == '\\' && valid[at..].starts_with("x{") {
+                escape(&mut out, bytes);
+            } else {
+                out.push(c);
+            }
+        }
+        escape(&mut out, chunk.invalid());
+    }
+    out.into()
+}
+
+/// A text of several lines without what would command a terminal or deceive: that is escaped.
+pub fn harmless_lines(text: &str) -> String {
+    let seen = |(c, deceives): (char, bool)| -> String {
+        if deceives && !matches!(c, '\n' | '\t') {
+            c.escape_unicode().collect()
+        } else {
+            c.into()
+        }
+    };
+    with_deceptive(text).map(seen).collect()
+}
+
+/// A document of JSON for a terminal: what would command it or deceive is escaped, which changes
+/// no value.
+pub fn json_for_terminal(json: &str) -> Cow<'_, str> {
+    let is_odd = |c: char, deceives: bool| deceives && !c.is_ascii_control() || c == '\u{7f}';
+    if !with_deceptive(json).any(|(c, deceives)| is_odd(c, deceives)) {
+        return json.into();
+    }
+    let mut out = String::with_capacity(json.len() + 16);
+    for (c, deceives) in with_deceptive(json) {
+        if is_odd(c, deceives) {
+            let units = c.encode_utf16(&mut [0; 2]).to_vec();
+            out.extend(units.iter().map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            out.push(c);
+        }
+    }
+    out.into()
+}
+
+/// [`show_name`] of a path.
+pub fn show_path(path: &Path) -> Cow<'_, str> {
+    show_name(path.as_os_str().as_bytes())
+}
+
+/// A text from elsewhere on one line, with everything escaped that could make it look
+/// other than it is: control characters, marks that turn the direction of writing, and what
+/// can't be seen at all.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_deceptive) {
+        return text.into();
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            c if is_deceptive(c) => out.extend(c.escape_unicode()),
+            c => out.push(c),
+        }
+    }
+    out.into()
+}
+
+/// Whether a character is not seen where it is, or changes how others are seen: control
+/// characters, marks that turn the direction of writing, and what has no shape of its own.
+pub fn is_deceptive(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{ad}'
+                | '\u{34f}'
+                | '\u{61c}'
+                | '\u{115f}'..='\u{1160}'
+                | '\u{17b4}'..='\u{17b5}'
+                | '\u{180b}'..='\u{180f}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{3164}'
+                | '\u{fe00}'..='\u{fe0f}'
+                | '\u{feff}'
+                | '\u{ffa0}'
+                | '\u{fff0}'..='\u{fffb}'
+                | '\u{1bca0}'..='\u{1bca3}'
+                | '\u{1d173}'..='\u{1d17a}'
+                | '\u{e0000}'..='\u{e0fff}'
+        )
+}
+
+/// The characters of a text, each with whether it deceives where it is. Joiners between letters
+/// that are joined, and selectors of how an emoji looks, belong to what is seen.
+pub fn with_deceptive(text: &str) -> impl Iterator<Item = (char, bool)> {
+    let mut before: Option<char> = None;
+    let mut is_selected = false;
+    let mut chars = text.chars().peekable();
+    std::iter::from_fn(move || {
+        let c = chars.next()?;
+        let joins = |c: Option<char>| c.is_some_and(|c| !c.is_ascii() && !is_deceptive(c));
+        // Digits, # and * are keys as emoji. More than one selector could spell a hidden text.
+        let is_key = |c: char| matches!(c, '#' | '*' | '0'..='9');
+        let selects = (joins(before) || before.is_some_and(is_key)) && !is_selected;
+        let is_selector = matches!(c, '\u{fe0e}' | '\u{fe0f}');
+        let deceives = match c {
+            '\u{200c}' | '\u{200d}' => !(joins(before) && joins(chars.peek().copied())),
+            _ if is_selector => !selects,
+            c => is_deceptive(c),
+        };
+        // A selector belongs to what it follows.
+        is_selected = is_selector;
+        if !is_selector {
+            before = Some(c);
+        }
+        Some((c, deceives))
+    })
+}
+
+/// The beginning of what a program printed, on one line.
+pub fn excerpt(bytes: &[u8]) -> String {
+    /// A user learns nothing from more.
+    const MAX_CHARS: usize = 200;
+    let text = String::from_utf8_lossy(bytes);
+    let text = without_controls(text.trim()).replace('\n', " ⏎ ");
+    match text.char_indices().nth(MAX_CHARS) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text,
+    }
+}
+
+/// A text from elsewhere without what would command a terminal.
+pub fn without_controls(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            // Colours and the like end with a letter.
+            '\x1b' if chars.next_if_eq(&'[').is_some() => {
+                while chars.next_if(|c| !('@'..='~').contains(c)).is_some() {}
+                chars.next();
+            }
+            '\r' if chars.peek() == Some(&'\n') => {}
+            c if c.is_control() && !matches!(c, '\n' | '\t') => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        is_deceptive, json_for_terminal, line_name, path_from_argument, show_name, visible,
+    };
+    use gemini_tools_platform::ffi::OsStrExt;
+
+    #[test]
+    fn a_name_that_is_no_utf8_survives_being_shown() {
+        let name = b"caf\xe9 \\x{41}.txt";
+        let shown = show_name(name);
+        assert_eq!(shown, "caf\\x{e9} \\x{41}.txt");
+        assert_eq!(path_from_argument(&shown).as_os_str().as_bytes(), name);
+    }
+
+    #[test]
+    fn a_name_on_a_line_deceives_nobody_and_leads_back() {
+        for (name, shown) in [
+            (&b"plain name.txt"[..], "plain name.txt"),
+            ("ünï 中 👩\u{200d}💻".as_bytes(), "ünï 中 👩\u{200d}💻"),
+            (b"a\nb\x1b[2J\x7f", "a\\x{0a}b\\x{1b}[2J\\x{7f}"),
+            ("a\u{202e}b".as_bytes(), "a\\x{e2}\\x{80}\\x{ae}b"),
+            (b"caf\xe9", "caf\\x{e9}"),
+            (b"a\\x{0a}b\\c", "a\\x{5c}x{0a}b\\c"),
+        ] {
+            assert_eq!(line_name(name), shown);
+            assert_eq!(path_from_argument(shown).as_os_str().as_bytes(), name);
+        }
+    }
+
+    #[test]
+    fn json_means_the_same_on_a_terminal() {
+        let value = serde_json::json!({"a\u{202e}": "\u{1b}\u{7f}\u{9b}\u{e0041}é"});
+        let json = value.to_string();
+        let shown = json_for_terminal(&json);
+        assert!(!shown.chars().any(super::is_deceptive), "{shown}");
+        let read: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
+        assert_eq!(read, value);
+        assert_eq!(json_for_terminal("{\"a\": 1}\n"), "{\"a\": 1}\n");
+    }
+
+    #[test]
+    fn what_unicode_says_is_not_seen_or_turns_the_direction_deceives() {
+        let unseen = r"^[\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\p{Cc}]$";
+        let unseen = fancy_regex::Regex::new(unseen).expect("an expression");
+        for c in '\0'..=char::MAX {
+            let is_unseen = unseen.is_match(&c.to_string()).expect("an answer");
+            assert!(!is_unseen || is_deceptive(c), "{}", c.escape_unicode());
+        }
+    }
+
+    #[test]
+    fn nothing_in_a_shown_text_is_invisible_or_turns_it_round() {
+        for (text, shown) in [
+            ("plain ünï 中", "plain ünï 中"),
+            ("a\u{202e}b\u{2066}", "a\\u{202e}b\\u{2066}"),
+            ("\u{e0041}\u{200b}\u{feff}", "\\u{e0041}\\u{200b}\\u{feff}"),
+            ("one\ntwo\u{1b}[2J", "one\\ntwo\\u{1b}[2J"),
+        ] {
+            assert_eq!(visible(text), shown);
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! What a tool is: the contract between those who write tools and those who call them.
+//!
+//! The types follow Gemini CLI's tools API. Nothing here touches files, processes or the
+//! network; nothing here prints.
+
+mod args;
+mod check;
+mod confirmation;
+mod context;
+mod equal;
+mod error;
+mod execute;
+mod kind;
+pub mod named;
+mod pattern;
+pub mod reference;
+mod result;
+mod schema;
+
+pub use args::Args;
+pub use confirmation::{ApprovalMode, Confirmation, ConfirmationDetails};
+pub use context::seconds_of;
+pub use context::{
+    Acting, Cancellation, Context, GracePeriod, Interruption, LiveOutput, TICK, Waiting,
+};
+pub use error::{ErrorKind, ToolError};
+pub(crate) use execute::catch;
+pub use execute::{build, build_and_execute, validate_build_execute};
+pub use kind::Kind;
+pub use result::{
+    AnsiToken, DiffStat, Display, FileDiff, FoundPlace, LlmContent, PartOrText, ResultError,
+    SubagentActivity, SubagentProgress, TailToolCallRequest, Todo, TodoList, TodoStatus,
+    ToolResult,
+};
+pub use schema::Schema;
+
+use crate::shown::show_path;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::path::{Path, PathBuf};
+
+/// A tool: its declaration, and how a call of it is checked.
+///
+/// Object-safe, with run-time names and schemas, so that a built-in, a project's own script
+/// and a tool of an MCP server are the same to a caller.
+pub trait Tool: Send + Sync {
+    /// The name in declarations and calls; unique, `[A-Za-z_][A-Za-z0-9_.-]{0,62}`.
+    fn name(&self) -> &str;
+
+    /// What the tool does and when to use it, for the model.
+    fn description(&self) -> &str;
+
+    /// The JSON Schema of the arguments.
+    fn parameters(&self) -> &Schema;
+
+    /// What callers go by.
+    fn info(&self) -> ToolInfo<'_>;
+
+    /// Checks what the schema does not say of the arguments, and makes a call that can be
+    /// described, confirmed and run. Callers use [`build`].
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidToolParams`] where the arguments don't fit the schema or each
+    /// other, and whatever else can be known before anything runs.
+    fn build(&self, args: Args, cx: &Context) -> Result<Box<dyn ToolInvocation>, ToolError>;
+
+    /// Arguments that the tool would ignore, for callers who want to be told.
+    fn unknown_arguments(&self, args: &Args) -> Vec<String> {
+        args.unknown(self.parameters(), &[])
+            .into_iter()
+            .map(str::to_owned)
+            .collect()
+    }
+}
+
+/// What those who call a tool go by: policies, registries, declarations, and what runs side by
+/// side. A tool says all of it, so that nothing is taken for granted.
+#[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "MCP has a hint for each")]
+pub struct ToolInfo<'a> {
+    /// The name for people.
+    pub display_name: &'a str,
+    /// Other names under which the tool may be called; never printed.
+    pub aliases: &'a [&'a str],
+    /// What the tool does to the world.
+    pub kind: Kind,
+    /// Whether calls leave the world as it was.
+    pub is_read_only: bool,
+    /// Whether the same call once more changes nothing further.
+    pub is_idempotent: bool,
+    /// Whether calls reach beyond this machine, or may.
+    pub is_open_world: bool,
+    /// Whether calls report live output through [`Context::update_output`].
+    pub can_update_output: bool,
+    /// Whether [`Tool::build`] checks the arguments against the schema itself, as it must where it
+    /// takes other spellings than the declared ones. For all other tools [`build`] does, before it
+    /// calls that.
+    pub checks_arguments: bool,
+    /// The MCP server that the tool comes from, and the tool's name there: what rules of a policy
+    /// name it by.
+    pub server: Option<(&'a str, &'a str)>,
+    /// What the MCP server says of the tool besides, such as `readOnlyHint`.
+    pub annotations: Option<&'a Map<String, Value>>,
+}
+
+/// One checked call of a tool.
+pub trait ToolInvocation: Send {
+    /// What the call will do, in one line of markdown, before it runs.
+    fn describe(&self) -> String;
+
+    /// The paths that the call reads or changes.
+    fn locations(&self) -> Vec<Location>;
+
+    /// Whether a person must agree first, and what to show them.
+    ///
+    /// # Errors
+    ///
+    /// What would make the call fail, where preparing the details meets it.
+    fn confirmation(&self, cx: &Context) -> Result<Confirmation, ToolError>;
+
+    /// Runs the call to its end; `cx` carries cancellation and live output.
+    ///
+    /// # Errors
+    ///
+    /// What went wrong, in one sentence that a model can act on.
+    fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError>;
+}
+
+fn path_as_text<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&show_path(path))
+}
+
+/// A place that a call touches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Location {
+    /// Absolute. Printed as text; bytes that are not UTF-8 as `\x{ff}`.
+    #[serde(serialize_with = "path_as_text")]
+    pub path: PathBuf,
+    /// One-based, where the call is about one line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+}

@@ -1,0 +1,72 @@
+//! What a reference in a JSON Schema leads to.
+
+use serde_json::Value;
+
+/// The schema within `root` that a reference leads to: by pointer, by anchor, or by the address
+/// that a schema gives itself.
+pub fn find<'a>(root: &'a Value, target: &str) -> Option<&'a Value> {
+    let (address, fragment) = target.split_once('#').unwrap_or((target, ""));
+    let document = if address.is_empty() {
+        root
+    } else {
+        only(root, &|schema| {
+            schema["$id"].as_str().map(|id| id.trim_end_matches('#')) == Some(address)
+        })?
+    };
+    let fragment = decoded(fragment);
+    if fragment.is_empty() || fragment.starts_with('/') {
+        return document.pointer(&fragment);
+    }
+    let is_called = |schema: &Value, key: &str| schema[key] == fragment;
+    only(document, &|schema| {
+        is_called(schema, "$anchor") || is_called(schema, "$dynamicAnchor")
+    })
+}
+
+/// The one schema for which that holds.
+fn only<'a>(value: &'a Value, holds: &dyn Fn(&Value) -> bool) -> Option<&'a Value> {
+    fn gather<'a>(value: &'a Value, holds: &dyn Fn(&Value) -> bool, all: &mut Vec<&'a Value>) {
+        match value {
+            Value::Object(map) => {
+                if holds(value) {
+                    all.push(value);
+                }
+                let schemas = map.iter().filter(|(key, _)| !is_data(key));
+                schemas.for_each(|(_, inner)| gather(inner, holds, all));
+            }
+            Value::Array(items) => items.iter().for_each(|inner| gather(inner, holds, all)),
+            _ => {}
+        }
+    }
+    let mut all = Vec::new();
+    gather(value, holds, &mut all);
+    match all[..] {
+        [one] => Some(one),
+        _ => None,
+    }
+}
+
+/// Whether data is under a key of a schema, and not a schema.
+pub fn is_data(key: &str) -> bool {
+    matches!(key, "default" | "enum" | "const" | "examples" | "example")
+}
+
+/// A fragment of an address as a JSON pointer.
+pub(crate) fn decoded(text: &str) -> String {
+    if !text.contains('%') {
+        return text.to_owned();
+    }
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut i = 0;
+    while i < bytes.len() {
+        let hex = bytes[i..]
+            .strip_prefix(b"%")
+            .and_then(|rest| rest.get(..2))
+            .and_then(|hex| std::str::from_utf8(hex).ok())
+            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        out.push(hex.unwrap_or(bytes[i]));
+        i += if hex.is_some() { 3 } else { 1 };
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}

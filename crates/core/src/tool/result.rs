@@ -1,0 +1,280 @@
+//! What a call gives back: content for the model, a display for people.
+
+use super::ErrorKind;
+use super::named::{NamedText, OddNames};
+use crate::message::Part;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+/// The outcome of a call, as in Gemini CLI's `ToolResult`.
+#[derive(Debug, Clone, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolResult {
+    /// What goes into the model's history.
+    pub llm_content: LlmContent,
+    /// What a person sees.
+    pub return_display: Display,
+    /// Present where the tool itself reports a failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<ResultError>,
+    /// Structured data for programs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<Map<String, Value>>,
+    /// Another tool that runs at once; its result takes this one's place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tail_tool_call_request: Option<TailToolCallRequest>,
+    /// The tool has kept its text within bounds that its caller chose, so that the general
+    /// limit of answers does not apply.
+    #[serde(skip)]
+    pub is_limited: bool,
+    /// What a search has found, which is among the data as `locations`: apart, because a
+    /// value of JSON would take ten times as much.
+    #[serde(skip)]
+    pub locations: Option<Vec<FoundPlace>>,
+    /// What a terminal shows instead of the text, where that has colours.
+    #[serde(skip)]
+    pub terminal_text: Option<String>,
+    /// Names in the text that are shown otherwise where it is printed as lines.
+    #[serde(skip)]
+    pub odd_names: OddNames,
+}
+
+impl ToolResult {
+    /// A result that is the same text for the model and for people.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self {
+            llm_content: LlmContent::Text(text.into()),
+            ..Self::default()
+        }
+    }
+
+    /// The same for a text with names of files.
+    pub fn named(text: NamedText) -> Self {
+        let (text, odd_names) = text.into_parts();
+        Self {
+            odd_names,
+            ..Self::text(text)
+        }
+    }
+
+    /// Sets what people see.
+    #[must_use]
+    pub fn with_display(mut self, display: impl Into<Display>) -> Self {
+        self.return_display = display.into();
+        self
+    }
+
+    /// Adds one entry to [`ToolResult::data`].
+    #[must_use]
+    pub fn with_data(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.data
+            .get_or_insert_default()
+            .insert(key.to_owned(), value.into());
+        self
+    }
+}
+
+/// A place in a file that a search has found; the file alone where its lines were not wanted. Keys are in
+/// the order of their names, as in all that is printed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FoundPlace {
+    /// The column, from 1 and in characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<u64>,
+    /// The file's name.
+    #[serde(serialize_with = "as_text")]
+    pub file: Arc<str>,
+    /// The line, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// The line's text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<Box<str>>,
+}
+
+fn as_text<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(text)
+}
+
+/// A failure inside a result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ResultError {
+    /// For the model.
+    pub message: String,
+    /// The error's sort, where known.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<ErrorKind>,
+}
+
+/// A call of another tool, to be made at once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TailToolCallRequest {
+    /// The tool's name.
+    pub name: String,
+    /// The call's arguments.
+    pub args: Map<String, Value>,
+}
+
+/// Text, one part, or a list of both.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum LlmContent {
+    /// Text.
+    Text(String),
+    /// One part.
+    Part(Box<Part>),
+    /// Parts and strings in order.
+    List(Vec<PartOrText>),
+}
+
+impl Default for LlmContent {
+    fn default() -> Self {
+        LlmContent::Text(String::new())
+    }
+}
+
+/// An element of a list of content.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum PartOrText {
+    /// Text.
+    Text(String),
+    /// A part.
+    Part(Box<Part>),
+}
+
+/// What a person sees of a result.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Display {
+    /// Markdown.
+    Markdown(String),
+    /// A file's change.
+    FileDiff(Box<FileDiff>),
+    /// A terminal's lines.
+    Ansi(Vec<Vec<AnsiToken>>),
+    /// Tasks.
+    Todos(TodoList),
+    /// A sub-agent's state.
+    Subagent(SubagentProgress),
+}
+
+impl Default for Display {
+    fn default() -> Self {
+        Display::Markdown(String::new())
+    }
+}
+
+impl From<String> for Display {
+    fn from(text: String) -> Self {
+        Display::Markdown(text)
+    }
+}
+
+impl From<FileDiff> for Display {
+    fn from(diff: FileDiff) -> Self {
+        Display::FileDiff(Box::new(diff))
+    }
+}
+
+/// A file before and after.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileDiff {
+    /// Unified diff.
+    pub file_diff: String,
+    /// Name without directories.
+    pub file_name: String,
+    /// Null for a new file, and for one too large to be shown whole.
+    pub original_content: Option<String>,
+    /// Null where the file is too large to be shown whole.
+    pub new_content: Option<String>,
+    /// Lines added and removed.
+    #[serde(default)]
+    pub diff_stat: DiffStat,
+}
+
+/// Lines added and removed, by the model and by the user who changed its proposal.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[expect(
+    missing_docs,
+    reason = "the names are the contract's and say what they mean"
+)]
+pub struct DiffStat {
+    pub ai_added_lines: u64,
+    pub ai_removed_lines: u64,
+    pub user_added_lines: u64,
+    pub user_removed_lines: u64,
+}
+
+/// A run of characters of one look on a terminal.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[expect(
+    missing_docs,
+    clippy::struct_excessive_bools,
+    reason = "these are a terminal's attributes"
+)]
+pub struct AnsiToken {
+    pub text: String,
+    pub bold: bool,
+    pub italic: bool,
+    pub underline: bool,
+    pub dim: bool,
+    pub inverse: bool,
+    /// `#rrggbb`, or empty for the terminal's own.
+    pub fg: String,
+    /// `#rrggbb`, or empty for the terminal's own.
+    pub bg: String,
+}
+
+/// A list of tasks.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TodoList {
+    /// The tasks in order.
+    pub todos: Vec<Todo>,
+}
+
+/// One task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Todo {
+    /// What is to be done.
+    pub description: String,
+    /// How far it is.
+    pub status: TodoStatus,
+}
+
+/// How far a task is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say what they mean")]
+pub enum TodoStatus {
+    Pending,
+    InProgress,
+    Completed,
+    Cancelled,
+}
+
+/// What a sub-agent is doing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SubagentProgress {
+    /// The agent's name.
+    pub agent_name: String,
+    /// The sub-agent's latest activities, oldest first.
+    pub recent_activity: Vec<SubagentActivity>,
+}
+
+/// One activity of a sub-agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SubagentActivity {
+    /// `thought` or `tool_call`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Text, or the tool's name.
+    pub content: String,
+    /// `running`, `completed`, `error` or `cancelled`.
+    pub status: String,
+}

@@ -1,0 +1,17 @@
+//! Which build of the executables this is: `get_tools`, `call_tool` and what they start must be of the
+//! same one.
+
+use std::sync::OnceLock;
+
+static VERSION: OnceLock<&'static str> = OnceLock::new();
+
+/// Says which build this is; executables do so when they start. Later calls have no effect.
+pub fn set(version: &'static str) {
+    let _ = VERSION.set(version);
+}
+
+/// What was [`set`], otherwise the package's version, as `0.1.0`.
+#[must_use]
+pub fn get() -> &'static str {
+    VERSION.get().copied().unwrap_or(env!("CARGO_PKG_VERSION"))
+}

@@ -1,0 +1,466 @@
+//! A custom tool, and a checked call of one that a manifest or a script defines.
+
+use super::catalogue::{Listed, definition};
+use super::files::is_executable;
+use super::manifest::{Action, Definition, Manifest, Output, Stdin};
+use super::output;
+use super::run::{Program, Streams, ending_of, interrupted, place};
+use super::words::Bindings;
+use super::{Listing, env, pair};
+use gemini_tools_answers::kept_answers;
+use gemini_tools_builtin_tools::builtin::ToolEnv;
+use gemini_tools_core::diagnostic::Diagnostic;
+use gemini_tools_core::tool::{
+    Args, Confirmation, ConfirmationDetails, Context, ErrorKind, LiveOutput, Location, ResultError,
+    Schema, Tool, ToolError, ToolInfo, ToolInvocation, ToolResult,
+};
+use gemini_tools_process::capture::Capture;
+use gemini_tools_process::command::CommandOutcome;
+use gemini_tools_process::ending::Ending;
+use gemini_tools_shell_analysis::analyse;
+use gemini_tools_workspace::{WorkspacePath, show_path};
+use serde_json::{Map, Value};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// The most characters of output where the caller does not limit the answer.
+const UNLIMITED_CHARS: usize = 1_000_000;
+
+/// What a failed program has printed is told up to here, in characters.
+const FAILURE_CHARS: usize = 4_000;
+
+/// A value longer than this is not put into the environment, in bytes: the kernel takes
+/// 128 KiB for one variable.
+const MAX_VARIABLE_BYTES: usize = 100_000;
+
+/// A tool of a file: of a manifest, of a script, or of a pair that the file points to.
+#[derive(Debug)]
+pub(super) struct CustomTool {
+    pub(super) listing: Listing,
+    pub(super) tool_env: ToolEnv,
+}
+
+impl Tool for CustomTool {
+    fn name(&self) -> &str {
+        &self.listing.listed.name
+    }
+
+    fn description(&self) -> &str {
+        self.listing.description()
+    }
+
+    fn parameters(&self) -> &Schema {
+        self.listing.schema()
+    }
+
+    fn info(&self) -> ToolInfo<'_> {
+        let listed = &self.listing.listed;
+        ToolInfo {
+            display_name: &listed.display_name,
+            aliases: &[],
+            kind: listed.kind,
+            is_read_only: listed.read_only,
+            is_idempotent: listed.read_only,
+            is_open_world: true,
+            can_update_output: listed.streaming,
+            checks_arguments: true,
+            server: None,
+            annotations: None,
+        }
+    }
+
+    fn build(&self, args: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {
+        let listed = &self.listing.listed;
+        match self.definition()? {
+            Definition::Tool(manifest) => {
+                let args = args.filled(&manifest.declared.arguments())?;
+                let call = Call::new(*manifest, args, listed, &self.tool_env)?;
+                Ok(Box::new(call))
+            }
+            // As they came: the command is another program, and knows its own defaults.
+            Definition::Pair(pair) => {
+                let args = Value::Object(args.as_map().clone());
+                self.listing.schema().validate(&args)?;
+                pair::call(*pair, args, listed, &self.tool_env)
+            }
+        }
+    }
+}
+
+impl CustomTool {
+    /// The file as it is now: it may have changed since it was listed.
+    fn definition(&self) -> Result<Definition, ToolError> {
+        let file = &self.listing.listed.file;
+        let whose = super::whose(file, &self.tool_env);
+        let is_executable = is_executable(file, whose);
+        match definition(file, whose, is_executable) {
+            Some(Ok((definition, _))) => Ok(definition),
+            Some(Err(findings)) => {
+                let texts: Vec<String> = findings.iter().map(Diagnostic::text).collect();
+                Err(ToolError::new(ErrorKind::ExecutionFailed, texts.join("\n")))
+            }
+            None => Err(ToolError::new(
+                ErrorKind::ToolNotRegistered,
+                format!("{} defines no tool any more.", show_path(file)),
+            )),
+        }
+    }
+}
+
+struct Call {
+    tool_env: ToolEnv,
+    manifest: Manifest,
+    args: Map<String, Value>,
+    place: WorkspacePath,
+    words: Vec<OsString>,
+    environment: Vec<(OsString, OsString)>,
+    input: Vec<u8>,
+    description: Option<String>,
+    locations: Option<Vec<Location>>,
+    /// The directory of the tool's file.
+    directory: PathBuf,
+}
+
+impl Call {
+    fn new(
+        manifest: Manifest,
+        args: Map<String, Value>,
+        listed: &Listed,
+        tool_env: &ToolEnv,
+    ) -> Result<Self, ToolError> {
+        let place = place(&manifest.running, tool_env)?;
+        let root = tool_env.workspace.root();
+        let directory = listed.file.parent().unwrap_or(root);
+        let filling = Bindings {
+            args: &args,
+            directory,
+            root,
+            guards_options: true,
+        };
+        let words = match &manifest.action {
+            Action::Command(template) => template.fill(filling)?,
+            Action::Script(script, template) => {
+                let plain = Bindings {
+                    guards_options: false,
+                    ..filling
+                };
+                let mut words: Vec<OsString> = vec!["bash".into(), "-c".into(), "--".into()];
+                words.push(script.into());
+                words.push(listed.name.clone().into());
+                words.extend(template.fill(plain)?);
+                words
+            }
+            Action::File(before) => before
+                .iter()
+                .map(OsString::from)
+                .chain([listed.file.clone().into_os_string()])
+                .collect(),
+        };
+        let mut environment = env::expanded(&manifest.running.env)?;
+        if !matches!(manifest.action, Action::Command(_)) {
+            add_parameters(&mut environment, &args, &manifest.stdin)?;
+        }
+        environment.extend(env::places(&listed.name, directory, root));
+        let input = match &manifest.stdin {
+            Stdin::Nothing => Vec::new(),
+            Stdin::Arguments => Value::Object(args.clone()).to_string().into_bytes(),
+            Stdin::Parameter(name) => match args.get(name) {
+                None | Some(Value::Null) => Vec::new(),
+                Some(Value::String(text)) => text.clone().into_bytes(),
+                Some(other) => other.to_string().into_bytes(),
+            },
+        };
+        let for_people = Bindings {
+            guards_options: false,
+            ..filling
+        };
+        let description = manifest.presentation.description(for_people)?;
+        let locations = manifest.presentation.locations(for_people, place.path())?;
+        Ok(Self {
+            tool_env: tool_env.clone(),
+            directory: directory.to_owned(),
+            description,
+            locations,
+            manifest,
+            args,
+            place,
+            words,
+            environment,
+            input,
+        })
+    }
+
+    fn name(&self) -> &str {
+        &self.manifest.declared.name
+    }
+
+    /// What is run, as a shell would want it; of a script its text.
+    fn command_line(&self) -> String {
+        let quoted = |words: &[OsString]| {
+            let words: Vec<_> = words.iter().map(|w| show_path(Path::new(w))).collect();
+            let words = words.iter().map(|word| &**word);
+            shlex::try_join(words).unwrap_or_default()
+        };
+        match &self.manifest.action {
+            Action::Script(script, _) => {
+                let args = Value::Object(self.args.clone());
+                format!("{}\n# {args}", script.trim_end())
+            }
+            Action::Command(_) if self.manifest.stdin == Stdin::Nothing => quoted(&self.words),
+            Action::Command(_) | Action::File(_) => {
+                let mut line = quoted(&self.words);
+                if self.manifest.stdin != Stdin::Nothing {
+                    let input = String::from_utf8_lossy(&self.input);
+                    let input = shlex::try_quote(&input).unwrap_or_default();
+                    line.push_str(&format!(" <<< {input}"));
+                }
+                // They are in the environment.
+                if matches!(self.manifest.action, Action::File(_))
+                    && self.manifest.stdin != Stdin::Arguments
+                {
+                    line.push_str(&format!("\n# {}", Value::Object(self.args.clone())));
+                }
+                line
+            }
+        }
+    }
+
+    fn report(
+        &self,
+        mut streams: Streams<'_>,
+        end: CommandOutcome,
+    ) -> Result<ToolResult, ToolError> {
+        let name = self.name();
+        let captured = streams.finish_text();
+        if let Some(error) = interrupted(name, end, &self.manifest.running) {
+            let errors = streams.errors.text();
+            let said = captured.map(|c| c.text).unwrap_or_default();
+            let message = with_streams(&error.message, &errors, &said);
+            return Ok(failed(message, error.kind));
+        }
+        let ending = ending_of(end);
+        let is_success =
+            matches!(ending, Some(Ending::Code(code)) if self.manifest.success.contains(&code));
+        let with_code = |result: ToolResult| match ending {
+            Some(Ending::Code(code)) => result.with_data("exitCode", code),
+            _ => result,
+        };
+        if self.manifest.output == Output::ToolResult
+            && !is_success
+            && let Ok(result) = output::tool_result(&streams.whole)
+            && result.error.is_some()
+        {
+            // It says itself what went wrong.
+            return Ok(result);
+        }
+        if !is_success {
+            let errors = streams.errors.text();
+            let said = captured.map_or_else(
+                || {
+                    gemini_tools_core::shown::without_controls(&String::from_utf8_lossy(
+                        &streams.whole,
+                    ))
+                },
+                |c| c.text,
+            );
+            let how = ending.map_or_else(|| "no ending".to_owned(), |ending| ending.to_string());
+            let first = format!("{name} failed with {how}.");
+            let message = with_streams(&first, &errors, &said);
+            return Ok(with_code(failed(message, ErrorKind::ExecutionFailed)));
+        }
+        if streams.is_cut {
+            return Err(ToolError::new(
+                ErrorKind::ExecutionFailed,
+                format!(
+                    "{name} printed more than {} bytes, which is too much for \"output\" other than \
+                     \"text\".",
+                    super::run::MAX_WHOLE_BYTES
+                ),
+            ));
+        }
+        let unusable = |reason: String| {
+            let said = String::from_utf8_lossy(&streams.whole);
+            let said = gemini_tools_core::shown::without_controls(said.trim());
+            let first = format!("What {name} printed can't be used: {reason}");
+            ToolError::new(
+                ErrorKind::ExecutionFailed,
+                with_streams(&first, &streams.errors.text(), &said),
+            )
+        };
+        match (self.manifest.output, captured) {
+            (Output::Text, Some(captured)) => {
+                let mut text = captured.text;
+                if text.is_empty() {
+                    // Many programs tell people there what others print.
+                    text = streams.errors.text();
+                }
+                let mut result = ToolResult::text(text.as_str()).with_display(text);
+                result.terminal_text = captured.coloured.filter(|c| !c.trim().is_empty());
+                result.is_limited = true;
+                if let Some(file) = captured.file {
+                    result = result.with_data("outputFile", show_path(&file).into_owned());
+                }
+                Ok(with_code(result))
+            }
+            (Output::ToolResult, _) => output::tool_result(&streams.whole).map_err(unusable),
+            (Output::Json | Output::Text, _) => output::of_json(&streams.whole).map_err(unusable),
+        }
+    }
+}
+
+impl ToolInvocation for Call {
+    fn describe(&self) -> String {
+        if let Some(description) = &self.description {
+            return description.clone();
+        }
+        let args = Value::Object(self.args.clone()).to_string();
+        match &self.manifest.action {
+            Action::Command(_) => format!("`{}`", self.command_line().replace('\n', " ")),
+            _ => format!("{} `{args}`", self.manifest.display_name),
+        }
+    }
+
+    fn locations(&self) -> Vec<Location> {
+        self.locations.clone().unwrap_or_else(|| {
+            vec![Location {
+                path: self.place.path().to_owned(),
+                line: None,
+            }]
+        })
+    }
+
+    fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {
+        if self.manifest.read_only {
+            return Ok(Confirmation::NotNeeded);
+        }
+        let command = self.command_line();
+        let title = format!("Confirm {}", self.manifest.display_name);
+        let programs = || match &self.manifest.action {
+            Action::Script(script, _) => {
+                let analysis = analyse(script);
+                (analysis.root_commands(), analysis.unresolved)
+            }
+            _ => (
+                vec![show_path(Path::new(&self.words[0])).into_owned()],
+                Vec::new(),
+            ),
+        };
+        if let Some(question) = &self.manifest.presentation.question {
+            let filling = Bindings {
+                args: &self.args,
+                directory: &self.directory,
+                root: self.tool_env.workspace.root(),
+                guards_options: false,
+            };
+            let details = question.fill(filling, title, command, programs)?;
+            return Ok(Confirmation::Ask(details));
+        }
+        let (root_commands, unresolved) = programs();
+        Ok(Confirmation::Ask(ConfirmationDetails::Exec {
+            title,
+            command,
+            root_command: root_commands.first().cloned().unwrap_or_default(),
+            root_commands,
+            unresolved,
+            runs: None,
+        }))
+    }
+
+    fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
+        let limit = cx.limit_chars.unwrap_or(UNLIMITED_CHARS);
+        let is_live = self.manifest.streaming && cx.wants_output();
+        let workspace = &self.tool_env.workspace;
+        let text = (self.manifest.output == Output::Text).then(|| {
+            Capture::new(limit, cx.wants_display, is_live, || {
+                kept_answers::new_file(workspace, self.name())
+            })
+        });
+        let mut streams = Streams::new(text, is_live);
+        let program = Program {
+            tool: self.name(),
+            words: &self.words,
+            environment: &self.environment,
+            input: &self.input,
+            running: &self.manifest.running,
+            tool_env: &self.tool_env,
+        };
+        let show = |text| cx.update_output(LiveOutput::Text(text));
+        let end = program.run(&mut streams, &cx.cancel, &show)?;
+        self.report(streams, end)
+    }
+}
+
+/// A failure that is told with all that is known of it.
+pub(super) fn failed(message: String, kind: ErrorKind) -> ToolResult {
+    let mut result = ToolResult::text(message.as_str()).with_display(message.clone());
+    result.error = Some(ResultError {
+        message,
+        kind: Some(kind),
+    });
+    result
+}
+
+/// A message with the ends of what a program has printed.
+fn with_streams(message: &str, errors: &str, output: &str) -> String {
+    let mut text = message.to_owned();
+    for (title, said) in [("Standard error", errors), ("Standard output", output)] {
+        if !said.trim().is_empty() {
+            text.push_str(&format!("\n{title}:\n{}", end_of(said.trim_end())));
+        }
+    }
+    if errors.trim().is_empty() && output.trim().is_empty() {
+        text.push_str(" It printed nothing.");
+    }
+    text
+}
+
+fn end_of(text: &str) -> String {
+    let count = text.chars().count();
+    if count <= FAILURE_CHARS {
+        return text.to_owned();
+    }
+    let skipped = count - FAILURE_CHARS;
+    let from = text.char_indices().nth(skipped).map_or(0, |(at, _)| at);
+    format!(
+        "[… {skipped} characters before are left out]\n{}",
+        &text[from..]
+    )
+}
+
+/// The variable in which a script finds a parameter.
+pub(super) fn variable_of(parameter: &str) -> String {
+    let name: String = parameter
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() {
+                c.to_ascii_uppercase()
+            } else {
+                '_'
+            }
+        })
+        .collect();
+    format!("PARAM_{name}")
+}
+
+fn add_parameters(
+    environment: &mut Vec<(OsString, OsString)>,
+    args: &Map<String, Value>,
+    stdin: &Stdin,
+) -> Result<(), ToolError> {
+    for (name, value) in args {
+        if value.is_null() {
+            continue;
+        }
+        let text = super::words::text_of(name, value)?;
+        if text.len() <= MAX_VARIABLE_BYTES {
+            environment.push((variable_of(name).into(), text.into()));
+        } else if *stdin == Stdin::Nothing {
+            return Err(ToolError::invalid(format!(
+                "\"{name}\" has {} bytes; in the environment there is room for {MAX_VARIABLE_BYTES}.",
+                text.len()
+            ))
+            .with_hint("The tool's file could take it by stdin = \"args\"."));
+        }
+    }
+    Ok(())
+}

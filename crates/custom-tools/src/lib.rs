@@ -1,0 +1,431 @@
+//! Tools that a project or its user adds: a file for each.
+//!
+//! A file is a manifest (`NAME.toml`), a script that holds a block of comments with the same
+//! keys, or a pointer to a foreign pair of commands. They are in `~/.gemini/tools` and in the
+//! project's `.gemini/tools`, which counts only where the project is trusted. Where two have
+//! one name, the built-in tool counts, then the user's, then the project's, then those of
+//! pairs in the order of their files; the other is left out and reported.
+//!
+//! Nothing of this is touched for a built-in tool's call. What the files declare is kept in
+//! the `catalogue`.
+
+mod block;
+mod call;
+mod catalogue;
+mod env;
+mod files;
+mod lint;
+mod manifest;
+mod output;
+mod pair;
+mod parameters;
+mod position;
+mod presentation;
+pub mod program_output;
+mod reader;
+mod run;
+mod words;
+
+pub use lint::{Lint, lint_tools};
+
+use catalogue::{Listed, Scan};
+use gemini_tools_builtin_tools::builtin::{ToolEnv, is_reserved};
+use gemini_tools_config::trust::ProjectTrust;
+use gemini_tools_core::registry::{Source, bare_name};
+use gemini_tools_core::shown::show_path;
+use gemini_tools_core::tool::{ErrorKind, Kind, Schema, Tool, ToolError};
+use gemini_tools_workspace::file_owner::FileOwner;
+use gemini_tools_workspace::overflow;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+/// What a file that holds this text defines; `None` where it is not a tool's.
+#[cfg(fuzzing)]
+pub fn read_file(
+    file: &Path,
+    text: &str,
+) -> Option<Result<(), Vec<gemini_tools_core::diagnostic::Diagnostic>>> {
+    let outcome = manifest::read("t", file, text, true)?;
+    Some(outcome.map(drop))
+}
+
+/// Maximum bytes of a script that are read to find out whether it is a tool.
+const MAX_BLOCK_BYTES: u64 = 32 * 1024;
+
+/// A larger manifest is refused, in bytes.
+const MAX_MANIFEST_BYTES: u64 = 1024 * 1024;
+
+/// Maximum bytes of what is kept that are read; with more, it is broken.
+const MAX_CACHE_BYTES: u64 = 64 * 1024 * 1024;
+
+/// The directories of custom tools, as they count here.
+#[derive(Debug, Clone)]
+pub struct Custom {
+    /// The user's.
+    user: Option<PathBuf>,
+    /// The project's, where it is trusted.
+    project: Option<PathBuf>,
+    /// The project's, where it is not, and what to do to have it.
+    left_out: Option<(PathBuf, String)>,
+    /// Where catalogues are kept.
+    cache: Option<PathBuf>,
+    home: Option<PathBuf>,
+    root: PathBuf,
+}
+
+/// What is declared, and what is not.
+#[derive(Debug, Default)]
+pub struct Declarations {
+    /// Compact JSON, sorted by name.
+    pub list: Vec<String>,
+    /// The names of all tools, wanted or not: no tool that counts less may have them.
+    pub names: Vec<String>,
+    /// What was left out and why, for a person.
+    pub notes: Vec<String>,
+}
+
+/// A tool of a catalogue; its declaration is only taken apart when it is called.
+#[derive(Debug)]
+struct Listing {
+    listed: Listed,
+    parsed: OnceLock<(String, Schema)>,
+}
+
+impl Listing {
+    fn new(listed: Listed) -> Self {
+        Self {
+            listed,
+            parsed: OnceLock::new(),
+        }
+    }
+
+    fn parsed(&self) -> &(String, Schema) {
+        self.parsed.get_or_init(|| {
+            let mut value: Value = serde_json::from_str(&self.listed.json).unwrap_or_default();
+            let description = value["description"].as_str().unwrap_or_default().to_owned();
+            let schema = match value.get_mut("parametersJsonSchema") {
+                Some(schema) => schema.take(),
+                None => json!({ "type": "object" }),
+            };
+            let whole = self.listed.whole.as_deref();
+            let whole = whole.and_then(|text| serde_json::from_str(text).ok());
+            (description, Schema::from_value(schema).checked_by(whole))
+        })
+    }
+
+    fn description(&self) -> &str {
+        &self.parsed().0
+    }
+
+    fn schema(&self) -> &Schema {
+        &self.parsed().1
+    }
+}
+
+impl Custom {
+    /// For the project in `root`, an absolute path; `home` is the user's home directory.
+    /// `trust` is only asked where the project has tools.
+    pub fn open(home: Option<&Path>, root: &Path, trust: &ProjectTrust) -> Self {
+        let users = home.map(|home| home.join(".gemini/tools"));
+        let projects = root.join(".gemini/tools");
+        let user = users.filter(|dir| dir.is_dir());
+        let is_same = home == Some(root);
+        let found = (!is_same && projects.is_dir()).then_some(projects);
+        let (project, left_out) = match found {
+            Some(dir) if trust.is_trusted() => (Some(dir), None),
+            found => (None, found.map(|dir| (dir, remedy(trust, home)))),
+        };
+        let is_needed = user.is_some() || project.is_some();
+        Self {
+            cache: home
+                .filter(|_| is_needed)
+                .map(|home| overflow::project(home, root)),
+            user,
+            project,
+            left_out,
+            home: home.map(Path::to_owned),
+            root: root.to_owned(),
+        }
+    }
+
+    /// Whose one of these files or directories is.
+    fn whose(&self, path: &Path) -> FileOwner<'_> {
+        FileOwner::of(path, self.home.as_deref(), &self.root)
+    }
+
+    fn of(tool_env: &ToolEnv) -> Self {
+        let ToolEnv {
+            workspace,
+            settings,
+        } = tool_env;
+        Self::open(workspace.home(), workspace.root(), &settings.trust)
+    }
+
+    /// The project's directory of tools, where it has one and is not trusted.
+    pub fn left_out(&self) -> Option<&Path> {
+        self.left_out.as_ref().map(|(dir, _)| dir.as_path())
+    }
+
+    /// What is said of that directory: that its tools are left out, and what to do about it.
+    pub fn untrusted(&self) -> Option<String> {
+        let (dir, remedy) = self.left_out.as_ref()?;
+        Some(format!(
+            "The tools in {} are left out, because this project is not trusted. {remedy}",
+            show_path(dir)
+        ))
+    }
+
+    fn scan(&self, refresh: bool) -> [Scan; 2] {
+        let cached = |name: &str| self.cache.as_ref().map(|dir| dir.join(name));
+        [
+            (&self.user, "tools-of-user"),
+            (&self.project, "tools-of-project"),
+        ]
+        .map(|(dir, name)| {
+            dir.as_ref().map_or_else(Scan::default, |dir| {
+                catalogue::scan(dir, self.whose(dir), cached(name).as_deref(), refresh)
+            })
+        })
+    }
+
+    /// The tools of manifests and scripts by the order that counts, and the files of pairs.
+    fn singles(&self, refresh: bool, notes: &mut Vec<String>) -> (Vec<Listed>, Vec<PathBuf>) {
+        let mut names: BTreeMap<String, PathBuf> = BTreeMap::new();
+        let mut tools = Vec::new();
+        let mut pairs = Vec::new();
+        for scan in self.scan(refresh) {
+            notes.extend(scan.faults.into_iter().map(|fault| fault.text));
+            pairs.extend(scan.pairs);
+            for tool in scan.tools {
+                if is_reserved(&tool.name) {
+                    notes.push(clash(&tool, "a built-in tool"));
+                } else if let Some(other) = names.get(&tool.name) {
+                    if !files::are_same(
+                        (other, self.whose(other)),
+                        (&tool.file, self.whose(&tool.file)),
+                    ) {
+                        notes.push(clash(&tool, "one in the user's ~/.gemini/tools"));
+                    }
+                } else {
+                    names.insert(tool.name.clone(), tool.file.clone());
+                    tools.push(tool);
+                }
+            }
+        }
+        (tools, pairs)
+    }
+
+    /// The tools of pairs that have no name of `taken`.
+    fn of_pairs(
+        &self,
+        files: &[PathBuf],
+        taken: &BTreeSet<String>,
+        refresh: bool,
+        tool_env: &dyn Fn() -> Result<ToolEnv, ToolError>,
+        notes: &mut Vec<String>,
+    ) -> Vec<Listed> {
+        let mut tools: Vec<Listed> = Vec::new();
+        let mut names: BTreeSet<String> = BTreeSet::new();
+        for (_, discovered) in self.discovered(files, refresh, tool_env) {
+            notes.extend(pair::errors(&discovered));
+            for tool in discovered.tools {
+                if is_reserved(&tool.name) {
+                    notes.push(clash(&tool, "a built-in tool"));
+                } else if taken.contains(&tool.name) {
+                    notes.push(clash(&tool, "a tool with a file of its own"));
+                } else if names.contains(&tool.name) {
+                    notes.push(clash(&tool, "a tool of another pair"));
+                } else {
+                    names.insert(tool.name.clone());
+                    tools.push(tool);
+                }
+            }
+        }
+        tools
+    }
+
+    /// What each pair declares: what is kept, or what its command says, all at once. A pair by
+    /// whose command this process was started is none here.
+    fn discovered(
+        &self,
+        files: &[PathBuf],
+        refresh: bool,
+        tool_env: &dyn Fn() -> Result<ToolEnv, ToolError>,
+    ) -> Vec<(PathBuf, pair::Discovered)> {
+        let files: Vec<&PathBuf> = files.iter().filter(|file| !pair::is_above(file)).collect();
+        let cache_of = |file: &Path| Some(pair::cache_of(file, self.cache.as_ref()?));
+        let kept: Vec<Option<pair::Discovered>> = files
+            .iter()
+            .map(|file| pair::kept(file, &cache_of(file)?).filter(|_| !refresh))
+            .collect();
+        let tool_env = match kept.iter().any(Option::is_none).then(tool_env) {
+            Some(Ok(tool_env)) => Some(tool_env),
+            _ => None,
+        };
+        std::thread::scope(|scope| {
+            let asked: Vec<_> = files
+                .iter()
+                .zip(kept)
+                .map(|(file, kept)| match (kept, &tool_env) {
+                    (Some(kept), _) => Ok(kept),
+                    (None, Some(tool_env)) => Err(scope
+                        .spawn(move || pair::discover(file, cache_of(file).as_deref(), tool_env))),
+                    (None, None) => Ok(pair::Discovered::default()),
+                })
+                .collect();
+            files
+                .iter()
+                .zip(asked)
+                .map(|(file, asked)| {
+                    let discovered =
+                        asked.unwrap_or_else(|thread| thread.join().unwrap_or_default());
+                    (PathBuf::clone(file), discovered)
+                })
+                .collect()
+        })
+    }
+
+    /// The declarations of all tools that `keep` wants by name and kind, each as compact JSON;
+    /// `with_kinds` adds each tool's kind. `refresh` asks everything anew.
+    pub fn declarations(
+        &self,
+        mut keep: impl FnMut(&str, Kind) -> bool,
+        with_kinds: bool,
+        refresh: bool,
+        tool_env: impl Fn() -> Result<ToolEnv, ToolError>,
+    ) -> Declarations {
+        let mut notes = Vec::new();
+        let (mut tools, pairs) = self.singles(refresh, &mut notes);
+        if !pairs.is_empty() {
+            let taken = tools.iter().map(|t| t.name.clone()).collect();
+            tools.extend(self.of_pairs(&pairs, &taken, refresh, &tool_env, &mut notes));
+        }
+        tools.sort_by(|a, b| a.name.cmp(&b.name));
+        notes.extend(self.untrusted());
+        let (mut list, mut names) = (Vec::new(), Vec::with_capacity(tools.len()));
+        for tool in tools {
+            if keep(&tool.name, tool.kind) {
+                list.push(match tool.json.strip_suffix('}') {
+                    Some(open) if with_kinds => format!(r#"{open},"kind":{}}}"#, json!(tool.kind)),
+                    _ => tool.json,
+                });
+            }
+            names.push(tool.name);
+        }
+        Declarations { list, names, notes }
+    }
+}
+
+/// Where a registry finds these tools once it has none of its own: those with files first, and
+/// only then those of pairs, whose commands may have to be asked.
+pub fn sources(tool_env: &ToolEnv) -> [Source; 2] {
+    let tools = |listed: Vec<Listed>, tool_env: &ToolEnv| {
+        let tools = listed.into_iter().map(|listed| {
+            Arc::new(call::CustomTool {
+                listing: Listing::new(listed),
+                tool_env: tool_env.clone(),
+            }) as Arc<dyn Tool>
+        });
+        tools.collect()
+    };
+    let (here, there) = (tool_env.clone(), tool_env.clone());
+    let singles = Source::new(move || {
+        let (listed, _) = Custom::of(&here).singles(false, &mut Vec::new());
+        tools(listed, &here)
+    });
+    let of_pairs = Source::new(move || {
+        let custom = Custom::of(&there);
+        let (singles, files) = custom.singles(false, &mut Vec::new());
+        let taken = singles.into_iter().map(|tool| tool.name).collect();
+        let here = || Ok(there.clone());
+        let listed = custom.of_pairs(&files, &taken, false, &here, &mut Vec::new());
+        tools(listed, &there)
+    });
+    [singles, of_pairs]
+}
+
+/// An error that there is no such tool, or why: its file is at fault, or its project is not
+/// trusted.
+pub fn explain_missing(tool_env: &ToolEnv, name: &str, error: ToolError) -> ToolError {
+    if error.kind != ErrorKind::ToolNotRegistered {
+        return error;
+    }
+    let custom = Custom::of(tool_env);
+    let is_named = |path: &Path| path.file_stem().is_some_and(|stem| stem == bare_name(name));
+    if let Some((dir, remedy)) = &custom.left_out {
+        let files = custom.whose(dir).names(dir).unwrap_or_default();
+        let mut paths = files.into_iter().map(|name| dir.join(name));
+        let Some(path) = paths.find(|path| is_named(path)) else {
+            let hint = error.hint.as_deref().unwrap_or_default();
+            let hint = format!("{hint} {}", custom.untrusted().unwrap_or_default());
+            return error.with_hint(hint.trim());
+        };
+        return ToolError::new(
+            ErrorKind::PolicyViolation,
+            format!(
+                "The tool {name} is the project's own ({}), and the project is not trusted.",
+                show_path(&path)
+            ),
+        )
+        .with_hint(
+            match tool_env.settings.trust.obstacle(tool_env.workspace.home()) {
+                None => "A person can look at it and let it run with: get_tools trust",
+                Some(_) => remedy,
+            },
+        );
+    }
+    let (mut faults, mut pairs) = (Vec::new(), Vec::new());
+    for scan in custom.scan(false) {
+        faults.extend(scan.faults);
+        pairs.extend(scan.pairs);
+    }
+    if let Some(fault) = faults.iter().find(|fault| is_named(&fault.file)) {
+        return ToolError::new(
+            ErrorKind::ExecutionFailed,
+            format!("The tool {name} can't be used. {}", fault.text),
+        );
+    }
+    // Which tools a pair has is not known where it does not say so. It has just been asked.
+    let cache = custom.cache.as_deref();
+    let has_failed = |file: &PathBuf| cache.is_some_and(|dir| pair::has_failed(file, dir));
+    let silent = pairs.into_iter().filter(has_failed);
+    let is_manifest = |path: &PathBuf| path.extension().is_some_and(|e| e == "toml");
+    let broken = faults.into_iter().map(|fault| fault.file);
+    let files = broken.filter(is_manifest).chain(silent);
+    let files: Vec<String> = files.map(|file| show_path(&file).into_owned()).collect();
+    if files.is_empty() {
+        return error;
+    }
+    let hint = error.hint.as_deref().unwrap_or_default();
+    let hint = format!(
+        "{hint} What {} declares could not be read: get_tools lint says why.",
+        files.join(" and ")
+    );
+    error.with_hint(hint.trim())
+}
+
+/// Whose the file of a tool is.
+fn whose<'a>(file: &Path, tool_env: &'a ToolEnv) -> FileOwner<'a> {
+    let workspace = &tool_env.workspace;
+    FileOwner::of(file, workspace.home(), workspace.root())
+}
+
+/// What is said of a tool whose name is another's.
+fn clash(tool: &Listed, whose: &str) -> String {
+    format!(
+        "{}: {}: It is left out, because {whose} has its name; rename it.",
+        show_path(&tool.file),
+        tool.name
+    )
+}
+
+/// What a person can do to have the tools of a project that is not trusted.
+fn remedy(trust: &ProjectTrust, home: Option<&Path>) -> String {
+    let obstacle = trust.obstacle(home);
+    obstacle.map_or_else(
+        || "Look at them, then trust it: get_tools trust".to_owned(),
+        |obstacle| format!("{obstacle}."),
+    )
+}

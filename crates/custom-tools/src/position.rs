@@ -1,0 +1,121 @@
+//! In which line and column of a tool's file something is, for `lint`.
+
+use super::{MAX_MANIFEST_BYTES, block, files};
+use gemini_tools_core::diagnostic::Diagnostic;
+use gemini_tools_core::position::{LineIndex, Node, NodeKind, Position, Search, Step};
+use gemini_tools_workspace::file_owner::FileOwner;
+use std::path::Path;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// A tool's file, whose TOML is all of it or is in comments.
+pub(super) struct Source<'a> {
+    text: &'a str,
+    is_manifest: bool,
+}
+
+impl<'a> Source<'a> {
+    pub(super) fn of(text: &'a str, is_manifest: bool) -> Self {
+        Self { text, is_manifest }
+    }
+
+    /// The place in the file of a byte of its TOML.
+    pub(super) fn position(&self, toml: &str, at: usize) -> Position {
+        self.outside(LineIndex::of(toml).position(at))
+    }
+
+    /// The place in the file of one in its TOML.
+    fn outside(&self, inside: Position) -> Position {
+        if self.is_manifest {
+            return inside;
+        }
+        let line = block::first_line(self.text) + inside.line.get() as usize - 1;
+        let own = self.text.lines().nth(line - 1).unwrap_or_default();
+        Position::new(
+            line,
+            block::margin(self.text, own) + inside.column.get() as usize,
+        )
+    }
+
+    /// Where its TOML begins.
+    fn start(&self) -> Position {
+        self.outside(Position::START)
+    }
+}
+
+/// Says of findings about a file where in it they are.
+pub(super) fn put(file: &Path, whose: FileOwner<'_>, findings: &mut [Diagnostic]) {
+    place(file, whose, findings, |finding| finding.place.key.clone());
+}
+
+/// Says of findings that they are all about one key of a file.
+pub(super) fn put_all(file: &Path, whose: FileOwner<'_>, key: &str, findings: &mut [Diagnostic]) {
+    place(file, whose, findings, |_| key.to_owned());
+}
+
+fn place(
+    file: &Path,
+    whose: FileOwner<'_>,
+    findings: &mut [Diagnostic],
+    key: impl Fn(&Diagnostic) -> String,
+) {
+    if findings.iter().all(|finding| finding.place.line.is_some()) {
+        return;
+    }
+    let bytes = files::beginning(file, whose, MAX_MANIFEST_BYTES);
+    let Some(text) = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()) else {
+        return;
+    };
+    let source = Source::of(&text, file.extension().is_some_and(|e| e == "toml"));
+    let toml = match block::find(&text) {
+        _ if source.is_manifest => text.clone(),
+        Ok(Some(toml)) => toml,
+        _ => String::new(),
+    };
+    let top = DeTable::parse(&toml).ok();
+    let top = top.map(|top| table(&LineIndex::of(&toml), Position::START, top.get_ref()));
+    for finding in findings.iter_mut().filter(|f| f.place.line.is_none()) {
+        let found = top.as_ref().and_then(|top| find(top, &key(finding)));
+        finding.put_at(found.map_or(source.start(), |at| source.outside(at)));
+    }
+}
+
+/// The place of what a finding names: a key, or something in the schema of the arguments.
+fn find(top: &Node, place: &str) -> Option<Position> {
+    let search = Search { roots: vec![top] };
+    let step = |key: &str| [Step::Key(key.to_owned())];
+    let schemas = ["params", "parameters"].map(|key| top.find(&step(key)));
+    if place == "schema" {
+        return schemas.into_iter().flatten().map(|(at, _)| at).next();
+    }
+    let nodes = schemas.into_iter().flatten().map(|(_, node)| node);
+    let found = [top].into_iter().chain(nodes);
+    let found = found.filter_map(|node| search.deepest(node, place));
+    found.min_by_key(|found| found.rest).map(|found| found.at)
+}
+
+fn table(lines: &LineIndex<'_>, at: Position, table: &DeTable<'_>) -> Node {
+    let entries = table.iter().map(|(name, value)| {
+        let at = lines.position(name.span().start);
+        (name.get_ref().to_string(), at, node(lines, value))
+    });
+    Node {
+        at,
+        kind: NodeKind::Map(entries.collect()),
+    }
+}
+
+fn node(lines: &LineIndex<'_>, value: &Spanned<DeValue<'_>>) -> Node {
+    let at = lines.position(value.span().start);
+    match value.get_ref() {
+        DeValue::Table(inner) => table(lines, at, inner),
+        DeValue::Array(items) => Node {
+            at,
+            kind: NodeKind::List(items.iter().map(|item| node(lines, item)).collect()),
+        },
+        _ => Node {
+            at,
+            kind: NodeKind::Other,
+        },
+    }
+}

@@ -1,0 +1,106 @@
+//! What a call of a pair's call command has come to, by Gemini CLI's rules: it has succeeded
+//! if the program exits with 0 and has written nothing to standard error.
+
+use gemini_tools_core::message::FunctionResponse;
+use gemini_tools_core::tool::ResultError;
+use gemini_tools_process::ending::Ending;
+use gemini_tools_process::signal_name;
+use serde_json::Value;
+
+/// What was printed, and how the program ended.
+#[derive(Debug, Clone, Copy)]
+pub struct ProgramOutput<'a> {
+    /// All of standard output.
+    pub stdout: &'a [u8],
+    /// All of standard error.
+    pub stderr: &'a [u8],
+    /// `None` where it was not started.
+    pub ending: Option<Ending>,
+}
+
+/// What it means.
+#[derive(Debug)]
+pub enum ParsedOutput {
+    /// A `functionResponse`, of success or of failure.
+    Answer(Box<FunctionResponse>),
+    /// What was printed is the answer.
+    Text(String),
+    /// For the model, as Gemini CLI tells it.
+    Failure(String),
+}
+
+/// What a program that has ended makes of the call.
+pub fn parse(ended: ProgramOutput<'_>) -> ParsedOutput {
+    let stdout = String::from_utf8_lossy(ended.stdout);
+    let is_success = ended.ending == Some(Ending::Code(0)) && ended.stderr.is_empty();
+    match unwrap(&stdout) {
+        Some(answer) if is_success || (has_error(&answer) && ended.stderr.is_empty()) => {
+            ParsedOutput::Answer(Box::new(answer))
+        }
+        _ if is_success => ParsedOutput::Text(stdout.into_owned()),
+        _ => ParsedOutput::Failure(five_lines(ended, "")),
+    }
+}
+
+/// What an answer tells the model, and what has failed.
+pub fn message_of(answer: &FunctionResponse) -> (String, Option<ResultError>) {
+    let response = &answer.response;
+    let said = |key: &str| response.get(key).and_then(Value::as_str).map(str::to_owned);
+    let Some(error) = response.get("error") else {
+        return (said("output").unwrap_or_else(|| response.to_string()), None);
+    };
+    let message = said("error").unwrap_or_else(|| error.to_string());
+    let kind = response
+        .get("errorType")
+        .and_then(|kind| serde_json::from_value(kind.clone()).ok());
+    (message.clone(), Some(ResultError { message, kind }))
+}
+
+fn has_error(answer: &FunctionResponse) -> bool {
+    answer.response.get("error").is_some()
+}
+
+/// What is printed, where it is one JSON object with a `functionResponse`.
+fn unwrap(stdout: &str) -> Option<FunctionResponse> {
+    let text = stdout.trim();
+    if !text.starts_with('{') {
+        return None;
+    }
+    let mut value: Value = serde_json::from_str(text).ok()?;
+    serde_json::from_value(value.get_mut("functionResponse")?.take()).ok()
+}
+
+/// The failure of a program that could not be started.
+pub fn not_started(error: &str) -> String {
+    let nothing = ProgramOutput {
+        stdout: b"",
+        stderr: b"",
+        ending: None,
+    };
+    five_lines(nothing, error)
+}
+
+/// The text of a failure, line for line as Gemini CLI has it.
+fn five_lines(ended: ProgramOutput<'_>, error: &str) -> String {
+    let or = |text: &str, otherwise: &str| {
+        if text.is_empty() {
+            otherwise.to_owned()
+        } else {
+            text.to_owned()
+        }
+    };
+    let none = || "(none)".to_owned();
+    let (code, signal) = match ended.ending {
+        Some(Ending::Code(code)) => (code.to_string(), none()),
+        Some(Ending::Signal(signal)) => (none(), signal_name(signal)),
+        None => (none(), none()),
+    };
+    format!(
+        "Stdout: {}\nStderr: {}\nError: {}\nExit Code: {}\nSignal: {}",
+        or(&String::from_utf8_lossy(ended.stdout), "(empty)"),
+        or(&String::from_utf8_lossy(ended.stderr), "(empty)"),
+        or(error, "(none)"),
+        code,
+        signal,
+    )
+}

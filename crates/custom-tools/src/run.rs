@@ -1,0 +1,289 @@
+//! Running the programs of tools: where, with what, within which limits, and taking in what
+//! they print.
+
+use super::manifest::Running;
+use gemini_tools_builtin_tools::builtin::{ToolEnv, sandbox};
+use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
+use gemini_tools_platform::fd::AsFd;
+use gemini_tools_process::capture::{Capture, Captured};
+use gemini_tools_process::command::{
+    CommandLimits, CommandOutcome, OutputSink, ProgramCommand, StopReason, supervise,
+};
+use gemini_tools_process::ending::{Ending, GRACE};
+use gemini_tools_process::sandbox_error;
+use gemini_tools_sandbox::Sandbox;
+use gemini_tools_workspace::{WorkspacePath, show_path};
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+/// Maximum bytes that are kept of what has to be read as a whole.
+pub(super) const MAX_WHOLE_BYTES: usize = 16 * 1024 * 1024;
+
+/// Maximum bytes of the end of standard error that are shown.
+const TAIL_BYTES: usize = 4 * 1024;
+
+/// What is started.
+#[derive(Debug)]
+pub(super) struct Program<'a> {
+    /// The tool's name.
+    pub(super) tool: &'a str,
+    pub(super) words: &'a [OsString],
+    pub(super) environment: &'a [(OsString, OsString)],
+    pub(super) input: &'a [u8],
+    pub(super) running: &'a Running,
+    pub(super) tool_env: &'a ToolEnv,
+}
+
+/// Where a tool's programs run.
+pub(super) fn place(running: &Running, tool_env: &ToolEnv) -> Result<WorkspacePath, ToolError> {
+    let workspace = &tool_env.workspace;
+    let Some(cwd) = &running.cwd else {
+        return Ok(workspace.root_place());
+    };
+    let place = workspace.locate(cwd)?;
+    if !place.path().starts_with(workspace.root()) {
+        return Err(ToolError::new(
+            ErrorKind::PathNotInWorkspace,
+            format!("The tool's cwd {cwd:?} lies outside of the project's root."),
+        ));
+    }
+    Ok(place)
+}
+
+impl Program<'_> {
+    /// Runs it to its end; what it leaves behind is ended.
+    pub(super) fn run(
+        &self,
+        sink: &mut dyn OutputSink,
+        cancel: &Cancellation,
+        show: &dyn Fn(String),
+    ) -> Result<CommandOutcome, ToolError> {
+        let confined = sandbox(self.tool_env, self.running.sandbox)?;
+        let place = place(self.running, self.tool_env)?;
+        let directory = self.tool_env.workspace.open_dir(&place)?;
+        let Some((program, arguments)) = self.words.split_first() else {
+            return Err(ToolError::new(
+                ErrorKind::ExecutionFailed,
+                "There is nothing to run.",
+            ));
+        };
+        let command = ProgramCommand {
+            program,
+            arguments,
+            environment: self.environment,
+            input: self.input,
+            directory: directory.as_fd(),
+            path: place.path(),
+            sandbox: confined.as_ref(),
+        };
+        let acting = cancel.acting()?;
+        let watched = command
+            .start()
+            .map_err(|e| self.not_started(program, place.path(), confined.as_ref(), &e))?;
+        drop(acting);
+        let limits = CommandLimits {
+            wall: self.running.timeout,
+            idle: None,
+            background_after: None,
+            hold: None,
+        };
+        let end = supervise(&watched, sink, limits, cancel, show);
+        if let CommandOutcome::Done {
+            has_survivors: true,
+            ..
+        } = end
+        {
+            // The answer need not wait for that.
+            watched.end_all(GRACE);
+        }
+        Ok(end)
+    }
+
+    fn not_started(
+        &self,
+        program: &OsStr,
+        directory: &Path,
+        confined: Option<&Sandbox>,
+        e: &std::io::Error,
+    ) -> ToolError {
+        let tool = self.tool;
+        let shown = show_path(Path::new(program));
+        let error = |message: String| ToolError::new(ErrorKind::ExecutionFailed, message);
+        match e.kind() {
+            std::io::ErrorKind::NotFound if shown.contains('/') => error(format!(
+                "{tool} could not be started: there is no {shown} (seen from {}), or what its first \
+                 line names is not installed.",
+                show_path(directory)
+            )),
+            std::io::ErrorKind::NotFound => error(format!(
+                "{tool} could not be started: there is no program {shown:?} on PATH."
+            ))
+            .with_hint("Install it, or change the tool's file."),
+            std::io::ErrorKind::PermissionDenied if confined.is_some() => {
+                sandbox_error(&Sandbox::not_applied(e))
+            }
+            std::io::ErrorKind::ArgumentListTooLong => error(format!(
+                "{tool} could not be started: its arguments are longer than the system allows."
+            ))
+            .with_hint("Give the tool's file stdin = \"args\", and read them there."),
+            _ => error(format!("{tool} could not be started: {shown}: {e}.")),
+        }
+    }
+}
+
+/// The end of a stream.
+#[derive(Debug)]
+pub(super) struct Tail {
+    kept: Vec<u8>,
+    bytes: u64,
+    limit: usize,
+}
+
+impl Tail {
+    fn push(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len() as u64;
+        self.kept.extend_from_slice(bytes);
+        if self.kept.len() > 4 * self.limit {
+            let from = self.kept.len() - self.limit;
+            self.kept.drain(..from);
+        }
+    }
+
+    /// All of it that was kept, as it came.
+    pub(super) fn raw(&self) -> &[u8] {
+        &self.kept
+    }
+
+    /// As text, beginning with a whole line where some of it is left out.
+    pub(super) fn text(&self) -> String {
+        let from = self.kept.len().saturating_sub(TAIL_BYTES);
+        let text = String::from_utf8_lossy(&self.kept[from..]);
+        let text = if self.bytes as usize > TAIL_BYTES {
+            let from = text.find('\n').map_or(0, |at| at + 1);
+            let left = self.bytes as usize - (text.len() - from);
+            format!("[… {left} bytes before are left out]\n{}", &text[from..])
+        } else {
+            text.into_owned()
+        };
+        gemini_tools_core::shown::without_controls(text.trim_end())
+    }
+}
+
+/// What a program prints: as text within bounds, or whole up to a limit.
+pub(super) struct Streams<'a> {
+    pub(super) text: Option<Capture<'a>>,
+    pub(super) whole: Vec<u8>,
+    pub(super) is_cut: bool,
+    pub(super) errors: Tail,
+    bytes: u64,
+    /// What came on standard error since it was shown last.
+    live: Option<Vec<u8>>,
+}
+
+impl<'a> Streams<'a> {
+    pub(super) fn new(text: Option<Capture<'a>>, is_live: bool) -> Self {
+        Self {
+            text,
+            whole: Vec::new(),
+            is_cut: false,
+            errors: Tail {
+                kept: Vec::new(),
+                bytes: 0,
+                limit: TAIL_BYTES,
+            },
+            bytes: 0,
+            live: is_live.then(Vec::new),
+        }
+    }
+
+    /// For commands whose standard error is part of the answer.
+    pub(super) fn whole() -> Self {
+        let mut streams = Self::new(None, false);
+        streams.errors.limit = MAX_WHOLE_BYTES / 4;
+        streams
+    }
+
+    /// The text, where that was wanted.
+    pub(super) fn finish_text(&mut self) -> Option<Captured> {
+        self.text.take().map(Capture::finish)
+    }
+}
+
+impl OutputSink for Streams<'_> {
+    fn push(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len() as u64;
+        if let Some(text) = &mut self.text {
+            return text.push(bytes);
+        }
+        let room = MAX_WHOLE_BYTES - self.whole.len();
+        let fitting = &bytes[..bytes.len().min(room)];
+        self.whole.extend_from_slice(fitting);
+        self.is_cut |= bytes.len() > room;
+    }
+
+    fn push_error(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len() as u64;
+        self.errors.push(bytes);
+        if let Some(live) = self
+            .live
+            .as_mut()
+            .filter(|live| live.len() < 4 * TAIL_BYTES)
+        {
+            live.extend_from_slice(bytes);
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn take_live(&mut self) -> Option<String> {
+        let live = self.live.as_mut()?;
+        let mut text = self
+            .text
+            .as_mut()
+            .and_then(Capture::take_live)
+            .unwrap_or_default();
+        let errors = std::mem::take(live);
+        text.push_str(&gemini_tools_core::shown::without_controls(
+            &String::from_utf8_lossy(&errors),
+        ));
+        (!text.is_empty()).then_some(text)
+    }
+}
+
+/// Why a program was ended, as an error; `None` where it has ended by itself.
+pub(super) fn interrupted(tool: &str, end: CommandOutcome, running: &Running) -> Option<ToolError> {
+    let CommandOutcome::Ended { why, left } = end else {
+        return None;
+    };
+    let (kind, mut message) = match why {
+        StopReason::OutOfTime | StopReason::Idle => (
+            ErrorKind::Timeout,
+            format!(
+                "{tool} was ended after {} s, its time limit, with all that it started.",
+                running.timeout.as_secs_f64()
+            ),
+        ),
+        StopReason::Cancelled => (
+            ErrorKind::Cancelled,
+            format!("{tool} was cancelled and ended."),
+        ),
+        StopReason::Unwatched => (
+            ErrorKind::ExecutionFailed,
+            format!("{tool} was ended, because the process that watched over it was killed."),
+        ),
+    };
+    if left > 0 {
+        message.push_str(&format!(" {left} of its processes could not be ended."));
+    }
+    Some(ToolError::new(kind, message))
+}
+
+/// How a program has ended; `None` where it was ended.
+pub(super) fn ending_of(end: CommandOutcome) -> Option<Ending> {
+    match end {
+        CommandOutcome::Done { ending, .. } => Some(ending),
+        CommandOutcome::Ended { .. } | CommandOutcome::Background => None,
+    }
+}

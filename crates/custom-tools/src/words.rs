@@ -1,0 +1,506 @@
+//! A command as a vector of arguments with places for the arguments of a call.
+//!
+//! `{name}` stands for a parameter; in one element it stays one argument, whatever it holds: no
+//! shell ever sees it. A list in a place gives an argument for each of its elements. `{{` and
+//! `}}` are braces. `{@dir}` is the directory of the tool's file, `{@root}` the project's.
+//!
+//! Where a parameter is missing, its element is left out, and with an element that is nothing
+//! but the parameter the flag before it. A list in the command is left out as a whole where
+//! one of its parameters is missing; `{?name}` in one stands for nothing, but wants the
+//! parameter to be there and not to be `false`.
+//!
+//! A text that begins with `-` is not let into a place where a program would take it for one
+//! of its options: it may be after an element that is `--`, or behind other text as in
+//! `--file={name}`.
+
+use super::reader::{Reader, kind_of};
+use gemini_tools_core::tool::ToolError;
+use serde_json::{Map, Value};
+use std::ffi::OsString;
+use std::path::Path;
+
+/// A part of an element.
+#[derive(Debug, Clone, PartialEq)]
+enum Piece {
+    Text(String),
+    Parameter(String),
+    Condition(String),
+    Directory,
+    Root,
+}
+
+/// An element.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Word(Vec<Piece>);
+
+#[derive(Debug, Clone, PartialEq)]
+enum Element {
+    Word(Word),
+    Group(Vec<Word>),
+}
+
+/// A command with places.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Template(Vec<Element>);
+
+/// What places are filled with.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bindings<'a> {
+    pub(super) args: &'a Map<String, Value>,
+    pub(super) directory: &'a Path,
+    pub(super) root: &'a Path,
+    /// Whether a text that begins with `-` is refused where it could be an option.
+    pub(super) guards_options: bool,
+}
+
+impl Template {
+    /// Reads the elements of `key`; `parameters` are the names that places may have.
+    pub(super) fn read(
+        reader: &mut Reader<'_>,
+        key: &str,
+        value: &Value,
+        parameters: &[String],
+        is_command: bool,
+    ) -> Option<Self> {
+        let Value::Array(items) = value else {
+            reader.report(
+                key,
+                format!(
+                    "It is {}, but a command is a list of its words, for example \
+                     [\"git\", \"log\", \"{{path}}\"]: no shell takes it apart.",
+                    kind_of(value)
+                ),
+            );
+            return None;
+        };
+        let mut elements = Vec::new();
+        for (i, item) in items.iter().enumerate() {
+            let place = format!("{key}[{i}]");
+            match item {
+                Value::String(text) => {
+                    elements.push(Element::Word(Word::read(reader, &place, text, parameters)?));
+                }
+                Value::Array(list) => {
+                    let mut group = Vec::new();
+                    for word in list {
+                        let Some(text) = word.as_str() else {
+                            reader
+                                .report(&place, "A group holds words only; write them in quotes.");
+                            return None;
+                        };
+                        group.push(Word::read(reader, &place, text, parameters)?);
+                    }
+                    elements.push(Element::Group(group));
+                }
+                other => {
+                    reader.report(
+                        &place,
+                        format!("It is {}; write it in quotes.", kind_of(other)),
+                    );
+                    return None;
+                }
+            }
+        }
+        let template = Self(elements);
+        if is_command {
+            template.check_command(reader, key)?;
+        }
+        Some(template)
+    }
+
+    /// What a command must be: a program that is fixed, and no code that is put together of
+    /// arguments.
+    fn check_command(&self, reader: &mut Reader<'_>, key: &str) -> Option<()> {
+        match self.0.first() {
+            Some(Element::Word(word)) if word.is_fixed() && !word.is_empty() => {}
+            Some(_) => {
+                reader.report(
+                    &format!("{key}[0]"),
+                    "The program must be fixed: a model must not choose what is run.",
+                );
+                return None;
+            }
+            None => {
+                reader.report(key, "It is empty; its first word is the program.");
+                return None;
+            }
+        }
+        let mut runs_code = false;
+        let mut is_code = false;
+        for (i, word) in self.words().enumerate() {
+            let text = word.text();
+            if is_code && !word.is_fixed() {
+                reader.report(
+                    &format!("{key}[{i}]"),
+                    "A parameter would become part of a program's text, where it could run \
+                     anything. Give it as an argument of its own behind the text, or use \
+                     \"script\".",
+                );
+                return None;
+            }
+            let name = text.rsplit('/').next().unwrap_or_default();
+            runs_code |= takes_code(name);
+            is_code = runs_code && is_code_flag(&text);
+        }
+        Some(())
+    }
+
+    fn words(&self) -> impl Iterator<Item = &Word> {
+        self.0.iter().flat_map(|element| match element {
+            Element::Word(word) => std::slice::from_ref(word),
+            Element::Group(words) => words.as_slice(),
+        })
+    }
+
+    /// The parameters that have a place.
+    pub(super) fn parameters(&self) -> impl Iterator<Item = &str> {
+        self.words().flat_map(|word| {
+            word.0.iter().filter_map(|piece| match piece {
+                Piece::Parameter(name) | Piece::Condition(name) => Some(name.as_str()),
+                _ => None,
+            })
+        })
+    }
+
+    /// The arguments of a call in their places.
+    pub(super) fn fill(&self, filling: Bindings<'_>) -> Result<Vec<OsString>, ToolError> {
+        let mut out: Vec<OsString> = Vec::new();
+        let mut options_over = false;
+        // Whether the last element may be a flag that the next one is the value of.
+        let mut last_is_flag = false;
+        for element in &self.0 {
+            match element {
+                Element::Word(word) => {
+                    let words = word.fill(filling, options_over)?;
+                    if words.is_none() && last_is_flag && word.is_parameter() {
+                        out.pop();
+                    }
+                    last_is_flag = words.is_some() && word.is_flag();
+                    out.extend(words.into_iter().flatten());
+                }
+                Element::Group(group) => {
+                    last_is_flag = false;
+                    let mut words = Vec::new();
+                    let mut is_whole = true;
+                    for word in group {
+                        match word.fill(filling, options_over)? {
+                            Some(more) => words.extend(more),
+                            None => is_whole = false,
+                        }
+                    }
+                    if is_whole {
+                        out.extend(words);
+                    }
+                }
+            }
+            options_over |= matches!(element, Element::Word(word) if word.text() == "--");
+        }
+        Ok(out)
+    }
+}
+
+/// A text for people with places for the arguments of a call: one, or a list of which those are
+/// left out that lack a parameter.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Text(Vec<Word>);
+
+impl Text {
+    /// Reads the text of `key`; `parameters` are the names that places may have.
+    pub(super) fn read(
+        reader: &mut Reader<'_>,
+        key: &str,
+        value: &Value,
+        parameters: &[String],
+    ) -> Option<Self> {
+        let items = match value {
+            Value::Array(items) => items.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        let mut words = Vec::new();
+        for item in items {
+            let Some(text) = item.as_str().filter(|text| !text.trim().is_empty()) else {
+                let what = kind_of(item);
+                reader.report(
+                    key,
+                    format!("It must be a text that is not empty, but it is {what}."),
+                );
+                return None;
+            };
+            words.push(Word::read(reader, key, text, parameters)?);
+        }
+        Some(Self(words))
+    }
+
+    /// The text of a call, with the elements of lists behind each other; `None` where nothing is
+    /// left of it.
+    pub(super) fn fill(&self, filling: Bindings<'_>) -> Result<Option<String>, ToolError> {
+        let mut parts = Vec::new();
+        for word in &self.0 {
+            let filled = word.fill(filling, true)?.unwrap_or_default();
+            let filled: Vec<_> = filled.iter().map(|text| text.to_string_lossy()).collect();
+            if !filled.is_empty() {
+                parts.push(filled.join(", "));
+            }
+        }
+        Ok((!parts.is_empty()).then(|| parts.join(" ")))
+    }
+
+    /// The texts of a call, one for each element of a list.
+    pub(super) fn all(&self, filling: Bindings<'_>) -> Result<Vec<String>, ToolError> {
+        let mut texts = Vec::new();
+        for word in &self.0 {
+            let filled = word.fill(filling, true)?.unwrap_or_default();
+            texts.extend(
+                filled
+                    .iter()
+                    .map(|text| text.to_string_lossy().into_owned()),
+            );
+        }
+        Ok(texts)
+    }
+}
+
+impl Word {
+    fn read(
+        reader: &mut Reader<'_>,
+        place: &str,
+        text: &str,
+        parameters: &[String],
+    ) -> Option<Self> {
+        let mut pieces = Vec::new();
+        let mut plain = String::new();
+        let mut chars = text.chars().peekable();
+        while let Some(c) = chars.next() {
+            match c {
+                '{' | '}' if chars.peek() == Some(&c) => {
+                    chars.next();
+                    plain.push(c);
+                }
+                '{' => {
+                    let mut name = String::new();
+                    let is_closed = chars.by_ref().any(|c| {
+                        if c != '}' {
+                            name.push(c);
+                        }
+                        c == '}'
+                    });
+                    if !is_closed {
+                        reader.report(place, "A brace is not closed; for a brace itself write {{.");
+                        return None;
+                    }
+                    let piece = Self::piece(reader, place, &name, parameters)?;
+                    if !plain.is_empty() {
+                        pieces.push(Piece::Text(std::mem::take(&mut plain)));
+                    }
+                    pieces.push(piece);
+                }
+                '}' => {
+                    reader.report(
+                        place,
+                        "A closing brace has no opening one; for a brace itself write }}.",
+                    );
+                    return None;
+                }
+                '\0' => {
+                    reader.report(
+                        place,
+                        "It holds a NUL character, which no argument can hold.",
+                    );
+                    return None;
+                }
+                c => plain.push(c),
+            }
+        }
+        if !plain.is_empty() {
+            pieces.push(Piece::Text(plain));
+        }
+        Some(Self(pieces))
+    }
+
+    fn piece(
+        reader: &mut Reader<'_>,
+        place: &str,
+        name: &str,
+        parameters: &[String],
+    ) -> Option<Piece> {
+        match name {
+            "@dir" => return Some(Piece::Directory),
+            "@root" => return Some(Piece::Root),
+            _ => {}
+        }
+        let (is_condition, bare) = match name.strip_prefix('?') {
+            Some(bare) => (true, bare),
+            None => (false, name),
+        };
+        if !parameters.iter().any(|p| p == bare) {
+            let near = super::reader::near(bare, parameters.iter().map(String::as_str));
+            reader.report(
+                place,
+                format!(
+                    "There is no parameter {bare:?}.{near} Declare it under [params], or write {{{{ \
+                     for a brace itself."
+                ),
+            );
+            return None;
+        }
+        Some(if is_condition {
+            Piece::Condition(bare.to_owned())
+        } else {
+            Piece::Parameter(bare.to_owned())
+        })
+    }
+
+    /// Whether no argument of a call is part of it.
+    fn is_fixed(&self) -> bool {
+        let is_fixed = |p: &Piece| !matches!(p, Piece::Parameter(_) | Piece::Condition(_));
+        self.0.iter().all(is_fixed)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn is_parameter(&self) -> bool {
+        matches!(self.0.as_slice(), [Piece::Parameter(_)])
+    }
+
+    /// Whether it looks like an option whose value comes next.
+    fn is_flag(&self) -> bool {
+        let text = self.text();
+        self.is_fixed()
+            && text.starts_with('-')
+            && text != "-"
+            && text != "--"
+            && !text.contains('=')
+    }
+
+    /// What is written of it.
+    fn text(&self) -> String {
+        let text = |p: &Piece| match p {
+            Piece::Text(text) => text.clone(),
+            _ => String::new(),
+        };
+        self.0.iter().map(text).collect()
+    }
+
+    /// The arguments that it becomes; `None` where a parameter is missing.
+    fn fill(
+        &self,
+        filling: Bindings<'_>,
+        options_over: bool,
+    ) -> Result<Option<Vec<OsString>>, ToolError> {
+        let mut words = vec![OsString::new()];
+        let mut is_condition_only = !self.0.is_empty();
+        for (at, piece) in self.0.iter().enumerate() {
+            is_condition_only &= matches!(piece, Piece::Condition(_));
+            match piece {
+                Piece::Text(text) => words.iter_mut().for_each(|word| word.push(text)),
+                Piece::Directory => words
+                    .iter_mut()
+                    .for_each(|word| word.push(filling.directory)),
+                Piece::Root => words.iter_mut().for_each(|word| word.push(filling.root)),
+                Piece::Condition(name) => match filling.args.get(name) {
+                    None | Some(Value::Null | Value::Bool(false)) => return Ok(None),
+                    Some(_) => {}
+                },
+                Piece::Parameter(name) => {
+                    let values = match filling.args.get(name) {
+                        None | Some(Value::Null) => return Ok(None),
+                        Some(Value::Array(list)) if list.is_empty() => return Ok(None),
+                        Some(Value::Array(list)) => list
+                            .iter()
+                            .map(|v| text_of(name, v))
+                            .collect::<Result<Vec<String>, ToolError>>()?,
+                        Some(value) => vec![text_of(name, value)?],
+                    };
+                    let is_text = |v: &&Value| v.is_string() || v.is_array();
+                    let guards = filling.guards_options
+                        && at == 0
+                        && !options_over
+                        && filling.args.get(name).as_ref().is_some_and(is_text);
+                    if guards && let Some(bad) = values.iter().find(|text| text.starts_with('-')) {
+                        return Err(ToolError::invalid(format!(
+                            "\"{name}\" must not begin with \"-\", but it is {bad:?}: the program \
+                             would take it for an option."
+                        ))
+                        .with_hint(
+                            "Write a path as ./-name. (The tool's author can allow it with an element \
+                             \"--\" before it, or \"--option={…}\".)",
+                        ));
+                    }
+                    words = words
+                        .iter()
+                        .flat_map(|word| {
+                            values.iter().map(|value| {
+                                let mut word = word.clone();
+                                word.push(value);
+                                word
+                            })
+                        })
+                        .collect();
+                }
+            }
+        }
+        if is_condition_only {
+            words.clear();
+        }
+        Ok(Some(words))
+    }
+}
+
+/// A value as one argument.
+pub(super) fn text_of(name: &str, value: &Value) -> Result<String, ToolError> {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    if text.contains('\0') {
+        return Err(ToolError::invalid(format!(
+            "\"{name}\" holds a NUL character, which no argument of a program can hold."
+        )));
+    }
+    Ok(text)
+}
+
+/// Programs that run what they are given as text.
+fn takes_code(program: &str) -> bool {
+    let bare = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    matches!(
+        bare,
+        "sh" | "bash"
+            | "dash"
+            | "zsh"
+            | "ksh"
+            | "ash"
+            | "fish"
+            | "busybox"
+            | "python"
+            | "pypy"
+            | "node"
+            | "nodejs"
+            | "deno"
+            | "bun"
+            | "perl"
+            | "ruby"
+            | "php"
+            | "lua"
+            | "osascript"
+            | "pwsh"
+            | "powershell"
+            | "Rscript"
+            | "awk"
+            | "gawk"
+            | "mawk"
+    )
+}
+
+/// Options after which such a program takes its text.
+fn is_code_flag(word: &str) -> bool {
+    matches!(
+        word,
+        "-e" | "-E" | "-p" | "-r" | "--eval" | "--print" | "--command" | "-Command" | "eval"
+    ) || (word.starts_with('-')
+        && !word.starts_with("--")
+        && word.ends_with(['c', 'e'])
+        && word[1..].bytes().all(|b| b.is_ascii_alphabetic()))
+}

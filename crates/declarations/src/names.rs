@@ -1,0 +1,174 @@
+//! Names that the API takes, and that every host has room for.
+
+use gemini_tools_core::diagnostic::Diagnostic;
+use gemini_tools_core::names::hashed;
+use std::collections::BTreeMap;
+use thiserror::Error;
+
+/// Why a tool gets no name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum NameError {
+    /// The very same name was declared before.
+    #[error("It is declared twice; the first counts.")]
+    Twice,
+    /// The name and its hash are those of another tool.
+    #[error("Its name can't be told from another's; rename it.")]
+    Taken,
+}
+
+/// The names that were given so far, each with the name that it stands for.
+#[derive(Debug, Clone)]
+pub struct Names {
+    longest: usize,
+    has_servers: bool,
+    taken: BTreeMap<String, String>,
+}
+
+impl Names {
+    /// The longest name that fits with what Gemini CLI 0.61 puts before a discovered tool's.
+    pub const LONGEST: usize = 47;
+
+    /// For names of at most `longest` characters.
+    pub fn new(longest: usize) -> Self {
+        Self {
+            longest,
+            has_servers: true,
+            taken: BTreeMap::new(),
+        }
+    }
+
+    /// For tools of which none is an MCP server's: `__`, which stands between a server's name
+    /// and its tool's, becomes `_`, so that no rule for a server is for one of them.
+    #[must_use]
+    pub fn without_servers(mut self) -> Self {
+        self.has_servers = false;
+        self
+    }
+
+    /// The name for the model of the tool that is called `original` by who declares it. The
+    /// same name always gives the same, whatever else is declared, unless another tool's
+    /// name is in the way.
+    ///
+    /// # Errors
+    ///
+    /// Where the very same name was declared before, or the name can't be told from another's.
+    pub fn take(
+        &mut self,
+        original: &str,
+        findings: &mut Vec<Diagnostic>,
+    ) -> Result<String, NameError> {
+        let mut name = self.valid(original);
+        if let Some(other) = self.taken.get(&name) {
+            if other == original {
+                return Err(NameError::Twice);
+            }
+            name = hashed(&self.plain(original), original, self.longest);
+            if self.taken.contains_key(&name) {
+                return Err(NameError::Taken);
+            }
+        }
+        if name != original {
+            findings.push(Diagnostic::repair(
+                "name",
+                &original.escape_default().to_string(),
+                "name",
+                format!(
+                    "{}: the model knows the tool as {name}, and its own name is used where it is \
+                     called.",
+                    self.reason(original)
+                ),
+            ));
+        }
+        self.taken.insert(name.clone(), original.to_owned());
+        Ok(name)
+    }
+
+    /// A valid name of at most `longest` characters.
+    fn valid(&self, original: &str) -> String {
+        let name = self.plain(original);
+        if name.len() <= self.longest {
+            name
+        } else {
+            hashed(&name, original, self.longest)
+        }
+    }
+
+    fn plain(&self, original: &str) -> String {
+        let mut name = plain(original);
+        if !self.has_servers {
+            while name.contains("__") {
+                name = name.replace("__", "_");
+            }
+        }
+        name
+    }
+
+    /// Why a name can't stay as it is.
+    fn reason(&self, original: &str) -> String {
+        if original.len() <= self.longest && plain(original) == original {
+            return "__ stands between the names of an MCP server and its tool".to_owned();
+        }
+        format!(
+            "The API takes letters, digits, _ . and -, at most {} of them",
+            self.longest
+        )
+    }
+}
+
+fn plain(original: &str) -> String {
+    let mut name: String = original
+        .chars()
+        .map(|c| match c {
+            c if c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-') => c,
+            _ => '_',
+        })
+        .collect();
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+        name.insert(0, '_');
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Names;
+
+    #[test]
+    fn names_are_made_valid_and_stay_apart() {
+        let mut names = Names::new(Names::LONGEST);
+        let mut findings = Vec::new();
+        let mut take = |name: &str| names.take(name, &mut findings);
+        assert_eq!(take("plain-name_1.x").as_deref(), Ok("plain-name_1.x"));
+        assert_eq!(take("with spaces").as_deref(), Ok("with_spaces"));
+        assert_eq!(take("9lives").as_deref(), Ok("_9lives"));
+        let other = take("with/spaces").expect("another");
+        assert!(
+            other.starts_with("with_spaces_") && other.len() == 20,
+            "{other}"
+        );
+        let long = take(&"x".repeat(64)).expect("cut");
+        assert_eq!(long.len(), 47);
+        assert_ne!(take(&"x".repeat(65)).expect("cut"), long);
+        assert!(take("with spaces").is_err());
+        assert_eq!(findings.len(), 5);
+    }
+
+    #[test]
+    fn two_underscores_stay_where_servers_have_tools_and_become_one_elsewhere() {
+        let mut findings = Vec::new();
+        let with = Names::new(Names::LONGEST).take("server__tool", &mut findings);
+        assert_eq!(with.as_deref(), Ok("server__tool"));
+        let mut names = Names::new(Names::LONGEST).without_servers();
+        let mut take = |name: &str| names.take(name, &mut findings);
+        assert_eq!(take("server__tool").as_deref(), Ok("server_tool"));
+        assert_eq!(take("a  b").as_deref(), Ok("a_b"));
+        assert_eq!(take("_____x").as_deref(), Ok("_x"));
+        let other = take("server_tool").expect("another name");
+        assert!(other.starts_with("server_tool_"), "{other}");
+        let cut = take(&format!("{}_{}", "x".repeat(37), "y".repeat(20))).expect("cut");
+        assert!(cut.len() == 46 && !cut.contains("__"), "{cut}");
+        let why = |i: usize| findings[i].text();
+        assert!(why(0).contains("__ stands between"), "{}", why(0));
+        assert!(why(1).contains("The API takes"), "{}", why(1));
+    }
+}

@@ -1,0 +1,379 @@
+//! Calls as other APIs and hosts write them, and answers in the same shape.
+
+use super::Dialect;
+use super::reply;
+use gemini_tools_answers::answer::Answer;
+use gemini_tools_core::json::parse_json;
+use gemini_tools_core::registry::bare_name;
+use gemini_tools_core::tool::{ErrorKind, ToolError};
+use serde_json::{Value, json};
+
+/// One call of a message.
+#[derive(Debug)]
+pub struct DialectCall {
+    /// The id by which the answer is known.
+    pub id: String,
+    /// The tool, by whatever name the caller knows it.
+    pub name: String,
+    /// The call's arguments, or why they can't be read.
+    pub args: Result<Value, ToolError>,
+}
+
+/// What came, and what an answer to it looks like.
+#[derive(Debug)]
+pub struct DialectRequest {
+    /// The calls in the order in which they stand.
+    pub calls: Vec<DialectCall>,
+    shape: Shape,
+}
+
+/// The shape of an answer.
+#[derive(Debug, Clone, PartialEq)]
+enum Shape {
+    /// One message with the role `tool`, or a list of such.
+    ToolMessages { is_list: bool },
+    /// One item `function_call_output`, or a list of such.
+    Outputs { is_list: bool },
+    /// One block `tool_result`, or a list of such.
+    ToolResults { is_list: bool },
+    /// A message of the user that holds such blocks.
+    UserMessage,
+    /// The result of `tools/call`.
+    CallResult,
+    /// The result of `tools/call` in a JSON-RPC response to this id.
+    RpcResponse(Value),
+}
+
+/// Why what came is not a call, in its dialect.
+#[derive(Debug)]
+pub struct DialectError {
+    dialect: Dialect,
+    /// The id of a JSON-RPC request, where it is one.
+    rpc: Option<Value>,
+    code: i32,
+    message: String,
+}
+
+impl DialectError {
+    /// For what is not a call at all.
+    pub fn new(dialect: Dialect, message: impl Into<String>) -> Self {
+        Self {
+            dialect,
+            rpc: Some(Value::Null),
+            code: INVALID_REQUEST,
+            message: message.into(),
+        }
+    }
+
+    /// The document to answer with.
+    pub fn to_value(&self) -> Value {
+        let Self { message, code, .. } = self;
+        match (self.dialect, &self.rpc) {
+            (Dialect::Mcp, Some(id)) => json!({"jsonrpc": "2.0", "id": id,
+                "error": {"code": code, "message": message}}),
+            (Dialect::Mcp, None) => {
+                json!({"content": [{"type": "text", "text": message}], "isError": true})
+            }
+            (Dialect::Anthropic, _) => json!({"type": "error",
+                "error": {"type": "invalid_request_error", "message": message}}),
+            _ => json!({"error": {"message": message, "type": "invalid_request_error"}}),
+        }
+    }
+}
+
+/// JSON-RPC's numbers for what can be wrong.
+const PARSE_ERROR: i32 = -32700;
+const INVALID_REQUEST: i32 = -32600;
+const METHOD_NOT_FOUND: i32 = -32601;
+const INVALID_PARAMS: i32 = -32602;
+
+impl DialectRequest {
+    /// Reads a call, or a message with several. `None` is a message that wants no answer.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, for an answer in its dialect. A call whose arguments alone are
+    /// faulty is not an error here.
+    pub fn read(dialect: Dialect, text: &[u8]) -> Result<Option<Self>, DialectError> {
+        let text = text
+            .strip_prefix(b"\xef\xbb\xbf")
+            .unwrap_or(text)
+            .trim_ascii();
+        let refuse = |message: String| DialectError {
+            code: PARSE_ERROR,
+            ..DialectError::new(dialect, message)
+        };
+        if text.is_empty() {
+            return Err(refuse(
+                "There is no call on standard input; give one as JSON.".to_owned(),
+            ));
+        }
+        let value =
+            parse_json(text).map_err(|e| refuse(format!("The call is not valid JSON: {e}.")))?;
+        let wrong = |message: String| DialectError::new(dialect, message);
+        match dialect {
+            Dialect::Anthropic => anthropic(value).map(Some).map_err(wrong),
+            Dialect::Mcp => mcp(&value),
+            _ => openai(value).map(Some).map_err(wrong),
+        }
+    }
+
+    /// The answer to all calls, in their order.
+    pub fn answer(&self, answers: &[Answer<'_>]) -> Value {
+        let all = || self.calls.iter().zip(answers);
+        let list_or_one = |is_list: bool, mut list: Vec<Value>| match list.pop() {
+            Some(one) if !is_list => one,
+            last => {
+                list.extend(last);
+                list.into()
+            }
+        };
+        match &self.shape {
+            Shape::ToolMessages { is_list } => {
+                let list = all().map(|(call, answer)| {
+                    json!({"role": "tool", "tool_call_id": call.id,
+                        "content": reply::text(answer)})
+                });
+                list_or_one(*is_list, list.collect())
+            }
+            Shape::Outputs { is_list } => {
+                let list = all().map(|(call, answer)| {
+                    json!({"type": "function_call_output", "call_id": call.id,
+                        "output": reply::for_responses(answer)})
+                });
+                list_or_one(*is_list, list.collect())
+            }
+            Shape::ToolResults { is_list } => {
+                let list = all().map(|(call, answer)| reply::tool_result(&call.id, answer));
+                list_or_one(*is_list, list.collect())
+            }
+            Shape::UserMessage => {
+                let list: Vec<Value> = all()
+                    .map(|(call, answer)| reply::tool_result(&call.id, answer))
+                    .collect();
+                json!({"role": "user", "content": list})
+            }
+            Shape::CallResult => answers.first().map_or(Value::Null, reply::call_result),
+            Shape::RpcResponse(id) => answers.first().map_or(Value::Null, |answer| {
+                match answer.failure() {
+                    // The protocol has an error of its own for that.
+                    Some((message, ErrorKind::ToolNotRegistered)) => json!({"jsonrpc": "2.0",
+                        "id": id, "error": {"code": INVALID_PARAMS, "message": message}}),
+                    _ => json!({"jsonrpc": "2.0", "id": id, "result": reply::call_result(answer)}),
+                }
+            }),
+        }
+    }
+}
+
+impl DialectCall {
+    /// Whether the tool of the call is the one that goes by `name`.
+    pub fn is_of(&self, name: &str) -> bool {
+        let (own, other) = (bare_name(&self.name), bare_name(name));
+        own == other
+            || gemini_tools_core::names::is_mapped(other, own)
+            || gemini_tools_core::names::is_mapped(own, other)
+    }
+}
+
+/// A text that must be there.
+fn text_at(value: &Value, key: &str) -> Result<String, String> {
+    match &value[key] {
+        Value::String(text) if !text.is_empty() => Ok(text.clone()),
+        Value::Null => Err(format!("{key:?} is missing in the call.")),
+        other => Err(format!(
+            "{key:?} of the call must be a text that is not empty, but it is {other}."
+        )),
+    }
+}
+
+/// `OpenAI` has arguments as a text that holds JSON; other servers of that API give them as JSON.
+fn openai_args(value: &Value) -> Result<Value, ToolError> {
+    match value {
+        Value::Null => Ok(json!({})),
+        Value::String(text) if text.trim().is_empty() => Ok(json!({})),
+        Value::String(text) => parse_json(text.as_bytes()).map_err(|e| {
+            ToolError::invalid(format!("\"arguments\" is not valid JSON: {e}."))
+                .with_hint(r#"Give a text that holds one object, such as "{\"path\":\"src\"}"."#)
+        }),
+        other => Ok(other.clone()),
+    }
+}
+
+const OPENAI_SHAPES: &str = "Give a tool call {\"id\":…,\"type\":\"function\",\"function\":\
+    {\"name\":…,\"arguments\":\"{…}\"}}, a message with \"tool_calls\", or an item of the type \
+    \"function_call\".";
+
+fn openai(mut value: Value) -> Result<DialectRequest, String> {
+    if let Some(Value::Array(choices)) = value.get_mut("choices") {
+        let first = choices.first_mut().map(|choice| choice["message"].take());
+        value = first.ok_or("\"choices\" is empty: there is no message in it.")?;
+    }
+    if let Some(Value::Array(calls)) = value.get_mut("tool_calls") {
+        return tool_calls(calls);
+    }
+    if let Some(Value::Array(items)) = value.get_mut("output") {
+        return function_calls(items);
+    }
+    match value {
+        Value::Array(items) if items.iter().any(|item| item.get("function").is_some()) => {
+            tool_calls(&items)
+        }
+        Value::Array(items) => function_calls(&items),
+        one if one["type"] == "function_call" => Ok(DialectRequest {
+            calls: vec![function_call(&one)?],
+            shape: Shape::Outputs { is_list: false },
+        }),
+        one if one["function"].is_object() => Ok(DialectRequest {
+            calls: vec![tool_call(&one)?],
+            shape: Shape::ToolMessages { is_list: false },
+        }),
+        one if one["type"] == "custom" => Err(
+            "A custom tool's call has no arguments in JSON; declare the tool as a function."
+                .to_owned(),
+        ),
+        _ => Err(format!("That is not a call of a tool. {OPENAI_SHAPES}")),
+    }
+}
+
+fn tool_calls(calls: &[Value]) -> Result<DialectRequest, String> {
+    if calls.is_empty() {
+        return Err("\"tool_calls\" is empty: there is nothing to call.".to_owned());
+    }
+    let calls: Result<Vec<DialectCall>, String> = calls.iter().map(tool_call).collect();
+    Ok(DialectRequest {
+        calls: calls?,
+        shape: Shape::ToolMessages { is_list: true },
+    })
+}
+
+fn tool_call(call: &Value) -> Result<DialectCall, String> {
+    let function = &call["function"];
+    if !function.is_object() {
+        return Err(format!(
+            "\"function\" is missing in a call. {OPENAI_SHAPES}"
+        ));
+    }
+    Ok(DialectCall {
+        id: text_at(call, "id")?,
+        name: text_at(function, "name")?,
+        args: openai_args(&function["arguments"]),
+    })
+}
+
+/// The calls among the items of a response; the others are texts and thoughts.
+fn function_calls(items: &[Value]) -> Result<DialectRequest, String> {
+    let calls = items.iter().filter(|item| item["type"] == "function_call");
+    let calls: Result<Vec<DialectCall>, String> = calls.map(function_call).collect();
+    let calls = calls?;
+    if calls.is_empty() {
+        return Err(format!("There is no call of a tool in it. {OPENAI_SHAPES}"));
+    }
+    Ok(DialectRequest {
+        calls,
+        shape: Shape::Outputs { is_list: true },
+    })
+}
+
+fn function_call(item: &Value) -> Result<DialectCall, String> {
+    Ok(DialectCall {
+        id: text_at(item, "call_id")?,
+        name: text_at(item, "name")?,
+        args: openai_args(&item["arguments"]),
+    })
+}
+
+fn anthropic(mut value: Value) -> Result<DialectRequest, String> {
+    const SHAPES: &str = "Give a block {\"type\":\"tool_use\",\"id\":…,\"name\":…,\"input\":{…}}, \
+        or a message with such blocks in its \"content\".";
+    let use_of = |block: &Value| -> Result<DialectCall, String> {
+        Ok(DialectCall {
+            id: text_at(block, "id")?,
+            name: text_at(block, "name")?,
+            args: Ok(match &block["input"] {
+                Value::Null => json!({}),
+                input => input.clone(),
+            }),
+        })
+    };
+    if value["type"] == "tool_use" {
+        return Ok(DialectRequest {
+            calls: vec![use_of(&value)?],
+            shape: Shape::ToolResults { is_list: false },
+        });
+    }
+    let (blocks, shape) = match value.get_mut("content").map(Value::take) {
+        Some(Value::Array(blocks)) => (blocks, Shape::UserMessage),
+        Some(_) => return Err(format!("The message holds only text. {SHAPES}")),
+        None => match value {
+            Value::Array(blocks) => (blocks, Shape::ToolResults { is_list: true }),
+            _ => return Err(format!("That is not a call of a tool. {SHAPES}")),
+        },
+    };
+    let uses = blocks.iter().filter(|block| block["type"] == "tool_use");
+    let calls: Result<Vec<DialectCall>, String> = uses.map(use_of).collect();
+    let calls = calls?;
+    if calls.is_empty() {
+        return Err(format!("There is no block \"tool_use\" in it. {SHAPES}"));
+    }
+    Ok(DialectRequest { calls, shape })
+}
+
+fn mcp(value: &Value) -> Result<Option<DialectRequest>, DialectError> {
+    let refuse = |rpc: Option<Value>, code: i32, message: &str| {
+        Err(DialectError {
+            dialect: Dialect::Mcp,
+            rpc,
+            code,
+            message: message.to_owned(),
+        })
+    };
+    if !value.is_object() {
+        let message = "That is not a request: give one object, with \"method\": \"tools/call\" or \
+            with \"name\" and \"arguments\" only.";
+        return refuse(Some(Value::Null), INVALID_REQUEST, message);
+    }
+    let is_rpc = value.get("jsonrpc").is_some() || value.get("method").is_some();
+    let id = value.get("id").cloned();
+    let rpc = is_rpc.then(|| id.clone().unwrap_or_default());
+    let params = if is_rpc { &value["params"] } else { value };
+    if is_rpc {
+        let method = value["method"].as_str().unwrap_or_default();
+        if value["jsonrpc"] != "2.0" || method.is_empty() {
+            let message = "A request needs \"jsonrpc\": \"2.0\" and a \"method\".";
+            return refuse(rpc, INVALID_REQUEST, message);
+        }
+        if method != "tools/call" {
+            // A notification is never answered.
+            if id.is_none() {
+                return Ok(None);
+            }
+            let message = format!("The method {method:?} is not known here, only tools/call.");
+            return refuse(rpc, METHOD_NOT_FOUND, &message);
+        }
+        if !matches!(id, Some(Value::String(_) | Value::Number(_))) {
+            let message = "\"id\" must be a text or a number: the answer could not be matched.";
+            return refuse(Some(Value::Null), INVALID_REQUEST, message);
+        }
+    }
+    let name = match text_at(params, "name") {
+        Ok(name) => name,
+        Err(message) => return refuse(rpc, INVALID_PARAMS, &message),
+    };
+    let args = match &params["arguments"] {
+        Value::Null => json!({}),
+        Value::Object(map) => map.clone().into(),
+        other => {
+            let message = format!("\"arguments\" must be an object, but it is {other}.");
+            return refuse(rpc, INVALID_PARAMS, &message);
+        }
+    };
+    Ok(Some(DialectRequest {
+        calls: vec![DialectCall {
+            id: String::new(),
+            name,
+            args: Ok(args),
+        }],
+        shape: rpc.map_or(Shape::CallResult, Shape::RpcResponse),
+    }))
+}

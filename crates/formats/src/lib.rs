@@ -1,0 +1,136 @@
+//! How other hosts and APIs write the same tools: declarations and names, calls and results.
+//!
+//! Owned here: the shapes, what each API takes of names and schemas, and the way back from what
+//! was changed for it. Nothing here runs a tool, reads a file or prints. The limits are those
+//! that the APIs themselves state when they refuse a request.
+
+mod annotations;
+mod call;
+mod native;
+mod reply;
+pub mod schema;
+
+pub use annotations::Hints;
+pub use call::{DialectCall, DialectError, DialectRequest};
+pub use gemini_tools_core::names::Dialect;
+pub use schema::restore;
+
+use gemini_tools_core::tool::Kind;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::borrow::Cow;
+
+/// A tool's declaration, as `get_tools` prints it for Gemini.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GeminiDeclaration {
+    /// The name.
+    pub name: String,
+    /// For the model.
+    pub description: String,
+    /// The JSON Schema of the arguments, in the order in which it was written.
+    pub parameters_json_schema: Box<RawValue>,
+    /// What the tool does to the world, where that is said.
+    #[serde(default)]
+    pub kind: Option<Kind>,
+    /// The tool's name for people, where it has one.
+    #[serde(skip)]
+    pub title: Option<String>,
+}
+
+impl GeminiDeclaration {
+    /// The schema as a value.
+    pub fn schema(&self) -> Value {
+        serde_json::from_str(self.parameters_json_schema.get()).unwrap_or(Value::Null)
+    }
+
+    /// The declaration for Gemini with the parameters in the form of its own `Schema`, under
+    /// `parameters`, as compact JSON.
+    pub fn to_native_json(&self) -> String {
+        let mut text = format!(
+            r#"{{"name":{},"description":{}"#,
+            json!(self.name),
+            json!(self.description)
+        );
+        if let Some(parameters) = native::native(&self.parameters_json_schema) {
+            text.push_str(&format!(r#","parameters":{parameters}"#));
+        }
+        text.push('}');
+        text
+    }
+
+    /// The declaration in a dialect, as compact JSON. `with_kind` adds the kind, where the
+    /// dialect has a place for it.
+    pub fn to_json(&self, dialect: Dialect, with_kind: bool) -> String {
+        let name = json!(dialect.name_for(&self.name));
+        let description = json!(self.description);
+        let value = self.schema();
+        let fitted = schema::fitted(dialect, &value);
+        let schema = match &fitted {
+            Some(fitted) => Cow::Owned(fitted.to_string()),
+            None => Cow::Borrowed(self.parameters_json_schema.get()),
+        };
+        let kind = self.kind.filter(|_| with_kind).map(|kind| json!(kind));
+        let is_strict = || schema::fits_strict(fitted.as_ref().unwrap_or(&value));
+        match dialect {
+            Dialect::Gemini => {
+                let kind = kind.map_or(String::new(), |kind| format!(r#","kind":{kind}"#));
+                format!(
+                    r#"{{"name":{name},"description":{description},"parametersJsonSchema":{schema}{kind}}}"#
+                )
+            }
+            Dialect::OpenAi => {
+                // Not strict is the default there.
+                let strict = if is_strict() { r#","strict":true"# } else { "" };
+                format!(
+                    r#"{{"type":"function","function":{{"name":{name},"description":{description},"parameters":{schema}{strict}}}}}"#
+                )
+            }
+            // Without a word about it, this API makes every parameter a required one.
+            Dialect::OpenAiResponses => format!(
+                r#"{{"type":"function","name":{name},"description":{description},"parameters":{schema},"strict":{}}}"#,
+                is_strict()
+            ),
+            Dialect::Anthropic => {
+                format!(r#"{{"name":{name},"description":{description},"input_schema":{schema}}}"#)
+            }
+            Dialect::Mcp => {
+                let title = self.title.as_ref().map_or(String::new(), |title| {
+                    format!(r#""title":{},"#, json!(title))
+                });
+                let meta = kind.map_or(String::new(), |kind| {
+                    format!(r#","_meta":{{"gemini-tools/kind":{kind}}}"#)
+                });
+                let hints = Hints::of_declared(&self.name, self.kind.unwrap_or(Kind::Other));
+                let hints = json!(hints);
+                format!(
+                    r#"{{"name":{name},{title}"description":{description},"inputSchema":{schema},"annotations":{hints}{meta}}}"#
+                )
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Dialect;
+
+    #[test]
+    fn names_that_fit_stay_and_others_fit_afterwards() {
+        let long = "x".repeat(65);
+        for dialect in Dialect::ALL {
+            assert_eq!(dialect.name_for("read_file"), "read_file");
+            for odd in ["a.b", "a b", "", "a/b", "café", &long, &"y".repeat(200)] {
+                let name = dialect.name_for(odd);
+                assert!(dialect.takes_name(&name), "{dialect:?} {odd}: {name}");
+                assert_eq!(dialect.takes_name(odd), name == odd, "{dialect:?} {odd}");
+            }
+        }
+        assert_ne!(
+            Dialect::OpenAi.name_for("a.b"),
+            Dialect::OpenAi.name_for("a/b")
+        );
+        assert_eq!(Dialect::Mcp.name_for("a.b"), "a.b");
+    }
+}

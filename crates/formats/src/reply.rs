@@ -1,0 +1,120 @@
+//! What a call has given, as each API wants to have it.
+
+use gemini_tools_answers::answer::Answer;
+use gemini_tools_core::message::{Blob, Part};
+use serde_json::{Value, json};
+
+/// What stands for a text where an API takes none that is empty.
+const NOTHING: &str = "(no output)";
+
+/// Images that Anthropic and `OpenAI` take.
+const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+const PDF: &str = "application/pdf";
+
+/// What is said of a failure where there is no other sign of one.
+fn failure(answer: &Answer<'_>) -> Option<String> {
+    answer
+        .failure()
+        .map(|(message, _)| format!("Error: {message}"))
+}
+
+/// What takes only texts in the results of tools.
+const TEXTS: &str = "a tool message of this API holds text only";
+
+/// What takes some media.
+const SOME_MEDIA: &str = "a result in this API holds text, PDF and images as PNG, JPEG, GIF or WebP \
+    only";
+
+/// All as text; of media it is said that they are left out.
+pub(super) fn text(answer: &Answer<'_>) -> String {
+    if let Some(failure) = failure(answer) {
+        return failure;
+    }
+    let contents = answer.contents();
+    if contents.iter().all(|part| part.inline_data.is_none()) {
+        return answer.text();
+    }
+    let texts: Vec<String> = contents.iter().map(|part| text_of(part, TEXTS)).collect();
+    texts.join("\n")
+}
+
+/// A text, or a list of content where there are media.
+pub(super) fn for_responses(answer: &Answer<'_>) -> Value {
+    let contents = answer.contents();
+    if answer.failure().is_some() || contents.iter().all(|part| part.inline_data.is_none()) {
+        return text(answer).into();
+    }
+    let items = contents.iter().map(|part| match &part.inline_data {
+        Some(Blob { mime_type, data }) if IMAGES.contains(&mime_type.as_str()) => {
+            json!({"type": "input_image", "image_url": format!("data:{mime_type};base64,{data}")})
+        }
+        Some(Blob { mime_type, data }) if mime_type == PDF => json!({"type": "input_file",
+            "filename": "document.pdf", "file_data": format!("data:{mime_type};base64,{data}")}),
+        _ => json!({"type": "input_text", "text": text_of(part, SOME_MEDIA)}),
+    });
+    items.collect()
+}
+
+/// A block `tool_result`.
+pub(super) fn tool_result(id: &str, answer: &Answer<'_>) -> Value {
+    if let Some((message, _)) = answer.failure() {
+        return json!({"type": "tool_result", "tool_use_id": id, "is_error": true,
+            "content": [{"type": "text", "text": message}]});
+    }
+    let source =
+        |blob: &Blob| json!({"type": "base64", "media_type": blob.mime_type, "data": blob.data});
+    let block = |part: &Part| match &part.inline_data {
+        Some(blob) if IMAGES.contains(&blob.mime_type.as_str()) => {
+            json!({"type": "image", "source": source(blob)})
+        }
+        Some(blob) if blob.mime_type == PDF => {
+            json!({"type": "document", "source": source(blob)})
+        }
+        _ => json!({"type": "text", "text": text_of(part, SOME_MEDIA)}),
+    };
+    let contents = answer.contents();
+    let mut blocks: Vec<Value> = contents.iter().map(block).collect();
+    if blocks.is_empty() {
+        blocks.push(json!({"type": "text", "text": NOTHING}));
+    }
+    json!({"type": "tool_result", "tool_use_id": id, "content": blocks})
+}
+
+/// The result of `tools/call`.
+pub(super) fn call_result(answer: &Answer<'_>) -> Value {
+    if let Some((message, _)) = answer.failure() {
+        return json!({"content": [{"type": "text", "text": message}], "isError": true});
+    }
+    let block = |(at, part): (usize, &Part)| match &part.inline_data {
+        Some(Blob { mime_type, data }) => match mime_type.split('/').next() {
+            Some(kind @ ("image" | "audio")) => {
+                json!({"type": kind, "mimeType": mime_type, "data": data})
+            }
+            _ => json!({"type": "resource", "resource": {
+                "uri": format!("urn:gemini-tools:content:{at}"),
+                "mimeType": mime_type, "blob": data}}),
+        },
+        None => json!({"type": "text", "text": part.text.as_deref().unwrap_or(NOTHING)}),
+    };
+    let contents = answer.contents();
+    let blocks: Vec<Value> = contents.iter().enumerate().map(block).collect();
+    let mut result = json!({"content": blocks, "isError": false});
+    if let Ok(outcome) = &answer.outcome
+        && let Some(data) = &outcome.data
+    {
+        result["structuredContent"] = data.clone().into();
+    }
+    result
+}
+
+/// The text of a part, or what is said of one that has no place, and why it has none.
+fn text_of(part: &Part, why: &str) -> String {
+    match (&part.text, &part.inline_data) {
+        (Some(text), _) => text.clone(),
+        (None, Some(Blob { mime_type, .. })) => {
+            format!("Content of the type {mime_type} is left out: {why}.")
+        }
+        (None, None) => NOTHING.to_owned(),
+    }
+}

@@ -1,0 +1,287 @@
+//! Schemas of arguments as an API takes them.
+//!
+//! `OpenAI` and Anthropic refuse a combiner at the top of a schema, `OpenAI` a top without properties
+//! and an array whose items are not described, and Anthropic names of properties with other characters than letters,
+//! digits, `_`, `.` and `-`; any of these costs the whole request.
+
+use super::Dialect;
+use gemini_tools_core::names::{hashed, may_be_mapped, with_underscores};
+use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+
+/// Keywords whose value is a list of schemas.
+pub const COMBINERS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
+
+/// What `OpenAI` refuses at the top besides.
+const NOT_AT_THE_TOP: [&str; 3] = ["enum", "const", "not"];
+
+/// The longest name of a property for Anthropic.
+pub const LONGEST_KEY: usize = 64;
+
+/// What strict mode of `OpenAI` does not know.
+pub(super) const NOT_STRICT: [&str; 8] = [
+    "allOf",
+    "not",
+    "dependentRequired",
+    "dependentSchemas",
+    "if",
+    "then",
+    "else",
+    "oneOf",
+];
+
+/// The schema as the API takes it, where it does not as it is.
+pub fn fitted(dialect: Dialect, schema: &Value) -> Option<Value> {
+    let mut fitted = schema.clone();
+    match dialect {
+        Dialect::Gemini | Dialect::Mcp => return None,
+        Dialect::OpenAi | Dialect::OpenAiResponses => {
+            flatten(&mut fitted);
+            if let Some(root) = fitted.as_object_mut() {
+                root.retain(|key, _| !NOT_AT_THE_TOP.contains(&key.as_str()));
+                if is_of(root, "object") && !root.contains_key("$ref") {
+                    root.entry("properties").or_insert_with(|| json!({}));
+                }
+            }
+            each_node(&mut fitted, &mut |node| {
+                if is_of(node, "array") && !node.contains_key("items") {
+                    node.insert("items".to_owned(), json!({}));
+                }
+            });
+        }
+        Dialect::Anthropic => {
+            flatten(&mut fitted);
+            each_node(&mut fitted, &mut rename_properties);
+        }
+    }
+    (fitted != *schema).then_some(fitted)
+}
+
+/// Whether a schema takes values of a type, and says so.
+pub fn is_of(node: &Map<String, Value>, name: &str) -> bool {
+    match node.get("type") {
+        Some(Value::String(own)) => own == name,
+        Some(Value::Array(names)) => names.iter().any(|own| own == name),
+        _ => false,
+    }
+}
+
+/// Puts the properties of all alternatives beside each other. Whether their combination is right
+/// is checked by the tool, as before.
+fn flatten(schema: &mut Value) {
+    let Some(root) = schema.as_object_mut() else {
+        return;
+    };
+    for key in COMBINERS {
+        let Some(Value::Array(branches)) = root.remove(key) else {
+            continue;
+        };
+        for branch in branches {
+            if let Some(Value::Object(more)) = branch.get("properties") {
+                let all = root.entry("properties").or_insert_with(|| json!({}));
+                for (name, property) in more {
+                    if let Some(all) = all.as_object_mut() {
+                        all.entry(name).or_insert_with(|| property.clone());
+                    }
+                }
+            }
+            // Each of these must fit, of the others only one.
+            if let (Some(Value::Array(more)), "allOf") = (branch.get("required"), key) {
+                let all = root.entry("required").or_insert_with(|| json!([]));
+                if let Some(all) = all.as_array_mut() {
+                    let new: Vec<_> = more.iter().filter(|n| !all.contains(n)).cloned().collect();
+                    all.extend(new);
+                }
+            }
+        }
+    }
+}
+
+/// Calls `f` with every schema in a schema.
+pub(super) fn each_node(schema: &mut Value, f: &mut impl FnMut(&mut Map<String, Value>)) {
+    let Some(node) = schema.as_object_mut() else {
+        return;
+    };
+    f(node);
+    for key in ["properties", "$defs", "definitions"] {
+        if let Some(Value::Object(inner)) = node.get_mut(key) {
+            for inner in inner.values_mut() {
+                each_node(inner, f);
+            }
+        }
+    }
+    for key in ["items", "additionalProperties"] {
+        if let Some(inner) = node.get_mut(key) {
+            each_node(inner, f);
+        }
+    }
+    for key in COMBINERS {
+        if let Some(Value::Array(branches)) = node.get_mut(key) {
+            for branch in branches {
+                each_node(branch, f);
+            }
+        }
+    }
+}
+
+/// Whether Anthropic takes the name of a property.
+pub fn takes_key(key: &str) -> bool {
+    (1..=LONGEST_KEY).contains(&key.len())
+        && key
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'))
+}
+
+fn key_for(key: &str) -> Cow<'_, str> {
+    if takes_key(key) {
+        Cow::Borrowed(key)
+    } else {
+        Cow::Owned(hashed(&with_underscores(key, true), key, LONGEST_KEY))
+    }
+}
+
+fn rename_properties(node: &mut Map<String, Value>) {
+    if let Some(Value::Object(properties)) = node.get_mut("properties")
+        && properties.keys().any(|key| !takes_key(key))
+    {
+        *properties = std::mem::take(properties)
+            .into_iter()
+            .map(|(key, property)| (key_for(&key).into_owned(), property))
+            .collect();
+    }
+    if let Some(Value::Array(required)) = node.get_mut("required") {
+        for key in required {
+            if let Some(new) = key.as_str().map(|key| key_for(key).into_owned()) {
+                *key = new.into();
+            }
+        }
+    }
+}
+
+/// Gives arguments the names back that the tool's own `schema` has for them, where a dialect had
+/// to call them otherwise.
+pub fn restore(schema: &Value, args: &mut Value) {
+    match args {
+        Value::Array(items) => {
+            for item in items {
+                restore(&schema["items"], item);
+            }
+        }
+        Value::Object(map) => {
+            let branches = COMBINERS.iter().filter_map(|key| schema[*key].as_array());
+            let all = std::iter::once(schema).chain(branches.flatten());
+            for (key, inner) in all.filter_map(|s| s["properties"].as_object()).flatten() {
+                let written = key_for(key);
+                if *written != **key
+                    && may_be_mapped(&written)
+                    && let Some(value) = map.remove(&*written)
+                {
+                    map.insert(key.clone(), value);
+                }
+                if let Some(value) = map.get_mut(key) {
+                    restore(inner, value);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether a schema is one that `OpenAI`'s strict mode takes: every object closed, every property
+/// required.
+pub fn fits_strict(schema: &Value) -> bool {
+    let mut schema = schema.clone();
+    let mut fits = schema["type"] == "object";
+    each_node(&mut schema, &mut |node| {
+        fits &= why_not_strict(node).is_none() && node.contains_key("type");
+    });
+    fits
+}
+
+/// What strict mode of `OpenAI` has against a node.
+pub fn why_not_strict(node: &Map<String, Value>) -> Option<String> {
+    if let Some(key) = NOT_STRICT.iter().find(|key| node.contains_key(**key)) {
+        return Some(format!("{key:?} is not known in strict mode."));
+    }
+    let says_type = ["type", "anyOf", "$ref"];
+    if !says_type.iter().any(|key| node.contains_key(*key)) {
+        return Some("In strict mode every schema needs a \"type\".".to_owned());
+    }
+    if !is_of(node, "object") {
+        return None;
+    }
+    if node.get("additionalProperties") != Some(&Value::Bool(false)) {
+        return Some(
+            "In strict mode every object needs \"additionalProperties\": false.".to_owned(),
+        );
+    }
+    let required = node.get("required").and_then(Value::as_array);
+    let is_required = |key: &str| required.is_some_and(|list| list.iter().any(|k| k == key));
+    let mut keys = node.get("properties").and_then(Value::as_object)?.keys();
+    let missing = keys.find(|key| !is_required(key))?;
+    Some(format!(
+        "In strict mode every property is required, but {missing:?} is not; let it be null instead."
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{fits_strict, fitted, restore};
+    use crate::Dialect;
+    use serde_json::json;
+
+    #[test]
+    fn what_an_api_refuses_is_taken_out_and_all_else_stays() {
+        let plain = json!({"type": "object", "properties": {"a": {"type": "string"}}});
+        for dialect in Dialect::ALL {
+            assert_eq!(fitted(dialect, &plain), None, "{dialect:?}");
+        }
+        let schema = json!({"type": "object", "required": ["a"],
+            "anyOf": [{"properties": {"a": {"type": "string"}}, "required": ["b"]},
+                      {"properties": {"b": {"type": "array"}}}],
+            "allOf": [{"properties": {"c": {"type": "null"}}, "required": ["c"]}]});
+        let flat = fitted(Dialect::Anthropic, &schema).expect("changed");
+        assert_eq!(
+            flat,
+            json!({"type": "object", "required": ["a", "c"], "properties":
+            {"a": {"type": "string"}, "b": {"type": "array"}, "c": {"type": "null"}}})
+        );
+        let flat = fitted(Dialect::OpenAi, &schema).expect("changed");
+        assert_eq!(
+            flat["properties"]["b"],
+            json!({"type": "array", "items": {}})
+        );
+        assert_eq!(fitted(Dialect::Mcp, &schema), None);
+    }
+
+    #[test]
+    fn properties_get_their_own_names_back() {
+        let schema = json!({"type": "object", "required": ["$top"], "properties": {
+            "$top": {"type": "integer"},
+            "list": {"type": "array", "items": {"type": "object", "properties":
+                {"a b": {"type": "string"}}}}}});
+        let written = fitted(Dialect::Anthropic, &schema).expect("changed");
+        let top = written["required"][0].as_str().expect("a name");
+        assert!(top.starts_with("_top_") && written["properties"][top]["type"] == "integer");
+        let inner = &written["properties"]["list"]["items"]["properties"];
+        let inner = inner
+            .as_object()
+            .and_then(|m| m.keys().next())
+            .expect("one");
+        let mut args = json!({top: 3, "list": [{inner: "x"}]});
+        restore(&schema, &mut args);
+        assert_eq!(args, json!({"$top": 3, "list": [{"a b": "x"}]}));
+    }
+
+    #[test]
+    fn strict_wants_every_object_closed_and_every_property_required() {
+        let strict = json!({"type": "object", "required": ["a"], "additionalProperties": false,
+            "properties": {"a": {"type": ["string", "null"]}}});
+        assert!(fits_strict(&strict));
+        for key in ["required", "additionalProperties"] {
+            let mut less = strict.clone();
+            less.as_object_mut().expect("an object").remove(key);
+            assert!(!fits_strict(&less), "{key}");
+        }
+    }
+}

@@ -1,0 +1,416 @@
+//! Asking the API.
+
+use super::Credentials;
+use super::error::{ApiError, ApiErrorKind};
+use super::id::unique_id;
+use super::messages::{GenerateContentRequest, GenerateContentResponse, ModelRequest};
+use super::retry::RetryPolicy;
+use super::stream::ResponseStream;
+use gemini_tools_core::json;
+use gemini_tools_core::tool::{Cancellation, Interruption};
+use gemini_tools_guarded_http::{self as net, AddressPolicy, HttpRequest, HttpTimeouts, Method};
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use url::Url;
+
+/// How long the API may take. A model may think for minutes before it says anything.
+const TIMEOUTS: HttpTimeouts = HttpTimeouts {
+    connect: Duration::from_secs(15),
+    first_byte: Duration::from_secs(300),
+    silence: Duration::from_secs(120),
+};
+
+/// Maximum bytes of an answer that are read.
+const MAX_ANSWER_BYTES: usize = gemini_tools_core::json::MAX_WITH_MEDIA_BYTES;
+
+/// Maximum bytes of an error that are read.
+const MAX_ERROR_BYTES: usize = 256 * 1024;
+
+/// Pieces in which a stream is read.
+const PIECE_BYTES: usize = 16 * 1024;
+
+/// How often it is looked whether the call has ended, in a wait.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Asks models, in one of the three ways. One request at a time; a connection is kept for the
+/// next.
+#[derive(Debug)]
+pub struct GeminiClient {
+    credentials: Credentials,
+    http: net::HttpClient,
+    policy: RetryPolicy,
+    /// The project that Code Assist has given, once it was asked.
+    project: Option<String>,
+    /// The session, and the prompt in it that requests are for.
+    session: String,
+    prompt: String,
+}
+
+/// What Code Assist wants around a request.
+#[derive(Serialize)]
+struct Enveloped<'a, Q> {
+    model: &'a str,
+    project: &'a str,
+    user_prompt_id: &'a str,
+    request: WithSession<'a, Q>,
+}
+
+#[derive(Serialize)]
+struct WithSession<'a, Q> {
+    #[serde(flatten)]
+    request: &'a Q,
+    session_id: &'a str,
+}
+
+impl GeminiClient {
+    /// A client for a credential. From now on the process leaves no core file: it would hold the
+    /// credential.
+    pub fn new(credentials: Credentials) -> Self {
+        #[cfg(target_os = "linux")]
+        let _ =
+            rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+        let project = match &credentials {
+            Credentials::CodeAssist { project, .. } => project.clone(),
+            _ => None,
+        };
+        let session = unique_id();
+        Self {
+            credentials,
+            http: net::HttpClient::new(AddressPolicy::Any, TIMEOUTS),
+            policy: RetryPolicy::default(),
+            project,
+            prompt: format!("{session}########1"),
+            session,
+        }
+    }
+
+    /// The client that the environment and the user's files give; `None` without a credential.
+    ///
+    /// # Errors
+    ///
+    /// As [`Credentials::find`].
+    pub fn from_environment(home: Option<&Path>) -> Result<Option<Self>, ApiError> {
+        let env = |name: &str| std::env::var(name).ok();
+        Ok(Credentials::find(&env, home)?.map(Self::new))
+    }
+
+    /// Sends requests again by other rules.
+    #[must_use]
+    pub fn with_retry(mut self, policy: RetryPolicy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Names the session, and the prompt in it, that requests are for from now on. Code Assist is
+    /// told of both.
+    pub fn set_prompt(&mut self, session: &str, prompt: &str) {
+        session.clone_into(&mut self.session);
+        prompt.clone_into(&mut self.prompt);
+    }
+
+    /// Asks for a whole answer (`generateContent`). An answer that was held back for what it
+    /// says is an answer too: see [`GenerateContentResponse::refusal`].
+    ///
+    /// # Errors
+    ///
+    /// What the API or the way to it says no with, after every try that made sense.
+    pub fn generate(
+        &mut self,
+        model: &str,
+        request: &impl ModelRequest,
+        cancel: &Cancellation,
+    ) -> Result<GenerateContentResponse, ApiError> {
+        self.retrying(cancel, |client| {
+            let url = client.credentials.address(model, "generateContent")?;
+            let body = client.body(model, request, cancel)?;
+            let answer = client.post(&url, model, &body, cancel)?;
+            client.unwrapped(&answer)
+        })
+    }
+
+    /// Asks for an answer in pieces (`streamGenerateContent`), which `on_piece` gets as they
+    /// come; it may end the stream. A stream that breaks is begun again only as long as no
+    /// piece was handed out.
+    ///
+    /// # Errors
+    ///
+    /// As [`GeminiClient::generate`]; `Broken` where a stream broke after pieces were handed out.
+    pub fn stream(
+        &mut self,
+        model: &str,
+        request: &impl ModelRequest,
+        cancel: &Cancellation,
+        on_piece: &mut dyn FnMut(GenerateContentResponse) -> ControlFlow<()>,
+    ) -> Result<(), ApiError> {
+        self.retrying(cancel, |client| {
+            let mut url = client.credentials.address(model, "streamGenerateContent")?;
+            url.set_query(Some("alt=sse"));
+            let body = client.body(model, request, cancel)?;
+            let mut is_used = false;
+            client
+                .read_stream(&url, model, &body, cancel, &mut |piece| {
+                    is_used = true;
+                    on_piece(piece)
+                })
+                .map_err(|e| if is_used { e.after_use() } else { e })
+        })
+    }
+
+    /// Counts the tokens of a conversation.
+    ///
+    /// # Errors
+    ///
+    /// As [`GeminiClient::generate`].
+    pub fn count_tokens(
+        &mut self,
+        model: &str,
+        request: &GenerateContentRequest,
+        cancel: &Cancellation,
+    ) -> Result<u64, ApiError> {
+        self.retrying(cancel, |client| {
+            let contents = json!(request.contents);
+            let body = match client.credentials {
+                Credentials::CodeAssist { .. } => {
+                    let model = format!("models/{model}");
+                    json!({ "request": { "model": model, "contents": contents } })
+                }
+                _ => json!({ "contents": contents }),
+            };
+            let url = client.credentials.address(model, "countTokens")?;
+            let answer = client.post(&url, model, &to_bytes(&body), cancel)?;
+            let value: Value =
+                json::read(&answer).map_err(|e| ApiError::unreadable(&e.to_string(), &answer))?;
+            value["totalTokens"]
+                .as_u64()
+                .ok_or_else(|| ApiError::unreadable("there is no totalTokens", &answer))
+        })
+    }
+
+    /// Tries until there is an answer, or no further try makes sense.
+    fn retrying<T>(
+        &mut self,
+        cancel: &Cancellation,
+        mut attempt: impl FnMut(&mut Self) -> Result<T, ApiError>,
+    ) -> Result<T, ApiError> {
+        let mut failed = 0;
+        loop {
+            let error = match attempt(self) {
+                Ok(answer) => return Ok(answer),
+                Err(e) => e.without(self.credentials.secret()),
+            };
+            failed += 1;
+            let wait = self
+                .policy
+                .wait(failed, error.retry_after)
+                .filter(|_| error.is_transient);
+            match wait {
+                Some(wait) if wait_for(wait, cancel)? => {}
+                _ if failed > 1 => {
+                    let mut error = error;
+                    error.message.push_str(&format!(" ({failed} attempts)"));
+                    return Err(error);
+                }
+                _ => return Err(error),
+            }
+        }
+    }
+
+    /// The request in the shape that the way in wants. Written straight from what it is made of: a
+    /// history of megabytes goes out with every turn.
+    fn body(
+        &mut self,
+        model: &str,
+        request: &impl ModelRequest,
+        cancel: &Cancellation,
+    ) -> Result<Vec<u8>, ApiError> {
+        if !matches!(self.credentials, Credentials::CodeAssist { .. }) {
+            return written(request);
+        }
+        let project = self.code_assist_project(model, cancel)?;
+        written(&Enveloped {
+            model,
+            project: &project,
+            user_prompt_id: &self.prompt,
+            request: WithSession {
+                request,
+                session_id: &self.session,
+            },
+        })
+    }
+
+    /// Asks Code Assist which project it has for the user.
+    fn code_assist_project(
+        &mut self,
+        model: &str,
+        cancel: &Cancellation,
+    ) -> Result<String, ApiError> {
+        if let Some(project) = &self.project {
+            return Ok(project.clone());
+        }
+        let body = json!({
+            "metadata": {
+                "ideType": "IDE_UNSPECIFIED",
+                "platform": "PLATFORM_UNSPECIFIED",
+                "pluginType": "GEMINI",
+            }
+        });
+        let url = self.credentials.address(model, "loadCodeAssist")?;
+        let answer = self.post(&url, model, &to_bytes(&body), cancel)?;
+        let value: Value =
+            json::read(&answer).map_err(|e| ApiError::unreadable(&e.to_string(), &answer))?;
+        let project = value["cloudaicompanionProject"].as_str().ok_or_else(|| {
+            ApiError::new(
+                ApiErrorKind::Forbidden,
+                "Code Assist has no project for this account.",
+            )
+            .with_hint(
+                "Start Gemini CLI once and let it set the account up, or set GOOGLE_CLOUD_PROJECT.",
+            )
+        })?;
+        self.project = Some(project.to_owned());
+        Ok(project.to_owned())
+    }
+
+    /// Sends and reads a whole answer.
+    fn post(
+        &mut self,
+        url: &Url,
+        model: &str,
+        body: &[u8],
+        cancel: &Cancellation,
+    ) -> Result<Vec<u8>, ApiError> {
+        let request = self.request(url, body);
+        let mut response = self.http.send(&request, cancel)?;
+        if response.status == 200 {
+            let (answer, is_cut) = response.body.read_up_to(MAX_ANSWER_BYTES)?;
+            if is_cut {
+                return Err(ApiError::new(
+                    ApiErrorKind::BadResponse,
+                    format!("The Gemini API's answer has more than {MAX_ANSWER_BYTES} bytes."),
+                ));
+            }
+            return Ok(answer);
+        }
+        Err(refused(&mut response, model))
+    }
+
+    fn read_stream(
+        &mut self,
+        url: &Url,
+        model: &str,
+        body: &[u8],
+        cancel: &Cancellation,
+        on_piece: &mut dyn FnMut(GenerateContentResponse) -> ControlFlow<()>,
+    ) -> Result<(), ApiError> {
+        let is_wrapped = matches!(self.credentials, Credentials::CodeAssist { .. });
+        let request = self.request(url, body);
+        let mut response = self.http.send(&request, cancel)?;
+        if response.status != 200 {
+            return Err(refused(&mut response, model));
+        }
+        if let Some(kind) = response.header("content-type")
+            && !kind.starts_with("text/event-stream")
+        {
+            let kind = kind.to_owned();
+            let (start, _) = response.body.read_up_to(4096)?;
+            return Err(ApiError::unreadable(
+                &format!("it is {kind}, not a stream"),
+                &start,
+            ));
+        }
+        let mut stream = ResponseStream::new(is_wrapped);
+        let mut buffer = vec![0; PIECE_BYTES];
+        loop {
+            let n = response.body.read(&mut buffer)?;
+            if n == 0 {
+                return stream.finish(on_piece);
+            }
+            if stream.push(&buffer[..n], on_piece)?.is_break() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn request<'a>(&self, url: &'a Url, body: &'a [u8]) -> HttpRequest<'a> {
+        HttpRequest {
+            method: Method::Post,
+            url,
+            headers: vec![
+                ("content-type", "application/json".to_owned()),
+                self.credentials.header(),
+            ],
+            body,
+        }
+    }
+
+    fn unwrapped(&self, answer: &[u8]) -> Result<GenerateContentResponse, ApiError> {
+        let is_wrapped = matches!(self.credentials, Credentials::CodeAssist { .. });
+        parsed(answer, is_wrapped)
+    }
+}
+
+fn refused(response: &mut net::Response<'_>, model: &str) -> ApiError {
+    let status = response.status;
+    let retry_after = response.header("retry-after").map(str::to_owned);
+    // What can't be read of an error doesn't matter.
+    let body = response
+        .body
+        .read_up_to(MAX_ERROR_BYTES)
+        .map(|(body, _)| body)
+        .unwrap_or_default();
+    ApiError::from_answer(status, retry_after.as_deref(), &body, model)
+}
+
+/// One response, without the wrapper of Code Assist.
+pub(super) fn parsed(data: &[u8], is_wrapped: bool) -> Result<GenerateContentResponse, ApiError> {
+    let unreadable = |e: json::JsonError| ApiError::unreadable(&e.to_string(), data);
+    let mut value: Value = json::read(data).map_err(unreadable)?;
+    if let Some(error) = value.get("error") {
+        let status = error["code"].as_u64().and_then(|c| u16::try_from(c).ok());
+        return Err(ApiError::from_answer(status.unwrap_or(500), None, data, ""));
+    }
+    if is_wrapped {
+        let inner = value.get_mut("response").map(Value::take);
+        value = inner.unwrap_or_default();
+    }
+    if !value.is_object() {
+        return Err(ApiError::unreadable("it is not a response", data));
+    }
+    json::from_value(value).map_err(unreadable)
+}
+
+fn written(request: &impl Serialize) -> Result<Vec<u8>, ApiError> {
+    serde_json::to_vec(request).map_err(|e| {
+        ApiError::new(
+            ApiErrorKind::BadRequest,
+            format!("The request can't be written as JSON: {e}."),
+        )
+    })
+}
+
+fn to_bytes(value: &Value) -> Vec<u8> {
+    value.to_string().into_bytes()
+}
+
+/// Waits; false where the call's time does not last so long.
+fn wait_for(wait: Duration, cancel: &Cancellation) -> Result<bool, ApiError> {
+    let until = Instant::now() + wait;
+    if cancel.deadline().is_some_and(|deadline| deadline <= until) {
+        return Ok(false);
+    }
+    loop {
+        match cancel.interruption() {
+            None => {}
+            Some(Interruption::Cancelled(_)) => return Err(net::NetError::Cancelled.into()),
+            Some(Interruption::TimedOut) => return Err(net::NetError::OutOfTime.into()),
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(true);
+        }
+        std::thread::sleep(left.min(TICK));
+    }
+}

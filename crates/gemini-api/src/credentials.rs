@@ -1,0 +1,555 @@
+//! Who asks, and where: the three ways to be let in.
+//!
+//! Both come from the environment and from the user's own files only (`~/.gemini/.env`,
+//! `~/.gemini/settings.json`, `~/.gemini/oauth_creds.json`): a project that could name an
+//! address would get the user's key.
+
+use super::{ApiError, ApiErrorKind};
+use gemini_tools_workspace::file_owner::FileOwner;
+use serde_json::Value;
+use std::fmt;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+use url::Url;
+
+/// The public endpoint.
+const GEMINI: &str = "https://generativelanguage.googleapis.com";
+
+/// The endpoint of Vertex AI without a region.
+const VERTEX: &str = "https://aiplatform.googleapis.com";
+
+/// The endpoint of Code Assist.
+const CODE_ASSIST: &str = "https://cloudcode-pa.googleapis.com";
+
+/// Maximum bytes of a file that are read.
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
+
+/// A token is not used in its last moments.
+const TOKEN_MARGIN_SECS: u64 = 60;
+
+/// A secret. Its `Debug` form does not show it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Keeps a text secret.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text itself, for a header.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// A way to be let in, and the address it is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Credentials {
+    /// The Gemini API by an API key.
+    ApiKey {
+        /// The key.
+        key: Secret,
+        /// The base address.
+        base: Url,
+    },
+    /// Vertex AI by an API key.
+    VertexKey {
+        /// The key.
+        key: Secret,
+        /// The base address.
+        base: Url,
+    },
+    /// Vertex AI by an access token.
+    VertexToken {
+        /// The token.
+        token: Secret,
+        /// The cloud project.
+        project: String,
+        /// The region.
+        location: String,
+        /// The base address.
+        base: Url,
+    },
+    /// Code Assist by an access token.
+    CodeAssist {
+        /// The token.
+        token: Secret,
+        /// The cloud project, where the user names one.
+        project: Option<String>,
+        /// The base address.
+        base: Url,
+    },
+}
+
+/// Where variables come from: the process's environment, and behind it the user's file.
+struct Variables<'a> {
+    env: &'a dyn Fn(&str) -> Option<String>,
+    file: Vec<(String, String)>,
+}
+
+impl Variables<'_> {
+    fn get(&self, name: &str) -> Option<String> {
+        let own = (self.env)(name).or_else(|| {
+            let found = self.file.iter().find(|(key, _)| key == name);
+            found.map(|(_, value)| value.clone())
+        });
+        own.map(|value| value.trim().to_owned())
+            .filter(|value| !value.is_empty())
+    }
+
+    fn is_set(&self, name: &str) -> bool {
+        self.get(name)
+            .is_some_and(|value| matches!(&*value.to_ascii_lowercase(), "true" | "1"))
+    }
+
+    fn base(&self, variable: &str, default: &str) -> Result<Url, ApiError> {
+        let chosen = self.get(variable);
+        let text = chosen.as_deref().unwrap_or(default);
+        match Url::parse(text) {
+            Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(url),
+            _ => Err(ApiError::new(
+                ApiErrorKind::BadRequest,
+                format!("{variable} is not a valid address."),
+            )
+            .with_hint("It must begin with https:// (or http://) and name a host.")),
+        }
+    }
+}
+
+impl Credentials {
+    /// What the environment and the files below `home` give: the way that the user's settings
+    /// choose (`security.auth.selectedType`), else the first that is set, in the order of Gemini
+    /// CLI. `None` where there is none at all.
+    ///
+    /// # Errors
+    ///
+    /// Where a way is chosen whose variables are missing, or a base address is none.
+    pub fn find(
+        env: &dyn Fn(&str) -> Option<String>,
+        home: Option<&Path>,
+    ) -> Result<Option<Self>, ApiError> {
+        let read = |name: &str| home.and_then(|home| read(&home.join(".gemini").join(name)));
+        let vars = Variables {
+            env,
+            file: read(".env")
+                .map(|text| parse_env(&text))
+                .unwrap_or_default(),
+        };
+        let logged_in = || read("oauth_creds.json").and_then(|text| unexpired_token(&text));
+        let selected = read("settings.json").and_then(|text| selected_type(&text));
+        let token = |vars: &Variables<'_>| vars.get("GOOGLE_CLOUD_ACCESS_TOKEN");
+        match selected.as_deref() {
+            Some("oauth-personal" | "login-with-google" | "cloud-shell") => {
+                if let Some(token) = token(&vars).or_else(logged_in) {
+                    return code_assist(&vars, token).map(Some);
+                }
+            }
+            Some("vertex-ai") => return vertex(&vars).map(Some),
+            Some("gemini-api-key") if vars.get("GEMINI_API_KEY").is_some() => {
+                return api_key(&vars);
+            }
+            _ => {}
+        }
+        if vars.is_set("GOOGLE_GENAI_USE_GCA") {
+            let Some(token) = token(&vars).or_else(logged_in) else {
+                return Err(ApiError::new(
+                    ApiErrorKind::NoCredential,
+                    "GOOGLE_GENAI_USE_GCA is set, but there is no access token.",
+                )
+                .with_hint(
+                    "Set GOOGLE_CLOUD_ACCESS_TOKEN, or log in with Gemini CLI (a login there \
+                     lasts for an hour).",
+                ));
+            };
+            return code_assist(&vars, token).map(Some);
+        }
+        if vars.is_set("GOOGLE_GENAI_USE_VERTEXAI") {
+            return vertex(&vars).map(Some);
+        }
+        if let Some(found) = api_key(&vars)? {
+            return Ok(Some(found));
+        }
+        match logged_in() {
+            Some(token) => code_assist(&vars, token).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The secret in it.
+    pub(super) fn secret(&self) -> &str {
+        match self {
+            Credentials::ApiKey { key, .. } | Credentials::VertexKey { key, .. } => key.expose(),
+            Credentials::VertexToken { token, .. } | Credentials::CodeAssist { token, .. } => {
+                token.expose()
+            }
+        }
+    }
+
+    /// The header that lets in.
+    pub(super) fn header(&self) -> (&'static str, String) {
+        match self {
+            Credentials::ApiKey { key, .. } | Credentials::VertexKey { key, .. } => {
+                ("x-goog-api-key", key.expose().to_owned())
+            }
+            Credentials::VertexToken { token, .. } | Credentials::CodeAssist { token, .. } => {
+                ("authorization", format!("Bearer {}", token.expose()))
+            }
+        }
+    }
+
+    /// The address of a method of a model.
+    ///
+    /// # Errors
+    ///
+    /// `BadRequest` for what is not the name of a model: a name can't lead to another path.
+    pub(super) fn address(&self, model: &str, method: &str) -> Result<Url, ApiError> {
+        let called = format!("{}:{method}", model_name(model)?);
+        let google = ["publishers", "google", "models", called.as_str()];
+        let (base, path) = match self {
+            Credentials::ApiKey { base, .. } => (base, vec!["v1beta", "models", called.as_str()]),
+            Credentials::VertexKey { base, .. } => (base, [&["v1beta1"][..], &google].concat()),
+            Credentials::VertexToken {
+                base,
+                project,
+                location,
+                ..
+            } => {
+                let (project, location) = (project.as_str(), location.as_str());
+                let of_project = ["v1beta1", "projects", project, "locations", location];
+                (base, [&of_project[..], &google].concat())
+            }
+            Credentials::CodeAssist { base, .. } => {
+                let mut url = base.clone();
+                push(&mut url, &[&format!("v1internal:{method}")]);
+                return Ok(url);
+            }
+        };
+        let mut url = base.clone();
+        push(&mut url, &path);
+        Ok(url)
+    }
+}
+
+/// Adds names to the path of an address, each with what would part or end it encoded. A gateway
+/// may be below a path of its own.
+fn push(url: &mut Url, names: &[&str]) {
+    // Addresses of HTTP have a path.
+    if let Ok(mut path) = url.path_segments_mut() {
+        path.pop_if_empty().extend(names);
+    }
+}
+
+/// The name of a model without what may be before it.
+fn model_name(model: &str) -> Result<&str, ApiError> {
+    let name = model.strip_prefix("models/").unwrap_or(model);
+    let is_name = name.chars().any(|c| c != '.')
+        && !name.contains(|c: char| matches!(c, '/' | '\\') || c.is_control());
+    if is_name {
+        return Ok(name);
+    }
+    Err(ApiError::new(
+        ApiErrorKind::BadRequest,
+        format!("{model:?} is not a valid name of a model."),
+    )
+    .with_hint("Such a name holds no slash: gemini-2.5-flash, for example."))
+}
+
+fn api_key(vars: &Variables<'_>) -> Result<Option<Credentials>, ApiError> {
+    let Some(key) = vars.get("GEMINI_API_KEY") else {
+        return Ok(None);
+    };
+    Ok(Some(Credentials::ApiKey {
+        key: Secret::new(key),
+        base: vars.base("GOOGLE_GEMINI_BASE_URL", GEMINI)?,
+    }))
+}
+
+fn vertex(vars: &Variables<'_>) -> Result<Credentials, ApiError> {
+    if let Some(key) = vars.get("GOOGLE_API_KEY") {
+        return Ok(Credentials::VertexKey {
+            key: Secret::new(key),
+            base: vars.base("GOOGLE_VERTEX_BASE_URL", VERTEX)?,
+        });
+    }
+    let found = (
+        vars.get("GOOGLE_CLOUD_ACCESS_TOKEN"),
+        vars.get("GOOGLE_CLOUD_PROJECT"),
+        vars.get("GOOGLE_CLOUD_LOCATION"),
+    );
+    let (Some(token), Some(project), Some(location)) = found else {
+        return Err(ApiError::new(
+            ApiErrorKind::NoCredential,
+            "Vertex AI is chosen, but there is no credential for it.",
+        )
+        .with_hint(
+            "Set GOOGLE_API_KEY; or GOOGLE_CLOUD_ACCESS_TOKEN, GOOGLE_CLOUD_PROJECT and \
+             GOOGLE_CLOUD_LOCATION, all three.",
+        ));
+    };
+    let is_name = |text: &str| {
+        text.chars()
+            .all(|c| c.is_ascii_alphanumeric() || "-_.:".contains(c))
+    };
+    for (name, value) in [
+        ("GOOGLE_CLOUD_PROJECT", &project),
+        ("GOOGLE_CLOUD_LOCATION", &location),
+    ] {
+        if !is_name(value) {
+            return Err(ApiError::new(
+                ApiErrorKind::BadRequest,
+                format!("{name} has characters that no such name has."),
+            ));
+        }
+    }
+    let regional = match location.as_str() {
+        "global" => VERTEX.to_owned(),
+        region => format!("https://{region}-aiplatform.googleapis.com"),
+    };
+    Ok(Credentials::VertexToken {
+        token: Secret::new(token),
+        project,
+        location,
+        base: vars.base("GOOGLE_VERTEX_BASE_URL", &regional)?,
+    })
+}
+
+fn code_assist(vars: &Variables<'_>, token: String) -> Result<Credentials, ApiError> {
+    Ok(Credentials::CodeAssist {
+        token: Secret::new(token),
+        project: vars.get("GOOGLE_CLOUD_PROJECT"),
+        base: vars.base("CODE_ASSIST_ENDPOINT", CODE_ASSIST)?,
+    })
+}
+
+/// The text of one of the user's own files.
+fn read(path: &Path) -> Option<String> {
+    let bytes = FileOwner::Users.beginning(path, MAX_FILE_BYTES).ok()??;
+    String::from_utf8(bytes).ok()
+}
+
+/// The lines `KEY=VALUE` of an `.env` file, as Gemini CLI reads them: with `export`, quotes and
+/// comments.
+fn parse_env(text: &str) -> Vec<(String, String)> {
+    text.lines()
+        .filter_map(|line| {
+            let line = line.trim();
+            let line = line.strip_prefix("export ").unwrap_or(line);
+            let (key, value) = line.split_once('=')?;
+            let key = key.trim();
+            if key.is_empty() || key.starts_with('#') {
+                return None;
+            }
+            let value = value.trim();
+            let quoted = ['"', '\'', '`'].into_iter().find_map(|quote| {
+                let inner = value.strip_prefix(quote)?;
+                inner.find(quote).map(|end| &inner[..end])
+            });
+            let value = quoted.unwrap_or_else(|| value.split(" #").next().unwrap_or("").trim());
+            Some((key.to_owned(), value.to_owned()))
+        })
+        .collect()
+}
+
+/// The token that Gemini CLI has left behind, where it is still good.
+fn unexpired_token(text: &str) -> Option<String> {
+    let value: Value = serde_json::from_str(text).ok()?;
+    let token = value["access_token"].as_str()?.trim();
+    let expiry_ms = value["expiry_date"].as_f64()?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?.as_secs();
+    let is_good = expiry_ms / 1000.0 > (now + TOKEN_MARGIN_SECS) as f64;
+    (is_good && !token.is_empty()).then(|| token.to_owned())
+}
+
+fn selected_type(text: &str) -> Option<String> {
+    let value = gemini_tools_config::settings::jsonc(text).ok()?;
+    let new = &value["security"]["auth"]["selectedType"];
+    let old = &value["selectedAuthType"];
+    new.as_str().or_else(|| old.as_str()).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Credentials, parse_env};
+    use std::path::Path;
+
+    fn find(vars: &[(&str, &str)], home: Option<&Path>) -> Result<Option<Credentials>, String> {
+        let env = |name: &str| {
+            let found = vars.iter().find(|(key, _)| *key == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        Credentials::find(&env, home).map_err(|e| e.to_string())
+    }
+
+    fn address(vars: &[(&str, &str)]) -> String {
+        let found = find(vars, None).expect("no error").expect("a credential");
+        let address = found.address("m", "generateContent");
+        address.expect("an address").to_string()
+    }
+
+    #[test]
+    fn the_name_of_a_model_leads_nowhere_else() {
+        let vars = [
+            ("GEMINI_API_KEY", "k"),
+            ("GOOGLE_GEMINI_BASE_URL", "http://g/x"),
+        ];
+        let found = find(&vars, None).expect("no error").expect("a credential");
+        let address = |model: &str| found.address(model, "generateContent");
+        for model in [
+            "../../../evil",
+            "..",
+            ".",
+            "",
+            "models/",
+            "models/..",
+            "models/models/m",
+            "a/b",
+            "a\\b",
+            "a\r\nb",
+        ] {
+            let error = address(model).expect_err("refused").to_string();
+            assert!(error.contains("is not a valid name of a model"), "{error}");
+        }
+        for (model, sent) in [
+            ("m", "m"),
+            ("models/gemini-2.5-pro@001", "gemini-2.5-pro@001"),
+            ("..a", "..a"),
+            ("m?key=x#y", "m%3Fkey=x%23y"),
+            ("%2e%2e%2fm", "%252e%252e%252fm"),
+            ("m é", "m%20%C3%A9"),
+        ] {
+            let url = address(model).expect("an address").to_string();
+            assert_eq!(
+                url,
+                format!("http://g/x/v1beta/models/{sent}:generateContent")
+            );
+        }
+    }
+
+    #[test]
+    fn each_way_has_its_address() {
+        let token = [
+            ("GOOGLE_GENAI_USE_VERTEXAI", "true"),
+            ("GOOGLE_CLOUD_ACCESS_TOKEN", "t"),
+            ("GOOGLE_CLOUD_PROJECT", "p"),
+            ("GOOGLE_CLOUD_LOCATION", "europe-west1"),
+        ];
+        for (vars, expected) in [
+            (
+                &[("GEMINI_API_KEY", "k")][..],
+                "https://generativelanguage.googleapis.com/v1beta/models/m:generateContent",
+            ),
+            (
+                &[
+                    ("GEMINI_API_KEY", "k"),
+                    ("GOOGLE_GEMINI_BASE_URL", "http://g/x/"),
+                ],
+                "http://g/x/v1beta/models/m:generateContent",
+            ),
+            (
+                &[
+                    ("GOOGLE_GENAI_USE_VERTEXAI", "true"),
+                    ("GOOGLE_API_KEY", "k"),
+                    ("GEMINI_API_KEY", "no"),
+                ],
+                "https://aiplatform.googleapis.com/v1beta1/publishers/google/models/m:generateContent",
+            ),
+            (
+                &token,
+                "https://europe-west1-aiplatform.googleapis.com/v1beta1/projects/p/locations/europe-west1/publishers/google/models/m:generateContent",
+            ),
+            (
+                &[
+                    ("GOOGLE_GENAI_USE_GCA", "true"),
+                    ("GOOGLE_CLOUD_ACCESS_TOKEN", "t"),
+                ],
+                "https://cloudcode-pa.googleapis.com/v1internal:generateContent",
+            ),
+        ] {
+            assert_eq!(address(vars), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        for (vars, word) in [
+            (
+                &[("GOOGLE_GENAI_USE_GCA", "true")][..],
+                "GOOGLE_CLOUD_ACCESS_TOKEN",
+            ),
+            (&[("GOOGLE_GENAI_USE_VERTEXAI", "1")], "GOOGLE_API_KEY"),
+            (
+                &[("GEMINI_API_KEY", "k"), ("GOOGLE_GEMINI_BASE_URL", "x")],
+                "GOOGLE_GEMINI_BASE_URL",
+            ),
+            (
+                &[
+                    ("GEMINI_API_KEY", "k"),
+                    ("GOOGLE_GEMINI_BASE_URL", "file:///x"),
+                ],
+                "GOOGLE_GEMINI_BASE_URL",
+            ),
+        ] {
+            let error = find(vars, None).expect_err("missing");
+            assert!(error.contains(word), "{error}");
+        }
+        assert_eq!(find(&[("GEMINI_API_KEY", " ")], None), Ok(None));
+    }
+
+    #[test]
+    fn the_users_files_count_and_the_environment_goes_first() {
+        let home = tempfile::tempdir().expect("a directory");
+        let dir = home.path().join(".gemini");
+        std::fs::create_dir(&dir).expect("made");
+        let write = |name: &str, text: &str| std::fs::write(dir.join(name), text).expect("written");
+        write(
+            ".env",
+            "# mine\nexport GEMINI_API_KEY=\"from file\" # why\n",
+        );
+        let key = |vars: &[(&str, &str)]| {
+            let found = find(vars, Some(home.path()))
+                .expect("no error")
+                .expect("one");
+            found.secret().to_owned()
+        };
+        assert_eq!(key(&[]), "from file");
+        assert_eq!(key(&[("GEMINI_API_KEY", "k")]), "k");
+        write(
+            "oauth_creds.json",
+            r#"{"access_token": "t", "expiry_date": 99999999999999}"#,
+        );
+        assert_eq!(key(&[]), "from file");
+        write(
+            "settings.json",
+            r#"{"security": {"auth": {"selectedType": "oauth-personal"}}}"#,
+        );
+        assert_eq!(key(&[]), "t");
+        write(
+            "oauth_creds.json",
+            r#"{"access_token": "t", "expiry_date": 1}"#,
+        );
+        assert_eq!(key(&[]), "from file", "an expired token is none");
+        std::fs::remove_file(dir.join(".env")).expect("removed");
+        assert_eq!(find(&[], Some(home.path())), Ok(None));
+    }
+
+    #[test]
+    fn nothing_shows_a_secret() {
+        let found = find(&[("GEMINI_API_KEY", "abcdef")], None).expect("no error");
+        assert!(!format!("{found:?}").contains("abcdef"));
+    }
+
+    #[test]
+    fn an_env_file_has_quotes_and_comments() {
+        let found = parse_env("A=1\n #B=2\nC='x # y'\nexport D = z # w\n=5\nE\nF=\"\"");
+        let expected = [("A", "1"), ("C", "x # y"), ("D", "z"), ("F", "")];
+        let found: Vec<_> = found.iter().map(|(k, v)| (&**k, &**v)).collect();
+        assert_eq!(found, expected);
+    }
+}

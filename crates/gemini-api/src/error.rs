@@ -1,0 +1,325 @@
+//! What the API says no with, and what to do about it.
+
+use super::retry::{json_duration, retry_after};
+use gemini_tools_guarded_http::NetError;
+use serde_json::Value;
+use std::fmt;
+use std::time::{Duration, SystemTime};
+
+/// Maximum characters shown of an answer that is not JSON.
+const SHOWN_CHARS: usize = 200;
+
+/// What sort of no it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ApiErrorKind {
+    /// There is no credential.
+    NoCredential,
+    /// The credential is not accepted.
+    BadCredential,
+    /// The credential is accepted, but not for this.
+    Forbidden,
+    /// There is no such model, or no such address.
+    NotFound,
+    /// Too many requests at the moment.
+    RateLimited,
+    /// The quota is used up for longer.
+    QuotaExhausted,
+    /// The request itself is refused.
+    BadRequest,
+    /// The API has a trouble of its own.
+    Server,
+    /// Question or answer was held back because of what it says.
+    Blocked,
+    /// The answer is not what an API answers.
+    BadResponse,
+    /// A stream broke off after parts of it were used.
+    Broken,
+    /// No answer came.
+    Network,
+    /// The call was cancelled.
+    Cancelled,
+    /// The call's time limit has passed.
+    OutOfTime,
+}
+
+/// Why there is no answer of a model.
+///
+/// The message names status and the API's own words; nothing in it is a credential.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApiError {
+    /// What sort of no it is.
+    pub kind: ApiErrorKind,
+    /// The HTTP status, where there was one.
+    pub status: Option<u16>,
+    /// One sentence.
+    pub message: String,
+    /// What to do.
+    pub hint: Option<String>,
+    /// When the API wants to be asked again.
+    pub retry_after: Option<Duration>,
+    /// Whether the same request may succeed later.
+    pub(super) is_transient: bool,
+}
+
+impl fmt::Display for ApiError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        match &self.hint {
+            Some(hint) => write!(f, " {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for ApiError {}
+
+impl From<NetError> for ApiError {
+    fn from(error: NetError) -> Self {
+        let kind = match error {
+            NetError::Cancelled => ApiErrorKind::Cancelled,
+            NetError::OutOfTime => ApiErrorKind::OutOfTime,
+            _ => ApiErrorKind::Network,
+        };
+        let is_transient = error.is_transient();
+        let message = format!("The Gemini API was not reached: {error}.");
+        let mut own = Self::new(kind, message);
+        own.is_transient = is_transient;
+        match error {
+            NetError::Tls { .. } => own.with_hint(
+                "Where a proxy has a certificate of its own, name its file in SSL_CERT_FILE.",
+            ),
+            NetError::NoSuchName(_) | NetError::Names { .. } | NetError::Connect { .. } => own
+                .with_hint(
+                    "Check the network, a proxy in https_proxy, and the address in \
+                     GOOGLE_GEMINI_BASE_URL if that is set.",
+                ),
+            _ => own,
+        }
+    }
+}
+
+impl From<super::SseError> for ApiError {
+    fn from(error: super::SseError) -> Self {
+        Self::new(
+            ApiErrorKind::BadResponse,
+            format!("The Gemini API's answer can't be used: {error}."),
+        )
+    }
+}
+
+impl ApiError {
+    /// An error without status and hint.
+    pub(super) fn new(kind: ApiErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            status: None,
+            message: message.into(),
+            hint: None,
+            retry_after: None,
+            is_transient: false,
+        }
+    }
+
+    #[must_use]
+    pub(super) fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// There is no credential.
+    pub fn no_credential() -> Self {
+        Self::new(
+            ApiErrorKind::NoCredential,
+            "There is no credential for the Gemini API.",
+        )
+        .with_hint(
+            "Set GEMINI_API_KEY to an API key; or GOOGLE_GENAI_USE_VERTEXAI=true with \
+             GOOGLE_API_KEY; or log in with Gemini CLI.",
+        )
+    }
+
+    /// Whether another request by the same credential may be answered.
+    pub fn is_worth_asking_again(&self) -> bool {
+        matches!(
+            self.kind,
+            ApiErrorKind::Blocked | ApiErrorKind::BadRequest | ApiErrorKind::BadResponse
+        )
+    }
+
+    /// Question or answer was held back; `why` is [`super::GenerateContentResponse::refusal`].
+    pub fn blocked(why: &str) -> Self {
+        Self::new(
+            ApiErrorKind::Blocked,
+            format!("The Gemini API gave no answer: {why}."),
+        )
+        .with_hint("Rephrase the prompt.")
+    }
+
+    /// JSON was asked for, and something else came.
+    pub fn invalid_json(error: &gemini_tools_core::json::JsonError, text: &str) -> Self {
+        Self::new(
+            ApiErrorKind::BadResponse,
+            format!(
+                "The model's answer is not the JSON that was asked for ({error}): {}",
+                shown(text.as_bytes())
+            ),
+        )
+    }
+
+    /// An answer that is not a success. `body` is its content, or the error in a stream.
+    pub(super) fn from_answer(
+        status: u16,
+        retry_header: Option<&str>,
+        body: &[u8],
+        model: &str,
+    ) -> Self {
+        let value: Value = gemini_tools_core::json::read(body).unwrap_or(Value::Null);
+        // An answer to a request for a stream may come as a list of one.
+        let value = value.get(0).unwrap_or(&value);
+        let error = &value["error"];
+        let words = match error["message"].as_str() {
+            Some(words) => readable(words),
+            None => shown(body),
+        };
+        let name = error["status"].as_str().unwrap_or_default();
+        let details = error["details"].as_array().map_or(&[][..], Vec::as_slice);
+        let asked = details
+            .iter()
+            .find_map(|d| json_duration(d["retryDelay"].as_str()?))
+            .or_else(|| retry_after(retry_header?, SystemTime::now()));
+        let reason = details.iter().find_map(|d| d["reason"].as_str());
+        let is_daily = details.iter().any(|d| {
+            let violations = d["violations"].as_array().into_iter().flatten();
+            violations
+                .filter_map(|v| v["quotaId"].as_str())
+                .any(|id| id.contains("PerDay"))
+        });
+        let kind = match status {
+            _ if reason == Some("API_KEY_INVALID") => ApiErrorKind::BadCredential,
+            401 => ApiErrorKind::BadCredential,
+            403 => ApiErrorKind::Forbidden,
+            404 => ApiErrorKind::NotFound,
+            429 if is_daily => ApiErrorKind::QuotaExhausted,
+            429 => ApiErrorKind::RateLimited,
+            408 | 500..=599 => ApiErrorKind::Server,
+            300..=399 => ApiErrorKind::BadResponse,
+            _ => ApiErrorKind::BadRequest,
+        };
+        let title = if name.is_empty() {
+            format!("HTTP status {status}")
+        } else {
+            format!("{status} {name}")
+        };
+        let message = match words.as_str() {
+            "" => format!("The Gemini API answered {title}."),
+            words => format!("The Gemini API answered {title}: {words}"),
+        };
+        let mut own = Self::new(kind, message);
+        own.status = Some(status);
+        own.retry_after = asked;
+        own.is_transient = matches!(kind, ApiErrorKind::RateLimited | ApiErrorKind::Server);
+        own.hint = hint(kind, status, model, asked);
+        own
+    }
+
+    /// An answer with status 200 whose content is none.
+    pub(super) fn unreadable(what: &str, body: &[u8]) -> Self {
+        let mut own = Self::new(
+            ApiErrorKind::BadResponse,
+            format!(
+                "The Gemini API's answer can't be understood: {what}: {}",
+                shown(body)
+            ),
+        )
+        .with_hint("Something between may have answered: check proxies and base addresses.");
+        own.is_transient = true;
+        own
+    }
+
+    /// A stream that ended before its end.
+    pub(super) fn cut(why: &str) -> Self {
+        let mut own = Self::new(
+            ApiErrorKind::Network,
+            format!("The Gemini API's answer was cut off: {why}."),
+        );
+        own.is_transient = true;
+        own
+    }
+
+    /// The same error after parts of the stream were used: it must not be tried again.
+    #[must_use]
+    pub(super) fn after_use(mut self) -> Self {
+        if self.kind == ApiErrorKind::Network {
+            self.kind = ApiErrorKind::Broken;
+        }
+        self.is_transient = false;
+        self
+    }
+
+    /// Takes a credential out of everything that is shown, should a server have sent it back.
+    #[must_use]
+    pub(super) fn without(mut self, secret: &str) -> Self {
+        if secret.len() > 3 {
+            self.message = self.message.replace(secret, "***");
+            self.hint = self.hint.map(|hint| hint.replace(secret, "***"));
+        }
+        self
+    }
+}
+
+fn hint(kind: ApiErrorKind, status: u16, model: &str, asked: Option<Duration>) -> Option<String> {
+    let later = match asked {
+        Some(wait) => format!(
+            "It wants to be asked again in {} s.",
+            wait.as_secs_f64().ceil()
+        ),
+        None => "Try again later.".to_owned(),
+    };
+    Some(match kind {
+        ApiErrorKind::BadCredential if status == 401 => {
+            "The access token is not valid any more: log in again.".to_owned()
+        }
+        ApiErrorKind::BadCredential => {
+            "Check the API key in GEMINI_API_KEY (or GOOGLE_API_KEY).".to_owned()
+        }
+        ApiErrorKind::Forbidden => {
+            "Check that the API is enabled for the key's project, and that the key may use it."
+                .to_owned()
+        }
+        ApiErrorKind::NotFound => {
+            let name = if model.is_empty() { "asked for" } else { model };
+            format!("Check that the model {name} exists for this credential.")
+        }
+        ApiErrorKind::RateLimited => later,
+        ApiErrorKind::QuotaExhausted => {
+            format!("The quota of the day is used up. {later}")
+        }
+        ApiErrorKind::Server => "The trouble is on the API's side; try again later.".to_owned(),
+        ApiErrorKind::BadResponse if (300..400).contains(&status) => {
+            "Redirects are not followed, because the credential would go with them; set the base \
+             address (GOOGLE_GEMINI_BASE_URL and the like) to the final one."
+                .to_owned()
+        }
+        _ => return None,
+    })
+}
+
+/// A message of the API, which may itself be JSON in a string.
+fn readable(words: &str) -> String {
+    let inner: Option<Value> = serde_json::from_str(words).ok();
+    let inner = inner.and_then(|v| v["error"]["message"].as_str().map(str::to_owned));
+    let words = inner.unwrap_or_else(|| words.to_owned());
+    words.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The beginning of an answer that is not JSON, as one line.
+fn shown(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&body[..body.len().min(4096)]);
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let short: String = line.chars().take(SHOWN_CHARS).collect();
+    if short.len() < line.len() || body.len() > 4096 {
+        format!("{short}…")
+    } else {
+        short
+    }
+}

@@ -1,0 +1,205 @@
+//! Server-sent events, as the API and MCP servers write them: `data:` lines, collected until a
+//! blank line.
+//!
+//! A parser of our own, because it is fed from blocking reads, must take a stream that is cut
+//! anywhere, and must not collect without bound; the crates for it are for asynchronous streams.
+//! Each byte is looked at once. Line ends are LF, CR LF or CR, as the specification has it (WHATWG HTML, section 9.2);
+//! comments and other fields are skipped; a byte-order mark at the front too.
+
+use thiserror::Error;
+
+/// Maximum bytes of one event that are collected.
+const MAX_EVENT_BYTES: usize = gemini_tools_core::json::MAX_WITH_MEDIA_BYTES;
+
+/// What makes a stream unusable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum SseError {
+    /// An event without end.
+    #[error("an event of the stream has more than {MAX_EVENT_BYTES} bytes")]
+    TooLarge,
+}
+
+/// Collects the data of events from bytes as they come.
+#[derive(Debug, Default)]
+pub struct Events {
+    line: Vec<u8>,
+    name: Vec<u8>,
+    data: Vec<u8>,
+    has_data: bool,
+    /// The last byte was a CR, so that a LF now belongs to it.
+    after_cr: bool,
+    /// The first line has been seen, which may begin with a mark.
+    is_past_mark: bool,
+}
+
+impl Events {
+    /// A parser at the beginning of a stream.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the next bytes and hands out the data of every event that they complete.
+    ///
+    /// # Errors
+    ///
+    /// An event that is too large. What `on_data` returns ends the loop as well.
+    pub fn push<E: From<SseError>>(
+        &mut self,
+        bytes: &[u8],
+        mut on_data: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.push_named(bytes, |_, data| on_data(data))
+    }
+
+    /// [`Events::push`] for callers that also need the event's name; it is empty where the event has
+    /// none.
+    ///
+    /// # Errors
+    ///
+    /// As [`Events::push`].
+    pub fn push_named<E: From<SseError>>(
+        &mut self,
+        bytes: &[u8],
+        mut on_event: impl FnMut(&[u8], &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut rest = bytes;
+        while let Some(&first) = rest.first() {
+            if std::mem::take(&mut self.after_cr) && first == b'\n' {
+                rest = &rest[1..];
+                continue;
+            }
+            let Some(end) = memchr::memchr2(b'\n', b'\r', rest) else {
+                self.line.extend_from_slice(rest);
+                return self.check_size().map_err(E::from);
+            };
+            self.line.extend_from_slice(&rest[..end]);
+            self.after_cr = rest[end] == b'\r';
+            rest = &rest[end + 1..];
+            self.check_size()?;
+            if let Some((name, data)) = self.end_line() {
+                on_event(&name, &data)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is left at the end of the stream: an event without its blank line, which the API
+    /// may leave out at the very end.
+    pub fn finish(&mut self) -> Option<Vec<u8>> {
+        if !self.line.is_empty()
+            && let Some((_, data)) = self.end_line()
+        {
+            return Some(data);
+        }
+        self.end_event().map(|(_, data)| data)
+    }
+
+    fn check_size(&self) -> Result<(), SseError> {
+        if self.line.len() + self.name.len() + self.data.len() > MAX_EVENT_BYTES {
+            return Err(SseError::TooLarge);
+        }
+        Ok(())
+    }
+
+    /// Deals with a whole line; a blank one completes an event.
+    fn end_line(&mut self) -> Option<(Vec<u8>, Vec<u8>)> {
+        let mut line = std::mem::take(&mut self.line);
+        if !std::mem::replace(&mut self.is_past_mark, true) && line.starts_with(b"\xEF\xBB\xBF") {
+            line.drain(..3);
+        }
+        if line.is_empty() {
+            return self.end_event();
+        }
+        if let Some(value) = line.strip_prefix(b"data:") {
+            if self.has_data {
+                self.data.push(b'\n');
+            }
+            self.data
+                .extend_from_slice(value.strip_prefix(b" ").unwrap_or(value));
+            self.has_data = true;
+        } else if let Some(name) = line.strip_prefix(b"event:") {
+            self.name = name.strip_prefix(b" ").unwrap_or(name).to_vec();
+        }
+        None
+    }
+
+    /// The event's name and data; one without data is none.
+    fn end_event(&mut self) -> Option<(Vec<u8>, Vec<u8>)> {
+        let name = std::mem::take(&mut self.name);
+        std::mem::take(&mut self.has_data).then(|| (name, std::mem::take(&mut self.data)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Events, SseError};
+    use proptest::prelude::*;
+
+    fn all(pieces: &[&[u8]]) -> Vec<String> {
+        let mut events = Events::new();
+        let mut found = Vec::new();
+        for piece in pieces {
+            let taken: Result<(), SseError> = events.push(piece, |data| {
+                found.push(String::from_utf8_lossy(data).into_owned());
+                Ok(())
+            });
+            taken.expect("small");
+        }
+        let rest = events.finish();
+        found.extend(rest.map(|data| String::from_utf8_lossy(&data).into_owned()));
+        found
+    }
+
+    const STREAM: &str = "\u{feff}data: {\"a\":1}\r\n\r\n: a comment\n\ndata: {\"b\":\ndata: [2,\ndata:3]}\n\n\
+        event: x\rid: 7\rdata: ünï\r\rretry: 5\n\ndata\n\ndata:\n\ndata: last";
+
+    #[test]
+    fn data_lines_are_collected_until_a_blank_line() {
+        let found = all(&[STREAM.as_bytes()]);
+        assert_eq!(found, ["{\"a\":1}", "{\"b\":\n[2,\n3]}", "ünï", "", "last"]);
+    }
+
+    #[test]
+    fn an_event_may_have_a_name_which_is_its_own_only() {
+        let (mut events, mut found) = (Events::new(), Vec::new());
+        let text = b"event: endpoint\rdata: /m\r\revent:none\n\nevent: a\nevent:b\ndata: 1\ndata: 2\n\ndata: 3\n\n";
+        for piece in text.chunks(5) {
+            let taken: Result<(), SseError> = events.push_named(piece, |name, data| {
+                found.push((name.to_vec(), data.to_vec()));
+                Ok(())
+            });
+            taken.expect("small");
+        }
+        let event = |name: &str, data: &str| (name.into(), data.into());
+        assert_eq!(
+            found,
+            [event("endpoint", "/m"), event("b", "1\n2"), event("", "3")]
+        );
+    }
+
+    #[test]
+    fn a_stream_cut_at_any_byte_reads_the_same() {
+        let bytes = STREAM.as_bytes();
+        let whole = all(&[bytes]);
+        for cut in 0..=bytes.len() {
+            assert_eq!(all(&[&bytes[..cut], &bytes[cut..]]), whole, "cut at {cut}");
+        }
+        let single: Vec<&[u8]> = bytes.chunks(1).collect();
+        assert_eq!(all(&single), whole);
+    }
+
+    proptest! {
+        #[test]
+        fn any_stream_in_any_pieces_reads_the_same(
+            text in "([a-z: ]|data: |\r|\n|\r\n|\u{feff}){0,60}",
+            cuts in proptest::collection::vec(0_usize..200, 0..8),
+        ) {
+            let bytes = text.as_bytes();
+            let mut at: Vec<usize> = cuts.into_iter().map(|c| c.min(bytes.len())).collect();
+            at.extend([0, bytes.len()]);
+            at.sort_unstable();
+            let pieces: Vec<&[u8]> = at.windows(2).map(|w| &bytes[w[0]..w[1]]).collect();
+            prop_assert_eq!(all(&pieces), all(&[bytes]));
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Who may be reached.
+
+use super::NetError;
+use super::address::why_not_public;
+use ipnet::IpNet;
+use std::net::IpAddr;
+
+/// Who may be reached by a client.
+#[derive(Debug, Clone)]
+pub enum AddressPolicy {
+    /// Any host: the address comes from the user.
+    Any,
+    /// Public addresses, and those hosts that the user has allowed: the address comes from a
+    /// model or a page.
+    Public {
+        /// What the user has allowed.
+        allowed: Vec<HostRule>,
+    },
+}
+
+/// A host that the user has allowed: `intranet.example`, `*.corp.example`, `10.1.2.3`,
+/// `10.0.0.0/8`, `[::1]`, each also with a port, or `*`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostRule {
+    host: RuleHost,
+    port: Option<u16>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum RuleHost {
+    Everything,
+    /// This name, in lower case.
+    Name(String),
+    /// All names that end in this, with a dot at the front.
+    Below(String),
+    Network(IpNet),
+}
+
+impl HostRule {
+    /// Reads one rule; `None` where it is none.
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim().to_ascii_lowercase();
+        if let Some(host) = network(&text) {
+            return Some(Self { host, port: None });
+        }
+        let (host, port) = match text.rsplit_once(':') {
+            Some((host, port)) => (host, Some(port.parse().ok()?)),
+            None => (&*text, None),
+        };
+        let host = match host {
+            "" => return None,
+            "*" => RuleHost::Everything,
+            _ if host.starts_with("*.") => RuleHost::Below(format!(".{}", url_name(&host[2..])?)),
+            _ => match network(host) {
+                Some(network) => network,
+                None => RuleHost::Name(url_name(host)?),
+            },
+        };
+        Some(Self { host, port })
+    }
+
+    /// Whether the rule is about this host, by its name or its address.
+    pub fn covers(&self, host: &str, address: IpAddr, port: u16) -> bool {
+        if self.port.is_some_and(|own| own != port) {
+            return false;
+        }
+        let host = host.trim_end_matches('.');
+        match &self.host {
+            RuleHost::Everything => true,
+            RuleHost::Name(name) => name == host,
+            RuleHost::Below(end) => host.ends_with(&**end),
+            RuleHost::Network(network) => network.contains(&address.to_canonical()),
+        }
+    }
+}
+
+fn network(text: &str) -> Option<RuleHost> {
+    let bare = text
+        .strip_prefix('[')
+        .and_then(|t| t.strip_suffix(']'))
+        .unwrap_or(text);
+    let network = bare
+        .parse::<IpNet>()
+        .or_else(|_| bare.parse::<IpAddr>().map(IpNet::from))
+        .ok()?;
+    Some(RuleHost::Network(network))
+}
+
+/// A name as addresses hold it: in lower case, other alphabets as `xn--`.
+fn url_name(name: &str) -> Option<String> {
+    match url::Host::parse(name).ok()? {
+        url::Host::Domain(name) => Some(name.trim_end_matches('.').to_owned()),
+        _ => None,
+    }
+}
+
+impl AddressPolicy {
+    /// Whether names may be left to a proxy to resolve: nothing is to be judged about them.
+    pub(super) fn trusts(&self, host: &str, port: u16) -> bool {
+        match self {
+            AddressPolicy::Any => true,
+            AddressPolicy::Public { allowed } => {
+                let nowhere = IpAddr::from([0, 0, 0, 0]);
+                allowed.iter().any(|rule| {
+                    !matches!(rule.host, RuleHost::Network(_)) && rule.covers(host, nowhere, port)
+                })
+            }
+        }
+    }
+
+    /// Keeps the addresses that may be reached.
+    ///
+    /// # Errors
+    ///
+    /// Where none may.
+    pub fn filter_allowed(
+        &self,
+        host: &str,
+        port: u16,
+        addresses: Vec<IpAddr>,
+    ) -> Result<Vec<IpAddr>, NetError> {
+        let AddressPolicy::Public { allowed } = self else {
+            return Ok(addresses);
+        };
+        let may = |address: &IpAddr| {
+            why_not_public(*address).is_none()
+                || allowed.iter().any(|rule| rule.covers(host, *address, port))
+        };
+        let kept: Vec<IpAddr> = addresses.iter().copied().filter(may).collect();
+        match (kept.is_empty(), addresses.first()) {
+            (true, Some(address)) => Err(NetError::NotPublic {
+                host: host.to_owned(),
+                address: *address,
+                why: why_not_public(*address).unwrap_or("reserved"),
+            }),
+            _ => Ok(kept),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AddressPolicy, HostRule};
+    use std::net::IpAddr;
+
+    #[test]
+    fn a_rule_covers_what_it_names_and_nothing_else() {
+        let cases: &[(&str, &str, &str, u16, bool)] = &[
+            ("intra.example", "intra.example", "10.0.0.1", 80, true),
+            ("Intra.Example", "intra.example.", "10.0.0.1", 80, true),
+            ("intra.example", "x.intra.example", "10.0.0.1", 80, false),
+            ("intra.example", "intra.example.evil", "10.0.0.1", 80, false),
+            ("*.corp.example", "a.b.corp.example", "10.0.0.1", 80, true),
+            ("*.corp.example", "corp.example", "10.0.0.1", 80, false),
+            ("*.corp.example", "evilcorp.example", "10.0.0.1", 80, false),
+            ("localhost:8080", "localhost", "127.0.0.1", 8080, true),
+            ("localhost:8080", "localhost", "127.0.0.1", 80, false),
+            (
+                "*.bücher.example",
+                "a.xn--bcher-kva.example",
+                "10.0.0.1",
+                80,
+                true,
+            ),
+            ("10.0.0.0/8", "anything", "10.9.9.9", 80, true),
+            ("10.0.0.0/8", "anything", "::ffff:10.9.9.9", 80, true),
+            ("10.0.0.0/8", "anything", "11.0.0.1", 80, false),
+            ("127.0.0.1:81", "127.0.0.1", "127.0.0.1", 81, true),
+            ("127.0.0.1:81", "127.0.0.1", "127.0.0.1", 82, false),
+            ("[::1]:81", "[::1]", "::1", 81, true),
+            ("::1", "[::1]", "::1", 80, true),
+            ("*", "whatever", "169.254.169.254", 80, true),
+            (
+                "bücher.example",
+                "xn--bcher-kva.example",
+                "10.0.0.1",
+                80,
+                true,
+            ),
+        ];
+        for (rule, host, address, port, expected) in cases {
+            let parsed = HostRule::parse(rule).expect(rule);
+            let address: IpAddr = address.parse().expect("an address");
+            assert_eq!(
+                parsed.covers(host, address, *port),
+                *expected,
+                "{rule} {host}"
+            );
+        }
+        for none in [
+            "",
+            " ",
+            ":80",
+            "a b",
+            "x:port",
+            "10.0.0.0/64",
+            "*.0.0.1",
+            "*.",
+        ] {
+            assert_eq!(HostRule::parse(none), None, "{none:?}");
+        }
+    }
+
+    #[test]
+    fn only_public_addresses_are_kept() {
+        let policy = AddressPolicy::Public { allowed: vec![] };
+        let both = vec![IpAddr::from([127, 0, 0, 1]), IpAddr::from([8, 8, 8, 8])];
+        let kept = policy
+            .filter_allowed("x", 80, both.clone())
+            .expect("one is public");
+        assert_eq!(kept, [both[1]]);
+        let error = policy
+            .filter_allowed("x", 80, vec![both[0]])
+            .expect_err("none is");
+        assert_eq!(error.to_string(), "x is 127.0.0.1, which is loopback");
+        for (host, address) in [
+            ("127.0.0.1", both[0]),
+            ("[::1]", "::1".parse().expect("v6")),
+        ] {
+            let error = policy
+                .filter_allowed(host, 80, vec![address])
+                .expect_err("not public");
+            assert_eq!(error.to_string(), format!("{host} is loopback"));
+        }
+        assert_eq!(
+            AddressPolicy::Any
+                .filter_allowed("x", 80, both.clone())
+                .expect("all"),
+            both
+        );
+    }
+}

@@ -1,0 +1,313 @@
+//! One request, one answer.
+
+use super::connect::Dial;
+use super::content_encoding::{self, Undecodable};
+use super::{AddressPolicy, NetError};
+use gemini_tools_core::tool::Cancellation;
+use std::io::Read;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+use ureq::Agent;
+use ureq::config::Config;
+use ureq::http;
+use ureq::tls::{Certificate, RootCerts, TlsConfig, TlsProvider};
+use ureq::unversioned::transport::{Connector, RustlsConnector};
+use url::Url;
+
+/// What a request says it comes from.
+pub fn user_agent() -> String {
+    format!(
+        "gemini-tools/{} ({}; {})",
+        env!("CARGO_PKG_VERSION"),
+        std::env::consts::OS,
+        std::env::consts::ARCH
+    )
+}
+
+/// How long a peer may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HttpTimeouts {
+    /// To resolve the name, and to connect.
+    pub connect: Duration,
+    /// From the request to the first byte of the answer.
+    pub first_byte: Duration,
+    /// Between two pieces of the answer.
+    pub silence: Duration,
+}
+
+/// The method of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Asks for a page.
+    Get,
+    /// Sends the body.
+    Post,
+}
+
+/// What is sent.
+#[derive(Clone)]
+pub struct HttpRequest<'a> {
+    /// The method.
+    pub method: Method,
+    /// The address: `http` or `https`.
+    pub url: &'a Url,
+    /// Names and values; `host`, `user-agent` and `accept-encoding` are added.
+    pub headers: Vec<(&'a str, String)>,
+    /// Empty for `GET`.
+    pub body: &'a [u8],
+}
+
+impl std::fmt::Debug for HttpRequest<'_> {
+    /// Without the values of headers, the body, and what may be secret in the address.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HttpRequest")
+            .field("method", &self.method)
+            .field("host", &self.url.host_str())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Sends requests, one at a time. Connections are kept for the next request to the same host.
+#[derive(Debug)]
+pub struct HttpClient {
+    agent: Agent,
+    cancel: Arc<Mutex<Cancellation>>,
+}
+
+impl HttpClient {
+    /// A client for hosts that `policy` allows. The certificates of the system (or those that
+    /// `SSL_CERT_FILE` and `SSL_CERT_DIR` name) are read when the first one is made.
+    pub fn new(policy: AddressPolicy, timeouts: HttpTimeouts) -> Self {
+        let cancel = Arc::new(Mutex::new(Cancellation::default()));
+        let dial = Dial {
+            policy: Arc::new(policy),
+            timeouts,
+            cancel: Arc::clone(&cancel),
+        };
+        let tls = TlsConfig::builder()
+            .provider(TlsProvider::Rustls)
+            .root_certs(RootCerts::Specific(roots()))
+            .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .build();
+        let config = Config::builder()
+            .tls_config(tls)
+            .proxy(None)
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .user_agent(user_agent())
+            .accept("*/*")
+            .accept_encoding(content_encoding::ACCEPTED)
+            .build();
+        let connector = ().chain(dial.clone()).chain(RustlsConnector::default());
+        Self {
+            agent: Agent::with_parts(config, connector, dial),
+            cancel,
+        }
+    }
+
+    /// Sends a request and gives the answer once its head is there, whatever its status.
+    ///
+    /// # Errors
+    ///
+    /// What went wrong on the way.
+    pub fn send(
+        &mut self,
+        request: &HttpRequest<'_>,
+        cancel: &Cancellation,
+    ) -> Result<Response<'_>, NetError> {
+        *self.cancel.lock().unwrap_or_else(PoisonError::into_inner) = cancel.clone();
+        let host = request.url.host_str().unwrap_or_default().to_owned();
+        let method = match request.method {
+            Method::Get => http::Method::GET,
+            Method::Post => http::Method::POST,
+        };
+        let mut builder = http::Request::builder()
+            .method(method)
+            .uri(request.url.as_str());
+        for (name, value) in &request.headers {
+            builder = builder.header(*name, value);
+        }
+        // The message of the library could quote the address with what is secret in it.
+        let unfit = |_| {
+            NetError::BadRequest(format!(
+                "The request to {host} can't be sent: its address or a header has characters that HTTP does not allow."
+            ))
+        };
+        let sent = match request.method {
+            Method::Get => self.agent.run(builder.body(()).map_err(unfit)?),
+            Method::Post => self.agent.run(builder.body(request.body).map_err(unfit)?),
+        };
+        let (parts, body) = sent.map_err(|e| explained(e, &host))?.into_parts();
+        let codings = parts.headers.get_all(http::header::CONTENT_ENCODING);
+        let codings = codings
+            .iter()
+            .map(|v| String::from_utf8_lossy(v.as_bytes()));
+        let raw = body.into_with_config().limit(u64::MAX).reader();
+        Ok(Response {
+            status: parts.status.as_u16(),
+            body: Body {
+                reader: content_encoding::decoded(raw, codings),
+                host,
+                _client: std::marker::PhantomData,
+            },
+            headers: parts.headers,
+        })
+    }
+}
+
+/// An answer whose body is still to be read.
+#[derive(Debug)]
+pub struct Response<'c> {
+    /// The status.
+    pub status: u16,
+    headers: http::HeaderMap,
+    /// The content.
+    pub body: Body<'c>,
+}
+
+impl Response<'_> {
+    /// A header's value, where it is text: ASCII by the standard, UTF-8 in the wild.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        std::str::from_utf8(self.headers.get(name)?.as_bytes()).ok()
+    }
+}
+
+/// The content of an answer, decompressed as it comes.
+pub struct Body<'c> {
+    /// Or why there is none.
+    reader: Result<Box<dyn Read>, String>,
+    host: String,
+    /// The client sends nothing else as long as this is read.
+    _client: std::marker::PhantomData<&'c mut HttpClient>,
+}
+
+impl std::fmt::Debug for Body<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Body")
+            .field("host", &self.host)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Body<'_> {
+    /// Reads what is there, waiting for it; zero is the end.
+    ///
+    /// # Errors
+    ///
+    /// What went wrong on the way; also where the answer ends before its end.
+    pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize, NetError> {
+        let reader = self.reader.as_mut().map_err(|coding| NetError::Coding {
+            host: self.host.clone(),
+            coding: coding.clone(),
+        })?;
+        reader
+            .read(buffer)
+            .map_err(|e| explained(ureq::Error::from(e), &self.host))
+    }
+
+    /// Reads to the end, but no more than `limit` bytes; and whether there was more.
+    ///
+    /// # Errors
+    ///
+    /// As [`Body::read`].
+    pub fn read_up_to(&mut self, limit: usize) -> Result<(Vec<u8>, bool), NetError> {
+        let mut bytes = Vec::new();
+        let mut piece = vec![0; 64 * 1024];
+        loop {
+            let n = self.read(&mut piece)?;
+            if n == 0 {
+                return Ok((bytes, false));
+            }
+            let room = limit - bytes.len();
+            bytes.extend_from_slice(&piece[..n.min(room)]);
+            if n > room {
+                return Ok((bytes, true));
+            }
+        }
+    }
+}
+
+/// The system's certificates, read once.
+fn roots() -> Arc<Vec<Certificate<'static>>> {
+    static ROOTS: OnceLock<Arc<Vec<Certificate<'static>>>> = OnceLock::new();
+    let load = || {
+        let found = rustls_native_certs::load_native_certs();
+        let certificates = found.certs.iter();
+        Arc::new(
+            certificates
+                .map(|c| Certificate::from_der(c).to_owned())
+                .collect(),
+        )
+    };
+    Arc::clone(ROOTS.get_or_init(load))
+}
+
+/// The library's error as ours.
+fn explained(error: ureq::Error, host: &str) -> NetError {
+    let host = host.to_owned();
+    match error {
+        ureq::Error::Other(inner) => match inner.downcast::<NetError>() {
+            Ok(own) => *own,
+            Err(e) => NetError::Protocol {
+                host,
+                why: e.to_string(),
+            },
+        },
+        ureq::Error::Rustls(e) => NetError::Tls {
+            host,
+            why: e.to_string(),
+        },
+        ureq::Error::Tls(why) => NetError::Tls {
+            host,
+            why: why.to_owned(),
+        },
+        ureq::Error::Io(e) => {
+            if let Some(undecodable) = inner::<Undecodable>(&e) {
+                interruption_within(&undecodable.source).unwrap_or_else(|| NetError::Protocol {
+                    host,
+                    why: undecodable.to_string(),
+                })
+            } else if let Some(tls) = inner::<rustls::Error>(&e) {
+                let why = tls.to_string();
+                NetError::Tls { host, why }
+            } else {
+                let why = e.to_string();
+                NetError::Cut { host, why }
+            }
+        }
+        ureq::Error::BadUri(_) | ureq::Error::Http(_) => {
+            NetError::BadRequest(format!("The request to {host} can't be sent."))
+        }
+        e => NetError::Protocol {
+            host,
+            why: e.to_string(),
+        },
+    }
+}
+
+/// What is within an error of input and output.
+fn inner<E: std::error::Error + 'static>(e: &std::io::Error) -> Option<&E> {
+    e.get_ref()?.downcast_ref()
+}
+
+/// What ended the connection, where a decompressor has wrapped it.
+fn interruption_within(e: &std::io::Error) -> Option<NetError> {
+    let mut at: Option<&(dyn std::error::Error + 'static)> = e.get_ref().map(|e| e as _);
+    while let Some(error) = at {
+        if let Some(ureq::Error::Other(own)) = error.downcast_ref::<ureq::Error>() {
+            return match own.downcast_ref::<NetError>()? {
+                NetError::Cancelled => Some(NetError::Cancelled),
+                NetError::OutOfTime => Some(NetError::OutOfTime),
+                NetError::Silent { host, what, secs } => Some(NetError::Silent {
+                    host: host.clone(),
+                    what,
+                    secs: *secs,
+                }),
+                _ => None,
+            };
+        }
+        at = error.source();
+    }
+    None
+}

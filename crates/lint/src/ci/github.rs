@@ -1,0 +1,49 @@
+//! Annotations of GitHub Actions: workflow commands on standard output.
+
+use super::CheckReport;
+use gemini_tools_core::diagnostic::Severity;
+use gemini_tools_core::shown::show_path;
+
+/// A line for each issue, and one for a run that failed.
+pub fn github(report: &CheckReport) -> String {
+    let mut text = String::new();
+    for issue in &report.issues {
+        let command = match issue.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Repair => "notice",
+        };
+        let numbers = [("line", issue.place.line), ("col", issue.place.column)];
+        let mut properties: Vec<String> = Vec::new();
+        if let Some(file) = issue.place.file() {
+            properties.push(format!("file={}", property(&show_path(file))));
+            let known = numbers.into_iter().filter_map(|(k, n)| Some((k, n?)));
+            properties.extend(known.map(|(key, number)| format!("{key}={number}")));
+        }
+        properties.push(format!("title={}", property(&issue.code)));
+        text.push_str(&format!(
+            "::{command} {}::{}\n",
+            properties.join(","),
+            data(&issue.what())
+        ));
+    }
+    if let Some(failure) = &report.failure {
+        text.push_str(&format!("::error::{}\n", data(failure)));
+    }
+    for remark in &report.remarks {
+        text.push_str(&format!("::notice::{}\n", data(remark)));
+    }
+    text
+}
+
+/// A message: what would end the line, or be read as such, is escaped.
+fn data(text: &str) -> String {
+    text.replace('%', "%25")
+        .replace('\r', "%0D")
+        .replace('\n', "%0A")
+}
+
+/// A property's value, which ends at a comma besides.
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}

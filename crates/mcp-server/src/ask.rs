@@ -1,0 +1,192 @@
+//! Asking the client's user about a call, by the protocol's elicitation.
+
+use gemini_tools_approval::approval::{ApprovalPrompt, ApprovalQuestion, Reply, terminal};
+use gemini_tools_policy::SessionGrant;
+use rmcp::RoleServer;
+use rmcp::model::{
+    ClientCapabilities, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
+    EnumSchema,
+};
+use rmcp::service::Peer;
+use std::sync::mpsc::SyncSender;
+use tokio::sync::mpsc::Sender;
+
+/// What takes more to be shown is refused, in characters: it is too long to be read.
+const MAX_SHOWN_CHARS: usize = 50_000;
+
+/// The one field of the form.
+const FIELD: &str = "decision";
+
+const ONCE: &str = "allow once";
+const ALWAYS: &str = "allow for this session";
+const NO: &str = "do not allow";
+
+/// What a client's user is asked.
+#[derive(Debug, Clone)]
+pub(super) struct Text {
+    /// All that the call would do, every character of it such that it can be seen.
+    pub(super) message: String,
+    /// What [`ALWAYS`] is for; `None` where it can't be chosen.
+    always: Option<&'static str>,
+}
+
+/// What is asked, and where its answer goes.
+pub(super) struct Pending {
+    pub(super) text: Text,
+    pub(super) answer: SyncSender<Option<Reply>>,
+}
+
+/// Whether a client's user can be asked.
+pub(super) fn is_possible(client: Option<&ClientCapabilities>) -> bool {
+    let elicitation = client.and_then(|client| client.elicitation.as_ref());
+    // A client that names no mode has forms.
+    elicitation.is_some_and(|modes| modes.form.is_some() || modes.url.is_none())
+}
+
+/// Asks on behalf of the thread on which a call runs.
+pub(super) struct ByClient {
+    pub(super) asked: Sender<Pending>,
+    pub(super) is_alone: bool,
+}
+
+impl ApprovalPrompt for ByClient {
+    fn ask(&mut self, question: &ApprovalQuestion<'_>) -> Option<Reply> {
+        let (answer, answered) = std::sync::mpsc::sync_channel(1);
+        let text = match Text::new(question, self.is_alone) {
+            Ok(text) => text,
+            Err(refusal) => return Some(refusal),
+        };
+        self.asked.blocking_send(Pending { text, answer }).ok()?;
+        answered.recv().ok()?
+    }
+}
+
+impl Text {
+    /// The question about a call. `is_alone` is whether no other client works in the same
+    /// project: what is agreed to for a session is in effect for all of them.
+    ///
+    /// # Errors
+    ///
+    /// The refusal of a call that can't be shown whole: what is not shown can't be approved.
+    pub(super) fn new(question: &ApprovalQuestion<'_>, is_alone: bool) -> Result<Self, Reply> {
+        let mut message = terminal::question(question);
+        let count = message.chars().count();
+        if count > MAX_SHOWN_CHARS {
+            return Err(Reply::NotShown(format!(
+                "This call needs the user's approval, and it is too long to be read: it takes \
+                 {count} characters, and {MAX_SHOWN_CHARS} are the most. Make it in smaller steps."
+            )));
+        }
+        let agreed = Reply::Always.agreed(question.name, question.explanation);
+        let always = agreed.filter(|_| is_alone).map(SessionGrant::words);
+        if let Some(what) = always {
+            message.push_str(&format!("\n\n\"{ALWAYS}\" is for {what}."));
+        }
+        Ok(Self { message, always })
+    }
+
+    /// The question as a form.
+    pub(super) fn form(self) -> Option<ElicitRequestParams> {
+        let mut choices = vec![ONCE, NO];
+        if self.always.is_some() {
+            choices.insert(1, ALWAYS);
+        }
+        let choices = choices.into_iter().map(str::to_owned).collect();
+        let requested_schema = ElicitationSchema::builder()
+            .required_enum_schema(FIELD, EnumSchema::builder(choices).build())
+            .build()
+            .ok()?;
+        Some(ElicitRequestParams::FormElicitationParams {
+            meta: None,
+            message: self.message,
+            requested_schema,
+        })
+    }
+
+    /// What an answer says; anything but one of the choices is a no.
+    pub(super) fn reply(&self, result: &ElicitResult) -> Reply {
+        let decision = result
+            .content
+            .as_ref()
+            .and_then(|content| content[FIELD].as_str());
+        match (&result.action, decision) {
+            (ElicitationAction::Accept, Some(ONCE)) => Reply::Once,
+            (ElicitationAction::Accept, Some(ALWAYS)) if self.always.is_some() => Reply::Always,
+            _ => Reply::No,
+        }
+    }
+}
+
+/// Asks; `None` where there is no answer.
+pub(super) async fn ask(peer: &Peer<RoleServer>, text: Text) -> Option<Reply> {
+    let result = peer.create_elicitation(text.clone().form()?).await;
+    result.ok().map(|result| text.reply(&result))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Text, is_possible};
+    use gemini_tools_approval::approval::Reply;
+    use serde_json::json;
+
+    fn text(always: Option<&'static str>) -> Text {
+        Text {
+            message: String::new(),
+            always,
+        }
+    }
+
+    #[test]
+    fn only_a_clear_yes_is_one() {
+        for (result, expected) in [
+            (
+                json!({"action": "accept", "content": {"decision": "allow once"}}),
+                Reply::Once,
+            ),
+            (
+                json!({"action": "accept", "content": {"decision": "allow for this session"}}),
+                Reply::Always,
+            ),
+            (
+                json!({"action": "accept", "content": {"decision": "do not allow"}}),
+                Reply::No,
+            ),
+            (json!({"action": "accept", "content": {}}), Reply::No),
+            (json!({"action": "accept"}), Reply::No),
+            (json!({"action": "decline"}), Reply::No),
+            (
+                json!({"action": "cancel", "content": {"decision": "allow once"}}),
+                Reply::No,
+            ),
+        ] {
+            let result = serde_json::from_value(result).expect("a result");
+            assert_eq!(
+                text(Some("all edits")).reply(&result),
+                expected,
+                "{result:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_was_not_offered_can_not_be_agreed_to() {
+        let always = json!({"action": "accept", "content": {"decision": "allow for this session"}});
+        let result = serde_json::from_value(always).expect("a result");
+        assert_eq!(text(None).reply(&result), Reply::No);
+    }
+
+    #[test]
+    fn only_a_client_with_forms_can_ask() {
+        for (client, expected) in [
+            (json!({}), false),
+            (json!({"elicitation": {}}), true),
+            (json!({"elicitation": {"form": {}}}), true),
+            (json!({"elicitation": {"form": {}, "url": {}}}), true),
+            (json!({"elicitation": {"url": {}}}), false),
+        ] {
+            let capabilities = serde_json::from_value(client.clone()).expect("capabilities");
+            assert_eq!(is_possible(Some(&capabilities)), expected, "{client}");
+        }
+        assert!(!is_possible(None));
+    }
+}

@@ -1,0 +1,338 @@
+//! One call: on a thread of its own, with progress, questions and cancellation on the way.
+
+use super::ask::{self, ByClient, Pending};
+use super::content;
+use super::rounds::{Answers, Open};
+use super::server::{Project, Server, given_up};
+use gemini_tools_answers::answer::Answer;
+use gemini_tools_approval::session::{CallOptions, SharedPrompt};
+use gemini_tools_core::shown::visible;
+use gemini_tools_core::tool::{Cancellation, Context, ErrorKind, LiveOutput, ToolError};
+use rmcp::RoleServer;
+use rmcp::model::{CallToolResponse, CallToolResult, ProgressNotificationParam, ProgressToken};
+use rmcp::service::RequestContext;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::{Notify, mpsc};
+
+/// Maximum bytes kept of output that a client has not taken yet: its end.
+const MAX_PENDING_BYTES: usize = 8 * 1024;
+
+/// What is called.
+pub(super) struct Call {
+    pub(super) name: String,
+    pub(super) args: Value,
+    /// The workspace's roots.
+    pub(super) roots: Arc<Vec<PathBuf>>,
+    /// How the client's user is asked where rules want it.
+    pub(super) asking: Asking,
+    /// Whether no other client works in the same project.
+    pub(super) is_alone: bool,
+    /// Whether the client gets structured content.
+    pub(super) structures: bool,
+    /// What the tools of which it was last told are told apart by.
+    pub(super) told: Option<u64>,
+}
+
+/// How a client's user is asked.
+pub(super) enum Asking {
+    Never,
+    /// The client answers while the call waits.
+    Meanwhile,
+    /// The client has been asked by results, and has said this.
+    ByResults(Answers),
+}
+
+impl Asking {
+    /// Where questions go, and where they come from, if there can be any meanwhile.
+    fn channel(
+        &self,
+    ) -> (
+        Option<mpsc::Sender<Pending>>,
+        Option<mpsc::Receiver<Pending>>,
+    ) {
+        if matches!(self, Self::Meanwhile) {
+            let (asked, questions) = mpsc::channel(1);
+            return (Some(asked), Some(questions));
+        }
+        (None, None)
+    }
+
+    fn person(
+        &self,
+        asked: Option<mpsc::Sender<Pending>>,
+        open: &Open,
+        is_alone: bool,
+    ) -> Option<SharedPrompt> {
+        match self {
+            Self::Never => None,
+            Self::Meanwhile => Some(SharedPrompt::new(Box::new(ByClient {
+                asked: asked?,
+                is_alone,
+            }))),
+            Self::ByResults(said) => Some(SharedPrompt::new(Box::new(said.asker(open, is_alone)))),
+        }
+    }
+}
+
+/// What has come of a call.
+pub(super) struct Done {
+    pub(super) response: CallToolResponse,
+    /// The project, where the client may have to be told of other tools.
+    pub(super) changed: Option<Arc<Project>>,
+}
+
+impl From<CallToolResult> for Done {
+    fn from(result: CallToolResult) -> Self {
+        Self {
+            response: result.into(),
+            changed: None,
+        }
+    }
+}
+
+/// Makes a call.
+pub(super) async fn run(
+    server: &Arc<Server>,
+    call: Call,
+    context: &RequestContext<RoleServer>,
+) -> Done {
+    let started = server.start();
+    // Where the client waits for the result no more, the call ends.
+    let _ending = CancelOnDrop(started.cancel.clone());
+    let cancel = started.cancel.clone();
+    let token = context.meta.get_progress_token();
+    let live = Arc::new(Live::default());
+    let (asked, questions) = call.asking.channel();
+    let work = {
+        let (server, live) = (
+            Arc::clone(server),
+            token.is_some().then(|| Arc::clone(&live)),
+        );
+        tokio::task::spawn_blocking(move || {
+            let done = make(&server, &call, &started.cancel, live, asked);
+            drop(started);
+            done
+        })
+    };
+    let mut running = RunningCall {
+        context,
+        cancel,
+        token,
+        live,
+        questions,
+        told: 0.0,
+    };
+    let done = running.until(work).await;
+    running.report().await;
+    let done = match done {
+        Ok(done) => done,
+        // Its thread is left behind.
+        Err(error) => return content::refused(&error).into(),
+    };
+    done.unwrap_or_else(|e| {
+        let error = ToolError::new(
+            ErrorKind::UnhandledException,
+            format!("The call has crashed (internal error): {e}."),
+        );
+        content::refused(&error).into()
+    })
+}
+
+/// The call itself, which takes as long as it takes.
+fn make(
+    server: &Server,
+    call: &Call,
+    cancel: &Cancellation,
+    live: Option<Arc<Live>>,
+    asked: Option<mpsc::Sender<Pending>>,
+) -> Done {
+    let project = match server.project(&call.roots) {
+        Ok(project) => project,
+        Err(e) => return content::refused(&e).into(),
+    };
+    let open = Open::default();
+    let person = call.asking.person(asked, &open, call.is_alone);
+    let session = &project.session;
+    let limit = session.tool_env().settings.limit_chars();
+    let mut cx = Context::new(cancel.clone(), false);
+    cx.limit_chars = limit;
+    if let Some(live) = live {
+        cx = cx.with_live_output(move |output| live.add(output));
+    }
+    let options = CallOptions {
+        person: person.as_ref(),
+        ..CallOptions::default()
+    };
+    let mut answer = Answer {
+        name: &call.name,
+        id: None,
+        outcome: session.call(&call.name, call.args.clone(), options, &cx),
+    };
+    for note in session.take_notes() {
+        (server.options.log)(&visible(&note));
+    }
+    if let Asking::ByResults(said) = &call.asking
+        && let Some(question) = said.question(&open)
+    {
+        return Done {
+            response: question.into(),
+            changed: None,
+        };
+    }
+    answer.limit(limit, Some(&session.tool_env().workspace));
+    let mut result = content::result(&answer, !session.is_registered(&call.name));
+    if !call.structures {
+        result.structured_content = None;
+    }
+    Done {
+        response: result.into(),
+        changed: call
+            .told
+            .is_some_and(|told| !project.is_known_as(told))
+            .then_some(project),
+    }
+}
+
+/// Ends a call when it is dropped.
+struct CancelOnDrop(Cancellation);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+/// A call whose client hears of it while it runs.
+struct RunningCall<'a> {
+    context: &'a RequestContext<RoleServer>,
+    cancel: Cancellation,
+    token: Option<ProgressToken>,
+    live: Arc<Live>,
+    questions: Option<mpsc::Receiver<Pending>>,
+    /// The progress that the client knows of.
+    told: f64,
+}
+
+impl RunningCall<'_> {
+    /// Attends to the call until it is done, or has to be given up.
+    async fn until<T>(&mut self, work: impl Future<Output = T>) -> Result<T, ToolError> {
+        let mut work = std::pin::pin!(work);
+        let mut is_cancelled = false;
+        let mut given_up = std::pin::pin!(given_up(self.cancel.clone()));
+        loop {
+            let live = Arc::clone(&self.live);
+            tokio::select! {
+                done = &mut work => return Ok(done),
+                error = &mut given_up => return Err(error),
+                () = self.context.ct.cancelled(), if !is_cancelled => {
+                    is_cancelled = true;
+                    self.cancel.cancel();
+                }
+                () = live.changed.notified() => self.report().await,
+                Some(question) = next(&mut self.questions) => self.ask(question).await,
+            }
+        }
+    }
+
+    /// Tells the client what the call has put out since it was last told.
+    async fn report(&mut self) {
+        let (Some(token), Some((text, count))) = (&self.token, self.live.take()) else {
+            return;
+        };
+        // It has to grow, whatever comes.
+        self.told = (self.told + 1.0).max(count as f64);
+        let progress = ProgressNotificationParam::new(token.clone(), self.told).with_message(text);
+        // A client that is gone is seen elsewhere.
+        let _ = self.context.peer.notify_progress(progress).await;
+    }
+
+    async fn ask(&self, Pending { text, answer }: Pending) {
+        let reply = tokio::select! {
+            reply = ask::ask(&self.context.peer, text) => reply,
+            () = self.context.ct.cancelled() => None,
+        };
+        // A call that has ended meanwhile needs none.
+        let _ = answer.send(reply);
+    }
+}
+
+/// The next question; none comes where the user can't be asked.
+async fn next(questions: &mut Option<mpsc::Receiver<Pending>>) -> Option<Pending> {
+    match questions {
+        Some(questions) => questions.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Output of a call on its way to a client. What comes faster than it is taken is put
+/// together, so that the call does not wait.
+#[derive(Default)]
+struct Live {
+    output: Mutex<Output>,
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct Output {
+    pending: String,
+    /// All characters that have come.
+    count: usize,
+}
+
+impl Live {
+    fn add(&self, output: LiveOutput) {
+        let text = match output {
+            LiveOutput::Text(text) => text,
+            LiveOutput::Ansi(lines) => lines
+                .iter()
+                .map(|line| line.iter().map(|token| token.text.as_str()).collect())
+                .collect::<Vec<String>>()
+                .join("\n"),
+            LiveOutput::Subagent(progress) => progress
+                .recent_activity
+                .last()
+                .map(|activity| activity.content.clone())
+                .unwrap_or_default(),
+        };
+        let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        output.count += text.chars().count();
+        output.pending.push_str(&text);
+        let surplus = output.pending.len().saturating_sub(MAX_PENDING_BYTES);
+        let pending = &output.pending;
+        let start = (surplus..=pending.len()).find(|at| pending.is_char_boundary(*at));
+        output.pending.drain(..start.unwrap_or_default());
+        drop(output);
+        self.changed.notify_one();
+    }
+
+    fn take(&self) -> Option<(String, usize)> {
+        let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = std::mem::take(&mut output.pending);
+        (!text.is_empty()).then_some((text, output.count))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Live, MAX_PENDING_BYTES};
+    use gemini_tools_core::tool::LiveOutput;
+
+    #[test]
+    fn of_output_that_nobody_takes_the_end_is_kept() {
+        let live = Live::default();
+        assert_eq!(live.take(), None);
+        for n in 0..MAX_PENDING_BYTES {
+            live.add(LiveOutput::Text(format!("é{n}\n")));
+        }
+        let (text, count) = live.take().expect("output");
+        assert!(text.len() <= MAX_PENDING_BYTES);
+        assert!(
+            text.ends_with(&format!("é{}\n", MAX_PENDING_BYTES - 1)),
+            "{text}"
+        );
+        assert!(count > MAX_PENDING_BYTES);
+        assert_eq!(live.take(), None);
+    }
+}

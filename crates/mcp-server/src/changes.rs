@@ -1,0 +1,150 @@
+//! Telling a client that the tools have changed: at its next request, or since 2026-07-28 on a
+//! stream that it keeps open for that.
+
+use super::declare;
+use super::server::{Project, Server};
+use gemini_tools_core::tool::Cancellation;
+use rmcp::RoleServer;
+use rmcp::service::{Peer, SubscriptionContext};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::time::{sleep, timeout};
+
+/// How long an answer is kept back to say first that there are other tools: an MCP server may
+/// take its time to say which.
+const NOTIFY_LIMIT: Duration = Duration::from_secs(2);
+
+/// How often it is looked for changes where a client listens for them.
+const PAUSE: Duration = Duration::from_secs(2);
+
+/// Where something changes all the time, a look is taken as it is after so many.
+const MAX_TRIES: usize = 5;
+
+/// What tells apart the tools of which a client was last told.
+#[derive(Default)]
+pub(super) struct LastNotified(Mutex<Option<u64>>);
+
+impl LastNotified {
+    pub(super) fn known(&self) -> Option<u64> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn know(&self, fingerprint: u64) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(fingerprint);
+    }
+
+    /// Notifies a client that knows other tools than the project's that they have changed.
+    pub(super) async fn notify(
+        &self,
+        project: Arc<Project>,
+        can_ask: bool,
+        cancel: Cancellation,
+        peer: &Peer<RoleServer>,
+    ) {
+        let now = tokio::task::spawn_blocking(move || fingerprint(&project, can_ask, &cancel));
+        // What takes longer is told at the next request.
+        let Ok(Ok(now)) = timeout(NOTIFY_LIMIT, now).await else {
+            return;
+        };
+        if self.known() != Some(now) {
+            self.know(now);
+            // A client that is gone is seen elsewhere.
+            let _ = peer.notify_tool_list_changed().await;
+        }
+    }
+}
+
+/// What the project's tools are told apart by now.
+fn fingerprint(project: &Project, can_ask: bool, cancel: &Cancellation) -> u64 {
+    let now = declare::fingerprint(&declare::declared(project, can_ask, cancel));
+    project.know_as(now);
+    now
+}
+
+/// What the project looked like before a client was told that it is listened to: what changes from
+/// then on it must hear of.
+#[derive(Default)]
+pub(super) struct Before(Mutex<Option<u64>>);
+
+impl Before {
+    /// Looks, which is not worth a thread of its own.
+    pub(super) fn look(&self, server: &Server) {
+        let state = server.project(&[]).ok().map(|project| project.state());
+        let mut before = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another client may be about to listen.
+        *before = before.or(state);
+    }
+
+    fn take(&self) -> Option<u64> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// Notifies a client that listens, until it does not any more.
+pub(super) async fn follow(
+    server: &Arc<Server>,
+    can_ask: bool,
+    before: &Before,
+    subscription: &SubscriptionContext,
+) {
+    let before = before.take();
+    if subscription.accepted().tools_list_changed != Some(true) {
+        return subscription.cancelled().await;
+    }
+    let mut known: Option<Look> = None;
+    loop {
+        // A project that can't be opened now may be later.
+        if let Some(now) = look(server, can_ask, known).await {
+            let is_other = match known {
+                Some(known) => known.tools != now.tools,
+                None => before.is_some_and(|before| before != now.state),
+            };
+            known = Some(now);
+            if is_other
+                && subscription
+                    .sink()
+                    .notify_tool_list_changed()
+                    .await
+                    .is_err()
+            {
+                return;
+            }
+        }
+        tokio::select! {
+            () = subscription.cancelled() => return,
+            () = sleep(PAUSE) => {}
+        }
+    }
+}
+
+/// What a look at the project has found.
+#[derive(Clone, Copy)]
+struct Look {
+    /// Tells apart what decides about tools.
+    state: u64,
+    /// Tells apart the tools.
+    tools: u64,
+}
+
+async fn look(server: &Arc<Server>, can_ask: bool, known: Option<Look>) -> Option<Look> {
+    let server = Arc::clone(server);
+    let look = tokio::task::spawn_blocking(move || {
+        let started = server.start();
+        let mut tries = 0;
+        loop {
+            let project = server.project(&[]).ok()?;
+            let state = project.state();
+            let is_known = |look: &Look| project.is_known_as(look.tools);
+            let tools = known.filter(is_known).map_or_else(
+                || fingerprint(&project, can_ask, &started.cancel),
+                |known| known.tools,
+            );
+            tries += 1;
+            // Tools that have come in between would count as those of before.
+            if project.is_current() || tries == MAX_TRIES {
+                return Some(Look { state, tools });
+            }
+        }
+    });
+    look.await.ok().flatten()
+}

@@ -1,0 +1,377 @@
+//! What one client sees.
+
+use super::call::{self, Asking, Call};
+use super::changes::{Before, LastNotified};
+use super::rounds::{self, Answers};
+use super::server::{Project, Server, given_up};
+use super::{ask, changes, content, declare, resources, roots};
+use gemini_tools_core::shown::visible;
+use gemini_tools_core::tool::{Context, ToolError};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
+    CustomResult, ErrorCode, Implementation, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+    ReadResourceResponse, ServerCapabilities, ServerConfig, SubscriptionFilter,
+};
+use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// How long a client may take to say which roots it has.
+const ROOTS_LIMIT: Duration = Duration::from_secs(5);
+
+/// What a client may tell its model.
+const INSTRUCTIONS: &str = "\
+Gemini CLI's tools for the files and commands of a project. Paths are absolute, or relative to \
+the workspace's first root; nothing outside of the roots can be read or changed. Look for files \
+with glob and search_file_content, read them with read_file, change them with replace or \
+write_file. A failed call says what to try next. Long answers are cut with a note that says how \
+to get the rest.";
+
+/// A client's connection.
+pub(super) struct Connection {
+    server: Arc<Server>,
+    /// Whether this is the only client, which can be asked at any time: over HTTP there may be
+    /// others, and one hears us only while it waits.
+    is_alone: bool,
+    roots: tokio::sync::Mutex<Known>,
+    told: LastNotified,
+    before: Before,
+}
+
+/// What is known of a client's roots.
+#[derive(Default)]
+struct Known {
+    /// As it has said them since they changed last.
+    now: Option<Roots>,
+    /// As they were before that. A client that fails to say its new ones does not open the
+    /// current directory to its model.
+    before: Option<Arc<Vec<PathBuf>>>,
+}
+
+/// The roots, or why they can't be worked in.
+type Roots = Result<Arc<Vec<PathBuf>>, ToolError>;
+
+impl Connection {
+    pub(super) fn new(server: Arc<Server>, is_alone: bool) -> Self {
+        Self {
+            server,
+            is_alone,
+            roots: tokio::sync::Mutex::default(),
+            told: LastNotified::default(),
+            before: Before::default(),
+        }
+    }
+
+    /// The client's roots; empty where it has none.
+    async fn roots(&self, peer: &Peer<RoleServer>) -> Roots {
+        let mut known = self.roots.lock().await;
+        let roots = match known.now.take() {
+            Some(roots) => roots,
+            None => self.ask_for_roots(peer, known.before.take()).await,
+        };
+        let again = match &roots {
+            Ok(roots) => Ok(Arc::clone(roots)),
+            Err(e) => Err(e.again()),
+        };
+        known.now = Some(roots);
+        again
+    }
+
+    #[expect(deprecated, reason = "clients have roots as long as they have them")]
+    async fn ask_for_roots(
+        &self,
+        peer: &Peer<RoleServer>,
+        before: Option<Arc<Vec<PathBuf>>>,
+    ) -> Roots {
+        let has_roots = peer
+            .peer_info()
+            .is_some_and(|client| client.capabilities.roots.is_some());
+        if !has_roots || !self.server.follows_roots() {
+            return Ok(Arc::default());
+        }
+        let Ok(Ok(listed)) = timeout(ROOTS_LIMIT, peer.list_roots()).await else {
+            let before = before.filter(|roots| !roots.is_empty());
+            let what = match before {
+                Some(_) => "the former ones stay",
+                None => "the current directory is worked in",
+            };
+            (self.server.options.log)(&format!("The client does not say its roots; {what}."));
+            return Ok(before.unwrap_or_default());
+        };
+        let uris = listed.roots.iter().map(|root| root.uri.as_str());
+        roots::directories(uris).map(Arc::new)
+    }
+
+    /// The roots of a list. Since 2026-07-28 lists are the same for all clients.
+    async fn roots_of_list(&self, context: &RequestContext<RoleServer>) -> Roots {
+        if asks_by_results(context) {
+            return Ok(Arc::default());
+        }
+        self.roots(&context.peer).await
+    }
+
+    /// The roots of a call, or `None` where the client has to be asked first.
+    async fn roots_of_call(
+        &self,
+        context: &RequestContext<RoleServer>,
+        said: &Answers,
+    ) -> Option<Roots> {
+        if !asks_by_results(context) {
+            return Some(self.roots(&context.peer).await);
+        }
+        let client = context.client_capabilities();
+        let has_roots = client.is_some_and(|client| client.roots.is_some());
+        if !has_roots || !self.server.follows_roots() {
+            return Some(Ok(Arc::default()));
+        }
+        let uris = said.roots.as_ref()?.iter().map(String::as_str);
+        Some(roots::directories(uris).map(Arc::new))
+    }
+
+    fn can_ask(&self, context: &RequestContext<RoleServer>) -> bool {
+        self.server.options.rules.approval.is_some()
+            && ask::is_possible(context.client_capabilities().as_ref())
+    }
+
+    fn asking(&self, context: &RequestContext<RoleServer>, said: Answers) -> Asking {
+        match (self.can_ask(context), asks_by_results(context)) {
+            (false, _) => Asking::Never,
+            (true, false) => Asking::Meanwhile,
+            (true, true) => Asking::ByResults(said),
+        }
+    }
+
+    /// Runs what looks at the disk on a thread of its own.
+    async fn with_project<T: Send + 'static>(
+        &self,
+        roots: Roots,
+        context: &RequestContext<RoleServer>,
+        work: impl FnOnce(&Project, &Context) -> Result<T, ErrorData> + Send + 'static,
+    ) -> Result<T, ErrorData> {
+        let roots = roots.map_err(|e| internal(&e))?;
+        let server = Arc::clone(&self.server);
+        let started = server.start();
+        let cancel = started.cancel.clone();
+        let done = tokio::task::spawn_blocking(move || {
+            let cx = Context::new(started.cancel.clone(), false);
+            let project = server.project(&roots).map_err(|e| internal(&e))?;
+            let done = work(&project, &cx);
+            for note in project.session.take_notes() {
+                (server.options.log)(&visible(&note));
+            }
+            done
+        });
+        tokio::select! {
+            done = done => done.unwrap_or_else(|e| Err(ErrorData::internal_error(e.to_string(), None))),
+            error = given_up(cancel.clone()) => Err(internal(&error)),
+            () = context.ct.cancelled() => {
+                cancel.cancel();
+                Err(ErrorData::internal_error("The request was cancelled.", None))
+            }
+        }
+    }
+}
+
+/// Whether a client has to be asked by results.
+fn asks_by_results(context: &RequestContext<RoleServer>) -> bool {
+    rounds::are_needed(context.protocol_version().as_ref())
+}
+
+fn internal(error: &ToolError) -> ErrorData {
+    let data = serde_json::json!({ "errorType": error.kind });
+    ErrorData::internal_error(error.to_string(), Some(data))
+}
+
+/// Refuses a cursor for a list of one page, which is none of ours.
+fn only_page(request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
+    match request.and_then(|request| request.cursor) {
+        Some(cursor) => Err(resources::no_page(&cursor)),
+        None => Ok(()),
+    }
+}
+
+/// The answer to a request for what is not declared here. The SDK answers some with an empty
+/// result.
+fn no_method(method: &str) -> ErrorData {
+    let message = format!("There is no method {method:?} here.");
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
+}
+
+/// Requests that the SDK knows, but that have come here because it could not read them.
+const KNOWN: [&str; 4] = [
+    "tools/call",
+    "tools/list",
+    "resources/read",
+    "resources/list",
+];
+
+impl ServerHandler for Connection {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_tool_list_changed()
+            .enable_resources()
+            .build();
+        let own = Implementation::new("gemini-tools", env!("CARGO_PKG_VERSION"))
+            .with_title("Gemini tools")
+            .with_description("Gemini CLI's tools, and those of the project");
+        ServerConfig::new(capabilities)
+            .with_server_info(own)
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let method = request.method;
+        if KNOWN.contains(&method.as_str()) {
+            let message = format!("The parameters of {method} can't be used.");
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        Err(no_method(&method))
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Err(no_method("prompts/list"))
+    }
+
+    async fn complete(
+        &self,
+        _: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        Err(no_method("completion/complete"))
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        if self.is_alone {
+            // So that the first call need not wait for it; an error is that call's.
+            let _ = self.roots(&context.peer).await;
+        }
+    }
+
+    async fn on_roots_list_changed(&self, context: NotificationContext<RoleServer>) {
+        {
+            let mut known = self.roots.lock().await;
+            if let Some(Ok(roots)) = known.now.take() {
+                known.before = Some(roots);
+            }
+        }
+        if self.is_alone {
+            let _ = self.roots(&context.peer).await;
+        }
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        only_page(request)?;
+        let can_ask = self.can_ask(&context);
+        let list = move |project: &Project, cx: &Context| {
+            let tools = declare::declared(project, can_ask, &cx.cancel);
+            let fingerprint = declare::fingerprint(&tools);
+            project.know_as(fingerprint);
+            Ok((tools, fingerprint))
+        };
+        let roots = self.roots_of_list(&context).await;
+        let (tools, fingerprint) = self.with_project(roots, &context, list).await?;
+        if !asks_by_results(&context) {
+            self.told.know(fingerprint);
+        }
+        Ok(ListToolsResult::with_all_items(tools))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let said = Answers::parse(request.input_responses, request.request_state.as_deref())?;
+        let roots = match self.roots_of_call(&context, &said).await {
+            None => return Ok(rounds::roots_wanted().into()),
+            Some(Ok(roots)) => roots,
+            Some(Err(e)) => return Ok(content::refused(&e).into()),
+        };
+        let client = context.client_info();
+        let call = Call {
+            name: request.name.into_owned(),
+            args: Value::Object(request.arguments.unwrap_or_default()),
+            roots,
+            asking: self.asking(&context, said),
+            is_alone: self.is_alone,
+            structures: content::structures(client.as_ref().map(|client| client.name.as_str())),
+            told: self.told.known(),
+        };
+        let done = call::run(&self.server, call, &context).await;
+        if let Some(project) = done.changed {
+            let can_ask = self.can_ask(&context);
+            let cancel = self.server.start().cancel.clone();
+            self.told
+                .notify(project, can_ask, cancel, &context.peer)
+                .await;
+        }
+        Ok(done.response)
+    }
+
+    fn accepted_subscription_filter(&self, _: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        self.before.look(&self.server);
+        Some(SubscriptionFilter::builder().tools_list_changed().build())
+    }
+
+    async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
+        let can_ask = self.can_ask(subscription.request_context());
+        changes::follow(&self.server, can_ask, &self.before, &subscription).await;
+        Ok(())
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let cursor = request.and_then(|request| request.cursor);
+        let roots = self.roots_of_list(&context).await;
+        self.with_project(roots, &context, move |project, cx| {
+            resources::list(project, cursor.as_deref(), cx)
+        })
+        .await
+    }
+
+    async fn list_resource_templates(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        only_page(request)?;
+        Ok(resources::templates())
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let said = Answers::parse(request.input_responses, request.request_state.as_deref())?;
+        let Some(roots) = self.roots_of_call(&context, &said).await else {
+            return Ok(rounds::roots_wanted().into());
+        };
+        self.with_project(roots, &context, move |project, cx| {
+            resources::read(project, &request.uri, cx)
+        })
+        .await
+        .map(ReadResourceResponse::from)
+    }
+}

@@ -1,0 +1,77 @@
+//! Our tools as the protocol declares them.
+
+use super::server::Project;
+use gemini_tools_core::tool::{Cancellation, Tool};
+use gemini_tools_formats::Hints;
+use gemini_tools_mcp::McpDeclaration;
+use rmcp::model;
+use serde_json::{Map, Value};
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+/// All tools that a client is told of, sorted by name.
+pub(super) fn declared(
+    project: &Project,
+    can_ask: bool,
+    cancel: &Cancellation,
+) -> Vec<model::Tool> {
+    let session = &project.session;
+    let mut tools: Vec<_> = session.shown(can_ask).into_iter().map(ours).collect();
+    let servers = session.shown_of_servers(can_ask, cancel);
+    tools.extend(servers.iter().filter_map(of_server));
+    tools.sort_by(|a, b| a.name.cmp(&b.name));
+    tools
+}
+
+/// A number that is another one where the declarations are others.
+pub(super) fn fingerprint(tools: &[model::Tool]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    serde_json::to_string(tools)
+        .unwrap_or_default()
+        .hash(&mut hasher);
+    hasher.finish()
+}
+
+fn ours(tool: &dyn Tool) -> model::Tool {
+    let schema = object(tool.parameters().value().clone());
+    let title = tool.info().display_name.to_owned();
+    model::Tool::new(
+        tool.name().to_owned(),
+        tool.description().to_owned(),
+        Arc::new(schema),
+    )
+    .with_title(title.clone())
+    .with_annotations(annotations(title, Hints::of(tool)))
+}
+
+fn annotations(title: String, hints: Hints) -> model::ToolAnnotations {
+    model::ToolAnnotations::from_raw(
+        Some(title),
+        Some(hints.is_read_only),
+        Some(hints.is_destructive),
+        Some(hints.is_idempotent),
+        Some(hints.is_open_world),
+    )
+}
+
+fn of_server(listed: &McpDeclaration) -> Option<model::Tool> {
+    let text = format!("{}}}", listed.text);
+    let mut value: Value = serde_json::from_str(&text).ok()?;
+    let description = value["description"].as_str().unwrap_or_default().to_owned();
+    let schema = object(value["parametersJsonSchema"].take());
+    let title = listed.origin.as_ref().map_or_else(
+        || listed.name.clone(),
+        |(server, tool)| format!("{tool} ({server} MCP server)"),
+    );
+    let annotations = annotations(title.clone(), Hints::of_server(listed.is_read_only));
+    let tool = model::Tool::new(listed.name.clone(), description, Arc::new(schema));
+    Some(tool.with_title(title).with_annotations(annotations))
+}
+
+fn object(schema: Value) -> Map<String, Value> {
+    match schema {
+        Value::Object(map) => map,
+        _ => Map::from_iter([("type".to_owned(), Value::from("object"))]),
+    }
+}

@@ -1,0 +1,454 @@
+//! Clients by HTTP on one address, each in a session of its own.
+//!
+//! Any page that a browser shows can send requests to this machine. So a request must name the
+//! server by a name that no other program can give it (`Host`), must not come from a page
+//! (`Origin`), and must carry a token.
+
+use super::connection::Connection;
+use super::fault;
+use super::server::Server;
+use gemini_tools_core::json::{self, MAX_BYTES};
+use gemini_tools_core::shown::hex;
+use gemini_tools_process::command::SERVE_TOKEN;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, ORIGIN, WWW_AUTHENTICATE};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use sha2::{Digest, Sha256};
+use std::convert::Infallible;
+use std::env::VarError;
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::Duration;
+use thiserror::Error;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+use url::Host;
+
+/// Where it listens unless told otherwise.
+pub const DEFAULT_ADDRESS: &str = "127.0.0.1:8808";
+
+/// The one path.
+const PATH: &str = "/mcp";
+
+/// A shorter token can be guessed, in characters.
+const MIN_TOKEN_CHARS: usize = 16;
+
+/// Bytes of chance in a token that is made here.
+const TOKEN_BYTES: usize = 32;
+
+/// Maximum connections served at once; more wait.
+const MAX_CONNECTIONS: usize = 256;
+
+/// How long a request's head may take.
+const HEAD_LIMIT: Duration = Duration::from_secs(10);
+
+/// How long a request's body may take: the largest one, over a network.
+const BODY_LIMIT: Duration = Duration::from_secs(60);
+
+/// How long a session lives of which nothing is heard.
+const SESSION_LIMIT: Duration = Duration::from_secs(30 * 60);
+
+type Answer = Response<BoxBody<Bytes, Infallible>>;
+type Service = StreamableHttpService<Connection, LocalSessionManager>;
+
+/// Where to listen, and for whom.
+#[derive(Clone)]
+pub struct Http {
+    addresses: Vec<SocketAddr>,
+    token: String,
+    is_token_made: bool,
+    /// Names by which clients may call this server, besides those of this machine for itself.
+    hosts: Vec<String>,
+    /// Whether clients may be on other machines.
+    pub(super) allows_remote: bool,
+}
+
+impl fmt::Debug for Http {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Http")
+            .field("addresses", &self.addresses)
+            .field("hosts", &self.hosts)
+            .field("allows_remote", &self.allows_remote)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a server can't listen as it was told to.
+#[derive(Debug, Error)]
+pub enum HttpError {
+    /// The address can't be used.
+    #[error(
+        "{address:?} is not a valid address to listen on ({why}); give ADDR:PORT, such as {DEFAULT_ADDRESS}"
+    )]
+    Address {
+        /// The address as it was given.
+        address: String,
+        /// What the system says.
+        why: io::Error,
+    },
+    /// Other machines can reach the address, which was not allowed.
+    #[error("{0} can be reached from other machines; that needs --allow-remote")]
+    Remote(String),
+    /// The token of the environment can be guessed.
+    #[error("{SERVE_TOKEN} is shorter than {MIN_TOKEN_CHARS} characters")]
+    ShortToken,
+    /// The token of the environment can't be read.
+    #[error("{SERVE_TOKEN} can't be used: {0}")]
+    Token(VarError),
+    /// The system has no random numbers for a token.
+    #[error("no token can be made: the system has no random numbers")]
+    NoRandomness,
+}
+
+impl Http {
+    /// Listens on `address`, an address or a name with a port. The token is that of the
+    /// environment (`GEMINI_TOOLS_SERVE_TOKEN`), or a new one. `hosts` are names that clients
+    /// may use for this server.
+    ///
+    /// # Errors
+    ///
+    /// The address is not valid, it is not a loopback address and `allows_remote` is not set, or
+    /// there is no token that can be used.
+    pub fn new(address: &str, hosts: Vec<String>, allows_remote: bool) -> Result<Self, HttpError> {
+        let found = address
+            .to_socket_addrs()
+            .map_err(|why| HttpError::Address {
+                address: address.to_owned(),
+                why,
+            })?;
+        let addresses: Vec<SocketAddr> = found.collect();
+        if !allows_remote && !addresses.iter().all(|address| address.ip().is_loopback()) {
+            return Err(HttpError::Remote(address.to_owned()));
+        }
+        let (token, is_token_made) = match std::env::var(SERVE_TOKEN) {
+            Ok(token) if token.chars().count() >= MIN_TOKEN_CHARS => (token, false),
+            Ok(_) => return Err(HttpError::ShortToken),
+            Err(VarError::NotPresent) => (made_token().ok_or(HttpError::NoRandomness)?, true),
+            Err(e) => return Err(HttpError::Token(e)),
+        };
+        Ok(Self {
+            addresses,
+            token,
+            is_token_made,
+            hosts,
+            allows_remote,
+        })
+    }
+}
+
+fn made_token() -> Option<String> {
+    let mut bytes = [0; TOKEN_BYTES];
+    let random = rustls::crypto::ring::default_provider().secure_random;
+    random.fill(&mut bytes).ok()?;
+    Some(hex(&bytes))
+}
+
+/// Serves clients for ever. Gives the exit status where that is not possible.
+pub(super) async fn serve(server: &Arc<Server>, http: Http) -> u8 {
+    let log = server.options.log;
+    let bound = async {
+        let listener = TcpListener::bind(&http.addresses[..]).await?;
+        let address = listener.local_addr()?;
+        io::Result::Ok((listener, address))
+    };
+    let (listener, address) = match bound.await {
+        Ok(bound) => bound,
+        Err(e) => {
+            let addresses: Vec<String> = http.addresses.iter().map(ToString::to_string).collect();
+            log(&format!("can't listen on {}: {e}", addresses.join(" or ")));
+            return 1;
+        }
+    };
+    log(&format!("listening on http://{address}{PATH}"));
+    if http.is_token_made {
+        log(&format!(
+            "clients need the header Authorization: Bearer {}",
+            http.token
+        ));
+    }
+    if !address.ip().is_loopback() {
+        log("what is said is not encrypted: let only a network that you trust reach it");
+    }
+    let (guard, service) = (Arc::new(Guard::new(&http)), service(server));
+    let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    loop {
+        let Ok(permit) = Arc::clone(&connections).acquire_owned().await else {
+            return 1;
+        };
+        let Ok((stream, _)) = listener.accept().await else {
+            // The connection is gone already, or there are too many open files.
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            continue;
+        };
+        let (guard, service) = (Arc::clone(&guard), service.clone());
+        tokio::spawn(async move {
+            attend(stream, &guard, &service).await;
+            drop(permit);
+        });
+    }
+}
+
+fn service(server: &Arc<Server>) -> Service {
+    let server = Arc::clone(server);
+    let mut sessions = LocalSessionManager::default();
+    sessions.session_config.keep_alive = Some(SESSION_LIMIT);
+    // Who may ask is decided here, before the SDK sees anything of it.
+    let config = StreamableHttpServerConfig::default()
+        .disable_allowed_hosts()
+        .disable_allowed_origins()
+        .with_max_request_body_bytes(MAX_BYTES);
+    let connection = move || Ok(Connection::new(Arc::clone(&server), false));
+    StreamableHttpService::new(connection, Arc::new(sessions), config)
+}
+
+async fn attend(stream: TcpStream, guard: &Arc<Guard>, service: &Service) {
+    // Small messages are not to wait for more.
+    let _ = stream.set_nodelay(true);
+    let answer = |request: Request<Incoming>| {
+        let (guard, service) = (Arc::clone(guard), service.clone());
+        async move {
+            let answer = match guard.refusal(request.headers(), request.uri().path()) {
+                Some(refusal) => refusal,
+                None => pass_on(request, &service).await,
+            };
+            Ok::<_, Infallible>(answer)
+        }
+    };
+    // Whatever goes wrong is between the client and the network.
+    let _ = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_LIMIT)
+        .serve_connection(TokioIo::new(stream), service_fn(answer))
+        .await;
+}
+
+/// Hands a request of a client that may ask to the SDK, once it is all there.
+async fn pass_on(request: Request<Incoming>, service: &Service) -> Answer {
+    let (head, body) = request.into_parts();
+    let whole = Limited::new(body, MAX_BYTES).collect();
+    let bytes = match timeout(BODY_LIMIT, whole).await {
+        Ok(Ok(body)) => body.to_bytes(),
+        Ok(Err(e)) if e.is::<LengthLimitError>() => {
+            let message = format!("A message may have {MAX_BYTES} bytes.");
+            return refused(StatusCode::PAYLOAD_TOO_LARGE, message);
+        }
+        Ok(Err(_)) => {
+            return refused(StatusCode::BAD_REQUEST, "The request has broken off.");
+        }
+        Err(_) => return refused(StatusCode::REQUEST_TIMEOUT, "The request took too long."),
+    };
+    if let Err(e) = json::check(&bytes) {
+        let message = format!("The message is too large: {e}.");
+        return refused(StatusCode::PAYLOAD_TOO_LARGE, message);
+    }
+    let is_json = head.method == Method::POST && is_json(&head.headers);
+    let is_end = head.method == Method::DELETE;
+    let request = Request::from_parts(head, Full::new(bytes.clone()));
+    let mut answer = service.handle(request).await;
+    // The session is over by now. Clients take 202, which the SDK says, for a failure.
+    if is_end && answer.status() == StatusCode::ACCEPTED {
+        *answer.status_mut() = StatusCode::NO_CONTENT;
+    }
+    // The SDK says so of a body that it can't read, too, and gives no error of JSON-RPC.
+    if is_json
+        && answer.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE
+        && serde_json::from_slice::<ClientJsonRpcMessage>(&bytes).is_err()
+    {
+        return unread(&bytes);
+    }
+    answer
+}
+
+/// Whether the body is said to be JSON.
+fn is_json(headers: &HeaderMap) -> bool {
+    let essence = headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.split(';').next());
+    essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json"))
+}
+
+/// The answer to a body that is not a message.
+fn unread(bytes: &[u8]) -> Answer {
+    let (error, id) = fault::of(bytes);
+    let text = serde_json::to_vec(&ServerJsonRpcMessage::error(error, id)).unwrap_or_default();
+    let mut answer = refused(StatusCode::BAD_REQUEST, text);
+    let json = HeaderValue::from_static("application/json");
+    answer.headers_mut().insert(CONTENT_TYPE, json);
+    answer
+}
+
+/// Who may ask.
+struct Guard {
+    /// Compared by hash, which takes as long whatever is wrong.
+    token: [u8; 32],
+    hosts: Vec<String>,
+    /// Whether the server may be called by any of its numbers.
+    allows_remote: bool,
+}
+
+impl Guard {
+    fn new(http: &Http) -> Self {
+        Self {
+            token: Sha256::digest(&http.token).into(),
+            hosts: http
+                .hosts
+                .iter()
+                .map(|host| host.to_ascii_lowercase())
+                .collect(),
+            allows_remote: http.allows_remote,
+        }
+    }
+
+    /// The answer to a request that is none of ours.
+    fn refusal(&self, headers: &HeaderMap, path: &str) -> Option<Answer> {
+        if !self.knows_host(headers) {
+            return Some(refused(
+                StatusCode::FORBIDDEN,
+                "The Host header names another server than this one.",
+            ));
+        }
+        if headers.contains_key(ORIGIN) {
+            return Some(refused(
+                StatusCode::FORBIDDEN,
+                "Pages of a browser have no access: the request has an Origin header.",
+            ));
+        }
+        if !self.knows_token(headers) {
+            let mut answer = refused(
+                StatusCode::UNAUTHORIZED,
+                "The header Authorization: Bearer TOKEN is missing or wrong.",
+            );
+            let scheme = HeaderValue::from_static("Bearer");
+            answer.headers_mut().insert(WWW_AUTHENTICATE, scheme);
+            return Some(answer);
+        }
+        (path != PATH).then(|| refused(StatusCode::NOT_FOUND, "There is only /mcp here."))
+    }
+
+    fn knows_host(&self, headers: &HeaderMap) -> bool {
+        let mut values = headers.get_all(HOST).iter();
+        let (Some(value), None) = (values.next(), values.next()) else {
+            return false;
+        };
+        let authority = value
+            .to_str()
+            .ok()
+            .and_then(|v| v.parse::<http::uri::Authority>().ok());
+        let Some(authority) = authority.filter(|a| !a.as_str().contains('@')) else {
+            return false;
+        };
+        match Host::parse(authority.host()) {
+            // No other name leads to a number.
+            Ok(Host::Ipv4(ip)) => self.allows_remote || IpAddr::V4(ip).is_loopback(),
+            Ok(Host::Ipv6(ip)) => self.allows_remote || IpAddr::V6(ip).is_loopback(),
+            Ok(Host::Domain(name)) => name == "localhost" || self.hosts.contains(&name),
+            Err(_) => false,
+        }
+    }
+
+    fn knows_token(&self, headers: &HeaderMap) -> bool {
+        let mut values = headers.get_all(AUTHORIZATION).iter();
+        let (Some(value), None) = (values.next(), values.next()) else {
+            return false;
+        };
+        let token = value.to_str().ok().and_then(|v| v.split_once(' '));
+        token.is_some_and(|(scheme, token)| {
+            let own: [u8; 32] = Sha256::digest(token.trim()).into();
+            scheme.eq_ignore_ascii_case("bearer") && own == self.token
+        })
+    }
+}
+
+fn refused(status: StatusCode, message: impl Into<Bytes>) -> Answer {
+    let mut answer = Response::new(Full::new(message.into()).boxed());
+    *answer.status_mut() = status;
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Guard, Http};
+    use http::{HeaderMap, HeaderName, HeaderValue};
+
+    fn status(headers: &[(&'static str, &str)], path: &str, allows_remote: bool) -> u16 {
+        let guard = Guard::new(&Http {
+            addresses: Vec::new(),
+            token: "0123456789abcdef".to_owned(),
+            is_token_made: false,
+            hosts: vec!["Tools.example".to_owned()],
+            allows_remote,
+        });
+        let headers = headers.iter().map(|(name, value)| {
+            let value = HeaderValue::from_str(value).expect("a value");
+            (HeaderName::from_static(name), value)
+        });
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(name, value);
+        }
+        let refusal = guard.refusal(&map, path);
+        refusal.map_or(200, |answer| answer.status().as_u16())
+    }
+
+    #[test]
+    fn only_requests_for_this_server_with_its_token_pass() {
+        let good = ("authorization", "Bearer 0123456789abcdef");
+        for (host, expected) in [
+            ("localhost:8808", 200),
+            ("LOCALHOST", 200),
+            ("127.0.0.1:8808", 200),
+            ("[::1]:8808", 200),
+            ("tools.example", 200),
+            ("evil.example", 403),
+            ("localhost.evil.example", 403),
+            ("user@localhost", 403),
+            ("10.0.0.1", 403),
+            ("", 403),
+        ] {
+            assert_eq!(
+                status(&[("host", host), good], "/mcp", false),
+                expected,
+                "{host}"
+            );
+        }
+        let host = ("host", "localhost");
+        assert_eq!(status(&[("host", "10.0.0.1"), good], "/mcp", true), 200);
+        assert_eq!(status(&[("host", "evil.example"), good], "/mcp", true), 403);
+        assert_eq!(status(&[good], "/mcp", false), 403);
+        assert_eq!(status(&[host, host, good], "/mcp", false), 403);
+        assert_eq!(status(&[host, good], "/", false), 404);
+        assert_eq!(status(&[host], "/mcp", false), 401);
+        assert_eq!(status(&[host, good, good], "/mcp", false), 401);
+        for wrong in [
+            "Bearer 0123456789abcdeF",
+            "Bearer ",
+            "Basic 0123456789abcdef",
+            "0123456789abcdef",
+        ] {
+            assert_eq!(
+                status(&[host, ("authorization", wrong)], "/mcp", false),
+                401,
+                "{wrong}"
+            );
+        }
+        for origin in ["http://evil.example", "null", "http://localhost:8808"] {
+            assert_eq!(
+                status(&[host, good, ("origin", origin)], "/mcp", false),
+                403,
+                "{origin}"
+            );
+        }
+    }
+}

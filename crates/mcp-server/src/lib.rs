@@ -1,0 +1,86 @@
+//! Our tools for clients of the Model Context Protocol, by the official SDK.
+//!
+//! `stdio` and `http` are the two ways in, `connection` is what one client sees, `server` what
+//! all of them share. A call runs on a thread of its own (`call`), so that calls run side by
+//! side; `ask` lets a client's user decide about it, by `rounds` where the protocol has no requests
+//! to clients. `changes` tells clients of other tools. `declare`, `content` and `resources` turn
+//! tools, results and files into what the protocol calls by these names. `watch` tells when
+//! settings, rules or tools have changed on disk.
+
+mod ask;
+mod call;
+mod changes;
+mod connection;
+mod content;
+mod declare;
+mod fault;
+mod http;
+mod resources;
+mod roots;
+mod rounds;
+mod server;
+mod signals;
+mod stdio;
+mod watch;
+
+pub use http::{DEFAULT_ADDRESS, Http, HttpError};
+
+use gemini_tools_approval::session::PolicyOptions;
+use server::Server;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Maximum calls at once; more wait for others to end, or are refused.
+const MAX_CALLS: usize = 256;
+
+/// What is served, and how.
+#[derive(Debug, Clone)]
+pub struct ServeOptions {
+    /// What calls are judged by.
+    pub rules: PolicyOptions,
+    /// Whether the tools of the MCP servers in the settings are served too.
+    pub with_servers: bool,
+    /// The workspace, whatever a client says; where it is empty, the client's roots, or else
+    /// the current directory.
+    pub roots: Vec<PathBuf>,
+    /// Over HTTP instead of the standard streams.
+    pub http: Option<Http>,
+    /// Where a person is told what they should know: standard output is the protocol's.
+    pub log: fn(&str),
+}
+
+/// Serves until the client is gone or a signal comes, and ends everything that it has started.
+/// Gives the exit status: 0, 1 where it can't serve, or 128 and the signal's number.
+pub fn run(options: ServeOptions) -> u8 {
+    let log = options.log;
+    let http = options.http.clone();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(MAX_CALLS)
+        .build();
+    let (runtime, server) = match (runtime, Server::new(options)) {
+        (Ok(runtime), Ok(server)) => (runtime, Arc::new(server)),
+        (Err(e), _) | (_, Err(e)) => {
+            log(&format!("nothing can be served: {e}"));
+            return 1;
+        }
+    };
+    let status = runtime.block_on(async {
+        let attended = async {
+            match http {
+                None => stdio::serve(&server).await,
+                Some(http) => http::serve(&server, http).await,
+            }
+        };
+        let status = tokio::select! {
+            status = attended => status,
+            signal = signals::next() => u8::try_from(128 + signal).unwrap_or(1),
+        };
+        server.end().await;
+        status
+    });
+    // A name that is still being looked up is not waited for.
+    runtime.shutdown_timeout(Duration::ZERO);
+    status
+}

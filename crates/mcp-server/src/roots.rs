@@ -1,0 +1,121 @@
+//! A client's roots as directories.
+
+use gemini_tools_core::tool::{ErrorKind, ToolError};
+use gemini_tools_workspace::real_root;
+use std::path::PathBuf;
+use url::Url;
+
+/// The directories of `file:` addresses, by the paths that are there: where links in them lead
+/// is judged each time that a project is opened. Those that can't be opened are left out.
+///
+/// # Errors
+///
+/// `execution_failed` where there are addresses, and none can be opened: working elsewhere is
+/// not what the client has asked for.
+pub(super) fn directories<'a>(
+    uris: impl IntoIterator<Item = &'a str>,
+) -> Result<Vec<PathBuf>, ToolError> {
+    let (mut found, mut faults) = (Vec::<PathBuf>::new(), Vec::new());
+    for uri in uris {
+        match directory(uri) {
+            Ok(path) if found.contains(&path) => {}
+            Ok(path) => found.push(path),
+            Err(fault) => faults.push(format!("{uri}: {fault}")),
+        }
+    }
+    if found.is_empty() && !faults.is_empty() {
+        return Err(ToolError::new(
+            ErrorKind::ExecutionFailed,
+            format!(
+                "None of the client's roots can be worked in: {}.",
+                faults.join("; ")
+            ),
+        )
+        .with_hint("Name an existing directory there, or start serve_tools with --root."));
+    }
+    Ok(found)
+}
+
+fn directory(uri: &str) -> Result<PathBuf, String> {
+    let path = path_of(uri)?;
+    let real = real_root(&path, &[]).map_err(|e| e.message)?;
+    if !real.is_dir() {
+        return Err("it is not a directory".to_owned());
+    }
+    Ok(path)
+}
+
+/// The path of a `file:` address of this machine. On Windows it has a drive, as in
+/// `file:///C:/a`; a share is on another machine, which no client makes us connect to.
+pub(super) fn path_of(uri: &str) -> Result<PathBuf, String> {
+    let url = Url::parse(uri).map_err(|e| e.to_string())?;
+    if url.scheme() != "file" {
+        return Err("it is not a file: address".to_owned());
+    }
+    let is_here = url.host_str().is_none_or(|host| host == "localhost");
+    let path = if is_here {
+        let mut url = url;
+        let _ = url.set_host(None);
+        url.to_file_path()
+    } else {
+        Err(())
+    };
+    path.map_err(|()| {
+        let why = if is_here {
+            "it names no drive of this machine"
+        } else {
+            "it names another machine"
+        };
+        why.to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{directories, path_of};
+    use std::path::Path;
+
+    #[cfg(unix)]
+    #[test]
+    fn addresses_of_files_become_paths_and_others_do_not() {
+        for (uri, path) in [
+            ("file:///a/b%20c", "/a/b c"),
+            ("file://localhost/a", "/a"),
+            ("file:///a/../b/%2e%2e/c", "/c"),
+        ] {
+            assert_eq!(path_of(uri).as_deref(), Ok(Path::new(path)), "{uri}");
+        }
+        for uri in ["http://a/b", "file://elsewhere/a", "/a", ""] {
+            assert!(path_of(uri).is_err(), "{uri}");
+        }
+    }
+
+    #[cfg(windows)]
+    #[test]
+    fn addresses_of_files_become_paths_and_others_do_not() {
+        for (uri, path) in [
+            ("file:///C:/a/b%20c", r"C:\a\b c"),
+            ("file:///c%3A/a", r"c:\a"),
+            ("file://localhost/C:/a/../b", r"C:\b"),
+        ] {
+            assert_eq!(path_of(uri).as_deref(), Ok(Path::new(path)), "{uri}");
+        }
+        for uri in ["http://a/b", "file://elsewhere/a", "file:///a", "/a", ""] {
+            assert!(path_of(uri).is_err(), "{uri}");
+        }
+    }
+
+    #[test]
+    fn roots_that_are_not_there_are_left_out_but_not_all_of_them() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let here = format!("file://{}", dir.path().display());
+        let found = directories([here.as_str(), "file:///no/such", here.as_str()]);
+        assert_eq!(found.expect("one"), [dir.path()]);
+        assert_eq!(
+            directories([]).expect("none"),
+            Vec::<std::path::PathBuf>::new()
+        );
+        let error = directories(["file:///no/such"]).expect_err("nothing is left");
+        assert!(error.message.contains("file:///no/such"), "{error}");
+    }
+}

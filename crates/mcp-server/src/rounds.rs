@@ -1,0 +1,223 @@
+//! Questions to a client of 2026-07-28 or later. It can't be asked while a request waits: the
+//! result says what is wanted, and the client makes the same request again with the answers.
+//!
+//! Nothing is kept here between rounds. What a client has said of its roots it is given to send
+//! again, as it has said it; so it is believed no more and no less than an answer is, and needs no
+//! seal. A question about a call has a name that is made of all that the call would do: an answer
+//! to it counts for nothing else.
+
+use super::ask::Text;
+use gemini_tools_approval::approval::{ApprovalPrompt, ApprovalQuestion, Reply};
+use gemini_tools_core::shown::hex;
+use rmcp::ErrorData;
+use rmcp::model::{
+    ElicitRequest, ElicitResult, InputRequest, InputRequests, InputRequiredResult, InputResponses,
+    ProtocolVersion,
+};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The name of the question for the roots.
+const ROOTS: &str = "roots";
+
+/// Whether a client that speaks this version is asked by results.
+pub(super) fn are_needed(version: Option<&ProtocolVersion>) -> bool {
+    version.is_some_and(|version| !version.has_initialize())
+}
+
+/// What a client has said, in this round and before.
+#[derive(Debug, Default)]
+pub(super) struct Answers {
+    /// The addresses of its roots.
+    pub(super) roots: Option<Vec<String>>,
+    replies: InputResponses,
+}
+
+/// What a client sends again in the next round.
+#[derive(Serialize, Deserialize)]
+struct RequestState {
+    roots: Vec<String>,
+}
+
+impl Answers {
+    /// Reads what a request brings.
+    ///
+    /// # Errors
+    ///
+    /// Where that is not an answer to a question of ours.
+    #[expect(deprecated, reason = "clients have roots as long as they have them")]
+    pub(super) fn parse(
+        responses: Option<InputResponses>,
+        state: Option<&str>,
+    ) -> Result<Self, ErrorData> {
+        let mut replies = responses.unwrap_or_default();
+        let roots = match (replies.remove(ROOTS), state) {
+            (Some(answer), _) => {
+                let listed: rmcp::model::ListRootsResult =
+                    gemini_tools_core::json::from_value(answer).map_err(|e| {
+                        unusable(format!(
+                            "inputResponses.{ROOTS} is not a list of roots: {e}."
+                        ))
+                    })?;
+                Some(listed.roots.into_iter().map(|root| root.uri).collect())
+            }
+            (None, Some(state)) => {
+                let kept: RequestState = serde_json::from_str(state).map_err(|_| {
+                    unusable("requestState is not one that this server has sent.".to_owned())
+                })?;
+                Some(kept.roots)
+            }
+            (None, None) => None,
+        };
+        Ok(Self { roots, replies })
+    }
+
+    fn state(&self) -> Option<String> {
+        let roots = self.roots.clone()?;
+        serde_json::to_string(&RequestState { roots }).ok()
+    }
+
+    /// Who answers the questions of a call with what has been said.
+    pub(super) fn asker(&self, open: &Open, is_alone: bool) -> RecordedAnswers {
+        RecordedAnswers {
+            replies: self.replies.clone(),
+            open: open.clone(),
+            is_alone,
+        }
+    }
+
+    /// The result that asks what is still open.
+    pub(super) fn question(&self, open: &Open) -> Option<InputRequiredResult> {
+        let (name, text) = open.take()?;
+        let request = InputRequest::Elicitation(ElicitRequest::new(text.form()?));
+        let requests = InputRequests::from([(name, request)]);
+        Some(InputRequiredResult::new(Some(requests), self.state()))
+    }
+}
+
+/// The result that asks for the roots.
+#[expect(deprecated, reason = "clients have roots as long as they have them")]
+pub(super) fn roots_wanted() -> InputRequiredResult {
+    let request = InputRequest::ListRoots(rmcp::model::ListRootsRequest::default());
+    let requests = InputRequests::from([(ROOTS.to_owned(), request)]);
+    InputRequiredResult::from_input_requests(requests)
+}
+
+fn unusable(message: String) -> ErrorData {
+    ErrorData::invalid_params(message, None)
+}
+
+/// The question that a call has come to without an answer: its name, and its words.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Open(Arc<Mutex<Option<(String, Text)>>>);
+
+impl Open {
+    fn take(&self) -> Option<(String, Text)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn put(&self, name: String, text: Text) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((name, text));
+    }
+}
+
+/// Answers by what a client has said.
+pub(super) struct RecordedAnswers {
+    replies: InputResponses,
+    open: Open,
+    is_alone: bool,
+}
+
+impl ApprovalPrompt for RecordedAnswers {
+    fn ask(&mut self, question: &ApprovalQuestion<'_>) -> Option<Reply> {
+        let text = match Text::new(question, self.is_alone) {
+            Ok(text) => text,
+            Err(refusal) => return Some(refusal),
+        };
+        let name = name(question, &text.message);
+        if let Some(reply) = self.replies.get(&name) {
+            // What is not an answer is not a yes.
+            let result: ElicitResult = serde_json::from_value(reply.clone()).ok()?;
+            return Some(text.reply(&result));
+        }
+        self.open.put(name, text);
+        None
+    }
+}
+
+fn name(question: &ApprovalQuestion<'_>, message: &str) -> String {
+    let args = serde_json::to_string(question.args).unwrap_or_default();
+    let mut hash = Sha256::new();
+    for part in [question.name, &args, message] {
+        hash.update(part.len().to_le_bytes());
+        hash.update(part);
+    }
+    format!("may-run-{}", hex(&hash.finalize()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Answers, Open, RecordedAnswers, are_needed};
+    use gemini_tools_approval::approval::{ApprovalPrompt, ApprovalQuestion, Explanation, Reply};
+    use rmcp::model::ProtocolVersion;
+    use serde_json::{Map, Value, json};
+
+    #[test]
+    fn only_the_newest_version_is_asked_by_results() {
+        assert!(!are_needed(None));
+        assert!(!are_needed(Some(&ProtocolVersion::V_2025_11_25)));
+        assert!(are_needed(Some(&ProtocolVersion::V_2026_07_28)));
+    }
+
+    #[test]
+    fn roots_are_those_of_the_answer_or_those_that_were_said_before() {
+        let answer = |value: Value| Some([("roots".to_owned(), value)].into());
+        let listed = json!({"roots": [{"uri": "file:///a"}]});
+        let said = Answers::parse(answer(listed), None).expect("an answer");
+        assert_eq!(said.roots.as_deref(), Some(&["file:///a".to_owned()][..]));
+        let again = Answers::parse(None, said.state().as_deref()).expect("a state");
+        assert_eq!(again.roots, said.roots);
+        assert_eq!(Answers::parse(None, None).expect("nothing").roots, None);
+        for (responses, state) in [
+            (answer(json!({"roots": 1})), None),
+            (answer(json!("none")), None),
+            (None, Some("nonsense")),
+            (None, Some("{}")),
+        ] {
+            let error = Answers::parse(responses, state).expect_err("no answer");
+            assert_eq!(error.code.0, -32602);
+        }
+    }
+
+    #[test]
+    fn an_answer_counts_for_the_very_call_that_was_asked_about() {
+        let ask = |asker: &mut RecordedAnswers, content: &str, description: &str| {
+            let args = Map::from_iter([("content".to_owned(), json!(content))]);
+            let explanation = Explanation {
+                description: description.to_owned(),
+                ..Explanation::default()
+            };
+            asker.ask(&ApprovalQuestion {
+                name: "write_file",
+                args: &args,
+                explanation: &explanation,
+            })
+        };
+        let open = Open::default();
+        let mut nothing = Answers::default().asker(&open, true);
+        assert_eq!(ask(&mut nothing, "x", "write x"), None);
+        let (name, text) = open.take().expect("a question");
+        assert!(text.message.contains("write x"), "{text:?}");
+
+        let yes = json!({"action": "accept", "content": {"decision": "allow once"}});
+        let said = Answers::parse(Some([(name, yes)].into()), None).expect("an answer");
+        let mut asker = said.asker(&open, true);
+        assert_eq!(ask(&mut asker, "x", "write x"), Some(Reply::Once));
+        assert!(open.take().is_none());
+        for (content, description) in [("y", "write x"), ("x", "write x over y")] {
+            assert_eq!(ask(&mut asker, content, description), None);
+            assert!(open.take().is_some());
+        }
+    }
+}

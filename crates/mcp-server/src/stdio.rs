@@ -1,0 +1,349 @@
+//! One client on the standard streams, a message a line.
+//!
+//! The SDK's own transport (rmcp 3.9) bounds lines too and answers JSON that is not a message,
+//! without the request's id; it passes over lines that are not JSON, so that a client waits for
+//! ever. Here every line is answered. Threads read and write, because standard streams may be
+//! anything: pipes, sockets, terminals, files.
+
+use super::connection::Connection;
+use super::server::Server;
+use super::{MAX_CALLS, fault};
+use gemini_tools_answers::answer::write_stdout;
+use gemini_tools_core::json::{self, MAX_BYTES};
+use gemini_tools_platform::event::{PollFd, PollFlags, poll};
+use gemini_tools_platform::io::Errno;
+use gemini_tools_platform::stdio::stdin;
+use rmcp::RoleServer;
+use rmcp::model::{
+    ClientNotification, ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+};
+use rmcp::service::{RxJsonRpcMessage, ServerInitializeError, ServiceExt, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use std::collections::HashSet;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::{Instant, sleep_until, timeout};
+
+/// How much is read at once, in bytes.
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// Messages that wait, in either direction.
+const QUEUE: usize = 64;
+
+/// How long calls may go on after the end of the input: what came down a pipe is answered, and
+/// a client that has gone away does not have to wait. Hosts give two seconds.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// How long calls that have been told to end may take, and the last answers.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Serves the client on the standard streams until its input ends. Gives the exit status.
+pub(super) async fn serve(server: &Arc<Server>) -> u8 {
+    let log = server.options.log;
+    let connection = Connection::new(Arc::clone(server), true);
+    let (stdio, written) = Stdio::start(Arc::clone(server));
+    let status = match connection.serve(stdio).await {
+        Ok(running) => {
+            let _ = running.waiting().await;
+            0
+        }
+        Err(ServerInitializeError::ConnectionClosed(_)) => 0,
+        Err(ServerInitializeError::ExpectedInitializeRequest(_)) => {
+            log(
+                "the client has not begun as it should: first comes the request initialize, with \
+                 protocolVersion, capabilities and clientInfo",
+            );
+            1
+        }
+        Err(e) => {
+            log(&format!("the client has not begun as it should: {e}"));
+            1
+        }
+    };
+    // The transport is gone, and what it had to say is on its way.
+    let _ = timeout(SHUTDOWN_TIMEOUT, written).await;
+    status
+}
+
+/// What comes in.
+enum Incoming {
+    Line(Vec<u8>),
+    TooLong,
+}
+
+/// Requests that have not been answered.
+type Pending = Arc<Mutex<HashSet<RequestId>>>;
+
+/// The standard streams as the SDK sees them.
+struct Stdio {
+    server: Arc<Server>,
+    incoming: mpsc::Receiver<Incoming>,
+    outgoing: Option<mpsc::Sender<Vec<u8>>>,
+    pending: Pending,
+    /// Changes with it.
+    answered: watch::Sender<()>,
+    has_begun: bool,
+    /// A message that can't be taken is answered with this before the next is looked at.
+    refusal: Option<Vec<u8>>,
+    /// When calls are told to end, once the input has.
+    deadline: Option<Instant>,
+}
+
+impl Stdio {
+    /// Also gives what fires when all is written, or when it can't be.
+    fn start(server: Arc<Server>) -> (Self, oneshot::Receiver<()>) {
+        let (lines, incoming) = mpsc::channel(QUEUE);
+        let (outgoing, messages) = mpsc::channel(QUEUE);
+        let (done, written) = oneshot::channel();
+        std::thread::spawn(move || read(&lines));
+        std::thread::spawn(move || {
+            write(messages);
+            let _ = done.send(());
+        });
+        let stdio = Self {
+            server,
+            incoming,
+            outgoing: Some(outgoing),
+            pending: Arc::default(),
+            answered: watch::Sender::default(),
+            has_begun: false,
+            refusal: None,
+            deadline: None,
+        };
+        (stdio, written)
+    }
+
+    /// What a line says; where that is nothing, there is a refusal.
+    fn take(&mut self, line: Incoming) -> Option<RxJsonRpcMessage<RoleServer>> {
+        let line = match line {
+            Incoming::Line(line) => line,
+            Incoming::TooLong => {
+                let message = format!("A message is longer than {MAX_BYTES} bytes.");
+                self.refuse(ErrorData::invalid_request(message, None), None);
+                return None;
+            }
+        };
+        let line = line.trim_ascii();
+        if line.is_empty() {
+            return None;
+        }
+        if let Ok(message) = json::read::<RxJsonRpcMessage<RoleServer>>(line) {
+            return self.admit(message);
+        }
+        let (error, id) = fault::of(line);
+        self.refuse(error, id);
+        None
+    }
+
+    /// Keeps account of what has to be answered.
+    fn admit(
+        &mut self,
+        message: RxJsonRpcMessage<RoleServer>,
+    ) -> Option<RxJsonRpcMessage<RoleServer>> {
+        match &message {
+            JsonRpcMessage::Request(request) => {
+                self.has_begun = true;
+                // Who listens waits for nothing that could end by itself.
+                let ends = !matches!(
+                    request.request,
+                    ClientRequest::SubscriptionsListenRequest(_)
+                );
+                if ends && let Err((error, id)) = self.begin(&request.id) {
+                    self.refuse(error, id);
+                    return None;
+                }
+            }
+            JsonRpcMessage::Notification(notification) => {
+                if let ClientNotification::CancelledNotification(cancelled) =
+                    &notification.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    // The SDK leaves the answer out.
+                    self.pending().remove(id);
+                    self.answered.send_replace(());
+                }
+            }
+            _ => {}
+        }
+        // Before it has begun the SDK would take anything else for the end.
+        self.has_begun.then_some(message)
+    }
+
+    /// Takes a request on, or says why not, and whose answer that is.
+    fn begin(&self, id: &RequestId) -> Result<(), (ErrorData, Option<RequestId>)> {
+        let mut pending = self.pending();
+        if pending.contains(id) {
+            let message = format!("The id {id} is that of a request that is not answered yet.");
+            // By the id alone it would be taken for the other one's answer.
+            return Err((ErrorData::invalid_request(message, None), None));
+        }
+        // The answers to all of them may have to be kept until the client reads them.
+        if pending.len() >= MAX_CALLS {
+            let message = format!("{MAX_CALLS} requests are not answered yet; wait for some.");
+            return Err((ErrorData::internal_error(message, None), Some(id.clone())));
+        }
+        pending.insert(id.clone());
+        Ok(())
+    }
+
+    fn pending(&self) -> std::sync::MutexGuard<'_, HashSet<RequestId>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn refuse(&mut self, error: ErrorData, id: Option<RequestId>) {
+        self.refusal = line(&ServerJsonRpcMessage::error(error, id)).ok();
+    }
+
+    /// Lets calls come to their end after the input has, first in their own time.
+    async fn drain(&mut self) {
+        let mut answered = self.answered.subscribe();
+        let grace = *self.deadline.get_or_insert_with(|| Instant::now() + GRACE);
+        let farewell = grace + SHUTDOWN_TIMEOUT;
+        for (limit, is_last) in [(grace, false), (farewell, true)] {
+            loop {
+                if self.pending().is_empty() {
+                    return;
+                }
+                answered.mark_unchanged();
+                let is_gone = self.outgoing.as_ref().is_none_or(mpsc::Sender::is_closed);
+                tokio::select! {
+                    _ = answered.changed() => {}
+                    () = sleep_until(limit) => break,
+                    () = std::future::ready(()), if is_gone && !is_last => break,
+                }
+            }
+            self.server.cancel_all();
+        }
+    }
+}
+
+impl Transport<RoleServer> for Stdio {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let id = match &item {
+            JsonRpcMessage::Response(response) => Some(response.id.clone()),
+            JsonRpcMessage::Error(error) => error.id.clone(),
+            _ => None,
+        };
+        let (outgoing, pending) = (self.outgoing.clone(), Arc::clone(&self.pending));
+        let answered = self.answered.clone();
+        async move {
+            let line = line(&item)?;
+            let outgoing = outgoing.ok_or(io::ErrorKind::NotConnected)?;
+            let sent = outgoing.send(line).await;
+            if let Some(id) = id {
+                let mut pending = pending.lock().unwrap_or_else(PoisonError::into_inner);
+                pending.remove(&id);
+                drop(pending);
+                answered.send_replace(());
+            }
+            sent.map_err(|_| io::ErrorKind::BrokenPipe.into())
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        let outgoing = self.outgoing.clone()?;
+        // The SDK may drop this at any wait, and call it again: nothing may be lost by that.
+        loop {
+            if self.refusal.is_some() {
+                // Until the client reads, nothing more is taken from it.
+                let Ok(place) = outgoing.reserve().await else {
+                    break;
+                };
+                if let Some(line) = self.refusal.take() {
+                    place.send(line);
+                }
+                continue;
+            }
+            let line = tokio::select! {
+                line = self.incoming.recv() => line,
+                // The client no longer reads answers.
+                () = outgoing.closed() => None,
+            };
+            let Some(line) = line else { break };
+            if let Some(message) = self.take(line) {
+                return Some(message);
+            }
+        }
+        drop(outgoing);
+        self.drain().await;
+        None
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.outgoing = None;
+        Ok(())
+    }
+}
+
+fn line(message: &ServerJsonRpcMessage) -> serde_json::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    Ok(line)
+}
+
+/// Reads lines until there are no more, or the server no longer takes them.
+fn read(lines: &mpsc::Sender<Incoming>) {
+    let stdin = stdin();
+    let mut buffer = vec![0; CHUNK_BYTES];
+    let mut line = Vec::new();
+    let mut is_too_long = false;
+    loop {
+        let count = match gemini_tools_platform::io::read(stdin, &mut buffer) {
+            Ok(0) => break,
+            Ok(count) => count,
+            Err(Errno::INTR) => continue,
+            Err(Errno::AGAIN) => {
+                wait_for_input();
+                continue;
+            }
+            Err(_) => break,
+        };
+        for piece in buffer[..count].split_inclusive(|b| *b == b'\n') {
+            if line.len() + piece.len() > MAX_BYTES {
+                is_too_long = true;
+                line = Vec::new();
+            } else if !is_too_long {
+                line.extend_from_slice(piece);
+            }
+            if piece.ends_with(b"\n") && !pass_on(lines, &mut line, &mut is_too_long) {
+                return;
+            }
+        }
+    }
+    if !line.is_empty() || is_too_long {
+        pass_on(lines, &mut line, &mut is_too_long);
+    }
+}
+
+fn wait_for_input() {
+    let stdin = stdin();
+    // An interruption makes it try again, which is right.
+    let _ = poll(&mut [PollFd::new(&stdin, PollFlags::IN)], None);
+}
+
+/// Whether the server takes it.
+fn pass_on(lines: &mpsc::Sender<Incoming>, line: &mut Vec<u8>, is_too_long: &mut bool) -> bool {
+    let line = std::mem::take(line);
+    let incoming = if std::mem::take(is_too_long) {
+        Incoming::TooLong
+    } else {
+        Incoming::Line(line)
+    };
+    lines.blocking_send(incoming).is_ok()
+}
+
+/// Writes messages until there are no more, or the client no longer reads them.
+fn write(mut messages: mpsc::Receiver<Vec<u8>>) {
+    while let Some(message) = messages.blocking_recv() {
+        if write_stdout(&message).is_err() {
+            return;
+        }
+    }
+}

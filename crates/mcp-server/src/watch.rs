@@ -1,0 +1,160 @@
+//! Whether what decides about tools has changed on disk: settings, trust, rules, custom tools.
+
+use gemini_tools_approval::session::PolicyOptions;
+use gemini_tools_config::settings::{Scope, Settings, system_directory};
+use gemini_tools_config::trust::TrustRecord;
+#[cfg(unix)]
+use gemini_tools_platform::unix_fs::MetadataExt;
+use gemini_tools_policy::Extra;
+use std::collections::hash_map::DefaultHasher;
+use std::fs::Metadata;
+use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
+
+/// The files and directories that decide.
+#[derive(Debug)]
+pub(super) struct WatchedFiles {
+    files: Vec<PathBuf>,
+    /// With all that lies right in them.
+    directories: Vec<PathBuf>,
+    /// Where each entry has rules of its own.
+    extensions: Option<PathBuf>,
+}
+
+impl WatchedFiles {
+    /// For the project in `root`.
+    pub(super) fn new(
+        home: Option<&Path>,
+        root: &Path,
+        settings: &Settings,
+        rules: &PolicyOptions,
+    ) -> Self {
+        let scopes = [
+            Scope::SystemDefaults,
+            Scope::User,
+            Scope::Project,
+            Scope::System,
+        ];
+        let mut files: Vec<PathBuf> = scopes
+            .iter()
+            .filter_map(|scope| scope.file(home, root))
+            .collect();
+        let mut directories = vec![
+            system_directory().join("policies"),
+            root.join(".gemini/policies"),
+            root.join(".gemini/tools"),
+        ];
+        if let Some(home) = home {
+            files.push(TrustRecord::path(home, root));
+            files.push(home.join(".gemini/trustedFolders.json"));
+            directories.push(home.join(".gemini/policies"));
+            directories.push(home.join(".gemini/tools"));
+        }
+        files.extend(std::env::var_os("GEMINI_CLI_TRUSTED_FOLDERS_PATH").map(PathBuf::from));
+        // They may be either.
+        directories.extend(Extra::with_paths(&rules.policy).paths);
+        directories.extend(settings.policy_paths.iter().cloned());
+        directories.extend(settings.admin_policy_paths.iter().cloned());
+        Self {
+            files,
+            directories,
+            extensions: home.map(|home| home.join(".gemini/extensions")),
+        }
+    }
+
+    /// A number that is another one once something has changed.
+    pub(super) fn state(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        for file in &self.files {
+            look_at(file, &mut hasher);
+        }
+        for directory in &self.directories {
+            look_into(directory, &mut hasher);
+        }
+        for extension in entries(self.extensions.as_deref()) {
+            look_into(&extension.join("policies"), &mut hasher);
+        }
+        hasher.finish()
+    }
+}
+
+fn entries(directory: Option<&Path>) -> Vec<PathBuf> {
+    let listed = directory.and_then(|directory| std::fs::read_dir(directory).ok());
+    let listed = listed.into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = listed.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
+fn look_into(directory: &Path, hasher: &mut DefaultHasher) {
+    // Most are not there, and this is done for each call.
+    if !look_at(directory, hasher) {
+        return;
+    }
+    for path in entries(Some(directory)) {
+        path.hash(hasher);
+        look_at(&path, hasher);
+    }
+}
+
+/// Whether it is a directory.
+fn look_at(path: &Path, hasher: &mut DefaultHasher) -> bool {
+    let Ok(meta) = std::fs::metadata(path) else {
+        false.hash(hasher);
+        return false;
+    };
+    look_of(&meta).hash(hasher);
+    meta.is_dir()
+}
+
+/// What changes with a file or directory.
+#[cfg(unix)]
+fn look_of(meta: &Metadata) -> impl Hash {
+    (
+        meta.dev(),
+        meta.ino(),
+        meta.size(),
+        (meta.mtime(), meta.mtime_nsec()),
+        (meta.ctime(), meta.ctime_nsec()),
+    )
+}
+
+/// What changes with a file or directory.
+#[cfg(windows)]
+fn look_of(meta: &Metadata) -> impl Hash {
+    (meta.len(), meta.created().ok(), meta.modified().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::WatchedFiles;
+    use gemini_tools_approval::session::PolicyOptions;
+    use gemini_tools_config::settings::Settings;
+    use std::fs;
+
+    #[test]
+    fn a_change_of_settings_rules_or_tools_is_seen() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (home, root) = (dir.path().join("home"), dir.path().join("root"));
+        let settings = Settings::default();
+        let watched = WatchedFiles::new(Some(&home), &root, &settings, &PolicyOptions::default());
+        let mut before = watched.state();
+        assert_eq!(watched.state(), before);
+        for name in [
+            "root/.gemini/tools/a.toml",
+            "root/.gemini/settings.json",
+            "home/.gemini/policies/p.toml",
+            "home/.gemini/extensions/e/policies/p.toml",
+            "home/.gemini/trustedFolders.json",
+        ] {
+            let path = dir.path().join(name);
+            fs::create_dir_all(path.parent().expect("a parent")).expect("made");
+            for text in ["a", "more"] {
+                fs::write(&path, text).expect("written");
+                let after = watched.state();
+                assert_ne!(after, before, "{name}");
+                before = after;
+            }
+        }
+    }
+}

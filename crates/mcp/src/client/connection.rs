@@ -1,0 +1,696 @@
+//! A connection to one server, and what is asked over it.
+
+use super::handler::Handler;
+use super::sse::Sse;
+use super::stdio::{self, Aside};
+use super::{OtherGreeting, Problem, http};
+use crate::wire::{Connect, FailureKind, Wanted};
+use gemini_tools_process::ending::Ending;
+use gemini_tools_process::piped::Piped;
+use gemini_tools_process::signal_name;
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, ClientRequest, CustomRequest, CustomResult, ErrorCode,
+    InputResponses, ListResourceTemplatesRequest, ListResourcesRequest, ListToolsRequest,
+    PaginatedRequestParams, ProtocolVersion, ReadResourceRequest, ReadResourceRequestParams,
+    ServerCapabilities, ServerResult,
+};
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, PeerRequestOptions, RunningService, ServiceError,
+    serve_client_with_lifecycle,
+};
+use rmcp::transport::IntoTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpError;
+use rmcp::{Peer, RoleClient};
+use serde_json::{Map, Value, json};
+use std::error::Error;
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::{OnceCell, watch};
+use tokio::time::{Instant, timeout, timeout_at};
+use url::Url;
+
+/// The most tools, or resources, that are taken of one server.
+const MAX_ITEMS: usize = 5000;
+
+/// The most pages of a list that are asked for.
+const MAX_PAGES: usize = 500;
+
+/// How often a server is asked how far a task is, where it does not say, in milliseconds.
+const POLL_MS: u64 = 500;
+
+/// The server is not asked more often than this, whatever it says.
+const MIN_POLL_MS: u64 = 20;
+
+/// The longest time between two such questions.
+const MAX_POLL_MS: u64 = 2000;
+
+/// How long a server may take to take in that a request is given up.
+const CANCELLING: Duration = Duration::from_millis(500);
+
+/// How long a server has to end by itself when its input has ended.
+const BY_ITSELF: Duration = Duration::from_millis(150);
+
+/// How long it then has between being asked to end and being killed.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// How long its end is waited for altogether.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// How long it is waited for how a server has ended that has closed its streams, and for what it
+/// said last.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A server may ask so often for more before its answer is complete.
+const MAX_ROUNDS: usize = 10;
+
+/// The code of servers that have none for what is wrong.
+const SERVER_ERROR: ErrorCode = ErrorCode(-32000);
+
+type Service = RunningService<RoleClient, Handler>;
+
+/// A server that has been greeted.
+pub(super) struct Connection {
+    peer: Peer<RoleClient>,
+    handler: Handler,
+    service: Mutex<Option<Service>>,
+    process: Mutex<Option<Piped>>,
+    aside: Aside,
+    /// How the server has ended, once that has been asked for.
+    end: OnceCell<String>,
+}
+
+/// When and why waiting ends.
+#[derive(Clone)]
+pub(super) struct Until {
+    /// The time limit.
+    pub(super) deadline: Instant,
+    /// Becomes true when the caller no longer waits.
+    pub(super) given_up: watch::Receiver<bool>,
+}
+
+impl Until {
+    /// Waits for either.
+    pub(super) async fn over(&mut self) -> FailureKind {
+        let deadline = self.deadline;
+        match timeout_at(deadline, self.given_up.wait_for(|given_up| *given_up)).await {
+            Err(_) => FailureKind::TimedOut,
+            Ok(_) => FailureKind::Cancelled,
+        }
+    }
+}
+
+impl Connection {
+    /// Connects and greets.
+    pub(super) async fn open(
+        connect: &Connect,
+        handler: Handler,
+        until: &mut Until,
+    ) -> Result<Self, Problem> {
+        let (aside, refusal) = (Mutex::new(Aside::default()), Mutex::new(None));
+        let opened = tokio::select! {
+            opened = Self::greet(connect, handler, &aside, &refusal) => opened,
+            why = until.over() => Err(match (why, locked(&refusal).take()) {
+                (FailureKind::TimedOut, Some(refusal)) => Problem::new(FailureKind::Connection, refusal),
+                (FailureKind::TimedOut, None) => {
+                    Problem::new(why, "it did not answer in time to the greeting")
+                }
+                _ => Problem::new(why, "it was cancelled"),
+            }),
+        };
+        let aside = aside.into_inner().unwrap_or_else(PoisonError::into_inner);
+        opened.map_err(|mut problem| {
+            let has_ended = problem.why == FailureKind::Gone;
+            problem.message.push_str(&aside.description(has_ended));
+            // Nothing was asked of it yet.
+            if has_ended {
+                problem.why = FailureKind::Connection;
+            }
+            problem
+        })
+    }
+
+    async fn greet(
+        connect: &Connect,
+        handler: Handler,
+        aside: &Mutex<Aside>,
+        refusal: &Mutex<Option<String>>,
+    ) -> Result<Self, Problem> {
+        let first = match Self::greet_as(connect, handler.clone(), false, aside).await {
+            Err(problem) if problem.other_greeting != OtherGreeting::Unlikely => problem,
+            other => return other,
+        };
+        *locked(refusal) = Some(first.message.clone());
+        // A server that knows only the newest protocol, which greets in another way.
+        let second = Self::greet_as(connect, handler, true, aside).await;
+        match first.other_greeting {
+            OtherGreeting::Wanted => second,
+            // The first refusal says more than what comes of a guess.
+            _ => second.map_err(|_| first),
+        }
+    }
+
+    async fn greet_as(
+        connect: &Connect,
+        handler: Handler,
+        newest: bool,
+        shared: &Mutex<Aside>,
+    ) -> Result<Self, Problem> {
+        let bad = |message: String| Problem::new(FailureKind::Connection, message);
+        if let Some(command) = &connect.command {
+            let (piped, transport, aside) = stdio::start(connect, command).map_err(bad)?;
+            *locked(shared) = aside.clone();
+            let process = Mutex::new(Some(piped));
+            return match serve(handler.clone(), transport, newest).await {
+                Ok(service) => Ok(Self::new(service, handler, process, aside)),
+                Err(mut problem) => {
+                    if problem.why == FailureKind::Gone {
+                        problem.message = end_of(&process, &aside).await;
+                    }
+                    Err(problem)
+                }
+            };
+        }
+        let (text, may_be_sse) = match (&connect.http_url, &connect.url) {
+            (Some(url), _) => (url, false),
+            (None, Some(url)) => (url, true),
+            (None, None) => {
+                return Err(bad(
+                    "it has neither a command nor an address in the settings".to_owned(),
+                ));
+            }
+        };
+        let url: Url = http::address(text).map_err(bad)?;
+        let transport = http::streamable(connect, &url).map_err(bad)?;
+        let streamed = serve(handler.clone(), transport, newest).await;
+        let service = match streamed {
+            Ok(service) => service,
+            Err(mut problem) if may_be_sse && !newest && !problem.is_refusal => {
+                let sse = match Sse::open(connect, &url).await {
+                    Ok(sse) => sse,
+                    Err(reason) => {
+                        if !problem.message.ends_with(&reason) {
+                            problem.message.push_str(&format!(", nor by SSE: {reason}"));
+                        }
+                        return Err(problem);
+                    }
+                };
+                serve(handler.clone(), sse, false).await?
+            }
+            Err(problem) => return Err(problem),
+        };
+        Ok(Self::new(
+            service,
+            handler,
+            Mutex::default(),
+            Aside::default(),
+        ))
+    }
+
+    fn new(
+        service: Service,
+        handler: Handler,
+        process: Mutex<Option<Piped>>,
+        aside: Aside,
+    ) -> Self {
+        Self {
+            peer: service.peer().clone(),
+            handler,
+            service: Mutex::new(Some(service)),
+            process,
+            aside,
+            end: OnceCell::new(),
+        }
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.peer.is_transport_closed()
+    }
+
+    fn capabilities(&self) -> ServerCapabilities {
+        let info = self.peer.peer_info();
+        info.map(|info| info.capabilities.clone())
+            .unwrap_or_default()
+    }
+
+    /// Asks for what is wanted; `id` is whose progress is reported.
+    pub(super) async fn ask(
+        &self,
+        id: u64,
+        wanted: Wanted,
+        until: &mut Until,
+    ) -> Result<Value, Problem> {
+        match wanted {
+            Wanted::Tools => self.tools(id, until).await,
+            Wanted::Resources => self.resources(id, until).await,
+            Wanted::Call {
+                tool,
+                arguments,
+                as_task: true,
+            } => self.task(id, &tool, arguments, until).await,
+            Wanted::Call {
+                tool, arguments, ..
+            } => {
+                let params = CallToolRequestParams::new(tool).with_arguments(arguments);
+                let request = |round: Round| {
+                    let mut params = params.clone();
+                    (params.input_responses, params.request_state) = round;
+                    ClientRequest::CallToolRequest(CallToolRequest::new(params))
+                };
+                self.complete(id, &request, until).await
+            }
+            Wanted::Read { uri } => {
+                let params = ReadResourceRequestParams::new(uri);
+                let request = |round: Round| {
+                    let mut params = params.clone();
+                    (params.input_responses, params.request_state) = round;
+                    ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params))
+                };
+                self.complete(id, &request, until).await
+            }
+        }
+    }
+
+    /// A request that is made again with what the server asks for, until its answer is complete.
+    async fn complete(
+        &self,
+        id: u64,
+        request: &(dyn Fn(Round) -> ClientRequest + Sync),
+        until: &mut Until,
+    ) -> Result<Value, Problem> {
+        let bad = |message: String| Err(Problem::new(FailureKind::Connection, message));
+        let mut round: Round = (None, None);
+        for _ in 0..MAX_ROUNDS {
+            let answer = self.request(id, request(round), until).await?;
+            match &answer["resultType"] {
+                Value::Null => return Ok(answer),
+                kind if kind == "complete" => return Ok(answer),
+                kind if kind == "input_required" => {}
+                kind => {
+                    return bad(format!(
+                        "it answers with a result of the type {kind}, which is not known here"
+                    ));
+                }
+            }
+            let mut responses = InputResponses::new();
+            for (key, wanted) in answer["inputRequests"].as_object().into_iter().flatten() {
+                let method = wanted["method"].as_str().unwrap_or_default();
+                match self.handler.answer(method) {
+                    Some(response) => responses.insert(key.clone(), response),
+                    None => {
+                        return bad(format!(
+                            "it asks for {method:?} before it completes its answer, which is not \
+                             offered here"
+                        ));
+                    }
+                };
+            }
+            let state = answer["requestState"].as_str().map(str::to_owned);
+            if responses.is_empty() && state.is_none() {
+                return bad("it asks for more and does not say for what".to_owned());
+            }
+            round = (Some(responses).filter(|r| !r.is_empty()), state);
+        }
+        bad(format!(
+            "its answer was not complete after {MAX_ROUNDS} requests"
+        ))
+    }
+
+    /// A call that the server runs as a task: it is asked how far it is until it is done.
+    async fn task(
+        &self,
+        id: u64,
+        tool: &str,
+        arguments: Map<String, Value>,
+        until: &mut Until,
+    ) -> Result<Value, Problem> {
+        let request = |method: &str, params: Value| {
+            ClientRequest::CustomRequest(CustomRequest::new(method, Some(params)))
+        };
+        let params = json!({ "name": tool, "arguments": arguments, "task": {} });
+        let mut answer = self
+            .request(id, request("tools/call", params), until)
+            .await?;
+        let mut task = answer["task"].take();
+        let Some(task_id) = task["taskId"].as_str().map(str::to_owned) else {
+            return Ok(answer);
+        };
+        let named = json!({ "taskId": task_id });
+        let mut said = Value::Null;
+        while task["status"] == "working" {
+            if task["statusMessage"] != said {
+                said = task["statusMessage"].take();
+                let text = format!("{}\n", said.as_str().unwrap_or_default());
+                self.handler.say_progress(id, text);
+            }
+            let pause = task["pollInterval"].as_u64().unwrap_or(POLL_MS);
+            let pause = Duration::from_millis(pause.clamp(MIN_POLL_MS, MAX_POLL_MS));
+            let asked = match timeout(pause, until.over()).await {
+                Err(_) => {
+                    let ask = request("tasks/get", named.clone());
+                    self.request(id, ask, until).await
+                }
+                Ok(why) => Err(Problem::new(why, "the task took too long")),
+            };
+            match asked {
+                Ok(now) => task = now,
+                Err(problem) => {
+                    let cancel = self.peer.send_request(request("tasks/cancel", named));
+                    // A server that does not listen is not waited for.
+                    let _ = timeout(CANCELLING, cancel).await;
+                    return Err(problem);
+                }
+            }
+        }
+        self.request(id, request("tasks/result", named), until)
+            .await
+    }
+
+    async fn tools(&self, id: u64, until: &mut Until) -> Result<Value, Problem> {
+        let capabilities = self.capabilities();
+        let (mut tools, mut notes) = (Vec::new(), Vec::new());
+        if capabilities.tools.is_some() {
+            let page =
+                |params| ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
+            tools = self.pages(id, "tools", &page, &mut notes, until).await?;
+        }
+        Ok(json!({
+            "tools": tools,
+            "notes": notes,
+            "resources": capabilities.resources.is_some(),
+        }))
+    }
+
+    async fn resources(&self, id: u64, until: &mut Until) -> Result<Value, Problem> {
+        let mut notes = Vec::new();
+        if self.capabilities().resources.is_none() {
+            return Ok(json!({ "resources": [], "templates": [] }));
+        }
+        let page =
+            |params| ClientRequest::ListResourcesRequest(ListResourcesRequest::with_param(params));
+        let resources = self
+            .pages(id, "resources", &page, &mut notes, until)
+            .await?;
+        let page = |params| {
+            let request = ListResourceTemplatesRequest::with_param(params);
+            ClientRequest::ListResourceTemplatesRequest(request)
+        };
+        let templates = self
+            .pages(id, "resourceTemplates", &page, &mut notes, until)
+            .await
+            // Many servers have none and don't know the word.
+            .or_else(|problem| match problem.why {
+                FailureKind::Refused => Ok(Vec::new()),
+                _ => Err(problem),
+            })?;
+        Ok(json!({ "resources": resources, "templates": templates, "notes": notes }))
+    }
+
+    /// All pages of a list.
+    async fn pages(
+        &self,
+        id: u64,
+        key: &str,
+        page: &(dyn Fn(PaginatedRequestParams) -> ClientRequest + Sync),
+        notes: &mut Vec<String>,
+        until: &mut Until,
+    ) -> Result<Vec<Value>, Problem> {
+        let mut items: Vec<Value> = Vec::new();
+        let mut cursors: Vec<String> = Vec::new();
+        loop {
+            let params = PaginatedRequestParams::default().with_cursor(cursors.last().cloned());
+            let mut answer = self.request(id, page(params), until).await?;
+            match answer[key].take() {
+                Value::Array(more) => items.extend(more),
+                _ => {
+                    return Err(Problem::new(
+                        FailureKind::Connection,
+                        format!("its answer has no list of {key}"),
+                    ));
+                }
+            }
+            let Some(next) = answer["nextCursor"]
+                .as_str()
+                .filter(|next| !next.is_empty())
+            else {
+                return Ok(items);
+            };
+            let next = next.to_owned();
+            if cursors.contains(&next) || cursors.len() >= MAX_PAGES || items.len() >= MAX_ITEMS {
+                notes.push(format!(
+                    "Its list of {key} does not come to an end; the first {} count.",
+                    items.len().min(MAX_ITEMS)
+                ));
+                items.truncate(MAX_ITEMS);
+                return Ok(items);
+            }
+            cursors.push(next);
+        }
+    }
+
+    /// One request and its answer, as it came.
+    async fn request(
+        &self,
+        id: u64,
+        request: ClientRequest,
+        until: &mut Until,
+    ) -> Result<Value, Problem> {
+        let options = PeerRequestOptions::no_options();
+        let sent = self.peer.send_request_with_option(request, options);
+        let mut handle = match timeout_at(until.deadline, sent).await {
+            Ok(Ok(handle)) => handle,
+            Ok(Err(e)) => return Err(self.explained(e).await),
+            Err(_) => {
+                return Err(Problem::new(
+                    FailureKind::TimedOut,
+                    "it does not take the request",
+                ));
+            }
+        };
+        let token = handle.progress_token.clone();
+        self.handler.watch_progress(&token, id);
+        let answered = tokio::select! {
+            biased;
+            answer = &mut handle.rx => Ok(answer),
+            why = until.over() => Err(why),
+        };
+        self.handler.forget_progress(&token);
+        match answered {
+            Ok(Ok(Ok(ServerResult::CustomResult(CustomResult(result))))) => Ok(result),
+            Ok(Ok(Ok(result))) => serde_json::to_value(result)
+                .map_err(|e| Problem::new(FailureKind::Connection, e.to_string())),
+            Ok(Ok(Err(e))) => Err(self.explained(e).await),
+            Ok(Err(_)) => Err(self.explained(ServiceError::TransportClosed).await),
+            Err(why) => {
+                let reason = match why {
+                    FailureKind::TimedOut => "the time limit was reached",
+                    _ => "the call was cancelled",
+                };
+                // A server that does not listen is not waited for.
+                let _ = timeout(CANCELLING, handle.cancel(Some(reason.to_owned()))).await;
+                Err(Problem::new(
+                    why,
+                    format!("it did not answer in time{}", self.aside.description(false)),
+                ))
+            }
+        }
+    }
+
+    async fn explained(&self, e: ServiceError) -> Problem {
+        match e {
+            ServiceError::McpError(e) => {
+                let mut message = e.message.to_string();
+                if let Some(data) = e.data.filter(|data| !data.is_null()) {
+                    message.push_str(&format!(" ({data})"));
+                }
+                Problem::new(FailureKind::Refused, message)
+            }
+            ServiceError::TransportClosed => {
+                Problem::new(FailureKind::Gone, self.end_in_words().await)
+            }
+            // It did not take the request.
+            ServiceError::TransportSend(e) if is_broken_pipe(&*e.error) => {
+                Problem::new(FailureKind::Connection, self.end_in_words().await)
+            }
+            ServiceError::TransportSend(e) => {
+                let (reason, is_unsent) = reason(&*e.error);
+                let why = if is_unsent {
+                    FailureKind::Connection
+                } else {
+                    FailureKind::Gone
+                };
+                Problem::new(why, format!("it can't be reached: {reason}"))
+            }
+            other => Problem::new(FailureKind::Connection, other.to_string()),
+        }
+    }
+
+    /// How the server has ended, and what it said last. All calls that its end has cut short wait
+    /// for the same words.
+    async fn end_in_words(&self) -> String {
+        let words = self.end.get_or_init(|| async {
+            let mut message = end_of(&self.process, &self.aside).await;
+            message.push_str(&self.aside.description(true));
+            message
+        });
+        words.await.clone()
+    }
+
+    /// Ends the connection, and the server where it is a process of ours, with all that it has
+    /// started.
+    pub(super) async fn end(&self) {
+        let service = locked(&self.service).take();
+        if let Some(mut service) = service {
+            let _ = service.close_with_timeout(GRACE).await;
+        }
+        let process = locked(&self.process).take();
+        let Some(mut process) = process else { return };
+        if gone_within(&mut process, BY_ITSELF).await {
+            return;
+        }
+        process.end(GRACE);
+        gone_within(&mut process, SHUTDOWN_TIMEOUT).await;
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What is sent with a request that is made again.
+type Round = (Option<InputResponses>, Option<String>);
+
+/// How a server has ended that can no longer be talked to, in words.
+async fn end_of(process: &Mutex<Option<Piped>>, aside: &Aside) -> String {
+    let until = Instant::now() + EXIT_TIMEOUT;
+    let ending = loop {
+        let ending = match locked(process).as_mut() {
+            Some(process) => {
+                process.is_gone();
+                process.ending()
+            }
+            // It is not a process of ours, or is being ended by now.
+            None => return "it closed the connection before it answered".to_owned(),
+        };
+        if let Some(fault) = aside.fault() {
+            return fault;
+        }
+        if ending.is_some() && aside.is_complete() || Instant::now() >= until {
+            break ending;
+        }
+        tokio::time::sleep(Duration::from_millis(3)).await;
+    };
+    match ending {
+        Some(Ending::Code(code)) => format!("it exited with status {code} before it answered"),
+        Some(Ending::Signal(signal)) => {
+            format!("it was ended by {} before it answered", signal_name(signal))
+        }
+        None => "it closed its standard output before it answered".to_owned(),
+    }
+}
+
+/// Waits for a process without keeping others from being waited for.
+async fn gone_within(process: &mut Piped, limit: Duration) -> bool {
+    let until = Instant::now() + limit;
+    while !process.is_gone() {
+        if Instant::now() >= until {
+            return false;
+        }
+        tokio::time::sleep(Duration::from_millis(3)).await;
+    }
+    true
+}
+
+async fn serve<T, E, A>(handler: Handler, transport: T, newest: bool) -> Result<Service, Problem>
+where
+    T: IntoTransport<RoleClient, E, A>,
+    E: std::error::Error + Send + Sync + 'static,
+{
+    let mode = if newest {
+        ClientLifecycleMode::Discover {
+            preferred_versions: vec![ProtocolVersion::LATEST],
+        }
+    } else {
+        ClientLifecycleMode::Initialize
+    };
+    serve_client_with_lifecycle(handler, transport, mode)
+        .await
+        .map_err(|e| greeting_problem(&e))
+}
+
+fn greeting_problem(e: &ClientInitializeError) -> Problem {
+    let mut problem = Problem::new(FailureKind::Connection, String::new());
+    problem.message = match e {
+        ClientInitializeError::JsonRpcError(e) => {
+            problem.is_refusal = true;
+            problem.other_greeting = match e.code {
+                ErrorCode::METHOD_NOT_FOUND | ErrorCode::UNSUPPORTED_PROTOCOL_VERSION => {
+                    OtherGreeting::Wanted
+                }
+                ErrorCode::HEADER_MISMATCH
+                | ErrorCode::INVALID_REQUEST
+                | ErrorCode::INVALID_PARAMS
+                | SERVER_ERROR => OtherGreeting::Possible,
+                _ => OtherGreeting::Unlikely,
+            };
+            format!("it refuses the greeting: {}", e.message)
+        }
+        ClientInitializeError::ConnectionClosed(_) => {
+            problem.why = FailureKind::Gone;
+            "it closed the connection before it answered".to_owned()
+        }
+        ClientInitializeError::TransportError { error, .. } if is_broken_pipe(&*error.error) => {
+            problem.why = FailureKind::Gone;
+            "it closed its standard input".to_owned()
+        }
+        ClientInitializeError::TransportError { error, .. } => {
+            let (reason, _) = reason(&*error.error);
+            if is_bad_request(&*error.error) {
+                problem.other_greeting = OtherGreeting::Possible;
+            }
+            format!("it can't be reached: {reason}")
+        }
+        ClientInitializeError::ConflictInitResponseId(..)
+        | ClientInitializeError::UncorrelatedErrorResponse { .. } => {
+            "it answers the greeting under another number".to_owned()
+        }
+        ClientInitializeError::ExpectedInitResponse(_)
+        | ClientInitializeError::ExpectedInitResult(_) => {
+            "it answers the greeting with something else".to_owned()
+        }
+        other => other.to_string(),
+    };
+    problem
+}
+
+fn is_broken_pipe(e: &(dyn Error + 'static)) -> bool {
+    e.downcast_ref::<io::Error>()
+        .is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// Whether a server refuses a request of HTTP without saying why in the protocol's way.
+fn is_bad_request(e: &(dyn Error + 'static)) -> bool {
+    matches!(
+        e.downcast_ref::<StreamableHttpError<reqwest::Error>>(),
+        Some(StreamableHttpError::UnexpectedServerResponse(said)) if said.starts_with("HTTP 400")
+    )
+}
+
+/// Why something could not be sent, in words, and whether it is certain that it was not.
+fn reason(e: &(dyn Error + 'static)) -> (String, bool) {
+    // The SDK does not say what its own error comes from.
+    let by_client = e.downcast_ref::<StreamableHttpError<reqwest::Error>>();
+    if let Some(StreamableHttpError::Client(e)) = by_client {
+        return (http::reason(e), e.is_connect());
+    }
+    let mut said = e.to_string();
+    let mut source = e.source();
+    while let Some(inner) = source {
+        let inner_said = inner.to_string();
+        if !said.contains(&inner_said) {
+            said.push_str(&format!(": {inner_said}"));
+        }
+        source = inner.source();
+    }
+    (said, false)
+}

@@ -1,0 +1,126 @@
+//! What servers may ask of us: which directories there are, and who hears of progress.
+
+#![expect(deprecated, reason = "servers of today ask for roots")]
+
+use super::Out;
+use crate::wire::ClientMessage;
+use rmcp::model::{
+    ClientCapabilities, ClientConfig, Implementation, ListRootsResult, ProgressNotificationParam,
+    ProgressToken, ProtocolVersion, Root, RootsCapabilities,
+};
+use rmcp::service::{NotificationContext, RequestContext};
+use rmcp::{ClientHandler, ErrorData, RoleClient};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use url::Url;
+
+/// Our side of one connection.
+#[derive(Clone)]
+pub(super) struct Handler {
+    server: Arc<str>,
+    roots: Arc<[PathBuf]>,
+    out: Out,
+    progress: Arc<Mutex<HashMap<ProgressToken, u64>>>,
+}
+
+impl Handler {
+    pub(super) fn new(server: &str, roots: &[PathBuf], out: Out) -> Self {
+        Self {
+            server: server.into(),
+            roots: roots.into(),
+            out,
+            progress: Arc::default(),
+        }
+    }
+
+    /// The directories that the server is told of.
+    fn roots(&self) -> ListRootsResult {
+        let urls = self
+            .roots
+            .iter()
+            .filter_map(|path| Url::from_file_path(path).ok());
+        ListRootsResult::new(urls.map(|url| Root::new(url.to_string())).collect())
+    }
+
+    /// The answer to what a result asks for before it is complete; `None` for what this client
+    /// has not declared. There is no user to fill in a form.
+    pub(super) fn answer(&self, method: &str) -> Option<Value> {
+        match method {
+            "roots/list" => serde_json::to_value(self.roots()).ok(),
+            "elicitation/create" => Some(json!({ "action": "decline" })),
+            _ => None,
+        }
+    }
+
+    pub(super) fn watch_progress(&self, token: &ProgressToken, id: u64) {
+        self.progress
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(token.clone(), id);
+    }
+
+    pub(super) fn say_progress(&self, id: u64, text: String) {
+        self.out.send(&ClientMessage::Progress { id, text });
+    }
+
+    /// Says that the server's tools may not be what they were.
+    pub(super) fn say_changed(&self) {
+        self.out.send(&ClientMessage::Changed {
+            server: self.server.to_string(),
+        });
+    }
+
+    pub(super) fn forget_progress(&self, token: &ProgressToken) {
+        self.progress
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(token);
+    }
+}
+
+impl ClientHandler for Handler {
+    fn get_info(&self) -> ClientConfig {
+        let mut capabilities = ClientCapabilities::default();
+        capabilities.roots = Some(RootsCapabilities::default());
+        let own = Implementation::new("gemini-tools", env!("CARGO_PKG_VERSION"));
+        // The newest that is greeted as servers of today expect it.
+        ClientConfig::new(capabilities, own)
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+
+    async fn list_roots(
+        &self,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ListRootsResult, ErrorData> {
+        Ok(self.roots())
+    }
+
+    async fn on_progress(
+        &self,
+        progress: ProgressNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
+        let id = self
+            .progress
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&progress.progress_token)
+            .copied();
+        let Some(id) = id else { return };
+        let far = match progress.total {
+            Some(total) => format!("{} of {total}", progress.progress),
+            None => progress.progress.to_string(),
+        };
+        let text = match progress.message {
+            Some(message) => format!("{message} ({far})\n"),
+            None => format!("{far}\n"),
+        };
+        self.say_progress(id, text);
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.say_changed();
+    }
+}

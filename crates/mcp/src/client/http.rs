@@ -1,0 +1,125 @@
+//! A server that is reached by HTTP: streamable HTTP by the SDK, and SSE, which it no longer
+//! speaks, by [`super::sse`].
+
+use crate::wire::Connect;
+use gemini_tools_guarded_http as net;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::redirect::Policy;
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rustls::{ClientConfig, RootCertStore};
+use std::collections::HashMap;
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+use url::{Host, Url};
+
+/// How long a connection may take.
+const CONNECT_SECS: u64 = 20;
+
+/// The most redirects of one request.
+const MAX_REDIRECTS: usize = 5;
+
+/// The headers of a configuration.
+pub(super) fn headers(connect: &Connect) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in &connect.headers {
+        // The value may be a secret.
+        let unfit = || format!("the header {name:?} can't be sent as it is configured");
+        let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| unfit())?;
+        let mut value = HeaderValue::from_str(value).map_err(|_| unfit())?;
+        value.set_sensitive(true);
+        headers.insert(key, value);
+    }
+    Ok(headers)
+}
+
+/// An address that can be asked.
+pub(super) fn address(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).map_err(|e| format!("its address is not a valid URL: {e}"))?;
+    match url.scheme() {
+        "http" | "https" if url.has_host() => Ok(url),
+        _ => Err("its address must begin with http:// or https://".to_owned()),
+    }
+}
+
+/// Why a request has failed: what is behind all that the libraries put before it.
+pub(super) fn reason(e: &reqwest::Error) -> String {
+    let mut last: &dyn Error = e;
+    while let Some(source) = last.source() {
+        last = source;
+    }
+    if e.is_timeout() {
+        "it took too long".to_owned()
+    } else {
+        last.to_string()
+    }
+}
+
+/// A client for one server. Its proxy is the one that all requests here have, but there is none
+/// for the machine itself. A redirect is followed where it stays at the same origin and the
+/// request stays what it is: no header goes to another host.
+pub(super) fn client(url: &Url) -> Result<reqwest::Client, String> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut roots = RootCertStore::empty();
+    if url.scheme() == "https" {
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    }
+    let tls = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|e| e.to_string())?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let redirects = Policy::custom(|attempt| {
+        let status = attempt.status().as_u16();
+        let first = attempt.previous().first().map(Url::origin);
+        let is_same = first == Some(attempt.url().origin());
+        if is_same && matches!(status, 307 | 308) && attempt.previous().len() <= MAX_REDIRECTS {
+            attempt.follow()
+        } else {
+            attempt.stop()
+        }
+    });
+    let mut builder = reqwest::Client::builder()
+        .tls_backend_preconfigured(tls)
+        .user_agent(gemini_tools_guarded_http::user_agent())
+        .connect_timeout(Duration::from_secs(CONNECT_SECS))
+        .redirect(redirects)
+        // A connection that is used again waits some 40 ms where the answer before was not
+        // read to its end (the SDK's own client does the same).
+        .pool_max_idle_per_host(0);
+    builder = match net::proxy_address(url).filter(|_| !is_local(url)) {
+        Some(address) => builder.proxy(
+            reqwest::Proxy::all(address?)
+                .map_err(|e| format!("its proxy can't be used: {}", reason(&e)))?,
+        ),
+        None => builder.no_proxy(),
+    };
+    builder.build().map_err(|e| e.to_string())
+}
+
+fn is_local(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(Host::Ipv6(ip)) => ip.is_loopback(),
+        None => false,
+    }
+}
+
+/// Streamable HTTP.
+pub(super) fn streamable(
+    connect: &Connect,
+    url: &Url,
+) -> Result<StreamableHttpClientTransport<reqwest::Client>, String> {
+    let headers: HashMap<HeaderName, HeaderValue> = headers(connect)?
+        .into_iter()
+        .filter_map(|(name, value)| Some((name?, value)))
+        .collect();
+    let config =
+        StreamableHttpClientTransportConfig::with_uri(url.as_str()).custom_headers(headers);
+    Ok(StreamableHttpClientTransport::with_client(
+        client(url)?,
+        config,
+    ))
+}

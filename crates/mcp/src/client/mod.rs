@@ -1,0 +1,288 @@
+//! The inside of `mcp_client`: connections to MCP servers, by the official SDK.
+//!
+//! Requests come as JSON lines on standard input, answers go as JSON lines to standard output
+//! (see `wire`). A server is connected to when it is first asked. When the input ends,
+//! all servers are ended with everything that they have started, and so they are when this
+//! process is killed: each runs under a supervisor, on Windows in a job object.
+
+mod connection;
+mod environment;
+mod handler;
+mod http;
+mod pipes;
+mod sse;
+mod stdio;
+
+use super::wire::{Ask, ClientMessage, Connect, FailureKind, Request};
+use connection::{Connection, Until};
+use gemini_tools_core::json::{self, JsonError};
+use gemini_tools_platform::io::fcntl_dupfd_cloexec;
+use gemini_tools_platform::stdio::stdin;
+use handler::Handler;
+use rmcp::RoleClient;
+use rmcp::model::CustomResult;
+use rmcp::service::RxJsonRpcMessage;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::io::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout};
+
+/// How long servers may take to be told that requests are given up.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Longer messages are cut, in characters.
+const MAX_MESSAGE_CHARS: usize = 1500;
+
+/// Why there is no answer, in words.
+#[derive(Debug)]
+pub(super) struct Problem {
+    why: FailureKind,
+    message: String,
+    /// Whether the server wants to be greeted in the newest way.
+    other_greeting: OtherGreeting,
+    /// Whether the server has answered to the greeting, with a refusal.
+    is_refusal: bool,
+}
+
+/// What a refused greeting says about the newest way to greet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OtherGreeting {
+    /// Nothing.
+    Unlikely,
+    /// The server may have refused for that reason.
+    Possible,
+    /// The server has refused for that reason.
+    Wanted,
+}
+
+impl Problem {
+    fn new(why: FailureKind, message: impl Into<String>) -> Self {
+        Self {
+            why,
+            message: message.into(),
+            other_greeting: OtherGreeting::Unlikely,
+            is_refusal: false,
+        }
+    }
+}
+
+/// A message of a server. Answers are left as they came: the SDK's types know nothing of what is
+/// older or newer than they are, and one element that they don't take would cost the whole list.
+fn message_of(text: &[u8]) -> Result<RxJsonRpcMessage<RoleClient>, JsonError> {
+    let mut value: Value = json::read(text)?;
+    let is_answer = value.get("method").is_none() && value.get("result").is_some();
+    let is_greeting = ["protocolVersion", "supportedVersions"]
+        .iter()
+        .any(|key| value["result"].get(key).is_some());
+    if !is_answer || is_greeting {
+        return json::from_value(value);
+    }
+    let id = json::from_value(value["id"].take())?;
+    let result = CustomResult::new(value["result"].take());
+    Ok(RxJsonRpcMessage::<RoleClient>::response(result.into(), id))
+}
+
+/// Where answers go, a line at a time.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Out(Arc<Mutex<()>>);
+
+impl Out {
+    fn send(&self, message: &ClientMessage) {
+        let Ok(mut line) = serde_json::to_vec(message) else {
+            return;
+        };
+        line.push(b'\n');
+        let _turn = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stdout = std::io::stdout().lock();
+        // Where this fails the caller is gone, which is seen at the input.
+        let _ = stdout.write_all(&line).and_then(|()| stdout.flush());
+    }
+}
+
+/// A server that may be connected.
+struct Server {
+    connect: Connect,
+    handler: Handler,
+    connection: tokio::sync::Mutex<Option<Arc<Connection>>>,
+}
+
+impl Server {
+    /// A message in one line of some length, without the server's address, which may hold a
+    /// secret, and without what a terminal would obey.
+    fn tidied(&self, message: &str) -> String {
+        let mut message = message.to_owned();
+        for url in [&self.connect.url, &self.connect.http_url]
+            .into_iter()
+            .flatten()
+        {
+            message = message.replace(&format!(" for url ({url})"), "");
+            message = message.replace(url.as_str(), "its address");
+        }
+        let words: Vec<&str> = message
+            .split(|c: char| c.is_whitespace() || c.is_control())
+            .filter(|word| !word.is_empty())
+            .collect();
+        let line = words.join(" ");
+        let line = line.trim_end_matches('.');
+        match line.char_indices().nth(MAX_MESSAGE_CHARS) {
+            Some((end, _)) => format!("{}…", &line[..end]),
+            None => line.to_owned(),
+        }
+    }
+
+    /// The connection; a new one where there is none, or where the server has ended.
+    async fn connection(&self, until: &mut Until) -> Result<Arc<Connection>, Problem> {
+        let mut slot = tokio::select! {
+            slot = self.connection.lock() => slot,
+            why = until.over() => {
+                return Err(Problem::new(why, "it is still being connected to"));
+            }
+        };
+        if let Some(connection) = slot.as_ref().filter(|c| !c.is_closed()) {
+            return Ok(Arc::clone(connection));
+        }
+        if let Some(old) = slot.take() {
+            tokio::spawn(async move { old.end().await });
+            // It may come back as another version.
+            self.handler.say_changed();
+        }
+        let new = Connection::open(&self.connect, self.handler.clone(), until).await?;
+        let new = Arc::new(new);
+        *slot = Some(Arc::clone(&new));
+        Ok(new)
+    }
+}
+
+#[derive(Default)]
+struct Hub {
+    servers: HashMap<String, Arc<Server>>,
+    /// How those that are being worked on are given up.
+    running: Arc<Mutex<HashMap<u64, watch::Sender<bool>>>>,
+    tasks: JoinSet<()>,
+    out: Out,
+}
+
+/// Serves requests until there are no more. Gives the exit status.
+pub fn run() -> u8 {
+    // A signal of the terminal is for the process that has started this. On Windows that process
+    // sees to it.
+    #[cfg(unix)]
+    let _ = rustix::process::setsid();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let Ok(runtime) = runtime else { return 1 };
+    let status = runtime.block_on(serve());
+    // A name that is still being looked up is not waited for.
+    runtime.shutdown_timeout(Duration::ZERO);
+    status
+}
+
+async fn serve() -> u8 {
+    let stdin = fcntl_dupfd_cloexec(stdin(), 0)
+        .map_err(std::io::Error::from)
+        .and_then(pipes::reader);
+    let Ok(stdin) = stdin else { return 2 };
+    let mut hub = Hub::default();
+    let mut lines = BufReader::with_capacity(64 * 1024, stdin);
+    let mut line = Vec::new();
+    while let Ok(1..) = lines.read_until(b'\n', &mut line).await {
+        if let Ok(ask) = serde_json::from_slice(&line) {
+            hub.take(ask);
+        }
+        line.clear();
+        line.shrink_to(64 * 1024);
+    }
+    hub.end().await;
+    0
+}
+
+impl Hub {
+    fn take(&mut self, ask: Ask) {
+        match ask {
+            Ask::Server { server, connect } => {
+                let handler = Handler::new(&server, &connect.roots, self.out.clone());
+                let known = Server {
+                    connect,
+                    handler,
+                    connection: tokio::sync::Mutex::default(),
+                };
+                self.servers.insert(server, Arc::new(known));
+            }
+            Ask::Do(request) => self.start(request),
+            Ask::Cancel { id } => {
+                if let Some(give_up) = self.running().remove(&id) {
+                    let _ = give_up.send(true);
+                }
+            }
+        }
+    }
+
+    fn running(&self) -> std::sync::MutexGuard<'_, HashMap<u64, watch::Sender<bool>>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn start(&mut self, request: Request) {
+        while self.tasks.try_join_next().is_some() {}
+        let Some(server) = self.servers.get(&request.server).map(Arc::clone) else {
+            let message = "it was not introduced".to_owned();
+            let id = request.id;
+            let why = FailureKind::Connection;
+            return self.out.send(&ClientMessage::Failed { id, why, message });
+        };
+        let (switch, given_up) = watch::channel(false);
+        self.running().insert(request.id, switch);
+        let (out, running) = (self.out.clone(), Arc::clone(&self.running));
+        self.tasks.spawn(async move {
+            let id = request.id;
+            let mut until = Until {
+                deadline: Instant::now() + Duration::from_millis(request.limit_ms),
+                given_up,
+            };
+            let answer = match server.connection(&mut until).await {
+                Ok(connection) => connection.ask(id, request.what, &mut until).await,
+                Err(problem) => Err(problem),
+            };
+            running
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .remove(&id);
+            out.send(&match answer {
+                Ok(result) => ClientMessage::Done { id, result },
+                Err(Problem { why, message, .. }) => ClientMessage::Failed {
+                    id,
+                    why,
+                    message: server.tidied(&message),
+                },
+            });
+        });
+    }
+
+    /// Ends all servers, side by side.
+    async fn end(mut self) {
+        let running: Vec<_> = self.running().drain().collect();
+        for (_, give_up) in running {
+            let _ = give_up.send(true);
+        }
+        // Servers are told first that the caller no longer waits.
+        let _ = timeout(SHUTDOWN_TIMEOUT, async {
+            while self.tasks.join_next().await.is_some() {}
+        })
+        .await;
+        let mut ending = JoinSet::new();
+        for server in self.servers.into_values() {
+            ending.spawn(async move {
+                let connection = server.connection.lock().await.take();
+                if let Some(connection) = connection {
+                    connection.end().await;
+                }
+            });
+        }
+        while ending.join_next().await.is_some() {}
+    }
+}

@@ -1,0 +1,149 @@
+//! The older way by HTTP: one stream of events from the server, which first says where messages
+//! are posted to. The SDK has given it up; many servers have not.
+
+use super::http;
+use crate::wire::Connect;
+use gemini_tools_gemini_api::{self as genai, SseError};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
+use rmcp::RoleClient;
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use std::collections::VecDeque;
+use std::io;
+use url::Url;
+
+/// A server's stream of events, and where it takes messages.
+pub(super) struct Sse {
+    events: Events,
+    client: reqwest::Client,
+    headers: HeaderMap,
+    post: Url,
+}
+
+impl Sse {
+    /// Opens the stream and waits for the address of messages.
+    pub(super) async fn open(connect: &Connect, url: &Url) -> Result<Self, String> {
+        let client = http::client(url)?;
+        let headers = http::headers(connect)?;
+        let answer = client
+            .get(url.clone())
+            .headers(headers.clone())
+            .header(ACCEPT, "text/event-stream")
+            .send()
+            .await
+            .map_err(|e| http::reason(&e))?;
+        if !answer.status().is_success() {
+            return Err(format!("it answers with status {}", answer.status()));
+        }
+        let is_stream = answer
+            .headers()
+            .get(CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok())
+            .is_some_and(|value| value.starts_with("text/event-stream"));
+        if !is_stream {
+            return Err("it does not answer with a stream of events".to_owned());
+        }
+        let mut events = Events::new(answer);
+        loop {
+            let Some((name, data)) = events.next().await else {
+                return Err("its stream ends before it says where messages go".to_owned());
+            };
+            if name == b"endpoint" {
+                let post = url
+                    .join(String::from_utf8_lossy(&data).trim())
+                    .map_err(|e| format!("the address for messages is not valid: {e}"))?;
+                // The server that answers the stream must not have headers sent elsewhere.
+                if post.origin() != url.origin() {
+                    return Err("it wants messages to go to another host".to_owned());
+                }
+                return Ok(Self {
+                    events,
+                    client,
+                    headers,
+                    post,
+                });
+            }
+        }
+    }
+}
+
+impl Transport<RoleClient> for Sse {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let request = self
+            .client
+            .post(self.post.clone())
+            .headers(self.headers.clone())
+            .header(CONTENT_TYPE, "application/json");
+        async move {
+            let request = request.body(serde_json::to_vec(&item)?);
+            let answer = request
+                .send()
+                .await
+                .map_err(|e| io::Error::other(http::reason(&e)))?;
+            if answer.status().is_success() {
+                return Ok(());
+            }
+            Err(io::Error::other(format!(
+                "it answers with status {}",
+                answer.status()
+            )))
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        while let Some((name, data)) = self.events.next().await {
+            if matches!(&name[..], b"" | b"message")
+                && let Ok(message) = super::message_of(&data)
+            {
+                return Some(message);
+            }
+        }
+        None
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.events.answer = None;
+        Ok(())
+    }
+}
+
+/// Events out of a body. A waiting that is given up loses nothing.
+struct Events {
+    answer: Option<reqwest::Response>,
+    parser: genai::Events,
+    /// The events that have come and have not been taken yet: name and data.
+    ready: VecDeque<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Events {
+    fn new(answer: reqwest::Response) -> Self {
+        Self {
+            answer: Some(answer),
+            parser: genai::Events::new(),
+            ready: VecDeque::new(),
+        }
+    }
+
+    /// The name and the data of the next event. None comes any more once one is too large.
+    async fn next(&mut self) -> Option<(Vec<u8>, Vec<u8>)> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Some(event);
+            }
+            let chunk = self.answer.as_mut()?.chunk().await.ok()??;
+            let ready = &mut self.ready;
+            let taken: Result<(), SseError> = self.parser.push_named(&chunk, |name, data| {
+                ready.push_back((name.to_vec(), data.to_vec()));
+                Ok(())
+            });
+            if taken.is_err() {
+                self.answer = None;
+            }
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! A server that speaks on its standard streams.
+//!
+//! # How it works
+//!
+//! [`start`] starts the program with three pipes. [`Stdio`] is the transport that the SDK reads
+//! messages from and writes them to, one line of JSON each. A task of its own reads standard error
+//! to its end, so that a server that writes much there never waits, and keeps the last
+//! `TAIL_BYTES`.
+//!
+//! The SDK's own transport is not used, because it waits for ever where a server prints without
+//! end, or a line that is too long. Here three things end the connection: a line of more than
+//! `MAX_WITH_MEDIA_BYTES`, a message whose values would take too much memory, and more lines that
+//! are not messages than `MAX_GARBAGE_LINES` or `MAX_GARBAGE_BYTES`. Below these limits a line that
+//! is not a message is passed over, because many servers print a greeting; the first such line is
+//! kept.
+//!
+//! [`Aside`] holds what is needed to explain a failure: why reading was given up, the first line
+//! that was no message, and the end of standard error. It is shared with the connection, and
+//! outlives the transport.
+//!
+//! The SDK may drop a `receive` that has not ended and call it again. So what was read of a line is
+//! in `self.line`, not in the future, and nothing is lost. Closing the transport closes the
+//! server's standard input, which asks it to end. Waiting for that end, and killing the server if
+//! it does not come, is left to `connection`.
+
+use super::environment;
+use super::pipes::{self, Reader};
+use crate::wire::Connect;
+use gemini_tools_core::json::{self, MAX_WITH_MEDIA_BYTES};
+use gemini_tools_platform::fd::OwnedFd;
+use gemini_tools_process::piped::{Piped, Program};
+use rmcp::RoleClient;
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use std::collections::VecDeque;
+use std::ffi::OsStr;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+
+/// How much output that is not a message is put up with, in bytes.
+const MAX_GARBAGE_BYTES: usize = 4 * 1024 * 1024;
+
+/// The same in lines.
+const MAX_GARBAGE_LINES: usize = 10_000;
+
+/// How much of standard error is kept, in bytes: its end.
+const TAIL_BYTES: usize = 2000;
+
+/// How much is read at once, in bytes.
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// What a server has said beside the protocol, for messages.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Aside(Arc<Mutex<StrayOutput>>);
+
+#[derive(Debug, Default)]
+struct StrayOutput {
+    errors: VecDeque<u8>,
+    /// Whether nothing more comes on standard error.
+    is_complete: bool,
+    garbage: Option<String>,
+    fault: Option<String>,
+}
+
+impl Aside {
+    fn with<T>(&self, f: impl FnOnce(&mut StrayOutput) -> T) -> T {
+        f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whether all is there that the server says on standard error.
+    pub(super) fn is_complete(&self) -> bool {
+        self.with(|said| said.is_complete)
+    }
+
+    /// Why nothing more is read from the server.
+    pub(super) fn fault(&self) -> Option<String> {
+        self.with(|said| said.fault.clone())
+    }
+
+    /// In words, as the end of a message; empty where it has said nothing. What a server that
+    /// has ended said on standard error is taken for the reason.
+    pub(super) fn description(&self, has_ended: bool) -> String {
+        self.with(|said| {
+            let mut told = String::new();
+            if let Some(line) = &said.garbage {
+                told.push_str(&format!("; it printed {line:?}, which is not a message"));
+            }
+            let errors: Vec<u8> = said.errors.iter().copied().collect();
+            let errors = String::from_utf8_lossy(&errors);
+            let words: Vec<&str> = errors.split_whitespace().collect();
+            if !words.is_empty() {
+                let before = if has_ended && told.is_empty() {
+                    ":"
+                } else {
+                    "; on standard error it said:"
+                };
+                told.push_str(&format!("{before} \"{}\"", words.join(" ")));
+            }
+            told
+        })
+    }
+}
+
+/// Starts a server. Gives the process, the transport and what it says aside.
+pub(super) fn start(connect: &Connect, command: &str) -> Result<(Piped, Stdio, Aside), String> {
+    let environment = environment::of_server(&connect.env);
+    let program = Program {
+        name: OsStr::new(command),
+        arguments: &connect.args,
+        environment: &environment,
+        directory: &connect.cwd,
+    };
+    let failed = |e: &dyn std::fmt::Display| format!("{command} can't be started: {e}");
+    let mut piped = program.start().map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory if !connect.cwd.is_dir() => {
+            failed(&format!("there is no directory {}", connect.cwd.display()))
+        }
+        io::ErrorKind::NotFound => failed(&"there is no such program"),
+        _ => failed(&e),
+    })?;
+    let (Some(input), Some(output), Some(errors)) =
+        (piped.input.take(), piped.output.take(), piped.errors.take())
+    else {
+        return Err(failed(&"it has no pipes"));
+    };
+    let aside = Aside::default();
+    let stdio = Stdio::new(input, output, aside.clone()).map_err(|e| failed(&e))?;
+    let errors = pipes::reader(errors).map_err(|e| failed(&e))?;
+    tokio::spawn(keep_tail(errors, aside.clone()));
+    Ok((piped, stdio, aside))
+}
+
+/// Takes in all of standard error, so that no server waits for it, and keeps its end.
+async fn keep_tail(mut errors: Reader, aside: Aside) {
+    let mut buffer = vec![0; CHUNK_BYTES];
+    while let Ok(n @ 1..) = errors.read(&mut buffer).await {
+        aside.with(|said| {
+            said.errors.extend(&buffer[..n]);
+            let surplus = said.errors.len().saturating_sub(TAIL_BYTES);
+            said.errors.drain(..surplus);
+        });
+    }
+    aside.with(|said| said.is_complete = true);
+}
+
+type Writer = Arc<tokio::sync::Mutex<Option<pipes::Writer>>>;
+
+/// Messages as lines, both ways.
+pub(super) struct Stdio {
+    reader: BufReader<Reader>,
+    /// What has come of the line that is being read: a reading that is given up loses nothing.
+    line: Vec<u8>,
+    writer: Writer,
+    aside: Aside,
+    garbage_bytes: usize,
+    garbage_lines: usize,
+}
+
+impl Stdio {
+    fn new(input: OwnedFd, output: OwnedFd, aside: Aside) -> io::Result<Self> {
+        let writer = pipes::writer(input)?;
+        Ok(Self {
+            reader: BufReader::with_capacity(CHUNK_BYTES, pipes::reader(output)?),
+            line: Vec::new(),
+            writer: Arc::new(tokio::sync::Mutex::new(Some(writer))),
+            aside,
+            garbage_bytes: 0,
+            garbage_lines: 0,
+        })
+    }
+
+    /// Reads up to the next end of a line. Whether there is one.
+    async fn read_line(&mut self) -> bool {
+        loop {
+            let Ok(available) = self.reader.fill_buf().await else {
+                return false;
+            };
+            if available.is_empty() {
+                return false;
+            }
+            let end = memchr::memchr(b'\n', available);
+            let taken = end.map_or(available.len(), |at| at + 1);
+            if self.line.len() + taken > MAX_WITH_MEDIA_BYTES {
+                self.fault(format!(
+                    "it printed a line of more than {MAX_WITH_MEDIA_BYTES} bytes"
+                ));
+                return false;
+            }
+            self.line.extend_from_slice(&available[..taken]);
+            self.reader.consume(taken);
+            if end.is_some() {
+                return true;
+            }
+        }
+    }
+
+    fn fault(&self, fault: String) {
+        self.aside.with(|said| said.fault = Some(fault));
+    }
+
+    /// Puts up with a line that is not a message. Whether to go on.
+    fn ignore_line(&mut self) -> bool {
+        let line = String::from_utf8_lossy(&self.line[..self.line.len().min(200)]);
+        let line = line.trim().to_owned();
+        self.aside
+            .with(|said| said.garbage.get_or_insert(line).len());
+        self.garbage_lines += 1;
+        self.garbage_bytes += self.line.len();
+        if self.garbage_lines > MAX_GARBAGE_LINES || self.garbage_bytes > MAX_GARBAGE_BYTES {
+            self.fault("it floods its standard output with what is not a message".to_owned());
+            return false;
+        }
+        true
+    }
+}
+
+impl Transport<RoleClient> for Stdio {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let writer = Arc::clone(&self.writer);
+        async move {
+            let mut line = serde_json::to_vec(&item)?;
+            line.push(b'\n');
+            let mut writer = writer.lock().await;
+            let writer = writer.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+            writer.write_all(&line).await
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        while self.read_line().await {
+            let line = self.line.trim_ascii();
+            if let Err(e) = json::check(line) {
+                self.fault(format!("it printed a message that is too large: {e}"));
+                return None;
+            }
+            let message = super::message_of(line);
+            let is_empty = line.is_empty();
+            if message.is_err() && !is_empty && !self.ignore_line() {
+                return None;
+            }
+            self.line.clear();
+            // One large answer must not occupy its room for ever.
+            self.line.shrink_to(CHUNK_BYTES);
+            if let Ok(message) = message {
+                return Some(message);
+            }
+        }
+        None
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.writer.lock().await.take();
+        Ok(())
+    }
+}

@@ -1,0 +1,218 @@
+//! The way to `mcp_client`, the executable that holds the connections to servers.
+//!
+//! It is beside ours and is started when a server is first asked for something. When its
+//! input ends, which our own end brings about however it comes, it ends all servers.
+
+use super::wire::{Ask, ClientMessage, Connect, FailureKind, Request, Wanted};
+use gemini_tools_core::tool::Cancellation;
+use gemini_tools_platform::event::{PollFd, PollFlags, Timespec};
+use gemini_tools_process::line_client::{LineClient, Reply, TICK};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::env::consts::EXE_SUFFIX;
+use std::io;
+#[cfg(windows)]
+use std::os::windows::process::CommandExt;
+use std::process::Command;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::{Duration, Instant};
+#[cfg(windows)]
+use windows_sys::Win32::System::Threading::CREATE_NO_WINDOW;
+
+/// The executable's name.
+const PROGRAM: &str = "mcp_client";
+
+/// How much longer than a request's limit its answer is awaited: the client keeps the time.
+const SPARE: Duration = Duration::from_secs(2);
+
+/// How long the end of all servers is waited for when nothing more is asked. They are ended
+/// whether the caller waits or not.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Failure {
+    /// What sort of thing has happened.
+    pub(super) why: FailureKind,
+    /// In words.
+    pub(super) message: String,
+}
+
+impl Failure {
+    fn new(why: FailureKind, message: impl Into<String>) -> Self {
+        Self {
+            why,
+            message: message.into(),
+        }
+    }
+}
+
+impl Reply for ClientMessage {
+    /// The servers whose tools have changed.
+    type Notes = BTreeSet<String>;
+
+    fn answers(&self) -> Option<(u64, bool)> {
+        match self {
+            ClientMessage::Done { id, .. } | ClientMessage::Failed { id, .. } => Some((*id, true)),
+            ClientMessage::Progress { id, .. } => Some((*id, false)),
+            ClientMessage::Changed { .. } => None,
+        }
+    }
+
+    fn note(self, changed: &mut BTreeSet<String>) {
+        if let ClientMessage::Changed { server } = self {
+            changed.insert(server);
+        }
+    }
+}
+
+/// The client, started when it is first needed, and again where it has ended.
+#[derive(Debug, Default)]
+pub(super) struct Link {
+    client: LineClient<ClientMessage>,
+}
+
+/// One request to one server.
+#[derive(Debug)]
+pub(super) struct Question<'a> {
+    /// The server's name in the settings.
+    pub(super) server: &'a str,
+    /// How it is reached.
+    pub(super) connect: &'a Connect,
+    /// What is wanted.
+    pub(super) what: Wanted,
+    /// How long it may take.
+    pub(super) limit: Duration,
+}
+
+impl Link {
+    /// Asks a server, and gives its answer; `progress` is told how far it is.
+    ///
+    /// # Errors
+    ///
+    /// Why there is no answer.
+    pub(super) fn ask(
+        &self,
+        question: &Question<'_>,
+        cancel: &Cancellation,
+        progress: &dyn Fn(&str),
+    ) -> Result<Value, Failure> {
+        let until = Instant::now().checked_add(question.limit + SPARE);
+        let (id, receiver) = self
+            .client
+            .send(command, |id, introduced| lines(id, question, introduced))
+            .map_err(|e| Failure::new(FailureKind::Connection, e.to_string()))?;
+        loop {
+            match receiver.recv_timeout(TICK) {
+                Ok(ClientMessage::Done { result, .. }) => return Ok(result),
+                Ok(ClientMessage::Failed { why, message, .. }) => {
+                    return Err(Failure { why, message });
+                }
+                Ok(ClientMessage::Progress { text, .. }) => progress(&text),
+                Ok(ClientMessage::Changed { .. }) | Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Failure::new(
+                        FailureKind::Gone,
+                        format!(
+                            "{PROGRAM} has ended before the server had answered; it must be of the same build \
+                             as this executable ({})",
+                            gemini_tools_core::version::get()
+                        ),
+                    ));
+                }
+            }
+            if is_caller_gone(cancel) {
+                cancel.cancel();
+            }
+            if cancel.interruption().is_some() {
+                self.give_up(id);
+                return Err(Failure::new(FailureKind::Cancelled, "it was cancelled"));
+            }
+            if until.is_some_and(|until| Instant::now() > until) {
+                self.give_up(id);
+                return Err(Failure::new(FailureKind::TimedOut, "it took too long"));
+            }
+        }
+    }
+
+    /// The servers whose tools have changed since this was last asked.
+    pub(super) fn take_changed(&self) -> BTreeSet<String> {
+        self.client.take_notes()
+    }
+
+    fn give_up(&self, id: u64) {
+        let mut line = Vec::new();
+        push_line(&mut line, &Ask::Cancel { id });
+        self.client.cancel(id, &line);
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        if let Some(running) = self.client.take() {
+            // What takes longer to end goes on with it by itself.
+            let _ = running.close(SHUTDOWN_TIMEOUT);
+        }
+    }
+}
+
+/// A request, after what the client has to know of the server.
+fn lines(id: u64, question: &Question<'_>, introduced: &mut BTreeSet<String>) -> Vec<u8> {
+    let mut lines = Vec::new();
+    if introduced.insert(question.server.to_owned()) {
+        push_line(
+            &mut lines,
+            &Ask::Server {
+                server: question.server.to_owned(),
+                connect: question.connect.clone(),
+            },
+        );
+    }
+    let request = Ask::Do(Request {
+        id,
+        server: question.server.to_owned(),
+        limit_ms: u64::try_from(question.limit.as_millis()).unwrap_or(u64::MAX),
+        what: question.what.clone(),
+    });
+    push_line(&mut lines, &request);
+    lines
+}
+
+/// The executable beside ours.
+fn command() -> io::Result<Command> {
+    let own = std::env::current_exe().map_err(|e| {
+        let what = "the directory of this executable is not known";
+        io::Error::other(format!("{what}: {e}"))
+    })?;
+    let program = own.with_file_name(format!("{PROGRAM}{EXE_SUFFIX}"));
+    if !program.is_file() {
+        return Err(io::Error::other(format!(
+            "MCP servers are reached by {PROGRAM}, which must be beside this executable, but \
+             {} does not exist; install it there",
+            program.display()
+        )));
+    }
+    let mut command = Command::new(program);
+    command.args(["--connect", gemini_tools_core::version::get()]);
+    // Ctrl-C is for us alone.
+    #[cfg(windows)]
+    CommandExt::creation_flags(&mut command, CREATE_NO_WINDOW);
+    Ok(command)
+}
+
+fn push_line(lines: &mut Vec<u8>, ask: &Ask) {
+    // Maps with keys that are strings can always be written.
+    if serde_json::to_writer(&mut *lines, ask).is_ok() {
+        lines.push(b'\n');
+    }
+}
+
+fn is_caller_gone(cancel: &Cancellation) -> bool {
+    cancel.caller().is_some_and(|caller| {
+        let mut fds = [PollFd::new(&caller, PollFlags::IN)];
+        matches!(
+            gemini_tools_platform::event::poll(&mut fds, Some(&Timespec::default())),
+            Ok(1..)
+        )
+    })
+}

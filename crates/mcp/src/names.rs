@@ -1,0 +1,120 @@
+//! The names under which a model knows the tools of MCP servers.
+//!
+//! `server__tool`, with `_` for every character that the API does not take. Gemini CLI 0.61 puts
+//! 16 characters before the name of a discovered tool, and the API takes 63: of a name of more
+//! than 47 the middle is left out.
+
+use gemini_tools_core::names::{is_mapped, may_be_mapped};
+
+/// The longest name.
+pub(super) const MAX_CHARS: usize = 47;
+
+/// What stands for the middle.
+const GAP: &str = "___";
+
+/// How much of a long name's beginning is kept; of its end, what there is room for.
+const HEAD: usize = 20;
+
+/// What is between the server's name and the tool's.
+const BETWEEN: &str = "__";
+
+/// What Gemini CLI 0.61 itself puts before the tools of MCP servers.
+const THEIR_PREFIX: &str = "mcp_";
+
+/// A name of which the API takes every character.
+fn fit(name: &str) -> String {
+    name.chars()
+        .map(|c| match c {
+            'A'..='Z' | 'a'..='z' | '0'..='9' | '_' | '.' | '-' => c,
+            _ => '_',
+        })
+        .collect()
+}
+
+/// A name that is short enough; it must be ASCII.
+fn cut(name: String) -> String {
+    if name.len() <= MAX_CHARS {
+        return name;
+    }
+    let tail = MAX_CHARS - HEAD - GAP.len();
+    format!("{}{GAP}{}", &name[..HEAD], &name[name.len() - tail..])
+}
+
+/// The name of a server's tool.
+pub(super) fn qualified(server: &str, tool: &str) -> String {
+    let mut name = format!("{}{BETWEEN}{}", fit(server), fit(tool));
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+        name.insert(0, '_');
+    }
+    cut(name)
+}
+
+/// Whether a tool of this server may have this name.
+pub(super) fn may_be_of(name: &str, server: &str) -> bool {
+    let own = qualified(server, "");
+    if may_be_mapped(name) && name.starts_with(&own.replace('.', "_")) {
+        return true;
+    }
+    let theirs = their_prefix(server);
+    let shared = own.len().min(HEAD);
+    name.starts_with(&own)
+        || name.starts_with(&theirs)
+        || name.len() == MAX_CHARS && name.get(..shared) == own.get(..shared)
+}
+
+/// Whether a name as a model or a host writes it means this tool: its qualified name, what
+/// Gemini CLI 0.61 would call it, or what another API has to.
+pub(super) fn means(written: &str, server: &str, tool: &str) -> bool {
+    let own = qualified(server, tool);
+    written == own || written == theirs(server, tool) || is_mapped(&own, written)
+}
+
+fn their_prefix(server: &str) -> String {
+    let server = fit(server);
+    if server.starts_with(THEIR_PREFIX) {
+        format!("{server}_")
+    } else {
+        format!("{THEIR_PREFIX}{server}_")
+    }
+}
+
+/// What Gemini CLI 0.61 calls the tool of a server that it has in its own settings.
+pub(super) fn theirs(server: &str, tool: &str) -> String {
+    let name = format!("{}{}", their_prefix(server), fit(tool));
+    if name.len() <= 63 {
+        return name;
+    }
+    format!("{}...{}", &name[..30], &name[name.len() - 30..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_CHARS, may_be_of, means, qualified};
+
+    #[test]
+    fn names_are_what_the_api_takes() {
+        for (server, tool, name) in [
+            ("git", "log", "git__log"),
+            ("my server", "café/list", "my_server__caf__list"),
+            ("1st", "x", "_1st__x"),
+            (
+                "a-long-name-of-a-server",
+                "and-a-long-name-of-its-tool",
+                "a-long-name-of-a-ser___-a-long-name-of-its-tool",
+            ),
+        ] {
+            assert_eq!(qualified(server, tool), name);
+            assert!(name.len() <= MAX_CHARS && may_be_of(name, server), "{name}");
+            assert!(gemini_tools_core::registry::is_valid_name(name), "{name}");
+            assert!(means(name, server, tool));
+        }
+        assert!(!may_be_of("other__log", "git"));
+    }
+
+    #[test]
+    fn the_names_that_gemini_cli_gives_are_understood() {
+        assert!(means("mcp_git_log", "git", "log") && may_be_of("mcp_git_log", "git"));
+        assert!(means("mcp_own_log", "mcp_own", "log"));
+        assert!(!means("mcp_git_log", "git", "status"));
+    }
+}

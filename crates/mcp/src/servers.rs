@@ -1,0 +1,137 @@
+//! Which servers there are, by the settings.
+
+use super::cache;
+use super::wire::Connect;
+use gemini_tools_config::settings::{McpServer, McpSettings};
+use gemini_tools_core::shown::show_path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The name of the server that `mcp.serverCommand` adds, as in Gemini CLI.
+const COMMAND_SERVER: &str = "mcp";
+
+/// How long a call may take where no limit is set, as in Gemini CLI.
+pub(super) const CALL_SECS: u64 = 600;
+
+/// The longest that a server may take to say which tools it has.
+const DISCOVERY_SECS: u64 = 30;
+
+/// A server that may be asked.
+#[derive(Debug)]
+pub(super) struct Server {
+    /// The server's name in the settings.
+    pub(super) name: String,
+    pub(super) connect: Connect,
+    pub(super) settings: McpServer,
+    /// Where is kept what it has declared.
+    pub(super) cache: Option<PathBuf>,
+    /// The key of the settings that it is in, and the file, for people.
+    pub(super) entry: String,
+}
+
+impl Server {
+    /// How long it may take to say which tools it has.
+    pub(super) fn discovery_limit(&self) -> Duration {
+        let most = Duration::from_secs(DISCOVERY_SECS);
+        let own = self.settings.timeout_ms.map(Duration::from_millis);
+        own.map_or(most, |own| own.min(most))
+    }
+
+    /// Whether its settings let a tool of it be used. Entries may restrict arguments, as in
+    /// `tool(args)`; Gemini CLI lets the tool be then, whatever they say.
+    pub(super) fn offers(&self, tool: &str) -> bool {
+        let is = |entry: &String| entry == tool;
+        let is_some_call = |entry: &String| {
+            entry
+                .strip_prefix(tool)
+                .is_some_and(|rest| rest.starts_with('('))
+        };
+        let settings = &self.settings;
+        !settings.exclude_tools.iter().any(is)
+            && settings
+                .include_tools
+                .as_ref()
+                .is_none_or(|list| list.iter().any(|entry| is(entry) || is_some_call(entry)))
+    }
+
+    /// The tools that its settings name as those to be used, and that it does not have.
+    pub(super) fn missing(&self, has: impl Fn(&str) -> bool) -> impl Iterator<Item = &str> {
+        let entries = self.settings.include_tools.iter().flatten();
+        let tools = entries.map(|entry| entry.split_once('(').map_or(&**entry, |(name, _)| name));
+        tools.filter(move |tool| !has(tool))
+    }
+}
+
+/// All servers that the settings let be, in the order of their names; and what is wrong with
+/// others. Relative paths count from `root`; `roots` are what servers are told of.
+pub(super) fn servers(
+    settings: &McpSettings,
+    home: Option<&Path>,
+    root: &Path,
+    roots: &[PathBuf],
+) -> (Vec<Server>, Vec<String>) {
+    let (mut servers, mut notes) = (Vec::new(), Vec::new());
+    let mut all = settings.servers.clone();
+    if let Some(line) = &settings.server_command {
+        match shlex::split(line).filter(|words| !words.is_empty()) {
+            Some(mut words) => {
+                let server = McpServer {
+                    command: Some(words.remove(0)),
+                    args: words,
+                    ..McpServer::default()
+                };
+                all.insert(COMMAND_SERVER.to_owned(), server);
+            }
+            None => notes.push(format!(
+                "mcp.serverCommand is {line:?}, which can't be read as words."
+            )),
+        }
+    }
+    let entry = |name: &str, server: &McpServer| {
+        if settings.server_command.is_some() && name == COMMAND_SERVER {
+            return "mcp.serverCommand in the settings".to_owned();
+        }
+        let file = server.source.file(home, root).unwrap_or_default();
+        let shown = match home.and_then(|home| file.strip_prefix(home).ok()) {
+            Some(rest) => format!("~/{}", show_path(rest)),
+            None => show_path(&file).into_owned(),
+        };
+        format!("mcpServers.{name} in {shown}")
+    };
+    for (name, server) in all {
+        let is_allowed = settings
+            .allowed
+            .as_ref()
+            .is_none_or(|allowed| allowed.contains(&name));
+        if !is_allowed || settings.excluded.contains(&name) {
+            continue;
+        }
+        if server.command.is_none() && server.url.is_none() && server.http_url.is_none() {
+            notes.push(format!(
+                "The MCP server {name} has neither a command nor an address in the settings."
+            ));
+            continue;
+        }
+        let cwd = server.cwd.as_deref().unwrap_or(Path::new(""));
+        let is_remote = server.url.is_some() || server.http_url.is_some();
+        let connect = Connect {
+            // As in Gemini CLI an address comes first.
+            command: server.command.clone().filter(|_| !is_remote),
+            args: server.args.clone(),
+            env: server.env.clone(),
+            cwd: root.join(cwd),
+            url: server.url.clone(),
+            http_url: server.http_url.clone(),
+            headers: server.headers.clone(),
+            roots: roots.to_vec(),
+        };
+        servers.push(Server {
+            cache: cache::path(home, &name, &connect),
+            entry: entry(&name, &server),
+            name,
+            connect,
+            settings: server,
+        });
+    }
+    (servers, notes)
+}

@@ -1,0 +1,641 @@
+//! The servers of one process of ours: what they have declared, and calls of it.
+//!
+//! # How it works
+//!
+//! [`Mcp`] knows each server in up to three ways, from cheap to dear: from `State::known`, in
+//! memory; from the cache that an earlier process wrote, if the server's program and settings are
+//! the same since (`cached`); or by asking it (`refresh`), which starts it and writes the cache.
+//! [`Mcp::list`] asks only servers of which nothing is known, all at once, so that a discovery with
+//! a full cache starts no server. [`Mcp::find`] asks only a server whose tool a name may be.
+//!
+//! A call is stricter than a listing. Before the first call of a tool the server must have said to
+//! this very process what it declares (`fresh`), and again after it has said that its tools have
+//! changed. That is compared with what was accepted: where declarations are pinned, a tool that is
+//! new or different is held back until `get_tools --refresh` accepts it, and the old hash stays in
+//! the cache, so that asking again does not accept it. If the policy has judged a call by
+//! annotations, and the server says other ones by now, the call is not made.
+//!
+//! So a tool runs only if the settings offer it, it is not held back, and its annotations are those
+//! of the judgement. What goes wrong at one server is a note and leaves out that server's tools
+//! only.
+//!
+//! Left to others: connections, which are in another executable (`link`), the form of the cache
+//! (`cache`), repairing declarations (`declare`), names (`names`), and whether a call may run
+//! (`policy`).
+
+use super::cache::{self, Known};
+use super::declare::{Declared, HeldBack, declare};
+use super::link::{Failure, Link, Question};
+use super::names;
+use super::resources;
+use super::servers::{self, CALL_SECS, Server};
+use super::tool::McpTool;
+use super::wire::{FailureKind, Wanted};
+use gemini_tools_config::settings::Settings;
+use gemini_tools_core::diagnostic::Diagnostic;
+use gemini_tools_core::registry::{Others, bare_name, hint, nearest};
+use gemini_tools_core::tool::{Cancellation, Context, ErrorKind, LiveOutput, Tool, ToolError};
+use gemini_tools_policy::{PolicyCall, ServerTool};
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How much longer than a call's limit is waited: the client keeps the time.
+const SPARE: Duration = Duration::from_secs(1);
+
+/// The MCP servers of the settings.
+#[derive(Debug)]
+pub struct Mcp {
+    pub(super) servers: Vec<Server>,
+    link: Link,
+    pin: bool,
+    /// Whether calls are judged by what servers say of their tools.
+    heeds_annotations: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// What is known, by the server's place in the list.
+    known: BTreeMap<usize, Arc<Known>>,
+    /// The servers that have said so to this very process.
+    asked: BTreeSet<usize>,
+    /// The servers that have said since that they have others.
+    changed: BTreeSet<usize>,
+    notes: Vec<String>,
+}
+
+/// A tool of a server as `get_tools` prints it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct McpDeclaration {
+    /// The tool's name.
+    pub name: String,
+    /// What Gemini CLI 0.61 would call it.
+    pub alias: String,
+    /// The server's name in the settings and the tool's own name there; `None` for the tools
+    /// that read resources.
+    pub origin: Option<(String, String)>,
+    /// The declaration as compact JSON, without the closing brace.
+    pub text: String,
+    /// What the server says that calls do to the world, as it says it.
+    pub annotations: Option<Map<String, Value>>,
+    /// Whether calls leave the world as it was, by the word of a server that the user trusts.
+    pub is_read_only: bool,
+}
+
+impl McpDeclaration {
+    /// A call of it as the rules of a policy see it, with the names by which it is known
+    /// besides.
+    pub fn to_call<'a>(
+        &'a self,
+        aliases: &'a [&'a str],
+        args: &'a Map<String, Value>,
+    ) -> PolicyCall<'a> {
+        let origin = self.origin.as_ref();
+        PolicyCall {
+            server: origin.map(|(name, tool)| ServerTool { name, tool }),
+            annotations: self.annotations.as_ref(),
+            ..PolicyCall::of_tool(&self.name, aliases, args)
+        }
+    }
+}
+
+impl Mcp {
+    /// The servers of the settings; `None` where there are none. Relative paths count from
+    /// `root`; `roots` are the directories that servers are told of. Starts nothing.
+    pub fn open(
+        settings: &Settings,
+        home: Option<&Path>,
+        root: &Path,
+        roots: &[PathBuf],
+    ) -> Option<Arc<Self>> {
+        let (servers, notes) = servers::servers(&settings.mcp, home, root, roots);
+        if servers.is_empty() && notes.is_empty() {
+            return None;
+        }
+        Some(Arc::new(Self {
+            servers,
+            link: Link::default(),
+            pin: settings.mcp.pin,
+            heeds_annotations: AtomicBool::new(false),
+            state: Mutex::new(State {
+                notes,
+                ..State::default()
+            }),
+        }))
+    }
+
+    /// From now on a call is not made where its server says other annotations by then than those
+    /// by which it was judged.
+    pub fn heed_annotations(&self) {
+        self.heeds_annotations.store(true, Ordering::Relaxed);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What was left out, and why, since this was last asked.
+    pub fn take_notes(&self) -> Vec<String> {
+        std::mem::take(&mut self.state().notes)
+    }
+
+    /// The tools of all servers, sorted by name; all servers that have to be asked are asked at
+    /// once. With `refresh` all are, and what they declare is accepted.
+    pub fn list(&self, refresh: bool, cancel: &Cancellation) -> Vec<McpDeclaration> {
+        for (at, reason) in self.ask_all(refresh, cancel) {
+            self.note(at, &format!("it has no tools: {reason}."));
+        }
+        let mut list: BTreeMap<String, McpDeclaration> = BTreeMap::new();
+        let mut has_resources = false;
+        for (at, server) in self.servers.iter().enumerate() {
+            let Some(known) = self.cached(at) else {
+                continue;
+            };
+            has_resources |= known.has_resources;
+            for error in known.errors() {
+                self.note(at, &error.text());
+            }
+            for tool in &known.tools {
+                if !server.offers(&tool.original) {
+                    continue;
+                }
+                if let Some(held) = &tool.held {
+                    self.note(
+                        at,
+                        &format!("{:?} is held back: {}", tool.original, held.reason()),
+                    );
+                    continue;
+                }
+                let listed = McpDeclaration {
+                    name: tool.name.clone(),
+                    alias: names::theirs(&server.name, &tool.original),
+                    origin: Some((server.name.clone(), tool.original.clone())),
+                    text: tool.text.clone(),
+                    annotations: tool.annotations.clone(),
+                    is_read_only: is_read_only(server, tool),
+                };
+                if let Some(other) = list.get(&tool.name) {
+                    let note = format!("{:?} is left out: {} is taken.", tool.original, other.name);
+                    self.note(at, &note);
+                } else {
+                    list.insert(tool.name.clone(), listed);
+                }
+            }
+        }
+        let mut list: Vec<McpDeclaration> = list.into_values().collect();
+        if has_resources {
+            list.extend(resources::listed());
+            list.sort_by(|a, b| a.name.cmp(&b.name));
+        }
+        list
+    }
+
+    /// Asks all servers at once of which nothing is known, or with `refresh` all there are;
+    /// gives those that did not answer, and why.
+    pub(super) fn ask_all(&self, refresh: bool, cancel: &Cancellation) -> Vec<(usize, String)> {
+        self.poll_list_changed();
+        let is_old = |at: usize| self.state().changed.contains(&at) || self.cached(at).is_none();
+        let unknown = (0..self.servers.len()).filter(|&at| refresh || is_old(at));
+        let unknown: Vec<usize> = unknown.collect();
+        std::thread::scope(|scope| {
+            let asked = unknown.into_iter().map(|at| {
+                let answer = scope.spawn(move || self.refresh(at, refresh, cancel));
+                (at, answer)
+            });
+            let asked: Vec<_> = asked.collect();
+            let failed = asked.into_iter().filter_map(|(at, answer)| {
+                let failure = match answer.join() {
+                    Ok(answer) => answer.err()?.message,
+                    Err(_) => "asking it has crashed (internal error)".to_owned(),
+                };
+                Some((at, failure))
+            });
+            failed.collect()
+        })
+    }
+
+    fn note(&self, at: usize, note: &str) {
+        let note = format!("The MCP server {}: {note}", self.servers[at].name);
+        self.state().notes.push(note);
+    }
+
+    /// What is known of a server without asking it.
+    pub(super) fn cached(&self, at: usize) -> Option<Arc<Known>> {
+        if let Some(known) = self.state().known.get(&at) {
+            return Some(Arc::clone(known));
+        }
+        let server = &self.servers[at];
+        let known = cache::read(server.cache.as_deref()?)?;
+        if !known.is_current(&server.connect) {
+            return None;
+        }
+        let known = Arc::new(known);
+        self.state().known.insert(at, Arc::clone(&known));
+        Some(known)
+    }
+
+    /// Asks a server which tools it has, and keeps that.
+    fn refresh(
+        &self,
+        at: usize,
+        accepts: bool,
+        cancel: &Cancellation,
+    ) -> Result<Arc<Known>, Failure> {
+        let server = &self.servers[at];
+        // What changes while it is asked is asked for again.
+        self.state().changed.remove(&at);
+        let question = Question {
+            server: &server.name,
+            connect: &server.connect,
+            what: Wanted::Tools,
+            limit: server.discovery_limit(),
+        };
+        let answer = self.link.ask(&question, cancel, &|_| {})?;
+        let tools = answer["tools"].as_array().map_or(&[][..], Vec::as_slice);
+        let (mut tools, mut findings) = declare(&server.name, tools);
+        let notes = answer["notes"].as_array().into_iter().flatten();
+        let notes = notes.filter_map(Value::as_str);
+        findings.extend(notes.map(|note| Diagnostic::error("endless-list", "", "", note)));
+        // Another process may have accepted something meanwhile.
+        let old = server.cache.as_deref().and_then(cache::read);
+        if let Some(old) = &old
+            && !accepts
+        {
+            self.compare(at, old, &mut tools);
+        }
+        let has_resources = answer["resources"] == true;
+        let known = Known::new(&server.connect, tools, has_resources, &findings);
+        if old.as_ref() != Some(&known)
+            && let Some(path) = &server.cache
+        {
+            cache::write(path, &known);
+        }
+        let known = Arc::new(known);
+        let mut state = self.state();
+        state.known.insert(at, Arc::clone(&known));
+        state.asked.insert(at);
+        Ok(known)
+    }
+
+    /// Reports what has changed since a server was last asked; where declarations are pinned,
+    /// what has changed is held back.
+    fn compare(&self, at: usize, old: &Known, tools: &mut [Declared]) {
+        for tool in tools {
+            let before = old.tools.iter().find(|t| t.original == tool.original);
+            let reason = match before {
+                Some(before) if before.hash == tool.hash => continue,
+                Some(_) => "its declaration has changed",
+                None => "it is new",
+            };
+            if self.pin {
+                // What was accepted is what later declarations are compared with.
+                tool.hash = before.map(|t| t.hash.clone()).unwrap_or_default();
+                tool.text = String::new();
+                tool.held.get_or_insert(HeldBack::Pinned(format!(
+                    "{reason} since it was accepted; get_tools --refresh accepts it."
+                )));
+            } else {
+                self.note(at, &format!("{:?}: {reason}.", tool.original));
+            }
+        }
+    }
+
+    /// Whether a call of this name is known to leave the world as it was.
+    pub fn is_read_only(&self, name: &str) -> bool {
+        let name = bare_name(name);
+        let mut servers = self.servers.iter().enumerate();
+        resources::is_one(name)
+            || servers.any(|(at, server)| {
+                names::may_be_of(name, &server.name)
+                    && self.cached(at).is_some_and(|known| {
+                        find(&known, server, name).is_some_and(|tool| is_read_only(server, tool))
+                    })
+            })
+    }
+
+    /// The servers, and the tools that are known to be callable, each with its name on
+    /// the server.
+    pub fn others(&self) -> Others {
+        let servers = self.servers.iter().enumerate();
+        let names = servers.filter_map(|(at, server)| {
+            let known = self.cached(at)?;
+            let usable = known
+                .tools
+                .iter()
+                .filter(|tool| server.offers(&tool.original) && tool.held.is_none());
+            let names = usable.map(|tool| (tool.name.clone(), tool.original.clone()));
+            Some(names.collect::<Vec<_>>())
+        });
+        Others {
+            tools: names.flatten().collect(),
+            servers: self.servers.iter().map(|s| s.name.clone()).collect(),
+        }
+    }
+
+    /// The tool that has this name on its server, where only one of those that are known does.
+    fn find_by_own_name(self: &Arc<Self>, name: &str) -> Result<Option<Arc<dyn Tool>>, ToolError> {
+        let mut found = Vec::new();
+        for (at, server) in self.servers.iter().enumerate() {
+            if let Some(known) = self.cached(at)
+                && let Some(place) = known.tools.iter().position(|tool| tool.original == name)
+                && server.offers(name)
+            {
+                found.push((at, known, place));
+            }
+        }
+        match &found[..] {
+            [] => Ok(None),
+            [(at, known, place)] => self.usable(*at, &known.tools[*place]).map(Some),
+            several => {
+                let names: Vec<&str> = several
+                    .iter()
+                    .map(|(_, known, place)| known.tools[*place].name.as_str())
+                    .collect();
+                Err(ToolError::new(
+                    ErrorKind::ToolNotRegistered,
+                    format!("Several MCP servers have a tool named {name:?}."),
+                )
+                .with_hint(format!("Call one of {}.", names.join(", "))))
+            }
+        }
+    }
+
+    /// The tool of this name. Only a server whose tool it may be is asked, if what it has
+    /// declared is not known already. A name without a server's is looked for in what is known.
+    ///
+    /// # Errors
+    ///
+    /// Where the server can't be asked, does not have the tool, or must not be used.
+    pub fn find(
+        self: &Arc<Self>,
+        name: &str,
+        cx: &Context,
+    ) -> Result<Option<Arc<dyn Tool>>, ToolError> {
+        let name = bare_name(name);
+        if self.servers.is_empty() {
+            return Ok(None);
+        }
+        self.poll_list_changed();
+        if let Some(tool) = resources::tool(self, name) {
+            return Ok(Some(tool));
+        }
+        let candidates: Vec<usize> = (0..self.servers.len())
+            .filter(|&at| names::may_be_of(name, &self.servers[at].name))
+            .collect();
+        for &at in &candidates {
+            if let Some(known) = self.cached(at)
+                && let Some(tool) = find(&known, &self.servers[at], name)
+            {
+                return self.usable(at, tool).map(Some);
+            }
+        }
+        let mut names = Vec::new();
+        for &at in &candidates {
+            let server = &self.servers[at];
+            let known = self.fresh(at, cx)?;
+            if let Some(tool) = find(&known, server, name) {
+                return self.usable(at, tool).map(Some);
+            }
+            let offered = known.tools.iter().filter(|t| server.offers(&t.original));
+            names.extend(offered.map(|tool| tool.name.clone()));
+        }
+        if candidates.is_empty() {
+            return self.find_by_own_name(name);
+        }
+        let servers: Vec<&str> = candidates
+            .iter()
+            .map(|&at| self.servers[at].name.as_str())
+            .collect();
+        Err(ToolError::new(
+            ErrorKind::ToolNotRegistered,
+            format!(
+                "The MCP server {} has no tool named {name:?}.",
+                servers.join(" or ")
+            ),
+        )
+        .with_hint(if names.is_empty() {
+            "It declares no tools.".to_owned()
+        } else {
+            let all = || names.iter().map(String::as_str);
+            hint(&nearest(name, all().map(|own| (own, own))), all())
+        }))
+    }
+
+    fn usable(self: &Arc<Self>, at: usize, tool: &Declared) -> Result<Arc<dyn Tool>, ToolError> {
+        let server = &self.servers[at];
+        if !server.offers(&tool.original) {
+            return Err(ToolError::new(
+                ErrorKind::PolicyViolation,
+                format!(
+                    "The settings of the MCP server {} leave its tool {:?} out.",
+                    server.name, tool.original
+                ),
+            )
+            .with_hint("See includeTools and excludeTools there."));
+        }
+        self.check_held(at, tool)?;
+        let tool = McpTool::new(self, at, tool, is_read_only(server, tool))?;
+        Ok(Arc::new(tool))
+    }
+
+    fn check_held(&self, at: usize, tool: &Declared) -> Result<(), ToolError> {
+        let Some(held) = &tool.held else {
+            return Ok(());
+        };
+        Err(ToolError::new(
+            ErrorKind::PolicyViolation,
+            format!(
+                "The tool {:?} of the MCP server {} is held back: {}",
+                tool.original,
+                self.servers[at].name,
+                held.reason()
+            ),
+        ))
+    }
+
+    /// Calls a tool by its name on the server; with it come the annotations by which the policy
+    /// has judged the call.
+    pub(super) fn call(
+        &self,
+        at: usize,
+        tool: &str,
+        judged: Option<&Map<String, Value>>,
+        what: Wanted,
+        cx: &Context,
+    ) -> Result<Value, ToolError> {
+        let started = Instant::now();
+        let known = self.fresh(at, cx)?;
+        let declared = known.tools.iter().find(|t| t.original == tool);
+        if let Some(declared) = declared {
+            self.check_held(at, declared)?;
+        }
+        // What was judged may be older than what the server has said since, also to other calls.
+        let now = declared.and_then(|declared| declared.annotations.as_ref());
+        if self.heeds_annotations.load(Ordering::Relaxed) && now != judged {
+            return Err(says_something_else(&self.servers[at].name, tool)
+                .with_hint("Call it again: the policy then judges by that."));
+        }
+        self.request(at, what, started, cx)
+    }
+
+    /// What a server says to this process: one that has not said it yet, or that has said that it
+    /// has changed, is asked.
+    fn fresh(&self, at: usize, cx: &Context) -> Result<Arc<Known>, ToolError> {
+        self.poll_list_changed();
+        let has_just_said = self.state().asked.contains(&at);
+        match self.cached(at).filter(|_| has_just_said) {
+            Some(known) => Ok(known),
+            None => self
+                .refresh(at, false, &cx.cancel)
+                .map_err(|failure| self.error(at, failure, cx)),
+        }
+    }
+
+    /// Servers that have said that their tools have changed are asked again.
+    fn poll_list_changed(&self) {
+        let changed = self.link.take_changed();
+        if !changed.is_empty() {
+            let is_changed = |at: &usize| changed.contains(&self.servers[*at].name);
+            let mut state = self.state();
+            state.asked.retain(|at| !is_changed(at));
+            state
+                .changed
+                .extend((0..self.servers.len()).filter(is_changed));
+        }
+    }
+
+    /// Whether a server has said that it has other tools than those that are known.
+    pub fn has_changed(&self) -> bool {
+        self.poll_list_changed();
+        !self.state().changed.is_empty()
+    }
+
+    /// Asks a server within the time that a call has.
+    pub(super) fn request(
+        &self,
+        at: usize,
+        what: Wanted,
+        started: Instant,
+        cx: &Context,
+    ) -> Result<Value, ToolError> {
+        let server = &self.servers[at];
+        let own = server.settings.timeout_ms.map(Duration::from_millis);
+        // A limit that was not asked for makes way for the server's own.
+        let deadline = match own {
+            Some(_) => cx.cancel.chosen_deadline(),
+            None => cx.cancel.deadline(),
+        };
+        let limit = own.unwrap_or(Duration::from_secs(CALL_SECS));
+        let limit = limit.saturating_sub(started.elapsed());
+        let limit = deadline.map_or(limit, |at| {
+            limit.min(at.saturating_duration_since(Instant::now()))
+        });
+        let question = Question {
+            server: &server.name,
+            connect: &server.connect,
+            what,
+            limit,
+        };
+        let cancel = cx.cancel.restarted(limit + SPARE);
+        let is_call = matches!(question.what, Wanted::Call { .. });
+        let _waiting = cx.cancel.wait_for_others();
+        self.link
+            .ask(&question, &cancel, &|text| {
+                cx.update_output(LiveOutput::Text(text.to_owned()));
+            })
+            .map_err(|failure| {
+                let may_have_run = is_call && failure.why == FailureKind::Gone;
+                let error = self.error(at, failure, cx);
+                if may_have_run {
+                    return error.with_hint("Whether the call has had an effect is not known.");
+                }
+                error
+            })
+    }
+
+    pub(super) fn error(&self, at: usize, failure: Failure, cx: &Context) -> ToolError {
+        let server = &self.servers[at].name;
+        let Failure { why, message } = failure;
+        let error = |kind, text: String| ToolError::new(kind, text);
+        match why {
+            FailureKind::Cancelled => match cx.cancel.check() {
+                Err(interrupted) => interrupted,
+                Ok(()) => error(
+                    ErrorKind::Timeout,
+                    format!("The MCP server {server} did not answer in time."),
+                ),
+            },
+            FailureKind::TimedOut => error(
+                ErrorKind::Timeout,
+                format!("The MCP server {server} took too long: {message}."),
+            )
+            .with_hint(
+                "Its time limit is \"timeout\" in mcpServers (milliseconds), or GEMINI_TOOLS_TIMEOUT (seconds).",
+            ),
+            FailureKind::Refused => error(
+                ErrorKind::McpToolError,
+                format!("The MCP server {server} has refused the call: {message}"),
+            ),
+            FailureKind::Gone | FailureKind::Connection => error(
+                ErrorKind::McpToolError,
+                match message.strip_prefix("it ") {
+                    Some(did) => format!("The MCP server {server} {did}."),
+                    None => format!("The MCP server {server} can't be used: {message}."),
+                },
+            )
+            .with_hint(format!("See {}.", self.servers[at].entry)),
+        }
+    }
+
+    /// The servers that have resources; those of which that is not known are asked.
+    pub(super) fn with_resources(&self, cx: &Context) -> Result<Vec<usize>, ToolError> {
+        let mut found = Vec::new();
+        let mut last = None;
+        for at in 0..self.servers.len() {
+            let known = match self.cached(at) {
+                Some(known) => Ok(known),
+                None => self.refresh(at, false, &cx.cancel),
+            };
+            match known {
+                Ok(known) if known.has_resources => found.push(at),
+                Ok(_) => {}
+                Err(failure) => last = Some(self.error(at, failure, cx)),
+            }
+        }
+        match last {
+            Some(error) if found.is_empty() => Err(error),
+            _ => Ok(found),
+        }
+    }
+}
+
+/// Why a call is not made that was judged by other annotations than the server now declares.
+pub fn says_something_else(server: &str, tool: &str) -> ToolError {
+    ToolError::new(
+        ErrorKind::PolicyViolation,
+        format!(
+            "The MCP server {server} now says something else of what its tool {tool:?} does to the \
+             world."
+        ),
+    )
+}
+
+fn is_read_only(server: &Server, tool: &Declared) -> bool {
+    server.settings.trust && tool.says_it_reads()
+}
+
+/// The tool that is meant by a name as a model or a host writes it.
+fn find<'a>(known: &'a Known, server: &Server, name: &str) -> Option<&'a Declared> {
+    known
+        .tools
+        .iter()
+        .find(|tool| tool.name == name)
+        .or_else(|| {
+            let is = |tool: &&Declared| names::means(name, &server.name, &tool.original);
+            known.tools.iter().find(is)
+        })
+}

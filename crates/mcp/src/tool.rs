@@ -1,0 +1,172 @@
+//! A tool of an MCP server as one of ours.
+
+use super::content;
+use super::declare::Declared;
+use super::session::Mcp;
+use super::wire::Wanted;
+use gemini_tools_core::tool::{
+    Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Location, Schema, Tool,
+    ToolError, ToolInfo, ToolInvocation, ToolResult,
+};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+/// How many characters of the arguments a description shows.
+const MAX_SHOWN: usize = 200;
+
+pub(super) struct McpTool {
+    mcp: Arc<Mcp>,
+    /// The server's place in the list.
+    server: usize,
+    original: String,
+    name: String,
+    display_name: String,
+    description: String,
+    schema: Schema,
+    annotations: Option<Map<String, Value>>,
+    is_read_only: bool,
+    as_task: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Declaration {
+    description: String,
+    parameters_json_schema: Value,
+}
+
+impl McpTool {
+    pub(super) fn new(
+        mcp: &Arc<Mcp>,
+        server: usize,
+        declared: &Declared,
+        is_read_only: bool,
+    ) -> Result<Self, ToolError> {
+        let text = format!("{}}}", declared.text);
+        let declaration: Declaration = gemini_tools_core::json::read_unlimited(text.as_bytes())
+            .map_err(|e| {
+                ToolError::new(
+                    ErrorKind::McpToolError,
+                    format!(
+                        "The cached declaration of the tool {} can't be read: {e}.",
+                        declared.name
+                    ),
+                )
+                .with_hint("Use get_tools --refresh.")
+            })?;
+        let server_name = &mcp.servers[server].name;
+        Ok(Self {
+            mcp: Arc::clone(mcp),
+            server,
+            display_name: format!("{} ({server_name} MCP server)", declared.original),
+            original: declared.original.clone(),
+            name: declared.name.clone(),
+            description: declaration.description,
+            schema: Schema::from_value(declaration.parameters_json_schema)
+                .checked_by(serde_json::from_str(&declared.whole).ok()),
+            annotations: declared.annotations.clone(),
+            is_read_only,
+            as_task: declared.as_task,
+        })
+    }
+}
+
+impl Tool for McpTool {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn description(&self) -> &str {
+        &self.description
+    }
+
+    fn parameters(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn info(&self) -> ToolInfo<'_> {
+        ToolInfo {
+            display_name: &self.display_name,
+            aliases: &[],
+            // A server's own word counts only where the user trusts it.
+            kind: if self.is_read_only {
+                Kind::Read
+            } else {
+                Kind::Other
+            },
+            is_read_only: self.is_read_only,
+            is_idempotent: self.is_read_only,
+            is_open_world: true,
+            can_update_output: true,
+            checks_arguments: false,
+            server: Some((&self.mcp.servers[self.server].name, &self.original)),
+            annotations: self.annotations.as_ref(),
+        }
+    }
+
+    fn build(&self, args: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {
+        Ok(Box::new(Call {
+            mcp: Arc::clone(&self.mcp),
+            server: self.server,
+            original: self.original.clone(),
+            name: self.name.clone(),
+            arguments: args.as_map().clone(),
+            annotations: self.annotations.clone(),
+            as_task: self.as_task,
+        }))
+    }
+}
+
+struct Call {
+    mcp: Arc<Mcp>,
+    server: usize,
+    original: String,
+    name: String,
+    arguments: Map<String, Value>,
+    /// By which the policy has judged the call.
+    annotations: Option<Map<String, Value>>,
+    as_task: bool,
+}
+
+impl ToolInvocation for Call {
+    fn describe(&self) -> String {
+        let server = &self.mcp.servers[self.server].name;
+        let arguments = Value::Object(self.arguments.clone()).to_string();
+        let mut shown: String = arguments.chars().take(MAX_SHOWN).collect();
+        if shown.len() < arguments.len() {
+            shown.push('…');
+        }
+        format!("{} of the MCP server {server} with {shown}", self.original)
+    }
+
+    fn locations(&self) -> Vec<Location> {
+        Vec::new()
+    }
+
+    fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {
+        let server = &self.mcp.servers[self.server];
+        if server.settings.trust {
+            return Ok(Confirmation::NotNeeded);
+        }
+        Ok(Confirmation::Ask(ConfirmationDetails::Mcp {
+            title: format!("Call {} of the MCP server {}", self.original, server.name),
+            server_name: server.name.clone(),
+            tool_name: self.original.clone(),
+            tool_display_name: self.name.clone(),
+        }))
+    }
+
+    fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
+        let what = Wanted::Call {
+            tool: self.original.clone(),
+            arguments: self.arguments,
+            as_task: self.as_task,
+        };
+        let judged = self.annotations.as_ref();
+        let answer = self
+            .mcp
+            .call(self.server, &self.original, judged, what, cx)?;
+        Ok(content::result(&self.original, &answer))
+    }
+}

@@ -1,0 +1,75 @@
+//! The system's interface as the other modules use it: that of `rustix`, which covers Unix.
+//!
+//! On Windows `windows` gives as much of it as is needed there the same names, over handles in
+//! the place of descriptors. What has no counterpart isn't there, so that it can't be used by
+//! mistake.
+
+#[cfg(unix)]
+pub use rustix::{event, fd, fs, io, process, stdio, termios};
+
+/// Names and paths as bytes.
+#[cfg(unix)]
+pub use std::os::unix::ffi;
+
+/// Modes and identities of files.
+#[cfg(unix)]
+pub use std::os::unix::fs as unix_fs;
+
+/// Groups and endings of processes.
+#[cfg(unix)]
+pub use std::os::unix::process as unix_process;
+
+pub mod links;
+#[cfg(windows)]
+mod windows;
+#[cfg(windows)]
+pub use windows::paths::{check_names, check_new_names};
+#[cfg(windows)]
+pub use windows::{
+    console, event, fd, ffi, fs, io, process, stdio, termios, unix_fs, unix_process,
+};
+
+use std::path::{Path, PathBuf};
+
+/// A name that no file can have on this system, and why, as a sentence.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct UnusableName(String);
+
+/// Accepts every path: on Unix each name is a file's.
+///
+/// # Errors
+///
+/// None; Windows has names that are not a file's.
+#[cfg(unix)]
+pub fn check_names(_path: &Path) -> Result<(), UnusableName> {
+    Ok(())
+}
+
+#[cfg(unix)]
+pub use check_names as check_new_names;
+
+/// The path without links, in the form that is usual: on Windows without the prefix `\\?\`,
+/// where it can do without.
+///
+/// # Errors
+///
+/// What the system says.
+pub fn canonicalize(path: impl AsRef<Path>) -> std::io::Result<PathBuf> {
+    let path = path.as_ref().canonicalize()?;
+    #[cfg(windows)]
+    let path = windows::paths::usual_form(path);
+    Ok(path)
+}
+
+/// Makes a named pipe, for tests of what reads files.
+///
+/// # Panics
+///
+/// Where it can't.
+#[cfg(unix)]
+#[doc(hidden)]
+pub fn make_fifo(path: &Path) {
+    let status = std::process::Command::new("mkfifo").arg(path).status();
+    assert!(status.expect("mkfifo").success());
+}

@@ -1,0 +1,135 @@
+//! Where a path leads, and through which links: who may change a directory may point the links
+//! in it elsewhere.
+
+use super::io::Errno;
+#[cfg(unix)]
+use std::collections::VecDeque;
+#[cfg(unix)]
+use std::ffi::OsString;
+#[cfg(unix)]
+use std::path::Component;
+use std::path::{Path, PathBuf};
+
+/// Links followed before a path counts as endless, as the kernel has it.
+#[cfg(unix)]
+const MAX_LINKS: usize = 40;
+
+/// Where a path leads.
+#[derive(Debug)]
+pub struct Resolved {
+    /// The path without links.
+    pub real: PathBuf,
+    /// The directories in which a link was followed, without links.
+    links: Vec<PathBuf>,
+}
+
+impl Resolved {
+    /// Whether the path leads out of `dir`, a path without links, through a link in it: who may
+    /// change what is in there decides where the path leads.
+    pub fn leaves(&self, dir: &Path) -> bool {
+        !self.real.starts_with(dir) && self.links.iter().any(|link| link.starts_with(dir))
+    }
+
+    /// Whether no link was followed.
+    pub fn is_plain(&self) -> bool {
+        self.links.is_empty()
+    }
+}
+
+/// Follows an absolute path step by step.
+///
+/// # Errors
+///
+/// `INVAL` for a path that is not absolute, or what the system says.
+#[cfg(unix)]
+pub fn resolve(path: &Path) -> Result<Resolved, Errno> {
+    use super::ffi::OsStringExt;
+    if !path.is_absolute() {
+        return Err(Errno::INVAL);
+    }
+    let steps = |path: &Path| -> Vec<OsString> {
+        path.components()
+            .map(|step| step.as_os_str().to_owned())
+            .collect()
+    };
+    let mut ahead: VecDeque<OsString> = steps(path).into();
+    let mut resolved = Resolved {
+        real: PathBuf::from("/"),
+        links: Vec::new(),
+    };
+    while let Some(step) = ahead.pop_front() {
+        match Path::new(&step).components().next() {
+            Some(Component::Normal(name)) => {
+                let next = resolved.real.join(name);
+                match super::fs::readlink(&next, Vec::new()) {
+                    Ok(target) => {
+                        if resolved.links.len() == MAX_LINKS {
+                            return Err(Errno::LOOP);
+                        }
+                        resolved.links.push(resolved.real.clone());
+                        let target = PathBuf::from(OsString::from_vec(target.into_bytes()));
+                        for step in steps(&target).into_iter().rev() {
+                            ahead.push_front(step);
+                        }
+                    }
+                    // It is not a link.
+                    Err(Errno::INVAL) => resolved.real = next,
+                    Err(e) => return Err(e),
+                }
+            }
+            Some(Component::ParentDir) => {
+                resolved.real.pop();
+            }
+            Some(Component::RootDir) => resolved.real = PathBuf::from("/"),
+            Some(Component::CurDir | Component::Prefix(_)) | None => {}
+        }
+    }
+    Ok(resolved)
+}
+
+/// Follows an absolute path. Through which links is not known here, where nothing is built on it:
+/// there is no sandbox.
+///
+/// # Errors
+///
+/// `INVAL` for a path that is not absolute, or what the system says.
+#[cfg(windows)]
+pub(crate) fn resolve(path: &Path) -> Result<Resolved, Errno> {
+    if !path.is_absolute() {
+        return Err(Errno::INVAL);
+    }
+    let real = super::canonicalize(path)
+        .map_err(|e| e.raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error))?;
+    Ok(Resolved {
+        real,
+        links: Vec::new(),
+    })
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::resolve;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_path_leaves_a_directory_only_through_a_link_in_it() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let top = dir.path().canonicalize().expect("exists");
+        for name in ["in/real", "out/real"] {
+            std::fs::create_dir_all(top.join(name)).expect("made");
+        }
+        let (inside, outside) = (top.join("in"), top.join("out"));
+        symlink("../out", inside.join("away")).expect("a link");
+        symlink("real", inside.join("here")).expect("a link");
+        symlink(&inside, top.join("way")).expect("a link");
+        let of = |path: &str| resolve(&top.join(path)).expect("exists");
+        let away = of("in/away/real");
+        assert_eq!(away.real, outside.join("real"));
+        assert!(away.leaves(&inside) && !away.leaves(&outside) && !away.leaves(&top));
+        assert!(!of("in/here").leaves(&inside), "it stays");
+        assert!(!of("way/real").leaves(&inside), "the link lies above");
+        assert!(of("way/away/../out").leaves(&inside));
+        assert!(of("in/real").is_plain() && !of("way").is_plain());
+        assert!(resolve(&top.join("none")).is_err());
+    }
+}

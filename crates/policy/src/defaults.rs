@@ -1,0 +1,200 @@
+//! What holds where no rule says anything: the effect of the policies that Gemini CLI ships,
+//! told by what a tool does to the world.
+
+use super::{Decider, Decision, Mode, PolicyCall, Tier, Verdict};
+use gemini_tools_core::tool::Kind;
+use std::path::Path;
+
+/// Names of files that say what a build runs (Gemini CLI 0.61 guards the same).
+const BUILD_FILES: [&str; 30] = [
+    ".bazelrc",
+    ".blazerc",
+    "BUILD",
+    "BUILD.bazel",
+    "CMakeLists.txt",
+    "Cargo.lock",
+    "Cargo.toml",
+    "Containerfile",
+    "Dockerfile",
+    "GNUmakefile",
+    "MODULE.bazel",
+    "Makefile",
+    "WORKSPACE",
+    "WORKSPACE.bazel",
+    "build.gradle",
+    "build.gradle.kts",
+    "bun.lockb",
+    "go.mod",
+    "go.sum",
+    "makefile",
+    "package-lock.json",
+    "package.json",
+    "pnpm-lock.yaml",
+    "pom.xml",
+    "pyproject.toml",
+    "settings.gradle",
+    "settings.gradle.kts",
+    "setup.cfg",
+    "setup.py",
+    "yarn.lock",
+];
+
+/// Endings of such files.
+const BUILD_ENDINGS: [&str; 5] = ["bzl", "bazel", "bzlmod", "mk", "cmake"];
+
+/// Words in the names of tools that change files.
+const EDIT_WORDS: [&str; 8] = [
+    "write", "edit", "replace", "patch", "update", "create", "append", "save",
+];
+
+/// Arguments that name the file that is changed.
+const PATH_ARGUMENTS: [&str; 5] = ["file_path", "absolute_path", "path", "filePath", "file"];
+
+/// Tools that read, and that are not among those with which Gemini CLI makes plans.
+const NOT_FOR_PLANS: [&str; 3] = [
+    "list_background_processes",
+    "read_background_output",
+    "read_many_files",
+];
+
+fn built_in(decision: Decision, priority: u16, rule: &str, reason: String) -> Verdict {
+    Verdict {
+        decision,
+        rule: Decider {
+            rule: rule.to_owned(),
+            file: None,
+            tier: Tier::Default,
+            priority,
+            is_default: true,
+        },
+        reason,
+        understood: None,
+    }
+}
+
+/// Whether the tool only looks at what is here, or searches the web.
+fn only_looks(call: &PolicyCall<'_>) -> bool {
+    matches!(call.kind, Kind::Read | Kind::Search) && call.server.is_none()
+}
+
+fn says_it_only_reads(call: &PolicyCall<'_>) -> bool {
+    let hint = call.annotations.and_then(|a| a.get("readOnlyHint"));
+    call.server.is_some() && hint == Some(&serde_json::Value::Bool(true))
+}
+
+/// Whether a plan can be made with the tool.
+pub(super) fn is_for_plans(call: &PolicyCall<'_>) -> bool {
+    only_looks(call) && !NOT_FOR_PLANS.contains(&call.name)
+        || call.kind == Kind::Fetch
+        || says_it_only_reads(call)
+}
+
+/// The built-in rules, the highest first. `edits_are_agreed` is whether a person has agreed to
+/// all edits of the session.
+pub(super) fn verdict(
+    call: &PolicyCall<'_>,
+    mode: Mode,
+    interactive: bool,
+    edits_are_agreed: bool,
+) -> Verdict {
+    let name = call.name;
+    if mode == Mode::Yolo {
+        let rule = "built in: in the mode yolo nothing asks";
+        return built_in(Decision::Allow, 998, rule, String::new());
+    }
+    if only_looks(call) && (mode != Mode::Plan || is_for_plans(call)) {
+        let rule = "built in: reading and searching needs no approval";
+        return built_in(Decision::Allow, 50, rule, String::new());
+    }
+    if mode == Mode::Plan && !is_for_plans(call) {
+        return built_in(
+            Decision::Deny,
+            40,
+            "built in: plans are made with tools that read",
+            format!("{name} may not run. Plans are made with read_file and its like only."),
+        );
+    }
+    if mode == Mode::AutoEdit
+        && matches!(call.kind, Kind::Edit | Kind::Fetch)
+        && call.server.is_none()
+    {
+        let rule = "built in: in the mode auto_edit edits and pages need no approval";
+        return built_in(Decision::Allow, 15, rule, String::new());
+    }
+    if edits_are_agreed && call.kind == Kind::Edit && call.is_built_in {
+        let rule = "agreed to for the session: all edits";
+        return built_in(Decision::Allow, 15, rule, String::new());
+    }
+    ask(
+        name,
+        interactive,
+        10,
+        "built in: every other call needs the user's approval",
+    )
+}
+
+/// Asks where there is a user to ask, and else denies.
+fn ask(name: &str, interactive: bool, priority: u16, rule: &str) -> Verdict {
+    if interactive {
+        let reason = format!("{name} needs the user's approval.");
+        return built_in(Decision::AskUser, priority, rule, reason);
+    }
+    built_in(
+        Decision::Deny,
+        priority,
+        rule,
+        format!(
+            "{name} needs the user's approval, and no user can be asked. Go on without it, or \
+             say what it would have done."
+        ),
+    )
+}
+
+/// Where a line of shell can't be understood, or more than a rule says is needed.
+pub(super) fn ask_about_line(name: &str, interactive: bool, rule: &str) -> Verdict {
+    ask(name, interactive, 10, rule)
+}
+
+/// Files that say what a build runs change with the user's approval only. In the mode yolo
+/// commands run as they like, and the guard would stop nothing.
+pub(super) fn guard_build_files(
+    call: &PolicyCall<'_>,
+    mode: Mode,
+    interactive: bool,
+    verdict: Verdict,
+) -> Verdict {
+    if verdict.decision != Decision::Allow || mode == Mode::Yolo {
+        return verdict;
+    }
+    let edits = call.kind == Kind::Edit
+        || call
+            .name
+            .split(|c: char| !c.is_ascii_alphanumeric())
+            .any(|word| EDIT_WORDS.contains(&word.to_ascii_lowercase().as_str()));
+    let path = || {
+        let mut paths = PATH_ARGUMENTS
+            .iter()
+            .filter_map(|key| call.args.get(*key)?.as_str());
+        paths.find(|path| is_build_file(path))
+    };
+    if !edits || path().is_none() {
+        return verdict;
+    }
+    ask(
+        call.name,
+        interactive,
+        999,
+        "built in: files that say what a build runs change with the user's approval",
+    )
+}
+
+fn is_build_file(path: &str) -> bool {
+    let path = path.trim().replace('\0', "").replace('\\', "/");
+    let path = Path::new(&path);
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let ending = path.extension().unwrap_or_default().to_string_lossy();
+    BUILD_FILES.contains(&&*name)
+        || name.starts_with("Dockerfile.")
+        || name.starts_with("Containerfile.")
+        || BUILD_ENDINGS.contains(&ending.to_ascii_lowercase().as_str())
+}

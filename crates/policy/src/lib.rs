@@ -1,0 +1,518 @@
+//! Which calls may run, by rules in Gemini CLI's format.
+//!
+//! Rules come from files ([`Policy::load`] knows where they are), from the lists of the
+//! settings, and from answers of a person. They are held against a call from the highest
+//! [`Tier`] and priority down, and the first that fits decides; where none does, what the
+//! tool does to the world decides. A line of shell is judged as a whole and command by
+//! command, and the strictest judgement counts. `docs/policy-and-gemini-cli.md` tells where
+//! this differs from Gemini CLI.
+//!
+//! Nothing is parsed or compiled where there are no rules.
+
+mod defaults;
+mod file;
+mod rule;
+mod safe;
+mod settings;
+mod shell;
+mod sources;
+mod text;
+
+pub use gemini_tools_core::tool::ApprovalMode as Mode;
+pub use rule::Rule;
+pub use shell::is_shell;
+pub use sources::{Extra, mode_from_env};
+
+use gemini_tools_config::trust::ProjectTrust;
+use gemini_tools_core::diagnostic::Diagnostic;
+use gemini_tools_core::shown::show_path;
+use gemini_tools_core::tool::{ErrorKind, Kind, ToolError};
+use rule::RuleSubject;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Whose rule it is. Of two rules the one of the higher tier counts, whatever their
+/// priorities.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tier {
+    /// Built in.
+    Default,
+    /// Brought by an extension; can only restrict.
+    Extension,
+    /// The project's, where it is trusted.
+    Workspace,
+    /// The user's, their settings among them.
+    User,
+    /// The administrator's.
+    Admin,
+}
+
+/// What becomes of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// The call may run.
+    Allow,
+    /// A person must agree.
+    AskUser,
+    /// The call must not run.
+    Deny,
+}
+
+impl Tier {
+    /// As it is shown.
+    pub fn name(self) -> &'static str {
+        match self {
+            Tier::Default => "default",
+            Tier::Extension => "extension",
+            Tier::Workspace => "workspace",
+            Tier::User => "user",
+            Tier::Admin => "admin",
+        }
+    }
+}
+
+impl Decision {
+    /// As policy files have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Decision::Allow => "allow",
+            Decision::AskUser => "ask_user",
+            Decision::Deny => "deny",
+        }
+    }
+}
+
+/// A call to be judged.
+#[derive(Debug, Clone, Copy)]
+pub struct PolicyCall<'a> {
+    /// The tool's own name.
+    pub name: &'a str,
+    /// The tool's other names.
+    pub aliases: &'a [&'a str],
+    /// Where it comes from an MCP server.
+    pub server: Option<ServerTool<'a>>,
+    /// The arguments.
+    pub args: &'a Map<String, Value>,
+    /// Other names of arguments, and what they are called in the declaration.
+    pub renamed: &'a [(&'a str, &'a str)],
+    /// What an MCP server says of the tool.
+    pub annotations: Option<&'a Map<String, Value>>,
+    /// What the tool does to the world.
+    pub kind: Kind,
+    /// Whether it is one of our own tools, and not only called like one.
+    pub is_built_in: bool,
+}
+
+impl<'a> PolicyCall<'a> {
+    /// A call of a tool of which nothing is known but its names.
+    pub fn of_tool(name: &'a str, aliases: &'a [&'a str], args: &'a Map<String, Value>) -> Self {
+        Self {
+            name,
+            aliases,
+            server: None,
+            args,
+            renamed: &[],
+            annotations: None,
+            kind: Kind::Other,
+            is_built_in: false,
+        }
+    }
+}
+
+/// A tool of an MCP server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ServerTool<'a> {
+    /// The server's name in the settings.
+    pub name: &'a str,
+    /// The tool's name on the server.
+    pub tool: &'a str,
+}
+
+impl<'a> ServerTool<'a> {
+    /// From a tool's name of the form `server__tool`, where nothing else is known of it.
+    pub fn from_name(name: &'a str) -> Option<Self> {
+        let (name, tool) = name.split_once("__")?;
+        (!name.is_empty() && !tool.is_empty()).then_some(Self { name, tool })
+    }
+}
+
+/// What the rules say of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// What becomes of it.
+    pub decision: Decision,
+    /// The rule that decided.
+    pub rule: Decider,
+    /// Why, in words for a model; empty where it simply may run.
+    pub reason: String,
+    /// The line of shell as it was understood, which is what runs unless a person has seen the
+    /// line itself; `None` for other calls and for lines that are not understood.
+    pub understood: Option<String>,
+}
+
+/// The rule that decided.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Decider {
+    /// The rule in one line.
+    pub rule: String,
+    /// The file that it is in; `None` for built-in rules and for a person's answers.
+    pub file: Option<PathBuf>,
+    /// Whose it is.
+    pub tier: Tier,
+    /// The priority within the tier.
+    pub priority: u16,
+    /// Whether no file, setting or person has said anything: the built-in rules decided.
+    #[serde(skip)]
+    pub is_default: bool,
+}
+
+impl Verdict {
+    /// As `--explain` prints it.
+    pub fn to_json(&self) -> Value {
+        let mut value = json!(self.rule);
+        value["decision"] = json!(self.decision);
+        if !self.reason.is_empty() {
+            value["reason"] = json!(self.reason);
+        }
+        value
+    }
+
+    /// The error of a call that may not run.
+    pub fn to_error(&self) -> ToolError {
+        let error = ToolError::new(ErrorKind::PolicyViolation, self.reason.clone());
+        match &self.rule.file {
+            Some(file) => error.with_hint(format!("See {}.", show_path(file))),
+            None => error,
+        }
+    }
+}
+
+/// All rules that are in force.
+#[derive(Debug, Clone, Default)]
+pub struct Policy {
+    /// The highest first.
+    rules: Vec<Rule>,
+    /// Files that could not be read: every call could be one that they deny.
+    broken: Vec<Broken>,
+    /// What is wrong with files and rules.
+    pub problems: Vec<Diagnostic>,
+    /// The files in force, those of the highest tier first.
+    pub files: Vec<PolicyFile>,
+    root: PathBuf,
+    /// The project's trust, found out where one of its rules or commands makes a difference.
+    trust: ProjectTrust,
+    /// `security.disableYoloMode`: that mode is the default one then.
+    forbids_yolo: bool,
+    /// A person has agreed to all edits of the session.
+    edits_are_agreed: bool,
+    /// `security.disableAlwaysAllow`: a yes is for one call, and answers that were kept for good
+    /// don't count.
+    keeps_no_answers: bool,
+}
+
+/// A policy file that counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicyFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Whose it is.
+    pub tier: Tier,
+    /// How many of its rules count.
+    pub rules: usize,
+}
+
+#[derive(Debug, Clone)]
+struct Broken {
+    file: PathBuf,
+    tier: Tier,
+    why: String,
+}
+
+/// The priority of what a person has agreed to for the session, as by Gemini CLI.
+const ANSWER_PRIORITY: u16 = 950;
+
+impl Policy {
+    /// Puts the rules in order.
+    fn sort(&mut self) {
+        self.rules
+            .sort_by_key(|rule| std::cmp::Reverse((rule.tier, rule.priority)));
+        self.files.sort_by_key(|file| std::cmp::Reverse(file.tier));
+        if self.keeps_no_answers {
+            self.rules.retain(|rule| rule.priority != ANSWER_PRIORITY);
+        }
+    }
+
+    /// Whether there are no rules but those that are built in.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty() && self.broken.is_empty()
+    }
+
+    /// Why no call may run at all, where a policy file can't be read.
+    pub fn obstacle(&self) -> Option<String> {
+        self.broken.first().map(|broken| {
+            format!(
+                "No call may run while {} can't be read, because it may deny it: {}.",
+                broken.file.display(),
+                broken.why.trim_end_matches('.')
+            )
+        })
+    }
+
+    /// Whether a rule goes by what an MCP server says of its tools.
+    pub fn heeds_annotations(&self) -> bool {
+        self.rules.iter().any(|rule| !rule.annotations.is_empty())
+    }
+
+    /// Whether a person's yes can only be for the call that they are asked about:
+    /// `security.disableAlwaysAllow` says so.
+    pub fn keeps_no_answers(&self) -> bool {
+        self.keeps_no_answers
+    }
+
+    /// The mode that counts where this one is wanted.
+    fn mode_of(&self, wanted: Mode) -> Mode {
+        match wanted {
+            Mode::Yolo if self.forbids_yolo => Mode::Default,
+            other => other,
+        }
+    }
+
+    /// Judges a call: `interactive` is whether there is a user to ask.
+    pub fn check(&self, call: &PolicyCall<'_>, mode: Mode, interactive: bool) -> Verdict {
+        let mode = self.mode_of(mode);
+        if let (Some(broken), Some(reason)) = (self.broken.first(), self.obstacle()) {
+            return Verdict {
+                decision: Decision::Deny,
+                rule: Decider {
+                    rule: "the whole file".to_owned(),
+                    file: Some(broken.file.clone()),
+                    tier: broken.tier,
+                    priority: 999,
+                    is_default: false,
+                },
+                reason,
+                understood: None,
+            };
+        }
+        let verdict = match shell::line_of(call) {
+            Some(line) => self.check_line(call, line, mode, interactive),
+            None => self.check_plain(call, mode, interactive),
+        };
+        defaults::guard_build_files(call, mode, interactive, verdict)
+    }
+
+    fn check_plain(&self, call: &PolicyCall<'_>, mode: Mode, interactive: bool) -> Verdict {
+        let (texts, is_ambiguous) = self.texts(call);
+        let subject = RuleSubject {
+            call,
+            line: None,
+            command: None,
+            is_part: false,
+            is_unknown: false,
+            texts: &texts,
+            is_ambiguous,
+        };
+        match self.first(&subject, mode, interactive) {
+            Some(rule) => rule_verdict(rule, rule.decision, call),
+            None => self.by_default(call, mode, interactive),
+        }
+    }
+
+    /// What holds where no rule fits.
+    fn by_default(&self, call: &PolicyCall<'_>, mode: Mode, interactive: bool) -> Verdict {
+        defaults::verdict(call, mode, interactive, self.edits_are_agreed)
+    }
+
+    /// The first rule that fits.
+    fn first(&self, subject: &RuleSubject<'_>, mode: Mode, interactive: bool) -> Option<&Rule> {
+        self.rules.iter().find(|rule| {
+            rule.is_active(mode, interactive) && rule.is_for(subject.call) && rule.matches(subject)
+        })
+    }
+
+    /// The arguments as text, once for each spelling of their names, and whether one of them
+    /// is there in two.
+    fn texts(&self, call: &PolicyCall<'_>) -> (Vec<String>, bool) {
+        let looks = |rule: &Rule| matches!(rule.condition, rule::Condition::Pattern(_));
+        if !self.rules.iter().any(looks) {
+            return (Vec::new(), false);
+        }
+        let mut spellings = vec![call.args.clone()];
+        let mut is_ambiguous = false;
+        let declared = call.renamed.iter().map(|(_, declared)| *declared);
+        for declared in declared.collect::<BTreeSet<&str>>() {
+            let others = call.renamed.iter().filter(|(_, d)| *d == declared);
+            let names: Vec<&str> = others.map(|(other, _)| *other).chain([declared]).collect();
+            let mut given = names.iter().filter(|name| call.args.contains_key(**name));
+            let Some(one) = given.next() else {
+                continue;
+            };
+            is_ambiguous |= given.next().is_some();
+            for args in spellings.clone() {
+                for name in names.iter().filter(|name| !args.contains_key(**name)) {
+                    let mut args = args.clone();
+                    let value = args.remove(*one).unwrap_or_default();
+                    args.insert((*name).to_owned(), value);
+                    spellings.push(args);
+                }
+            }
+        }
+        (
+            spellings.iter().map(text::stable_json).collect(),
+            is_ambiguous,
+        )
+    }
+
+    /// Whether a tool is there at all: not where each of its calls is denied.
+    pub fn shows(&self, call: &PolicyCall<'_>, mode: Mode, interactive: bool) -> bool {
+        let mode = self.mode_of(mode);
+        for rule in &self.rules {
+            if !rule.is_active(mode, interactive) || !rule.is_for(call) {
+                continue;
+            }
+            match (&rule.condition, rule.decision) {
+                (rule::Condition::None, decision) => return decision != Decision::Deny,
+                (rule::Condition::NotListed(entries), _) => {
+                    if !entries.iter().any(|entry| entry.is_for(call)) {
+                        return false;
+                    }
+                }
+                // Another call may not be denied.
+                (_, Decision::Deny) => {}
+                _ => return true,
+            }
+        }
+        mode != Mode::Plan || defaults::is_for_plans(call)
+    }
+
+    /// Adds a rule that a person has made by an answer: it holds in this mode and in those
+    /// that ask less, and no rule of the user or the administrator yields to it. All edits are
+    /// more than the person has seen: no rule at all yields to that answer. Nothing is added
+    /// where the policy [keeps no answers](Self::keeps_no_answers).
+    pub fn grant(&mut self, agreed: SessionGrant<'_>, mode: Mode) {
+        if self.keeps_no_answers {
+            return;
+        }
+        let order = [Mode::Plan, Mode::Default, Mode::AutoEdit, Mode::Yolo];
+        let from = order.iter().position(|m| *m == mode).unwrap_or(0);
+        let (tools, server, condition, text) = match agreed {
+            SessionGrant::Edits => {
+                self.edits_are_agreed = true;
+                return;
+            }
+            SessionGrant::Programs { tool, programs } => (
+                vec![tool.to_owned()],
+                None,
+                rule::Condition::Prefixes(programs.to_vec()),
+                format!("agreed to for the session: {tool}({})", programs.join(", ")),
+            ),
+            SessionGrant::Tool(tool) => (
+                vec![tool.to_owned()],
+                None,
+                rule::Condition::None,
+                format!("agreed to for the session: {tool}"),
+            ),
+            SessionGrant::Server(server) => (
+                vec!["*".to_owned()],
+                Some(server.to_owned()),
+                rule::Condition::None,
+                format!("agreed to for the session: all tools of {server}"),
+            ),
+        };
+        self.rules.push(Rule {
+            tools,
+            server,
+            condition,
+            modes: order[from..].to_vec(),
+            source: rule::Source {
+                text,
+                ..rule::Source::default()
+            },
+            ..Rule::new(Decision::Allow, Tier::Workspace, ANSWER_PRIORITY)
+        });
+        self.sort();
+    }
+
+    /// Where the project is.
+    fn root(&self) -> &Path {
+        &self.root
+    }
+}
+
+/// What a person has agreed to for a session.
+#[derive(Debug, Clone, Copy)]
+pub enum SessionGrant<'a> {
+    /// Commands of these programs.
+    Programs {
+        /// The tool that runs them.
+        tool: &'a str,
+        /// Their names.
+        programs: &'a [String],
+    },
+    /// All edits of files by built-in tools.
+    Edits,
+    /// All calls of a tool.
+    Tool(&'a str),
+    /// All tools of an MCP server.
+    Server(&'a str),
+}
+
+impl SessionGrant<'_> {
+    /// As a person who is asked reads it.
+    pub fn words(self) -> &'static str {
+        match self {
+            SessionGrant::Programs { .. } => "these programs",
+            SessionGrant::Edits => "all edits",
+            SessionGrant::Tool(_) => "this tool",
+            SessionGrant::Server(_) => "this server",
+        }
+    }
+}
+
+impl Rule {
+    fn new(decision: Decision, tier: Tier, priority: u16) -> Self {
+        Self {
+            tools: Vec::new(),
+            server: None,
+            condition: rule::Condition::None,
+            decision,
+            tier,
+            priority,
+            modes: Vec::new(),
+            interactive: None,
+            annotations: Vec::new(),
+            allows_redirection: false,
+            is_for_subagent: false,
+            message: None,
+            source: rule::Source::default(),
+        }
+    }
+}
+
+/// What a rule says of a call.
+fn rule_verdict(rule: &Rule, decision: Decision, call: &PolicyCall<'_>) -> Verdict {
+    let mut reason = match decision {
+        Decision::Allow => String::new(),
+        Decision::AskUser => format!("{} needs the user's approval.", call.name),
+        Decision::Deny => format!("{} may not run: {}.", call.name, rule.source.text),
+    };
+    if let (Decision::Deny, Some(message)) = (decision, &rule.message) {
+        reason = format!("{reason} {message}");
+    }
+    Verdict {
+        decision,
+        rule: Decider {
+            rule: rule.source.text.clone(),
+            file: rule.source.file.clone(),
+            tier: rule.tier,
+            priority: rule.priority,
+            is_default: false,
+        },
+        reason,
+        understood: None,
+    }
+}

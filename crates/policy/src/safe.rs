@@ -1,0 +1,376 @@
+//! Commands that are known to only look at the workspace, and commands that are known to do
+//! harm: those that Gemini CLI 0.61 knows.
+
+use gemini_tools_shell_analysis::{Analysis, Command};
+use std::path::{Component, Path, PathBuf};
+
+/// Programs that print, and read no files, whatever their arguments.
+const PRINTERS: [&str; 11] = [
+    "echo", "expr", "false", "id", "pwd", "seq", "tr", "true", "uname", "which", "whoami",
+];
+
+/// A program that reads the files that it is given, and nothing else.
+struct Reader {
+    name: &'static str,
+    /// Letters that do nothing but change how it prints. Numbers may be behind them.
+    letters: &'static str,
+    /// How many files it takes: some write to the last.
+    files: usize,
+}
+
+const fn reader(name: &'static str, letters: &'static str) -> Reader {
+    Reader {
+        name,
+        letters,
+        files: usize::MAX,
+    }
+}
+
+/// Not among the letters is what follows links out of the workspace (`grep -R`, `ls -L`), what
+/// takes names of files from a file, and what goes on for ever (`tail -f`).
+const READERS: [Reader; 15] = [
+    reader("base64", "diw"),
+    reader("cat", "AbeEnstTuv"),
+    reader("cut", "bcdfnsz"),
+    reader("grep", "aABbcCeEFGHhiIlLmnoPqrsTvwxyzZ"),
+    reader("head", "cnqvz"),
+    reader("ls", "1aAbBcCdfFgGhiIklmnNopqQrRsStTuUvwxXZ"),
+    reader("nl", "bdfhilnpsvw"),
+    reader("numfmt", "dz"),
+    reader("paste", "dsz"),
+    reader("rev", ""),
+    reader("stat", "cft"),
+    reader("tac", "brs"),
+    reader("tail", "cnqvz"),
+    Reader {
+        files: 1,
+        ..reader("uniq", "cdDiuz")
+    },
+    reader("wc", "clLmw"),
+];
+
+/// Long options of readers that do nothing but change what they print.
+const READER_OPTIONS: [&str; 38] = [
+    "--after-context",
+    "--all",
+    "--almost-all",
+    "--before-context",
+    "--bytes",
+    "--characters",
+    "--chars",
+    "--classify",
+    "--color",
+    "--context",
+    "--count",
+    "--decode",
+    "--delimiter",
+    "--directory",
+    "--exclude",
+    "--exclude-dir",
+    "--fields",
+    "--files-with-matches",
+    "--files-without-match",
+    "--fixed-strings",
+    "--human-readable",
+    "--ignore-case",
+    "--include",
+    "--invert-match",
+    "--line-number",
+    "--line-regexp",
+    "--lines",
+    "--max-count",
+    "--number",
+    "--number-nonblank",
+    "--only-matching",
+    "--quiet",
+    "--recursive",
+    "--reverse",
+    "--show-all",
+    "--size",
+    "--word-regexp",
+    "--words",
+];
+
+/// What makes `find` do more than look.
+const FIND_ACTS: [&str; 9] = [
+    "-delete", "-exec", "-execdir", "-fls", "-fprint", "-fprint0", "-fprintf", "-ok", "-okdir",
+];
+
+/// Tests and prints of `find`; others may follow links, write, or start programs.
+const FIND_LOOKS: [&str; 34] = [
+    "-a",
+    "-amin",
+    "-and",
+    "-atime",
+    "-cmin",
+    "-ctime",
+    "-depth",
+    "-empty",
+    "-executable",
+    "-false",
+    "-iname",
+    "-ipath",
+    "-iregex",
+    "-ls",
+    "-maxdepth",
+    "-mindepth",
+    "-mmin",
+    "-mount",
+    "-mtime",
+    "-name",
+    "-newer",
+    "-not",
+    "-o",
+    "-or",
+    "-path",
+    "-perm",
+    "-print",
+    "-print0",
+    "-prune",
+    "-quit",
+    "-regex",
+    "-size",
+    "-type",
+    "-xdev",
+];
+
+/// Options of `git status`, `log`, `diff` and `show` that only change what is printed. Git takes
+/// the beginnings of others for them, so that nothing but these is let pass.
+const GIT_LOOKS: [&str; 48] = [
+    "--abbrev-commit",
+    "--after",
+    "--all",
+    "--author",
+    "--before",
+    "--branch",
+    "--branches",
+    "--cached",
+    "--color",
+    "--compact-summary",
+    "--date",
+    "--date-order",
+    "--decorate",
+    "--diff-filter",
+    "--dirstat",
+    "--first-parent",
+    "--follow",
+    "--format",
+    "--graph",
+    "--grep",
+    "--histogram",
+    "--ignore-all-space",
+    "--ignore-space-change",
+    "--ignored",
+    "--left-right",
+    "--long",
+    "--max-count",
+    "--merges",
+    "--minimal",
+    "--name-only",
+    "--name-status",
+    "--no-color",
+    "--no-merges",
+    "--no-patch",
+    "--numstat",
+    "--oneline",
+    "--patch",
+    "--porcelain",
+    "--pretty",
+    "--raw",
+    "--reverse",
+    "--short",
+    "--shortstat",
+    "--since",
+    "--staged",
+    "--stat",
+    "--summary",
+    "--until",
+];
+
+/// Letters of theirs.
+const GIT_LETTERS: &str = "aAbCGiMnpqsSuUvwz";
+
+/// Options of `git branch` that only list.
+const BRANCH_LISTS: [&str; 10] = [
+    "--all",
+    "--list",
+    "--remotes",
+    "--show-current",
+    "--verbose",
+    "-a",
+    "-l",
+    "-r",
+    "-v",
+    "-vv",
+];
+
+/// Whether the line is one command that only looks at what is in the workspace.
+pub(super) fn is_known_safe(
+    line: &str,
+    analysis: &Analysis,
+    root: &Path,
+    is_trusted: impl FnOnce() -> bool,
+) -> bool {
+    let mut commands = analysis.programs();
+    let (Some(command), None) = (commands.next(), commands.next()) else {
+        return false;
+    };
+    if command.text.trim() != line.trim()
+        || analysis.understood().is_none()
+        || analysis.redirects
+        || analysis.parse_failed
+        || !analysis.unresolved.is_empty()
+    {
+        return false;
+    }
+    let Some(Some(name)) = command.words.first() else {
+        return false;
+    };
+    // Not behind assignments, and not in quotes.
+    if !command.text.trim_start().starts_with(name.as_str()) {
+        return false;
+    }
+    if PRINTERS.contains(&name.as_str()) {
+        return true;
+    }
+    // Patterns mean what the disk says: nothing that is here.
+    if command.text.contains(['*', '?', '[', '{', '$', '`']) {
+        return false;
+    }
+    let args: Option<Vec<&str>> = command.words[1..].iter().map(Option::as_deref).collect();
+    let Some(args) = args else {
+        return false;
+    };
+    let args = args.as_slice();
+    match name.as_str() {
+        "cd" => !args.is_empty() && args.iter().all(|arg| !leaves(arg, root)),
+        "find" => args.iter().all(|arg| {
+            let looks = !arg.starts_with('-') || FIND_LOOKS.contains(arg) || is_number(&arg[1..]);
+            looks && !leaves(arg, root)
+        }),
+        "sed" => is_safe_sed(args, root),
+        "git" => is_safe_git(args, root) && is_trusted(),
+        name => READERS
+            .iter()
+            .any(|reader| reader.name == name && reader.only_reads(args, root)),
+    }
+}
+
+impl Reader {
+    /// Whether the arguments are options that are known to do no harm, and files of the workspace.
+    fn only_reads(&self, args: &[&str], root: &Path) -> bool {
+        let mut files = 0;
+        args.iter().all(|arg| {
+            if arg.starts_with("--") {
+                let name = arg.split_once('=').map_or(*arg, |(name, _)| name);
+                return READER_OPTIONS.contains(&name);
+            }
+            // A dash alone is a file.
+            if let Some(letters) = arg.strip_prefix('-').filter(|letters| !letters.is_empty()) {
+                return is_cluster(letters, self.letters);
+            }
+            files += 1;
+            files <= self.files && !leaves(arg, root)
+        })
+    }
+}
+
+/// Whether these are known letters, with nothing but a number behind them.
+fn is_cluster(letters: &str, known: &str) -> bool {
+    let behind = letters.trim_start_matches(|c| known.contains(c));
+    behind.is_empty() || is_number(behind)
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// `sed -n 3,7p file`.
+fn is_safe_sed(args: &[&str], root: &Path) -> bool {
+    let is_range = |text: &str| {
+        text.strip_suffix('p').is_some_and(|lines| {
+            let numbers: Vec<&str> = lines.split(',').collect();
+            let is_number = |n: &&str| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit());
+            numbers.len() <= 2 && numbers.iter().all(is_number)
+        })
+    };
+    match args {
+        ["-n", range] => is_range(range),
+        ["-n", range, file] => is_range(range) && !leaves(file, root),
+        _ => false,
+    }
+}
+
+/// `git status`, `log`, `diff`, `show`, and `branch` where it only lists.
+fn is_safe_git(args: &[&str], root: &Path) -> bool {
+    let Some((command, rest)) = args.split_first() else {
+        return false;
+    };
+    let looks = |arg: &&str| {
+        let name = arg.split_once('=').map_or(*arg, |(name, _)| name);
+        match arg.strip_prefix('-') {
+            Some(_) if arg.starts_with("--") => *arg == "--" || GIT_LOOKS.contains(&name),
+            Some(letters) => is_cluster(letters, GIT_LETTERS),
+            None => !leaves(arg, root),
+        }
+    };
+    let lists = |arg: &str| BRANCH_LISTS.contains(&arg) || arg.starts_with("--format=");
+    match *command {
+        "status" | "log" | "diff" | "show" => rest.iter().all(looks),
+        "branch" => rest.iter().all(|arg| lists(arg)),
+        _ => false,
+    }
+}
+
+/// Whether a path leads out of the workspace, by its text or by a link in it.
+fn leaves(path: &str, root: &Path) -> bool {
+    if path.starts_with('~') {
+        return true;
+    }
+    let mut place = PathBuf::from(root);
+    for part in Path::new(path).components() {
+        match part {
+            Component::RootDir | Component::Prefix(_) => place = PathBuf::from("/"),
+            Component::ParentDir => {
+                place.pop();
+            }
+            Component::CurDir => {}
+            Component::Normal(name) => place.push(name),
+        }
+    }
+    if !place.starts_with(root) {
+        return true;
+    }
+    // The nearest ancestor that is there says where the path really leads.
+    let there = place
+        .ancestors()
+        .find_map(|p| std::fs::canonicalize(p).ok());
+    let own = std::fs::canonicalize(root);
+    match (there, own) {
+        (Some(there), Ok(own)) => !there.starts_with(own),
+        _ => true,
+    }
+}
+
+/// Whether a command deletes without asking, makes symbolic links, or lets `find` or `rg` run
+/// and delete things.
+pub(super) fn is_dangerous(command: &Command) -> bool {
+    let words: Vec<&str> = command.words.iter().map_while(Option::as_deref).collect();
+    let Some((_, args)) = words.split_first() else {
+        return false;
+    };
+    let has_short = |letter: char| {
+        args.iter()
+            .any(|arg| arg.starts_with('-') && !arg.starts_with("--") && arg.contains(letter))
+    };
+    match command.root() {
+        "rm" => has_short('f') || args.contains(&"--force"),
+        "ln" => has_short('s') || args.contains(&"--symbolic"),
+        "find" => args.iter().any(|arg| FIND_ACTS.contains(arg)),
+        "rg" => args.iter().any(|arg| {
+            let name = arg.split_once('=').map_or(*arg, |(name, _)| name);
+            ["--pre", "--hostname-bin", "--search-zip", "-z"].contains(&name)
+        }),
+        _ => false,
+    }
+}

@@ -1,0 +1,183 @@
+//! The lists of `settings.json` as rules: what tools there are, which need no approval, which
+//! servers are trusted.
+
+use super::rule::{Condition, Entry, Source};
+use super::{Decision, Mode, Rule, Tier};
+use gemini_tools_config::settings::{Scope, Settings};
+use std::path::PathBuf;
+
+/// What the lists of the settings and of the command line come to.
+pub(super) struct Lists<'a> {
+    pub(super) settings: &'a Settings,
+    /// `--allowed-tools`.
+    pub(super) allowed: &'a [String],
+}
+
+/// Modes in which lists of who is trusted count. A plan has rules of its own.
+const BUT_FOR_PLANS: [Mode; 3] = [Mode::Default, Mode::AutoEdit, Mode::Yolo];
+
+impl Lists<'_> {
+    /// The rules, with the priorities that Gemini CLI gives them.
+    pub(super) fn rules(&self) -> Vec<Rule> {
+        let settings = self.settings;
+        let mcp = &settings.mcp;
+        let mut rules = Vec::new();
+        let list = self.list("mcp.excluded", Decision::Deny, 900);
+        rules.extend(mcp.excluded.iter().map(|s| list.server(s)));
+        let list = self.list("tools.exclude", Decision::Deny, 400);
+        rules.extend(settings.exclude.iter().filter_map(|e| list.entry(e)));
+        let list = self.list("tools.confirmationRequired", Decision::AskUser, 350);
+        rules.extend(
+            settings
+                .confirmation_required
+                .iter()
+                .filter_map(|e| list.entry(e)),
+        );
+        let list = List {
+            name: "--allowed-tools",
+            file: None,
+            decision: Decision::Allow,
+            priority: 300,
+        };
+        rules.extend(self.allowed.iter().filter_map(|e| list.entry(e)));
+        let list = self.list("tools.allowed", Decision::Allow, 300);
+        let allowed = settings.allowed.users.iter();
+        let allowed = allowed.chain(&settings.allowed.projects);
+        rules.extend(allowed.filter_map(|e| list.entry(e)));
+        if let Some(core) = &settings.core {
+            rules.push(Rule {
+                tools: vec!["*".to_owned()],
+                condition: Condition::NotListed(core.iter().map(|e| Entry::parse(e)).collect()),
+                message: Some("It is not among what tools.core lists.".to_owned()),
+                ..self
+                    .list("tools.core", Decision::Deny, 240)
+                    .rule("tools.core".to_owned())
+            });
+        }
+        let trusting = self.list("mcpServers.*.trust", Decision::Allow, 200);
+        let trusted = mcp.servers.iter().filter(|(_, server)| server.trust);
+        let trusted = trusted.map(|(name, _)| trusting.server(name));
+        let list = self.list("mcp.allowed", Decision::Allow, 100);
+        // In a project that is not trusted this list can only take servers away.
+        let is_restriction =
+            settings.is_said_by("mcp.allowed", Scope::Project) && !settings.trust.is_trusted();
+        let allowed = mcp.allowed.iter().flatten().filter(|_| !is_restriction);
+        let servers = trusted.chain(allowed.map(|server| list.server(server)));
+        rules.extend(servers.map(|rule| Rule {
+            modes: BUT_FOR_PLANS.to_vec(),
+            ..rule
+        }));
+        rules
+    }
+
+    fn list(&self, name: &'static str, decision: Decision, priority: u16) -> List {
+        List {
+            name,
+            file: Some(self.file_of(name)),
+            decision,
+            priority,
+        }
+    }
+
+    /// The file that says something of a key; only what it is called where several do.
+    fn file_of(&self, key: &str) -> PathBuf {
+        let files = self.settings.files.iter();
+        let mut said = files.filter(|(scope, _)| self.settings.is_said_by(key, *scope));
+        match (said.next(), said.next()) {
+            (Some((_, path)), None) => path.clone(),
+            _ => PathBuf::from("settings.json"),
+        }
+    }
+}
+
+/// A list of which each entry is a rule.
+struct List {
+    name: &'static str,
+    file: Option<PathBuf>,
+    decision: Decision,
+    priority: u16,
+}
+
+impl List {
+    fn rule(&self, text: String) -> Rule {
+        Rule {
+            source: Source {
+                file: self.file.clone(),
+                number: None,
+                text,
+            },
+            ..Rule::new(self.decision, Tier::User, self.priority)
+        }
+    }
+
+    fn server(&self, server: &str) -> Rule {
+        Rule {
+            tools: vec!["*".to_owned()],
+            server: Some(server.to_owned()),
+            ..self.rule(format!("{}: {server}", self.name))
+        }
+    }
+
+    /// Entries such as `glob` and `run_shell_command(git)`. For other tools than the one that
+    /// runs commands it is not known what parentheses would mean: such an entry says nothing.
+    fn entry(&self, entry: &str) -> Option<Rule> {
+        let Entry { tool, prefix } = Entry::parse(entry);
+        let is_shell = matches!(&*tool, "run_shell_command" | "ShellTool");
+        let condition = match prefix {
+            None => Condition::None,
+            Some(prefix) if is_shell => Condition::Prefixes(vec![prefix]),
+            Some(_) => return None,
+        };
+        Some(Rule {
+            tools: vec![if is_shell {
+                "run_shell_command".to_owned()
+            } else {
+                tool
+            }],
+            condition,
+            ..self.rule(format!("{}: {}", self.name, entry.trim()))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Decision, Mode, Policy, PolicyCall};
+    use gemini_tools_config::settings::Settings;
+    use serde_json::{Map, json};
+    use std::path::Path;
+
+    fn decides(core: Option<&[&str]>, exclude: &[&str], line: &str) -> Decision {
+        let own = |list: &[&str]| list.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>();
+        let mut settings = Settings::default();
+        settings.core = core.map(own);
+        settings.exclude = own(exclude);
+        let policy = Policy::of_texts(&[], &settings, Path::new("/"));
+        let mut args = Map::new();
+        args.insert("command".to_owned(), json!(line));
+        let call = PolicyCall::of_tool("run_shell_command", &["ShellTool"], &args);
+        policy.check(&call, Mode::Default, true).decision
+    }
+
+    #[test]
+    fn entries_with_parentheses_restrict_the_calls_of_a_tool() {
+        let core = [
+            "read_file",
+            "ShellTool(git status)",
+            "run_shell_command(ls)",
+        ];
+        for (line, decision) in [
+            ("git status -s", Decision::AskUser),
+            ("ls; git status", Decision::AskUser),
+            ("git push", Decision::Deny),
+            ("rm -rf x", Decision::Deny),
+        ] {
+            assert_eq!(decides(Some(&core), &[], line), decision, "{line}");
+        }
+        let exclude = ["run_shell_command( rm -rf )", "ShellTool(sudo)", "glob(x)"];
+        assert_eq!(decides(None, &exclude, "sudo make"), Decision::Deny);
+        assert_eq!(decides(None, &exclude, "rm x"), Decision::AskUser);
+        let all = ["ShellTool(ls)", "discovered_tool_run_shell_command"];
+        assert_eq!(decides(Some(&all), &[], "make"), Decision::AskUser);
+    }
+}

@@ -1,0 +1,268 @@
+//! The policy for lines of shell: judged as a whole, then each of their commands, and the strictest
+//! judgement decides.
+//!
+//! # How it works
+//!
+//! [`gemini_tools_shell_analysis::analyse`] gives the commands of a line, and the parts whose commands can't be
+//! known (`unresolved`). `check_analysed` then asks the rules in this order:
+//!
+//! 1. The whole line, as one call of the tool. If a rule denies it, that is the result.
+//! 2. What is built in: a command that deletes or links, and a redirection, need approval although
+//!    a rule allows the line, unless that rule looks at arguments (the former) or has
+//!    `allowRedirection` (the latter). So does a line that can't be parsed, or that runs nothing.
+//!    Modes that ask less (`autoEdit`, `yolo`) leave out some of this.
+//! 3. Each command by itself, with its text as the `command` argument, and each unresolved part. If
+//!    a rule denies one, the line is denied; if one needs approval, so does the line. A program
+//!    that another one runs by design (`npx`) needs no rule of its own.
+//! 4. If the line would need approval, and nothing in steps 1 and 2 was about its arguments or a
+//!    deletion, the list of commands that are known to be harmless (`safe`): they need none.
+//!
+//! No step turns a denial into anything else, and only step 4 turns a question into an allowance.
+//! An unresolved part is judged as a command of which nothing is known: rules that deny by a prefix
+//! apply, rules that allow by one don't. Where no rule can make a difference, in the mode `yolo`
+//! without rules, the line is not parsed.
+//!
+//! Matching a rule with a call is in `rule`, what applies without rules in `defaults`. What runs is
+//! not the line but [`Verdict::understood`], where there is one.
+
+use super::rule::RuleSubject;
+use super::{
+    Decider, Decision, Mode, Policy, PolicyCall, Rule, Verdict, defaults, rule_verdict, safe, text,
+};
+use gemini_tools_core::tool::Kind;
+use gemini_tools_shell_analysis::{Analysis, Command, analyse};
+use serde_json::{Map, Value};
+
+/// The names that Gemini CLI gives the tool that runs commands.
+const SHELL: [&str; 2] = ["run_shell_command", "ShellTool"];
+
+/// The arguments that say in which directory a line runs.
+const DIRECTORY: [&str; 2] = ["dir_path", "directory"];
+
+/// The line that a call runs.
+pub(super) fn line_of<'a>(call: &PolicyCall<'a>) -> Option<&'a str> {
+    let is_shell = call.server.is_none() && is_shell(call.name);
+    let line = is_shell.then(|| call.args.get("command").and_then(Value::as_str));
+    line.flatten().filter(|line| !line.is_empty())
+}
+
+/// Whether the tool of this name runs lines of shell, of which each command is judged.
+pub fn is_shell(tool: &str) -> bool {
+    SHELL.contains(&tool)
+}
+
+impl Policy {
+    pub(super) fn check_line(
+        &self,
+        call: &PolicyCall<'_>,
+        line: &str,
+        mode: Mode,
+        interactive: bool,
+    ) -> Verdict {
+        let analysis = self.looks_into_lines(mode).then(|| analyse(line));
+        let Some(analysis) = analysis else {
+            return self.by_default(call, mode, interactive);
+        };
+        Verdict {
+            understood: analysis.understood().map(str::to_owned),
+            ..self.check_analysed(call, line, &analysis, mode, interactive)
+        }
+    }
+
+    fn check_analysed(
+        &self,
+        call: &PolicyCall<'_>,
+        line: &str,
+        analysis: &Analysis,
+        mode: Mode,
+        interactive: bool,
+    ) -> Verdict {
+        let (texts, is_ambiguous) = self.texts(call);
+        let commands: Vec<&Command> = analysis.programs().collect();
+        let is_nothing = commands.is_empty();
+        let single = match commands.as_slice() {
+            [one] if one.text.trim() == line.trim() && analysis.unresolved.is_empty() => Some(*one),
+            _ => None,
+        };
+        let whole = RuleSubject {
+            call,
+            line: Some(line),
+            command: single,
+            is_part: false,
+            is_unknown: analysis.parse_failed
+                || is_nothing && !analysis.unresolved.is_empty()
+                || single.is_some_and(|command| command.runs_code),
+            texts: &texts,
+            is_ambiguous,
+        };
+        let rule = self.first(&whole, mode, interactive);
+        let mut verdict = match rule {
+            Some(rule) => rule_verdict(rule, rule.decision, call),
+            None => self.by_default(call, mode, interactive),
+        };
+        if verdict.decision == Decision::Deny {
+            return verdict;
+        }
+        let is_dangerous = mode != Mode::Yolo && analysis.programs().any(safe::is_dangerous);
+        let is_conditional = rule.is_some_and(Rule::is_conditional);
+        if is_dangerous && !is_conditional && verdict.decision == Decision::Allow {
+            let rule = "built in: what deletes or links needs the user's approval";
+            verdict = ask(call, &verdict, rule);
+        }
+        if analysis.parse_failed || is_nothing {
+            verdict = ask_if_not_understood(call, rule, mode, interactive, verdict);
+        } else if verdict.decision == Decision::Allow
+            && analysis.redirects
+            && !matches!(mode, Mode::AutoEdit | Mode::Yolo)
+            && !rule.is_some_and(|rule| rule.allows_redirection)
+        {
+            let rule = "built in: redirections need a rule with allowRedirection, or approval";
+            verdict = ask(call, &verdict, rule);
+        }
+        if single.is_none() {
+            verdict = self.parts(call, analysis, mode, interactive, verdict);
+        }
+        if is_dangerous || is_conditional {
+            return verdict;
+        }
+        self.apply_safe_list(call, line, analysis, verdict)
+    }
+
+    /// Whether what a line holds can make a difference.
+    fn looks_into_lines(&self, mode: Mode) -> bool {
+        !self.rules.is_empty() || mode != Mode::Yolo
+    }
+
+    /// Judges each command, and each text whose commands can't be known.
+    fn parts(
+        &self,
+        call: &PolicyCall<'_>,
+        analysis: &Analysis,
+        mode: Mode,
+        interactive: bool,
+        whole: Verdict,
+    ) -> Verdict {
+        let mut verdict = whole;
+        let known = analysis
+            .programs()
+            .map(|c| (c.text.as_str(), Some(c), c.runs_code));
+        let unknown = analysis
+            .unresolved
+            .iter()
+            .map(|text| (text.as_str(), None, true));
+        for (line, command, is_unknown) in known.chain(unknown) {
+            let mut args = Map::new();
+            args.insert("command".to_owned(), line.trim().into());
+            for key in DIRECTORY {
+                if let Some(directory) = call.args.get(key) {
+                    args.insert(key.to_owned(), directory.clone());
+                }
+            }
+            let subject = RuleSubject {
+                call,
+                line: Some(line),
+                command,
+                is_part: true,
+                is_unknown,
+                texts: &[text::stable_json(&args)],
+                is_ambiguous: false,
+            };
+            let part = match self.first(&subject, mode, interactive) {
+                Some(rule) => rule_verdict(rule, rule.decision, call),
+                None => self.by_default(call, mode, interactive),
+            };
+            match part.decision {
+                Decision::Deny => return about(part, line, is_unknown),
+                // What allows the program that runs it allows this, but for a rule of its own.
+                Decision::AskUser
+                    if part.rule.is_default && command.is_some_and(|c| c.is_carried) => {}
+                Decision::AskUser if verdict.decision == Decision::Allow => {
+                    verdict = about(part, line, is_unknown);
+                }
+                _ => {}
+            }
+        }
+        verdict
+    }
+
+    /// Commands that are known to be harmless need no approval (Gemini CLI 0.61 does the same).
+    /// What a rule refuses is refused all the same, and so is a line that is not understood.
+    fn apply_safe_list(
+        &self,
+        call: &PolicyCall<'_>,
+        line: &str,
+        analysis: &Analysis,
+        verdict: Verdict,
+    ) -> Verdict {
+        let may_be_safe = verdict.decision == Decision::AskUser
+            && call.kind == Kind::Execute
+            && !has_directory(call)
+            && safe::is_known_safe(line, analysis, self.root(), || self.trust.is_trusted());
+        if !may_be_safe {
+            return verdict;
+        }
+        let mut allowed = verdict;
+        allowed.decision = Decision::Allow;
+        allowed.reason.clear();
+        "built in: the command only looks at what is in the workspace"
+            .clone_into(&mut allowed.rule.rule);
+        allowed.rule.file = None;
+        allowed
+    }
+}
+
+fn has_directory(call: &PolicyCall<'_>) -> bool {
+    DIRECTORY
+        .iter()
+        .any(|key| call.args.get(*key).is_some_and(|v| !v.is_null()))
+}
+
+/// A line that is not understood, or that runs nothing: what a rule has allowed was perhaps
+/// not this.
+fn ask_if_not_understood(
+    call: &PolicyCall<'_>,
+    rule: Option<&Rule>,
+    mode: Mode,
+    interactive: bool,
+    verdict: Verdict,
+) -> Verdict {
+    let text = "built in: lines that can't be understood need the user's approval";
+    match (mode, rule) {
+        (Mode::Yolo, Some(rule)) if rule.is_conditional() => {
+            defaults::ask_about_line(call.name, false, text)
+        }
+        (Mode::Yolo, _) => verdict,
+        _ if verdict.decision == Decision::Allow => {
+            defaults::ask_about_line(call.name, interactive, text)
+        }
+        _ => verdict,
+    }
+}
+
+/// Makes a call that a rule allows one that needs approval all the same.
+fn ask(call: &PolicyCall<'_>, allowed: &Verdict, rule: &str) -> Verdict {
+    Verdict {
+        decision: Decision::AskUser,
+        reason: format!("{} needs the user's approval.", call.name),
+        rule: Decider {
+            rule: rule.to_owned(),
+            file: None,
+            ..allowed.rule.clone()
+        },
+        understood: None,
+    }
+}
+
+/// Says which part of the line a verdict is about.
+fn about(verdict: Verdict, part: &str, is_unknown: bool) -> Verdict {
+    let part = part.trim();
+    let what = if is_unknown {
+        format!("What {part:?} runs can't be known beforehand.")
+    } else {
+        format!("It is about {part:?}.")
+    };
+    Verdict {
+        reason: format!("{} {what}", verdict.reason),
+        ..verdict
+    }
+}

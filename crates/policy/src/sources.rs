@@ -1,0 +1,270 @@
+//! Where rules come from.
+
+use super::settings::Lists;
+use super::{Mode, Policy, PolicyFile, Tier, file};
+use gemini_tools_config::settings::{Settings, UNTRUSTED, system_directory};
+use gemini_tools_config::trust::{ProjectTrust, Trust, TrustedBy};
+use gemini_tools_core::diagnostic::Diagnostic;
+#[cfg(unix)]
+use gemini_tools_platform::unix_fs::MetadataExt;
+use gemini_tools_workspace::file_owner::FileOwner;
+use std::io::{Error, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+/// Maximum bytes of a policy file that are read.
+const MAX_BYTES: u64 = 4 * 1024 * 1024;
+
+/// What a command line adds.
+#[derive(Debug, Clone, Default)]
+pub struct Extra {
+    /// `--policy`: files and directories in the place of `~/.gemini/policies`.
+    pub paths: Vec<PathBuf>,
+    /// `--allowed-tools`.
+    pub allowed: Vec<String>,
+}
+
+impl Extra {
+    /// With these paths, or where there are none, with those in `GEMINI_TOOLS_POLICY`.
+    pub fn with_paths(paths: &[impl AsRef<Path>]) -> Self {
+        let mut paths: Vec<PathBuf> = paths.iter().map(|p| p.as_ref().to_owned()).collect();
+        if paths.is_empty()
+            && let Some(more) = std::env::var_os("GEMINI_TOOLS_POLICY")
+        {
+            paths.extend(std::env::split_paths(&more).filter(|p| !p.as_os_str().is_empty()));
+        }
+        Self {
+            paths,
+            ..Self::default()
+        }
+    }
+}
+
+/// The mode in which a host says that it is (`GEMINI_TOOLS_APPROVAL_MODE`): rules may be for
+/// some modes only.
+pub fn mode_from_env() -> Mode {
+    std::env::var("GEMINI_TOOLS_APPROVAL_MODE")
+        .ok()
+        .and_then(|name| Mode::from_name(&name))
+        .unwrap_or_default()
+}
+
+impl Policy {
+    /// Finds and reads all rules; the settings say whether the project is trusted. Without
+    /// files that costs a few failed looks at the disk.
+    pub fn load(settings: &Settings, home: Option<&Path>, root: &Path, extra: &Extra) -> Self {
+        let mut policy = Self {
+            root: root.to_owned(),
+            trust: settings.trust.clone(),
+            forbids_yolo: settings.disable_yolo,
+            keeps_no_answers: settings.disable_always_allow,
+            ..Self::default()
+        };
+        let has_system = policy.add_system(&system_directory().join("policies"));
+        if !has_system {
+            for path in &settings.admin_policy_paths {
+                policy.add_path(path, Tier::Admin, true);
+            }
+        }
+        let chosen = if extra.paths.is_empty() {
+            &settings.policy_paths
+        } else {
+            &extra.paths
+        };
+        let users = home.map(|home| home.join(".gemini"));
+        if chosen.is_empty() {
+            if let Some(users) = &users {
+                policy.add_path(&users.join("policies"), Tier::User, false);
+            }
+        } else {
+            for path in chosen {
+                policy.add_path(path, Tier::User, true);
+            }
+        }
+        if users.as_deref() != Some(&*root.join(".gemini")) {
+            policy.add_projects(home, root);
+        }
+        if let Some(users) = &users {
+            policy.add_extensions(&users.join("extensions"));
+        }
+        policy.add_lists(settings, extra);
+        policy.sort();
+        policy
+    }
+
+    /// Rules from texts, for tests of rules: each with whose it is and the name of a file.
+    #[must_use]
+    pub fn of_texts(texts: &[(Tier, PathBuf, String)], settings: &Settings, root: &Path) -> Self {
+        let mut policy = Self {
+            root: root.to_owned(),
+            trust: ProjectTrust::known(Trust::Trusted(TrustedBy::Caller)),
+            forbids_yolo: settings.disable_yolo,
+            keeps_no_answers: settings.disable_always_allow,
+            ..Self::default()
+        };
+        for (tier, path, text) in texts {
+            policy.take(file::read(path, *tier, text));
+        }
+        policy.add_lists(settings, &Extra::default());
+        policy.sort();
+        policy
+    }
+
+    fn add_lists(&mut self, settings: &Settings, extra: &Extra) {
+        let allowed = &extra.allowed;
+        self.rules.extend(Lists { settings, allowed }.rules());
+    }
+
+    /// The system's directory; whether there are files in it. Where others than root may write
+    /// there, its rules can only restrict.
+    fn add_system(&mut self, directory: &Path) -> bool {
+        let Ok(files) = files_in(directory, FileOwner::Users) else {
+            return false;
+        };
+        let is_secure = is_of_the_system(directory);
+        for path in &files {
+            self.add_file(path, FileOwner::Users, Tier::Admin, is_secure);
+        }
+        if !is_secure && !files.is_empty() {
+            let what = "Users other than root can write there: rules there that allow don't count.";
+            let problem = Diagnostic::warning("policy-writable", "", "", what).in_file(directory);
+            let advised = problem.advise(
+                "The rules are not in effect as they are written.",
+                "Let only root write to the directory, or take the rules out.",
+            );
+            self.problems.push(advised);
+        }
+        !files.is_empty()
+    }
+
+    /// The project's rules, which count where it is trusted.
+    fn add_projects(&mut self, home: Option<&Path>, root: &Path) {
+        let whose = FileOwner::Projects { root, home };
+        let directory = root.join(".gemini/policies");
+        let files = match files_in(&directory, whose) {
+            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return,
+            Ok(files) if files.is_empty() => return,
+            files => files,
+        };
+        if !self.trust.is_trusted() {
+            let what = "It is left out: the project is not trusted.";
+            let problem = Diagnostic::warning(UNTRUSTED, "", "", what);
+            self.problems.push(problem.in_file(&directory));
+            return;
+        }
+        match files {
+            Ok(files) => {
+                for path in &files {
+                    self.add_file(path, whose, Tier::Workspace, true);
+                }
+            }
+            Err(e) => self.broken(&directory, Tier::Workspace, &e.to_string()),
+        }
+    }
+
+    /// Rules of installed extensions, which can only restrict: switched off ones too.
+    fn add_extensions(&mut self, directory: &Path) {
+        let Ok(entries) = std::fs::read_dir(directory) else {
+            return;
+        };
+        let mut own: Vec<PathBuf> = entries.flatten().map(|e| e.path()).collect();
+        own.sort();
+        for extension in own {
+            self.add_path(&extension.join("policies"), Tier::Extension, false);
+        }
+    }
+
+    /// A file, or all files in a directory.
+    fn add_path(&mut self, path: &Path, tier: Tier, must_exist: bool) {
+        match files_in(path, FileOwner::Users) {
+            Ok(files) => {
+                for path in &files {
+                    self.add_file(path, FileOwner::Users, tier, true);
+                }
+            }
+            Err(e) if e.kind() == ErrorKind::NotFound && !must_exist => {}
+            // Nothing is there where what should hold it is not a directory.
+            Err(e) if e.kind() == ErrorKind::NotADirectory && !must_exist && !path.exists() => {}
+            Err(e) if e.kind() == ErrorKind::NotADirectory => {
+                self.add_file(path, FileOwner::Users, tier, true);
+            }
+            Err(e) => self.broken(path, tier, &e.to_string()),
+        }
+    }
+
+    fn add_file(&mut self, path: &Path, whose: FileOwner<'_>, tier: Tier, may_allow: bool) {
+        match read(path, whose) {
+            Ok(text) => {
+                let mut loaded = file::read(path, tier, &text);
+                if !may_allow {
+                    loaded
+                        .rules
+                        .retain(|rule| rule.decision != super::Decision::Allow);
+                }
+                if loaded.broken.is_none() {
+                    self.files.push(PolicyFile {
+                        path: path.to_owned(),
+                        tier,
+                        rules: loaded.rules.len(),
+                    });
+                }
+                self.take(loaded);
+            }
+            Err(e) => self.broken(path, tier, &e.to_string()),
+        }
+    }
+
+    fn take(&mut self, loaded: file::Loaded) {
+        self.rules.extend(loaded.rules);
+        self.problems.extend(loaded.problems);
+        if let Some((path, tier, why)) = loaded.broken {
+            self.broken(&path, tier, &why);
+        }
+    }
+
+    fn broken(&mut self, file: &Path, tier: Tier, why: &str) {
+        let why_not = why.trim_end_matches('.');
+        let what = format!("It can't be read, and no call may run until it can: {why_not}.");
+        let problem = Diagnostic::error("policy-unreadable", "", "", what).in_file(file);
+        let advised = problem.advise("It may deny any call.", "Correct the file at that place.");
+        self.problems.push(advised);
+        self.broken.push(super::Broken {
+            file: file.to_owned(),
+            tier,
+            why: why.to_owned(),
+        });
+    }
+}
+
+/// Whether only the administrator can write to a directory.
+#[cfg(unix)]
+fn is_of_the_system(directory: &Path) -> bool {
+    std::fs::metadata(directory).is_ok_and(|meta| meta.uid() == 0 && meta.mode() & 0o022 == 0)
+}
+
+/// Whether a directory may be taken for the administrator's: who else may write there can't be
+/// told in a word on Windows, so that its rules only restrict.
+#[cfg(windows)]
+fn is_of_the_system(_directory: &Path) -> bool {
+    false
+}
+
+/// The policy files in a directory, sorted by name.
+fn files_in(directory: &Path, whose: FileOwner<'_>) -> std::io::Result<Vec<PathBuf>> {
+    let names = whose.names(directory)?.into_iter();
+    let mut files: Vec<PathBuf> = names.map(|name| directory.join(name)).collect();
+    files.retain(|path| path.extension().is_some_and(|ending| ending == "toml"));
+    files.sort();
+    Ok(files)
+}
+
+/// The text of a policy file.
+fn read(path: &Path, whose: FileOwner<'_>) -> std::io::Result<String> {
+    let opened = whose.open_regular(path)?;
+    let opened = opened.ok_or_else(|| Error::from(ErrorKind::NotFound))?;
+    let mut text = String::new();
+    let count = opened.file.take(MAX_BYTES + 1).read_to_string(&mut text)?;
+    if count as u64 > MAX_BYTES {
+        return Err(Error::other(format!("it is larger than {MAX_BYTES} bytes")));
+    }
+    Ok(text)
+}

@@ -1,0 +1,566 @@
+//! Running a line of shell, or a program with its arguments: its environment, its limits, and the end of all that it started.
+
+use super::capture::Capture;
+use super::ending::{CommandEvent, Ending, GRACE};
+use super::supervisor::Supervised;
+use super::tree;
+use gemini_tools_core::tool::{Cancellation, Waiting};
+use gemini_tools_platform::event::{PollFd, PollFlags, Timespec};
+use gemini_tools_platform::fd::{BorrowedFd, OwnedFd};
+#[cfg(unix)]
+use gemini_tools_platform::fs::Access;
+use gemini_tools_platform::io::Errno;
+use gemini_tools_sandbox::Sandbox;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long the end of output and of short-lived children is waited for when the command
+/// itself has ended.
+const LINGER: Duration = Duration::from_millis(100);
+
+/// Signals and the death of the caller are looked for at least this often.
+const TICK: Duration = Duration::from_millis(200);
+
+/// How often a user who watches is shown new output.
+const LIVE: Duration = Duration::from_secs(1);
+
+/// How much is read at once, in bytes.
+const CHUNK_BYTES: usize = 256 * 1024;
+
+/// The most that is taken in after the end, in bytes: more than a pipe can hold.
+const MAX_DRAINED_BYTES: u64 = 4 * 1024 * 1024;
+
+/// How long the supervisor has to end everything, which includes what it gives up.
+const ENDING: Duration = Duration::from_secs(15);
+
+/// The variable with the token of `serve_tools`. No command gets to see it: it would let its
+/// author in.
+pub const SERVE_TOKEN: &str = "GEMINI_TOOLS_SERVE_TOKEN";
+
+/// What programs are told that run without a person: nothing may page, prompt, or open an
+/// editor. A variable with an empty value switches its feature off.
+const NON_INTERACTIVE_ENV: [(&str, &str); 19] = [
+    ("GEMINI_CLI", "1"),
+    ("PAGER", "cat"),
+    ("MANPAGER", "cat"),
+    ("GIT_PAGER", "cat"),
+    ("GH_PAGER", "cat"),
+    ("SYSTEMD_PAGER", ""),
+    ("AWS_PAGER", ""),
+    ("EDITOR", "true"),
+    ("VISUAL", "true"),
+    ("GIT_EDITOR", "true"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_ASKPASS", ""),
+    ("GIT_MERGE_AUTOEDIT", "no"),
+    ("SSH_ASKPASS_REQUIRE", "never"),
+    ("GH_PROMPT_DISABLED", "1"),
+    ("DEBIAN_FRONTEND", "noninteractive"),
+    ("PIP_NO_INPUT", "1"),
+    ("COMPOSER_NO_INTERACTION", "1"),
+    ("TF_INPUT", "0"),
+];
+
+/// A line of shell that is to be run.
+#[derive(Debug)]
+pub struct ShellCommand<'a> {
+    /// For `bash -c`, as it is.
+    pub line: &'a str,
+    /// Where it runs: an open directory, so that it can't be exchanged.
+    pub directory: BorrowedFd<'a>,
+    /// What the directory is called.
+    pub path: &'a Path,
+    /// What it may do.
+    pub sandbox: Option<&'a Sandbox>,
+}
+
+/// Until when a command may run.
+#[derive(Debug, Clone, Copy)]
+pub struct CommandLimits {
+    /// In all.
+    pub wall: Duration,
+    /// Without printing anything.
+    pub idle: Option<Duration>,
+    /// After this the call goes its own way and the command stays.
+    pub background_after: Option<Duration>,
+    /// How long the output is waited for that something else may still print when the command
+    /// itself has ended; as long as `wall` allows with [`Duration::MAX`]. `None` where only what
+    /// is short-lived is waited for.
+    pub hold: Option<Duration>,
+}
+
+/// Why a call is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommandOutcome {
+    /// The command has ended.
+    Done {
+        /// How.
+        ending: Ending,
+        /// Whether something that it started still runs.
+        has_survivors: bool,
+        /// Whether its output was still held open when it was no longer waited for.
+        is_held: bool,
+        /// From its start to its own end.
+        took: Duration,
+    },
+    /// The command was ended with everything that it started.
+    Ended {
+        /// Why.
+        why: StopReason,
+        /// Processes that could not be ended.
+        left: usize,
+    },
+    /// The command runs on, as was asked for.
+    Background,
+}
+
+/// Why a command was ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StopReason {
+    /// The wall-clock limit.
+    OutOfTime,
+    /// The idle limit.
+    Idle,
+    /// A signal, the death of the caller, or the caller's wish.
+    Cancelled,
+    /// The supervisor was killed.
+    Unwatched,
+}
+
+/// A program that is to be run without any shell.
+#[derive(Debug)]
+pub struct ProgramCommand<'a> {
+    /// As a shell takes it: a name to be looked up in `PATH`, or a path, which counts from
+    /// the directory where it is relative.
+    pub program: &'a OsStr,
+    /// What comes after the program's name.
+    pub arguments: &'a [OsString],
+    /// Variables besides those that commands have anyway.
+    pub environment: &'a [(OsString, OsString)],
+    /// What is on standard input.
+    pub input: &'a [u8],
+    /// Where it runs: an open directory, so that it can't be exchanged.
+    pub directory: BorrowedFd<'a>,
+    /// What the directory is called.
+    pub path: &'a Path,
+    /// What it may do.
+    pub sandbox: Option<&'a Sandbox>,
+}
+
+/// The environment of a command that runs in `path`.
+pub(super) fn variables(path: &Path, more: &[(OsString, OsString)]) -> Variables {
+    let mut variables: Variables = std::env::vars_os().collect();
+    remove_variable(&mut variables, OsStr::new(SERVE_TOKEN));
+    for (name, value) in NON_INTERACTIVE_ENV {
+        set_variable(&mut variables, name.into(), value.into());
+    }
+    variables
+        .entry("TERM".into())
+        .or_insert_with(|| "dumb".into());
+    set_variable(&mut variables, "PWD".into(), path.into());
+    for (name, value) in more {
+        set_variable(&mut variables, name.clone(), value.clone());
+    }
+    variables
+}
+
+/// Whether bash takes code, settings or functions from a variable before it reads its line: none
+/// of that was judged.
+#[cfg(unix)]
+pub(super) fn changes_bash(name: &OsStr) -> bool {
+    const READ: [&str; 6] = [
+        "BASHOPTS",
+        "BASH_ENV",
+        "ENV",
+        "POSIXLY_CORRECT",
+        "PS4",
+        "SHELLOPTS",
+    ];
+    let name = name.to_string_lossy();
+    name.starts_with("BASH_FUNC_") || READ.contains(&name.as_ref())
+}
+
+/// Variables of an environment, by their names.
+type Variables = BTreeMap<OsString, OsString>;
+
+/// Sets a variable in the place of one of that name, which on Windows may be written otherwise.
+pub fn set_variable(variables: &mut Variables, name: OsString, value: OsString) {
+    if cfg!(windows) {
+        remove_variable(variables, &name);
+    }
+    variables.insert(name, value);
+}
+
+fn remove_variable(variables: &mut Variables, name: &OsStr) {
+    if cfg!(windows) {
+        variables.retain(|other, _| !other.eq_ignore_ascii_case(name));
+    } else {
+        variables.remove(name);
+    }
+}
+
+/// Whether a file may be executed: on Windows its ending says so.
+#[cfg(windows)]
+pub(crate) fn is_program(file: &Path) -> bool {
+    has_program_ending(file) && file.is_file()
+}
+
+/// Whether a name's ending is that of a program.
+#[cfg(windows)]
+pub(crate) fn has_program_ending(file: &Path) -> bool {
+    const ENDINGS: [&str; 4] = ["exe", "com", "bat", "cmd"];
+    let ending = file.extension().unwrap_or_default();
+    ENDINGS
+        .iter()
+        .any(|known| ending.eq_ignore_ascii_case(known))
+}
+
+/// Whether a file may be executed.
+#[cfg(unix)]
+pub fn is_program(file: &Path) -> bool {
+    file.is_file() && gemini_tools_platform::fs::access(file, Access::EXEC_OK).is_ok()
+}
+
+/// Looks a program up as a shell would.
+#[cfg(windows)]
+pub fn find_program(name: &OsStr) -> Option<PathBuf> {
+    super::start::find(name, &std::env::vars_os().collect(), Path::new("."))
+}
+
+/// Looks a program up as a shell would.
+#[cfg(unix)]
+pub fn find_program(name: &OsStr) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
+    std::env::split_paths(&path)
+        .filter(|dir| dir.is_absolute())
+        .map(|dir| dir.join(name))
+        .find(|file| is_program(file))
+}
+
+/// Takes in what a command prints.
+pub trait OutputSink {
+    /// Takes a piece of output.
+    fn push(&mut self, bytes: &[u8]);
+
+    /// Takes a piece of what came on standard error, where that is kept apart.
+    fn push_error(&mut self, bytes: &[u8]);
+
+    /// How many bytes have come in all.
+    fn bytes(&self) -> u64;
+
+    /// What came since the last time, for a user who watches; `None` where that is nothing.
+    fn take_live(&mut self) -> Option<String>;
+}
+
+impl OutputSink for Capture<'_> {
+    fn push(&mut self, bytes: &[u8]) {
+        Capture::push(self, bytes);
+    }
+
+    fn push_error(&mut self, bytes: &[u8]) {
+        Capture::push(self, bytes);
+    }
+
+    fn bytes(&self) -> u64 {
+        Capture::bytes(self)
+    }
+
+    fn take_live(&mut self) -> Option<String> {
+        Capture::take_live(self)
+    }
+}
+
+/// Takes in a command's output until it ends, or until it has to.
+pub fn supervise(
+    supervised: &Supervised,
+    capture: &mut dyn OutputSink,
+    limits: CommandLimits,
+    cancel: &Cancellation,
+    show: &dyn Fn(String),
+) -> CommandOutcome {
+    let waiting = cancel.wait_in_rounds();
+    Supervision::new(supervised, capture, show).run(limits, cancel, &waiting)
+}
+
+/// Ends what a command has left behind, and takes in what that still says.
+pub(super) fn end_rest(supervised: &Supervised, capture: &mut dyn OutputSink) {
+    Supervision::new(supervised, capture, &|_| {}).end_all(StopReason::Cancelled);
+}
+
+struct Supervision<'a> {
+    watched: &'a Supervised,
+    capture: &'a mut dyn OutputSink,
+    buffer: Vec<u8>,
+    /// Whether a process may still write.
+    is_open: bool,
+    are_errors_open: bool,
+    last_output: Instant,
+    last_shown: Instant,
+    show: &'a dyn Fn(String),
+}
+
+/// A command that has ended while something that it started may still print.
+#[derive(Clone, Copy)]
+struct PendingEnd {
+    ending: Ending,
+    took: Duration,
+    /// Until when its pipes are waited for; `None` for as long as the command could have run.
+    until: Option<Instant>,
+}
+
+impl<'a> Supervision<'a> {
+    fn new(
+        watched: &'a Supervised,
+        capture: &'a mut dyn OutputSink,
+        show: &'a dyn Fn(String),
+    ) -> Supervision<'a> {
+        Self {
+            watched,
+            capture,
+            buffer: vec![0; CHUNK_BYTES],
+            is_open: true,
+            are_errors_open: watched.errors.is_some(),
+            last_output: Instant::now(),
+            last_shown: Instant::now(),
+            show,
+        }
+    }
+
+    fn run(
+        &mut self,
+        limits: CommandLimits,
+        cancel: &Cancellation,
+        waiting: &Waiting<'_>,
+    ) -> CommandOutcome {
+        let started = Instant::now();
+        let mut pending_end: Option<PendingEnd> = None;
+        loop {
+            waiting.round();
+            if cancel.signal().is_some() {
+                return self.end_all(StopReason::Cancelled);
+            }
+            let now = Instant::now();
+            let is_past = |at: Option<Instant>| at.is_some_and(|at| now >= at);
+            let wall = started.checked_add(limits.wall);
+            let idle = limits
+                .idle
+                .and_then(|idle| self.last_output.checked_add(idle));
+            let background = limits.background_after.and_then(|b| started.checked_add(b));
+            if is_past(background) {
+                return CommandOutcome::Background;
+            }
+            // Once the command has ended, only the patience with its pipes counts.
+            let held_until = pending_end.and_then(|pending_end| pending_end.until);
+            let wall = wall.filter(|_| held_until.is_none());
+            if let Some(PendingEnd { ending, took, .. }) = pending_end {
+                let is_held = self.is_open || self.are_errors_open;
+                if !is_held || is_past(held_until) {
+                    return CommandOutcome::Done {
+                        ending,
+                        has_survivors: true,
+                        is_held,
+                        took,
+                    };
+                }
+            }
+            if is_past(wall) || is_past(cancel.chosen_deadline()) {
+                return self.end_all(StopReason::OutOfTime);
+            }
+            if is_past(idle) {
+                return self.end_all(StopReason::Idle);
+            }
+            let next = [wall, idle, background, held_until, cancel.chosen_deadline()];
+            let next = next.into_iter().flatten().min();
+            let pause = next.map_or(TICK, |at| at.saturating_duration_since(now));
+            self.step(pause.min(TICK), Some(cancel));
+            match self.watched.next_event() {
+                Some(CommandEvent::Ended { ending, all_gone }) => {
+                    let took = started.elapsed();
+                    match limits.hold {
+                        Some(patience) if !all_gone => {
+                            let until = Instant::now().checked_add(patience);
+                            pending_end = Some(PendingEnd {
+                                ending,
+                                took,
+                                until,
+                            });
+                        }
+                        _ => {
+                            let has_survivors = !all_gone && !self.linger();
+                            return self.done(ending, took, has_survivors);
+                        }
+                    }
+                }
+                Some(CommandEvent::AllGone { .. }) => {
+                    if let Some(PendingEnd { ending, took, .. }) = pending_end {
+                        return self.done(ending, took, false);
+                    }
+                }
+                Some(CommandEvent::Lost) => return self.end_unwatched(),
+                None => {}
+            }
+            self.show_live();
+        }
+    }
+
+    /// The end of a command that has ended by itself.
+    fn done(&mut self, ending: Ending, took: Duration, has_survivors: bool) -> CommandOutcome {
+        self.drain();
+        CommandOutcome::Done {
+            ending,
+            has_survivors,
+            is_held: self.is_open || self.are_errors_open,
+            took,
+        }
+    }
+
+    /// Waits for something to happen and takes in some output.
+    fn step(&mut self, pause: Duration, cancel: Option<&Cancellation>) {
+        let watched = self.watched;
+        let control = watched.control();
+        let mut fds = vec![PollFd::new(&control, PollFlags::IN)];
+        if self.is_open {
+            fds.push(PollFd::new(&watched.output, PollFlags::IN));
+        }
+        let errors = watched.errors.as_ref().filter(|_| self.are_errors_open);
+        let errors_at = errors.map(|fd| {
+            fds.push(PollFd::new(fd, PollFlags::IN));
+            fds.len() - 1
+        });
+        let caller = cancel.and_then(Cancellation::caller);
+        fds.extend(caller.as_ref().map(|fd| PollFd::new(fd, PollFlags::IN)));
+        let pause = Timespec::try_from(pause).unwrap_or_default();
+        // An interruption is a signal, which is looked at next.
+        if gemini_tools_platform::event::poll(&mut fds, Some(&pause)).is_err() {
+            return;
+        }
+        let is_ready = |fd: Option<&PollFd<'_>>| fd.is_some_and(|fd| !fd.revents().is_empty());
+        let output_ready = self.is_open && is_ready(fds.get(1));
+        let errors_ready = errors_at.is_some_and(|at| is_ready(fds.get(at)));
+        let caller_gone = caller.is_some() && is_ready(fds.last());
+        drop(fds);
+        if let Some(cancel) = cancel
+            && caller_gone
+        {
+            cancel.cancel();
+        }
+        if output_ready {
+            self.read();
+        }
+        if errors_ready {
+            self.read_errors();
+        }
+    }
+
+    fn read_errors(&mut self) {
+        let Some(errors) = &self.watched.errors else {
+            return;
+        };
+        match gemini_tools_platform::io::read(errors, &mut self.buffer) {
+            Ok(0) => self.are_errors_open = false,
+            Ok(n) => {
+                self.last_output = Instant::now();
+                self.capture.push_error(&self.buffer[..n]);
+            }
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(_) => self.are_errors_open = false,
+        }
+    }
+
+    fn read(&mut self) {
+        match gemini_tools_platform::io::read(&self.watched.output, &mut self.buffer) {
+            Ok(0) => self.is_open = false,
+            Ok(n) => {
+                self.last_output = Instant::now();
+                self.capture.push(&self.buffer[..n]);
+            }
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(_) => self.is_open = false,
+        }
+    }
+
+    /// Takes in what is there already, but no more than can have been there: a survivor may
+    /// go on writing.
+    fn drain(&mut self) {
+        let until = self.capture.bytes() + MAX_DRAINED_BYTES;
+        let is_ready = |fd: &OwnedFd| loop {
+            let mut ready = [PollFd::new(fd, PollFlags::IN)];
+            match gemini_tools_platform::event::poll(&mut ready, Some(&Timespec::default())) {
+                Err(Errno::INTR) => {}
+                outcome => break outcome == Ok(1),
+            }
+        };
+        while self.is_open && self.capture.bytes() < until && is_ready(&self.watched.output) {
+            self.read();
+        }
+        let errors = self.watched.errors.as_ref();
+        while self.are_errors_open && self.capture.bytes() < until && errors.is_some_and(is_ready) {
+            self.read_errors();
+        }
+    }
+
+    /// Gives what the command has started a moment to end as well. Whether nothing is left.
+    fn linger(&mut self) -> bool {
+        let until = Instant::now() + LINGER;
+        loop {
+            let now = Instant::now();
+            if now >= until {
+                return false;
+            }
+            self.step(until - now, None);
+            match self.watched.next_event() {
+                Some(CommandEvent::AllGone { .. } | CommandEvent::Lost) => return true,
+                Some(CommandEvent::Ended { .. }) | None => {}
+            }
+        }
+    }
+
+    fn end_all(&mut self, why: StopReason) -> CommandOutcome {
+        self.watched.end_all(GRACE);
+        let until = Instant::now() + ENDING;
+        while Instant::now() < until && !self.watched.is_being_stopped() {
+            // A process that is being ended may have something to say, and waits until it is read.
+            self.step(TICK, None);
+            match self.watched.next_event() {
+                Some(CommandEvent::AllGone { left }) => {
+                    self.drain();
+                    return CommandOutcome::Ended { why, left };
+                }
+                Some(CommandEvent::Lost) => return self.end_unwatched(),
+                Some(CommandEvent::Ended { .. }) | None => {}
+            }
+        }
+        // Another process keeps the supervisor from its work. What it watches over must not live on
+        // that.
+        let left = tree::end(
+            &tree::watched(self.watched.supervisor, self.watched.leader),
+            GRACE,
+        );
+        self.drain();
+        CommandOutcome::Ended {
+            why,
+            left: left.len(),
+        }
+    }
+
+    /// The supervisor was killed: what can still be found is the session.
+    fn end_unwatched(&mut self) -> CommandOutcome {
+        let left = tree::end(&tree::of_session(self.watched.leader), GRACE);
+        self.drain();
+        CommandOutcome::Ended {
+            why: StopReason::Unwatched,
+            left: left.len(),
+        }
+    }
+
+    fn show_live(&mut self) {
+        if self.last_shown.elapsed() >= LIVE
+            && let Some(text) = self.capture.take_live()
+        {
+            self.last_shown = Instant::now();
+            (self.show)(text);
+        }
+    }
+}

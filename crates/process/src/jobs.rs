@@ -1,0 +1,374 @@
+//! Background processes, remembered from one call to the next.
+//!
+//! Each call is a process of its own, so what is known of a background job is in two
+//! files of the project's temporary directory: a record (JSON lines: first what was started,
+//! then how each process ended) and the log of its output. Ids of processes go together with
+//! the moment of their start, so that neither a stale record nor an id that is used again is
+//! taken for a living job.
+
+use super::ending::Ending;
+use super::identity::Identity;
+use super::tree;
+use gemini_tools_platform::fs::{Mode, OFlags};
+use gemini_tools_platform::process::Signal;
+use gemini_tools_platform::unix_fs::{DirBuilderExt, OpenOptionsExt};
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Records of ended jobs older than this are removed when a new one is made.
+const KEEP: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// No more of a record is read.
+const MAX_RECORD_BYTES: u64 = 1024 * 1024;
+
+/// What was started.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct JobRecord {
+    /// The processes that were left in the background, the first of which names the job.
+    pub processes: Vec<Identity>,
+    /// The session of all of them that have not left it.
+    pub session: i32,
+    /// Who watches over them.
+    #[serde(alias = "warden")]
+    pub supervisor: Option<Identity>,
+    /// Which run of the machine the ids belong to.
+    pub boot_id: String,
+    /// The shell's line.
+    pub command: String,
+    /// Where it runs.
+    pub directory: String,
+    /// Seconds since 1970.
+    pub started_at: u64,
+}
+
+/// How one process ended: a further line of a record.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct EndingLine {
+    pid: i32,
+    exit_code: Option<i32>,
+    signal: Option<i32>,
+    /// Seconds since 1970.
+    ended_at: u64,
+}
+
+/// A line that says how a process ended.
+#[cfg(unix)]
+pub(super) fn ending_line(pid: i32, ending: Ending, at: SystemTime) -> String {
+    let (exit_code, signal) = match ending {
+        Ending::Code(code) => (Some(code), None),
+        Ending::Signal(signal) => (None, Some(signal)),
+    };
+    let line = EndingLine {
+        pid,
+        exit_code,
+        signal,
+        ended_at: seconds(at),
+    };
+    // Numbers only: that can't fail.
+    serde_json::to_string(&line).unwrap_or_default() + "\n"
+}
+
+/// Seconds since 1970.
+pub fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs())
+}
+
+/// The ids that a record's first line names.
+#[cfg(unix)]
+pub(super) fn process_ids(record: &mut impl Read) -> Vec<i32> {
+    let mut text = String::new();
+    // What can't be read names no process.
+    let _ = record.take(MAX_RECORD_BYTES).read_to_string(&mut text);
+    let first = text.lines().next().unwrap_or_default();
+    serde_json::from_str::<JobRecord>(first)
+        .map(|r| r.processes.iter().map(|p| p.pid).collect())
+        .unwrap_or_default()
+}
+
+/// The jobs of one project.
+#[derive(Debug, Clone)]
+pub struct Jobs {
+    dir: PathBuf,
+}
+
+/// One job as it is now.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// What was started.
+    pub record: JobRecord,
+    /// The job's log.
+    pub log: PathBuf,
+    /// The living processes, the oldest first.
+    pub living: Vec<Identity>,
+    /// How its processes ended and when (seconds since 1970), where that is known.
+    pub endings: Vec<(i32, Ending, u64)>,
+    /// Whether its supervisor lives.
+    is_watched: bool,
+}
+
+/// The files of a new job.
+#[derive(Debug)]
+pub struct Files {
+    /// JSON lines.
+    pub record: PathBuf,
+    /// Output as it came.
+    pub log: PathBuf,
+}
+
+impl Jobs {
+    /// The jobs that are kept in this directory, which need not exist.
+    pub fn new(dir: PathBuf) -> Self {
+        Self { dir }
+    }
+
+    /// Makes the files of a new job; the log begins with `output`.
+    ///
+    /// # Errors
+    ///
+    /// What the system says; nothing is left behind then.
+    pub fn create(
+        &self,
+        record: &JobRecord,
+        write_log: impl FnOnce(&Path) -> io::Result<()>,
+    ) -> io::Result<Files> {
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.dir)?;
+        self.remove_old();
+        let name = match record.processes.first() {
+            Some(first) => format!("{}-{}", first.pid, first.start_time),
+            None => return Err(io::ErrorKind::NotFound.into()),
+        };
+        let files = Files {
+            record: self.dir.join(format!("{name}.json")),
+            log: self.dir.join(format!("{name}.log")),
+        };
+        let mut line = serde_json::to_vec(record)?;
+        line.push(b'\n');
+        let written = File::options()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&files.record)
+            .and_then(|mut file| file.write_all(&line))
+            .and_then(|()| write_log(&files.log));
+        if let Err(e) = written {
+            files.remove();
+            return Err(e);
+        }
+        Ok(files)
+    }
+
+    /// All jobs that are remembered, the latest first.
+    pub fn list(&self) -> Vec<Job> {
+        let Ok(entries) = std::fs::read_dir(&self.dir) else {
+            return Vec::new();
+        };
+        let boot_id = tree::boot_id();
+        let mut jobs: Vec<_> = entries
+            .flatten()
+            .map(|entry| entry.path())
+            .filter(|path| path.extension().is_some_and(|e| e == "json"))
+            .filter_map(|path| Job::read(&path, &boot_id))
+            .collect();
+        jobs.sort_by_key(|job| {
+            let first = job.record.processes.first();
+            std::cmp::Reverse((job.record.started_at, first.map(|p| p.start_time)))
+        });
+        jobs
+    }
+
+    /// The job that a process belongs to. Of several with this id, a living one, or else the
+    /// latest.
+    pub fn find(&self, pid: i32) -> Option<Job> {
+        let jobs = self.list();
+        let is_living = |job: &&Job| job.living.iter().any(|p| p.pid == pid);
+        let began = |job: &&Job| job.record.processes.iter().any(|p| p.pid == pid);
+        jobs.iter()
+            .find(is_living)
+            .or_else(|| jobs.iter().find(began))
+            .cloned()
+    }
+
+    fn remove_old(&self) {
+        let now = seconds(SystemTime::now());
+        self.remove_lonely_logs(now);
+        for job in self.list() {
+            let ended_at = job.endings.iter().map(|(_, _, at)| *at).max();
+            let last = ended_at.unwrap_or(job.record.started_at);
+            if job.living.is_empty() && !job.is_watched && now.saturating_sub(last) > KEEP.as_secs()
+            {
+                Files {
+                    record: job.log.with_extension("json"),
+                    log: job.log,
+                }
+                .remove();
+            }
+        }
+    }
+}
+
+impl Jobs {
+    /// Removes logs that no record belongs to any more.
+    fn remove_lonely_logs(&self, now: u64) {
+        for entry in std::fs::read_dir(&self.dir).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let changed = entry
+                .metadata()
+                .and_then(|m| m.modified())
+                .map_or(now, seconds);
+            if path.extension().is_some_and(|e| e == "log")
+                && !path.with_extension("json").exists()
+                && now.saturating_sub(changed) > KEEP.as_secs()
+            {
+                // Another call may have done so already.
+                let _ = std::fs::remove_file(path);
+            }
+        }
+    }
+}
+
+impl Files {
+    /// Removes what describes the job, but not its output.
+    pub fn forget_job(&self) {
+        // Another call may have done so already.
+        let _ = std::fs::remove_file(&self.record);
+    }
+
+    /// Removes both, where they are there.
+    pub fn remove(&self) {
+        for path in [&self.record, &self.log] {
+            // Another call may have done so already.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+impl Job {
+    fn read(path: &Path, boot_id: &str) -> Option<Self> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = File::from(gemini_tools_platform::fs::open(path, flags, Mode::empty()).ok()?);
+        let mut text = String::new();
+        (&file)
+            .take(MAX_RECORD_BYTES)
+            .read_to_string(&mut text)
+            .ok()?;
+        let record: JobRecord = serde_json::from_str(text.lines().next()?).ok()?;
+        let same_boot = record.boot_id == boot_id;
+        let supervisor = record.supervisor.filter(|w| same_boot && w.is_alive());
+        let living = match supervisor {
+            Some(supervisor) => tree::watched(supervisor.pid, record.session),
+            None if same_boot => unwatched(&record),
+            None => Vec::new(),
+        };
+        // Read after that: a supervisor that is gone has written down everything.
+        file.take(MAX_RECORD_BYTES).read_to_string(&mut text).ok()?;
+        let endings = text
+            .lines()
+            .skip(1)
+            .filter_map(|line| serde_json::from_str::<EndingLine>(line).ok())
+            .map(|line| {
+                let ending = match (line.exit_code, line.signal) {
+                    (_, Some(signal)) => Ending::Signal(signal),
+                    (code, None) => Ending::Code(code.unwrap_or(0)),
+                };
+                (line.pid, ending, line.ended_at)
+            })
+            .collect();
+        Some(Self {
+            record,
+            log: path.with_extension("log"),
+            living,
+            endings,
+            is_watched: supervisor.is_some(),
+        })
+    }
+
+    /// The id that names the job.
+    pub fn pid(&self) -> i32 {
+        self.record.processes.first().map_or(0, |p| p.pid)
+    }
+
+    /// Whether anything of it is still alive, its supervisor included: how the last process ended
+    /// is known when that is gone.
+    pub fn is_running(&self) -> bool {
+        self.is_watched || !self.living.is_empty()
+    }
+
+    /// How the job's first process ended, and when.
+    pub fn ending(&self) -> Option<(Ending, u64)> {
+        self.ending_of(self.pid())
+    }
+
+    /// How a process of the job ended, and when.
+    pub fn ending_of(&self, pid: i32) -> Option<(Ending, u64)> {
+        let line = self.endings.iter().find(|(p, _, _)| *p == pid)?;
+        Some((line.1, line.2))
+    }
+
+    /// Whether a process of it, or, where its id stands for the job, anything is still alive.
+    pub fn is_alive(&self, pid: i32) -> bool {
+        if self.is_whole(pid) {
+            self.is_running()
+        } else {
+            self.living.iter().any(|p| p.pid == pid)
+        }
+    }
+
+    /// Whether an id stands for all of the job: as long as the shell itself lives, all is its.
+    fn is_whole(&self, pid: i32) -> bool {
+        pid == self.record.session || (pid == self.pid() && self.record.processes.len() == 1)
+    }
+
+    /// Ends the job, or, where it was started as several processes, that of this id with all
+    /// below it. Gives back what could not be ended.
+    pub fn stop(&self, pid: i32, grace: Duration) -> Vec<Identity> {
+        if !self.is_whole(pid) {
+            let chosen = self.living.iter().filter(|p| p.pid == pid);
+            return tree::end(&chosen.copied().collect::<Vec<_>>(), grace);
+        }
+        match self.record.supervisor.filter(|_| self.is_watched) {
+            Some(supervisor) => {
+                // It ends all that is below it, also what is just being started.
+                supervisor.signal(Signal::TERM);
+                let until = std::time::Instant::now() + grace + Duration::from_secs(12);
+                while supervisor.is_alive() && std::time::Instant::now() < until {
+                    // Another process may have stopped it.
+                    supervisor.signal(Signal::CONT);
+                    std::thread::sleep(Duration::from_millis(4));
+                }
+                let mut left = self.living.clone();
+                left.retain(|p| p.is_alive());
+                tree::end(&left, grace)
+            }
+            None => tree::end(&self.living, grace),
+        }
+    }
+}
+
+/// The living processes of a job whose supervisor was killed.
+fn unwatched(record: &JobRecord) -> Vec<Identity> {
+    let began = record.processes.iter().map(|p| p.start_time).min();
+    let mut living: Vec<_> = tree::of_session(record.session)
+        .into_iter()
+        // A session of this number that began before the job is another one.
+        .filter(|p| began.is_some_and(|b| p.start_time >= b))
+        .collect();
+    let is_ours = record.processes.iter().any(|p| p.is_alive())
+        || living.first().is_some_and(|p| p.pid != record.session);
+    if !is_ours {
+        living.clear();
+    }
+    for process in &record.processes {
+        if process.is_alive() && !living.contains(process) {
+            living.push(*process);
+        }
+    }
+    living
+}

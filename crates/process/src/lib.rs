@@ -1,0 +1,101 @@
+//! Starting programs: fed with nothing, drained without limit, ended with all that they
+//! started.
+//!
+//! All of it rests on what the kernel says about processes; what differs between systems is in a
+//! file for each, in `raw`, `tree` and `windows`. Everything is about one command at a time; what
+//! a tool makes of it is the tool's business.
+
+pub mod capture;
+pub mod command;
+pub mod ending;
+pub mod identity;
+pub mod isolated;
+pub mod jobs;
+pub mod line_client;
+pub mod log;
+pub mod piped;
+pub mod program_run;
+#[cfg(unix)]
+mod raw;
+mod sandboxed;
+pub mod signals;
+#[cfg(unix)]
+mod start;
+#[cfg(unix)]
+pub mod supervisor;
+pub mod terminal;
+#[cfg(unix)]
+pub mod tree;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(unix)]
+pub use raw::{is_ignored, reset_sigchld, without_sigpipe};
+#[cfg(windows)]
+use windows::start;
+#[cfg(windows)]
+pub use windows::{supervisor, tree};
+
+pub use sandboxed::sandbox_error;
+
+use gemini_tools_platform::fd::OwnedFd;
+
+/// A descriptor that becomes readable when the process that has started this one is gone (see
+/// [`gemini_tools_core::tool::Cancellation::with_caller`]). `None` where that is not a caller: the first
+/// process of a machine or a container.
+#[cfg(unix)]
+pub fn caller() -> Option<OwnedFd> {
+    use gemini_tools_platform::process::{Pid, getppid};
+    let parent = getppid().filter(|parent| *parent != Pid::INIT)?;
+    let caller = raw::watch_process(parent).ok()?;
+    // It may have gone before it was watched, and another have its id.
+    (getppid() == Some(parent)).then_some(caller)
+}
+
+/// A handle that becomes ready when the process that has started this one is gone (see
+/// [`gemini_tools_core::tool::Cancellation::with_caller`]).
+#[cfg(windows)]
+pub fn caller() -> Option<OwnedFd> {
+    windows::parent()
+}
+
+/// Ends this process at once, whatever its threads do.
+#[cfg(unix)]
+pub fn exit(status: u8) -> ! {
+    raw::exit(status.into())
+}
+
+/// Ends this process at once, whatever its threads do.
+#[cfg(windows)]
+pub fn exit(status: u8) -> ! {
+    std::process::exit(status.into())
+}
+
+/// Does something during which writing to a pipe without a reader is an error: it always is.
+#[cfg(windows)]
+pub fn without_sigpipe<T>(write: impl FnOnce() -> T) -> T {
+    write()
+}
+
+/// What is weaker on this system than on Linux; `None` there.
+pub const PLATFORM_LIMITATIONS: Option<&str> = if cfg!(target_os = "linux") {
+    None
+} else if cfg!(windows) {
+    Some(
+        "Windows, where this was never tested on a real machine: no sandbox for commands, no \
+         background processes; each line of PowerShell counts as unresolved for the policy",
+    )
+} else {
+    Some(
+        "macOS, where its maintainers have never run it: no sandbox for commands; a process that \
+         has left its session and lost its parent outlives its call",
+    )
+};
+
+/// Whether a command can go on when its call is over.
+pub const SUPPORTS_BACKGROUND: bool = cfg!(unix);
+
+/// `SIGTERM` and so on; a number where the signal has no name.
+pub fn signal_name(signal: i32) -> String {
+    signal_hook::low_level::signal_name(signal).map_or_else(|| signal.to_string(), str::to_owned)
+}

@@ -1,0 +1,253 @@
+//! A program of ours that is kept running and answers in lines of JSON: `call_tool --batch` for
+//! `run_agent`, and `mcp_client` for the tools of MCP servers.
+//!
+//! How it works: the first request starts the program, and so does a later one if it has ended
+//! since. A request is written to its standard input, with an id that is used once. One thread
+//! reads its standard output and hands each line to the request that it answers, up to the last
+//! one of that id. When the output ends, every request that still waits learns it: its channel is
+//! closed. Closing the input asks the program to end.
+
+use super::identity::Identity;
+use super::{tree, without_sigpipe};
+use gemini_tools_platform::process::Signal;
+use serde::de::DeserializeOwned;
+use std::collections::{BTreeSet, HashMap};
+use std::fmt::Debug;
+use std::io::{self, BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How much of an answer is read at once, in bytes: all that a pipe holds.
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// How often a request that waits looks whether it has to be given up.
+pub const TICK: Duration = Duration::from_millis(50);
+
+/// A line that the program prints.
+pub trait Reply: DeserializeOwned + Debug + Send + 'static {
+    /// What is kept of lines that answer no request.
+    type Notes: Default + Debug + Send;
+
+    /// The id of the request that the line answers, and whether it is the last one to do so.
+    fn answers(&self) -> Option<(u64, bool)>;
+
+    /// Keeps a line that answers no request.
+    fn note(self, notes: &mut Self::Notes);
+}
+
+/// The requests that wait, by id; `None` once the program's output has ended.
+type Waiting<R> = Arc<Mutex<Option<HashMap<u64, Sender<R>>>>>;
+
+/// The program, which is started when it is first needed.
+#[derive(Debug)]
+pub struct LineClient<R: Reply> {
+    running: Mutex<Option<Running<R>>>,
+    next_id: AtomicU64,
+    notes: Arc<Mutex<R::Notes>>,
+}
+
+/// The program while it runs.
+#[derive(Debug)]
+pub struct Running<R> {
+    program: String,
+    identity: Option<Identity>,
+    stdin: ChildStdin,
+    waiting: Waiting<R>,
+    /// Closed when the process has ended.
+    ended: Receiver<()>,
+    /// What this process was told once, for all later requests.
+    told: BTreeSet<String>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<R: Reply> Default for LineClient<R> {
+    fn default() -> Self {
+        Self {
+            running: Mutex::default(),
+            next_id: AtomicU64::default(),
+            notes: Arc::default(),
+        }
+    }
+}
+
+impl<R: Reply> LineClient<R> {
+    /// Sends the lines that `lines` makes of the request's id and of what the process was told.
+    /// The answers come by the receiver, which is closed when the process has ended.
+    ///
+    /// # Errors
+    ///
+    /// Which program can't be started or written to, and why.
+    pub fn send(
+        &self,
+        command: impl Fn() -> io::Result<Command>,
+        lines: impl Fn(u64, &mut BTreeSet<String>) -> Vec<u8>,
+    ) -> io::Result<(u64, Receiver<R>)> {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let mut slot = lock(&self.running);
+        // A process whose output has ended takes nothing more.
+        let mut former = slot
+            .take()
+            .filter(|running| lock(&running.waiting).is_some());
+        loop {
+            let is_new = former.is_none();
+            let mut running = match former.take() {
+                Some(running) => running,
+                None => self.start(command()?)?,
+            };
+            let (sender, receiver) = channel();
+            if let Some(waiting) = lock(&running.waiting).as_mut() {
+                waiting.insert(id, sender);
+            }
+            let lines = lines(id, &mut running.told);
+            let sent = without_sigpipe(|| running.stdin.write_all(&lines));
+            match sent {
+                // A process that has ended has not read the whole request: a new one does. One
+                // that ends at once gives no answer.
+                Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {
+                    running.forget(id);
+                    if !is_new {
+                        continue;
+                    }
+                }
+                Err(e) => {
+                    let program = &running.program;
+                    let what = format!("{program} can't be written to: {e}");
+                    return Err(io::Error::new(e.kind(), what));
+                }
+                Ok(()) => *slot = Some(running),
+            }
+            return Ok((id, receiver));
+        }
+    }
+
+    /// Gives up on a request, and tells the program by `lines`.
+    pub fn cancel(&self, id: u64, lines: &[u8]) {
+        if let Some(running) = lock(&self.running).as_mut() {
+            running.forget(id);
+            // A process that is gone has given it up already.
+            let _ = without_sigpipe(|| running.stdin.write_all(lines));
+        }
+    }
+
+    /// What was kept of lines that answer no request, since this was last asked.
+    pub fn take_notes(&self) -> R::Notes {
+        std::mem::take(&mut lock(&self.notes))
+    }
+
+    /// The process, if it runs; the next request starts another one.
+    pub fn take(&self) -> Option<Running<R>> {
+        lock(&self.running).take()
+    }
+
+    fn start(&self, mut command: Command) -> io::Result<Running<R>> {
+        let program = command.get_program().to_string_lossy().into_owned();
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        let mut child = command.spawn().map_err(|e| {
+            let what = format!("{program} can't be started: {e}");
+            io::Error::new(e.kind(), what)
+        })?;
+        let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        };
+        // Before the thread below can have reaped it: its number may be another's after that.
+        let identity = Identity::of(i32::try_from(child.id()).unwrap_or_default());
+        let waiting = Arc::new(Mutex::new(Some(HashMap::new())));
+        let (alive, ended) = channel();
+        let reader = Reader {
+            waiting: Arc::clone(&waiting),
+            notes: Arc::clone(&self.notes),
+        };
+        std::thread::spawn(move || {
+            reader.read(stdout, child);
+            drop(alive);
+        });
+        Ok(Running {
+            program,
+            identity,
+            stdin,
+            waiting,
+            ended,
+            told: BTreeSet::new(),
+        })
+    }
+}
+
+impl<R> Running<R> {
+    /// Closes the channel of a request.
+    fn forget(&self, id: u64) {
+        if let Some(waiting) = lock(&self.waiting).as_mut() {
+            waiting.remove(&id);
+        }
+    }
+
+    /// Closes the input, and waits until the process has ended, but no longer than `patience`.
+    /// Gives the process if it goes on.
+    pub fn close(self, patience: Duration) -> Option<Identity> {
+        drop(self.stdin);
+        self.identity.filter(|_| goes_on(&self.ended, patience))
+    }
+
+    /// Ends the process with all that it has started: by a signal, and if that does not help
+    /// within `grace` by force.
+    pub fn terminate(self, grace: Duration) {
+        let Some(identity) = self.identity else {
+            return;
+        };
+        identity.signal(Signal::TERM);
+        if goes_on(&self.ended, grace) {
+            let mut all = vec![identity];
+            all.extend(tree::descendants(identity.pid));
+            tree::end(&all, Duration::ZERO);
+        }
+    }
+}
+
+fn goes_on(ended: &Receiver<()>, patience: Duration) -> bool {
+    ended.recv_timeout(patience) == Err(RecvTimeoutError::Timeout)
+}
+
+/// What reads the process's output.
+struct Reader<R: Reply> {
+    waiting: Waiting<R>,
+    notes: Arc<Mutex<R::Notes>>,
+}
+
+impl<R: Reply> Reader<R> {
+    fn read(&self, stdout: ChildStdout, mut child: Child) {
+        let lines = BufReader::with_capacity(CHUNK_BYTES, stdout).split(b'\n');
+        for line in lines.map_while(Result::ok) {
+            if let Ok(reply) = serde_json::from_slice::<R>(&line) {
+                self.hand_over(reply);
+            }
+        }
+        // No more output: wakes all that wait.
+        lock(&self.waiting).take();
+        let _ = child.wait();
+    }
+
+    fn hand_over(&self, reply: R) {
+        let Some((id, is_last)) = reply.answers() else {
+            return reply.note(&mut lock(&self.notes));
+        };
+        let mut waiting = lock(&self.waiting);
+        let Some(waiting) = waiting.as_mut() else {
+            return;
+        };
+        if let Some(sender) = waiting.get(&id) {
+            // A request that was given up does not want it.
+            let _ = sender.send(reply);
+        }
+        if is_last {
+            waiting.remove(&id);
+        }
+    }
+}

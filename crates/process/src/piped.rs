@@ -1,0 +1,121 @@
+//! A program that is talked to over its standard streams for as long as it lives, watched over:
+//! when it is dropped, or its caller is gone, everything that it started is ended.
+
+use super::ending::{CommandEvent, Ending};
+use super::start;
+use super::supervisor::Supervised;
+use gemini_tools_platform::event::{PollFd, PollFlags, Timespec, poll};
+use gemini_tools_platform::fd::OwnedFd;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How often to check whether all is gone where nothing wakes the caller that waits: on
+/// Windows a job object does not become ready.
+const TICK: Duration = if cfg!(windows) {
+    Duration::from_millis(10)
+} else {
+    Duration::MAX
+};
+
+/// What is to be started.
+#[derive(Debug)]
+pub struct Program<'a> {
+    /// A path, or a name that is looked up in the `PATH` of `environment`.
+    pub name: &'a OsStr,
+    /// The program's arguments.
+    pub arguments: &'a [String],
+    /// All of its environment.
+    pub environment: &'a BTreeMap<OsString, OsString>,
+    /// Where it runs; a relative path of the program counts from here.
+    pub directory: &'a Path,
+}
+
+/// A program that runs, with our ends of its streams.
+#[derive(Debug)]
+pub struct Piped {
+    watched: Supervised,
+    /// What is written here it reads.
+    pub input: Option<OwnedFd>,
+    /// What it prints; `None` once that has been taken.
+    pub output: Option<OwnedFd>,
+    /// What it says on standard error; `None` once that has been taken.
+    pub errors: Option<OwnedFd>,
+    is_gone: bool,
+    ending: Option<Ending>,
+}
+
+impl Program<'_> {
+    /// Starts it in a session of its own, on Windows in a job object.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` where there is no such program, otherwise what the system says.
+    pub fn start(&self) -> io::Result<Piped> {
+        let (mut watched, input) = start::start_piped(self)?;
+        let output = watched.output.try_clone()?;
+        let errors = watched.errors.take();
+        Ok(Piped {
+            watched,
+            input: Some(input),
+            output: Some(output),
+            errors,
+            is_gone: false,
+            ending: None,
+        })
+    }
+
+    /// The file that its name stands for, as the system's shell would find it, but never in the
+    /// current directory.
+    pub fn find(&self) -> Option<PathBuf> {
+        start::find(self.name, self.environment, self.directory)
+    }
+}
+
+impl Piped {
+    /// Looks whether all of it is gone by itself.
+    pub fn is_gone(&mut self) -> bool {
+        while !self.is_gone {
+            match self.watched.next_event() {
+                Some(CommandEvent::Ended { ending, all_gone }) => {
+                    self.ending = Some(ending);
+                    self.is_gone = all_gone;
+                }
+                Some(CommandEvent::AllGone { .. } | CommandEvent::Lost) => self.is_gone = true,
+                None => break,
+            }
+        }
+        self.is_gone
+    }
+
+    /// How the program itself has ended, where [`Piped::is_gone`] has seen it; others that it
+    /// started may live on.
+    pub fn ending(&self) -> Option<Ending> {
+        self.ending
+    }
+
+    /// Asks everything to end, and sees to it after `grace`; on Windows nothing is asked. Does
+    /// not wait.
+    pub fn end(&self, grace: Duration) {
+        self.watched.end_all(grace);
+    }
+
+    /// Waits until all of it is gone, at most so long. Whether it is.
+    pub fn wait(&mut self, limit: Duration) -> bool {
+        let until = Instant::now() + limit;
+        while !self.is_gone() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            let control = self.watched.control();
+            let mut fds = [PollFd::new(&control, PollFlags::IN)];
+            let pause = Timespec::try_from(left.min(TICK)).unwrap_or_default();
+            // An interruption only makes it look earlier.
+            let _ = poll(&mut fds, Some(&pause));
+        }
+        true
+    }
+}

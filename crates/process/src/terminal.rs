@@ -1,0 +1,340 @@
+//! What a terminal would show of a program's output, as plain text: escape sequences are
+//! gone, a line that was printed over is there in its last state, bytes that are not UTF-8
+//! show as `\x{ff}`.
+
+use gemini_tools_core::shown::{push_odd_byte, show_name};
+
+/// A line longer than this is passed on before its end; what would be printed over it later
+/// comes as a line of its own.
+const MAX_LINE_CHARS: usize = 64 * 1024;
+
+/// Maximum bytes of an escape sequence; what has not ended by then is none.
+const MAX_SEQUENCE_BYTES: usize = 4096;
+
+/// Turns bytes into text, piece by piece; pieces may be cut anywhere.
+#[derive(Debug, Default)]
+pub struct Utf8Decoder {
+    /// Bytes of a character that has not come whole.
+    partial: Vec<u8>,
+}
+
+impl Utf8Decoder {
+    /// Takes a piece and gives its text to `out`.
+    pub fn push(&mut self, bytes: &[u8], mut out: impl FnMut(&str)) {
+        let joined;
+        let mut rest = bytes;
+        if !self.partial.is_empty() {
+            let mut all = std::mem::take(&mut self.partial);
+            all.extend_from_slice(bytes);
+            joined = all;
+            rest = &joined;
+        }
+        let mut shown = String::new();
+        while !rest.is_empty() {
+            match std::str::from_utf8(rest) {
+                Ok(text) => {
+                    out(text);
+                    return;
+                }
+                Err(e) => {
+                    let (valid, odd) = rest.split_at(e.valid_up_to());
+                    out(std::str::from_utf8(valid).unwrap_or_default());
+                    let Some(length) = e.error_len() else {
+                        self.partial = odd.to_vec();
+                        return;
+                    };
+                    shown.clear();
+                    for byte in &odd[..length] {
+                        push_odd_byte(&mut shown, *byte);
+                    }
+                    out(&shown);
+                    rest = &odd[length..];
+                }
+            }
+        }
+    }
+
+    /// The end: gives what is left of a character that never came whole.
+    pub fn finish(&mut self, mut out: impl FnMut(&str)) {
+        let partial = std::mem::take(&mut self.partial);
+        if !partial.is_empty() {
+            out(&show_name(&partial));
+        }
+    }
+}
+
+/// Turns text with escape sequences into what they leave to be seen, piece by piece.
+#[derive(Debug, Default)]
+pub struct TerminalEmulator {
+    state: State,
+    /// The line so far.
+    line: Vec<char>,
+    /// Where the next character goes in it.
+    column: usize,
+    /// Parameters of the sequence so far.
+    parameters: String,
+    sequence: usize,
+    /// How many control characters were seen that no text has.
+    pub odd: u64,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum State {
+    #[default]
+    Text,
+    /// After ESC.
+    Escape,
+    /// After ESC and an intermediate character, which one more ends.
+    Intermediate,
+    /// After ESC `[`.
+    Control,
+    /// A string for the terminal itself, up to BEL or ST.
+    String,
+    /// ESC within such a string.
+    StringEscape,
+}
+
+impl TerminalEmulator {
+    /// The line that has not ended, as it is now.
+    pub fn unfinished(&self) -> String {
+        self.line.iter().collect()
+    }
+
+    /// The end of the output: gives the last line, which has no line feed.
+    pub fn finish(&mut self, out: &mut impl FnMut(&str)) {
+        self.flush(out);
+    }
+
+    /// Takes a piece of output and gives complete lines to `out`.
+    pub fn push(&mut self, text: &str, out: &mut impl FnMut(&str)) {
+        let mut rest = text;
+        while !rest.is_empty() {
+            if self.state != State::Text {
+                let c = rest.chars().next().unwrap_or_default();
+                self.sequence_char(c, out);
+                rest = &rest[c.len_utf8()..];
+                continue;
+            }
+            // Most output is plain; whole lines of it are passed on as they are.
+            let plain = plain_prefix(rest);
+            if plain > 0 {
+                self.plain(&rest[..plain], out);
+                rest = &rest[plain..];
+                continue;
+            }
+            let c = rest.chars().next().unwrap_or_default();
+            self.control(c, out);
+            rest = &rest[c.len_utf8()..];
+        }
+    }
+
+    fn plain(&mut self, text: &str, out: &mut impl FnMut(&str)) {
+        let mut text = text;
+        if !self.line.is_empty() || self.column > 0 {
+            let end = text.find('\n');
+            self.write(&text[..end.unwrap_or(text.len())], out);
+            let Some(end) = end else { return };
+            self.flush(out);
+            out("\n");
+            text = &text[end + 1..];
+        }
+        if let Some(end) = text.rfind('\n') {
+            out(&text[..=end]);
+            text = &text[end + 1..];
+        }
+        self.write(text, out);
+    }
+
+    fn write(&mut self, text: &str, out: &mut impl FnMut(&str)) {
+        for c in text.chars() {
+            self.put(c, out);
+        }
+    }
+
+    fn flush(&mut self, out: &mut impl FnMut(&str)) {
+        if !self.line.is_empty() {
+            let line: String = self.line.drain(..).collect();
+            out(&line);
+        }
+        self.column = 0;
+    }
+
+    fn control(&mut self, c: char, out: &mut impl FnMut(&str)) {
+        match c {
+            '\r' => self.column = 0,
+            '\u{8}' => self.column = self.column.saturating_sub(1),
+            '\u{1b}' => {
+                self.state = State::Escape;
+                self.parameters.clear();
+                self.sequence = 0;
+            }
+            // The separator that programs print where names may hold anything.
+            '\0' => self.put('\u{2400}', out),
+            '\u{7}' | '\u{b}' | '\u{c}' | '\u{e}' | '\u{f}' => {}
+            _ => self.odd += 1,
+        }
+    }
+
+    /// The only way into the line, which is passed on where it gets too long.
+    fn put(&mut self, c: char, out: &mut impl FnMut(&str)) {
+        if self.column < self.line.len() {
+            self.line[self.column] = c;
+        } else {
+            self.line.resize(self.column, ' ');
+            self.line.push(c);
+        }
+        self.column += 1;
+        if self.line.len() >= MAX_LINE_CHARS {
+            self.flush(out);
+        }
+    }
+
+    fn sequence_char(&mut self, c: char, out: &mut impl FnMut(&str)) {
+        self.sequence += 1;
+        let is_string = matches!(self.state, State::String | State::StringEscape);
+        if c == '\n' || (self.sequence > MAX_SEQUENCE_BYTES && !is_string) {
+            // No sequence goes over lines: it was never ended, and the line is worth more.
+            self.state = State::Text;
+            return;
+        }
+        self.state = match self.state {
+            State::Text => State::Text,
+            State::Escape => match c {
+                '[' => State::Control,
+                ']' | 'P' | 'X' | '^' | '_' => State::String,
+                ' '..='/' => State::Intermediate,
+                _ => State::Text,
+            },
+            State::Intermediate => match c {
+                ' '..='/' => State::Intermediate,
+                _ => State::Text,
+            },
+            State::Control if matches!(c, ' '..='?') => {
+                self.parameters.push(c);
+                State::Control
+            }
+            State::Control => {
+                self.run_control(c, out);
+                State::Text
+            }
+            State::String => match c {
+                '\u{7}' => State::Text,
+                '\u{1b}' => State::StringEscape,
+                _ => State::String,
+            },
+            State::StringEscape => match c {
+                '\\' => State::Text,
+                _ => State::String,
+            },
+        };
+    }
+
+    /// The control sequences that change what is in the line, or lead away from it. What
+    /// is in a line that is left was seen, so that it is passed on: lines that have been
+    /// can't be written over.
+    fn run_control(&mut self, last: char, out: &mut impl FnMut(&str)) {
+        let number = |default: usize| {
+            let first = self.parameters.split(';').next().unwrap_or_default();
+            first
+                .parse::<usize>()
+                .unwrap_or(default)
+                .min(MAX_LINE_CHARS)
+        };
+        match last {
+            'K' => match number(0) {
+                0 => self.line.truncate(self.column),
+                1 => {
+                    let end = (self.column + 1).min(self.line.len());
+                    self.line[..end].fill(' ');
+                }
+                _ => self.line.clear(),
+            },
+            'D' => self.column = self.column.saturating_sub(number(1).max(1)),
+            'C' => self.column = (self.column + number(1).max(1)).min(MAX_LINE_CHARS),
+            'G' => self.column = number(1).max(1) - 1,
+            'A' | 'B' | 'E' | 'F' | 'H' | 'd' | 'f' if !self.line.is_empty() => {
+                self.flush(out);
+                out("\n");
+            }
+            _ => {}
+        }
+    }
+}
+
+/// How much of a text is free of control characters but line feeds and tabs, in bytes.
+fn plain_prefix(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let is_plain = |i: usize, b: u8| match b {
+        b'\n' | b'\t' => true,
+        0..0x20 | 0x7f => false,
+        // U+0080 to U+009F: control characters as well.
+        0xc2 => !matches!(bytes.get(i + 1), Some(0x80..=0x9f)),
+        _ => true,
+    };
+    bytes
+        .iter()
+        .enumerate()
+        .position(|(i, b)| !is_plain(i, *b))
+        .unwrap_or(bytes.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{TerminalEmulator, Utf8Decoder};
+    use proptest::prelude::{ProptestConfig, any, proptest};
+
+    fn shown(pieces: &[&[u8]]) -> String {
+        let mut text = String::new();
+        let (mut decoder, mut terminal) = (Utf8Decoder::default(), TerminalEmulator::default());
+        for piece in pieces {
+            decoder.push(piece, |t| terminal.push(t, &mut |t| text.push_str(t)));
+        }
+        decoder.finish(|t| terminal.push(t, &mut |t| text.push_str(t)));
+        terminal.finish(&mut |t| text.push_str(t));
+        text
+    }
+
+    #[test]
+    fn text_is_what_a_terminal_would_show() {
+        let cases: [(&[u8], &str); 20] = [
+            (b"plain\ntext", "plain\ntext"),
+            (b"\x1b[31mred\x1b[0m plain\n", "red plain\n"),
+            (b" 10%\r 20%\r100%\n", "100%\n"),
+            (b"longer\rshort\n", "shortr\n"),
+            (b"longer\r\x1b[Kshort\n", "short\n"),
+            (b"dos\r\nlines\r\n", "dos\nlines\n"),
+            (b"x\x08\x08y\x08z", "z"),
+            (
+                b"\x1b]0;title\x07a\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\",
+                "alink",
+            ),
+            (b"\x1b]never ended\nnext\n", "next\n"),
+            (b"a\x00b\x00", "a\u{2400}b\u{2400}"),
+            (b"caf\xe9!\n", "caf\\x{e9}!\n"),
+            (b"\x1b(Bset\x1b[2J\x1b[1;1Hhome", "set\nhome"),
+            (b"one\ntwo\r\x1b[Athree\n", "one\ntwo\nthree\n"),
+            (b"one\n\x1b[1A\x1b[2Ktwo\n", "one\ntwo\n"),
+            (b"bell\x07 end", "bell end"),
+            (b"1\x1b[3Cx", "1   x"),
+            (b"abc\x1b[2D_", "a_c"),
+            (b"abc\x1b[1G_", "_bc"),
+            ("\u{9b}31mx".as_bytes(), "31mx"),
+            (b"tab\tend\r\n", "tab\tend\n"),
+        ];
+        for (input, expected) in cases {
+            assert_eq!(shown(&[input]), expected, "{input:?}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+        #[test]
+        fn where_output_is_cut_makes_no_difference(
+            bytes in proptest::collection::vec(any::<u8>(), 0..200),
+            at in 0_usize..200,
+        ) {
+            let at = at.min(bytes.len());
+            assert_eq!(shown(&[&bytes]), shown(&[&bytes[..at], &bytes[at..]]));
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! Which processes there are below a process, and ending them all.
+//!
+//! The kernel is asked, never a program that may be missing.
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "macos")]
+mod macos;
+
+#[cfg(target_os = "linux")]
+use linux as system;
+#[cfg(target_os = "macos")]
+use macos as system;
+
+pub use system::boot_id;
+pub(super) use system::{LOOK_FOR_ORPHANS, orphans};
+
+use super::identity::Identity;
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
+use std::time::{Duration, Instant};
+
+/// How often processes that should end are looked for.
+const PAUSE: Duration = Duration::from_millis(4);
+
+/// After this, processes that can't be ended (those of another user, or stuck in the kernel)
+/// are given up.
+const GIVE_UP: Duration = Duration::from_secs(10);
+
+/// What the kernel says about a process.
+#[derive(Debug, Clone, Copy)]
+struct Stat {
+    identity: Identity,
+    parent: i32,
+    group: i32,
+    session: i32,
+    is_zombie: bool,
+}
+
+impl Identity {
+    /// The process of this id, if one is alive.
+    pub fn of(pid: i32) -> Option<Self> {
+        system::stat(pid)
+            .filter(|s| !s.is_zombie)
+            .map(|s| s.identity)
+    }
+
+    /// Sends a signal, if the process is still the one that is meant.
+    pub fn signal(self, signal: Signal) {
+        let Some(pid) = Pid::from_raw(self.pid) else {
+            return;
+        };
+        system::signal(self, pid, signal);
+    }
+
+    /// What can be read of the process's command line, in one line.
+    pub fn command_line(self) -> Option<String> {
+        let raw = system::arguments(self.pid)?;
+        let words: Vec<_> = raw
+            .split(|b| *b == 0)
+            .filter(|w| !w.is_empty())
+            .map(gemini_tools_core::shown::show_name)
+            .collect();
+        (!words.is_empty()).then(|| words.join(" ").replace(['\n', '\r', '\t'], " "))
+    }
+}
+
+/// All living processes below `root`, parents before their children.
+pub fn descendants(root: i32) -> Vec<Identity> {
+    below(root, &system::all())
+}
+
+/// The living processes of a session, for when they are no longer watched over.
+pub fn of_session(session: i32) -> Vec<Identity> {
+    let mut found: Vec<_> = system::all()
+        .into_iter()
+        .filter(|s| s.session == session && !s.is_zombie)
+        .map(|s| s.identity)
+        .collect();
+    found.sort_by_key(|i| i.start_time);
+    found
+}
+
+/// The living processes of a process group: they stay in it when they lose their parent.
+pub fn of_group(group: i32) -> Vec<Identity> {
+    let all = system::all().into_iter();
+    all.filter(|stat| !stat.is_zombie && stat.group == group)
+        .map(|stat| stat.identity)
+        .collect()
+}
+
+fn below(root: i32, all: &[Stat]) -> Vec<Identity> {
+    let mut found = Vec::new();
+    let mut parents = vec![root];
+    while let Some(parent) = parents.pop() {
+        for stat in all.iter().filter(|s| s.parent == parent) {
+            parents.push(stat.identity.pid);
+            if !stat.is_zombie {
+                found.push(stat.identity);
+            }
+        }
+    }
+    found.sort_by_key(|i| (i.start_time, i.pid));
+    found
+}
+
+/// Ends `first` and everything below it: politely, and firmly after `grace`. Gives back the
+/// processes that could not be ended. For processes that are not children of the caller.
+pub fn end(first: &[Identity], grace: Duration) -> Vec<Identity> {
+    let mut known = Vec::new();
+    let mut living = || {
+        let all = system::all();
+        for root in first {
+            if !known.contains(root) {
+                known.push(*root);
+            }
+        }
+        // What was below a process that has ended meanwhile has another parent now.
+        for i in 0..known.len() {
+            for found in below(known[i].pid, &all) {
+                if known[i].is_alive() && !known.contains(&found) {
+                    known.push(found);
+                }
+            }
+        }
+        let mut living = known.clone();
+        living.retain(|i| all.iter().any(|s| s.identity == *i && !s.is_zombie));
+        living
+    };
+    for process in living() {
+        process.signal(Signal::TERM);
+        process.signal(Signal::CONT);
+    }
+    let started = Instant::now();
+    while started.elapsed() < grace && !living().is_empty() {
+        std::thread::sleep(PAUSE);
+    }
+    while started.elapsed() < grace + GIVE_UP {
+        let now = living();
+        if now.is_empty() {
+            return now;
+        }
+        freeze_and_kill(now, &mut living);
+        std::thread::sleep(PAUSE);
+    }
+    living()
+}
+
+/// All living processes below a supervisor, with those of the session that it watches over which
+/// have lost their parent.
+pub fn watched(supervisor: i32, session: i32) -> Vec<Identity> {
+    let mut found = descendants(supervisor);
+    for orphan in orphans(session) {
+        if !found.contains(&orphan) {
+            found.push(orphan);
+        }
+    }
+    found
+}
+
+/// Ends all children of the calling process, which must be the reaper of everything below
+/// it where there is such a thing, and what else there is of `session`: politely and then
+/// firmly; `reaped` is told of each that is gone. Gives back the processes that could not be
+/// ended.
+pub(super) fn end_children(
+    session: i32,
+    grace: Duration,
+    mut reaped: impl FnMut(Pid, WaitStatus),
+) -> Vec<Identity> {
+    let me = rustix::process::getpid().as_raw_nonzero().get();
+    let mut is_over = || reap(&mut reaped) && orphans(session).is_empty();
+    if is_over() {
+        return Vec::new();
+    }
+    for process in watched(me, session) {
+        process.signal(Signal::TERM);
+        process.signal(Signal::CONT);
+    }
+    let started = Instant::now();
+    while started.elapsed() < grace {
+        if is_over() {
+            return Vec::new();
+        }
+        std::thread::sleep(PAUSE);
+    }
+    while started.elapsed() < grace + GIVE_UP {
+        freeze_and_kill(watched(me, session), || watched(me, session));
+        // The dead are reaped at once; what is left then is looked for again.
+        for _ in 0..8 {
+            if is_over() {
+                return Vec::new();
+            }
+            std::thread::sleep(PAUSE / 4);
+        }
+    }
+    watched(me, session)
+}
+
+/// Stops processes until no new ones appear, so that none can start another while the rest
+/// is killed.
+fn freeze_and_kill(first: Vec<Identity>, mut find: impl FnMut() -> Vec<Identity>) {
+    let mut frozen: Vec<Identity> = Vec::new();
+    let mut found = first;
+    for _ in 0..64 {
+        let new: Vec<_> = found
+            .iter()
+            .filter(|p| !frozen.contains(p))
+            .copied()
+            .collect();
+        if new.is_empty() {
+            break;
+        }
+        for process in &new {
+            process.signal(Signal::STOP);
+        }
+        frozen.extend(new);
+        found = find();
+    }
+    for process in frozen {
+        process.signal(Signal::KILL);
+    }
+}
+
+/// Takes leave of children that have ended. Whether there are none left.
+pub(super) fn reap(mut reaped: impl FnMut(Pid, WaitStatus)) -> bool {
+    loop {
+        match rustix::process::wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) => reaped(pid, status),
+            Ok(None) => return false,
+            Err(Errno::INTR) => {}
+            Err(_) => return true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Identity, boot_id, descendants, end, of_session};
+    use std::process::{Command, Stdio};
+    use std::time::Duration;
+
+    #[test]
+    fn a_tree_is_found_and_ended_with_those_that_ignore_signals() {
+        let mut shell = Command::new("bash")
+            .args([
+                "-c",
+                "trap '' TERM; (trap '' TERM; exec sleep 60) & sleep 60 & wait; wait",
+            ])
+            .stdin(Stdio::null())
+            .spawn()
+            .expect("bash");
+        let pid = i32::try_from(shell.id()).expect("a process id");
+        let first = Identity::of(pid).expect("alive");
+        while descendants(pid).len() < 2 {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(descendants(pid).iter().all(|p| p.command_line().is_some()));
+        let tree = descendants(pid);
+        // A zombie of ours until it is waited for: that does not count as alive.
+        assert!(end(&[first], Duration::from_millis(50)).is_empty());
+        assert!(tree.iter().chain([&first]).all(|p| !p.is_alive()));
+        shell.wait().expect("a child of ours");
+    }
+
+    #[test]
+    fn an_id_that_is_used_again_is_another_process() {
+        let me = Identity::of(i32::try_from(std::process::id()).expect("an id")).expect("alive");
+        assert!(me.is_alive());
+        let other = Identity {
+            start_time: me.start_time + 1,
+            ..me
+        };
+        assert!(!other.is_alive());
+        assert!(!boot_id().is_empty());
+        assert!(of_session(i32::MAX).is_empty());
+    }
+}

@@ -1,0 +1,118 @@
+//! Linux: what `/proc` says, and pidfds.
+
+use super::{Identity, Stat};
+use rustix::event::Timespec;
+use rustix::fs::{Mode, OFlags, RawDir};
+use rustix::process::{Pid, PidfdFlags, Signal};
+use std::mem::MaybeUninit;
+
+/// How often orphans have to be looked for. Never: they become children of the supervisor.
+pub(crate) const LOOK_FOR_ORPHANS: Option<Timespec> = None;
+
+/// The processes of a session that are no longer children of the supervisor: there are none.
+pub(crate) fn orphans(_session: i32) -> Vec<Identity> {
+    Vec::new()
+}
+
+/// Sends a signal to a process, if it still is the one that is meant.
+pub(super) fn signal(process: Identity, pid: Pid, signal: Signal) {
+    // A descriptor of the process can't be taken over by a later one.
+    let Ok(fd) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else {
+        return;
+    };
+    if process.is_alive() {
+        // It may have ended in between, which is as good.
+        let _ = rustix::process::pidfd_send_signal(fd, signal);
+    }
+}
+
+/// A process's arguments, each of which ends in a NUL.
+pub(super) fn arguments(pid: i32) -> Option<Vec<u8>> {
+    read_proc(&format!("/proc/{pid}/cmdline"), 4096)
+}
+
+/// The identity of this boot of the machine: start times count from it.
+pub fn boot_id() -> String {
+    let raw = read_proc("/proc/sys/kernel/random/boot_id", 64).unwrap_or_default();
+    String::from_utf8_lossy(&raw).trim().to_owned()
+}
+
+/// All processes that can be seen.
+pub(super) fn all() -> Vec<Stat> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let Ok(proc) = rustix::fs::open("/proc", flags, Mode::empty()) else {
+        return Vec::new();
+    };
+    let mut buffer = [MaybeUninit::uninit(); 16 * 1024];
+    let mut entries = RawDir::new(&proc, &mut buffer);
+    let mut found = Vec::new();
+    while let Some(Ok(entry)) = entries.next() {
+        let pid = entry.file_name().to_str().ok().and_then(|n| n.parse().ok());
+        found.extend(pid.and_then(stat));
+    }
+    found
+}
+
+pub(super) fn stat(pid: i32) -> Option<Stat> {
+    let raw = read_proc(&format!("/proc/{pid}/stat"), 1024)?;
+    parse_stat(pid, &raw)
+}
+
+/// `proc_pid_stat(5)`; the name in parentheses may hold anything, parentheses too.
+fn parse_stat(pid: i32, raw: &[u8]) -> Option<Stat> {
+    let end = memchr::memrchr(b')', raw)?;
+    let rest = std::str::from_utf8(raw.get(end + 2..)?).ok()?;
+    let fields: Vec<&str> = rest.split(' ').collect();
+    Some(Stat {
+        identity: Identity {
+            pid,
+            start_time: fields.get(19)?.parse().ok()?,
+        },
+        parent: fields.get(1)?.parse().ok()?,
+        group: fields.get(2)?.parse().ok()?,
+        session: fields.get(3)?.parse().ok()?,
+        // Where only its first thread has ended, a process goes by the same letter, but the others
+        // go on.
+        is_zombie: matches!(*fields.first()?, "Z" | "X")
+            && fields.get(17)?.parse::<u64>().ok()? <= 1,
+    })
+}
+
+fn read_proc(path: &str, limit: usize) -> Option<Vec<u8>> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+    let mut text = vec![0; limit];
+    let n = rustix::io::read(&file, &mut text).ok()?;
+    text.truncate(n);
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_stat;
+
+    #[test]
+    fn a_name_with_parentheses_does_not_shift_the_fields() {
+        let raw = b"7 (a) b) (c) S 3 7 5 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 991 1 1 1";
+        let stat = parse_stat(7, raw).expect("fields");
+        assert_eq!(
+            (
+                stat.parent,
+                stat.group,
+                stat.session,
+                stat.identity.start_time
+            ),
+            (3, 7, 5, 991)
+        );
+        assert!(parse_stat(7, b"7 (x").is_none());
+    }
+
+    #[test]
+    fn a_process_lives_as_long_as_one_of_its_threads() {
+        for (state, threads, is_zombie) in [("Z", 1, true), ("Z", 2, false), ("S", 1, false)] {
+            let raw = format!("7 (a) {state} 3 7 5 0 -1 4 1 0 0 0 0 0 0 0 20 0 {threads} 0 991 1");
+            let stat = parse_stat(7, raw.as_bytes()).expect("fields");
+            assert_eq!(stat.is_zombie, is_zombie, "{raw}");
+        }
+    }
+}

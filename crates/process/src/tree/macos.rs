@@ -1,0 +1,152 @@
+//! macOS: what `libproc` and `sysctl` say.
+//!
+//! What is weaker here: a signal goes to an id, which between the last look and the signal may
+//! have become another process's; and a process that has left its session and lost its parent
+//! is not found.
+
+#![expect(
+    unsafe_code,
+    reason = "the kernel writes into buffers of ours, which has no safe form in the libraries that are used"
+)]
+
+use super::{Identity, Stat, of_session};
+use rustix::event::Timespec;
+use rustix::process::{Pid, Signal};
+use std::ffi::{CStr, c_int, c_void};
+use std::ptr;
+
+/// How often orphans have to be looked for: their end is not reported.
+pub(crate) const LOOK_FOR_ORPHANS: Option<Timespec> = Some(Timespec {
+    tv_sec: 0,
+    tv_nsec: 50_000_000,
+});
+
+/// The most bytes of a process's arguments that are looked at. The kernel gives all or nothing.
+const MAX_ARGUMENTS_BYTES: usize = 1024 * 1024;
+
+/// The living processes of a session: those that have lost their parent are the children of
+/// the first process of the machine, but stay in their session.
+pub(crate) fn orphans(session: i32) -> Vec<Identity> {
+    if session <= 0 {
+        return Vec::new();
+    }
+    of_session(session)
+}
+
+/// Sends a signal to a process, if it still is the one that is meant.
+pub(super) fn signal(process: Identity, pid: Pid, signal: Signal) {
+    if process.is_alive() {
+        // It may have ended in between, which is as good.
+        let _ = rustix::process::kill_process(pid, signal);
+    }
+}
+
+/// A process's arguments, each of which ends in a NUL: `KERN_PROCARGS2` gives their number, the
+/// program's path, zeros up to a boundary, and the arguments, which the environment follows.
+pub(super) fn arguments(pid: i32) -> Option<Vec<u8>> {
+    let mut name = [libc::CTL_KERN, libc::KERN_PROCARGS2, pid];
+    let mut buffer = vec![0_u8; MAX_ARGUMENTS_BYTES];
+    let mut length = buffer.len();
+    // SAFETY: the kernel writes at most `length` bytes, which the buffer has.
+    let status = unsafe {
+        libc::sysctl(
+            name.as_mut_ptr(),
+            3,
+            buffer.as_mut_ptr().cast::<c_void>(),
+            &raw mut length,
+            ptr::null_mut(),
+            0,
+        )
+    };
+    if status != 0 {
+        return None;
+    }
+    buffer.truncate(length);
+    parse_arguments(&buffer)
+}
+
+fn parse_arguments(raw: &[u8]) -> Option<Vec<u8>> {
+    let (count, rest) = raw.split_first_chunk::<4>()?;
+    let count = usize::try_from(i32::from_ne_bytes(*count)).ok()?;
+    let path_end = memchr::memchr(0, rest)?;
+    let padding = rest[path_end..].iter().take_while(|b| **b == 0).count();
+    let words = rest[path_end + padding..].split_inclusive(|b| *b == 0);
+    Some(words.take(count).flatten().copied().collect())
+}
+
+/// The identity of this boot of the machine.
+pub fn boot_id() -> String {
+    let mut buffer = [0_u8; 64];
+    let mut length = buffer.len();
+    // SAFETY: the name ends in a NUL; the kernel writes at most `length` bytes.
+    let status = unsafe {
+        libc::sysctlbyname(
+            c"kern.bootsessionuuid".as_ptr(),
+            buffer.as_mut_ptr().cast::<c_void>(),
+            &raw mut length,
+            ptr::null_mut(),
+            0,
+        )
+    };
+    if status != 0 {
+        return String::new();
+    }
+    let text = CStr::from_bytes_until_nul(&buffer).unwrap_or_default();
+    text.to_string_lossy().into_owned()
+}
+
+/// All processes that can be seen.
+pub(super) fn all() -> Vec<Stat> {
+    // SAFETY: without a buffer the call only says how many there are.
+    let count = unsafe { libc::proc_listallpids(ptr::null_mut(), 0) };
+    // Some may be started in between.
+    let room = usize::try_from(count).unwrap_or(0) + 256;
+    let mut pids: Vec<c_int> = vec![0; room];
+    let bytes = c_int::try_from(room * size_of::<c_int>()).unwrap_or(c_int::MAX);
+    // SAFETY: the buffer has this many bytes.
+    let count = unsafe { libc::proc_listallpids(pids.as_mut_ptr().cast::<c_void>(), bytes) };
+    pids.truncate(usize::try_from(count).unwrap_or(0));
+    pids.into_iter().filter_map(stat).collect()
+}
+
+/// What is known of a living process; `None` also for a zombie.
+pub(super) fn stat(pid: i32) -> Option<Stat> {
+    const SIZE: usize = size_of::<libc::proc_bsdinfo>();
+    let size = c_int::try_from(SIZE).ok()?;
+    // SAFETY: it consists of numbers, for which zero is a value; the kernel writes at most
+    // `size` bytes into it.
+    let (info, written) = unsafe {
+        let mut info: libc::proc_bsdinfo = std::mem::zeroed();
+        let buffer = (&raw mut info).cast::<c_void>();
+        let written = libc::proc_pidinfo(pid, libc::PROC_PIDTBSDINFO, 0, buffer, size);
+        (info, written)
+    };
+    if written != size {
+        return None;
+    }
+    let pid_of_session = Pid::from_raw(pid).map(Some);
+    let session = pid_of_session.and_then(|pid| rustix::process::getsid(pid).ok());
+    Some(Stat {
+        identity: Identity {
+            pid,
+            start_time: info.pbi_start_tvsec * 1_000_000 + info.pbi_start_tvusec,
+        },
+        parent: i32::try_from(info.pbi_ppid).ok()?,
+        group: i32::try_from(info.pbi_pgid).ok()?,
+        session: session.map_or(-1, Pid::as_raw_pid),
+        is_zombie: info.pbi_status == libc::SZOMB,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_arguments;
+
+    #[test]
+    fn arguments_end_where_the_environment_begins() {
+        let mut raw = 2_i32.to_ne_bytes().to_vec();
+        raw.extend(b"/bin/sh\0\0\0\0sh\0-c\0HOME=/\0");
+        assert_eq!(parse_arguments(&raw).expect("words"), b"sh\0-c\0");
+        assert!(parse_arguments(b"\x01").is_none());
+    }
+}

@@ -1,0 +1,354 @@
+//! The system calls that a sandboxed command may not make, as seccomp programs.
+//!
+//! What is not listed is allowed: which files and processes a call may reach is Landlock's
+//! business, and what needs a capability that the sandbox takes away is not listed again.
+//! Each program refuses with one error, chosen so that programs which can do without go on.
+
+use super::{Mode, SandboxError, unavailable};
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch, sock_filter,
+};
+use std::collections::BTreeMap;
+
+/// The refused calls by number; each is refused where one of its rules holds, and always
+/// where it has none.
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// The first number that had no meaning when this list was made. What comes after is not
+/// known to be harmless, and programs are prepared for older kernels. It also covers the x32
+/// calls of `x86_64`, which have numbers of their own.
+const FIRST_UNKNOWN_CALL: u32 = 470;
+
+// Numbers that every architecture shares and the libc crate does not always have.
+const SYS_FCHMODAT2: i64 = 452;
+const SYS_SETXATTRAT: i64 = 463;
+const SYS_REMOVEXATTRAT: i64 = 466;
+const SYS_FILE_SETATTR: i64 = 469;
+
+/// The parts of a socket's type that say what sort it is; the rest are flags.
+const SOCKET_TYPE_MASK: u64 = 0xf;
+
+/// Creating namespaces: they come with capabilities over them, and thereby with parts of the
+/// kernel that are otherwise root's.
+const NAMESPACE_FLAGS: [i32; 7] = [
+    libc::CLONE_NEWCGROUP,
+    libc::CLONE_NEWIPC,
+    libc::CLONE_NEWNET,
+    libc::CLONE_NEWNS,
+    libc::CLONE_NEWPID,
+    libc::CLONE_NEWUSER,
+    libc::CLONE_NEWUTS,
+];
+
+/// Putting input into a terminal, as if its user had typed it.
+const TERMINAL_IOCTLS: [u64; 2] = [0x5412 /* TIOCSTI */, 0x541c /* TIOCLINUX */];
+
+/// Changes to a file or directory that is open for reading only: attributes, fs-verity, how ext4
+/// stores it, and btrfs's subvolumes and snapshots. Magic and number, without size and direction.
+const FILE_IOCTLS: [u64; 16] = [
+    0x6602, // FS_IOC_SETFLAGS
+    0x7602, // FS_IOC_SETVERSION
+    0x6604, // EXT4_IOC_SETVERSION_OLD
+    0x6609, // EXT4_IOC_MIGRATE
+    0x660c, // EXT4_IOC_ALLOC_DA_BLKS
+    0x5820, // FS_IOC_FSSETXATTR
+    0x6685, // FS_IOC_ENABLE_VERITY
+    0x6613, // FS_IOC_SET_ENCRYPTION_POLICY
+    0x9401, // BTRFS_IOC_SNAP_CREATE
+    0x940e, // BTRFS_IOC_SUBVOL_CREATE
+    0x940f, // BTRFS_IOC_SNAP_DESTROY
+    0x9417, // BTRFS_IOC_SNAP_CREATE_V2
+    0x9418, // BTRFS_IOC_SUBVOL_CREATE_V2
+    0x941a, // BTRFS_IOC_SUBVOL_SETFLAGS
+    0x9425, // BTRFS_IOC_SET_RECEIVED_SUBVOL
+    0x943f, // BTRFS_IOC_SNAP_DESTROY_V2
+];
+
+/// What can be asked of any file that is open for reading, and touches other programs: leases,
+/// which hold up who wants to write, and advice on how a file is stored.
+const FILE_CONTROLS: [u64; 3] = [
+    1024, // F_SETLEASE
+    1036, // F_SET_RW_HINT
+    1038, // F_SET_FILE_RW_HINT
+];
+
+/// How processes are scheduled, by a first argument that names them. Zero is the caller; only one
+/// asks about itself so, and about one of its threads not at all.
+const SCHEDULING: [i64; 4] = [
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setattr,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setscheduler,
+];
+
+/// The same by a second argument, and the kind of the first that means all processes of a user.
+const PRIORITIES: [(i64, u64); 2] = [
+    (libc::SYS_setpriority, 2 /* PRIO_USER */),
+    (libc::SYS_ioprio_set, 3 /* IOPRIO_WHO_USER */),
+];
+
+/// The programs for a mode, to be installed one after the other. `unix_confined` says whether
+/// Landlock keeps the command from Unix sockets outside.
+///
+/// # Errors
+///
+/// `policy_violation` where the processor is not one of those that seccompiler knows.
+pub(super) fn compile(
+    mode: Mode,
+    network: bool,
+    unix_confined: bool,
+) -> Result<Vec<BpfProgram>, SandboxError> {
+    let failed = |e: seccompiler::BackendError| {
+        unavailable(
+            format!("The sandbox's system call filter can't be made on this processor ({e})"),
+            "It is known for x86_64, aarch64 and riscv64.",
+        )
+    };
+    let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(failed)?;
+    let mut groups = vec![
+        (unknown(), libc::ENOSYS),
+        (privileged().map_err(failed)?, libc::EPERM),
+        (attributes(mode).map_err(failed)?, libc::EOPNOTSUPP),
+        (
+            sockets(network, unix_confined).map_err(failed)?,
+            libc::EACCES,
+        ),
+    ];
+    if mode == Mode::ReadOnly {
+        groups.push((metadata(), libc::EROFS));
+    }
+    let mut programs = vec![newer_calls()];
+    for (rules, errno) in groups {
+        let refuse = SeccompAction::Errno(errno.unsigned_abs());
+        let filter = SeccompFilter::new(rules, SeccompAction::Allow, refuse, arch);
+        let program = filter.and_then(BpfProgram::try_from).map_err(failed)?;
+        programs.push(program);
+    }
+    Ok(programs)
+}
+
+/// Refuses the numbers from [`FIRST_UNKNOWN_CALL`] on. The architecture needs no check here:
+/// the other programs end a process that calls as another one.
+fn newer_calls() -> BpfProgram {
+    let instruction = |code: u32, jt, jf, k| sock_filter {
+        code: code as u16,
+        jt,
+        jf,
+        k,
+    };
+    vec![
+        // The number is the first word of what a filter sees.
+        instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+        instruction(
+            libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K,
+            0,
+            1,
+            FIRST_UNKNOWN_CALL,
+        ),
+        instruction(
+            libc::BPF_RET | libc::BPF_K,
+            0,
+            0,
+            libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs(),
+        ),
+        instruction(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ]
+}
+
+/// What a kernel may have been built without.
+fn unknown() -> Rules {
+    always(&[
+        // Its flags are in memory, where no filter can look; without it, clone is used.
+        libc::SYS_clone3,
+        // A second way to make most system calls, which filters don't see.
+        libc::SYS_io_uring_setup,
+        libc::SYS_io_uring_enter,
+        libc::SYS_io_uring_register,
+        // Memory and queues that are shared with processes outside, and have no paths.
+        libc::SYS_shmget,
+        libc::SYS_shmat,
+        libc::SYS_shmctl,
+        libc::SYS_semget,
+        libc::SYS_semop,
+        libc::SYS_semtimedop,
+        libc::SYS_semctl,
+        libc::SYS_msgget,
+        libc::SYS_msgsnd,
+        libc::SYS_msgrcv,
+        libc::SYS_msgctl,
+        libc::SYS_mq_open,
+        libc::SYS_mq_unlink,
+    ])
+}
+
+/// What is not needed for building and testing and has led out of sandboxes.
+fn privileged() -> Result<Rules, seccompiler::BackendError> {
+    let mut rules = always(&[
+        libc::SYS_unshare,
+        libc::SYS_setns,
+        // Opens files without a path that Landlock could judge.
+        libc::SYS_open_by_handle_at,
+        libc::SYS_pidfd_getfd,
+        libc::SYS_bpf,
+        libc::SYS_perf_event_open,
+        libc::SYS_userfaultfd,
+        libc::SYS_fanotify_init,
+        // Keyrings are shared with the user's other processes.
+        libc::SYS_keyctl,
+        libc::SYS_add_key,
+        libc::SYS_request_key,
+    ]);
+    let namespaces = NAMESPACE_FLAGS.iter().map(|&flag| {
+        let flag = u64::from(flag.unsigned_abs());
+        rule(&[(0, SeccompCmpOp::MaskedEq(flag), flag)])
+    });
+    rules.insert(libc::SYS_clone, namespaces.collect::<Result<_, _>>()?);
+    let typing = TERMINAL_IOCTLS
+        .iter()
+        .map(|&request| rule(&[(1, SeccompCmpOp::Eq, request)]));
+    rules.insert(libc::SYS_ioctl, typing.collect::<Result<_, _>>()?);
+    // Limits of another process.
+    rules.insert(
+        libc::SYS_prlimit64,
+        vec![SeccompRule::new(vec![
+            SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, 0)?,
+            SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?,
+        ])?],
+    );
+    // How other processes are scheduled; Landlock does not look.
+    for call in SCHEDULING {
+        rules.insert(call, vec![rule(&[(0, SeccompCmpOp::Ne, 0)])?]);
+    }
+    for (call, user) in PRIORITIES {
+        let of_others = rule(&[(1, SeccompCmpOp::Ne, 0)])?;
+        let of_a_user = rule(&[(0, SeccompCmpOp::Eq, user)])?;
+        rules.insert(call, vec![of_others, of_a_user]);
+    }
+    Ok(rules)
+}
+
+/// What Landlock does not see and many file systems don't have.
+fn attributes(mode: Mode) -> Result<Rules, seccompiler::BackendError> {
+    let mut rules = always(&[
+        libc::SYS_setxattr,
+        libc::SYS_lsetxattr,
+        libc::SYS_fsetxattr,
+        libc::SYS_removexattr,
+        libc::SYS_lremovexattr,
+        libc::SYS_fremovexattr,
+        SYS_SETXATTRAT,
+        SYS_REMOVEXATTRAT,
+        SYS_FILE_SETATTR,
+    ]);
+    let ioctls = FILE_IOCTLS
+        .iter()
+        .map(|&request| rule(&[(1, SeccompCmpOp::MaskedEq(0xffff), request)]));
+    rules.insert(libc::SYS_ioctl, ioctls.collect::<Result<_, _>>()?);
+    let controls = FILE_CONTROLS
+        .iter()
+        .map(|&command| rule(&[(1, SeccompCmpOp::Eq, command)]));
+    rules.insert(libc::SYS_fcntl, controls.collect::<Result<_, _>>()?);
+    if mode == Mode::ReadOnly {
+        // Where nothing can be written, a lock only holds up others.
+        rules.insert(libc::SYS_flock, Vec::new());
+    }
+    Ok(rules)
+}
+
+/// What Landlock does not see, and is needed wherever files may be written.
+fn metadata() -> Rules {
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        expect(unused_mut, reason = "newer architectures start without the old calls")
+    )]
+    let mut rules = always(&[
+        libc::SYS_fchmod,
+        libc::SYS_fchmodat,
+        SYS_FCHMODAT2,
+        libc::SYS_fchown,
+        libc::SYS_fchownat,
+        libc::SYS_utimensat,
+    ]);
+    #[cfg(target_arch = "x86_64")]
+    rules.append(&mut always(&[
+        libc::SYS_chmod,
+        libc::SYS_chown,
+        libc::SYS_lchown,
+        libc::SYS_utime,
+        libc::SYS_utimes,
+        libc::SYS_futimesat,
+    ]));
+    rules
+}
+
+/// The network. Without it, what is left are connected pairs of sockets, which have no
+/// address to send to, and asking the kernel for the network's interfaces, which node's
+/// `os.networkInterfaces` and the C library do. With it, Unix sockets are left to Landlock, or
+/// refused where it knows nothing of them.
+fn sockets(network: bool, unix_confined: bool) -> Result<Rules, seccompiler::BackendError> {
+    let (unix, netlink) = (domain(libc::AF_UNIX), domain(libc::AF_NETLINK));
+    let (inet, inet6) = (domain(libc::AF_INET), domain(libc::AF_INET6));
+    let none_of = |known: &[u64]| {
+        let conditions: Vec<_> = known
+            .iter()
+            .map(|&known| (0, SeccompCmpOp::Ne, known))
+            .collect();
+        rule(&conditions)
+    };
+    if network && unix_confined {
+        let others = none_of(&[unix, netlink, inet, inet6])?;
+        return Ok(Rules::from([(libc::SYS_socket, vec![others])]));
+    }
+    let connectionless = (0..=SOCKET_TYPE_MASK)
+        .filter(|&sort| {
+            sort != u64::from(libc::SOCK_STREAM.unsigned_abs())
+                && sort != u64::from(libc::SOCK_SEQPACKET.unsigned_abs())
+        })
+        .map(|sort| {
+            rule(&[
+                (0, SeccompCmpOp::Eq, unix),
+                (1, SeccompCmpOp::MaskedEq(SOCKET_TYPE_MASK), sort),
+            ])
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    let mut pairs = connectionless.clone();
+    pairs.push(none_of(&[unix])?);
+    let mut rules = Rules::from([(libc::SYS_socketpair, pairs)]);
+    if network {
+        let others = none_of(&[netlink, inet, inet6])?;
+        rules.insert(libc::SYS_socket, vec![others]);
+        return Ok(rules);
+    }
+    let mut single = connectionless;
+    single.push(none_of(&[unix, netlink])?);
+    let route = u64::from(libc::NETLINK_ROUTE.unsigned_abs());
+    single.push(rule(&[
+        (0, SeccompCmpOp::Eq, netlink),
+        (2, SeccompCmpOp::Ne, route),
+    ])?);
+    rules.insert(libc::SYS_socket, single);
+    rules.append(&mut always(&[libc::SYS_connect, libc::SYS_listen]));
+    Ok(rules)
+}
+
+fn domain(family: i32) -> u64 {
+    u64::from(family.unsigned_abs())
+}
+
+/// The calls, refused whatever their arguments.
+fn always(calls: &[i64]) -> Rules {
+    calls.iter().map(|&call| (call, Vec::new())).collect()
+}
+
+/// One rule of conditions on arguments by index. The kernel looks at the lower 32 bits of all
+/// arguments that are compared here, and so must the filter.
+fn rule(conditions: &[(u8, SeccompCmpOp, u64)]) -> Result<SeccompRule, seccompiler::BackendError> {
+    let conditions = conditions
+        .iter()
+        .map(|(index, op, value)| {
+            SeccompCondition::new(*index, SeccompCmpArgLen::Dword, op.clone(), *value)
+        })
+        .collect::<Result<_, _>>()?;
+    SeccompRule::new(conditions)
+}

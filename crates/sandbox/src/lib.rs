@@ -1,0 +1,283 @@
+//! The kernel's sandbox for the commands that a tool starts.
+//!
+//! Owned here: what a sandboxed command may do, and the system calls that tell the kernel so.
+//! When a sandbox is wanted, and starting commands, is the caller's business. Everything may be read and executed. What is more is refused by
+//!
+//! - Landlock (in `ruleset`): changes to files outside, and where the kernel is new enough,
+//!   ioctls of devices, signals to processes outside, abstract and named Unix sockets;
+//! - seccomp (in `filter`): the network, and ways round Landlock;
+//! - the loss of capabilities, which matters to root alone;
+//! - `no_new_privs`: set-user-ID programs gain nothing.
+//!
+//! All of it is inherited by children and can't be taken off again. There is no weaker
+//! fallback: what is asked for and can't be had is an error.
+//!
+//! Known limits: the mode, owner and times of files outside can be changed in
+//! [`Mode::WorkspaceWrite`], where the user may (Landlock doesn't cover them, and the
+//! system calls are needed inside); a hard link in a writable directory that was there before
+//! leads to its file wherever else that is linked; a lock (`flock`) can be taken on any file that
+//! can be read, where some may be written; and nothing is kept from being read.
+
+mod error;
+#[cfg(target_os = "linux")]
+mod filter;
+#[cfg(target_os = "linux")]
+mod ruleset;
+
+pub use error::SandboxError;
+
+use gemini_tools_platform::io::Errno;
+#[cfg(target_os = "linux")]
+use std::os::fd::{AsRawFd, OwnedFd};
+#[cfg(unix)]
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+#[cfg(unix)]
+use std::process::Command;
+
+/// How much a command may change. The order is from the widest to the strictest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Mode {
+    /// No sandbox.
+    #[default]
+    Off,
+    /// Only the listed paths may be changed.
+    WorkspaceWrite,
+    /// Nothing may be changed.
+    ReadOnly,
+}
+
+impl Mode {
+    /// What users call the modes, from the widest to the strictest.
+    pub const NAMES: [&str; 3] = ["off", "workspace-write", "read-only"];
+
+    /// The mode of that name, written exactly so.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Mode::Off, Mode::WorkspaceWrite, Mode::ReadOnly]
+            .into_iter()
+            .find(|mode| mode.name() == name)
+    }
+
+    /// The mode's name.
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+}
+
+/// What a sandbox must allow.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SandboxPolicy {
+    /// How much may be changed.
+    pub mode: Mode,
+    /// What may be changed in [`Mode::WorkspaceWrite`]: directories with all that lies
+    /// beneath, and single files, devices or sockets. Absolute.
+    pub writable: Vec<PathBuf>,
+    /// Whether IP sockets may be used. Unix sockets of other programs stay out of reach: who
+    /// listens there (a container engine, a terminal multiplexer) would act for the command.
+    pub network: bool,
+}
+
+/// A sandbox that is ready for any number of children.
+#[derive(Debug)]
+pub struct Sandbox {
+    #[cfg(target_os = "linux")]
+    ruleset: OwnedFd,
+    #[cfg(target_os = "linux")]
+    filters: Vec<seccompiler::BpfProgram>,
+    missing: Vec<PathBuf>,
+}
+
+impl Sandbox {
+    /// Gets everything ready that needs memory or may fail for good reasons; `None` where no
+    /// sandbox is wanted. A path of [`SandboxPolicy::writable`] that does not exist is left out, so
+    /// that nothing can be written there even if it comes to be: see [`Sandbox::missing`].
+    ///
+    /// # Errors
+    ///
+    /// [`SandboxError`] where the kernel or the processor can't enforce the policy, or where
+    /// a writable path can't be opened, is not absolute, or can be redirected by a command in
+    /// the sandbox.
+    #[cfg(target_os = "linux")]
+    pub fn prepare(policy: &SandboxPolicy) -> Result<Option<Self>, SandboxError> {
+        if policy.mode == Mode::Off {
+            return Ok(None);
+        }
+        let writable: &[PathBuf] = match policy.mode {
+            Mode::WorkspaceWrite => &policy.writable,
+            Mode::Off | Mode::ReadOnly => &[],
+        };
+        let (ruleset, missing) = ruleset::create(writable)?;
+        let filters = filter::compile(
+            policy.mode,
+            policy.network,
+            ruleset::confines_unix_sockets(),
+        )?;
+        Ok(Some(Self {
+            ruleset,
+            filters,
+            missing,
+        }))
+    }
+
+    /// No sandbox is to be had on this system, so that only [`Mode::Off`] is not an error.
+    ///
+    /// # Errors
+    ///
+    /// [`SandboxError::Unavailable`].
+    #[cfg(not(target_os = "linux"))]
+    pub fn prepare(policy: &SandboxPolicy) -> Result<Option<Self>, SandboxError> {
+        match policy.mode {
+            Mode::Off => Ok(None),
+            Mode::WorkspaceWrite | Mode::ReadOnly => Err(unavailable(
+                "A sandbox for commands needs Linux",
+                "Run it on Linux or in a container.",
+            )),
+        }
+    }
+
+    /// The writable paths that did not exist and can't be written therefore.
+    pub fn missing(&self) -> &[PathBuf] {
+        &self.missing
+    }
+
+    /// Puts `command` into this sandbox when it is spawned. If that fails, spawning fails and
+    /// nothing has been run; [`Sandbox::not_applied`] says why.
+    #[cfg(unix)]
+    pub fn confine(self, command: &mut Command) {
+        let apply = move || self.apply().map_err(Into::into);
+        #[expect(unsafe_code, reason = "the standard library offers no other way")]
+        // SAFETY: `apply` makes system calls only: it allocates nothing and takes no lock.
+        unsafe {
+            command.pre_exec(apply);
+        }
+    }
+
+    /// Puts the calling thread into the sandbox, for good. For a forked child just before it
+    /// executes a program: only system calls are made. Descriptors from 3 on are closed at
+    /// exec, because what was opened outside keeps the rights that it had there.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says; then nothing must be executed.
+    #[cfg(target_os = "linux")]
+    pub fn apply(&self) -> Result<(), Errno> {
+        use rustix::thread::{CapabilitySet, CapabilitySets};
+        /// What root's builds and archivers are used to. What is left out: mounts, devices,
+        /// modules, the clock, the network's set-up, the immutable flag.
+        const KEPT: CapabilitySet = CapabilitySet::CHOWN
+            .union(CapabilitySet::DAC_OVERRIDE)
+            .union(CapabilitySet::FOWNER)
+            .union(CapabilitySet::FSETID)
+            .union(CapabilitySet::KILL)
+            .union(CapabilitySet::SETGID)
+            .union(CapabilitySet::SETUID)
+            .union(CapabilitySet::NET_BIND_SERVICE);
+
+        // With no_new_privs, executing as root gives no capability back.
+        rustix::thread::set_no_new_privs(true)?;
+        let held = rustix::thread::capabilities(None)?;
+        rustix::thread::set_capabilities(
+            None,
+            CapabilitySets {
+                effective: held.effective & KEPT,
+                permitted: held.permitted & KEPT,
+                inheritable: CapabilitySet::empty(),
+            },
+        )?;
+        close_descriptors_at_exec()?;
+        restrict_files(&self.ruleset)?;
+        self.filters
+            .iter()
+            .try_for_each(|filter| restrict_system_calls(filter))
+    }
+
+    /// Never reached, because there is no value of this type.
+    ///
+    /// # Errors
+    ///
+    /// `ENOSYS`.
+    #[cfg(not(target_os = "linux"))]
+    pub fn apply(&self) -> Result<(), Errno> {
+        Err(Errno::NOSYS)
+    }
+
+    /// The error for a child that [`Sandbox::apply`] kept from being started.
+    pub fn not_applied(error: &std::io::Error) -> SandboxError {
+        unavailable(
+            format!("The kernel refused to put the command into its sandbox ({error})"),
+            "Nothing was run. Inside another sandbox or a container, Landlock and seccomp must \
+             be allowed there.",
+        )
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn close_descriptors_at_exec() -> Result<(), Errno> {
+    let (first, last) = (3 as libc::c_uint, libc::c_uint::MAX);
+    #[expect(unsafe_code, reason = "rustix does not wrap this system call")]
+    // SAFETY: it takes integers; with this flag no descriptor is closed before exec.
+    let status = unsafe {
+        libc::syscall(
+            libc::SYS_close_range,
+            first,
+            last,
+            libc::CLOSE_RANGE_CLOEXEC,
+        )
+    };
+    checked(status)
+}
+
+#[cfg(target_os = "linux")]
+fn restrict_files(ruleset: &OwnedFd) -> Result<(), Errno> {
+    let flags: libc::c_uint = 0;
+    #[expect(
+        unsafe_code,
+        reason = "the landlock crate's wrapper is not for forked children"
+    )]
+    // SAFETY: the descriptor is open, and the call takes integers only.
+    let status =
+        unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), flags) };
+    checked(status)
+}
+
+#[cfg(target_os = "linux")]
+fn restrict_system_calls(filter: &[seccompiler::sock_filter]) -> Result<(), Errno> {
+    let program = libc::sock_fprog {
+        len: libc::c_ushort::try_from(filter.len()).map_err(|_| Errno::INVAL)?,
+        filter: filter.as_ptr().cast::<libc::sock_filter>().cast_mut(),
+    };
+    let flags: libc::c_uint = 0;
+    #[expect(
+        unsafe_code,
+        reason = "seccompiler's wrapper is not for forked children"
+    )]
+    // SAFETY: `program` points to `len` instructions of the kernel's layout (both structs are
+    // `repr(C)` with the same fields) which outlive the call; the kernel only reads them.
+    let status = unsafe {
+        libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_SET_MODE_FILTER,
+            flags,
+            &raw const program,
+        )
+    };
+    checked(status)
+}
+
+/// The outcome of a raw system call.
+#[cfg(target_os = "linux")]
+fn checked(status: libc::c_long) -> Result<(), Errno> {
+    if status == 0 {
+        return Ok(());
+    }
+    let error = std::io::Error::last_os_error();
+    Err(Errno::from_io_error(&error).unwrap_or(Errno::IO))
+}
+
+/// The error for a sandbox that was asked for and can't be had.
+fn unavailable(why: impl Into<String>, remedy: &'static str) -> SandboxError {
+    SandboxError::Unavailable {
+        why: why.into(),
+        remedy,
+    }
+}

@@ -1,0 +1,163 @@
+//! What a sandboxed command may change, as a Landlock ruleset.
+
+use super::{SandboxError, unavailable};
+use gemini_tools_platform::links::{Resolved, resolve};
+use landlock::{
+    ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
+    RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
+};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+/// What programs expect to be able to write to, and where nothing stays.
+const DEVICES: [&str; 6] = [
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+];
+
+/// The oldest version that covers truncating and moving; Linux 6.2.
+const NEEDED: ABI = ABI::V3;
+
+/// A ruleset that lets `writable` be changed and nothing else, and those of `writable` that
+/// do not exist.
+///
+/// # Errors
+///
+/// [`SandboxError`] where the kernel has no Landlock or too old a one, or a path can't be
+/// used.
+pub(super) fn create(writable: &[PathBuf]) -> Result<(OwnedFd, Vec<PathBuf>), SandboxError> {
+    let mut ruleset = handle_all().map_err(|e| lacking(&e))?;
+    for device in DEVICES {
+        if let Some(found) = open_device(Path::new(device)) {
+            ruleset = allow(ruleset, found, FileType::CharacterDevice).map_err(|e| lacking(&e))?;
+        }
+    }
+
+    let mut missing = Vec::new();
+    let mut found = Vec::new();
+    for path in writable {
+        match resolve(path) {
+            Ok(resolved) => found.push((path, resolved)),
+            Err(Errno::NOENT | Errno::NOTDIR) => missing.push(path.clone()),
+            Err(e) => return Err(cannot_open(path, e)),
+        }
+    }
+    for (path, resolved) in &found {
+        check_links(path, resolved, found.iter().map(|(_, other)| &*other.real))?;
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let opened = rustix::fs::openat2(
+            CWD,
+            &resolved.real,
+            flags,
+            Mode::empty(),
+            // A link that has come in between must not lead elsewhere.
+            ResolveFlags::NO_SYMLINKS,
+        );
+        let opened = opened.map_err(|e| cannot_open(path, e))?;
+        let stat = rustix::fs::fstat(&opened).map_err(|e| cannot_open(path, e))?;
+        let file_type = FileType::from_raw_mode(stat.st_mode);
+        ruleset = allow(ruleset, opened, file_type).map_err(|e| lacking(&e))?;
+    }
+    let created: Option<OwnedFd> = ruleset.into();
+    match created {
+        Some(created) => Ok((created, missing)),
+        None => Err(no_landlock("Landlock is not active")),
+    }
+}
+
+/// A ruleset that refuses all changes. What has been added to Landlock since [`NEEDED`] is
+/// refused where the kernel can.
+fn handle_all() -> Result<RulesetCreated, RulesetError> {
+    Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_write(NEEDED))?
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::IoctlDev)?
+        .handle_access(AccessFs::ResolveUnix)?
+        .scope(Scope::from_all(ABI::V6))?
+        .create()
+}
+
+/// Whether this kernel's Landlock keeps named Unix sockets from being reached (Linux 7.1).
+/// Rulesets cover abstract ones from Linux 6.12 on.
+pub(super) fn confines_unix_sockets() -> bool {
+    Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::ResolveUnix)
+        .and_then(|ruleset| ruleset.scope(Scope::AbstractUnixSocket))
+        .is_ok()
+}
+
+/// Adds the changes that make sense for a file of that type. Never device nodes: one that
+/// root makes in a writable directory would be a way to the disk beneath.
+fn allow(
+    ruleset: RulesetCreated,
+    opened: OwnedFd,
+    file_type: FileType,
+) -> Result<RulesetCreated, RulesetError> {
+    let allowed: BitFlags<AccessFs> = match file_type {
+        FileType::Directory => {
+            (AccessFs::from_write(NEEDED) | AccessFs::IoctlDev)
+                & !(AccessFs::MakeChar | AccessFs::MakeBlock)
+        }
+        // Named by the user, one by one. Sockets that lie in a writable directory are not
+        // meant: what listens there may act for any process that connects.
+        FileType::Socket => AccessFs::ResolveUnix | AccessFs::WriteFile,
+        _ => AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev,
+    };
+    ruleset.add_rule(PathBeneath::new(opened, allowed))
+}
+
+/// A device, if it is there and is one.
+fn open_device(path: &Path) -> Option<OwnedFd> {
+    let opened = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let stat = rustix::fs::fstat(&opened).ok()?;
+    (FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice).then_some(opened)
+}
+
+/// Refuses a path through a link that a command in the sandbox could point elsewhere, for the
+/// next command to have more rights.
+fn check_links<'a>(
+    path: &Path,
+    resolved: &Resolved,
+    writable: impl Iterator<Item = &'a Path>,
+) -> Result<(), SandboxError> {
+    for dir in writable {
+        if resolved.leaves(dir) {
+            return Err(SandboxError::ThroughLink {
+                path: path.to_owned(),
+                real: resolved.real.clone(),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn cannot_open(path: &Path, error: Errno) -> SandboxError {
+    let path = path.to_owned();
+    match error {
+        Errno::INVAL => SandboxError::NotAbsolute { path },
+        _ => SandboxError::Unreachable {
+            path,
+            why: error.to_string(),
+        },
+    }
+}
+
+fn lacking(error: &RulesetError) -> SandboxError {
+    no_landlock(&error.to_string())
+}
+
+fn no_landlock(why: &str) -> SandboxError {
+    unavailable(
+        format!("The kernel can't confine commands ({why})"),
+        "The sandbox needs Linux 6.2 or later with Landlock switched on (CONFIG_SECURITY_LANDLOCK, \
+         and landlock in the kernel's lsm= list); a container must not forbid it.",
+    )
+}

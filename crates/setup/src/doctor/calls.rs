@@ -1,0 +1,396 @@
+//! The call command, run as Gemini CLI runs it.
+
+use super::program;
+use super::replay::{Timeouts, run};
+use super::{Commands, DoctorReport, Setup, Try, explain};
+use gemini_tools_builtin_tools::builtin;
+use gemini_tools_core::shown::excerpt;
+use gemini_tools_core::tool::Kind;
+use gemini_tools_policy::{Decision, PolicyCall, mode_from_env};
+use gemini_tools_process::command::StopReason;
+use gemini_tools_process::ending::Ending;
+use gemini_tools_process::program_run::{Input, ProgramRun};
+use serde_json::{Map, Value, json};
+use std::path::Path;
+use std::time::Duration;
+
+/// No program has a tool of this name, so a call has no effect.
+const UNKNOWN_TOOL: &str = "gemini_tools_doctor_asks_for_no_tool";
+
+/// Larger than a pipe, in bytes: a program that does not read it all is found out.
+const LARGE_INPUT_BYTES: usize = 1024 * 1024;
+
+/// How long host and model wait for nothing at all.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// A call that the user asked for may do something.
+const TRY_LIMIT: Duration = Duration::from_secs(120);
+
+const LINGER: Duration = Duration::from_secs(1);
+
+/// A start that is felt, with each call.
+const SLOW: Duration = Duration::from_millis(500);
+
+/// One that takes longer is not made again: all together must stay bearable.
+const RETRY_WITHIN: Duration = Duration::from_secs(2);
+
+/// Gemini CLI 0.61 adds this to the arguments of every tool that it shows to a model, and hands
+/// it over with them where the model sets it.
+const WAIT: &str = "wait_for_previous";
+
+/// An answer that floods a model, in bytes.
+const FLOOD_BYTES: usize = 200_000;
+
+/// Gemini CLI gets output in pieces of this size, in bytes.
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// Asks for a tool that is not there, and for those that the caller names.
+pub(super) fn check(
+    setup: &Setup<'_>,
+    commands: &Commands,
+    declared: &[String],
+    tries: &[Try],
+    report: &mut DoctorReport,
+) {
+    let (about, call) = (commands.call_text.as_str(), commands.call.as_str());
+    let path = match program::find(call, setup.root) {
+        Ok(path) => path,
+        Err((id, said_of_it)) => {
+            let words = shlex::split(call).unwrap_or_default();
+            let first = words.first().filter(|first| *first != call);
+            let is_line = first.is_some_and(|first| program::find(first, setup.root).is_ok());
+            if is_line {
+                report.error(
+                    "call-arguments",
+                    about,
+                    explain(
+                        "It has arguments, or quotes.",
+                        "Gemini CLI takes the whole of it for the path of one program (its issue #19783).",
+                        "Name a script that holds the arguments, or name the pair in .gemini/tools, where they work.",
+                    ),
+                );
+            } else {
+                report.error(id, about, said_of_it);
+            }
+            return;
+        }
+    };
+    let start = |name: &str, input: &[u8], limit| {
+        let timeouts = Timeouts {
+            limit,
+            linger: LINGER,
+        };
+        run(
+            &path,
+            &[name.to_owned()],
+            setup.root,
+            Input::Bytes(input),
+            timeouts,
+        )
+    };
+    let input = json!({ "probe": "x".repeat(LARGE_INPUT_BYTES) }).to_string();
+    let has_ended = match start(UNKNOWN_TOOL, input.as_bytes(), LIMIT) {
+        Ok(mut seen) => {
+            // A machine may be busy for once.
+            for _ in 0..2 {
+                if seen.took > SLOW
+                    && seen.took < RETRY_WITHIN
+                    && !seen.was_held
+                    && seen.ending.is_ok()
+                    && let Ok(again) = start(UNKNOWN_TOOL, input.as_bytes(), LIMIT)
+                {
+                    seen.took = seen.took.min(again.took);
+                }
+            }
+            unknown_tool(&seen, about, report);
+            if tries.is_empty() {
+                noise(&seen, about, declared, report);
+            }
+            seen.ending.is_ok()
+        }
+        Err(e) => {
+            let why = "No call can be made.";
+            let what = format!("It can't be started: {e}.");
+            report.error(
+                "call-not-started",
+                about,
+                explain(what, why, "Run it by hand to see why."),
+            );
+            return;
+        }
+    };
+    for Try { name, args } in tries {
+        let make = |args: &Map<String, Value>| {
+            let input = Value::Object(args.clone()).to_string();
+            start(name, input.as_bytes(), TRY_LIMIT).ok()
+        };
+        // With what the host may add first: where that is well, one call is enough.
+        let mut more = args.clone();
+        more.entry(WAIT).or_insert(Value::Bool(true));
+        let Some(mut seen) = make(&more) else {
+            continue;
+        };
+        if more != *args && seen.ending.is_ok() && !succeeds(&seen) {
+            let Some(without) = make(args) else {
+                continue;
+            };
+            if succeeds(&without) {
+                minds_waiting(&seen, name, report);
+            }
+            seen = without;
+        }
+        report.fact("tried", format!("{name}: {}", in_short(&seen)));
+        real_call(&seen, name, report);
+    }
+    if tries.is_empty() && has_ended && commands.are_ours(setup.root) {
+        own_call(setup, &path, declared, report);
+    }
+}
+
+/// As Gemini CLI judges a call.
+fn succeeds(seen: &ProgramRun) -> bool {
+    seen.ending == Ok(Ending::Code(0)) && seen.stderr.is_empty()
+}
+
+fn minds_waiting(seen: &ProgramRun, name: &str, report: &mut DoctorReport) {
+    let told = excerpt(&[&*seen.stdout, &*seen.stderr].concat());
+    report.warn(
+        "call-wait-for-previous",
+        name,
+        explain(
+            format!("It fails with {WAIT} among its arguments, and not without it: {told}"),
+            "Gemini CLI 0.61 offers this argument with every tool, and hands it over where the model sets it.",
+            "Overlook arguments that are not known, this one at least.",
+        ),
+    );
+}
+
+/// Tools of ours that have no effect, with their arguments.
+const HARMLESS: [(&str, &str); 2] = [
+    ("list_directory", r#"{"path":"."}"#),
+    ("list_background_processes", "{}"),
+];
+
+/// Calls a tool of our own pair that has no effect, where one is declared and may run.
+fn own_call(setup: &Setup<'_>, path: &Path, declared: &[String], report: &mut DoctorReport) {
+    let may_run = |name: &str, args: &str| {
+        let args = serde_json::from_str(args).unwrap_or_default();
+        let known = builtin::known(name);
+        let call = PolicyCall {
+            kind: builtin::kind(name).unwrap_or(Kind::Other),
+            ..PolicyCall::of_tool(name, known.map_or(&[], |known| known.aliases), &args)
+        };
+        let verdict = setup.policy.check(&call, mode_from_env(), true);
+        declared.iter().any(|one| one == name) && verdict.decision != Decision::Deny
+    };
+    let Some((name, args)) = HARMLESS
+        .into_iter()
+        .find(|(name, args)| may_run(name, args))
+    else {
+        let none = "nothing: of the tools without an effect none is declared and may run";
+        return report.fact("tried", none);
+    };
+    let timeouts = Timeouts {
+        limit: LIMIT,
+        linger: LINGER,
+    };
+    let input = Input::Bytes(args.as_bytes());
+    if let Ok(seen) = run(path, &[name.to_owned()], setup.root, input, timeouts) {
+        report.fact(
+            "call time",
+            format!("{:.1} ms", seen.took.as_secs_f64() * 1e3),
+        );
+        real_call(&seen, name, report);
+    }
+}
+
+/// A program that succeeds and still says something may do so in each call.
+fn noise(seen: &ProgramRun, about: &str, declared: &[String], report: &mut DoctorReport) {
+    if seen.ending != Ok(Ending::Code(0)) || seen.stderr.is_empty() {
+        return;
+    }
+    let name = declared.first().map_or("NAME", String::as_str);
+    report.warn(
+        "call-stderr",
+        about,
+        explain(
+            format!(
+                "A call of a tool that is not there ends with status 0, but writes to standard error: {}",
+                excerpt(&seen.stderr)
+            ),
+            "If it writes there in every call, each of them is a failure for Gemini CLI.",
+            format!("Make a real call to see whether it does: get_tools doctor --try {name}"),
+        ),
+    );
+}
+
+fn how_it_ended(seen: &ProgramRun) -> String {
+    match seen.ending {
+        Ok(Ending::Code(code)) => format!("status {code}"),
+        Ok(signal) => signal.to_string(),
+        Err(_) => "did not end".to_owned(),
+    }
+}
+
+fn in_short(seen: &ProgramRun) -> String {
+    format!(
+        "{}, {} bytes in {:.1} ms",
+        how_it_ended(seen),
+        seen.stdout.len(),
+        seen.took.as_secs_f64() * 1e3
+    )
+}
+
+/// What is true of any call.
+fn any_call(seen: &ProgramRun, about: &str, limit: Duration, report: &mut DoctorReport) -> bool {
+    if seen.ending == Err(StopReason::Unwatched) {
+        report.error(
+            "call-fails",
+            about,
+            explain(
+                "A call killed the process that watched over it.",
+                "That may be Gemini CLI itself.",
+                "Don't end the parent process.",
+            ),
+        );
+        return false;
+    }
+    if seen.ending.is_err() {
+        report.error(
+            "call-hangs",
+            about,
+            explain(
+                format!("A call has not ended after {} s.", limit.as_secs()),
+                "Gemini CLI sets no limit: the session hangs until the user presses Escape, and the call goes on.",
+                "Set a limit of its own in the program.",
+            ),
+        );
+        return false;
+    }
+    if seen.was_held {
+        report.error(
+            "call-background",
+            about,
+            explain(
+                "Something that it started still holds its output.",
+                "Gemini CLI waits until the pipes are closed, so the call hangs as long as that runs.",
+                "Start it in a session of its own, with its output to a file or /dev/null.",
+            ),
+        );
+    }
+    true
+}
+
+fn unknown_tool(seen: &ProgramRun, about: &str, report: &mut DoctorReport) {
+    if !any_call(seen, about, LIMIT, report) {
+        return;
+    }
+    if seen.left_input {
+        report.error(
+            "call-leaves-input",
+            about,
+            explain(
+                "It ends without having read all of standard input.",
+                "Writing the arguments fails in Gemini CLI then, which is not caught there and can end the whole session.",
+                "Read standard input to its end before anything else, also where the call fails.",
+            ),
+        );
+    }
+    if seen.ending == Ok(Ending::Code(0)) && seen.stderr.is_empty() && !tells_an_error(&seen.stdout)
+    {
+        report.warn(
+            "unknown-tool-succeeds",
+            about,
+            explain(
+                format!(
+                    "A call of a tool that is not there succeeds: {}",
+                    excerpt(&seen.stdout)
+                ),
+                "The model takes that for the answer.",
+                "Exit with a status other than 0 for a name that is not known.",
+            ),
+        );
+    }
+    if seen.took > SLOW {
+        report.warn(
+            "call-slow",
+            about,
+            explain(
+                format!(
+                    "A call takes {:.1} s before it does anything.",
+                    seen.took.as_secs_f64()
+                ),
+                "Each call of each tool pays for that.",
+                "Load less at the start, or keep a server running that the command asks.",
+            ),
+        );
+    }
+}
+
+fn tells_an_error(stdout: &[u8]) -> bool {
+    let value: Value = serde_json::from_slice(stdout).unwrap_or_default();
+    !value["functionResponse"]["response"]["error"].is_null() || !value["error"].is_null()
+}
+
+fn real_call(seen: &ProgramRun, name: &str, report: &mut DoctorReport) {
+    if !any_call(seen, name, TRY_LIMIT, report) {
+        return;
+    }
+    let stderr = excerpt(&seen.stderr);
+    match seen.ending {
+        Ok(Ending::Code(0)) if !stderr.is_empty() => report.error(
+            "call-stderr",
+            name,
+            explain(
+                format!("It succeeds, but writes to standard error: {stderr}"),
+                "One byte there makes a failure of the call for Gemini CLI.",
+                "Write nothing there, or name the pair in .gemini/tools, where only the status counts.",
+            ),
+        ),
+        Ok(Ending::Code(0)) => {}
+        _ => {
+            let how = how_it_ended(seen);
+            let what = format!("It fails ({how}): {} {stderr}", excerpt(&seen.stdout));
+            let help = "Run it by hand with the same arguments on standard input.";
+            let what = what.trim().trim_end_matches(':');
+            report.error("call-fails", name, explain(what, "The model gets an error.", help));
+        }
+    }
+    if std::str::from_utf8(&seen.stdout).is_err() {
+        let what = "What it prints is not UTF-8.";
+        let why = "Gemini CLI reads it as UTF-8; what does not fit is lost.";
+        report.error("call-encoding", name, explain(what, why, "Print UTF-8."));
+    } else if has_split_character(&seen.stdout) {
+        report.warn(
+            "call-split-character",
+            name,
+            explain(
+                format!(
+                    "Of its {} bytes a character lies across the edge of a piece.",
+                    seen.stdout.len()
+                ),
+                "Gemini CLI decodes each piece of 64 KiB alone: the character becomes U+FFFD.",
+                "Print long answers in ASCII, in JSON as \\u escapes, as call_tool does.",
+            ),
+        );
+    }
+    if seen.stdout.len() > FLOOD_BYTES {
+        report.warn(
+            "call-floods",
+            name,
+            explain(
+                format!("It prints {} bytes.", seen.stdout.len()),
+                "All of it goes to the model and stays in its context.",
+                "Limit what is printed, and say what was left out.",
+            ),
+        );
+    }
+}
+
+/// Whether a character of several bytes lies across the edge between two pieces.
+fn has_split_character(bytes: &[u8]) -> bool {
+    let is_inside = |at: usize| bytes.get(at).is_some_and(|byte| byte & 0xc0 == 0x80);
+    (CHUNK_BYTES..bytes.len())
+        .step_by(CHUNK_BYTES)
+        .any(is_inside)
+}

@@ -1,0 +1,124 @@
+//! What the discovery command declares, as Gemini CLI and the API see it.
+
+use super::discovery::Found;
+use super::{DoctorReport, explain};
+use gemini_tools_builtin_tools::builtin::{counted, is_reserved};
+use gemini_tools_core::diagnostic::{Diagnostic, Severity};
+use gemini_tools_declarations::{self as declaration, Names};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// What a declaration costs is felt from here, in tokens for all of them.
+const MANY_TOKENS: usize = 20_000;
+
+/// Rough, for JSON in English.
+const BYTES_PER_TOKEN: usize = 4;
+
+const PAIR: &str =
+    "Fix the declaration, or name the pair in .gemini/tools, where get_tools repairs it.";
+
+/// Looks at each declaration. Gives the names of the tools.
+pub(super) fn check(found: &Found, report: &mut DoctorReport) -> Vec<String> {
+    let text = &found.declarations;
+    let Ok(outcome) = declaration::read(text, &mut Names::new(Names::LONGEST)) else {
+        // It was read before.
+        return Vec::new();
+    };
+    let told = outcome.findings.into_iter().map(as_the_host_takes_it);
+    report.findings.extend(told);
+    let tokens = text.len() / BYTES_PER_TOKEN;
+    report.fact(
+        "declarations",
+        format!(
+            "{}, about {tokens} tokens in each request",
+            counted(outcome.tools.len(), "tool")
+        ),
+    );
+    if tokens > MANY_TOKENS {
+        report.warn(
+            "many-tokens",
+            "the declarations",
+            explain(
+                format!("They take about {tokens} tokens."),
+                "They are paid for with each request, and with many tools models choose worse.",
+                "Leave some out (get_tools --only, tools.exclude), or shorten descriptions.",
+            ),
+        );
+    }
+    let originals: BTreeSet<&str> = outcome.tools.iter().map(|t| t.original.as_str()).collect();
+    if !found.are_ours {
+        for name in originals.iter().filter(|name| is_reserved(name)) {
+            report.warn(
+                "replaces-built-in",
+                *name,
+                explain(
+                    "It has the name of a tool of Gemini CLI's own.",
+                    "Before 0.61 it takes that one's place, without a word.",
+                    "Rename it, unless that is meant.",
+                ),
+            );
+        }
+    }
+    if has_none_of_the_wrappers(text) {
+        return originals.into_iter().map(str::to_owned).collect();
+    }
+    let why =
+        "Gemini CLI knows its own wrappers, functionDeclarations and function_declarations, only.";
+    report.error(
+        "foreign-wrapper",
+        "the declarations",
+        explain("Some are in the wrapper of another API.", why, PAIR),
+    );
+    Vec::new()
+}
+
+/// A finding by what Gemini CLI makes of it, which puts nothing right.
+fn as_the_host_takes_it(mut finding: Diagnostic) -> Diagnostic {
+    if finding.place.tool.is_empty() {
+        finding.place.origin = Some("a declaration".into());
+    }
+    let (severity, why, help) = match (&*finding.code, finding.severity) {
+        (_, Severity::Warning) => (
+            Severity::Warning,
+            "The model chooses tools by what it is told of them.",
+            "Change what the discovery command prints.",
+        ),
+        ("duplicate-name", _) => {
+            finding.message = "It is declared twice, or its name is another's.".into();
+            (
+                Severity::Error,
+                "In Gemini CLI the last declaration of a name counts; the others are lost.",
+                "Rename one, or print each once.",
+            )
+        }
+        ("parameters-unused", _) => {
+            finding.message =
+                "It is beside \"parametersJsonSchema\", which alone Gemini CLI looks at.".into();
+            let why = "What is there is told to no model.";
+            (Severity::Warning, why, "Take it out.")
+        }
+        ("keyword", _) => {
+            let why = "Gemini CLI passes a schema on unchanged.";
+            (Severity::Warning, why, PAIR)
+        }
+        (code, Severity::Repair) if code != "parameters-key" => {
+            finding.message = format!("get_tools would put it right: {}", finding.message);
+            let why =
+                "Gemini CLI does not: it or the API drops the tool, or the whole request fails.";
+            (Severity::Error, why, PAIR)
+        }
+        _ => {
+            let why = "Gemini CLI or the API drops it, or the whole request fails.";
+            (Severity::Error, why, PAIR)
+        }
+    };
+    finding.severity = severity;
+    finding.advise(why, help)
+}
+
+fn has_none_of_the_wrappers(text: &[u8]) -> bool {
+    let Ok(Value::Array(items)) = serde_json::from_slice(text) else {
+        return true;
+    };
+    !items.iter().any(|item| item["function"].is_object())
+}

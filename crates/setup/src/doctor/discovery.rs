@@ -1,0 +1,365 @@
+//! The discovery command, run as Gemini CLI runs it.
+
+use super::program;
+use super::replay::{Timeouts, run};
+use super::{Commands, DoctorReport, Explanation, Setup, explain};
+use gemini_tools_config::settings::reference;
+use gemini_tools_core::shown::excerpt;
+use gemini_tools_process::command::StopReason;
+use gemini_tools_process::ending::Ending;
+use gemini_tools_process::program_run::{Input, ProgramRun};
+use std::time::Duration;
+
+/// After this Gemini CLI's users think that it hangs.
+const LIMIT: Duration = Duration::from_secs(15);
+
+/// One that takes longer is not started again: all together must stay bearable.
+const RETRY_WITHIN: Duration = Duration::from_secs(3);
+
+/// A start that takes longer is felt.
+const SLOW: Duration = Duration::from_secs(1);
+
+/// How long pipes may be held.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// Gemini CLI refuses more, in bytes.
+const MAX_BYTES: usize = 10 * 1024 * 1024;
+
+const NO_TOOLS: &str = "Gemini CLI does not start when discovery fails.";
+
+/// What the command has printed, where that can be used.
+pub(super) struct Found {
+    pub(super) declarations: Vec<u8>,
+    pub(super) are_ours: bool,
+}
+
+/// Runs it, twice.
+pub(super) fn check(
+    setup: &Setup<'_>,
+    commands: &Commands,
+    report: &mut DoctorReport,
+) -> Option<Found> {
+    let about = commands.discovery_text.as_str();
+    let (line, unset) = without_unset(&commands.discovery);
+    for name in unset {
+        report.warn(
+            "unset-variable",
+            about,
+            explain(
+                format!("${name} is not set here, so nothing takes its place."),
+                "Gemini CLI replaces variables itself before it splits the command, within double quotes too.",
+                "Set it where Gemini CLI is started, or put the line into a script, and name that.",
+            ),
+        );
+    }
+    if let Some(finding) = shell_syntax(&line) {
+        report.error("shell-syntax", about, finding);
+        return None;
+    }
+    let Some(words) = shlex::split(&line).filter(|words| !words.is_empty()) else {
+        let what = "It can't be split into words: a quote is open, or there are none.";
+        let help = "Close the quote; a path with spaces needs quotes.";
+        report.error("discovery-words", about, explain(what, NO_TOOLS, help));
+        return None;
+    };
+    let path = match program::find(&words[0], setup.root) {
+        Ok(path) => path,
+        Err((id, explanation)) => {
+            report.error(id, about, explanation);
+            return None;
+        }
+    };
+    let timeouts = Timeouts {
+        limit: LIMIT,
+        linger: LINGER,
+    };
+    let start = || run(&path, &words[1..], setup.root, Input::KeptOpen, timeouts);
+    let seen = match start() {
+        Ok(seen) => seen,
+        Err(e) => {
+            let help = "Run it by hand to see why.";
+            let what = format!("It can't be started: {e}.");
+            report.error(
+                "discovery-not-started",
+                about,
+                explain(what, NO_TOOLS, help),
+            );
+            return None;
+        }
+    };
+    let mut seen = seen;
+    let is_quick = seen.ending.is_ok() && seen.took < RETRY_WITHIN && !seen.was_held;
+    let again = is_quick.then(start).and_then(Result::ok);
+    if let Some(again) = &again {
+        // A machine may be busy for once.
+        seen.took = seen.took.min(again.took);
+    }
+    if !is_usable(&seen, about, report) {
+        return None;
+    }
+    report.fact(
+        "discovery time",
+        format!("{:.1} ms", seen.took.as_secs_f64() * 1e3),
+    );
+    if again.is_some_and(|again| again.ending == seen.ending && again.stdout != seen.stdout) {
+        report.warn(
+            "discovery-changes",
+            about,
+            explain(
+                "Run twice, it prints two different things.",
+                "What a model is told changes from request to request, so nothing of it is kept by the API.",
+                "Print the tools in the same order each time.",
+            ),
+        );
+    }
+    Some(Found {
+        declarations: trimmed(&seen.stdout).to_vec(),
+        are_ours: commands.are_ours(setup.root),
+    })
+}
+
+/// A command line without the variables that are not set, as npm's shell-quote leaves it, and
+/// their names. Within single quotes a variable is none.
+fn without_unset(line: &str) -> (String, Vec<&str>) {
+    let (mut kept, mut names) = (String::new(), Vec::new());
+    let mut quoting = Quoting::default();
+    let mut rest = line;
+    while let Some(c) = rest.chars().next() {
+        let (name, _, length) = match c {
+            '$' if !quoting.is_escaped && quoting.open != Some('\'') => reference(rest),
+            _ => ("", None, 0),
+        };
+        if !name.is_empty() {
+            names.push(name);
+            rest = &rest[length..];
+            continue;
+        }
+        kept.push(c);
+        rest = &rest[c.len_utf8()..];
+        quoting.pass(c);
+    }
+    (kept, names)
+}
+
+/// The first piece that a shell would not take as it is, or that Gemini CLI does not.
+fn shell_syntax(line: &str) -> Option<Explanation> {
+    let help = "Put the piece in quotes where it means itself; or put the line into a script, and name that.";
+    let pieces = pieces(line);
+    if let Some(piece) = pieces.iter().find(|piece| piece.is_syntax) {
+        return Some(explain(
+            format!(
+                "{:?} is not a word for Gemini CLI, but an operator, a pattern or a comment.",
+                piece.text
+            ),
+            "It splits the command as npm's shell-quote does, without a shell, and fails at its start with what is not a word.",
+            help,
+        ));
+    }
+    let is_assignment = |word: &str| {
+        word.split_once('=').is_some_and(|(name, _)| {
+            !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+        })
+    };
+    let first = pieces.first().filter(|piece| is_assignment(piece.text));
+    let shells = first.or_else(|| pieces.iter().find(|piece| piece.text.starts_with('`')))?;
+    Some(explain(
+        format!(
+            "{:?} means something to a shell, but no shell is there.",
+            shells.text
+        ),
+        "Gemini CLI splits the command into words and hands them over as they are.",
+        help,
+    ))
+}
+
+/// How the next character of a command line is quoted.
+#[derive(Default)]
+struct Quoting {
+    /// The quote that is open.
+    open: Option<char>,
+    /// Whether a backslash is before it.
+    is_escaped: bool,
+}
+
+impl Quoting {
+    fn is_none(&self) -> bool {
+        self.open.is_none() && !self.is_escaped
+    }
+
+    /// Goes past a character.
+    fn pass(&mut self, c: char) {
+        match (self.open, c) {
+            _ if self.is_escaped => self.is_escaped = false,
+            (None | Some('"'), '\\') => self.is_escaped = true,
+            (None, '\'' | '"') => self.open = Some(c),
+            (Some(open), _) if open == c => self.open = None,
+            _ => {}
+        }
+    }
+}
+
+/// What is between blanks, as it is written.
+struct Piece<'a> {
+    text: &'a str,
+    /// Whether something in it is an operator, a pattern or a comment to npm's shell-quote.
+    is_syntax: bool,
+}
+
+/// The pieces of a command line, quotes left in their places.
+fn pieces(line: &str) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    let mut start = None;
+    let mut is_syntax = false;
+    let mut quoting = Quoting::default();
+    for (at, c) in line.char_indices() {
+        let is_blank = c.is_whitespace() && quoting.is_none();
+        if is_blank {
+            if let Some(start) = start.take() {
+                let text = &line[start..at];
+                pieces.push(Piece { text, is_syntax });
+            }
+            is_syntax = false;
+            continue;
+        }
+        start.get_or_insert(at);
+        // A pattern stays one after a backslash there (seen in 0.61.0).
+        is_syntax |= quoting.open.is_none()
+            && (matches!(c, '*' | '?')
+                || !quoting.is_escaped
+                    && matches!(c, '|' | '&' | ';' | '<' | '>' | '(' | ')' | '#'));
+        quoting.pass(c);
+    }
+    if let Some(start) = start {
+        let text = &line[start..];
+        pieces.push(Piece { text, is_syntax });
+    }
+    pieces
+}
+
+/// Without what Gemini CLI's `trim()` takes away: blanks, and a byte order mark.
+fn trimmed(bytes: &[u8]) -> &[u8] {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text
+            .trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}')
+            .as_bytes(),
+        Err(_) => bytes,
+    }
+}
+
+/// Whether what came of it can be read on; what is wrong is told.
+fn is_usable(seen: &ProgramRun, about: &str, report: &mut DoctorReport) -> bool {
+    let stderr = excerpt(&seen.stderr);
+    let said_on_stderr = if stderr.is_empty() {
+        String::new()
+    } else {
+        format!(" Standard error: {stderr}")
+    };
+    let failure = match seen.ending {
+        Err(StopReason::Unwatched) => {
+            Some("It killed the process that watched over it.".to_owned())
+        }
+        Err(_) => {
+            let what = format!(
+                "It has not ended after {} s.{said_on_stderr}",
+                LIMIT.as_secs()
+            );
+            let help = "Let it print and end; it must not wait for input or for the network.";
+            let why = "Gemini CLI waits for it at each start, without a limit, and neither writes to its standard input nor closes it.";
+            report.error("discovery-hangs", about, explain(what, why, help));
+            return false;
+        }
+        Ok(Ending::Code(0)) => None,
+        Ok(Ending::Code(code)) => Some(format!("It ended with status {code}.")),
+        Ok(signal) => Some(format!("It was ended by {signal}.")),
+    };
+    if let Some(failure) = failure {
+        let help = "Run it by hand in the project's root and fix what it says.";
+        let what = format!("{failure}{said_on_stderr}");
+        report.error("discovery-fails", about, explain(what, NO_TOOLS, help));
+        return false;
+    }
+    if seen.was_held {
+        report.error(
+            "discovery-background",
+            about,
+            explain(
+                "Something that it started still holds its output.",
+                "Gemini CLI waits until the pipes are closed, so its start hangs as long as that runs.",
+                "Start it with its output to /dev/null, or not at all.",
+            ),
+        );
+    }
+    if seen.took > SLOW {
+        report.warn(
+            "discovery-slow",
+            about,
+            explain(
+                format!("It takes {:.1} s.", seen.took.as_secs_f64()),
+                "Each start of Gemini CLI waits for it.",
+                "Print declarations that were made before, or let get_tools keep them: make it a pair in .gemini/tools.",
+            ),
+        );
+    }
+    let why = "Gemini CLI ends it at 10 MB of either stream, and does not start.";
+    if seen.stdout.len() > MAX_BYTES {
+        let what = format!("It prints {} bytes.", seen.stdout.len());
+        let help = "Declare fewer tools, or shorten what they say.";
+        report.error("discovery-too-large", about, explain(what, why, help));
+        return false;
+    }
+    if seen.stderr.len() > MAX_BYTES {
+        let what = format!("It writes {} bytes to standard error.", seen.stderr.len());
+        let help = "Say less there, or write it to a file.";
+        report.error("discovery-too-large", about, explain(what, why, help));
+        return false;
+    }
+    if std::str::from_utf8(&seen.stdout).is_err() {
+        let what = "What it prints is not UTF-8.";
+        let why = "Gemini CLI reads it as UTF-8; what does not fit is lost.";
+        let help = "Print UTF-8: PYTHONUTF8=1 for Python, for example.";
+        report.error("discovery-encoding", about, explain(what, why, help));
+        return false;
+    }
+    is_array(seen, about, report)
+}
+
+fn is_array(seen: &ProgramRun, about: &str, report: &mut DoctorReport) -> bool {
+    let text = String::from_utf8_lossy(trimmed(&seen.stdout));
+    let why =
+        "Gemini CLI reads all of standard output as one JSON array, and does not start otherwise.";
+    match gemini_tools_core::json::read_unlimited::<serde_json::Value>(text.as_bytes()) {
+        Ok(serde_json::Value::Array(list)) if list.is_empty() => {
+            let help = "Print at least one declaration, or take the commands out of the settings.";
+            let what = "It declares no tool.";
+            report.warn(
+                "no-tools",
+                about,
+                explain(what, "The two commands do nothing then.", help),
+            );
+            true
+        }
+        Ok(serde_json::Value::Array(_)) => true,
+        Ok(_) => {
+            let what = format!(
+                "It prints JSON that is not an array: {}",
+                excerpt(&seen.stdout)
+            );
+            let help = "Print [ … ] around the declarations.";
+            report.error("discovery-no-array", about, explain(what, why, help));
+            false
+        }
+        Err(e) => {
+            let help = if text.trim().is_empty() {
+                "Print the declarations on standard output."
+            } else {
+                "Print the array and nothing else; messages belong on standard error."
+            };
+            let what = format!(
+                "What it prints is not valid JSON: {e}: {}",
+                excerpt(&seen.stdout)
+            );
+            report.error("discovery-no-json", about, explain(what, why, help));
+            false
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! What is there besides: hosts, the kernel's sandbox, the tools of project and user, servers.
+
+use super::replay::{Timeouts, run};
+use super::{DoctorReport, Setup, explain, trust_remedy};
+use gemini_tools_builtin_tools::builtin::{ToolEnv, sandbox};
+use gemini_tools_config::settings::UNTRUSTED;
+use gemini_tools_core::diagnostic::Severity;
+use gemini_tools_core::shown::show_path;
+use gemini_tools_custom_tools::lint_tools;
+use gemini_tools_mcp::Asks;
+use gemini_tools_process::command::find_program;
+use gemini_tools_process::program_run::Input;
+use gemini_tools_sandbox::{Mode, Sandbox, SandboxPolicy};
+use gemini_tools_workspace::Workspace;
+use serde_json::Value;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// As the package of Gemini CLI says, in 0.8.2 and in 0.61.0.
+const OLDEST_NODE: u32 = 20;
+
+/// How long it may take to say which one it is.
+const NODE_LIMIT: Duration = Duration::from_secs(5);
+
+/// Tells what there is, and what of it is at fault.
+pub(super) fn check(setup: &Setup<'_>, report: &mut DoctorReport) {
+    report.fact("get_tools", gemini_tools_core::version::get());
+    report.fact(
+        "project",
+        format!("{}: {}", show_path(setup.root), *setup.settings.trust),
+    );
+    host(setup.root, report);
+    check_siblings(report);
+    kernel(setup, report);
+    own_tools(setup, report);
+    servers(setup, report);
+}
+
+/// Gemini CLI, where it is installed.
+fn host(root: &Path, report: &mut DoctorReport) {
+    let Some(path) = find_program(OsStr::new("gemini")) else {
+        report.fact("Gemini CLI", "not on the PATH");
+        return;
+    };
+    let version = gemini_tools_platform::canonicalize(&path)
+        .ok()
+        .and_then(|real| version_of(&real));
+    let shown = version
+        .clone()
+        .unwrap_or_else(|| "of an unknown version".to_owned());
+    report.fact("Gemini CLI", format!("{shown} ({})", show_path(&path)));
+    node(root, report);
+    let minor = version.as_deref().and_then(|v| {
+        let mut parts = v.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
+        Some((parts.next()?, parts.next()?))
+    });
+    if minor.is_some_and(|version| version < (0, 3)) {
+        report.error(
+            "old-host",
+            shown,
+            explain(
+                "This Gemini CLI is older than 0.3.",
+                "It knows the commands as toolDiscoveryCommand and toolCallCommand only.",
+                "Install a newer one, or write these names at the top of settings.json.",
+            ),
+        );
+    }
+}
+
+/// What Gemini CLI runs on.
+fn node(root: &Path, report: &mut DoctorReport) {
+    let why = "Gemini CLI runs on it.";
+    let help = "Install node 20 or newer.";
+    let Some(path) = find_program(OsStr::new("node")) else {
+        let what = "node is not on the PATH.";
+        report.error("node-missing", "node", explain(what, why, help));
+        return;
+    };
+    let timeouts = Timeouts {
+        limit: NODE_LIMIT,
+        linger: NODE_LIMIT,
+    };
+    let args = ["--version".to_owned()];
+    // By a relative entry of the PATH it would be the project's own, which must not be trusted.
+    let seen = path
+        .is_absolute()
+        .then(|| run(&path, &args, root, Input::Bytes(b""), timeouts));
+    let printed = seen.and_then(Result::ok).map(|seen| seen.stdout);
+    let version = String::from_utf8_lossy(&printed.unwrap_or_default())
+        .trim()
+        .to_owned();
+    let major = version.trim_start_matches('v').split('.').next();
+    match major.and_then(|major| major.parse::<u32>().ok()) {
+        Some(major) if major < OLDEST_NODE => {
+            let what = format!("node is {version}.");
+            report.error("node-old", path.as_path(), explain(what, why, help));
+        }
+        _ => report.fact("node", format!("{version} ({})", show_path(&path))),
+    }
+}
+
+/// The version in the package that a program belongs to.
+fn version_of(program: &Path) -> Option<String> {
+    program.ancestors().skip(1).take(4).find_map(|dir| {
+        let text = std::fs::read_to_string(dir.join("package.json")).ok()?;
+        let package: Value = serde_json::from_str(&text).ok()?;
+        let is_it = package["name"].as_str()?.ends_with("gemini-cli");
+        is_it.then(|| package["version"].as_str().map(str::to_owned))?
+    })
+}
+
+/// The executables that are started by this one.
+fn check_siblings(report: &mut DoctorReport) {
+    let Ok(own) = std::env::current_exe() else {
+        return;
+    };
+    let directory: PathBuf = own.parent().map(Path::to_owned).unwrap_or_default();
+    for name in ["call_tool", "mcp_client"] {
+        let path = directory.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
+        if !path.is_file() {
+            report.error(
+                "incomplete",
+                path.as_path(),
+                explain(
+                    format!("{name} is not beside get_tools."),
+                    "They are made for each other: tools are declared by one and run by the other.",
+                    "Install all of them: scripts/install",
+                ),
+            );
+        }
+    }
+}
+
+/// Whether the kernel can keep commands within limits, where that is wanted.
+fn kernel(setup: &Setup<'_>, report: &mut DoctorReport) {
+    let probe = SandboxPolicy {
+        mode: Mode::ReadOnly,
+        writable: Vec::new(),
+        network: false,
+    };
+    if let Some(weaker) = gemini_tools_process::PLATFORM_LIMITATIONS {
+        report.fact("system", weaker);
+    }
+    let ability = Sandbox::prepare(&probe);
+    report.fact(
+        "sandbox",
+        match &ability {
+            Ok(_) => "supported by this kernel".to_owned(),
+            Err(e) => e.to_string(),
+        },
+    );
+    let Ok(workspace) = Workspace::open(&[], setup.home) else {
+        return;
+    };
+    let tool_env = ToolEnv {
+        workspace: Arc::new(workspace),
+        settings: Arc::new(setup.settings.clone()),
+    };
+    if !setup.settings.problems.is_empty() {
+        return;
+    }
+    if let Err(e) = sandbox(&tool_env, None) {
+        report.error(
+            "sandbox",
+            "tools.sandbox",
+            explain(
+                e.message,
+                "run_shell_command runs nothing without the sandbox that is asked for.",
+                e.hint.unwrap_or_else(|| {
+                    "Set tools.sandbox to false, or use a newer kernel.".to_owned()
+                }),
+            ),
+        );
+    }
+}
+
+/// All that `get_tools lint` says of the tools of files and pairs, and of what is known of MCP
+/// servers: none is started here.
+fn own_tools(setup: &Setup<'_>, report: &mut DoctorReport) {
+    let settings = &setup.settings;
+    let mut lint = match lint_tools(settings, setup.home, setup.root, Asks::None) {
+        Ok(lint) => lint,
+        Err(e) => {
+            let why = "The tools of files, of pairs and of MCP servers could not be checked.";
+            let help = "Correct that, then: get_tools lint";
+            report.error(
+                "not-checked",
+                ".gemini/tools",
+                explain(e.to_string(), why, help),
+            );
+            return;
+        }
+    };
+    let all = lint.findings.len();
+    lint.findings.retain(|finding| finding.code != "not-asked");
+    let unknown = all - lint.findings.len();
+    report.fact("own tools", lint.summary());
+    if unknown > 0 {
+        let what = format!("tools of {unknown} not known; get_tools lint --mcp asks for them");
+        report.fact("MCP servers", what);
+    }
+    for mut finding in lint.findings {
+        if finding.severity == Severity::Repair {
+            continue;
+        }
+        let help = match finding.code.as_ref() {
+            UNTRUSTED => trust_remedy(setup),
+            _ => "Correct that; get_tools lint says when all is well.".to_owned(),
+        };
+        let subject = || ".gemini/tools".into();
+        finding.place.origin.get_or_insert_with(subject);
+        let why = "The tool is left out, or not what it was meant to be.";
+        report.findings.push(finding.advise(why, help));
+    }
+}
+
+/// MCP servers whose program is not there.
+fn servers(setup: &Setup<'_>, report: &mut DoctorReport) {
+    for (name, server) in &setup.settings.mcp.servers {
+        let Some(command) = &server.command else {
+            continue;
+        };
+        let cwd = server.cwd.as_deref().unwrap_or(Path::new(""));
+        let is_there = if command.contains('/') {
+            setup.root.join(cwd).join(command).is_file()
+        } else {
+            find_program(OsStr::new(command)).is_some()
+        };
+        if !is_there {
+            report.error(
+                "server-missing",
+                format!("mcpServers.{name}"),
+                explain(
+                    format!("There is no program {command:?}."),
+                    "The server can't be started, so its tools are not there.",
+                    "Install it, or correct the command.",
+                ),
+            );
+        }
+    }
+}

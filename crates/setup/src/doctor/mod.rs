@@ -1,0 +1,180 @@
+//! `get_tools doctor`: whether Gemini CLI can use the two commands that the settings name, ours or
+//! another program's, and what else is in the way.
+//!
+//! The commands are started and judged as the host does it (CONTRACT: words of the discovery
+//! command, the whole call command as one path, pipes that must close, standard error that must
+//! be empty). Only what counts is run: commands of a project that is not trusted are not. The
+//! call command is asked for a tool that no program has, so that nothing has an effect; a real call
+//! is made where the caller names one.
+
+mod calls;
+mod declarations;
+mod discovery;
+mod environment;
+mod program;
+mod replay;
+mod rules;
+mod setup;
+
+use crate::own_program::is_this_installation;
+use gemini_tools_config::settings::{Settings, variables_in};
+use gemini_tools_core::diagnostic::{Diagnostic, Origin, Severity};
+use gemini_tools_policy::{Extra, Policy};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::path::Path;
+
+/// A call that is to be made, because the caller says that it may be.
+#[derive(Debug, Clone)]
+pub struct Try {
+    /// The tool, as the discovery command calls it.
+    pub name: String,
+    /// The call's arguments.
+    pub args: Map<String, Value>,
+}
+
+/// What there is, and what is wrong with it.
+#[derive(Debug, Default, Serialize)]
+pub struct DoctorReport {
+    /// What was looked at, in words: a name and what it is.
+    pub facts: Vec<(&'static str, String)>,
+    /// What is wrong, errors first.
+    pub findings: Vec<Diagnostic>,
+}
+
+impl DoctorReport {
+    fn fact(&mut self, name: &'static str, what: impl Into<String>) {
+        self.facts.push((name, what.into()));
+    }
+
+    fn error(
+        &mut self,
+        code: impl Into<Cow<'static, str>>,
+        about: impl Into<Origin>,
+        explanation: Explanation,
+    ) {
+        let found = Diagnostic::error(code, "", "", explanation.what).about(about);
+        self.findings
+            .push(found.advise(explanation.why, explanation.help));
+    }
+
+    fn warn(
+        &mut self,
+        code: impl Into<Cow<'static, str>>,
+        about: impl Into<Origin>,
+        explanation: Explanation,
+    ) {
+        let found = Diagnostic::warning(code, "", "", explanation.what).about(about);
+        self.findings
+            .push(found.advise(explanation.why, explanation.help));
+    }
+
+    /// Whether something can't work.
+    pub fn has_errors(&self) -> bool {
+        self.findings.iter().any(|f| f.severity == Severity::Error)
+    }
+}
+
+/// What is said of a finding.
+struct Explanation {
+    what: String,
+    why: &'static str,
+    help: String,
+}
+
+fn explain(what: impl Into<String>, why: &'static str, help: impl Into<String>) -> Explanation {
+    Explanation {
+        what: what.into(),
+        why,
+        help: help.into(),
+    }
+}
+
+/// What to do to have what an untrusted project brings.
+fn trust_remedy(setup: &Setup<'_>) -> String {
+    let obstacle = setup.settings.trust.obstacle(setup.home);
+    obstacle.unwrap_or_else(|| "Look at what the project brings, then: get_tools trust".to_owned())
+}
+
+/// What is checked.
+struct Setup<'a> {
+    home: Option<&'a Path>,
+    root: &'a Path,
+    settings: Settings,
+    policy: Policy,
+}
+
+/// Checks the set-up of the project in `root`.
+pub fn check(home: Option<&Path>, root: &Path, tries: &[Try]) -> DoctorReport {
+    let settings = Settings::load(home, root);
+    let policy = Policy::load(&settings, home, root, &Extra::with_paths(&[""; 0]));
+    let setup = Setup {
+        home,
+        root,
+        settings,
+        policy,
+    };
+    let mut report = DoctorReport::default();
+    environment::check(&setup, &mut report);
+    // A cause is told before what comes of it.
+    rules::faults(&setup, &mut report);
+    if let Some(commands) = setup::check(&setup, &mut report) {
+        let found = discovery::check(&setup, &commands, &mut report);
+        let names = found
+            .as_ref()
+            .map(|found| declarations::check(found, &mut report));
+        let declared = names.as_deref().unwrap_or_default();
+        calls::check(&setup, &commands, declared, tries, &mut report);
+        if names.is_some() {
+            rules::check(&setup, declared, &mut report);
+        }
+        hide_values(&commands, &mut report);
+    }
+    report.findings.sort_by_key(|finding| finding.severity);
+    report
+}
+
+/// Puts the names of variables that the commands hold back into the place of their values, which
+/// a report must not tell: it is shown to others.
+fn hide_values(commands: &Commands, report: &mut DoctorReport) {
+    /// A shorter one is not a secret, and may be anywhere, in bytes.
+    const SHORTEST_BYTES: usize = 6;
+    let texts = [&commands.discovery_text, &commands.call_text];
+    let names = texts.into_iter().flat_map(|text| variables_in(text));
+    for name in names {
+        let Ok(value) = std::env::var(name) else {
+            continue;
+        };
+        // A path is none either, and says which file it is about.
+        if value.len() < SHORTEST_BYTES || value.starts_with('/') {
+            continue;
+        }
+        let shown = format!("${name}");
+        for finding in &mut report.findings {
+            finding.replace(&value, &shown);
+        }
+        for (_, text) in &mut report.facts {
+            *text = text.replace(&value, &shown);
+        }
+    }
+}
+
+/// The commands that the settings name.
+struct Commands {
+    /// With the values of variables.
+    discovery: String,
+    call: String,
+    /// As they are written, for people: what a variable holds may be a secret.
+    discovery_text: String,
+    call_text: String,
+}
+
+impl Commands {
+    /// Whether they are these executables.
+    fn are_ours(&self, root: &Path) -> bool {
+        let first = shlex::split(&self.discovery).and_then(|words| words.into_iter().next());
+        first.is_some_and(|first| is_this_installation(&first, root))
+            && is_this_installation(&self.call, root)
+    }
+}

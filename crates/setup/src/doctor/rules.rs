@@ -1,0 +1,203 @@
+//! Whether Gemini CLI lets a model call the tools.
+
+use super::{DoctorReport, Setup, explain};
+use gemini_tools_builtin_tools::builtin::is_reserved;
+use gemini_tools_config::settings::UNTRUSTED;
+use gemini_tools_core::shown::show_path;
+use gemini_tools_policy::{Decision, Mode, PolicyCall, Tier};
+use gemini_tools_workspace::file_owner::FileOwner;
+use serde_json::Map;
+use std::path::{Path, PathBuf};
+
+const PREFIX: &str = "discovered_tool_";
+
+const HEADLESS: &str = "Gemini CLI 0.61 without a terminal (-p, CI) shows a model only tools that a rule allows by name.";
+
+/// Tells which files of rules can't be read, and which rules say something else than they seem to.
+pub(super) fn faults(setup: &Setup<'_>, report: &mut DoctorReport) {
+    let problems = setup.policy.problems.iter();
+    // An untrusted project is reported with its tools and settings.
+    let told = problems.filter(|problem| problem.code != UNTRUSTED);
+    report.findings.extend(told.cloned());
+}
+
+/// The project's directory of rules.
+fn policies_of(root: &Path) -> PathBuf {
+    root.join(".gemini/policies")
+}
+
+/// Holds the rules against the tools' names.
+pub(super) fn check(setup: &Setup<'_>, names: &[String], report: &mut DoctorReport) {
+    let mut allowed: Vec<String> = setup.settings.allowed.users.clone();
+    allowed.extend(setup.settings.allowed.projects.iter().cloned());
+    for file in users_files(setup) {
+        for name in allowed_by(&file) {
+            if name.contains('*') && name.starts_with("discovered") {
+                report.warn(
+                    "rule-pattern",
+                    file.as_path(),
+                    explain(
+                        format!("{name:?} is a pattern."),
+                        "For discovered tools Gemini CLI compares whole names: it matches none.",
+                        "Name each tool; get_tools init writes such a rule.",
+                    ),
+                );
+            }
+            allowed.push(name);
+        }
+    }
+    let is_allowed = |name: &String| {
+        allowed
+            .iter()
+            .any(|rule| rule.strip_prefix(PREFIX) == Some(name) || rule == "*")
+    };
+    for name in names.iter().filter(|name| !is_allowed(name)) {
+        if allowed.contains(name) {
+            report.warn(
+                "rule-without-prefix",
+                name.as_str(),
+                explain(
+                    format!("A rule allows {name:?}, which does not allow the discovered tool."),
+                    "Gemini CLI 0.61 puts discovered_tool_ before the names of discovered tools; without it a rule is for a tool of its own.",
+                    format!("Name it {PREFIX}{name} in the rule."),
+                ),
+            );
+        }
+    }
+    for name in names.iter().filter(|name| is_allowed(name)) {
+        if let Some(rule) = denied(setup, name) {
+            report.warn(
+                "rule-denies",
+                name.as_str(),
+                explain(
+                    format!(
+                        "One rule allows it, and another one, which counts, denies it: {rule}."
+                    ),
+                    "Gemini CLI 0.61 shows a model no tool that is denied.",
+                    "Take one of the two rules out.",
+                ),
+            );
+        }
+    }
+    if !names.is_empty() && !names.iter().any(is_allowed) {
+        report.warn(
+            "no-rule",
+            "~/.gemini/policies",
+            explain(
+                "No rule allows any of these tools.",
+                HEADLESS,
+                "get_tools init writes one for tools that only read.",
+            ),
+        );
+    }
+    for rule in allowed.iter().filter_map(|rule| rule.strip_prefix(PREFIX)) {
+        let is_known = rule.contains('*') || names.iter().any(|name| name == rule);
+        if !is_known && !names.is_empty() && is_near(rule, names) {
+            report.warn(
+                "rule-unknown-tool",
+                format!("{PREFIX}{rule}"),
+                explain(
+                    "A rule allows it, but no tool is called so; one is called nearly so.",
+                    HEADLESS,
+                    "Correct the name in the rule.",
+                ),
+            );
+        }
+    }
+    let projects = policies_of(setup.root);
+    if setup.home != Some(setup.root) && !files_in(&projects).is_empty() {
+        report.warn(
+            "project-policies",
+            projects.as_path(),
+            explain(
+                "The project has rules of its own.",
+                "call_tool obeys them where the project is trusted; Gemini CLI 0.61 does not look at them.",
+                "Rules that Gemini CLI is to obey are in ~/.gemini/policies, or are named by --policy.",
+            ),
+        );
+    }
+}
+
+/// The rule that denies each call of a discovered tool, where Gemini CLI obeys it.
+fn denied(setup: &Setup<'_>, name: &str) -> Option<String> {
+    // What a file that can't be read might deny is told by itself; and a rule for a built-in tool
+    // is one for the discovered tool of its name here, but not in Gemini CLI.
+    if !setup.policy.problems.is_empty() || is_reserved(name) {
+        return None;
+    }
+    let args = Map::new();
+    let call = PolicyCall::of_tool(name, &[], &args);
+    let verdict = setup.policy.check(&call, Mode::Default, false);
+    let rule = verdict.rule;
+    let is_obeyed = verdict.decision == Decision::Deny
+        && !rule.is_default
+        // Gemini CLI asks neither for discovered tools.
+        && rule.tier != Tier::Workspace
+        && rule.rule != "tools.core";
+    is_obeyed.then(|| match &rule.file {
+        Some(file) => format!("{} in {}", rule.rule, show_path(file)),
+        None => rule.rule,
+    })
+}
+
+fn is_near(rule: &str, names: &[String]) -> bool {
+    names
+        .iter()
+        .any(|name| strsim::normalized_damerau_levenshtein(rule, name) > 0.8)
+}
+
+/// The user's files of rules: those of `policyPaths` take the place of `~/.gemini/policies`.
+fn users_files(setup: &Setup<'_>) -> Vec<PathBuf> {
+    let chosen = &setup.settings.policy_paths;
+    if chosen.is_empty() {
+        let home = setup.home.map(|home| home.join(".gemini/policies"));
+        return home.as_deref().map(files_in).unwrap_or_default();
+    }
+    let files = |path: &PathBuf| {
+        let path = setup.root.join(path);
+        if path.is_dir() {
+            files_in(&path)
+        } else {
+            vec![path]
+        }
+    };
+    chosen.iter().flat_map(files).collect()
+}
+
+fn files_in(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let is_rules = |path: &PathBuf| path.extension().is_some_and(|e| e == "toml");
+    let mut files: Vec<_> = entries.map(|e| e.path()).filter(is_rules).collect();
+    files.sort();
+    files
+}
+
+/// The names in the rules of a file that allow something.
+fn allowed_by(file: &Path) -> Vec<String> {
+    let Ok(Some(text)) = FileOwner::Users.read(file) else {
+        return Vec::new();
+    };
+    let Ok(table) = toml::from_str::<toml::Table>(&text) else {
+        return Vec::new();
+    };
+    let rules = table.get("rule").and_then(toml::Value::as_array);
+    let mut names = Vec::new();
+    for rule in rules.into_iter().flatten() {
+        if rule.get("decision").and_then(toml::Value::as_str) != Some("allow") {
+            continue;
+        }
+        let modes = rule.get("modes").and_then(toml::Value::as_array);
+        if modes.is_some_and(|modes| !modes.iter().any(|m| m.as_str() == Some("default"))) {
+            continue;
+        }
+        match rule.get("toolName") {
+            Some(toml::Value::String(name)) => names.push(name.clone()),
+            Some(toml::Value::Array(list)) => {
+                names.extend(list.iter().filter_map(|n| n.as_str().map(str::to_owned)));
+            }
+            None => names.push("*".to_owned()),
+            Some(_) => {}
+        }
+    }
+    names
+}

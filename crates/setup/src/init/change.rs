@@ -1,0 +1,190 @@
+//! One file that is to be changed.
+
+use gemini_tools_workspace::atomic_file;
+use gemini_tools_workspace::edit::diff_texts;
+use gemini_tools_workspace::file_owner::FileOwner;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Maximum size of a settings file, in bytes.
+const MAX_BYTES: u64 = 4 * 1024 * 1024;
+
+/// A file that can't be read, understood or written.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {reason}", gemini_tools_core::shown::show_path(path))]
+pub struct InitError {
+    path: PathBuf,
+    reason: String,
+}
+
+impl InitError {
+    pub(super) fn new(path: &Path, reason: impl fmt::Display) -> Self {
+        Self {
+            path: path.to_owned(),
+            reason: reason.to_string(),
+        }
+    }
+}
+
+/// A file, as it is and as it is to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// Which.
+    pub path: PathBuf,
+    /// Where its path leads, links followed.
+    pub real: PathBuf,
+    /// `None` where there is none.
+    pub before: Option<String>,
+    /// `None` where there is to be none.
+    pub after: Option<String>,
+}
+
+/// A file's text; `None` where there is no such file.
+pub(super) fn read(path: &Path, whose: FileOwner<'_>) -> Result<Option<String>, InitError> {
+    let fail = |e: &dyn fmt::Display| InitError::new(path, e);
+    let opened = whose.beginning(path, MAX_BYTES + 1).map_err(|e| fail(&e))?;
+    let Some(bytes) = opened else {
+        // Written to it would become a file, and what it leads to would be left out.
+        return dangling(path).map_or(Ok(None), Err);
+    };
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(fail(&"it is too large"));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| fail(&"it is not text in UTF-8"))?;
+    Ok(Some(text))
+}
+
+/// The error that a file is a link to nothing.
+pub(super) fn dangling(path: &Path) -> Option<InitError> {
+    let target = fs::read_link(path).ok().filter(|_| !path.exists())?;
+    let target = gemini_tools_core::shown::show_path(&target);
+    let reason =
+        format!("it is a link to {target}, which is not there: make that file, or remove the link");
+    Some(InitError::new(path, reason))
+}
+
+/// Where a path leads, links followed: what of it is not there yet counts as it is written.
+pub(super) fn real(path: &Path) -> Result<PathBuf, InitError> {
+    let there = path
+        .ancestors()
+        .find(|above| fs::symlink_metadata(above).is_ok())
+        .unwrap_or(path);
+    let real = gemini_tools_platform::canonicalize(there).map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound => InitError::new(there, "it is a link that leads nowhere"),
+        _ => InitError::new(there, e),
+    })?;
+    let rest = path.strip_prefix(there).unwrap_or(Path::new(""));
+    // Joined with nothing it would have a slash behind it.
+    Ok(if rest.as_os_str().is_empty() {
+        real
+    } else {
+        real.join(rest)
+    })
+}
+
+/// The project that files are to be in.
+#[derive(Debug, Clone)]
+pub(super) struct Project {
+    root: PathBuf,
+    /// The project's directory, as it is written.
+    written: PathBuf,
+    home: PathBuf,
+    /// The user's own files, which may lie in the project too.
+    users: PathBuf,
+}
+
+impl Project {
+    pub(super) fn new(root: &Path, home: &Path) -> Result<Self, InitError> {
+        let users = home.join(".gemini");
+        Ok(Self {
+            root: real(root)?,
+            written: root.to_owned(),
+            home: home.to_owned(),
+            // Where it leads nowhere, nothing leads there.
+            users: real(&users).unwrap_or(users),
+        })
+    }
+
+    /// Whose a file is, which says how it is read.
+    pub(super) fn whose(&self, path: &Path) -> FileOwner<'_> {
+        FileOwner::of(path, Some(&self.home), &self.written)
+    }
+
+    /// Where a file leads that is the project's, or the user's.
+    ///
+    /// # Errors
+    ///
+    /// One of the project leads out of it, or to the user's own files: a repository could have
+    /// anything written there.
+    pub(super) fn real(&self, path: &Path) -> Result<PathBuf, InitError> {
+        let real = real(path)?;
+        let is_within = real.starts_with(&self.root) && !real.starts_with(&self.users);
+        let gemini = self.written.join(".gemini");
+        if is_within || !path.starts_with(&gemini) {
+            return Ok(real);
+        }
+        let rest = path.strip_prefix(&gemini).unwrap_or(path);
+        if real == self.root.join(".gemini").join(rest) {
+            return Err(InitError::new(
+                path,
+                "it is one of your own files, which are for all of your projects; set them up with get_tools init --user",
+            ));
+        }
+        let shown = gemini_tools_core::shown::show_path(&real);
+        Err(InitError::new(
+            path,
+            format!(
+                "a link makes it {shown}, which is not a file of this project; remove the link, or set up all of your projects with get_tools init --user"
+            ),
+        ))
+    }
+}
+
+/// The directories above a file that are not there, the highest first.
+pub(super) fn missing(path: &Path) -> Vec<PathBuf> {
+    let above = path.ancestors().skip(1);
+    let mut missing: Vec<_> = above
+        .take_while(|dir| !dir.exists())
+        .map(Path::to_owned)
+        .collect();
+    missing.reverse();
+    missing
+}
+
+impl Change {
+    /// The change as a unified diff.
+    pub fn diff(&self) -> String {
+        let (before, after) = (self.before.as_deref(), self.after.as_deref());
+        let name = gemini_tools_core::shown::show_path(&self.path);
+        diff_texts(before.unwrap_or_default(), after.unwrap_or_default(), &name).0
+    }
+
+    /// Whether the file is as it was.
+    pub(super) fn check(&self, whose: FileOwner<'_>) -> Result<(), InitError> {
+        if read(&self.path, whose)? == self.before && real(&self.path)? == self.real {
+            return Ok(());
+        }
+        Err(InitError::new(
+            &self.path,
+            "it has changed meanwhile; look again",
+        ))
+    }
+
+    pub(super) fn make(&self, whose: FileOwner<'_>) -> Result<(), InitError> {
+        self.check(whose)?;
+        let fail = |e: io::Error| InitError::new(&self.path, e);
+        match &self.after {
+            None => fs::remove_file(&self.path).map_err(fail),
+            Some(text) => write(&self.real, text).map_err(fail),
+        }
+    }
+}
+
+/// Writes a file as a whole, with the permissions that it has. Links are followed before.
+pub(super) fn write(real: &Path, text: &str) -> io::Result<()> {
+    fs::create_dir_all(real.parent().ok_or(io::ErrorKind::InvalidInput)?)?;
+    let permissions = fs::metadata(real).ok().map(|m| m.permissions());
+    atomic_file::put(real, text.as_bytes(), 0o644, permissions, true)
+}

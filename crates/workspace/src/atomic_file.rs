@@ -1,0 +1,143 @@
+//! Files that are there whole or not at all: our own in the user's home directory, which no other
+//! program reads, and settings that are changed for the user.
+
+use gemini_tools_platform::unix_fs::DirBuilderExt;
+use std::ffi::OsString;
+use std::fs::{DirBuilder, Permissions};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Writes what can be found out again. Where it can't be written it is found out again.
+pub fn write_cache(path: &Path, content: &[u8]) {
+    // The caller could do nothing about it.
+    let _ = write(path, content, false);
+}
+
+/// Writes what must survive a loss of power.
+///
+/// # Errors
+///
+/// What the system says.
+pub fn write_record(path: &Path, content: &[u8]) -> io::Result<()> {
+    write(path, content, true)
+}
+
+fn write(path: &Path, content: &[u8], flushes: bool) -> io::Result<()> {
+    let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut builder = DirBuilder::new();
+    builder.recursive(true).mode(0o700).create(directory)?;
+    // Whatever the umask takes away: later calls must be able to read it.
+    let exactly = if flushes { owners_only() } else { None };
+    put(path, content, 0o600, exactly, flushes)?;
+    if flushes {
+        // The name, too, which Windows does with the file's.
+        #[cfg(unix)]
+        std::fs::File::open(directory)?.sync_all()?;
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+#[expect(clippy::unnecessary_wraps, reason = "there are none on Windows")]
+fn owners_only() -> Option<Permissions> {
+    use gemini_tools_platform::unix_fs::PermissionsExt;
+    Some(Permissions::from_mode(0o600))
+}
+
+/// What a new file inherits from the user's directory is right.
+#[cfg(windows)]
+fn owners_only() -> Option<Permissions> {
+    None
+}
+
+/// Puts a file where it is to be in one step. It is made with `mode`, of which the umask takes
+/// away, and has the permissions `exactly` where they are given.
+///
+/// # Errors
+///
+/// What the system says; nothing half-written is left then.
+pub fn put(
+    path: &Path,
+    content: &[u8],
+    mode: u32,
+    exactly: Option<Permissions>,
+    flushes: bool,
+) -> io::Result<()> {
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut prefix = OsString::from(".");
+    prefix.push(name);
+    prefix.push(".");
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(&prefix).rand_bytes(12);
+    #[cfg(unix)]
+    builder.permissions(gemini_tools_platform::unix_fs::PermissionsExt::from_mode(
+        mode,
+    ));
+    #[cfg(windows)]
+    let _ = mode;
+    // It is removed again where something fails before it has its name.
+    let mut new = builder.tempfile_in(directory)?;
+    if let Some(permissions) = exactly {
+        new.as_file().set_permissions(permissions)?;
+    }
+    new.write_all(content)?;
+    if flushes {
+        new.as_file().sync_all()?;
+    }
+    new.persist(path)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{write_cache, write_record};
+    use gemini_tools_platform::unix_fs::PermissionsExt;
+    use std::fs;
+
+    #[test]
+    fn a_file_is_whole_its_owners_and_alone() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("below/it");
+        for content in ["long enough", "x"] {
+            write_record(&path, content.as_bytes()).expect("written");
+            assert_eq!(fs::read_to_string(&path).expect("text"), content);
+            write_cache(&path, content.as_bytes());
+            assert_eq!(fs::read_to_string(&path).expect("text"), content);
+        }
+        let mode = |path: &std::path::Path| {
+            let meta = fs::metadata(path).expect("it is there");
+            meta.permissions().mode() & 0o777
+        };
+        assert_eq!(mode(&path), 0o600);
+        assert_eq!(mode(&dir.path().join("below")), 0o700);
+        assert_eq!(
+            fs::read_dir(dir.path().join("below")).expect("it").count(),
+            1
+        );
+    }
+
+    #[test]
+    fn what_another_process_has_left_behind_is_neither_in_the_way_nor_removed() {
+        let dir = tempfile::tempdir().expect("a directory");
+        // In a container the next process may well have the same number.
+        let left = |n: usize| dir.path().join(format!(".it.{}.{n}", std::process::id()));
+        for n in 0..1000 {
+            fs::write(left(n), "left").expect("written");
+        }
+        write_record(&dir.path().join("it"), b"x").expect("written");
+        assert!((0..1000).all(|n| left(n).exists()));
+        assert_eq!(fs::read_dir(dir.path()).expect("it").count(), 1001);
+    }
+
+    #[test]
+    fn what_cannot_be_written_leaves_nothing_behind() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let taken = dir.path().join("directory");
+        fs::create_dir_all(taken.join("full")).expect("made");
+        assert!(write_record(&taken, b"x").is_err());
+        write_cache(&taken, b"x");
+        assert_eq!(fs::read_dir(dir.path()).expect("it").count(), 1);
+        assert!(write_record(&taken.join("full/no\0name"), b"x").is_err());
+    }
+}

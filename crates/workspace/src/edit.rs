@@ -1,0 +1,984 @@
+//! Replacing a text in a file, byte by byte outside of the text.
+//!
+//! # How it works
+//!
+//! [`find`] encodes the text to look for as the file is encoded (`Needle`) and scans the bytes of
+//! the file, in pieces that overlap by the length of the text, whatever the size of the file.
+//! Nothing is decoded but what is shown. The first reading is exact. If it finds nothing, the
+//! second lets each line end of the text stand for `\n` or `\r\n`: the longest line of the text is
+//! looked for, and the lines before and after it are compared around each candidate. Both readings
+//! give places in order and without overlap.
+//!
+//! Bytes that are alike are not always the same text. `Needle::is_boundary` refuses a place within
+//! a character: in UTF-16 and UTF-32 by its offset, in an older encoding of several bytes by
+//! decoding from the last line feed (such a file is scanned as one piece). A text that begins with
+//! a line feed must not match within `\r\n`.
+//!
+//! A [`Replacement`] holds the places and the new text, encoded once for each kind of line end. New
+//! lines end as the lines around their place do; if these differ within one place,
+//! [`Replacement::keep_line_ends`] finds a text of its own for it. The new text is taken as it is
+//! if the edit is about line ends. [`Replacement::write`] copies the file and puts the new text in,
+//! and [`Replacement::diff`] reads only the lines around each place.
+//!
+//! Outside of the places each byte stays as it was, also bytes that are not valid in the file's
+//! encoding. How often a text may occur is up to the tools, finding a text that differs up to
+//! `edit_match`, and putting the new content into place, whole or not at all, up to
+//! `workspace::write`.
+
+use super::OpenFile;
+use super::line_endings::with_own_ends;
+use super::text::{Encoding, LineEnding, to_crlf};
+use gemini_tools_core::tool::{Cancellation, DiffStat, ErrorKind, ToolError};
+use memchr::memmem::Finder;
+use similar::{ChangeTag, TextDiff};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Pieces in which a file is scanned; more only where the text itself is longer.
+const PIECE_BYTES: usize = 1024 * 1024;
+
+/// Pieces in which unchanged content is copied.
+const COPY_BYTES: usize = 512 * 1024;
+
+/// Lines around a change that a diff shows.
+const CONTEXT_LINES: usize = 3;
+
+/// No further than this is looked for the lines around a change.
+const CONTEXT_BYTES: u64 = 32 * 1024;
+
+/// No further than this is looked for a line end beside a place.
+const FAR_BYTES: usize = 4096;
+
+/// Maximum bytes of a character in an older encoding: those of GB18030.
+const LONGEST_CHARACTER_BYTES: usize = 4;
+
+/// Changes that a diff shows.
+const DIFF_PLACES: usize = 200;
+
+/// The most places that one call replaces: each takes some memory until all are known.
+pub const MAX_PLACES: usize = 200_000;
+
+/// The most that line ends of their own may take at all places, in bytes.
+const MAX_OWN_BYTES: usize = 8 * 1024 * 1024;
+
+/// A longer text is not compared with another, and not shown whole.
+pub const SHOWN_BYTES: usize = 1024 * 1024;
+
+/// Nor is one with more lines.
+const SHOWN_LINES: u64 = 100_000;
+
+/// After this the rest of a comparison is coarse.
+const DIFF_TIME: Duration = Duration::from_millis(500);
+
+/// Where the text was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Match {
+    /// First byte.
+    pub start: u64,
+    /// After the last byte.
+    pub end: u64,
+    /// From 1.
+    pub line: u64,
+    /// How the lines end here.
+    ending: LineEnding,
+}
+
+/// The text to look for, encoded.
+struct Needle {
+    /// All of it, as it is.
+    whole: Finder<'static>,
+    /// The text begins with a line feed and has no carriage return: where the file's lines end in
+    /// `\r\n`, it must not match inside of a line end.
+    may_split: bool,
+    /// The text's lines without their ends.
+    lines: Vec<Vec<u8>>,
+    /// The line that candidates are looked for by, and its number.
+    anchor: (usize, Finder<'static>),
+    /// From the anchor's first byte to its line's.
+    anchor_to_line: usize,
+    newline: Vec<u8>,
+    crlf: Vec<u8>,
+    encoding: Encoding,
+    longest: usize,
+    /// Whether it matters how lines end around a place.
+    wants_ending: bool,
+}
+
+/// All places of a text in a file.
+#[derive(Debug, Default)]
+pub struct Occurrences {
+    /// The places, in order, without overlap.
+    pub matches: Vec<Match>,
+    /// Whether the line ends in the text had to stand for others.
+    pub by_line_ending: bool,
+}
+
+/// The edit can't be expressed in the file's encoding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unmappable(pub char);
+
+/// Whether the new text is written as it is: it has no line feed, or the edit is about the line
+/// ends, because the old text has both kinds or the texts differ in nothing else.
+fn is_literal(old: &str, new: &str) -> bool {
+    !new.contains('\n') || has_both_ends(old) || to_lf(old) == to_lf(new)
+}
+
+fn has_both_ends(text: &str) -> bool {
+    let crlf = text.matches("\r\n").count();
+    crlf > 0 && crlf < text.matches('\n').count()
+}
+
+fn to_lf(text: &str) -> String {
+    text.replace("\r\n", "\n")
+}
+
+/// Finds every place of `old` in a file, to put `new` there.
+///
+/// # Errors
+///
+/// `Ok(Err(_))` where the file's encoding can't hold the text; else what the system says.
+pub fn find(
+    open: &OpenFile,
+    path: &Path,
+    encoding: Encoding,
+    old: &str,
+    new: &str,
+    cancel: &Cancellation,
+) -> Result<Result<Occurrences, Unmappable>, ToolError> {
+    let needle = match Needle::new(old, new, encoding) {
+        Ok(needle) => needle,
+        Err(c) => return Ok(Err(Unmappable(c))),
+    };
+    let exact = scan(open, path, &needle, Reading::Exact, cancel)?;
+    if !exact.is_empty() || needle.lines.len() == 1 {
+        return Ok(Ok(Occurrences {
+            matches: exact,
+            by_line_ending: false,
+        }));
+    }
+    let matches = scan(open, path, &needle, Reading::Loose, cancel)?;
+    Ok(Ok(Occurrences {
+        by_line_ending: !matches.is_empty(),
+        matches,
+    }))
+}
+
+/// How the text is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// Byte by byte. Time is linear.
+    Exact,
+    /// A line end stands for either kind.
+    Loose,
+}
+
+impl Needle {
+    fn new(old: &str, new: &str, encoding: Encoding) -> Result<Self, char> {
+        let encode = |text: &str| encoding.encode(text).map(std::borrow::Cow::into_owned);
+        let plain = if has_both_ends(old) {
+            old.to_owned()
+        } else {
+            to_lf(old)
+        };
+        let lines = plain
+            .split('\n')
+            .map(encode)
+            .collect::<Result<Vec<_>, _>>()?;
+        let (newline, crlf) = (encode("\n")?, encode("\r\n")?);
+        let (index, longest) = lines
+            .iter()
+            .enumerate()
+            .max_by_key(|(_, line)| line.len())
+            .map_or((0, &newline), |(i, line)| (i, line));
+        // A text of line feeds only has no other anchor than its last line feed.
+        let anchor = if longest.is_empty() {
+            &newline
+        } else {
+            longest
+        };
+        let anchor_to_line = if longest.is_empty() { newline.len() } else { 0 };
+        let anchor = (index, Finder::new(anchor).into_owned());
+        let whole = encode(old)?;
+        let loose = lines.iter().map(Vec::len).sum::<usize>() + (lines.len() - 1) * crlf.len();
+        let longest = loose.max(whole.len());
+        Ok(Self {
+            whole: Finder::new(&whole).into_owned(),
+            may_split: old.starts_with('\n') && !old.contains('\r'),
+            lines,
+            anchor,
+            anchor_to_line,
+            newline,
+            crlf,
+            encoding,
+            longest,
+            wants_ending: !is_literal(old, new),
+        })
+    }
+
+    /// The first place from `from` on.
+    fn next(
+        &self,
+        text: &[u8],
+        mut from: usize,
+        reading: Reading,
+        cancel: &Cancellation,
+    ) -> Result<Option<(usize, usize)>, ToolError> {
+        let mut tries = 0_u32;
+        loop {
+            tries += 1;
+            if tries.is_multiple_of(256) {
+                cancel.check()?;
+            }
+            let rest = text.get(from..).unwrap_or_default();
+            match reading {
+                Reading::Exact => {
+                    let Some(i) = self.whole.find(rest) else {
+                        return Ok(None);
+                    };
+                    let (start, end) = (from + i, from + i + self.whole.needle().len());
+                    if !(self.may_split && self.splits(text, start)) {
+                        return Ok(Some((start, end)));
+                    }
+                    from = start + 1;
+                }
+                Reading::Loose => {
+                    let Some(i) = self.anchor.1.find(rest) else {
+                        return Ok(None);
+                    };
+                    if let Some((start, end)) = self.around(text, from + i + self.anchor_to_line)
+                        && start >= from
+                    {
+                        return Ok(Some((start, end)));
+                    }
+                    from += i + 1;
+                }
+            }
+        }
+    }
+
+    /// Whether a line feed at `at` is the second half of a line end.
+    fn splits(&self, text: &[u8], at: usize) -> bool {
+        text[..at + self.newline.len()].ends_with(&self.crlf)
+    }
+
+    /// Tries the text around a candidate for the anchor: where it begins and ends.
+    fn around(&self, text: &[u8], at: usize) -> Option<(usize, usize)> {
+        let (index, _) = self.anchor;
+        let mut end = at + self.lines[index].len();
+        if text.get(at..end)? != self.lines[index].as_slice() {
+            return None;
+        }
+        for line in &self.lines[index + 1..] {
+            let rest = text.get(end..)?;
+            if rest.starts_with(&self.newline) {
+                end += self.newline.len();
+            } else if rest.starts_with(&self.crlf) {
+                end += self.crlf.len();
+            } else {
+                return None;
+            }
+            if !text.get(end..)?.starts_with(line) {
+                return None;
+            }
+            end += line.len();
+        }
+        let mut start = at;
+        for (number, line) in self.lines[..index].iter().enumerate().rev() {
+            let before = &text[..start];
+            if !before.ends_with(&self.newline) {
+                return None;
+            }
+            start -= self.newline.len();
+            // First as the file's line end: an empty line would be found before any other byte.
+            if self.splits(text, start) {
+                let before = start - (self.crlf.len() - self.newline.len());
+                if text[..before].ends_with(line) {
+                    start = before - line.len();
+                    continue;
+                }
+                if number == 0 && self.may_split {
+                    return None;
+                }
+            }
+            // The line's own last character may be the carriage return.
+            if !text[..start].ends_with(line) {
+                return None;
+            }
+            start -= line.len();
+        }
+        Some((start, end))
+    }
+
+    /// Whether `at` is where a character begins; `known` is a place where one does, and is
+    /// moved on. Only older encodings of several bytes need to be asked: in all others no
+    /// character's bytes are inside of another.
+    fn is_boundary(&self, text: &[u8], known: &mut usize, at: usize) -> bool {
+        let unit = self.encoding.unit();
+        if unit > 1 {
+            return at.is_multiple_of(unit);
+        }
+        match self.encoding {
+            Encoding::Legacy(encoding) if !encoding.is_single_byte() => {
+                // A line feed is never part of another character. No byte is looked at twice, or
+                // a file without line feeds would take its size's square.
+                let newline = memchr::memrchr(b'\n', &text[*known..at]);
+                *known = newline.map_or(*known, |i| *known + i + 1);
+                let is_whole = |bytes: &[u8]| {
+                    let decoded =
+                        encoding.decode_without_bom_handling_and_without_replacement(bytes);
+                    decoded.is_some()
+                };
+                if is_whole(&text[*known..at]) {
+                    *known = at;
+                    return true;
+                }
+                while *known < at {
+                    let mut lengths = 1..=LONGEST_CHARACTER_BYTES;
+                    let length = lengths.find(|n| {
+                        let character = text.get(*known..*known + n);
+                        character.is_some_and(is_whole)
+                    });
+                    // What is not a character is passed over byte by byte.
+                    *known += length.unwrap_or(1);
+                }
+                *known == at
+            }
+            _ => true,
+        }
+    }
+
+    /// The line feeds in a piece.
+    fn count_lines(&self, text: &[u8]) -> u64 {
+        if self.newline.len() == 1 {
+            super::lines::count_newlines(text)
+        } else {
+            text.chunks_exact(self.newline.len())
+                .filter(|unit| *unit == self.newline)
+                .count() as u64
+        }
+    }
+
+    /// How lines end around `from..to`: the first line end inside, else the next, else the
+    /// one before, where that is near enough.
+    fn ending(&self, text: &[u8], from: usize, to: usize) -> LineEnding {
+        let first = |from: usize, to: usize| self.newline_in(text, from, to, false);
+        let near = first(from, to)
+            .or_else(|| first(to, text.len().min(to + FAR_BYTES)))
+            .or_else(|| self.newline_in(text, from.saturating_sub(FAR_BYTES), from, true));
+        match near {
+            Some(at) if text[..at + self.newline.len()].ends_with(&self.crlf) => LineEnding::Crlf,
+            _ => LineEnding::Lf,
+        }
+    }
+
+    /// Where the first or last line feed between two places is.
+    fn newline_in(&self, text: &[u8], from: usize, to: usize, last: bool) -> Option<usize> {
+        let unit = self.newline.len();
+        if unit == 1 {
+            let piece = text.get(from..to)?;
+            let found = if last {
+                memchr::memrchr(b'\n', piece)
+            } else {
+                memchr::memchr(b'\n', piece)
+            };
+            return found.map(|i| from + i);
+        }
+        let is_newline = |at: &usize| text.get(*at..at + unit) == Some(self.newline.as_slice());
+        let mut places = (from - from % unit..to).step_by(unit);
+        if last {
+            places.rfind(is_newline)
+        } else {
+            places.find(is_newline)
+        }
+    }
+}
+
+fn scan(
+    open: &OpenFile,
+    path: &Path,
+    needle: &Needle,
+    reading: Reading,
+    cancel: &Cancellation,
+) -> Result<Vec<Match>, ToolError> {
+    let mark = needle.encoding.mark().len() as u64;
+    let size = usize::try_from(open.size())
+        .unwrap_or(usize::MAX)
+        .saturating_add(1);
+    // Room for a whole text before and after a piece's edge, and a multiple of every unit. In
+    // an encoding whose characters can't be told apart from the middle there are no pieces.
+    let piece = match needle.encoding {
+        Encoding::Legacy(encoding) if !encoding.is_single_byte() => size,
+        _ => PIECE_BYTES.max(needle.longest * 4 + 16),
+    };
+    let capacity = piece.min(size.max(16)).next_multiple_of(8);
+    let mut buffer = vec![0_u8; capacity];
+    let mut matches: Vec<Match> = Vec::new();
+    let (mut filled, mut base, mut line) = (0, mark, 1);
+    loop {
+        cancel.check()?;
+        let n = read_full(&open.file, &mut buffer[filled..], base + filled as u64)
+            .map_err(|e| super::io_error(&e, path))?;
+        filled += n;
+        let ended = filled < capacity;
+        let text = &buffer[..filled];
+        // What begins near the end may go on in the next piece.
+        let settled = if ended {
+            filled
+        } else {
+            filled - needle.longest - 2 * needle.crlf.len()
+        };
+        let taken = matches.last().map_or(0, |m| m.end.saturating_sub(base));
+        let mut from = usize::try_from(taken).unwrap_or(filled).min(filled);
+        let (mut counted_to, mut boundary) = (0, 0);
+        let mut tries = 0_u32;
+        while let Some((start, end)) = needle.next(text, from, reading, cancel)? {
+            tries += 1;
+            if tries.is_multiple_of(256) {
+                cancel.check()?;
+            }
+            if start >= settled {
+                break;
+            }
+            if start < boundary || !needle.is_boundary(text, &mut boundary, start) {
+                from = start + 1;
+                continue;
+            }
+            if matches.len() == MAX_PLACES {
+                return Err(too_many_places(path));
+            }
+            line += needle.count_lines(&text[counted_to..start]);
+            counted_to = start;
+            matches.push(Match {
+                start: base + start as u64,
+                end: base + end as u64,
+                line,
+                ending: if needle.wants_ending {
+                    needle.ending(text, start, end)
+                } else {
+                    LineEnding::Lf
+                },
+            });
+            from = end;
+        }
+        if ended {
+            return Ok(matches);
+        }
+        let unit = needle.encoding.unit();
+        let keep_from = settled - settled % unit;
+        if keep_from > counted_to {
+            line += needle.count_lines(&text[counted_to..keep_from]);
+        }
+        buffer.copy_within(keep_from..filled, 0);
+        base += keep_from as u64;
+        filled -= keep_from;
+    }
+}
+
+fn too_many_places(path: &Path) -> ToolError {
+    ToolError::new(
+        ErrorKind::EditPreparationFailure,
+        format!(
+            "old_string is at more than {MAX_PLACES} places in {}, the most that one call \
+             replaces; nothing was changed.",
+            gemini_tools_core::shown::show_path(path)
+        ),
+    )
+    .with_hint("Give more of the text around the places that are meant.")
+}
+
+/// A file that is copied from front to back, in ranges of any size.
+struct Pieces<'a> {
+    source: &'a OpenFile,
+    buffer: Vec<u8>,
+    /// Which bytes of the file the buffer holds.
+    held: std::ops::Range<u64>,
+}
+
+impl<'a> Pieces<'a> {
+    fn new(source: &'a OpenFile) -> Self {
+        let size = usize::try_from(source.size()).unwrap_or(COPY_BYTES);
+        Self {
+            source,
+            buffer: vec![0; size.clamp(1, COPY_BYTES)],
+            held: 0..0,
+        }
+    }
+
+    /// The `length` bytes from a place on, fewer where the file ends.
+    fn at(&mut self, at: u64, length: usize) -> io::Result<&[u8]> {
+        let end = self.source.size().min(at + length as u64);
+        if at < self.held.start || end > self.held.end {
+            let size = usize::try_from(self.source.size()).unwrap_or(COPY_BYTES);
+            self.buffer
+                .resize(self.buffer.len().max(length.min(size)), 0);
+            let n = read_full(&self.source.file, &mut self.buffer, at)?;
+            self.held = at..at + n as u64;
+        }
+        let from = (at - self.held.start) as usize;
+        let to = (self.held.end.min(end) - self.held.start) as usize;
+        Ok(&self.buffer[from..to.max(from)])
+    }
+
+    fn copy(&mut self, mut at: u64, end: u64, to: &mut impl Write) -> io::Result<()> {
+        while at < end {
+            if !self.held.contains(&at) {
+                let n = read_full(&self.source.file, &mut self.buffer, at)?;
+                self.held = at..at + n as u64;
+                if n == 0 {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+            }
+            let to_here = end.min(self.held.end);
+            let piece = (at - self.held.start) as usize..(to_here - self.held.start) as usize;
+            to.write_all(&self.buffer[piece])?;
+            at = to_here;
+        }
+        Ok(())
+    }
+}
+
+fn read_full(file: &File, buffer: &mut [u8], position: u64) -> io::Result<usize> {
+    let mut done = 0;
+    while done < buffer.len() {
+        match gemini_tools_platform::io::pread(file, &mut buffer[done..], position + done as u64) {
+            Ok(0) => break,
+            Ok(n) => done += n,
+            Err(gemini_tools_platform::io::Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+    Ok(done)
+}
+
+/// A replacement that is ready to be written.
+#[derive(Debug)]
+pub struct Replacement {
+    /// The places to replace, in order.
+    pub matches: Vec<Match>,
+    lf: Vec<u8>,
+    crlf: Vec<u8>,
+    /// By first byte: for places whose lines end in different ways.
+    mixed: HashMap<u64, Vec<u8>>,
+    encoding: Encoding,
+}
+
+impl Replacement {
+    /// Encodes the new text. New lines end as the lines around them do, unless the texts say
+    /// otherwise.
+    ///
+    /// # Errors
+    ///
+    /// The first character that the file's encoding can't hold.
+    pub fn new(
+        matches: Vec<Match>,
+        old: &str,
+        new: &str,
+        encoding: Encoding,
+    ) -> Result<Self, Unmappable> {
+        let encode = |text: &str| {
+            encoding
+                .encode(text)
+                .map(std::borrow::Cow::into_owned)
+                .map_err(Unmappable)
+        };
+        let (lf, crlf) = if is_literal(old, new) {
+            let own = encode(new)?;
+            (own.clone(), own)
+        } else {
+            (encode(&to_lf(new))?, encode(&to_crlf(new))?)
+        };
+        Ok(Self {
+            matches,
+            lf,
+            crlf,
+            mixed: HashMap::new(),
+            encoding,
+        })
+    }
+
+    /// Has lines that both texts have keep their own ends where the lines of a place end in
+    /// different ways.
+    ///
+    /// # Errors
+    ///
+    /// `cancelled`, `timeout`, or what the system says.
+    pub fn keep_line_ends(
+        &mut self,
+        source: &OpenFile,
+        path: &Path,
+        old: &str,
+        new: &str,
+        cancel: &Cancellation,
+    ) -> Result<(), ToolError> {
+        let ends = old.matches('\n').count() + usize::from(!old.ends_with('\n'));
+        // One end is never two different ones.
+        if is_literal(old, new) || ends < 2 {
+            return Ok(());
+        }
+        let mut taken = 0;
+        let mut pieces = Pieces::new(source);
+        for (number, found) in self.matches.iter().enumerate() {
+            if number.is_multiple_of(256) {
+                cancel.check()?;
+            }
+            let length = usize::try_from(found.end - found.start).unwrap_or(0);
+            let bytes = pieces
+                .at(found.start, length + FAR_BYTES)
+                .map_err(|e| super::io_error(&e, path))?;
+            let (place, behind) = bytes.split_at(length.min(bytes.len()));
+            let text = |bytes: &[u8]| self.encoding.decode(bytes).into_owned();
+            if let Some(own) = with_own_ends(&text(place), &text(behind), new)
+                && let Ok(own) = self.encoding.encode(&own)
+            {
+                taken += own.len();
+                if taken > MAX_OWN_BYTES {
+                    let reason = format!(
+                        "the new text, with line ends as they are at each place, takes more than \
+                         {MAX_OWN_BYTES} bytes"
+                    );
+                    return Err(super::io_error(&io::Error::other(reason), path));
+                }
+                self.mixed.insert(found.start, own.into_owned());
+            }
+        }
+        Ok(())
+    }
+
+    /// A replacement of one range of bytes, at a line (from 1), by a text whose line ends are
+    /// right already.
+    ///
+    /// # Errors
+    ///
+    /// The first character that the file's encoding can't hold.
+    pub fn of_range(
+        range: std::ops::Range<u64>,
+        line: u64,
+        new: &str,
+        encoding: Encoding,
+    ) -> Result<Self, Unmappable> {
+        let bytes = encoding.encode_again(new).map_err(Unmappable)?;
+        Ok(Self {
+            matches: vec![Match {
+                start: range.start,
+                end: range.end,
+                line,
+                ending: LineEnding::Lf,
+            }],
+            lf: bytes.clone(),
+            crlf: bytes,
+            mixed: HashMap::new(),
+            encoding,
+        })
+    }
+
+    fn text_for(&self, found: &Match) -> &[u8] {
+        if let Some(own) = self.mixed.get(&found.start) {
+            return own;
+        }
+        match found.ending {
+            LineEnding::Lf => &self.lf,
+            LineEnding::Crlf => &self.crlf,
+        }
+    }
+
+    /// Whether the file would stay as it is.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn changes_nothing(&self, source: &OpenFile) -> io::Result<bool> {
+        for found in &self.matches {
+            let new = self.text_for(found);
+            if (found.end - found.start) != new.len() as u64 {
+                return Ok(false);
+            }
+            let mut old = vec![0; new.len()];
+            let n = read_full(&source.file, &mut old, found.start)?;
+            if old[..n] != *new {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Writes the whole new content to `to`.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn write(&self, source: &OpenFile, to: &mut File) -> io::Result<()> {
+        let mut source_pieces = Pieces::new(source);
+        let mut to = BufWriter::with_capacity(COPY_BYTES, to);
+        let mut at = 0;
+        for found in &self.matches {
+            source_pieces.copy(at, found.start, &mut to)?;
+            to.write_all(self.text_for(found))?;
+            at = found.end;
+        }
+        source_pieces.copy(at, source.size(), &mut to)?;
+        to.flush()
+    }
+
+    /// How large the file will be.
+    pub fn new_size(&self, source: &OpenFile) -> u64 {
+        let (mut more, mut less) = (0_u64, 0);
+        for found in &self.matches {
+            more = more.saturating_add(self.text_for(found).len() as u64);
+            less += found.end - found.start;
+        }
+        source.size().saturating_add(more).saturating_sub(less)
+    }
+
+    /// The new content, given all of the old one.
+    pub fn apply(&self, old: &[u8]) -> Vec<u8> {
+        let mut new = Vec::with_capacity(old.len());
+        let mut at = 0;
+        for found in &self.matches {
+            let (start, end) = (found.start as usize, found.end as usize);
+            new.extend_from_slice(old.get(at..start).unwrap_or_default());
+            new.extend_from_slice(self.text_for(found));
+            at = end;
+        }
+        new.extend_from_slice(old.get(at..).unwrap_or_default());
+        new
+    }
+
+    /// A unified diff of the places that change, and its statistics.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn diff(&self, source: &OpenFile, name: &str) -> io::Result<(String, DiffStat)> {
+        let shown = gemini_tools_core::shown::visible(name);
+        let mut diff = format!("--- {shown}\n+++ {shown}\n");
+        let mut stat = DiffStat::default();
+        let mut shift = 0;
+        let deadline = Instant::now() + DIFF_TIME;
+        let mut rest = &self.matches[..];
+        let mut places = 0;
+        while let Some(first) = rest.first() {
+            if places >= DIFF_PLACES || diff.len() > SHOWN_BYTES {
+                diff.push_str(&format!("… and {} more places\n", rest.len()));
+                for found in rest {
+                    let lines = |bytes: &[u8]| super::lines::count_newlines(bytes) + 1;
+                    stat.ai_added_lines += lines(self.text_for(found));
+                    stat.ai_removed_lines += 1;
+                }
+                break;
+            }
+            if let Some((removed, added)) = self.unshown(source, first)? {
+                diff.push_str(&unshown(removed, added));
+                stat.ai_removed_lines += removed;
+                stat.ai_added_lines += added;
+                shift += added as i64 - removed as i64;
+                places += 1;
+                rest = &rest[1..];
+                continue;
+            }
+            let (begin, first_line) = self.context_start(source, first)?;
+            let mut count = 0;
+            let mut end = begin;
+            let mut new_bytes = 0;
+            while let Some(next) = rest.get(count)
+                && (count == 0 || self.context_start(source, next)?.0 <= end)
+                && places + count < DIFF_PLACES
+                && (count == 0 || new_bytes + self.text_for(next).len() <= SHOWN_BYTES)
+                && self.unshown(source, next)?.is_none()
+            {
+                end = end.max(self.context_end(source, next.end)?);
+                new_bytes += self.text_for(next).len();
+                count += 1;
+            }
+            let (here, later) = rest.split_at(count);
+            rest = later;
+            places += count;
+            let mut old = vec![0; usize::try_from(end - begin).unwrap_or(0)];
+            let n = read_full(&source.file, &mut old, begin)?;
+            old.truncate(n);
+            let mut new = Vec::with_capacity(old.len());
+            let mut at = begin;
+            for found in here {
+                let piece = (at - begin) as usize..(found.start - begin) as usize;
+                new.extend_from_slice(old.get(piece).unwrap_or_default());
+                new.extend_from_slice(self.text_for(found));
+                at = found.end;
+            }
+            new.extend_from_slice(old.get((at - begin) as usize..).unwrap_or_default());
+            let old = self.encoding.decode(&old);
+            let new = self.encoding.decode(&new);
+            let (old_lines, new_lines) = (lines_of(&old), lines_of(&new));
+            let hunk = TextDiff::configure()
+                .deadline(deadline)
+                .newline_terminated(true)
+                .diff_slices(&old_lines, &new_lines);
+            push_hunk(&mut diff, &hunk, first_line, shift);
+            for change in hunk.iter_all_changes() {
+                match change.tag() {
+                    ChangeTag::Insert => stat.ai_added_lines += 1,
+                    ChangeTag::Delete => stat.ai_removed_lines += 1,
+                    ChangeTag::Equal => {}
+                }
+            }
+            shift += new.matches('\n').count() as i64 - old.matches('\n').count() as i64;
+        }
+        Ok((diff, stat))
+    }
+
+    /// How many lines a place has and will have, where those are too many or too long to be shown.
+    fn unshown(&self, source: &OpenFile, found: &Match) -> io::Result<Option<(u64, u64)>> {
+        let new = self.text_for(found);
+        let length = usize::try_from(found.end - found.start).unwrap_or(0);
+        if length <= SHOWN_LINES as usize && new.len() <= SHOWN_LINES as usize {
+            return Ok(None);
+        }
+        let mut old = vec![0; length];
+        let n = read_full(&source.file, &mut old, found.start)?;
+        old.truncate(n);
+        if is_shown(&old) && is_shown(new) {
+            return Ok(None);
+        }
+        let lines = |text: &[u8]| super::lines::count_newlines(text) + 1;
+        Ok(Some((lines(&old), lines(new))))
+    }
+
+    /// Where the lines before a place begin that are shown, and the number of the first.
+    fn context_start(&self, source: &OpenFile, found: &Match) -> io::Result<(u64, u64)> {
+        let mark = self.encoding.mark().len() as u64;
+        let unit = self.encoding.unit() as u64;
+        let from = found.start.saturating_sub(CONTEXT_BYTES).max(mark);
+        let from = from + (found.start - from) % unit;
+        let mut before = vec![0; usize::try_from(found.start - from).unwrap_or(0)];
+        let n = read_full(&source.file, &mut before, from)?;
+        before.truncate(n);
+        let newline = self.encoding.encode("\n").unwrap_or_default().into_owned();
+        let unit = newline.len();
+        let mut lines = 0;
+        let mut at = before.len();
+        let mut start = if from == mark { 0 } else { at };
+        while at >= unit {
+            at -= unit;
+            if before[at..at + unit] == newline[..] {
+                if lines == CONTEXT_LINES as u64 {
+                    start = at + unit;
+                    break;
+                }
+                lines += 1;
+                if from != mark {
+                    start = at + unit;
+                }
+            }
+        }
+        let lines = self.encoding.decode(&before[start..]).matches('\n').count() as u64;
+        Ok((from + start as u64, found.line - lines))
+    }
+
+    /// Where the lines after a place end that are shown.
+    fn context_end(&self, source: &OpenFile, from: u64) -> io::Result<u64> {
+        let room = source.size().saturating_sub(from).min(CONTEXT_BYTES);
+        let mut after = vec![0; usize::try_from(room).unwrap_or(0)];
+        let n = read_full(&source.file, &mut after, from)?;
+        after.truncate(n);
+        let newline = self.encoding.encode("\n").unwrap_or_default().into_owned();
+        let unit = newline.len();
+        let mut lines = 0;
+        let mut at = 0;
+        while at + unit <= after.len() {
+            if after[at..at + unit] == newline[..] {
+                lines += 1;
+                if lines > CONTEXT_LINES {
+                    return Ok(from + (at + unit) as u64);
+                }
+            }
+            at += unit;
+        }
+        Ok(from + after.len() as u64)
+    }
+}
+
+/// Whether a text is compared line by line.
+fn is_shown(text: &[u8]) -> bool {
+    text.len() <= SHOWN_BYTES && super::lines::count_newlines(text) <= SHOWN_LINES
+}
+
+/// What a diff says of a change that it does not show.
+fn unshown(removed: u64, added: u64) -> String {
+    format!("… a change of {removed} lines to {added} lines, too long to be shown\n")
+}
+
+/// The lines of a text with their ends. Only a line feed ends a line, for `patch` as for git.
+fn lines_of(text: &str) -> Vec<&str> {
+    text.split_inclusive('\n').collect()
+}
+
+fn push_hunk(out: &mut String, diff: &TextDiff<'_, '_, str>, line: u64, shift: i64) {
+    let (mut old, mut new) = (0, 0);
+    let mut body = String::new();
+    for change in diff.iter_all_changes() {
+        let sign = match change.tag() {
+            ChangeTag::Equal => {
+                old += 1;
+                new += 1;
+                ' '
+            }
+            ChangeTag::Delete => {
+                old += 1;
+                '-'
+            }
+            ChangeTag::Insert => {
+                new += 1;
+                '+'
+            }
+        };
+        body.push(sign);
+        body.push_str(change.value());
+        if !change.value().ends_with('\n') {
+            body.push_str("\n\\ No newline at end of file\n");
+        }
+    }
+    let first = |count: u64, line: i64| if count == 0 { line - 1 } else { line };
+    let line = i64::try_from(line).unwrap_or(i64::MAX);
+    out.push_str(&format!(
+        "@@ -{},{old} +{},{new} @@\n",
+        first(old, line),
+        first(new, line + shift)
+    ));
+    out.push_str(&body);
+}
+
+/// A unified diff of two whole texts, and its statistics.
+pub fn diff_texts(old: &str, new: &str, name: &str) -> (String, DiffStat) {
+    // A line feed in a name must not make a line of its own.
+    let name = &*gemini_tools_core::shown::visible(name);
+    if !is_shown(old.as_bytes()) || !is_shown(new.as_bytes()) {
+        let lines = |text: &str| text.split_inclusive('\n').count() as u64;
+        let stat = DiffStat {
+            ai_added_lines: lines(new),
+            ai_removed_lines: lines(old),
+            ..DiffStat::default()
+        };
+        let change = unshown(stat.ai_removed_lines, stat.ai_added_lines);
+        return (format!("--- {name}\n+++ {name}\n{change}"), stat);
+    }
+    let (old_lines, new_lines) = (lines_of(old), lines_of(new));
+    let diff = TextDiff::configure()
+        .deadline(Instant::now() + DIFF_TIME)
+        .newline_terminated(true)
+        .diff_slices(&old_lines, &new_lines);
+    let mut stat = DiffStat::default();
+    for change in diff.iter_all_changes() {
+        match change.tag() {
+            ChangeTag::Insert => stat.ai_added_lines += 1,
+            ChangeTag::Delete => stat.ai_removed_lines += 1,
+            ChangeTag::Equal => {}
+        }
+    }
+    let text = diff
+        .unified_diff()
+        .context_radius(CONTEXT_LINES)
+        .header(name, name)
+        .to_string();
+    (text, stat)
+}

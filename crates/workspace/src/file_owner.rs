@@ -1,0 +1,221 @@
+//! The one way to open the files that say what may happen: settings, tools, rules, and what is
+//! recorded of them.
+//!
+//! The user's own may be links to wherever the user keeps them. A project's are opened beneath
+//! the project by the kernel: a repository that links one of them to a file elsewhere has that
+//! file neither read nor waited for.
+
+use super::resolve::{ResolveError, open_by_kernel};
+use super::{Workspace, WorkspacePath, open_directory, path_only};
+use gemini_tools_platform::fd::{AsFd, OwnedFd};
+use gemini_tools_platform::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
+use gemini_tools_platform::io::Errno;
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// A longer text is refused: it is read with every call before it is trusted, and the values of
+/// settings take some hundred times as much memory as their text.
+const MAX_TEXT_BYTES: u64 = 512 * 1024;
+
+/// What is said of a link that is not followed.
+pub const LEADS_OUT: &str = "a link leads out of the project";
+
+/// Whose a file is, which says how it is opened.
+#[derive(Debug, Clone, Copy)]
+pub enum FileOwner<'a> {
+    /// The user's or the administrator's: links are followed.
+    Users,
+    /// The project's, in `root`: links are followed as long as they stay there.
+    Projects {
+        /// The project's directory.
+        root: &'a Path,
+        /// The user's home.
+        home: Option<&'a Path>,
+    },
+}
+
+/// Whether a directory is the user's home.
+pub fn is_home(home: Option<&Path>, root: &Path) -> bool {
+    home.is_some_and(|home| {
+        home == root
+            || gemini_tools_platform::canonicalize(home).is_ok_and(|canonical| canonical == root)
+    })
+}
+
+/// A regular file, opened, and what the system says of it.
+#[derive(Debug)]
+pub struct RegularFile {
+    /// The file.
+    pub file: File,
+    /// What the system says of it.
+    pub metadata: Metadata,
+}
+
+impl From<ResolveError> for io::Error {
+    fn from(failure: ResolveError) -> Self {
+        match failure {
+            ResolveError::Escapes => io::Error::other(LEADS_OUT),
+            ResolveError::System(errno) => errno.into(),
+        }
+    }
+}
+
+impl<'a> FileOwner<'a> {
+    /// Whose the file at a path is, by where it lies: what is in the `.gemini` of the project in
+    /// `root` is the project's, unless that directory is the user's home.
+    pub fn of(path: &Path, home: Option<&'a Path>, root: &'a Path) -> Self {
+        if home != Some(root) && path.starts_with(root.join(".gemini")) {
+            Self::Projects { root, home }
+        } else {
+            Self::Users
+        }
+    }
+
+    /// Opens what is at a path.
+    ///
+    /// # Errors
+    ///
+    /// What the system says, or that a link leads out of the project.
+    pub fn open(self, path: &Path, flags: OFlags) -> Result<OwnedFd, ResolveError> {
+        let flags = flags | OFlags::CLOEXEC;
+        let users = || Ok(gemini_tools_platform::fs::open(path, flags, Mode::empty())?);
+        let Self::Projects { root, home } = self else {
+            return users();
+        };
+        match beneath(root, path, flags) {
+            // By another name the project is the home directory, and its files are the user's.
+            Err(ResolveError::Escapes) if is_home(home, root) => users(),
+            opened => opened,
+        }
+    }
+
+    /// What is at a path, links followed.
+    ///
+    /// # Errors
+    ///
+    /// As [`FileOwner::open`].
+    pub fn stat(self, path: &Path) -> Result<Stat, ResolveError> {
+        let opened = self.open(path, path_only())?;
+        Ok(gemini_tools_platform::fs::fstat(&opened)?)
+    }
+
+    /// What is at a path itself, and where it leads if it is a link.
+    ///
+    /// # Errors
+    ///
+    /// As [`FileOwner::open`].
+    pub fn entry(self, path: &Path) -> Result<(Stat, Option<Vec<u8>>), ResolveError> {
+        let parent = path.parent().ok_or(Errno::NOENT)?;
+        let name = path.file_name().ok_or(Errno::NOENT)?;
+        let dir = self.open(parent, path_only() | OFlags::DIRECTORY)?;
+        let stat = gemini_tools_platform::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let is_link = FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
+        let target = is_link.then(|| gemini_tools_platform::fs::readlinkat(&dir, name, Vec::new()));
+        Ok((stat, target.transpose()?.map(std::ffi::CString::into_bytes)))
+    }
+
+    /// Opens a directory for its names.
+    ///
+    /// # Errors
+    ///
+    /// As [`FileOwner::open`].
+    pub(crate) fn directory(self, path: &Path) -> Result<Dir, ResolveError> {
+        let dir = self.open(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        Ok(Dir::read_from(&dir)?)
+    }
+
+    /// The names in a directory, as they come.
+    ///
+    /// # Errors
+    ///
+    /// As [`FileOwner::open`].
+    pub fn names(self, path: &Path) -> Result<Vec<OsString>, ResolveError> {
+        use gemini_tools_platform::ffi::OsStrExt;
+        let mut names = Vec::new();
+        for entry in self.directory(path)? {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if name != b"." && name != b".." {
+                names.push(OsStr::from_bytes(name).to_owned());
+            }
+        }
+        Ok(names)
+    }
+
+    /// Opens a file; `None` where there is none. A project may bring anything under a name: what
+    /// is not a regular file is not waited for.
+    ///
+    /// # Errors
+    ///
+    /// As [`FileOwner::open`], or that it is not a regular file.
+    pub fn open_regular(self, path: &Path) -> io::Result<Option<RegularFile>> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = match self.open(path, flags) {
+            Err(ResolveError::System(Errno::NOENT | Errno::NOTDIR)) => return Ok(None),
+            file => File::from(file?),
+        };
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Err(io::Error::other("it is not a regular file"));
+        }
+        Ok(Some(RegularFile { file, metadata }))
+    }
+
+    /// The text of a file; `None` where there is none. Of a large one only the beginning is
+    /// read, which then does not parse.
+    ///
+    /// # Errors
+    ///
+    /// As [`FileOwner::open_regular`].
+    pub fn read(self, path: &Path) -> io::Result<Option<String>> {
+        self.open_regular(path)?.map(RegularFile::text).transpose()
+    }
+
+    /// At most `limit` bytes of a file's beginning; `None` where there is none.
+    ///
+    /// # Errors
+    ///
+    /// As [`FileOwner::open_regular`].
+    pub fn beginning(self, path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
+        let opened = self.open_regular(path)?;
+        opened.map(|opened| opened.beginning(limit)).transpose()
+    }
+}
+
+impl RegularFile {
+    /// The text.
+    ///
+    /// # Errors
+    ///
+    /// What the system says, or that the file is too large.
+    pub fn text(self) -> io::Result<String> {
+        let bytes = self.beginning(MAX_TEXT_BYTES + 1)?;
+        if bytes.len() as u64 > MAX_TEXT_BYTES {
+            let reason = format!("it has more than {MAX_TEXT_BYTES} bytes");
+            return Err(io::Error::other(reason));
+        }
+        Ok(String::from_utf8(bytes)
+            .unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()))
+    }
+
+    fn beginning(self, limit: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::with_capacity(self.metadata.len().min(limit) as usize + 1);
+        self.file.take(limit).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+/// Opens what a path leads to beneath `root`.
+fn beneath(root: &Path, path: &Path, flags: OFlags) -> Result<OwnedFd, ResolveError> {
+    let rel = path.strip_prefix(root).map_err(|_| ResolveError::Escapes)?;
+    let said = |e: &io::Error| ResolveError::System(Errno::from_io_error(e).unwrap_or(Errno::IO));
+    let dir = open_directory(root).map_err(|e| said(&e))?;
+    if let Some(opened) = open_by_kernel(dir.as_fd(), rel, flags) {
+        return Ok(opened?);
+    }
+    let workspace = Workspace::of_directory(root).map_err(|e| said(&e))?;
+    let place = WorkspacePath::new(0, rel.to_owned(), PathBuf::from(path));
+    workspace.open_beneath(&place, flags)
+}

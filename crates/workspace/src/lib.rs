@@ -1,0 +1,680 @@
+//! All file access of the tools goes through here.
+//!
+//! A [`Workspace`] holds its roots as open directories. Every path is resolved beneath a root
+//! by the kernel at the moment of opening, never by comparing strings, so that exchanging a
+//! directory for a link in between gains nothing.
+
+mod access;
+pub mod atomic_file;
+#[cfg(target_os = "linux")]
+mod commit_child;
+pub mod edit;
+pub mod file_owner;
+pub mod flush;
+mod git_config;
+pub mod ignore;
+pub mod line_endings;
+pub mod lines;
+pub mod media;
+pub mod overflow;
+pub mod pattern;
+mod project;
+pub mod resolve;
+mod rules;
+pub mod stamp;
+pub mod text;
+mod user_file;
+pub mod walk;
+pub mod write;
+
+/// The error for a path that can't be a file's on this system.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "results hand their errors over"
+)]
+fn unusable_name(error: gemini_tools_platform::UnusableName) -> ToolError {
+    ToolError::invalid(error.to_string()).with_hint("Choose another name.")
+}
+
+pub use resolve::{Entry, WorkspacePath};
+pub use rules::Respect;
+
+use gemini_tools_core::shown::path_from_argument;
+pub use gemini_tools_core::shown::{show_name, show_path};
+
+use flush::FlushBehind;
+use gemini_tools_core::tool::{ErrorKind, ToolError};
+use gemini_tools_platform::fd::OwnedFd;
+use gemini_tools_platform::fs::{FileType, Mode, OFlags, Stat};
+use gemini_tools_platform::io::Errno;
+use gemini_tools_platform::links;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+/// The kernel takes no longer path, so no other program could open what lies at its end.
+const MAX_PATH_BYTES: usize = 4095;
+
+/// One directory that tools may work in.
+#[derive(Debug)]
+pub struct Root {
+    /// Absolute, without links.
+    path: PathBuf,
+    /// Absolute, as it was named.
+    written: PathBuf,
+    dir: OwnedFd,
+    /// Whether tools may only read here.
+    read_only: bool,
+}
+
+/// The directories that tools may work in, and nothing else.
+#[derive(Debug)]
+pub struct Workspace {
+    roots: Vec<Root>,
+    /// What was named as a root and is none, because a command could choose where it leads.
+    refused: Vec<PathBuf>,
+    /// Below it long answers are kept for later calls (see [`overflow`]).
+    home: Option<PathBuf>,
+    /// Unset where each write is flushed before its answer.
+    behind: OnceLock<Arc<FlushBehind>>,
+}
+
+/// An open file and what is known of it.
+#[derive(Debug)]
+pub struct OpenFile {
+    /// For reading from its start.
+    pub file: File,
+    /// As it was when opened.
+    pub stat: Stat,
+}
+
+impl OpenFile {
+    /// Size in bytes.
+    pub fn size(&self) -> u64 {
+        u64::try_from(self.stat.st_size).unwrap_or(0)
+    }
+}
+
+impl Workspace {
+    /// Opens the workspace whose first root is the current directory.
+    ///
+    /// `more` are further roots, absolute or relative to the first; such as can't be opened
+    /// are left out, and such as a command could point elsewhere (see [`Workspace::open_among`]).
+    /// `home` is the user's home directory, where long answers are kept.
+    ///
+    /// # Errors
+    ///
+    /// `execution_failed` where the current directory can't be opened.
+    pub fn open(more: &[PathBuf], home: Option<&Path>) -> Result<Self, ToolError> {
+        let first = std::env::current_dir().map_err(|e| not_opened(&e))?;
+        // What the caller has called it may differ in case from what it is called.
+        #[cfg(windows)]
+        let first = gemini_tools_platform::canonicalize(first).map_err(|e| not_opened(&e))?;
+        Self::open_at(&first, more, home)
+    }
+
+    /// The same for another first root, which is an absolute path without links.
+    ///
+    /// # Errors
+    ///
+    /// `execution_failed` where it can't be opened.
+    pub fn open_at(first: &Path, more: &[PathBuf], home: Option<&Path>) -> Result<Self, ToolError> {
+        Self::open_among(first, more, &[], home)
+    }
+
+    /// The same where commands may also write below the paths `writable`, absolute or relative
+    /// to the first root.
+    ///
+    /// A further root that leads out of such a path, of another root or of the temporary
+    /// directory through a link in there is refused: a command could point it elsewhere. See
+    /// [`Workspace::refused_roots`].
+    ///
+    /// # Errors
+    ///
+    /// `execution_failed` where the first root can't be opened.
+    pub fn open_among(
+        first: &Path,
+        more: &[PathBuf],
+        writable: &[PathBuf],
+        home: Option<&Path>,
+    ) -> Result<Self, ToolError> {
+        let mut workspace = Self {
+            roots: vec![Root {
+                path: first.to_owned(),
+                written: first.to_owned(),
+                dir: open_without_links(first).map_err(|e| not_opened(&e))?,
+                read_only: false,
+            }],
+            refused: Vec::new(),
+            home: home.map(Path::to_owned),
+            behind: OnceLock::new(),
+        };
+        workspace.add_roots(more, writable, false);
+        Ok(workspace)
+    }
+
+    fn add_roots(&mut self, more: &[PathBuf], writable: &[PathBuf], read_only: bool) {
+        let first = self.root().to_owned();
+        let named = |path: &PathBuf| {
+            let written = first.join(path);
+            let resolved = links::resolve(&written).ok()?;
+            Some((written, resolved))
+        };
+        let found: Vec<_> = more.iter().filter_map(named).collect();
+        let is_plain = found.iter().all(|(_, resolved)| resolved.is_plain());
+        // Where there are links: what commands may write.
+        let mut writable: Vec<PathBuf> = if is_plain {
+            Vec::new()
+        } else {
+            let temporary = [std::env::temp_dir()];
+            let places = writable.iter().chain(&temporary).filter_map(named);
+            let roots = self.roots().map(Path::to_owned);
+            roots
+                .chain(places.map(|(_, resolved)| resolved.real))
+                .collect()
+        };
+        writable.extend(found.iter().map(|(_, resolved)| resolved.real.clone()));
+        for (written, resolved) in found {
+            if writable.iter().any(|dir| resolved.leaves(dir)) {
+                self.refused.push(written);
+            } else if self.roots.iter().all(|root| root.path != resolved.real)
+                && let Ok(dir) = open_without_links(&resolved.real)
+            {
+                self.roots.push(Root {
+                    path: resolved.real,
+                    written,
+                    dir,
+                    read_only,
+                });
+            }
+        }
+    }
+
+    /// What was named as a further root and is none: it leads through a link that a command
+    /// could point elsewhere.
+    pub fn refused_roots(&self) -> &[PathBuf] {
+        &self.refused
+    }
+
+    /// All that was named as a root, as it was named, refused or not: for a sandbox, which judges
+    /// by the same paths.
+    pub fn written_roots(&self) -> impl Iterator<Item = &Path> {
+        let written = self.roots.iter().filter(|root| !root.read_only);
+        written
+            .map(|root| root.written.as_path())
+            .chain(self.refused.iter().map(PathBuf::as_path))
+    }
+
+    /// From now on has written files flushed behind the answers of tools, where that costs
+    /// nothing but what a loss of power may take meanwhile.
+    pub fn flush_behind(&self, behind: Arc<FlushBehind>) {
+        // The first caller had the same right.
+        let _ = self.behind.set(behind);
+    }
+
+    /// The first root: relative paths start here.
+    pub fn root(&self) -> &Path {
+        &self.roots[0].path
+    }
+
+    /// The user's home directory, where there is one.
+    pub fn home(&self) -> Option<&Path> {
+        self.home.as_deref()
+    }
+
+    /// All roots.
+    pub fn roots(&self) -> impl Iterator<Item = &Path> {
+        self.roots
+            .iter()
+            .filter(|r| !r.read_only)
+            .map(|r| r.path.as_path())
+    }
+
+    /// The place of the first root itself.
+    pub fn root_place(&self) -> WorkspacePath {
+        WorkspacePath::new(0, PathBuf::new(), self.root().to_owned())
+    }
+
+    /// Places of all roots but those that lie below another.
+    pub fn root_places(&self) -> Vec<WorkspacePath> {
+        let is_below_another = |path: &Path| {
+            let mut others = self.roots().filter(|other| *other != path);
+            others.any(|other| path.starts_with(other))
+        };
+        self.roots
+            .iter()
+            .enumerate()
+            .filter(|(_, root)| !root.read_only && !is_below_another(&root.path))
+            .map(|(i, root)| WorkspacePath::new(i, PathBuf::new(), root.path.clone()))
+            .collect()
+    }
+
+    /// A path as people see it: relative to the first root where it lies below.
+    pub fn display<'a>(&self, path: &'a Path) -> &'a Path {
+        match path.strip_prefix(self.root()) {
+            Ok(rest) if !rest.as_os_str().is_empty() => rest,
+            _ => path,
+        }
+    }
+
+    /// Finds the root that a path argument lies beneath, without looking at the disk where
+    /// the path's own words tell. `..` is taken off as text, as Gemini CLI does.
+    ///
+    /// # Errors
+    ///
+    /// `invalid_tool_params` for an empty path or one with a NUL,
+    /// `path_not_in_workspace` for one outside all roots.
+    pub fn locate(&self, argument: &str) -> Result<WorkspacePath, ToolError> {
+        if argument.trim().is_empty() {
+            return Err(ToolError::invalid("The path must not be empty.")
+                .with_hint("Give an absolute path, or one relative to the project's root."));
+        }
+        if argument.contains('\0') {
+            return Err(ToolError::invalid(format!(
+                "The path {argument:?} holds a NUL character, which no file name can hold."
+            )));
+        }
+        if argument.len() > MAX_PATH_BYTES {
+            return Err(system_error(Errno::NAMETOOLONG, argument));
+        }
+        let path = path_from_argument(argument);
+        gemini_tools_platform::check_names(&path).map_err(unusable_name)?;
+        self.locate_path(&path)
+            .ok_or_else(|| self.outside(argument))
+    }
+
+    fn locate_path(&self, path: &Path) -> Option<WorkspacePath> {
+        let absolute = normalize(&self.root().join(path))?;
+        if let Some(place) = self.beneath(&absolute) {
+            return Some(place);
+        }
+        // The caller may know the root by another name, through a link above it. The disk is
+        // only asked for that name; opening is checked again beneath the root.
+        let mut existing = absolute.as_path();
+        let mut rest = Vec::new();
+        loop {
+            if let Ok(real) = gemini_tools_platform::canonicalize(existing) {
+                let full = rest.iter().rev().fold(real, |p: PathBuf, c| p.join(c));
+                return self.beneath(&full);
+            }
+            rest.push(existing.file_name()?.to_owned());
+            existing = existing.parent()?;
+        }
+    }
+
+    /// The place of an absolute path that lies beneath a root by its words.
+    fn beneath(&self, absolute: &Path) -> Option<WorkspacePath> {
+        let mut best: Option<(usize, &Path)> = None;
+        for (index, root) in self.roots.iter().enumerate() {
+            if let Ok(rest) = absolute.strip_prefix(&root.path)
+                && best
+                    .is_none_or(|(_, shortest)| rest.as_os_str().len() < shortest.as_os_str().len())
+            {
+                best = Some((index, rest));
+            }
+        }
+        best.map(|(root, rest)| WorkspacePath::new(root, rest.to_owned(), absolute.to_owned()))
+    }
+
+    fn outside(&self, argument: &str) -> ToolError {
+        let roots: Vec<_> = self.roots().map(|p| p.display().to_string()).collect();
+        let mut hint = format!("Use a path below {}.", roots.join(" or "));
+        for refused in &self.refused {
+            hint.push(' ');
+            hint.push_str(&refusal(refused));
+        }
+        ToolError::new(
+            ErrorKind::PathNotInWorkspace,
+            format!("The path {argument} is not in the workspace."),
+        )
+        .with_hint(hint)
+    }
+
+    /// The workspace with the long answers of earlier calls as one more root that can only be
+    /// read; `None` where `argument` does not lie among them.
+    pub fn with_overflow(&self, argument: &str) -> Option<Self> {
+        let home = self.home.as_ref()?;
+        if !Path::new(argument).starts_with(home.join(".gemini/tmp")) {
+            return None;
+        }
+        let dir = self.overflow_dir()?;
+        if !Path::new(argument).starts_with(&dir) {
+            return None;
+        }
+        // The first root stays the first, for relative paths and for messages.
+        let mut wider = Self::open_at(self.root(), &[], Some(home)).ok()?;
+        wider.add_roots(&[dir], &[], true);
+        Some(wider)
+    }
+
+    /// Where long answers are kept, if there is a home directory.
+    pub fn overflow_dir(&self) -> Option<PathBuf> {
+        Some(overflow::directory(self.home.as_ref()?, self.root()))
+    }
+
+    /// Opens a regular file for reading.
+    ///
+    /// # Errors
+    ///
+    /// `file_not_found`, `target_is_directory`, `permission_denied`, `path_not_in_workspace`,
+    /// or `read_content_failure` for what is not a regular file.
+    pub fn open_file(&self, place: &WorkspacePath) -> Result<OpenFile, ToolError> {
+        // Non-blocking, because opening a named pipe would wait for a writer.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let fd = self
+            .open_beneath(place, flags)
+            .map_err(|e| Self::path_error(e, place))?;
+        let stat =
+            gemini_tools_platform::fs::fstat(&fd).map_err(|e| Self::path_error(e.into(), place))?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => {}
+            FileType::Directory => {
+                return Err(ToolError::new(
+                    ErrorKind::TargetIsDirectory,
+                    format!("{} is a directory, not a file.", place.path().display()),
+                )
+                .with_hint("Use list_directory to see what it holds."));
+            }
+            other => return Err(special_file(place, other)),
+        }
+        if stat.st_size == 0 && is_pseudo_file_system(&fd) {
+            return Err(ToolError::new(
+                ErrorKind::ReadContentFailure,
+                format!(
+                    "{} is a pseudo-file of the kernel, which is not read.",
+                    place.path().display()
+                ),
+            ));
+        }
+        Ok(OpenFile {
+            file: File::from(fd),
+            stat,
+        })
+    }
+
+    /// Opens a directory for reading.
+    ///
+    /// # Errors
+    ///
+    /// `file_not_found`, `path_is_not_a_directory`, `permission_denied` or
+    /// `path_not_in_workspace`.
+    pub fn open_dir(&self, place: &WorkspacePath) -> Result<OwnedFd, ToolError> {
+        self.open_beneath(place, OFlags::RDONLY | OFlags::DIRECTORY)
+            .map_err(|e| Self::path_error(e, place))
+    }
+
+    /// The kind of what a path leads to, links followed beneath the roots.
+    ///
+    /// # Errors
+    ///
+    /// As [`Workspace::open_file`].
+    pub fn file_type(&self, place: &WorkspacePath) -> Result<FileType, ToolError> {
+        self.stat(place)
+            .map(|stat| FileType::from_raw_mode(stat.st_mode))
+    }
+
+    /// What is known of what a path leads to, links followed beneath the roots.
+    ///
+    /// # Errors
+    ///
+    /// As [`Workspace::open_file`].
+    pub fn stat(&self, place: &WorkspacePath) -> Result<Stat, ToolError> {
+        self.open_beneath(place, path_only())
+            .and_then(|fd| Ok(gemini_tools_platform::fs::fstat(&fd)?))
+            .map_err(|e| Self::path_error(e, place))
+    }
+
+    /// An error of the system as an error of the contract that names the path.
+    pub(crate) fn path_error(error: resolve::ResolveError, place: &WorkspacePath) -> ToolError {
+        let path = place.path().display();
+        match error {
+            resolve::ResolveError::Escapes => ToolError::new(
+                ErrorKind::PathNotInWorkspace,
+                format!("The path {path} leads out of the workspace through a link."),
+            )
+            .with_hint("Use a path that stays below the project's root."),
+            resolve::ResolveError::System(errno) => system_error(errno, &path.to_string()),
+        }
+    }
+}
+
+fn not_opened(error: &std::io::Error) -> ToolError {
+    ToolError::new(
+        ErrorKind::ExecutionFailed,
+        format!("The current directory can't be opened: {error}."),
+    )
+    .with_hint("Start the command in an existing directory.")
+}
+
+/// For opening what is not to be read: a directory that others are opened beneath, or a file
+/// that is only looked at.
+pub(crate) fn path_only() -> OFlags {
+    #[cfg(any(target_os = "linux", windows))]
+    {
+        OFlags::PATH
+    }
+    #[cfg(not(any(target_os = "linux", windows)))]
+    {
+        OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY
+    }
+}
+
+/// Says of a root that it is refused, and why.
+pub fn refusal(root: &Path) -> String {
+    format!(
+        "{} is not worked in: it leads through a symbolic link in a place that commands may \
+         write to, and they could point it elsewhere.",
+        show_path(root)
+    )
+}
+
+/// The real path of a first root, which is an absolute path, where commands may write below the
+/// paths `writable` and in the temporary directory.
+///
+/// # Errors
+///
+/// `policy_violation` where the path leads out of these through a link in them, so that a command
+/// could point it elsewhere; otherwise what the system says.
+pub fn real_root(written: &Path, writable: &[PathBuf]) -> Result<PathBuf, ToolError> {
+    let fail = |e| system_error(e, &written.display().to_string());
+    let resolved = links::resolve(written).map_err(fail)?;
+    let temporary = [std::env::temp_dir()];
+    let leaves = |dir: &PathBuf| {
+        let dir = links::resolve(&resolved.real.join(dir));
+        dir.is_ok_and(|dir| resolved.leaves(&dir.real))
+    };
+    if !resolved.is_plain() && writable.iter().chain(&temporary).any(leaves) {
+        let error = ToolError::new(ErrorKind::PolicyViolation, refusal(written));
+        return Err(error.with_hint("If it is meant, name where it leads instead."));
+    }
+    Ok(resolved.real)
+}
+
+/// Opens a directory by a path without links: a link that has come in between leads nowhere.
+fn open_without_links(path: &Path) -> std::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    #[cfg(target_os = "linux")]
+    {
+        use gemini_tools_platform::fs::{CWD, ResolveFlags, openat2};
+        match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+            // The call is missing, or something keeps it from us.
+            Err(Errno::NOSYS | Errno::PERM) => {}
+            answer => return Ok(answer?),
+        }
+    }
+    let flags = flags | OFlags::NOFOLLOW;
+    Ok(gemini_tools_platform::fs::open(path, flags, Mode::empty())?)
+}
+
+fn open_directory(path: &Path) -> std::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(gemini_tools_platform::fs::open(path, flags, Mode::empty())?)
+}
+
+/// An error of the system as an error of the contract.
+pub fn system_error(errno: Errno, path: &str) -> ToolError {
+    let (kind, message, hint) = match errno {
+        Errno::NOENT => (
+            ErrorKind::FileNotFound,
+            format!("{path} does not exist."),
+            Some("Check the path, or find the file with glob."),
+        ),
+        Errno::NOTDIR => (
+            ErrorKind::PathIsNotADirectory,
+            format!(
+                "{path} can't be used: the path, or a part of it, is a file and not a directory."
+            ),
+            Some("Name a directory there."),
+        ),
+        Errno::ISDIR => (
+            ErrorKind::TargetIsDirectory,
+            format!("{path} is a directory, not a file."),
+            None,
+        ),
+        Errno::ACCESS | Errno::PERM => (
+            ErrorKind::PermissionDenied,
+            format!("The system denies access to {path}."),
+            Some("Check its permissions."),
+        ),
+        Errno::ROFS => (
+            ErrorKind::PermissionDenied,
+            format!("{path} is on a read-only file system."),
+            None,
+        ),
+        Errno::NOSPC | Errno::DQUOT => (
+            ErrorKind::NoSpaceLeft,
+            format!("There is no space left for {path}."),
+            Some("Nothing was changed; free some space first."),
+        ),
+        Errno::FBIG => (
+            ErrorKind::NoSpaceLeft,
+            format!("{path} would be larger than the system allows."),
+            Some("Nothing was changed."),
+        ),
+        Errno::NAMETOOLONG => (
+            ErrorKind::InvalidToolParams,
+            format!(
+                "The path {}… is longer than the system allows.",
+                path.chars().take(80).collect::<String>()
+            ),
+            Some("A name may have 255 bytes."),
+        ),
+        Errno::LOOP => (
+            ErrorKind::FileNotFound,
+            format!("{path} leads through too many symbolic links."),
+            None,
+        ),
+        Errno::NXIO => (
+            ErrorKind::ReadContentFailure,
+            format!("{path} is a socket or device, not a regular file."),
+            None,
+        ),
+        other => (
+            ErrorKind::ExecutionFailed,
+            format!("{path} can't be used: {}.", std::io::Error::from(other)),
+            None,
+        ),
+    };
+    let error = ToolError::new(kind, message).with_source(std::io::Error::from(errno));
+    match hint {
+        Some(hint) => error.with_hint(hint),
+        None => error,
+    }
+}
+
+/// An error of reading or writing an open file.
+pub fn io_error(error: &std::io::Error, path: &Path) -> ToolError {
+    let errno = error
+        .raw_os_error()
+        .map_or(Errno::IO, Errno::from_raw_os_error);
+    system_error(errno, &path.display().to_string())
+}
+
+fn special_file(place: &WorkspacePath, file_type: FileType) -> ToolError {
+    let what = match file_type {
+        FileType::Fifo => "a named pipe",
+        FileType::Socket => "a socket",
+        FileType::CharacterDevice | FileType::BlockDevice => "a device",
+        _ => "a special file",
+    };
+    ToolError::new(
+        ErrorKind::ReadContentFailure,
+        format!("{} is {what}, not a regular file.", place.path().display()),
+    )
+    .with_hint("Name a regular file.")
+}
+
+/// Whether an open file lives in `/proc` or `/sys`, whose files report a size of zero.
+fn is_pseudo_file_system(fd: &OwnedFd) -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        const PROC: i64 = 0x9fa0;
+        const SYSFS: i64 = 0x6265_6572;
+        gemini_tools_platform::fs::fstatfs(fd).is_ok_and(|fs| {
+            let kind = fs.f_type;
+            kind == PROC || kind == SYSFS
+        })
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = fd;
+        false
+    }
+}
+
+/// Takes `.` and `..` off as text; `None` where `..` climbs above `/`.
+fn normalize(path: &Path) -> Option<PathBuf> {
+    let mut parts: Vec<&OsStr> = Vec::new();
+    // Only on Windows do paths have one.
+    let mut top = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => {
+                parts.pop()?;
+            }
+            Component::Normal(name) => parts.push(name),
+            Component::Prefix(prefix) => top.push(prefix.as_os_str()),
+            Component::CurDir | Component::RootDir => {}
+        }
+    }
+    top.push(std::path::MAIN_SEPARATOR_STR);
+    Some(parts.iter().fold(top, |path, part| path.join(part)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Workspace, normalize};
+    use std::path::Path;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_first_root_is_no_directory_that_a_command_has_chosen() {
+        use gemini_tools_core::tool::ErrorKind;
+        let dir = tempfile::tempdir().expect("a directory");
+        let top = dir.path().canonicalize().expect("exists");
+        let (inside, outside) = (top.join("in"), top.join("out"));
+        std::fs::create_dir(&inside).expect("made");
+        std::fs::create_dir(&outside).expect("made");
+        let (away, way) = (inside.join("away"), top.join("way"));
+        for link in [&away, &way] {
+            std::os::unix::fs::symlink(&outside, link).expect("a link");
+        }
+        let real = |root: &Path| super::real_root(root, std::slice::from_ref(&inside));
+        assert_eq!(real(&way).expect("its own"), outside);
+        let refused = real(&away).expect_err("refused");
+        assert_eq!(refused.kind, ErrorKind::PolicyViolation, "{refused}");
+        // One that has become a link since is not followed.
+        assert!(Workspace::open_at(&outside, &[], None).is_ok());
+        assert!(Workspace::open_at(&away, &[], None).is_err());
+    }
+
+    #[test]
+    fn dots_are_taken_off_as_text_and_never_climb_above_the_top() {
+        assert_eq!(
+            normalize(Path::new("/a/./b/../c")).as_deref(),
+            Some(Path::new("/a/c"))
+        );
+        assert_eq!(normalize(Path::new("/../a")), None);
+    }
+}

@@ -1,0 +1,35 @@
+//! Where answers that are too long for a model are kept, for later calls to read.
+//!
+//! They go where Gemini CLI keeps a project's temporary files: `~/.gemini/tmp/<SHA-256 of the
+//! root's path>/`, never into the workspace.
+
+use super::Workspace;
+use gemini_tools_core::shown::hex;
+use gemini_tools_platform::ffi::OsStrExt;
+use sha2::{Digest, Sha256};
+use std::path::{Path, PathBuf};
+
+/// The directory for the answers of one project.
+pub(super) fn directory(home: &Path, root: &Path) -> PathBuf {
+    project(home, root).join("tool-outputs")
+}
+
+/// The directory for a project's temporary files.
+pub fn project(home: &Path, root: &Path) -> PathBuf {
+    let hash = Sha256::digest(root.as_os_str().as_bytes());
+    home.join(".gemini/tmp").join(hex(&hash))
+}
+
+impl Workspace {
+    /// Where what is known of the project's background processes is kept, if there is a home
+    /// directory.
+    pub fn jobs_dir(&self) -> Option<PathBuf> {
+        let home = self.home.as_ref()?;
+        Some(project(home, self.root()).join("background-processes"))
+    }
+
+    /// Where the temporary files of all projects are, if there is a home directory.
+    pub fn projects_dir(&self) -> Option<PathBuf> {
+        Some(self.home.as_ref()?.join(".gemini/tmp"))
+    }
+}

@@ -1,0 +1,147 @@
+//! Access to the project that the first root is part of, and to other directories that are
+//! read for their texts. Nothing is written through it.
+
+use super::{Root, Workspace, WorkspacePath, io_error, open_directory};
+use gemini_tools_core::tool::ToolError;
+#[cfg(unix)]
+use gemini_tools_platform::fs::{AtFlags, CWD};
+use std::path::Path;
+use std::sync::OnceLock;
+
+impl Workspace {
+    /// A workspace of one directory, in which nothing can be written. Links on the way to it
+    /// are followed.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn reading(directory: &Path) -> Result<Self, ToolError> {
+        Self::of_directory(directory).map_err(|e| io_error(&e, directory))
+    }
+
+    /// [`Workspace::reading`], with what the system says.
+    pub(super) fn of_directory(directory: &Path) -> std::io::Result<Self> {
+        let path = gemini_tools_platform::canonicalize(directory)?;
+        let root = Root {
+            dir: open_directory(&path)?,
+            written: path.clone(),
+            path,
+            read_only: true,
+        };
+        Ok(Self {
+            roots: vec![root],
+            refused: Vec::new(),
+            home: None,
+            behind: OnceLock::new(),
+        })
+    }
+
+    /// The place of an absolute path; `None` where it lies outside of all roots. Says nothing
+    /// about what is on the disk.
+    pub fn place_of(&self, path: &Path) -> Option<WorkspacePath> {
+        self.locate_path(path)
+    }
+
+    /// The nearest directory from the first root upwards that holds `.git`, or the first root
+    /// itself.
+    ///
+    /// The search ends before the home directory: a repository there keeps settings, and would
+    /// make a project of everything that the user has. It also ends at a `.git` of another
+    /// user, or in a directory of another user, as git's own search does: any user can make
+    /// one in `/tmp`.
+    pub fn project_root(&self) -> &Path {
+        let root = self.root();
+        let home = self
+            .home()
+            .and_then(|home| gemini_tools_platform::canonicalize(home).ok());
+        for dir in root.ancestors() {
+            if dir != root && home.as_deref() == Some(dir) {
+                break;
+            }
+            if let Some(is_ours) = is_our_repository(dir, root) {
+                return if is_ours { dir } else { root };
+            }
+        }
+        root
+    }
+}
+
+/// Whether the repository of a directory is the user's or that of who owns the root; `None` where
+/// there is none.
+#[cfg(unix)]
+fn is_our_repository(dir: &Path, root: &Path) -> Option<bool> {
+    let owner = owner_of(&dir.join(".git"))?;
+    let is_ours = owner == gemini_tools_platform::process::geteuid().as_raw()
+        || owner_of(root) == Some(owner);
+    Some(is_ours && owner_of(dir) == Some(owner))
+}
+
+/// Whether the repository of a directory is the user's or an administrator's; `None` where there
+/// is none.
+#[cfg(windows)]
+fn is_our_repository(dir: &Path, _root: &Path) -> Option<bool> {
+    use gemini_tools_platform::fs::has_trusted_owner;
+    let git = dir.join(".git");
+    git.symlink_metadata().ok()?;
+    Some(has_trusted_owner(&git) && has_trusted_owner(dir))
+}
+
+/// Who owns what is at a path, links not followed; `None` where there is nothing.
+#[cfg(unix)]
+fn owner_of(path: &Path) -> Option<u32> {
+    let stat = gemini_tools_platform::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    Some(stat.st_uid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Workspace;
+    use std::fs;
+
+    #[test]
+    fn a_project_begins_at_the_nearest_git_but_not_at_home_or_above() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let home = dir.path().canonicalize().expect("exists").join("home");
+        let below = home.join("project/a/b");
+        fs::create_dir_all(&below).expect("made");
+        let root = |at: &std::path::Path| {
+            let workspace = Workspace::open_at(at, &[], Some(&home)).expect("opens");
+            workspace.project_root().to_owned()
+        };
+        assert_eq!(root(&below), below, "without any");
+        fs::create_dir(dir.path().join(".git")).expect("made");
+        assert_eq!(root(&below), below, "above home");
+        fs::create_dir(home.join(".git")).expect("made");
+        assert_eq!(root(&below), below, "at home");
+        assert_eq!(root(&home), home);
+        fs::write(home.join("project/.git"), "gitdir: x").expect("written");
+        assert_eq!(root(&below), home.join("project"));
+    }
+
+    #[test]
+    fn a_git_of_somebody_else_begins_no_project() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let top = dir.path().canonicalize().expect("exists");
+        fs::create_dir_all(top.join("a/.git")).expect("made");
+        fs::create_dir(top.join("a/b")).expect("made");
+        fs::create_dir(top.join(".git")).expect("made");
+        let workspace = Workspace::open_at(&top.join("a/b"), &[], None).expect("opens");
+        assert_eq!(workspace.project_root(), top.join("a"));
+        // Only root can give a file away.
+        if gemini_tools_platform::unix_fs::lchown(top.join("a/.git"), Some(65_533), None).is_ok() {
+            assert_eq!(workspace.project_root(), top.join("a/b"));
+        }
+    }
+
+    #[test]
+    fn nothing_is_written_where_only_reading_is_wanted() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let workspace = Workspace::reading(dir.path()).expect("opens");
+        let place = workspace
+            .place_of(&workspace.root().join("x"))
+            .expect("inside");
+        let cancel = gemini_tools_core::tool::Cancellation::default();
+        assert!(workspace.target(&place, &cancel).is_err());
+        assert!(workspace.place_of(&workspace.root().join("../x")).is_none());
+    }
+}

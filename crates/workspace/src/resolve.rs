@@ -1,0 +1,343 @@
+//! Resolving paths beneath a root.
+//!
+//! The kernel does it where it can (`openat2` with "beneath"). It refuses links with an
+//! absolute target, also such as stay inside; then, and where the call is missing, the path
+//! is walked one component at a time over open directories that are never links. Both check
+//! at the moment of opening.
+
+use super::{Workspace, normalize};
+use gemini_tools_platform::fd::{AsFd, BorrowedFd, OwnedFd};
+use gemini_tools_platform::ffi::{OsStrExt, OsStringExt};
+use gemini_tools_platform::fs::{AtFlags, FileType, Mode, OFlags};
+use gemini_tools_platform::io::Errno;
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// The most links on the way to one file, as in the kernel.
+const MAX_LINKS: usize = 40;
+
+/// A path beneath a root. Holding one says nothing about what is on the disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkspacePath {
+    pub(super) root: usize,
+    rel: PathBuf,
+    path: PathBuf,
+}
+
+impl WorkspacePath {
+    pub(super) fn new(root: usize, rel: PathBuf, path: PathBuf) -> Self {
+        let rel = slashed(rel);
+        Self { root, rel, path }
+    }
+
+    /// Absolute, as the caller named it.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Relative to its root; empty for the root itself.
+    pub fn rel(&self) -> &Path {
+        &self.rel
+    }
+
+    /// The last component; empty for the root itself.
+    pub fn name(&self) -> &OsStr {
+        self.path.file_name().unwrap_or_default()
+    }
+
+    /// A path below this one.
+    #[must_use]
+    pub fn join(&self, rel: &Path) -> Self {
+        Self {
+            root: self.root,
+            rel: slashed(self.rel.join(rel)),
+            path: self.path.join(rel),
+        }
+    }
+}
+
+/// A relative path as the names that are matched against rules are written.
+#[cfg(unix)]
+fn slashed(rel: PathBuf) -> PathBuf {
+    rel
+}
+
+/// A relative path as the names that are matched against rules are written: with slashes, which
+/// Windows takes as well.
+#[cfg(windows)]
+#[expect(clippy::needless_pass_by_value, reason = "it is given back elsewhere")]
+fn slashed(rel: PathBuf) -> PathBuf {
+    let bytes = rel.as_os_str().as_bytes();
+    let slashed = bytes.iter().map(|b| if *b == b'\\' { b'/' } else { *b });
+    OsString::from_vec(slashed.collect()).into()
+}
+
+/// Why a path can't be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResolveError {
+    /// The path leads out of all roots.
+    Escapes,
+    /// The system says no.
+    System(Errno),
+}
+
+impl From<Errno> for ResolveError {
+    fn from(errno: Errno) -> Self {
+        ResolveError::System(errno)
+    }
+}
+
+/// A directory entry that need not exist: an open directory and a name in it that is not a link
+/// (or was none when looked at).
+#[derive(Debug)]
+pub struct Entry {
+    pub(super) root: usize,
+    /// The directory that holds the entry, or the deepest existing one above it.
+    pub(super) dir: OwnedFd,
+    /// Directories still to be made between `dir` and the entry.
+    pub(super) missing: Vec<OsString>,
+    /// The entry's name; `None` where the path is a root.
+    pub(super) name: Option<OsString>,
+}
+
+impl Workspace {
+    /// Opens what a place leads to.
+    pub(super) fn open_beneath(
+        &self,
+        place: &WorkspacePath,
+        flags: OFlags,
+    ) -> Result<OwnedFd, ResolveError> {
+        let root = &self.roots[place.root];
+        if let Some(answer) = open_by_kernel(root.dir.as_fd(), place.rel(), flags) {
+            Ok(answer?)
+        } else {
+            let entry = self.entry(place)?;
+            if !entry.missing.is_empty() {
+                return Err(Errno::NOENT.into());
+            }
+            let name = entry.name.as_deref().unwrap_or(OsStr::new("."));
+            let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            Ok(gemini_tools_platform::fs::openat(
+                &entry.dir,
+                name,
+                flags,
+                Mode::empty(),
+            )?)
+        }
+    }
+
+    /// Finds the directory entry that a place stands for, links followed to their end, which
+    /// need not exist.
+    pub(super) fn entry(&self, place: &WorkspacePath) -> Result<Entry, ResolveError> {
+        let mut walk = Walk::at_root(self, place.root)?;
+        walk.push_front(place.rel());
+        walk.run()
+    }
+
+    /// The root and the path below it that the absolute target of a link leads to.
+    fn place_of_link(&self, target: &Path) -> Result<(usize, PathBuf), ResolveError> {
+        let absolute = normalize(target).ok_or(ResolveError::Escapes)?;
+        let place = self
+            .beneath(&absolute)
+            .or_else(|| self.beneath(&gemini_tools_platform::canonicalize(absolute).ok()?))
+            .ok_or(ResolveError::Escapes)?;
+        Ok((place.root, place.rel))
+    }
+}
+
+/// `None` where the kernel can't tell: its call is missing, or it met a link that it refuses.
+#[cfg(target_os = "linux")]
+pub(super) fn open_by_kernel(
+    root: BorrowedFd<'_>,
+    rel: &Path,
+    flags: OFlags,
+) -> Option<Result<OwnedFd, Errno>> {
+    use gemini_tools_platform::fs::{ResolveFlags, openat2};
+    let rel = if rel.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        rel
+    };
+    for _ in 0..8 {
+        let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        match openat2(root, rel, flags | OFlags::CLOEXEC, Mode::empty(), beneath) {
+            // Something was renamed meanwhile, and the kernel can't rule out an escape.
+            Err(Errno::AGAIN) => {}
+            Err(Errno::XDEV | Errno::LOOP | Errno::NOSYS | Errno::PERM) => return None,
+            answer => return Some(answer),
+        }
+    }
+    None
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn open_by_kernel(
+    _root: BorrowedFd<'_>,
+    _rel: &Path,
+    _flags: OFlags,
+) -> Option<Result<OwnedFd, Errno>> {
+    None
+}
+
+/// Whether a byte comes between the names of a path.
+fn is_separator(byte: u8) -> bool {
+    byte == b'/' || (cfg!(windows) && byte == b'\\')
+}
+
+/// A walk over one path, one component at a time.
+struct Walk<'a> {
+    workspace: &'a Workspace,
+    root: usize,
+    /// The open directories from the root to here.
+    dirs: Vec<OwnedFd>,
+    todo: VecDeque<OsString>,
+    links: usize,
+}
+
+impl<'a> Walk<'a> {
+    fn at_root(workspace: &'a Workspace, root: usize) -> Result<Self, ResolveError> {
+        let mut walk = Self {
+            workspace,
+            root,
+            dirs: Vec::new(),
+            todo: VecDeque::new(),
+            links: 0,
+        };
+        walk.restart(root)?;
+        Ok(walk)
+    }
+
+    fn restart(&mut self, root: usize) -> Result<(), ResolveError> {
+        let dir =
+            gemini_tools_platform::io::fcntl_dupfd_cloexec(&self.workspace.roots[root].dir, 0)?;
+        self.root = root;
+        self.dirs = vec![dir];
+        Ok(())
+    }
+
+    fn here(&self) -> Result<BorrowedFd<'_>, ResolveError> {
+        self.dirs
+            .last()
+            .map(AsFd::as_fd)
+            .ok_or(ResolveError::Escapes)
+    }
+
+    fn push_front(&mut self, path: &Path) {
+        for part in path
+            .as_os_str()
+            .as_bytes()
+            .split(|b| is_separator(*b))
+            .rev()
+        {
+            if !part.is_empty() && part != b"." {
+                self.todo.push_front(OsStr::from_bytes(part).to_owned());
+            }
+        }
+    }
+
+    fn run(mut self) -> Result<Entry, ResolveError> {
+        while let Some(name) = self.todo.pop_front() {
+            if name == ".." {
+                self.dirs.pop();
+                if self.dirs.is_empty() {
+                    return Err(ResolveError::Escapes);
+                }
+                continue;
+            }
+            let last = self.todo.is_empty();
+            match gemini_tools_platform::fs::statat(self.here()?, &name, AtFlags::SYMLINK_NOFOLLOW)
+            {
+                Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink => {
+                    self.follow(&name)?;
+                }
+                Ok(_) if last => return self.found(Some(name), Vec::new()),
+                Ok(_) => {
+                    let flags =
+                        super::path_only() | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                    match gemini_tools_platform::fs::openat(
+                        self.here()?,
+                        &name,
+                        flags,
+                        Mode::empty(),
+                    ) {
+                        Ok(dir) => self.dirs.push(dir),
+                        // It became a link since it was looked at: look again.
+                        Err(Errno::LOOP) => self.again(name)?,
+                        Err(Errno::NOTDIR) if self.is_link(&name) => self.again(name)?,
+                        Err(errno) => return Err(errno.into()),
+                    }
+                }
+                Err(Errno::NOENT) => {
+                    let mut missing = vec![name];
+                    for rest in std::mem::take(&mut self.todo) {
+                        if rest == ".." {
+                            // What does not exist has no parent to go back to.
+                            return Err(Errno::NOENT.into());
+                        }
+                        missing.push(rest);
+                    }
+                    let name = missing.pop();
+                    return self.found(name, missing);
+                }
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        self.found(None, Vec::new())
+    }
+
+    fn is_link(&self, name: &OsStr) -> bool {
+        self.here().is_ok_and(|dir| {
+            gemini_tools_platform::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
+                .is_ok_and(|s| FileType::from_raw_mode(s.st_mode) == FileType::Symlink)
+        })
+    }
+
+    fn again(&mut self, name: OsString) -> Result<(), ResolveError> {
+        self.count()?;
+        self.todo.push_front(name);
+        Ok(())
+    }
+
+    fn count(&mut self) -> Result<(), ResolveError> {
+        self.links += 1;
+        if self.links > MAX_LINKS {
+            return Err(Errno::LOOP.into());
+        }
+        Ok(())
+    }
+
+    fn follow(&mut self, name: &OsStr) -> Result<(), ResolveError> {
+        self.count()?;
+        let target = match gemini_tools_platform::fs::readlinkat(self.here()?, name, Vec::new()) {
+            Ok(target) => PathBuf::from(OsString::from_vec(target.into_bytes())),
+            // It is no longer a link: look again.
+            Err(Errno::INVAL) => {
+                self.todo.push_front(name.to_owned());
+                return Ok(());
+            }
+            Err(errno) => return Err(errno.into()),
+        };
+        if target.is_absolute() {
+            let (root, rest) = self.workspace.place_of_link(&target)?;
+            self.restart(root)?;
+            self.push_front(&rest);
+        } else {
+            self.push_front(&target);
+        }
+        Ok(())
+    }
+
+    fn found(
+        mut self,
+        name: Option<OsString>,
+        missing: Vec<OsString>,
+    ) -> Result<Entry, ResolveError> {
+        Ok(Entry {
+            root: self.root,
+            dir: self.dirs.pop().ok_or(ResolveError::Escapes)?,
+            missing,
+            name,
+        })
+    }
+}

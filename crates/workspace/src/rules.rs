@@ -1,0 +1,485 @@
+//! Reading ignore files from the disk.
+
+use super::Workspace;
+use super::git_config::UsersRules;
+use super::ignore::{IgnoreRules, Ignored, RuleFile};
+use super::resolve::{ResolveError, WorkspacePath, open_by_kernel};
+use gemini_tools_core::tool::{ErrorKind, ToolError};
+use gemini_tools_platform::fd::{AsFd, BorrowedFd, OwnedFd};
+use gemini_tools_platform::ffi::OsStrExt;
+use gemini_tools_platform::fs::{AtFlags, FileType, Mode, OFlags};
+use gemini_tools_platform::io::Errno;
+use std::ffi::{CStr, OsStr};
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A longer ignore file leaves everything out, as one with too many rules does.
+const MAX_IGNORE_FILE_BYTES: u64 = 4 * 1024 * 1024;
+
+/// Nor more than this of a file that names a place.
+const MAX_LINE_BYTES: u64 = 64 * 1024;
+
+/// The file whose rules close files to a model.
+const GEMINI_IGNORE: &str = ".geminiignore";
+
+/// How files are opened. No writer of a pipe is waited for.
+const READING: OFlags = OFlags::RDONLY
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY)
+    .union(OFlags::CLOEXEC);
+
+/// Which ignore files count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Respect {
+    /// `.gitignore`, `.git/info/exclude` and the user's own file for all repositories.
+    pub git: bool,
+    /// `.geminiignore`.
+    pub gemini: bool,
+}
+
+impl Respect {
+    /// All of them.
+    pub const ALL: Self = Self {
+        git: true,
+        gemini: true,
+    };
+}
+
+/// Which of the names that matter a directory holds.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct IgnoreFilesSeen {
+    pub(super) git: bool,
+    pub(super) gitignore: bool,
+    pub(super) geminiignore: bool,
+}
+
+/// The rules that hold in a directory, and whether git's files count in it: they do inside
+/// of a repository only, as for git.
+#[derive(Debug, Clone)]
+pub(super) struct IgnoreScope {
+    pub(super) rules: IgnoreRules,
+    pub(super) in_repository: bool,
+}
+
+/// A directory is open; its path below the root of that number ends in a slash, or is empty.
+#[derive(Clone, Copy)]
+pub(super) struct OpenDirectory<'a> {
+    pub(super) fd: BorrowedFd<'a>,
+    pub(super) root: usize,
+    pub(super) path: &'a [u8],
+}
+
+impl Workspace {
+    /// The rules of everything above a directory of the workspace; its own files are not
+    /// among them.
+    ///
+    /// # Errors
+    ///
+    /// As [`IgnoreScope::entered`].
+    pub(super) fn rules_above(
+        &self,
+        place: &WorkspacePath,
+        respect: Respect,
+        users: &UsersRules,
+    ) -> Result<IgnoreScope, ToolError> {
+        let root = &self.roots[place.root];
+        let mut scope = IgnoreScope {
+            rules: IgnoreRules::default(),
+            in_repository: false,
+        };
+        if respect.git && !has(root.dir.as_fd(), c".git") {
+            scope = above_the_root(&root.path, users);
+        }
+        let mut depth = 0;
+        let rel = place.rel().as_os_str().as_bytes();
+        let mut here = PathBuf::new();
+        for component in place.rel() {
+            let at = WorkspacePath::new(place.root, here.clone(), PathBuf::new());
+            if let Ok(dir) = self.open_beneath(&at, super::path_only() | OFlags::DIRECTORY) {
+                let dir = OpenDirectory {
+                    fd: dir.as_fd(),
+                    root: place.root,
+                    path: &rel[..depth],
+                };
+                let seen = IgnoreFilesSeen {
+                    git: respect.git && has(dir.fd, c".git"),
+                    gitignore: true,
+                    geminiignore: true,
+                };
+                scope = scope.entered(self, dir, seen, respect, users)?;
+            }
+            here.push(component);
+            depth = (here.as_os_str().len() + 1).min(rel.len());
+        }
+        Ok(scope)
+    }
+
+    /// Refuses a file that `.geminiignore` closes.
+    ///
+    /// # Errors
+    ///
+    /// `permission_denied`, also where a `.geminiignore` above the file can't be read: who knows
+    /// what it closes.
+    pub fn check_gemini_ignore(&self, place: &WorkspacePath) -> Result<(), ToolError> {
+        if !self.is_closed(place, false)? {
+            return Ok(());
+        }
+        Err(ToolError::new(
+            ErrorKind::PermissionDenied,
+            format!("{} is excluded by .geminiignore.", place.path().display()),
+        )
+        .with_hint("If you need this file, ask the user to take the rule out of .geminiignore."))
+    }
+
+    /// Whether `.geminiignore` closes a file, or a directory above it: by the path that it has
+    /// here, or by that to which links lead. One that can't be read closes everything.
+    pub fn is_gemini_ignored(&self, place: &WorkspacePath) -> bool {
+        self.is_closed(place, false).unwrap_or(true)
+    }
+
+    /// The same of a directory.
+    ///
+    /// # Errors
+    ///
+    /// As [`IgnoreScope::entered`].
+    pub(super) fn is_directory_gemini_ignored(
+        &self,
+        place: &WorkspacePath,
+    ) -> Result<bool, ToolError> {
+        self.is_closed(place, true)
+    }
+
+    fn is_closed(&self, place: &WorkspacePath, is_dir: bool) -> Result<bool, ToolError> {
+        let respect = Respect {
+            git: false,
+            gemini: true,
+        };
+        let is_closed = |place: &WorkspacePath| {
+            let ignored = self.ignored_as_named(place, is_dir, respect)?;
+            Ok(ignored.is_some())
+        };
+        if is_closed(place)? {
+            return Ok(true);
+        }
+        match self.real_place(place).filter(|real| real != place) {
+            Some(real) => is_closed(&real),
+            None => Ok(false),
+        }
+    }
+
+    /// Who asks for a file, or for a directory above it, to be left out.
+    ///
+    /// # Errors
+    ///
+    /// `permission_denied` where a `.geminiignore` above the file can't be read.
+    pub fn ignored(
+        &self,
+        place: &WorkspacePath,
+        respect: Respect,
+    ) -> Result<Option<Ignored>, ToolError> {
+        let named = self.ignored_as_named(place, false, respect)?;
+        if named.is_some() || !respect.gemini {
+            return Ok(named);
+        }
+        Ok(self.is_closed(place, false)?.then_some(Ignored::Gemini))
+    }
+
+    fn ignored_as_named(
+        &self,
+        place: &WorkspacePath,
+        is_dir: bool,
+        respect: Respect,
+    ) -> Result<Option<Ignored>, ToolError> {
+        let rules = self
+            .rules_above(place, respect, &UsersRules::default())?
+            .rules;
+        let path = place.rel().as_os_str().as_bytes();
+        if rules.is_empty() || path.is_empty() {
+            return Ok(None);
+        }
+        let ends = path
+            .iter()
+            .enumerate()
+            .filter(|(_, b)| **b == b'/')
+            .map(|(i, _)| i);
+        let mut name_at = 0;
+        for end in ends.chain([path.len()]) {
+            let ignored = rules.ignored(&path[..end], name_at, is_dir || end < path.len());
+            if ignored.is_some() {
+                return Ok(ignored);
+            }
+            name_at = end + 1;
+        }
+        Ok(None)
+    }
+
+    /// The rules of the `.geminiignore` of a directory. Links are followed where they stay in the
+    /// workspace.
+    fn gemini_rules(
+        &self,
+        OpenDirectory { fd, root, path }: OpenDirectory<'_>,
+    ) -> Result<Option<RuleFile>, ToolError> {
+        let rel = || Path::new(OsStr::from_bytes(path)).join(GEMINI_IGNORE);
+        let closed = |why: &str| {
+            let file = self.roots[root].path.join(rel());
+            ToolError::new(
+                ErrorKind::PermissionDenied,
+                format!(
+                    "{} can't be read ({why}), so that everything below its directory is closed.",
+                    file.display()
+                ),
+            )
+            .with_hint("Ask the user to make it a readable file, or to remove it.")
+        };
+        let opened = gemini_tools_platform::fs::openat(
+            fd,
+            GEMINI_IGNORE,
+            READING | OFlags::NOFOLLOW,
+            Mode::empty(),
+        );
+        let opened = match opened {
+            Err(Errno::NOENT) => return Ok(None),
+            Err(Errno::LOOP) => {
+                let place = WorkspacePath::new(root, rel(), PathBuf::new());
+                self.open_beneath(&place, READING)
+            }
+            other => other.map_err(ResolveError::System),
+        };
+        let file = opened.map_err(|failure| match failure {
+            ResolveError::Escapes => closed("it leads out of the workspace"),
+            ResolveError::System(errno) => closed(&errno.to_string()),
+        })?;
+        let file = File::from(file);
+        let metadata = file.metadata().map_err(|e| closed(&e.to_string()))?;
+        if !metadata.is_file() {
+            return Err(closed("it is not a regular file"));
+        }
+        if metadata.len() > MAX_IGNORE_FILE_BYTES {
+            let most = format!("it has more than {MAX_IGNORE_FILE_BYTES} bytes");
+            return Err(closed(&most));
+        }
+        let rules = read_rules(file).ok_or_else(|| closed("reading it fails"))?;
+        if rules.is_closed() {
+            return Err(closed("it has too many rules"));
+        }
+        Ok(Some(rules))
+    }
+}
+
+impl IgnoreScope {
+    /// The rules inside of a directory of a workspace.
+    ///
+    /// # Errors
+    ///
+    /// `permission_denied` where its `.geminiignore` can't be read: what it closes can't be known.
+    /// (`.gitignore` closes nothing: as for git, one that can't be read, or is a link, is none.)
+    pub(super) fn entered(
+        &self,
+        workspace: &Workspace,
+        dir: OpenDirectory<'_>,
+        seen: IgnoreFilesSeen,
+        respect: Respect,
+        users: &UsersRules,
+    ) -> Result<Self, ToolError> {
+        let OpenDirectory { fd, path, .. } = dir;
+        let mut scope = self.clone();
+        if respect.git && seen.git {
+            scope.rules = scope.rules.without_git();
+            scope.in_repository = true;
+            if let Some(file) = users.get() {
+                scope.rules = scope.rules.with_git(Arc::clone(file), path.len());
+            }
+            if let Some(file) = own_excludes(fd) {
+                scope.rules = scope.rules.with_git(file.into(), path.len());
+            }
+        }
+        if respect.git
+            && scope.in_repository
+            && seen.gitignore
+            && let Some(file) = read_at(fd, ".gitignore")
+        {
+            scope.rules = scope.rules.with_git(file.into(), path.len());
+        }
+        if respect.gemini
+            && seen.geminiignore
+            && let Some(file) = workspace.gemini_rules(dir)?
+        {
+            scope.rules = scope.rules.with_gemini(file, path.len());
+        }
+        Ok(scope)
+    }
+}
+
+/// Git's rules from the top of the repository that the root lies in down to above the root.
+fn above_the_root(root: &Path, users: &UsersRules) -> IgnoreScope {
+    let mut scope = IgnoreScope {
+        rules: IgnoreRules::default(),
+        in_repository: false,
+    };
+    let Some(top) = root
+        .ancestors()
+        .skip(1)
+        .find(|dir| dir.join(".git").exists())
+    else {
+        return scope;
+    };
+    scope.in_repository = true;
+    let seen_from = |dir: &Path| {
+        let mut rest = root
+            .strip_prefix(dir)
+            .unwrap_or(root)
+            .as_os_str()
+            .as_bytes()
+            .to_vec();
+        #[cfg(windows)]
+        rest.iter_mut()
+            .filter(|b| **b == b'\\')
+            .for_each(|b| *b = b'/');
+        rest.push(b'/');
+        rest
+    };
+    if let Some(file) = users.get() {
+        let file = Arc::clone(file);
+        scope.rules = scope.rules.with_git_above(file, seen_from(top));
+    }
+    let dir = gemini_tools_platform::fs::open(top, READING | OFlags::DIRECTORY, Mode::empty());
+    if let Some(file) = dir.ok().and_then(|dir| own_excludes(dir.as_fd())) {
+        scope.rules = scope.rules.with_git_above(file.into(), seen_from(top));
+    }
+    let mut between: Vec<&Path> = root
+        .ancestors()
+        .skip(1)
+        .take_while(|dir| dir.starts_with(top))
+        .collect();
+    between.reverse();
+    for dir in between {
+        if let Some(file) = read_path(&dir.join(".gitignore")) {
+            scope.rules = scope.rules.with_git_above(file.into(), seen_from(dir));
+        }
+    }
+    scope
+}
+
+fn has(dir: BorrowedFd<'_>, name: &CStr) -> bool {
+    gemini_tools_platform::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+}
+
+/// The rules that a repository keeps for itself, `info/exclude`, given its topmost directory.
+///
+/// A link is followed where it stays in the repository. What is read elsewhere can only be the
+/// `info/exclude` of a repository: a project may come from others, and any other file that it
+/// could have read as rules would tell by what is missing in a listing what it holds.
+fn own_excludes(top: BorrowedFd<'_>) -> Option<RuleFile> {
+    if let Some(file) = open_beneath(top, Path::new(".git/info/exclude")) {
+        return read_rules(file);
+    }
+    let kept = kept_elsewhere(top)?;
+    let named = open_beneath(kept.as_fd(), Path::new("commondir")).and_then(line_of);
+    let common = match named {
+        Some(common) => open_directory(kept.as_fd(), Path::new(&common))?,
+        None => kept,
+    };
+    if !has(common.as_fd(), c"HEAD") || !has(common.as_fd(), c"objects") {
+        return None;
+    }
+    read_rules(open_beneath(common.as_fd(), Path::new("info/exclude"))?)
+}
+
+/// The directory in which git keeps what it knows, where that is not `.git` itself.
+///
+/// In a worktree or a submodule `.git` is a file that names it, and a worktree has most of that in
+/// common with its repository (gitrepository-layout). Where `.git` is a link, it leads there.
+fn kept_elsewhere(top: BorrowedFd<'_>) -> Option<OwnedFd> {
+    let stat = gemini_tools_platform::fs::statat(top, c".git", AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => {
+            let line = line_of(open(top, Path::new(".git"), OFlags::NOFOLLOW)?)?;
+            open_directory(top, Path::new(line.strip_prefix("gitdir: ")?))
+        }
+        FileType::Symlink => open_directory(top, Path::new(".git")),
+        _ => None,
+    }
+}
+
+fn open_directory(dir: BorrowedFd<'_>, path: &Path) -> Option<OwnedFd> {
+    let flags = super::path_only() | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    gemini_tools_platform::fs::openat(dir, path, flags, Mode::empty()).ok()
+}
+
+/// The only line of a small file.
+fn line_of(file: File) -> Option<String> {
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut text = String::new();
+    file.take(MAX_LINE_BYTES).read_to_string(&mut text).ok()?;
+    Some(text.trim_end_matches(['\r', '\n']).to_owned())
+}
+
+fn read_at(dir: BorrowedFd<'_>, name: &str) -> Option<RuleFile> {
+    read_rules(open(dir, Path::new(name), OFlags::NOFOLLOW)?)
+}
+
+fn read_path(path: &Path) -> Option<RuleFile> {
+    let fd =
+        gemini_tools_platform::fs::open(path, READING | OFlags::NOFOLLOW, Mode::empty()).ok()?;
+    read_rules(fd.into())
+}
+
+/// The content of a file that the user's configuration names; links are followed.
+pub(super) fn read_named(path: &Path) -> Option<Vec<u8>> {
+    let fd = gemini_tools_platform::fs::open(path, READING, Mode::empty()).ok()?;
+    read(fd.into())
+}
+
+/// Opens a file below a directory. Links are followed where the kernel can tell that they stay
+/// below it.
+fn open_beneath(dir: BorrowedFd<'_>, path: &Path) -> Option<File> {
+    if let Some(answer) = open_by_kernel(dir, path, READING) {
+        return Some(answer.ok()?.into());
+    }
+    let mut names = path.components().peekable();
+    let mut here: Option<OwnedFd> = None;
+    while let Some(name) = names.next() {
+        let kind = if names.peek().is_some() {
+            super::path_only() | OFlags::DIRECTORY | OFlags::CLOEXEC
+        } else {
+            READING
+        };
+        let from = here.as_ref().map_or(dir, AsFd::as_fd);
+        let name = Path::new(name.as_os_str());
+        let flags = kind | OFlags::NOFOLLOW;
+        here = Some(gemini_tools_platform::fs::openat(from, name, flags, Mode::empty()).ok()?);
+    }
+    here.map(File::from)
+}
+
+fn open(dir: BorrowedFd<'_>, path: &Path, more: OFlags) -> Option<File> {
+    let fd = gemini_tools_platform::fs::openat(dir, path, READING | more, Mode::empty()).ok()?;
+    Some(fd.into())
+}
+
+fn read_rules(file: File) -> Option<RuleFile> {
+    Some(parsed(&read(file)?))
+}
+
+/// The rules of what was read.
+pub(super) fn parsed(text: &[u8]) -> RuleFile {
+    if text.len() as u64 > MAX_IGNORE_FILE_BYTES {
+        return RuleFile::closed();
+    }
+    RuleFile::parse(text)
+}
+
+fn read(file: File) -> Option<Vec<u8>> {
+    let metadata = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    // With room for one byte more, one call reads all and one more tells that it is all.
+    let size = metadata.len().min(MAX_IGNORE_FILE_BYTES);
+    let mut text = Vec::with_capacity(usize::try_from(size).ok()? + 1);
+    file.take(MAX_IGNORE_FILE_BYTES + 1)
+        .read_to_end(&mut text)
+        .ok()?;
+    Some(text)
+}

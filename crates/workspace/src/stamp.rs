@@ -1,0 +1,129 @@
+//! What `stat` says of a file, to tell later without reading whether it has changed.
+//!
+//! As in git's index, that counts only for a file that was at rest when it was looked at: one
+//! that changed in the same instant could change once more without a trace.
+
+use gemini_tools_platform::fs::{AtFlags, CWD, Stat};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// A file is at rest when it has been unchanged for so long. The kernel's clock for files goes
+/// in ticks of up to 10 ms.
+const TICK: Duration = Duration::from_millis(50);
+
+/// The longest wait for a file to be at rest: some file systems keep whole seconds or two.
+pub const COARSE_TICK: Duration = Duration::from_millis(2100);
+
+/// Size, time of modification, time of change (both in seconds and nanoseconds since 1970),
+/// inode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stamp(i64, i64, u64, i64, u64, u64);
+
+impl Stamp {
+    /// The stamp of what the system says of a file.
+    #[expect(
+        clippy::useless_conversion,
+        clippy::unnecessary_cast,
+        reason = "the types differ between systems"
+    )]
+    pub fn of(stat: &Stat) -> Self {
+        Self(
+            stat.st_size as i64,
+            stat.st_mtime as i64,
+            stat.st_mtime_nsec as u64,
+            stat.st_ctime as i64,
+            stat.st_ctime_nsec as u64,
+            u64::from(stat.st_ino),
+        )
+    }
+
+    /// The stamp of what a path leads to.
+    pub fn of_path(path: &Path) -> Option<Self> {
+        let stat = gemini_tools_platform::fs::statat(CWD, path, AtFlags::empty()).ok()?;
+        Some(Self::of(&stat))
+    }
+
+    /// When the content was changed last.
+    pub fn modified(&self) -> SystemTime {
+        time(self.1, self.2)
+    }
+
+    /// How much longer than until `time` it takes for the file to be at rest; `None` where it
+    /// was then.
+    pub fn time_until_stable(&self, time: SystemTime) -> Option<Duration> {
+        let changed = self::time(self.3, self.4);
+        // How long the file system may give the same time to two changes.
+        let tick = if self.4 == 0 { COARSE_TICK } else { TICK };
+        let rest = (changed + tick).duration_since(time).ok()?;
+        (!rest.is_zero()).then_some(rest)
+    }
+
+    /// In one word.
+    pub fn to_text(self) -> String {
+        let Self(size, modified, modified_nanos, changed, changed_nanos, inode) = self;
+        format!("{size},{modified},{modified_nanos},{changed},{changed_nanos},{inode}")
+    }
+
+    /// The opposite of [`Stamp::to_text`].
+    pub fn from_text(text: &str) -> Option<Self> {
+        let mut fields = text.split(',');
+        let mut next = || fields.next();
+        let stamp = Self(
+            next()?.parse().ok()?,
+            next()?.parse().ok()?,
+            next()?.parse().ok()?,
+            next()?.parse().ok()?,
+            next()?.parse().ok()?,
+            next()?.parse().ok()?,
+        );
+        fields.next().is_none().then_some(stamp)
+    }
+}
+
+/// Who may do what with a file: twelve bits of its mode.
+#[cfg_attr(
+    any(target_os = "linux", windows),
+    expect(
+        clippy::useless_conversion,
+        reason = "the types differ between systems"
+    )
+)]
+pub fn permissions(stat: &Stat) -> u32 {
+    u32::from(stat.st_mode) & 0o7777
+}
+
+fn time(secs: i64, nanos: u64) -> SystemTime {
+    let secs = u64::try_from(secs).unwrap_or_default();
+    let nanos = u32::try_from(nanos).unwrap_or_default();
+    UNIX_EPOCH + Duration::new(secs, nanos)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{COARSE_TICK, Stamp};
+    use std::time::Duration;
+
+    #[test]
+    fn a_stamp_is_read_as_it_was_written() {
+        let stamp = Stamp(1, -2, 3, 4, 5, u64::MAX);
+        assert_eq!(Stamp::from_text(&stamp.to_text()), Some(stamp));
+        for broken in ["", "1,2,3,4,5", "1,2,3,4,5,6,7", "1,2,3,4,5,x"] {
+            assert_eq!(Stamp::from_text(broken), None, "{broken:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_changes_with_its_content_and_rests_after_a_while() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("a");
+        assert_eq!(Stamp::of_path(&path), None);
+        std::fs::write(&path, "x").expect("written");
+        let stamp = Stamp::of_path(&path).expect("it is there");
+        assert!(stamp.time_until_stable(stamp.modified()).is_some());
+        let later = stamp.modified() + COARSE_TICK + Duration::from_millis(1);
+        assert_eq!(stamp.time_until_stable(later), None);
+        std::fs::write(&path, "xy").expect("written");
+        assert_ne!(Stamp::of_path(&path), Some(stamp));
+    }
+}

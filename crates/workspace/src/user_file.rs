@@ -1,0 +1,98 @@
+//! Access to one file of the user's own, outside of the project.
+//!
+//! Such a file is often a link into a directory that is kept under version control. The links
+//! are the user's own and are followed wherever they lead; what is opened then is a workspace
+//! of the one directory where they end.
+
+use super::{Root, Workspace, WorkspacePath, open_directory, system_error};
+use gemini_tools_core::tool::{ErrorKind, ToolError};
+use gemini_tools_platform::io::Errno;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// The most links from one to the next, as in the kernel.
+const MAX_LINKS: usize = 40;
+
+impl Workspace {
+    /// A workspace for writing to the file at `path`, which is absolute and need not exist, and
+    /// the file's place in it. Directories that are missing on the way are made by the write,
+    /// but not where a link leads.
+    ///
+    /// # Errors
+    ///
+    /// `file_not_found` for a link into a directory that does not exist, or what the system
+    /// says.
+    pub fn for_user_file(path: &Path) -> Result<(Self, WorkspacePath), ToolError> {
+        let fail = |e: &io::Error| super::io_error(e, path);
+        let mut end = path.to_owned();
+        let mut links = 0;
+        while let Some(target) = link_target(&end).map_err(|e| fail(&e))? {
+            links += 1;
+            if links > MAX_LINKS {
+                return Err(system_error(Errno::LOOP, &path.display().to_string()));
+            }
+            end.pop();
+            end.push(target);
+        }
+        let dead_end = |at: &Path| {
+            ToolError::new(
+                ErrorKind::FileNotFound,
+                format!(
+                    "{} leads through a link to {}, where there is no directory.",
+                    path.display(),
+                    at.display()
+                ),
+            )
+            .with_hint("Make that directory, or remove the link.")
+        };
+        let mut existing = end.as_path();
+        let mut names: Vec<OsString> = Vec::new();
+        let root = loop {
+            let (Some(name), Some(parent)) = (existing.file_name(), existing.parent()) else {
+                return Err(system_error(Errno::ISDIR, &path.display().to_string()));
+            };
+            names.push(name.to_owned());
+            existing = parent;
+            match gemini_tools_platform::canonicalize(existing) {
+                Ok(root) => break root,
+                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(fail(&e)),
+                Err(_) if links > 0 || existing.is_symlink() => return Err(dead_end(existing)),
+                Err(_) => {}
+            }
+        };
+        let dir = open_directory(&root).map_err(|e| fail(&e))?;
+        let rel: PathBuf = names.iter().rev().collect();
+        let place = WorkspacePath::new(0, rel, path.to_owned());
+        let root = Root {
+            written: root.clone(),
+            path: root,
+            dir,
+            read_only: false,
+        };
+        let workspace = Self {
+            roots: vec![root],
+            refused: Vec::new(),
+            home: None,
+            behind: OnceLock::new(),
+        };
+        Ok((workspace, place))
+    }
+}
+
+/// Where a link leads; `None` for what is not a link or does not exist.
+fn link_target(path: &Path) -> io::Result<Option<PathBuf>> {
+    match path.read_link() {
+        Ok(target) => Ok(Some(target)),
+        Err(e)
+            if matches!(
+                e.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::InvalidInput
+            ) =>
+        {
+            Ok(None)
+        }
+        Err(e) => Err(e),
+    }
+}

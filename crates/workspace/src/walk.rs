@@ -1,0 +1,1069 @@
+//! Walking a directory tree on all cores.
+//!
+//! # How it works
+//!
+//! A task is a directory, or a piece of the files of a large one. Each worker has a stack of tasks
+//! and takes the last, so it goes into the depth first. When another worker waits, it gives away
+//! the older half of its stack: these directories are nearest to the top, and so the largest. The
+//! thread of the caller is the first worker; helpers start when `TASKS_WORTH_A_HELPER` tasks wait,
+//! so that a small tree costs no thread. The walk ends when no worker has a task.
+//!
+//! A directory is opened by its path beneath the root, with links refused by the kernel
+//! (`openat2`), and its files by their names in it. So the walk never leaves the workspace, even if
+//! a directory is swapped for a link meanwhile, and no path is resolved for each file.
+//! `Worker::directory` reads the entries, and reads ignore files only if they are among them;
+//! `sort_out` asks the [`Visitor`] whether it wants a file, then the ignore rules, queues
+//! directories, and visits files.
+//!
+//! Links to directories are followed only where a pattern names them, after the tree that they are
+//! in: each is walked as a tree of its own, and its paths are shown by the link's name.
+//! `Met::queued` holds which directory was walked for which rest of the patterns, so that circles
+//! of links end.
+//!
+//! What can't be read, or has a `.geminiignore` that can't be read, is left out and counted in the
+//! [`WalkReport`]; at the start of the walk the latter is an error. Files come in no order. What
+//! the rules say is in `rules` and `ignore`, what patterns match in `pattern`, and what is done
+//! with a file is up to the visitor.
+
+use super::git_config::UsersRules;
+use super::ignore::Ignored;
+use super::pattern::PatternSet;
+use super::resolve::WorkspacePath;
+use super::rules::{IgnoreFilesSeen, IgnoreScope, OpenDirectory, Respect};
+use super::{Workspace, show_path, system_error};
+use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
+use gemini_tools_platform::fd::{AsFd, BorrowedFd, OwnedFd};
+use gemini_tools_platform::ffi::OsStrExt;
+use gemini_tools_platform::fs::{AtFlags, FileType, Mode, OFlags};
+use gemini_tools_platform::io::Errno;
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::ffi::CStr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+/// A directory with more files than this is shared among the workers in pieces.
+const FILES_PER_TASK: usize = 128;
+
+/// Helpers start when this many directories or pieces wait.
+const TASKS_WORTH_A_HELPER: usize = 6;
+
+/// No more workers than this: the kernel's directory locks give nothing beyond.
+const MAX_WORKERS: usize = 12;
+
+/// What the kernel shows as directories at the top of a system; never walked.
+const PSEUDO_DIRECTORIES: [&[u8]; 3] = [b"proc", b"sys", b"dev"];
+
+/// A directory whose entries take more, in bytes, counts as one that can't be read: some 400,000.
+const MAX_WALKED_BYTES: usize = 16 * 1024 * 1024;
+
+/// Maximum size of the entries of a directory that is listed, in bytes.
+pub const MAX_ENTRIES_BYTES: usize = 24 * 1024 * 1024;
+
+/// What an entry takes besides its name, which is kept in two forms.
+const ENTRY_BYTES: usize = 96;
+
+/// Ignored entries that are counted before the counting stops.
+const MAX_IGNORED_ENTRIES: usize = 50_000;
+
+/// The most links to directories that one walk follows.
+pub const MAX_LINKS: usize = 1_000;
+
+/// The directory that holds a project's dependencies, in the hundreds of thousands of files.
+const NODE_MODULES: &[u8] = b"node_modules";
+
+/// What becomes of directories that are called `node_modules`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NodeModules {
+    /// The directories are not entered, but counted.
+    LeftOut,
+    /// The directories are asked for: git's rules do not keep them closed.
+    Named,
+    /// The directories are like others.
+    Ordinary,
+}
+
+/// Says whether a directory, by its path below the start, is worth entering.
+pub type Enter<'a> = dyn Fn(&[u8]) -> bool + Sync + 'a;
+
+/// What to walk, and what to leave out.
+#[derive(Clone, Copy)]
+pub struct WalkOptions<'a> {
+    /// Which ignore files count.
+    pub respect: Respect,
+    /// Names of directories that are never entered.
+    pub never: &'a [&'a [u8]],
+    /// What becomes of directories that are called `node_modules`.
+    pub node_modules: NodeModules,
+    /// Links to directories are followed where these patterns name them and they stay in
+    /// the workspace. A directory is walked once for what the patterns still ask for below it.
+    pub links: Option<&'a PatternSet>,
+    /// Ignored files are visited too, with the reason, so that they can be counted.
+    pub visit_ignored: bool,
+    /// Whether a directory, by its path below the start, is worth entering.
+    pub enter: Option<&'a Enter<'a>>,
+    /// Whether directories below the start are entered at all.
+    pub recursive: bool,
+}
+
+impl std::fmt::Debug for WalkOptions<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WalkOptions")
+            .field("respect", &self.respect)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A file that was met.
+#[derive(Debug)]
+pub struct WalkEntry<'a> {
+    /// The entry's directory.
+    pub dir: BorrowedFd<'a>,
+    /// The entry's name in the directory.
+    pub name: &'a CStr,
+    /// The path below the start of the walk, links that were followed by their names.
+    pub path: &'a [u8],
+    /// Where in `path` the name begins.
+    pub name_at: usize,
+    /// Regular file, link, or something special; never a directory.
+    pub file_type: FileType,
+    /// Why it is to be left out.
+    pub ignored: Option<Ignored>,
+}
+
+/// What is done with the files; each worker has one of its own.
+pub trait Visitor: Send {
+    /// Whether a file is of interest, by its path below the start and where its name begins.
+    /// Asked before ignore rules are.
+    fn wants(&self, path: &[u8], name_at: usize) -> bool;
+
+    /// Takes a file that is wanted.
+    fn visit(&mut self, found: &WalkEntry<'_>);
+
+    /// Is called when nothing is left to visit, still on the worker's own thread.
+    fn finish(&mut self) {}
+}
+
+/// How a walk went.
+#[derive(Debug, Default, Clone)]
+pub struct WalkReport {
+    /// Directories that could not be read.
+    pub unreadable: usize,
+    /// One of them.
+    pub unreadable_example: Option<String>,
+    /// Counting ignored files was given up, so there are more than were visited.
+    pub more_ignored: bool,
+    /// Directories called `node_modules` that were left out, without those that
+    /// `.geminiignore` closes.
+    pub node_modules: usize,
+    /// There are more links to follow than [`MAX_LINKS`].
+    pub more_links: bool,
+}
+
+/// A directory by its root and its real path below it.
+type Real = (usize, Vec<u8>);
+
+/// A directory that is to be walked: what the patterns still ask for below it, and whether it
+/// is ignored.
+type Asked = (Real, Vec<(usize, usize)>, bool);
+
+/// What a walk met, behind links too.
+#[derive(Default)]
+struct Met {
+    report: WalkReport,
+    /// Directories that were queued.
+    queued: HashSet<Asked>,
+    unreadable: HashSet<Real>,
+    /// Why the start is closed.
+    closed: Option<ToolError>,
+    node_modules: HashSet<Real>,
+}
+
+struct Task {
+    /// Below the root, with a final slash; empty for the root.
+    path: Vec<u8>,
+    scope: IgnoreScope,
+    ignored: Option<Ignored>,
+    files: Option<Files>,
+}
+
+/// Some files of a directory that was listed before.
+struct Files {
+    dir: Arc<OwnedFd>,
+    names: Vec<u8>,
+    types: Vec<FileType>,
+    ignored: Vec<Option<Ignored>>,
+}
+
+/// What the workers share. Each has a stack of its own, and gives from it when others wait.
+#[derive(Default)]
+struct Queue {
+    tasks: Vec<Task>,
+    /// Workers that have tasks.
+    busy: usize,
+    stopped: bool,
+    /// Links that are to be followed.
+    links: Vec<Vec<u8>>,
+}
+
+struct Shared<'a> {
+    workspace: &'a Workspace,
+    /// The start.
+    place: &'a WorkspacePath,
+    root: BorrowedFd<'a>,
+    users: &'a UsersRules,
+    /// The root is `/`.
+    is_whole_system: bool,
+    /// Bytes of the start's path below the root, with its slash.
+    start: usize,
+    /// How paths begin that are shown: the link that was followed, with a slash.
+    behind: &'a [u8],
+    options: WalkOptions<'a>,
+    cancel: &'a Cancellation,
+    met: &'a Mutex<Met>,
+    queue: Mutex<Queue>,
+    wake: Condvar,
+    /// How many workers wait for tasks.
+    waiting: AtomicUsize,
+    ignored_left: AtomicUsize,
+}
+
+/// Walks the tree below `place`. Gives back every worker's visitor.
+///
+/// # Errors
+///
+/// `cancelled`, `timeout`, what opening the start gives, or `permission_denied` where a
+/// `.geminiignore` that counts there can't be read.
+pub fn walk<V: Visitor>(
+    workspace: &Workspace,
+    place: &WorkspacePath,
+    options: WalkOptions<'_>,
+    cancel: &Cancellation,
+    make: impl Fn() -> V + Sync,
+) -> Result<(Vec<V>, WalkReport), ToolError> {
+    let most = options.links.map_or(0, PatternSet::most_named_directories);
+    let options = WalkOptions {
+        links: options.links.filter(|_| most > 0),
+        ..options
+    };
+    let met = Mutex::default();
+    let tree = |place: &WorkspacePath, behind: &[u8]| {
+        walk_tree(workspace, place, behind, options, cancel, &met, &make)
+    };
+    let Walked {
+        mut visitors,
+        mut links,
+    } = tree(place, b"")?;
+    let mut followed = 0;
+    for _ in 0..most {
+        links.sort_unstable();
+        for mut link in std::mem::take(&mut links) {
+            if followed == MAX_LINKS {
+                lock(&met).report.more_links = true;
+                break;
+            }
+            let start = place.join(std::path::Path::new(std::ffi::OsStr::from_bytes(&link)));
+            link.push(b'/');
+            match tree(&start, &link) {
+                Ok(more) => {
+                    followed += usize::from(!more.visitors.is_empty());
+                    visitors.extend(more.visitors);
+                    links.extend(more.links);
+                }
+                // It led elsewhere a moment ago.
+                Err(_) => cancel.check()?,
+            }
+        }
+    }
+    let met = met.into_inner().unwrap_or_else(PoisonError::into_inner);
+    match met.closed {
+        Some(closed) => Err(closed),
+        None => Ok((visitors, met.report)),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What comes of walking one tree.
+struct Walked<V> {
+    /// None where there was nothing to walk.
+    visitors: Vec<V>,
+    /// Links that are still to be followed.
+    links: Vec<Vec<u8>>,
+}
+
+/// Walks the tree below `place` without following links.
+fn walk_tree<V: Visitor>(
+    workspace: &Workspace,
+    place: &WorkspacePath,
+    behind: &[u8],
+    options: WalkOptions<'_>,
+    cancel: &Cancellation,
+    met: &Mutex<Met>,
+    make: &(impl Fn() -> V + Sync),
+) -> Result<Walked<V>, ToolError> {
+    // The start may be a link inside of the workspace: from here on its real path counts.
+    let named = place;
+    let place = &workspace.real_directory(named)?;
+    let path = slashed(place);
+    let users = UsersRules::default();
+    let shared = Shared {
+        workspace,
+        place,
+        root: workspace.roots[place.root].dir.as_fd(),
+        users: &users,
+        is_whole_system: workspace.roots[place.root].path == std::path::Path::new("/"),
+        start: path.len(),
+        behind,
+        options,
+        cancel,
+        met,
+        queue: Mutex::new(Queue {
+            busy: 1,
+            ..Queue::default()
+        }),
+        wake: Condvar::new(),
+        waiting: AtomicUsize::new(0),
+        ignored_left: AtomicUsize::new(MAX_IGNORED_ENTRIES),
+    };
+    let is_closed = options.respect.gemini && workspace.is_directory_gemini_ignored(named)?;
+    let ignored = is_closed.then_some(Ignored::Gemini);
+    let bare = |path| <[u8]>::strip_suffix(path, b"/").unwrap_or(path);
+    let leads_to_never = !behind.is_empty() && shared.is_within_never(bare(&path));
+    if leads_to_never || !shared.is_new(bare(&path), bare(behind), ignored) {
+        return Ok(Walked {
+            visitors: Vec::new(),
+            links: Vec::new(),
+        });
+    }
+    let first = Task {
+        path,
+        scope: workspace.rules_above(place, options.respect, &users)?,
+        ignored,
+        files: None,
+    };
+    let visitors = std::thread::scope(|threads| {
+        let mut helpers = Vec::new();
+        let mut worker = Worker::new(&shared, make());
+        let mut alone = true;
+        worker.tasks.push(first);
+        while worker.step() {
+            // Asked once, also where there is no second processor.
+            if alone && worker.tasks.len() >= TASKS_WORTH_A_HELPER {
+                alone = false;
+                for _ in 1..processors().min(MAX_WORKERS) {
+                    shared.lock().busy += 1;
+                    helpers.push(threads.spawn(|| Worker::new(&shared, make()).work()));
+                }
+                if !helpers.is_empty() {
+                    worker.share();
+                }
+            }
+        }
+        worker.visitor.finish();
+        let mut visitors = vec![worker.visitor];
+        for helper in helpers {
+            match helper.join() {
+                Ok(visitor) => visitors.push(visitor),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        visitors
+    });
+    cancel.check()?;
+    let mut queue = shared.lock();
+    Ok(Walked {
+        visitors,
+        links: std::mem::take(&mut queue.links),
+    })
+}
+
+/// The processors that this process may use. Asked of the scheduler only: the standard
+/// library's answer also reads several control-group files.
+pub(crate) fn processors() -> usize {
+    #[cfg(target_os = "linux")]
+    {
+        rustix::thread::sched_getaffinity(None)
+            .map_or(1, |set| set.count() as usize)
+            .max(1)
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        std::thread::available_parallelism().map_or(1, usize::from)
+    }
+}
+
+impl Shared<'_> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Queue> {
+        lock(&self.queue)
+    }
+
+    /// Waits for a task of another worker; `None` when no worker has any more.
+    fn next(&self) -> Option<Task> {
+        let mut queue = self.lock();
+        queue.busy -= 1;
+        loop {
+            if queue.stopped {
+                return None;
+            }
+            if let Some(task) = queue.tasks.pop() {
+                queue.busy += 1;
+                return Some(task);
+            }
+            if queue.busy == 0 {
+                queue.stopped = true;
+                self.wake.notify_all();
+                return None;
+            }
+            self.waiting.fetch_add(1, Ordering::Relaxed);
+            queue = self
+                .wake
+                .wait(queue)
+                .unwrap_or_else(PoisonError::into_inner);
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Ends the walk for all workers.
+    fn stop(&self) {
+        self.lock().stopped = true;
+        self.wake.notify_all();
+    }
+}
+
+struct Worker<'a, V> {
+    shared: &'a Shared<'a>,
+    visitor: V,
+    /// The worker's own tasks; the last is next.
+    tasks: Vec<Task>,
+    /// Where the kernel puts directory entries.
+    dents: Vec<u8>,
+    /// Names of the directory at hand, each with its NUL.
+    names: Vec<u8>,
+    entries: Vec<(usize, FileType)>,
+    path: Vec<u8>,
+    _alarm: Alarm<'a>,
+}
+
+/// Tells the others when a worker panics, so that they don't wait for it.
+struct Alarm<'a>(&'a Shared<'a>);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.stop();
+        }
+    }
+}
+
+impl<'a, V: Visitor> Worker<'a, V> {
+    fn new(shared: &'a Shared<'a>, visitor: V) -> Self {
+        Self {
+            shared,
+            visitor,
+            tasks: Vec::new(),
+            dents: Vec::with_capacity(64 * 1024),
+            names: Vec::new(),
+            entries: Vec::new(),
+            path: Vec::new(),
+            _alarm: Alarm(shared),
+        }
+    }
+
+    /// Works until no worker has anything to do.
+    fn work(mut self) -> V {
+        while self.step() {}
+        self.visitor.finish();
+        self.visitor
+    }
+
+    /// Does one task; says whether there was one.
+    fn step(&mut self) -> bool {
+        let Some(task) = self.tasks.pop().or_else(|| self.shared.next()) else {
+            return false;
+        };
+        if self.shared.cancel.interruption().is_some() {
+            self.shared.stop();
+            return false;
+        }
+        match &task.files {
+            Some(files) => self.visit_files(&task.path, files),
+            None => self.directory(&task),
+        }
+        if self.shared.waiting.load(Ordering::Relaxed) > 0 {
+            self.share();
+        }
+        true
+    }
+
+    /// Gives the older half of its tasks to others: those are nearest to the top, and so the
+    /// largest.
+    fn share(&mut self) {
+        let half = self.tasks.len() / 2;
+        if half > 0 {
+            self.shared.lock().tasks.extend(self.tasks.drain(..half));
+            self.shared.wake.notify_all();
+        }
+    }
+
+    fn directory(&mut self, task: &Task) {
+        let shared = self.shared;
+        let listed = open_without_links(shared.root, &task.path).and_then(|dir| {
+            self.names.clear();
+            self.entries.clear();
+            let mut seen = IgnoreFilesSeen::default();
+            let mut taken = 0;
+            let (names, entries) = (&mut self.names, &mut self.entries);
+            list(&dir, &mut self.dents, |name, file_type| {
+                match name.to_bytes() {
+                    b"." | b".." => return,
+                    b".git" => seen.git = true,
+                    b".gitignore" => seen.gitignore = true,
+                    b".geminiignore" => seen.geminiignore = true,
+                    _ => {}
+                }
+                taken += size_of::<(usize, FileType)>() + name.to_bytes_with_nul().len();
+                if taken <= MAX_WALKED_BYTES {
+                    entries.push((names.len(), file_type));
+                    names.extend_from_slice(name.to_bytes_with_nul());
+                }
+            })?;
+            if taken > MAX_WALKED_BYTES {
+                return Err(Errno::FBIG);
+            }
+            Ok((dir, seen))
+        });
+        let (dir, seen) = match listed {
+            Ok(listed) => listed,
+            Err(errno) => return self.unreadable(&task.path, errno),
+        };
+        let scope = if task.ignored.is_some() || !(seen.git || seen.gitignore || seen.geminiignore)
+        {
+            task.scope.clone()
+        } else {
+            let respect = shared.options.respect;
+            let (workspace, users) = (shared.workspace, shared.users);
+            let dir = OpenDirectory {
+                fd: dir.as_fd(),
+                root: shared.place.root,
+                path: &task.path,
+            };
+            match task.scope.entered(workspace, dir, seen, respect, users) {
+                Ok(scope) => scope,
+                Err(closed) => return self.closed(&task.path, closed),
+            }
+        };
+        self.sort_out(task, &scope, dir);
+    }
+
+    /// Queues the directories, then visits the files.
+    fn sort_out(&mut self, task: &Task, scope: &IgnoreScope, dir: OwnedFd) {
+        let shared = self.shared;
+        let mut files = Files {
+            dir: Arc::new(dir),
+            names: Vec::new(),
+            types: Vec::new(),
+            ignored: Vec::new(),
+        };
+        let mut directories = Vec::new();
+        self.path.clear();
+        self.path.extend_from_slice(&task.path);
+        let name_at = self.path.len();
+        for (at, file_type) in &self.entries {
+            let name = name_from(&self.names, *at);
+            self.path.truncate(name_at);
+            self.path.extend_from_slice(name.to_bytes());
+            let file_type = match file_type {
+                FileType::Unknown => type_of(&files.dir, name),
+                known => *known,
+            };
+            let is_dir = file_type == FileType::Directory;
+            let bare = name.to_bytes();
+            // In a linked worktree `.git` is a file.
+            let is_never = (is_dir || bare == b".git") && shared.options.never.contains(&bare);
+            let is_pseudo = is_dir && task.path.is_empty() && shared.is_pseudo(bare);
+            if is_never || is_pseudo {
+                continue;
+            }
+            let is_modules = bare == NODE_MODULES;
+            if is_dir && is_modules && shared.options.node_modules == NodeModules::LeftOut {
+                if task.ignored.is_none() && shared.enters(&self.path) {
+                    let rules = scope.rules.without_git();
+                    if rules.ignored(&self.path, name_at, is_dir).is_none() {
+                        shared.count_modules(&self.path);
+                    }
+                }
+                continue;
+            }
+            let is_followed = file_type == FileType::Symlink && shared.follows(&self.path);
+            if !is_dir && !is_followed {
+                let path = shared.shown(&self.path);
+                if !self.visitor.wants(&path, shared.shown_at(name_at)) {
+                    continue;
+                }
+            }
+            let is_named = (is_dir || is_followed)
+                && is_modules
+                && shared.options.node_modules == NodeModules::Named;
+            let ignored = match task.ignored {
+                None if is_named => {
+                    let rules = scope.rules.without_git();
+                    rules.ignored(&self.path, name_at, is_dir)
+                }
+                None if !scope.rules.is_empty() => scope.rules.ignored(&self.path, name_at, is_dir),
+                other => other,
+            };
+            let leads_to_closed = || {
+                let gemini = file_type == FileType::Symlink && shared.options.respect.gemini;
+                gemini && shared.is_closed(&self.path[shared.start..])
+            };
+            let ignored = ignored.or_else(|| leads_to_closed().then_some(Ignored::Gemini));
+            if ignored.is_some() && !(shared.options.visit_ignored && shared.may_count_ignored()) {
+                continue;
+            }
+            if is_followed && ignored.is_none() {
+                shared
+                    .lock()
+                    .links
+                    .push(shared.shown(&self.path).into_owned());
+            } else if !is_dir {
+                files.names.extend_from_slice(name.to_bytes_with_nul());
+                files.types.push(file_type);
+                files.ignored.push(ignored);
+            } else if shared.enters(&self.path)
+                && shared.is_new(&self.path, &shared.shown(&self.path), ignored)
+            {
+                let mut path = Vec::with_capacity(self.path.len() + 1);
+                path.extend_from_slice(&self.path);
+                path.push(b'/');
+                directories.push(Task {
+                    path,
+                    scope: scope.clone(),
+                    ignored,
+                    files: None,
+                });
+            }
+        }
+        if files.types.len() > 2 * FILES_PER_TASK {
+            // What a large directory has taken is not kept while its files are looked at.
+            (self.names, self.entries) = (Vec::new(), Vec::new());
+            files = Self::split(&task.path, scope, files, &mut directories);
+        }
+        // The last one is taken first: with the order turned round, that is the first.
+        directories.reverse();
+        self.tasks.append(&mut directories);
+        if shared.waiting.load(Ordering::Relaxed) > 0 {
+            self.share();
+        }
+        self.visit_files(&task.path, &files);
+    }
+
+    /// Makes tasks of all files but the first [`FILES_PER_TASK`].
+    fn split(path: &[u8], scope: &IgnoreScope, files: Files, tasks: &mut Vec<Task>) -> Files {
+        let mut pieces = Vec::new();
+        let mut at = 0;
+        for from in (0..files.types.len()).step_by(FILES_PER_TASK) {
+            let to = (from + FILES_PER_TASK).min(files.types.len());
+            let begin = at;
+            for _ in from..to {
+                at += name_from(&files.names, at).to_bytes_with_nul().len();
+            }
+            pieces.push(Files {
+                dir: Arc::clone(&files.dir),
+                names: files.names[begin..at].to_vec(),
+                types: files.types[from..to].to_vec(),
+                ignored: files.ignored[from..to].to_vec(),
+            });
+        }
+        let mut pieces = pieces.into_iter();
+        let first = pieces.next().unwrap_or(files);
+        tasks.extend(pieces.map(|piece| Task {
+            path: path.to_vec(),
+            scope: scope.clone(),
+            ignored: None,
+            files: Some(piece),
+        }));
+        first
+    }
+
+    fn visit_files(&mut self, dir_path: &[u8], files: &Files) {
+        // From here on paths are as they are shown.
+        self.path.clear();
+        self.path.extend_from_slice(&self.shared.shown(dir_path));
+        let name_at = self.path.len();
+        let mut at = 0;
+        for (file_type, ignored) in files.types.iter().zip(&files.ignored) {
+            let name = name_from(&files.names, at);
+            at += name.to_bytes_with_nul().len();
+            self.path.truncate(name_at);
+            self.path.extend_from_slice(name.to_bytes());
+            self.visitor.visit(&WalkEntry {
+                dir: files.dir.as_fd(),
+                name,
+                path: &self.path,
+                name_at,
+                file_type: *file_type,
+                ignored: *ignored,
+            });
+        }
+    }
+
+    fn unreadable(&self, path: &[u8], errno: Errno) {
+        // A directory that vanished or became a link meanwhile is not a loss.
+        if matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP) {
+            return;
+        }
+        self.left_out(path, || {
+            let shown = gemini_tools_core::shown::line_name(path);
+            let shown = shown.trim_end_matches('/');
+            if errno == Errno::FBIG {
+                let most = MAX_WALKED_BYTES / (1024 * 1024);
+                return format!("the entries of {shown} take more than {most} MiB.");
+            }
+            system_error(errno, shown).message
+        });
+    }
+
+    /// Leaves out a directory whose rules can't be read. Where it is the start, that is all.
+    fn closed(&self, path: &[u8], why: ToolError) {
+        let shared = self.shared;
+        if path.len() == shared.start && shared.behind.is_empty() {
+            lock(shared.met).closed = Some(why);
+        } else {
+            self.left_out(path, || why.message);
+        }
+    }
+
+    fn left_out(&self, path: &[u8], why: impl FnOnce() -> String) {
+        let mut met = lock(self.shared.met);
+        let directory = (self.shared.place.root, path.to_vec());
+        if met.unreadable.insert(directory) {
+            let report = &mut met.report;
+            report.unreadable += 1;
+            report.unreadable_example.get_or_insert_with(why);
+        }
+    }
+}
+
+impl Shared<'_> {
+    /// A path below the root as it is shown: below the start.
+    #[inline]
+    fn shown<'p>(&self, path: &'p [u8]) -> Cow<'p, [u8]> {
+        let path = &path[self.start..];
+        if self.behind.is_empty() {
+            path.into()
+        } else {
+            [self.behind, path].concat().into()
+        }
+    }
+
+    /// Where in a path as it is shown a name begins.
+    #[inline]
+    fn shown_at(&self, name_at: usize) -> usize {
+        name_at - self.start + self.behind.len()
+    }
+
+    /// Whether a directory is entered.
+    fn enters(&self, path: &[u8]) -> bool {
+        let enter = self.options.enter;
+        self.options.recursive && enter.is_none_or(|enter| enter(&self.shown(path)))
+    }
+
+    /// Whether a directory is to be walked, given its real path, the path by which it is shown and
+    /// why it is left out. Behind links the same one is met again and again.
+    fn is_new(&self, path: &[u8], shown: &[u8], ignored: Option<Ignored>) -> bool {
+        let Some(set) = self.options.links else {
+            return true;
+        };
+        let real = (self.place.root, path.to_vec());
+        let key = (real, set.left_below(shown), ignored.is_some());
+        lock(self.met).queued.insert(key)
+    }
+
+    fn count_modules(&self, path: &[u8]) {
+        let mut met = lock(self.met);
+        if met.node_modules.insert((self.place.root, path.to_vec())) {
+            met.report.node_modules += 1;
+        }
+    }
+
+    /// Whether a name at the root is that of what the kernel shows as a directory.
+    fn is_pseudo(&self, name: &[u8]) -> bool {
+        self.is_whole_system && PSEUDO_DIRECTORIES.contains(&name)
+    }
+
+    /// Whether a real path leads through a directory that is never entered.
+    fn is_within_never(&self, path: &[u8]) -> bool {
+        let mut names = path.split(|b| *b == b'/');
+        names.clone().any(|name| self.options.never.contains(&name))
+            || names.next().is_some_and(|name| self.is_pseudo(name))
+    }
+
+    /// Whether a link is followed: it is asked for and leads to a directory of the workspace.
+    fn follows(&self, path: &[u8]) -> bool {
+        let Some(set) = self.options.links else {
+            return false;
+        };
+        let target = || {
+            let below = std::path::Path::new(std::ffi::OsStr::from_bytes(&path[self.start..]));
+            self.workspace.file_type(&self.place.join(below))
+        };
+        set.names_directory(&self.shown(path)) && target().is_ok_and(|t| t == FileType::Directory)
+    }
+
+    /// Whether `.geminiignore` closes what a link leads to.
+    fn is_closed(&self, below: &[u8]) -> bool {
+        let below = std::path::Path::new(std::ffi::OsStr::from_bytes(below));
+        self.workspace.is_gemini_ignored(&self.place.join(below))
+    }
+
+    /// Takes one from the budget for ignored entries.
+    fn may_count_ignored(&self) -> bool {
+        let left = self.ignored_left.load(Ordering::Relaxed);
+        if left == 0 {
+            lock(self.met).report.more_ignored = true;
+            return false;
+        }
+        self.ignored_left.store(left - 1, Ordering::Relaxed);
+        true
+    }
+}
+
+/// The name that begins at `at`. Every name in the buffer ends in a NUL.
+fn name_from(names: &[u8], at: usize) -> &CStr {
+    CStr::from_bytes_until_nul(&names[at..]).unwrap_or_default()
+}
+
+fn type_of(dir: &OwnedFd, name: &CStr) -> FileType {
+    gemini_tools_platform::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
+        .map_or(FileType::Unknown, |stat| {
+            FileType::from_raw_mode(stat.st_mode)
+        })
+}
+
+/// Opens a directory below `root`; `path` is empty or ends in a slash. Links are refused.
+fn open_without_links(root: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
+    /// The kernel takes paths of up to 4,095 bytes.
+    const PIECE_BYTES: usize = 3_800;
+    let Some(path) = path.strip_suffix(b"/") else {
+        return open_piece(root, b".");
+    };
+    if path.len() <= PIECE_BYTES {
+        return open_piece(root, path);
+    }
+    let cut = path[..PIECE_BYTES]
+        .iter()
+        .rposition(|b| *b == b'/')
+        .unwrap_or(path.len());
+    let mut here = open_piece(root, &path[..cut])?;
+    let mut rest = path.get(cut + 1..).unwrap_or_default();
+    while !rest.is_empty() {
+        let cut = if rest.len() <= PIECE_BYTES {
+            rest.len()
+        } else {
+            rest[..PIECE_BYTES]
+                .iter()
+                .rposition(|b| *b == b'/')
+                .unwrap_or(rest.len())
+        };
+        here = open_piece(here.as_fd(), &rest[..cut])?;
+        rest = rest.get(cut + 1..).unwrap_or_default();
+    }
+    Ok(here)
+}
+
+fn open_piece(dir: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    #[cfg(target_os = "linux")]
+    {
+        use gemini_tools_platform::fs::ResolveFlags;
+        let strict =
+            ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        match gemini_tools_platform::fs::openat2(dir, path, flags, Mode::empty(), strict) {
+            Err(Errno::NOSYS | Errno::PERM | Errno::AGAIN) => {}
+            answer => return answer,
+        }
+    }
+    let mut here: Option<OwnedFd> = None;
+    for name in path.split(|b| *b == b'/') {
+        let from = here.as_ref().map_or(dir, AsFd::as_fd);
+        here = Some(gemini_tools_platform::fs::openat(
+            from,
+            name,
+            flags,
+            Mode::empty(),
+        )?);
+    }
+    here.ok_or(Errno::NOENT)
+}
+
+/// Calls `f` with every entry of an open directory.
+pub(super) fn list(
+    dir: &OwnedFd,
+    buffer: &mut Vec<u8>,
+    mut f: impl FnMut(&CStr, FileType),
+) -> Result<(), Errno> {
+    #[cfg(target_os = "linux")]
+    {
+        buffer.clear();
+        let mut entries = gemini_tools_platform::fs::RawDir::new(dir, buffer.spare_capacity_mut());
+        while let Some(entry) = entries.next() {
+            let entry = entry?;
+            f(entry.file_name(), entry.file_type());
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = buffer;
+        for entry in gemini_tools_platform::fs::Dir::read_from(dir)? {
+            let entry = entry?;
+            f(entry.file_name(), entry.file_type());
+        }
+    }
+    Ok(())
+}
+
+/// One entry of a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DirectoryEntry {
+    /// The entry's name.
+    pub name: Vec<u8>,
+    /// Whether it is a directory, or a link to one inside of the workspace.
+    pub is_dir: bool,
+    /// Whether it is a link.
+    pub is_link: bool,
+    /// Why it is to be left out.
+    pub ignored: Option<Ignored>,
+}
+
+impl Workspace {
+    /// The entries of a directory, in no order; git's own directory is left out where git's
+    /// rules count.
+    ///
+    /// # Errors
+    ///
+    /// As [`Workspace::open_dir`]; `permission_denied` where a `.geminiignore` can't be read.
+    pub fn list_dir(
+        &self,
+        place: &WorkspacePath,
+        respect: Respect,
+    ) -> Result<Vec<DirectoryEntry>, ToolError> {
+        let dir = self.open_dir(place)?;
+        let mut entries = Vec::new();
+        let mut taken = 0;
+        let mut seen = IgnoreFilesSeen::default();
+        let mut buffer = Vec::with_capacity(64 * 1024);
+        list(&dir, &mut buffer, |name, file_type| {
+            match name.to_bytes() {
+                b"." | b".." => return,
+                b".git" => seen.git = true,
+                b".gitignore" => seen.gitignore = true,
+                b".geminiignore" => seen.geminiignore = true,
+                _ => {}
+            }
+            taken += ENTRY_BYTES + 2 * name.to_bytes().len();
+            if taken <= MAX_ENTRIES_BYTES {
+                entries.push((name.to_bytes().to_vec(), file_type));
+            }
+        })
+        .map_err(|e| Self::path_error(e.into(), place))?;
+        if taken > MAX_ENTRIES_BYTES {
+            return Err(ToolError::new(
+                ErrorKind::LsExecutionError,
+                format!(
+                    "The entries of {} take more than {} MiB.",
+                    show_path(place.path()),
+                    MAX_ENTRIES_BYTES / (1024 * 1024)
+                ),
+            )
+            .with_hint("Use glob with a pattern for names."));
+        }
+        let mut path = place.rel().as_os_str().as_bytes().to_vec();
+        if !path.is_empty() {
+            path.push(b'/');
+        }
+        let users = UsersRules::default();
+        let opened = OpenDirectory {
+            fd: dir.as_fd(),
+            root: place.root,
+            path: &path,
+        };
+        let above = self.rules_above(place, respect, &users)?;
+        let scope = above.entered(self, opened, seen, respect, &users)?;
+        let is_closed = respect.gemini && self.is_directory_gemini_ignored(place)?;
+        let name_at = path.len();
+        let listed = entries.into_iter().filter_map(|(name, file_type)| {
+            let file_type = match file_type {
+                FileType::Unknown => std::ffi::CString::new(name.as_slice())
+                    .map_or(FileType::Unknown, |name| type_of(&dir, &name)),
+                known => known,
+            };
+            let is_dir = match file_type {
+                FileType::Symlink | FileType::Unknown => {
+                    let target =
+                        place.join(std::path::Path::new(std::ffi::OsStr::from_bytes(&name)));
+                    self.file_type(&target)
+                        .is_ok_and(|t| t == FileType::Directory)
+                }
+                known => known == FileType::Directory,
+            };
+            if respect.git && scope.in_repository && name == b".git" {
+                return None;
+            }
+            path.truncate(name_at);
+            path.extend_from_slice(&name);
+            Some(DirectoryEntry {
+                ignored: if is_closed {
+                    Some(Ignored::Gemini)
+                } else {
+                    scope.rules.ignored(&path, name_at, is_dir)
+                },
+                name,
+                is_dir,
+                is_link: file_type == FileType::Symlink,
+            })
+        });
+        Ok(listed.collect())
+    }
+
+    /// A place with the links on the way and at its end resolved; `None` where it leads nowhere.
+    pub(super) fn real_place(&self, place: &WorkspacePath) -> Option<WorkspacePath> {
+        let open = self.open_beneath(place, super::path_only()).ok()?;
+        real_path(&open).and_then(|path| self.beneath(&path))
+    }
+
+    /// A directory's place with the links on the way resolved.
+    fn real_directory(&self, place: &WorkspacePath) -> Result<WorkspacePath, ToolError> {
+        let dir = self.open_dir(place)?;
+        if open_without_links(self.roots[place.root].dir.as_fd(), &slashed(place)).is_ok() {
+            return Ok(place.clone());
+        }
+        let real = real_path(&dir).and_then(|path| self.beneath(&path));
+        real.ok_or_else(|| Self::path_error(super::resolve::ResolveError::Escapes, place))
+    }
+}
+
+fn slashed(place: &WorkspacePath) -> Vec<u8> {
+    let mut path = place.rel().as_os_str().as_bytes().to_vec();
+    if !path.is_empty() {
+        path.push(b'/');
+    }
+    path
+}
+
+/// Where an open file or directory really lies.
+fn real_path(dir: &OwnedFd) -> Option<std::path::PathBuf> {
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::fd::AsRawFd;
+        std::fs::read_link(format!("/proc/self/fd/{}", dir.as_raw_fd())).ok()
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        gemini_tools_platform::fs::getpath(dir)
+            .ok()
+            .map(|path| std::path::PathBuf::from(std::ffi::OsStr::from_bytes(path.to_bytes())))
+    }
+}
