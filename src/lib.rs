@@ -51,6 +51,8 @@ pub use gemini_tools_guarded_http as net;
 pub use gemini_tools_lint::{self as lint, ci};
 pub use gemini_tools_mcp as mcp;
 pub use gemini_tools_mcp_server as serve;
+pub use gemini_tools_network_helper as network_helper;
+pub use gemini_tools_network_link::{self as network, Network};
 #[doc(hidden)]
 pub use gemini_tools_platform as sys;
 pub use gemini_tools_policy as policy;
@@ -59,6 +61,7 @@ pub use gemini_tools_sandbox as sandbox;
 pub use gemini_tools_setup::{doctor, init, own_program};
 pub use gemini_tools_shell_analysis as commands;
 pub use gemini_tools_startup::{self as start, main, memory};
+pub use gemini_tools_web_tools as web;
 pub use gemini_tools_workspace as workspace;
 
 /// What the executables' `--version` prints after their name: the package's version, then, where

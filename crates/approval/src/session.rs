@@ -125,10 +125,7 @@ impl Session {
             home.as_deref(),
         )?);
         let mut registry = ToolRegistry::default();
-        let tool_env = ToolEnv {
-            workspace,
-            settings,
-        };
+        let tool_env = ToolEnv::new(workspace, settings);
         builtin::register(&mut registry, &tool_env)?;
         for source in custom::sources(&tool_env) {
             registry.add_source(source);
@@ -167,6 +164,7 @@ impl Session {
         let ToolEnv {
             workspace,
             settings,
+            ..
         } = &self.tool_env;
         let ignored = settings
             .problems
@@ -241,6 +239,7 @@ impl Session {
             let ToolEnv {
                 workspace,
                 settings,
+                ..
             } = &self.tool_env;
             let told: Vec<_> = workspace.roots().map(Path::to_owned).collect();
             let mcp = Mcp::open(settings, workspace.home(), workspace.root(), &told)?;

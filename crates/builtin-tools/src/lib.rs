@@ -2,4 +2,3 @@
 
 pub mod builtin;
 pub mod edit_match;
-pub mod web;

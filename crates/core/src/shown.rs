@@ -240,6 +240,22 @@ pub fn without_controls(text: &str) -> String {
     out
 }
 
+/// `1 file`, `2 files`.
+pub fn counted(n: usize, noun: &str) -> String {
+    let plural = match noun {
+        "match" => "matches",
+        "entry" => "entries",
+        "directory" => "directories",
+        "process" => "processes",
+        _ => "",
+    };
+    match (n, plural) {
+        (1, _) => format!("1 {noun}"),
+        (n, "") => format!("{n} {noun}s"),
+        (n, plural) => format!("{n} {plural}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{

@@ -159,6 +159,7 @@ impl Custom {
         let ToolEnv {
             workspace,
             settings,
+            ..
         } = tool_env;
         Self::open(workspace.home(), workspace.root(), &settings.trust)
     }

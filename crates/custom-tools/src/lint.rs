@@ -3,10 +3,11 @@
 use super::catalogue::definition;
 use super::manifest::Definition;
 use super::{Custom, MAX_BLOCK_BYTES, block, files, pair, position};
-use gemini_tools_builtin_tools::builtin::{ToolEnv, counted, is_reserved};
+use gemini_tools_builtin_tools::builtin::{ToolEnv, is_reserved};
 use gemini_tools_config::settings::{Settings, SettingsLines, UNTRUSTED};
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::position::Position;
+use gemini_tools_core::shown::counted;
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use gemini_tools_mcp::{Asks, Mcp};
 use gemini_tools_platform::ffi::OsStrExt;
@@ -89,10 +90,10 @@ pub fn lint_tools(
 ) -> Result<Lint, ToolError> {
     let custom = Custom::open(home, root, &settings.trust);
     let tool_env = || {
-        Ok(ToolEnv {
-            workspace: Arc::new(Workspace::open_at(root, &[], home)?),
-            settings: Arc::new(settings.clone()),
-        })
+        Ok(ToolEnv::new(
+            Arc::new(Workspace::open_at(root, &[], home)?),
+            Arc::new(settings.clone()),
+        ))
     };
     let mut lint = lint(&custom, tool_env)?;
     let servers = settings.notes.iter().filter(|note| {

@@ -3,12 +3,13 @@
 //! The HTTP library asks [`Dial`] for connections. It sees names only where nothing is judged by
 //! address; where something is, a proxy too is told the address, not the name.
 
-use super::names::{interrupted, known_addresses, resolve};
+use super::names::{interrupted, resolve};
 use super::proxy::{Proxy, ProxyKind};
 use super::sockets::{PollFlags, connect_one, wait};
 use super::{AddressPolicy, HttpTimeouts, NetError};
 use base64::Engine;
 use gemini_tools_core::tool::Cancellation;
+use gemini_tools_web_addresses::known_addresses;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,6 +1,6 @@
 //! What goes wrong on the way.
 
-use std::net::IpAddr;
+use gemini_tools_web_addresses::NotPublic;
 use thiserror::Error;
 
 /// Why a request has no answer, or not a whole one. No text of it holds a header or a body, so
@@ -14,15 +14,8 @@ pub enum NetError {
     #[error("the call's time limit was reached")]
     OutOfTime,
     /// The address may not be reached.
-    #[error("{}", not_public(host, *address, why))]
-    NotPublic {
-        /// As it is in the address of the request.
-        host: String,
-        /// What it resolves to.
-        address: IpAddr,
-        /// For example `private`.
-        why: &'static str,
-    },
+    #[error(transparent)]
+    NotPublic(#[from] NotPublic),
     /// There is no such name.
     #[error("the name {0} does not exist")]
     NoSuchName(String),
@@ -114,15 +107,5 @@ impl NetError {
     /// Whether the call itself has ended.
     pub fn is_interruption(&self) -> bool {
         matches!(self, NetError::Cancelled | NetError::OutOfTime)
-    }
-}
-
-/// A host that is an address already needs no second name.
-fn not_public(host: &str, address: IpAddr, why: &str) -> String {
-    let literal = host.trim_start_matches('[').trim_end_matches(']');
-    if literal.parse() == Ok(address) {
-        format!("{host} is {why}")
-    } else {
-        format!("{host} is {address}, which is {why}")
     }
 }

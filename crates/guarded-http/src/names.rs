@@ -5,12 +5,12 @@
 
 use super::NetError;
 use gemini_tools_core::tool::{Cancellation, Interruption};
+use gemini_tools_web_addresses::without_asking;
 use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{NameServerConfig, ResolverConfig, ResolverOpts};
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
-use url::Host;
 
 /// How often it is looked whether the call has ended.
 const TICK: Duration = Duration::from_millis(50);
@@ -57,23 +57,6 @@ pub(super) fn resolve(
             }
         }
     })
-}
-
-/// The addresses of a name that is never asked of name servers (RFC 6761), and is known without
-/// a hosts file.
-fn without_asking(name: &str) -> Option<Vec<IpAddr>> {
-    let bare = name.trim_end_matches('.');
-    let is_localhost = bare == "localhost" || bare.ends_with(".localhost");
-    is_localhost.then(|| vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()])
-}
-
-/// The addresses of a host, where they are known without asking a server.
-pub fn known_addresses(host: &Host<&str>) -> Option<Vec<IpAddr>> {
-    match host {
-        Host::Ipv4(v4) => Some(vec![(*v4).into()]),
-        Host::Ipv6(v6) => Some(vec![(*v6).into()]),
-        Host::Domain(name) => without_asking(name),
-    }
 }
 
 /// [`Cancellation::interruption`] as an error of the network.

@@ -6,9 +6,9 @@
 //! wrong or put right.
 
 use super::declare::Declared;
-use super::wire::Connect;
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::shown::hex;
+use gemini_tools_network_link::wire::Connect;
 #[cfg(unix)]
 use gemini_tools_platform::unix_fs::MetadataExt;
 use gemini_tools_process::piped::Program;
@@ -258,8 +258,8 @@ fn version_of(meta: &std::fs::Metadata) -> String {
 mod tests {
     use super::{Known, read, write};
     use crate::declare::declare;
-    use crate::wire::Connect;
     use gemini_tools_core::diagnostic::Severity;
+    use gemini_tools_network_link::wire::Connect;
     use serde_json::json;
 
     #[test]

@@ -2,11 +2,11 @@
 
 use super::content;
 use super::session::{Mcp, McpDeclaration};
-use super::wire::Wanted;
 use gemini_tools_core::tool::{
     Args, Confirmation, Context, ErrorKind, Kind, Location, Schema, Tool, ToolError, ToolInfo,
     ToolInvocation, ToolResult,
 };
+use gemini_tools_network_link::wire::Wanted;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! Which servers there are, by the settings.
 
 use super::cache;
-use super::wire::Connect;
 use gemini_tools_config::settings::{McpServer, McpSettings};
 use gemini_tools_core::shown::show_path;
+use gemini_tools_network_link::wire::Connect;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 

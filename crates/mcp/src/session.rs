@@ -25,16 +25,16 @@
 
 use super::cache::{self, Known};
 use super::declare::{Declared, HeldBack, declare};
-use super::link::{Failure, Link, Question};
 use super::names;
 use super::resources;
 use super::servers::{self, CALL_SECS, Server};
 use super::tool::McpTool;
-use super::wire::{FailureKind, Wanted};
 use gemini_tools_config::settings::Settings;
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::registry::{Others, bare_name, hint, nearest};
 use gemini_tools_core::tool::{Cancellation, Context, ErrorKind, LiveOutput, Tool, ToolError};
+use gemini_tools_network_link::link::{Failure, Link, Question};
+use gemini_tools_network_link::wire::{FailureKind, Wanted};
 use gemini_tools_policy::{PolicyCall, ServerTool};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};

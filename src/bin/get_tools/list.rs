@@ -170,8 +170,8 @@ fn add_mcp(
 
 /// What the commands of pairs run in.
 fn tool_env(settings: &Settings) -> Result<ToolEnv, ToolError> {
-    Ok(ToolEnv {
-        workspace: Arc::new(Workspace::open(&[], home().as_deref())?),
-        settings: Arc::new(settings.clone()),
-    })
+    Ok(ToolEnv::new(
+        Arc::new(Workspace::open(&[], home().as_deref())?),
+        Arc::new(settings.clone()),
+    ))
 }

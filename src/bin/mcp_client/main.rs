@@ -24,7 +24,7 @@ fn main() -> ExitCode {
         ["--connect", version]
             if [gemini_tools::VERSION, env!("CARGO_PKG_VERSION")].contains(&version) =>
         {
-            ExitCode::from(gemini_tools::mcp::client::run())
+            ExitCode::from(gemini_tools::network_helper::run())
         }
         ["-h" | "--help"] => print(&mut std::io::stdout(), USAGE, 0),
         ["-V" | "--version"] => print(

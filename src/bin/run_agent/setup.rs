@@ -83,10 +83,7 @@ impl Setup {
         }
         Ok(Self {
             id: unique_id(),
-            tool_env: ToolEnv {
-                workspace: Arc::new(workspace),
-                settings: Arc::new(settings),
-            },
+            tool_env: ToolEnv::new(Arc::new(workspace), Arc::new(settings)),
             home,
         })
     }

@@ -12,6 +12,7 @@ pub fn sandbox(tool_env: &ToolEnv, own: Option<Mode>) -> Result<Option<Sandbox>,
     let ToolEnv {
         workspace,
         settings,
+        ..
     } = tool_env;
     let chosen = std::env::var_os("GEMINI_TOOLS_SANDBOX").map(|v| v.to_string_lossy().into_owned());
     let is_contained = std::env::var_os("SANDBOX").is_some_and(|v| !v.is_empty());

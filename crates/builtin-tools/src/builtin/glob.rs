@@ -445,7 +445,10 @@ impl Call {
         });
         super::push_unreadable(&mut text, reports);
         ToolResult::named(text)
-            .with_display(format!("Found {}", super::counted(total, "file")))
+            .with_display(format!(
+                "Found {}",
+                gemini_tools_core::shown::counted(total, "file")
+            ))
             .with_data("files", total)
     }
 }

@@ -1,21 +1,14 @@
 //! `google_web_search`: an answer from Google's search, by the Gemini API, with its sources.
 
-use super::model::{Model, tool_error};
 use super::{Declaration, Spec, ToolEnv};
 use gemini_tools_core::tool::{
-    Args, Confirmation, Context, ErrorKind, Kind, Location, Schema, ToolError, ToolInvocation,
-    ToolResult,
+    Args, Confirmation, Context, Kind, Location, Schema, ToolError, ToolInvocation, ToolResult,
 };
-use gemini_tools_gemini_api::{ApiError, RequestTool, cited};
+use gemini_tools_network_link::Network;
+use gemini_tools_network_link::wire::WebTask;
 use gemini_tools_workspace::Workspace;
 use serde::Deserialize;
-use serde_json::Value;
 use std::sync::Arc;
-
-/// What the model is told.
-const INSTRUCTION: &str = "You answer for a program that needs facts from the web. Search, then \
-    answer the query completely and precisely, in plain text. Say what the pages say; where they \
-    contradict each other, say so. If nothing was found, say that.";
 
 /// Maximum characters of a query in a description.
 const SHOWN_CHARS: usize = 100;
@@ -50,6 +43,7 @@ pub(super) struct Params {
 }
 
 struct Call {
+    network: Arc<dyn Network>,
     workspace: Arc<Workspace>,
     query: String,
 }
@@ -57,13 +51,16 @@ struct Call {
 fn build(
     args: Args,
     schema: &Schema,
-    ToolEnv { workspace, .. }: &ToolEnv,
+    ToolEnv {
+        workspace, network, ..
+    }: &ToolEnv,
 ) -> Result<Box<dyn ToolInvocation>, ToolError> {
     let params: Params = args.parse(schema)?;
     if params.query.trim().is_empty() {
         return Err(ToolError::invalid("\"query\" is blank.").with_hint("Say what to search for."));
     }
     Ok(Box::new(Call {
+        network: Arc::clone(network),
         workspace: Arc::clone(workspace),
         query: params.query,
     }))
@@ -88,36 +85,9 @@ impl ToolInvocation for Call {
     }
 
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
-        let failed = |e: ApiError| tool_error(e, ErrorKind::WebSearchFailed, cx);
-        let mut model = Model::find(&self.workspace)
-            .and_then(|found| found.ok_or_else(ApiError::no_credential))
-            .map_err(failed)?;
-        let tools = vec![RequestTool::GoogleSearch {}];
-        let response = model
-            .ask(INSTRUCTION, &self.query, tools, cx)
-            .map_err(failed)?;
-        if response.text().trim().is_empty() {
-            return Ok(ToolResult::text(format!(
-                "No search results or information found for query: \"{}\"",
-                self.query
-            ))
-            .with_display("No information found.".to_owned()));
-        }
-        let grounding = response
-            .candidates
-            .first()
-            .and_then(|c| c.grounding_metadata.as_ref());
-        let sources: Vec<Value> = grounding
-            .into_iter()
-            .flat_map(|g| &g.grounding_chunks)
-            .filter_map(|chunk| serde_json::to_value(chunk).ok())
-            .collect();
-        Ok(ToolResult::text(format!(
-            "Web search results for \"{}\":\n\n{}",
-            self.query,
-            cited(&response)
-        ))
-        .with_display(format!("Search results for \"{}\" returned.", self.query))
-        .with_data("sources", sources))
+        let task = WebTask::Search { query: self.query };
+        self.network
+            .run(&task, self.workspace.home(), &cx.cancel)?
+            .into_result()
     }
 }

@@ -13,7 +13,6 @@ mod google_web_search;
 mod list_background_processes;
 mod list_directory;
 mod memory;
-mod model;
 mod nearest;
 #[cfg(test)]
 mod pages;
@@ -36,10 +35,12 @@ pub use list_directory::push_collation_key;
 
 use gemini_tools_config::settings::Settings;
 use gemini_tools_core::registry::ToolRegistry;
+use gemini_tools_core::shown::counted;
 use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{
     Args, Context, Kind, Schema, Tool, ToolError, ToolInfo, ToolInvocation,
 };
+use gemini_tools_network_link::{Helper, Network};
 use gemini_tools_workspace::Workspace;
 use gemini_tools_workspace::walk::WalkReport;
 use gemini_tools_workspace::write::Target;
@@ -55,6 +56,19 @@ pub struct ToolEnv {
     pub workspace: Arc<Workspace>,
     /// What the user and the project want.
     pub settings: Arc<Settings>,
+    /// What reaches the network for them.
+    pub network: Arc<dyn Network>,
+}
+
+impl ToolEnv {
+    /// Tools that have the network reached by the executable beside this one.
+    pub fn new(workspace: Arc<Workspace>, settings: Arc<Settings>) -> Self {
+        Self {
+            workspace,
+            settings,
+            network: Arc::new(Helper::default()),
+        }
+    }
 }
 
 type Build = fn(Args, &Schema, &ToolEnv) -> Result<Box<dyn ToolInvocation>, ToolError>;
@@ -265,22 +279,6 @@ impl Tool for Builtin {
     fn build(&self, mut args: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {
         args.rename(self.spec.declaration.renamed);
         (self.spec.build)(args, &self.schema, &self.tool_env)
-    }
-}
-
-/// `1 file`, `2 files`.
-pub fn counted(n: usize, noun: &str) -> String {
-    let plural = match noun {
-        "match" => "matches",
-        "entry" => "entries",
-        "directory" => "directories",
-        "process" => "processes",
-        _ => "",
-    };
-    match (n, plural) {
-        (1, _) => format!("1 {noun}"),
-        (n, "") => format!("{n} {noun}s"),
-        (n, plural) => format!("{n} {plural}"),
     }
 }
 

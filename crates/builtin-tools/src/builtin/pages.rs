@@ -221,11 +221,17 @@ fn limits_elsewhere(name: &str) -> Vec<(&'static str, String)> {
         ],
         "web_fetch" => vec![
             ("addresses", web_fetch::MAX_ADDRESSES.to_string()),
-            ("pages at the same time", web_fetch::AT_ONCE.to_string()),
-            ("bytes of all pages", mebibytes(web_fetch::ALL_BYTES as u64)),
+            (
+                "pages at the same time",
+                gemini_tools_web_tools::AT_ONCE.to_string(),
+            ),
+            (
+                "bytes of all pages",
+                mebibytes(gemini_tools_web_tools::ALL_BYTES as u64),
+            ),
             (
                 "characters of pages for a model",
-                grouped(web_fetch::MODEL_CHARS as u64),
+                grouped(gemini_tools_web_tools::MODEL_CHARS as u64),
             ),
         ],
         _ => Vec::new(),

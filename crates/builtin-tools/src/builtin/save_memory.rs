@@ -79,6 +79,7 @@ fn build(
     ToolEnv {
         workspace,
         settings,
+        ..
     }: &ToolEnv,
 ) -> Result<Box<dyn ToolInvocation>, ToolError> {
     let params: Params = args.parse(schema)?;

@@ -4,17 +4,18 @@
 //! correct the texts once, from the instruction; what it gives is found by the same rules.
 
 use super::edit::{Before, Edit, NEAREST_BYTES, Plan, Subject, line_list};
-use super::model::Model;
 use super::{Declaration, Spec, ToolEnv};
 use crate::edit_match::{EditMatch, NoMatch, behind, find_place, unit_of};
 use gemini_tools_core::tool::{
     Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Location, Schema, ToolError,
     ToolInvocation, ToolResult,
 };
+use gemini_tools_network_link::Network;
+use gemini_tools_network_link::wire::{WebAnswer, WebTask};
 use gemini_tools_workspace::edit::{Match, Replacement};
 use gemini_tools_workspace::write::Target;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -74,6 +75,7 @@ pub(super) struct Params {
 
 struct Call {
     edit: Edit,
+    network: Arc<dyn Network>,
     instruction: String,
     may_correct: bool,
 }
@@ -84,6 +86,7 @@ fn build(
     ToolEnv {
         workspace,
         settings,
+        network,
     }: &ToolEnv,
 ) -> Result<Box<dyn ToolInvocation>, ToolError> {
     let params: Params = args.parse(schema)?;
@@ -95,6 +98,7 @@ fn build(
             new: params.new_string,
         },
         instruction: params.instruction,
+        network: Arc::clone(network),
         may_correct: !settings.disable_llm_correction,
     }))
 }
@@ -126,7 +130,7 @@ impl Call {
                     .literal_plan(subject, found, old, &new, &cx.cancel);
             }
             several => {
-                let times = super::counted(several.len(), "time");
+                let times = gemini_tools_core::shown::counted(several.len(), "time");
                 return Err(ambiguous(format!(
                     "old_string occurs {times} in {}: at {}; nothing was changed.",
                     self.edit.path(),
@@ -150,7 +154,7 @@ impl Call {
                     "old_string is not in {} literally; it fits {} if one looks past this: {} \
                      (at {}). Nothing was changed.",
                     self.edit.path(),
-                    super::counted(lines.len(), "place"),
+                    gemini_tools_core::shown::counted(lines.len(), "place"),
                     tier.describe(),
                     shown.join(", ")
                 )))
@@ -252,16 +256,16 @@ impl Call {
             Err(e) if is_miss(e.kind) => e,
             other => return other,
         };
-        let Some(model) = self.model() else {
+        if !self.may_correct(cx) {
             return Err(miss);
-        };
+        }
         let Ok(Before::File(subject)) = self.edit.before(target) else {
             return Err(miss);
         };
         let Some(text) = self.text(subject)?.filter(|t| t.len() <= MODEL_CHARS) else {
             return Err(miss);
         };
-        let correction = match self.correction(model, &text, &miss, cx) {
+        let correction = match self.correction(&text, &miss, cx) {
             Ok(correction) => correction,
             Err(e) => {
                 cx.cancel.check()?;
@@ -312,23 +316,25 @@ impl Call {
         })
     }
 
-    /// The model that may correct, where there is a credential and the settings let it. What
+    /// Whether a model may correct: there is a credential and the settings let it. What
     /// .geminiignore closes is not sent.
-    fn model(&self) -> Option<Model> {
+    fn may_correct(&self, cx: &Context) -> bool {
         let edit = &self.edit;
         if !self.may_correct || edit.workspace.is_gemini_ignored(&edit.place) {
-            return None;
+            return false;
         }
-        Model::find(&edit.workspace).ok().flatten()
+        let asked = self
+            .network
+            .run(&WebTask::HasModel, edit.workspace.home(), &cx.cancel);
+        matches!(asked, Ok(WebAnswer::HasModel(true)))
     }
 
     fn correction(
         &self,
-        mut model: Model,
         text: &str,
         miss: &ToolError,
         cx: &Context,
-    ) -> Result<Correction, gemini_tools_gemini_api::ApiError> {
+    ) -> Result<Correction, ToolError> {
         let schema = json!({
             "type": "object",
             "properties": {
@@ -349,9 +355,28 @@ impl Call {
             miss.message,
             self.edit.path()
         );
-        let answer: Value = model.ask_json(INSTRUCTION, &prompt, schema, cx)?;
-        gemini_tools_core::json::from_value(answer.clone())
-            .map_err(|e| gemini_tools_gemini_api::ApiError::invalid_json(&e, &answer.to_string()))
+        let task = WebTask::Model {
+            instruction: INSTRUCTION.to_owned(),
+            prompt,
+            schema,
+        };
+        let home = self.edit.workspace.home();
+        match self.network.run(&task, home, &cx.cancel)? {
+            WebAnswer::Model(answer) => {
+                let text = answer.to_string();
+                gemini_tools_core::json::from_value(answer).map_err(|e| {
+                    ToolError::new(
+                        ErrorKind::ExecutionFailed,
+                        format!(
+                            "What the model has answered is not what was asked for: {e}: {text}"
+                        ),
+                    )
+                })
+            }
+            other => Err(other.into_result().err().unwrap_or_else(|| {
+                ToolError::new(ErrorKind::ExecutionFailed, "The model has not answered.")
+            })),
+        }
     }
 }
 
@@ -393,7 +418,7 @@ impl ToolInvocation for Call {
         match self.plan(&target, cx) {
             Ok(plan) => self.edit.confirmation(&plan, &target),
             // Asking the model now would be more than a look.
-            Err(e) if is_miss(e.kind) && self.model().is_some() => {
+            Err(e) if is_miss(e.kind) && self.may_correct(cx) => {
                 Ok(Confirmation::Ask(ConfirmationDetails::Info {
                     title: self.edit.describe(),
                     prompt: format!(

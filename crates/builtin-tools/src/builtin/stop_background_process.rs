@@ -1,7 +1,8 @@
 //! `stop_background_process`: ends what a command has left running.
 
 use super::list_background_processes::state;
-use super::{Declaration, Spec, ToolEnv, counted};
+use super::{Declaration, Spec, ToolEnv};
+use gemini_tools_core::shown::counted;
 use gemini_tools_core::tool::{
     Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Location, Schema, ToolError,
     ToolInvocation, ToolResult,

@@ -154,10 +154,7 @@ fn kernel(setup: &Setup<'_>, report: &mut DoctorReport) {
     let Ok(workspace) = Workspace::open(&[], setup.home) else {
         return;
     };
-    let tool_env = ToolEnv {
-        workspace: Arc::new(workspace),
-        settings: Arc::new(setup.settings.clone()),
-    };
+    let tool_env = ToolEnv::new(Arc::new(workspace), Arc::new(setup.settings.clone()));
     if !setup.settings.problems.is_empty() {
         return;
     }

@@ -1,11 +1,11 @@
 //! The model that tools ask: which one, by which credential, and its errors as theirs.
 
-use gemini_tools_core::tool::{Context, ErrorKind, ToolError};
+use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
 use gemini_tools_gemini_api::{
     ApiError, ApiErrorKind, Content, GeminiClient, GenerateContentRequest, GenerateContentResponse,
     GenerationConfig, RequestTool,
 };
-use gemini_tools_workspace::Workspace;
+use std::path::Path;
 
 /// What Gemini CLI's own tools ask.
 const DEFAULT_MODEL: &str = "gemini-2.5-flash";
@@ -21,10 +21,10 @@ pub(super) struct Model {
 
 impl Model {
     /// The model, where there is a credential.
-    pub(super) fn find(workspace: &Workspace) -> Result<Option<Self>, ApiError> {
+    pub(super) fn find(home: Option<&Path>) -> Result<Option<Self>, ApiError> {
         let name = std::env::var(MODEL_VARIABLE).ok();
         let name = name.filter(|name| !name.trim().is_empty());
-        let client = GeminiClient::from_environment(workspace.home())?;
+        let client = GeminiClient::from_environment(home)?;
         Ok(client.map(|client| Self {
             client,
             name: name.unwrap_or_else(|| DEFAULT_MODEL.to_owned()),
@@ -37,7 +37,7 @@ impl Model {
         instruction: &str,
         prompt: &str,
         tools: Vec<RequestTool>,
-        cx: &Context,
+        cancel: &Cancellation,
     ) -> Result<GenerateContentResponse, ApiError> {
         let request = GenerateContentRequest {
             contents: vec![Content::user(prompt)],
@@ -46,7 +46,7 @@ impl Model {
             generation_config: Some(GenerationConfig::deterministic()),
             ..GenerateContentRequest::default()
         };
-        self.send(&request, cx)
+        self.send(&request, cancel)
     }
 
     /// Asks for JSON by a schema.
@@ -55,7 +55,7 @@ impl Model {
         instruction: &str,
         prompt: &str,
         schema: serde_json::Value,
-        cx: &Context,
+        cancel: &Cancellation,
     ) -> Result<serde_json::Value, ApiError> {
         let request = GenerateContentRequest {
             contents: vec![Content::user(prompt)],
@@ -67,7 +67,7 @@ impl Model {
             }),
             ..GenerateContentRequest::default()
         };
-        let text = self.send(&request, cx)?.text();
+        let text = self.send(&request, cancel)?.text();
         gemini_tools_core::json::read_unlimited(text.trim().as_bytes())
             .map_err(|e| ApiError::invalid_json(&e, &text))
     }
@@ -75,9 +75,9 @@ impl Model {
     fn send(
         &mut self,
         request: &GenerateContentRequest,
-        cx: &Context,
+        cancel: &Cancellation,
     ) -> Result<GenerateContentResponse, ApiError> {
-        let response = self.client.generate(&self.name, request, &cx.cancel)?;
+        let response = self.client.generate(&self.name, request, cancel)?;
         match response.refusal() {
             None => Ok(response),
             Some(why) => Err(ApiError::blocked(&why)),
@@ -86,8 +86,8 @@ impl Model {
 }
 
 /// The API's no as a tool's: interruptions stay what they are, everything else is `kind`.
-pub(super) fn tool_error(error: ApiError, kind: ErrorKind, cx: &Context) -> ToolError {
-    if let Err(interrupted) = cx.cancel.check() {
+pub(super) fn tool_error(error: ApiError, kind: ErrorKind, cancel: &Cancellation) -> ToolError {
+    if let Err(interrupted) = cancel.check() {
         return interrupted;
     }
     let hint = match (error.kind, &error.hint) {

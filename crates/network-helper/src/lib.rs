@@ -1,4 +1,5 @@
-//! The inside of `mcp_client`: connections to MCP servers, by the official SDK.
+//! The inside of `mcp_client`: connections to MCP servers, by the official SDK, and what built-in
+//! tools need the network for, by `gemini-tools-web-tools`.
 //!
 //! Requests come as JSON lines on standard input, answers go as JSON lines to standard output
 //! (see `wire`). A server is connected to when it is first asked. When the input ends,
@@ -13,9 +14,12 @@ mod pipes;
 mod sse;
 mod stdio;
 
-use super::wire::{Ask, ClientMessage, Connect, FailureKind, Request};
 use connection::{Connection, Until};
 use gemini_tools_core::json::{self, JsonError};
+use gemini_tools_core::tool::Cancellation;
+use gemini_tools_network_link::wire::{
+    Ask, ClientMessage, Connect, FailureKind, Request, WebRequest,
+};
 use gemini_tools_platform::io::fcntl_dupfd_cloexec;
 use gemini_tools_platform::stdio::stdin;
 use handler::Handler;
@@ -25,7 +29,7 @@ use rmcp::service::RxJsonRpcMessage;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::io::Write;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::watch;
@@ -40,7 +44,7 @@ const MAX_MESSAGE_CHARS: usize = 1500;
 
 /// Why there is no answer, in words.
 #[derive(Debug)]
-pub(super) struct Problem {
+pub(crate) struct Problem {
     why: FailureKind,
     message: String,
     /// Whether the server wants to be greeted in the newest way.
@@ -87,9 +91,13 @@ fn message_of(text: &[u8]) -> Result<RxJsonRpcMessage<RoleClient>, JsonError> {
     Ok(RxJsonRpcMessage::<RoleClient>::response(result.into(), id))
 }
 
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Where answers go, a line at a time.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Out(Arc<Mutex<()>>);
+pub(crate) struct Out(Arc<Mutex<()>>);
 
 impl Out {
     fn send(&self, message: &ClientMessage) {
@@ -97,7 +105,7 @@ impl Out {
             return;
         };
         line.push(b'\n');
-        let _turn = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = lock(&self.0);
         let mut stdout = std::io::stdout().lock();
         // Where this fails the caller is gone, which is seen at the input.
         let _ = stdout.write_all(&line).and_then(|()| stdout.flush());
@@ -163,6 +171,8 @@ struct Hub {
     servers: HashMap<String, Arc<Server>>,
     /// How those that are being worked on are given up.
     running: Arc<Mutex<HashMap<u64, watch::Sender<bool>>>>,
+    /// The same of what tools need the network for.
+    web: Arc<Mutex<HashMap<u64, Cancellation>>>,
     tasks: JoinSet<()>,
     out: Out,
 }
@@ -215,7 +225,11 @@ impl Hub {
                 self.servers.insert(server, Arc::new(known));
             }
             Ask::Do(request) => self.start(request),
+            Ask::Web(request) => self.start_web(request),
             Ask::Cancel { id } => {
+                if let Some(cancel) = lock(&self.web).remove(&id) {
+                    cancel.cancel();
+                }
                 if let Some(give_up) = self.running().remove(&id) {
                     let _ = give_up.send(true);
                 }
@@ -223,8 +237,8 @@ impl Hub {
         }
     }
 
-    fn running(&self) -> std::sync::MutexGuard<'_, HashMap<u64, watch::Sender<bool>>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    fn running(&self) -> MutexGuard<'_, HashMap<u64, watch::Sender<bool>>> {
+        lock(&self.running)
     }
 
     fn start(&mut self, request: Request) {
@@ -248,10 +262,7 @@ impl Hub {
                 Ok(connection) => connection.ask(id, request.what, &mut until).await,
                 Err(problem) => Err(problem),
             };
-            running
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .remove(&id);
+            lock(&running).remove(&id);
             out.send(&match answer {
                 Ok(result) => ClientMessage::Done { id, result },
                 Err(Problem { why, message, .. }) => ClientMessage::Failed {
@@ -263,8 +274,32 @@ impl Hub {
         });
     }
 
+    /// Has a thread do what a tool needs the network for: it waits for the network itself.
+    fn start_web(&mut self, request: WebRequest) {
+        let cancel = Cancellation::default();
+        lock(&self.web).insert(request.id, cancel.clone());
+        let (out, running) = (self.out.clone(), Arc::clone(&self.web));
+        std::thread::spawn(move || {
+            let id = request.id;
+            let answer =
+                gemini_tools_web_tools::run(&request.task, request.home.as_deref(), &cancel);
+            lock(&running).remove(&id);
+            out.send(&match serde_json::to_value(answer) {
+                Ok(result) => ClientMessage::Done { id, result },
+                Err(e) => ClientMessage::Failed {
+                    id,
+                    why: FailureKind::Connection,
+                    message: e.to_string(),
+                },
+            });
+        });
+    }
+
     /// Ends all servers, side by side.
     async fn end(mut self) {
+        for (_, cancel) in lock(&self.web).drain() {
+            cancel.cancel();
+        }
         let running: Vec<_> = self.running().drain().collect();
         for (_, give_up) in running {
             let _ = give_up.send(true);

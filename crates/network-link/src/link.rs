@@ -1,9 +1,11 @@
-//! The way to `mcp_client`, the executable that holds the connections to servers.
+//! The way to `mcp_client`, the executable that reaches the network and MCP servers.
 //!
-//! It is beside ours and is started when a server is first asked for something. When its
+//! The executable is beside ours and is started when it is first asked for something. When its
 //! input ends, which our own end brings about however it comes, it ends all servers.
 
-use super::wire::{Ask, ClientMessage, Connect, FailureKind, Request, Wanted};
+use crate::wire::{
+    Ask, ClientMessage, Connect, FailureKind, Request, Wanted, WebAnswer, WebRequest, WebTask,
+};
 use gemini_tools_core::tool::Cancellation;
 use gemini_tools_platform::event::{PollFd, PollFlags, Timespec};
 use gemini_tools_process::line_client::{LineClient, Reply, TICK};
@@ -13,6 +15,7 @@ use std::env::consts::EXE_SUFFIX;
 use std::io;
 #[cfg(windows)]
 use std::os::windows::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
@@ -31,11 +34,11 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Failure {
+pub struct Failure {
     /// What sort of thing has happened.
-    pub(super) why: FailureKind,
+    pub why: FailureKind,
     /// In words.
-    pub(super) message: String,
+    pub message: String,
 }
 
 impl Failure {
@@ -68,21 +71,21 @@ impl Reply for ClientMessage {
 
 /// The client, started when it is first needed, and again where it has ended.
 #[derive(Debug, Default)]
-pub(super) struct Link {
+pub struct Link {
     client: LineClient<ClientMessage>,
 }
 
 /// One request to one server.
 #[derive(Debug)]
-pub(super) struct Question<'a> {
+pub struct Question<'a> {
     /// The server's name in the settings.
-    pub(super) server: &'a str,
+    pub server: &'a str,
     /// How it is reached.
-    pub(super) connect: &'a Connect,
+    pub connect: &'a Connect,
     /// What is wanted.
-    pub(super) what: Wanted,
+    pub what: Wanted,
     /// How long it may take.
-    pub(super) limit: Duration,
+    pub limit: Duration,
 }
 
 impl Link {
@@ -91,16 +94,58 @@ impl Link {
     /// # Errors
     ///
     /// Why there is no answer.
-    pub(super) fn ask(
+    pub fn ask(
         &self,
         question: &Question<'_>,
         cancel: &Cancellation,
         progress: &dyn Fn(&str),
     ) -> Result<Value, Failure> {
         let until = Instant::now().checked_add(question.limit + SPARE);
+        self.exchange(
+            |id, introduced| lines(id, question, introduced),
+            until,
+            cancel,
+            progress,
+        )
+    }
+
+    /// Has a task of a built-in tool done, for a user with that home directory.
+    ///
+    /// # Errors
+    ///
+    /// Why there is no answer.
+    pub fn run(
+        &self,
+        task: &WebTask,
+        home: Option<&Path>,
+        cancel: &Cancellation,
+    ) -> Result<WebAnswer, Failure> {
+        let request = |id, _: &mut BTreeSet<String>| {
+            let mut line = Vec::new();
+            let request = WebRequest {
+                id,
+                home: home.map(Path::to_owned),
+                task: task.clone(),
+            };
+            push_line(&mut line, &Ask::Web(request));
+            line
+        };
+        let answer = self.exchange(request, None, cancel, &|_| ())?;
+        serde_json::from_value(answer)
+            .map_err(|e| Failure::new(FailureKind::Connection, e.to_string()))
+    }
+
+    /// Sends a request, and waits for its answer.
+    fn exchange(
+        &self,
+        lines: impl Fn(u64, &mut BTreeSet<String>) -> Vec<u8>,
+        until: Option<Instant>,
+        cancel: &Cancellation,
+        progress: &dyn Fn(&str),
+    ) -> Result<Value, Failure> {
         let (id, receiver) = self
             .client
-            .send(command, |id, introduced| lines(id, question, introduced))
+            .send(command, lines)
             .map_err(|e| Failure::new(FailureKind::Connection, e.to_string()))?;
         loop {
             match receiver.recv_timeout(TICK) {
@@ -114,7 +159,7 @@ impl Link {
                     return Err(Failure::new(
                         FailureKind::Gone,
                         format!(
-                            "{PROGRAM} has ended before the server had answered; it must be of the same build \
+                            "{PROGRAM} has ended without an answer; it must be of the same build \
                              as this executable ({})",
                             gemini_tools_core::version::get()
                         ),
@@ -136,7 +181,7 @@ impl Link {
     }
 
     /// The servers whose tools have changed since this was last asked.
-    pub(super) fn take_changed(&self) -> BTreeSet<String> {
+    pub fn take_changed(&self) -> BTreeSet<String> {
         self.client.take_notes()
     }
 
@@ -187,8 +232,8 @@ fn command() -> io::Result<Command> {
     let program = own.with_file_name(format!("{PROGRAM}{EXE_SUFFIX}"));
     if !program.is_file() {
         return Err(io::Error::other(format!(
-            "MCP servers are reached by {PROGRAM}, which must be beside this executable, but \
-             {} does not exist; install it there",
+            "MCP servers and the network are reached by {PROGRAM}, which must be beside this \
+             executable, but {} does not exist; install it there",
             program.display()
         )));
     }

@@ -1,10 +1,10 @@
 //! Gets what is at an address, through its redirects, within limits.
 
-use super::addresses::{check, shown};
 use gemini_tools_core::tool::{Cancellation, Interruption};
 use gemini_tools_guarded_http::{
     AddressPolicy, HttpClient, HttpRequest, HttpTimeouts, Method, NetError,
 };
+use gemini_tools_web_addresses::{check, shown};
 use std::time::{Duration, Instant};
 use url::Url;
 
@@ -27,22 +27,22 @@ const ACCEPT: &str = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.
 
 /// What came.
 #[derive(Debug)]
-pub(crate) struct Page {
+pub(super) struct Page {
     /// Where it came from, after redirects.
-    pub(crate) url: Url,
+    pub(super) url: Url,
     /// For example `text/html`, in lower case; empty where the server doesn't say.
-    pub(crate) media_type: String,
+    pub(super) media_type: String,
     /// The encoding's name, where the server says.
-    pub(crate) charset: Option<String>,
+    pub(super) charset: Option<String>,
     /// The content, decompressed.
-    pub(crate) bytes: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
     /// Why there is less than the server had.
-    pub(crate) cut: Option<String>,
+    pub(super) cut: Option<String>,
 }
 
 /// Why nothing came.
 #[derive(Debug)]
-pub(crate) enum FetchError {
+pub(super) enum FetchError {
     /// The address may not be asked.
     Refused(String),
     /// The address was asked in vain.
@@ -64,7 +64,7 @@ fn limit_of(media_type: &str) -> usize {
 }
 
 /// Gets what is at an address, but no more than `share` bytes of it.
-pub(crate) fn fetch(
+pub(super) fn fetch(
     url: &Url,
     policy: &AddressPolicy,
     share: usize,
@@ -125,7 +125,7 @@ fn hop(
         return Ok(Hop::Redirect(target.to_owned()));
     }
     if !(200..300).contains(&status) {
-        let name = ureq::http::StatusCode::from_u16(status).ok();
+        let name = http::StatusCode::from_u16(status).ok();
         let reason = name.and_then(|s| s.canonical_reason()).unwrap_or_default();
         return Ok(Hop::Status(
             format!("{status} {reason}").trim_end().to_owned(),

@@ -25,8 +25,8 @@
 
 use super::environment;
 use super::pipes::{self, Reader};
-use crate::wire::Connect;
 use gemini_tools_core::json::{self, MAX_WITH_MEDIA_BYTES};
+use gemini_tools_network_link::wire::Connect;
 use gemini_tools_platform::fd::OwnedFd;
 use gemini_tools_process::piped::{Piped, Program};
 use rmcp::RoleClient;

@@ -9,16 +9,16 @@ mod system {
     use tokio::net::unix::pipe;
 
     /// The end of a pipe that is read.
-    pub(in super::super) type Reader = pipe::Receiver;
+    pub(crate) type Reader = pipe::Receiver;
 
     /// The end of a pipe that is written to.
-    pub(in super::super) type Writer = pipe::Sender;
+    pub(crate) type Writer = pipe::Sender;
 
-    pub(in super::super) fn reader(pipe: OwnedFd) -> io::Result<Reader> {
+    pub(crate) fn reader(pipe: OwnedFd) -> io::Result<Reader> {
         Reader::from_owned_fd(pipe)
     }
 
-    pub(in super::super) fn writer(pipe: OwnedFd) -> io::Result<Writer> {
+    pub(crate) fn writer(pipe: OwnedFd) -> io::Result<Writer> {
         Writer::from_owned_fd(pipe)
     }
 }
@@ -37,12 +37,12 @@ mod system {
     const CHUNK_BYTES: usize = 64 * 1024;
 
     /// The end of a pipe that is read.
-    pub(in super::super) type Reader = DuplexStream;
+    pub(crate) type Reader = DuplexStream;
 
     /// The end of a pipe that is written to.
-    pub(in super::super) type Writer = DuplexStream;
+    pub(crate) type Writer = DuplexStream;
 
-    pub(in super::super) fn reader(pipe: OwnedFd) -> io::Result<Reader> {
+    pub(crate) fn reader(pipe: OwnedFd) -> io::Result<Reader> {
         let (ours, mut theirs) = duplex(CHUNK_BYTES);
         let (mut pipe, runtime) = (File::from(pipe), Handle::current());
         thread(move || {
@@ -57,7 +57,7 @@ mod system {
         Ok(ours)
     }
 
-    pub(in super::super) fn writer(pipe: OwnedFd) -> io::Result<Writer> {
+    pub(crate) fn writer(pipe: OwnedFd) -> io::Result<Writer> {
         let (ours, mut theirs) = duplex(CHUNK_BYTES);
         let (mut pipe, runtime) = (File::from(pipe), Handle::current());
         thread(move || {

@@ -19,7 +19,7 @@ const BOUNDS: ResourceLimits = ResourceLimits {
 };
 
 /// The type of PDF documents.
-pub(crate) const PDF: &str = "application/pdf";
+pub(super) const PDF: &str = "application/pdf";
 
 /// A page of at least this many bytes with less text than [`SHELL_TEXT_CHARS`] is the shell of
 /// a program.
@@ -30,7 +30,7 @@ const SHELL_TEXT_CHARS: usize = 200;
 
 /// What came from an address.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum WebContent {
+pub(super) enum WebContent {
     /// Text: markdown for a page, else as it came.
     Text(PageText),
     /// An image or a PDF document, for the model to look at.
@@ -44,18 +44,18 @@ pub(crate) enum WebContent {
 
 /// Text of a page.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct PageText {
+pub(super) struct PageText {
     /// The page's title, where it has one.
-    pub(crate) title: Option<String>,
+    pub(super) title: Option<String>,
     /// The text.
-    pub(crate) body: String,
+    pub(super) body: String,
     /// What the reader should know about it.
-    pub(crate) notes: Vec<String>,
+    pub(super) notes: Vec<String>,
 }
 
 /// Why there is no content.
 #[derive(Debug)]
-pub(crate) enum Unreadable {
+pub(super) enum Unreadable {
     /// The content can't be used.
     Because(String),
     /// The call was interrupted.
@@ -63,7 +63,7 @@ pub(crate) enum Unreadable {
 }
 
 /// Turns what came into text or media.
-pub(crate) fn read(page: &Page, cancel: &Cancellation) -> Result<WebContent, Unreadable> {
+pub(super) fn read(page: &Page, cancel: &Cancellation) -> Result<WebContent, Unreadable> {
     let media_type = effective_type(page);
     let mut content = match &*media_type {
         "text/html" | "application/xhtml+xml" => {

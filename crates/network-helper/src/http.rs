@@ -1,8 +1,8 @@
 //! A server that is reached by HTTP: streamable HTTP by the SDK, and SSE, which it no longer
 //! speaks, by [`super::sse`].
 
-use crate::wire::Connect;
 use gemini_tools_guarded_http as net;
+use gemini_tools_network_link::wire::Connect;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use rmcp::transport::StreamableHttpClientTransport;

@@ -1,6 +1,6 @@
 //! Addresses in a text.
 
-use gemini_tools_guarded_http::is_public;
+use super::is_public;
 use linkify::{LinkFinder, LinkKind};
 use std::net::IpAddr;
 use std::ops::Range;
@@ -8,17 +8,17 @@ use url::{Host, Url};
 
 /// What a text holds.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct ExtractedUrls {
+pub struct ExtractedUrls {
     /// Addresses that can be asked, each once, in order.
-    pub(crate) usable: Vec<Url>,
+    pub usable: Vec<Url>,
     /// What looks like an address and can't be asked, with the reason.
-    pub(crate) unusable: Vec<(String, String)>,
+    pub unusable: Vec<(String, String)>,
 }
 
 /// Finds the addresses of a text. Their bounds are found as in mail programs, so that
 /// the full stop of a sentence or a bracket around is not part of it; what is within is read
 /// by the same parser that the request is made from.
-pub(crate) fn find(text: &str) -> ExtractedUrls {
+pub fn find(text: &str) -> ExtractedUrls {
     let mut finder = LinkFinder::new();
     finder.kinds(&[LinkKind::Url]);
     let mut spans: Vec<Range<usize>> = finder
@@ -79,7 +79,7 @@ fn odd_spans(text: &str) -> impl Iterator<Item = Range<usize>> {
 }
 
 /// An address as messages show it: without user and password, and not too long.
-pub(super) fn shown(text: &str) -> String {
+pub fn shown(text: &str) -> String {
     let without = match (text.find("://"), text.rfind('@')) {
         (Some(start), Some(at)) if at > start => format!("{}…{}", &text[..start + 3], &text[at..]),
         _ => text.to_owned(),
@@ -88,7 +88,7 @@ pub(super) fn shown(text: &str) -> String {
 }
 
 /// Reads one address.
-pub(crate) fn usable(text: &str) -> Result<Url, String> {
+pub fn usable(text: &str) -> Result<Url, String> {
     let mut url = Url::parse(text).map_err(|e| e.to_string())?;
     check(&url)?;
     url.set_fragment(None);
@@ -96,7 +96,7 @@ pub(crate) fn usable(text: &str) -> Result<Url, String> {
 }
 
 /// Whether an address may be asked, where that can be known without asking.
-pub(crate) fn check(url: &Url) -> Result<(), String> {
+pub fn check(url: &Url) -> Result<(), String> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!("{} is not http or https", url.scheme()));
     }
@@ -111,7 +111,7 @@ pub(crate) fn check(url: &Url) -> Result<(), String> {
 
 /// Whether only this machine or its network can know the host: a private address, or a name
 /// that no public name server knows.
-pub(crate) fn is_local(url: &Url) -> bool {
+pub fn is_local(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(v4)) => !is_public(IpAddr::V4(v4)),
         Some(Host::Ipv6(v6)) => !is_public(IpAddr::V6(v6)),
@@ -127,7 +127,7 @@ pub(crate) fn is_local(url: &Url) -> bool {
 }
 
 /// The file itself for the page of GitHub that shows it.
-pub(crate) fn raw_of_blob(url: &Url) -> Option<Url> {
+pub fn raw_of_blob(url: &Url) -> Option<Url> {
     if !matches!(url.host_str(), Some("github.com" | "www.github.com")) {
         return None;
     }

@@ -1,7 +1,6 @@
 //! Who may be reached.
 
-use super::NetError;
-use super::address::why_not_public;
+use super::why_not_public;
 use ipnet::IpNet;
 use std::net::IpAddr;
 
@@ -16,6 +15,37 @@ pub enum AddressPolicy {
         /// What the user has allowed.
         allowed: Vec<HostRule>,
     },
+}
+
+/// An address that may not be reached.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", not_public(host, *address, why))]
+pub struct NotPublic {
+    /// The host as it is in the address of the request.
+    pub host: String,
+    /// What it resolves to.
+    pub address: IpAddr,
+    /// Why not, for example `private`.
+    pub why: &'static str,
+}
+
+/// A host that is an address already needs no second name.
+fn not_public(host: &str, address: IpAddr, why: &str) -> String {
+    let literal = host.trim_start_matches('[').trim_end_matches(']');
+    if literal.parse() == Ok(address) {
+        format!("{host} is {why}")
+    } else {
+        format!("{host} is {address}, which is {why}")
+    }
+}
+
+/// What is said where no address of a call may be reached.
+pub fn refusal(reasons: &[String]) -> String {
+    format!(
+        "Only public addresses are fetched: {}. The user can allow a host in \
+         tools.webFetch.allowedHosts of ~/.gemini/settings.json.",
+        reasons.join("; ")
+    )
 }
 
 /// A host that the user has allowed: `intranet.example`, `*.corp.example`, `10.1.2.3`,
@@ -96,7 +126,7 @@ fn url_name(name: &str) -> Option<String> {
 
 impl AddressPolicy {
     /// Whether names may be left to a proxy to resolve: nothing is to be judged about them.
-    pub(super) fn trusts(&self, host: &str, port: u16) -> bool {
+    pub fn trusts(&self, host: &str, port: u16) -> bool {
         match self {
             AddressPolicy::Any => true,
             AddressPolicy::Public { allowed } => {
@@ -118,7 +148,7 @@ impl AddressPolicy {
         host: &str,
         port: u16,
         addresses: Vec<IpAddr>,
-    ) -> Result<Vec<IpAddr>, NetError> {
+    ) -> Result<Vec<IpAddr>, NotPublic> {
         let AddressPolicy::Public { allowed } = self else {
             return Ok(addresses);
         };
@@ -128,7 +158,7 @@ impl AddressPolicy {
         };
         let kept: Vec<IpAddr> = addresses.iter().copied().filter(may).collect();
         match (kept.is_empty(), addresses.first()) {
-            (true, Some(address)) => Err(NetError::NotPublic {
+            (true, Some(address)) => Err(NotPublic {
                 host: host.to_owned(),
                 address: *address,
                 why: why_not_public(*address).unwrap_or("reserved"),

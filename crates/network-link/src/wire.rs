@@ -1,0 +1,267 @@
+//! What is said between our executables and `mcp_client`: one JSON document a line, both ways.
+//!
+//! The kind of a message is a key around it, not one within: serde would have to take the
+//! whole in before it could tell, and again to read it, and an image is megabytes.
+
+use gemini_tools_core::tool::{ErrorKind, LlmContent, ToolError, ToolResult};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// How a server is reached.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Connect {
+    /// A program that speaks on its standard streams.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// The program's arguments.
+    pub args: Vec<String>,
+    /// What its environment has besides what every server gets.
+    pub env: BTreeMap<String, String>,
+    /// Where it runs.
+    pub cwd: PathBuf,
+    /// Streamable HTTP, or where the server does not speak it, SSE.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Streamable HTTP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub http_url: Option<String>,
+    /// Sent with every request.
+    pub headers: BTreeMap<String, String>,
+    /// The directories that the server is told of as roots.
+    pub roots: Vec<PathBuf>,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ask {
+    /// Says how a server is reached; comes before everything else about it.
+    Server {
+        /// The server's name in the settings.
+        server: String,
+        /// How it is reached.
+        connect: Connect,
+    },
+    /// Does something with it.
+    Do(Request),
+    /// Does what a tool needs the network for.
+    Web(WebRequest),
+    /// Gives a request up.
+    Cancel {
+        /// The request's number.
+        id: u64,
+    },
+}
+
+/// A request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Request {
+    /// The request's number; the answer bears it.
+    pub id: u64,
+    /// The server's name in the settings.
+    pub server: String,
+    /// How long connecting and the answer may take together.
+    pub limit_ms: u64,
+    /// What is wanted.
+    pub what: Wanted,
+}
+
+/// What is wanted of a server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Wanted {
+    /// All of its tools.
+    Tools,
+    /// A call of a tool.
+    Call {
+        /// The tool's name on the server.
+        tool: String,
+        /// The call's arguments.
+        arguments: Map<String, Value>,
+        /// Whether it runs as a task only.
+        as_task: bool,
+    },
+    /// All of its resources and templates of resources.
+    Resources,
+    /// A resource's content.
+    Read {
+        /// The resource.
+        uri: String,
+    },
+}
+
+/// What the client says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClientMessage {
+    /// What the server has answered.
+    Done {
+        /// The request's number.
+        id: u64,
+        /// As it came.
+        result: Value,
+    },
+    /// There is no answer.
+    Failed {
+        /// The request's number.
+        id: u64,
+        /// Why not.
+        why: FailureKind,
+        /// In words, with what the server has said on standard error.
+        message: String,
+    },
+    /// A request is still being worked on.
+    Progress {
+        /// The request's number.
+        id: u64,
+        /// In words.
+        text: String,
+    },
+    /// A server's tools are not what they were.
+    Changed {
+        /// The server's name in the settings.
+        server: String,
+    },
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// The server can't be reached or does not do what the protocol asks for.
+    Connection,
+    /// The server has refused the request.
+    Refused,
+    /// The server has ended.
+    Gone,
+    /// The answer took too long.
+    TimedOut,
+    /// The request was given up.
+    Cancelled,
+}
+
+/// A request of a built-in tool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WebRequest {
+    /// The request's number; the answer bears it.
+    pub id: u64,
+    /// The home directory, where credentials are.
+    pub home: Option<PathBuf>,
+    /// What is wanted.
+    pub task: WebTask,
+}
+
+/// What built-in tools need the network for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WebTask {
+    /// `web_fetch`: reads pages, and does with them what the prompt asks.
+    Fetch(FetchTask),
+    /// `google_web_search`: answers a query by Google's search.
+    Search {
+        /// The query.
+        query: String,
+    },
+    /// Asks a model for JSON.
+    Model {
+        /// What the model is told first.
+        instruction: String,
+        /// What it is asked.
+        prompt: String,
+        /// The JSON Schema of its answer.
+        schema: Value,
+    },
+    /// Says whether a model can be asked: whether there is a credential.
+    HasModel,
+}
+
+/// What `web_fetch` reads.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FetchTask {
+    /// The prompt.
+    pub prompt: String,
+    /// The addresses in the prompt.
+    pub urls: Vec<String>,
+    /// What looks like an address and is not one, and why.
+    pub unusable: Vec<(String, String)>,
+    /// Hosts that the user has allowed besides public ones, as rules.
+    pub allowed: Vec<String>,
+}
+
+/// The answer to a [`WebTask`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WebAnswer {
+    /// A tool's result.
+    Result {
+        /// For the model.
+        llm_content: LlmContent,
+        /// For a person, as markdown.
+        display: String,
+        /// For programs.
+        data: Map<String, Value>,
+    },
+    /// A tool's error.
+    Error {
+        /// What sort of thing went wrong.
+        kind: ErrorKind,
+        /// In words.
+        message: String,
+        /// What to try next.
+        hint: Option<String>,
+    },
+    /// What a model has answered.
+    Model(Value),
+    /// Whether there is a model.
+    HasModel(bool),
+}
+
+impl WebAnswer {
+    /// A tool's result of it.
+    ///
+    /// # Errors
+    ///
+    /// The error that it tells of.
+    pub fn into_result(self) -> Result<ToolResult, ToolError> {
+        match self {
+            WebAnswer::Result {
+                llm_content,
+                display,
+                data,
+            } => {
+                let mut result = ToolResult::text("").with_display(display);
+                result.llm_content = llm_content;
+                result.data = Some(data);
+                Ok(result)
+            }
+            WebAnswer::Error {
+                kind,
+                message,
+                hint,
+            } => {
+                let error = ToolError::new(kind, message);
+                Err(match hint {
+                    Some(hint) => error.with_hint(hint),
+                    None => error,
+                })
+            }
+            WebAnswer::Model(_) | WebAnswer::HasModel(_) => Err(ToolError::new(
+                ErrorKind::ExecutionFailed,
+                "The answer is one to another question.",
+            )),
+        }
+    }
+}
+
+impl From<ToolError> for WebAnswer {
+    fn from(error: ToolError) -> Self {
+        WebAnswer::Error {
+            kind: error.kind,
+            message: error.message,
+            hint: error.hint,
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! What built-in tools need the network for: pages, Google's search, and a model that corrects edits.
+//!
+//! `gemini-tools-builtin-tools` declares the tools and checks their arguments; this does what they ask
+//! for, as a [`WebTask`]. `call_tool` has it done by an executable of its own (`mcp_client`), so that it
+//! is small and opens no socket; a program that uses the library has it done by [`InProcess`].
+
+mod content;
+mod fetch;
+mod html;
+mod model;
+mod pages;
+mod search;
+
+pub use pages::{ALL_BYTES, AT_ONCE, MODEL_CHARS};
+
+use gemini_tools_core::tool::Display;
+use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError, ToolResult};
+use gemini_tools_gemini_api::ApiError;
+use gemini_tools_network_link::Network;
+use gemini_tools_network_link::wire::{WebAnswer, WebTask};
+use model::Model;
+use std::path::Path;
+
+/// Does a task, for a user with that home directory.
+pub fn run(task: &WebTask, home: Option<&Path>, cancel: &Cancellation) -> WebAnswer {
+    match task {
+        WebTask::Fetch(task) => {
+            answer(pages::Call::try_from(task).and_then(|call| call.run(home, cancel)))
+        }
+        WebTask::Search { query } => answer(search::search(query, home, cancel)),
+        WebTask::Model {
+            instruction,
+            prompt,
+            schema,
+        } => {
+            let asked = Model::find(home)
+                .and_then(|found| found.ok_or_else(ApiError::no_credential))
+                .and_then(|mut model| model.ask_json(instruction, prompt, schema.clone(), cancel));
+            match asked {
+                Ok(value) => WebAnswer::Model(value),
+                // One sentence with its hint, which a tool puts behind its own.
+                Err(e) => ToolError::new(ErrorKind::ExecutionFailed, e.to_string()).into(),
+            }
+        }
+        WebTask::HasModel => WebAnswer::HasModel(Model::find(home).is_ok_and(|m| m.is_some())),
+    }
+}
+
+fn answer(result: Result<ToolResult, ToolError>) -> WebAnswer {
+    match result {
+        Ok(result) => WebAnswer::Result {
+            llm_content: result.llm_content,
+            display: match result.return_display {
+                Display::Markdown(text) => text,
+                _ => String::new(),
+            },
+            data: result.data.unwrap_or_default(),
+        },
+        Err(e) => e.into(),
+    }
+}
+
+/// Does it in this process.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct InProcess;
+
+impl Network for InProcess {
+    fn run(
+        &self,
+        task: &WebTask,
+        home: Option<&Path>,
+        cancel: &Cancellation,
+    ) -> Result<WebAnswer, ToolError> {
+        Ok(run(task, home, cancel))
+    }
+}

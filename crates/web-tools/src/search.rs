@@ -1,0 +1,50 @@
+//! `google_web_search`: an answer from Google's search, by the Gemini API, with its sources.
+
+use super::model::{Model, tool_error};
+use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError, ToolResult};
+use gemini_tools_gemini_api::{ApiError, RequestTool, cited};
+use serde_json::Value;
+use std::path::Path;
+
+/// What the model is told.
+const INSTRUCTION: &str = "You answer for a program that needs facts from the web. Search, then \
+    answer the query completely and precisely, in plain text. Say what the pages say; where they \
+    contradict each other, say so. If nothing was found, say that.";
+
+/// Answers a query.
+pub(super) fn search(
+    query: &str,
+    home: Option<&Path>,
+    cancel: &Cancellation,
+) -> Result<ToolResult, ToolError> {
+    let failed = |e: ApiError| tool_error(e, ErrorKind::WebSearchFailed, cancel);
+    let mut model = Model::find(home)
+        .and_then(|found| found.ok_or_else(ApiError::no_credential))
+        .map_err(failed)?;
+    let tools = vec![RequestTool::GoogleSearch {}];
+    let response = model
+        .ask(INSTRUCTION, query, tools, cancel)
+        .map_err(failed)?;
+    if response.text().trim().is_empty() {
+        return Ok(ToolResult::text(format!(
+            "No search results or information found for query: \"{query}\""
+        ))
+        .with_display("No information found.".to_owned()));
+    }
+    let grounding = response
+        .candidates
+        .first()
+        .and_then(|c| c.grounding_metadata.as_ref());
+    let sources: Vec<Value> = grounding
+        .into_iter()
+        .flat_map(|g| &g.grounding_chunks)
+        .filter_map(|chunk| serde_json::to_value(chunk).ok())
+        .collect();
+    Ok(ToolResult::text(format!(
+        "Web search results for \"{}\":\n\n{}",
+        query,
+        cited(&response)
+    ))
+    .with_display(format!("Search results for \"{query}\" returned."))
+    .with_data("sources", sources))
+}
