@@ -54,16 +54,17 @@ fn crates() -> Vec<PathBuf> {
 
 /// The files of all crates, by their paths in the checkout.
 fn crate_files() -> BTreeSet<String> {
-    let list = |dir: &Path| {
+    let list = |package: &str| {
         let mut cargo = Command::new(env!("CARGO"));
-        let list = ["package", "--list", "--allow-dirty", "--offline"];
-        output(cargo.args(list).current_dir(dir))
+        let list = ["package", "--list", "--allow-dirty", "--offline", "-p"];
+        output(cargo.args(list).arg(package).current_dir(checkout()))
     };
-    let mut files: BTreeSet<_> = list(checkout()).lines().map(str::to_owned).collect();
+    let mut files: BTreeSet<_> = list("gemini-tools").lines().map(str::to_owned).collect();
     for dir in crates() {
         let inside = dir.strip_prefix(checkout()).expect("in the checkout");
+        let name = dir.file_name().unwrap_or_default().to_string_lossy();
         files.extend(
-            list(&dir)
+            list(&format!("gemini-tools-{name}"))
                 .lines()
                 .map(|file| inside.join(file).to_string_lossy().into_owned()),
         );
