@@ -5,6 +5,8 @@
 # call of a tool takes less than a millisecond altogether. A file that is changed in place is not noticed: run
 # `scripts/build` after that.
 #
+# Each executable is built at its own first use, and `call_tool` and `get_tools` together.
+#
 # `launcher` must be the path of the launcher itself, not of a link to it.
 # shellcheck shell=sh disable=SC2154
 
@@ -21,6 +23,12 @@ launch() {
     esac
     launch_find
     launch_is_current || launch_build "$@"
+    # Where call_tool finds the launcher of mcp_client, which is built at its own first use.
+    case $launch_root in
+        /*) GEMINI_TOOLS_LAUNCHERS=$launch_root/bin ;;
+        *) GEMINI_TOOLS_LAUNCHERS=$PWD/$launch_root/bin ;;
+    esac
+    export GEMINI_TOOLS_LAUNCHERS
     exec "$launch_executable" "$@"
 }
 
@@ -48,7 +56,7 @@ launch_is_current() {
     done
 }
 
-# Builds everything once. Neither the caller's standard input nor its output is touched. Of several launchers at once,
+# Builds what is called for. Neither the caller's standard input nor its output is touched. Of several launchers at once,
 # cargo lets one build and the others wait.
 launch_build() {
     launch_root=$(CDPATH='' cd -- "$launch_root" && pwd -P) || launch_fail "The checkout can't be entered." "$@"
@@ -66,16 +74,27 @@ launch_build() {
         launch_fail "It must be built first, but cargo was not found: install Rust, or put cargo on the PATH." "$@"
     : 2>/dev/null >"$launch_own_log" || launch_fail "The directory $launch_target can't be written to." "$@"
 
-    [ ! -t 2 ] || echo "$launch_name: building, this once; with few processors it may take twenty minutes" >&2
+    # What the executable starts itself is built with it; mcp_client at its own first use.
+    case $launch_name in
+        call_tool | get_tools) launch_names='call_tool get_tools' ;;
+        *) launch_names=$launch_name ;;
+    esac
     (
         # In the checkout, because the directory of the call could bring a toolchain and a configuration of its own.
         cd -- "$launch_root" || exit 1
         PATH=${PATH:+$PATH:}${launch_cargo%/*}
         export PATH
-        CARGO_TERM_QUIET=true
-        export CARGO_TERM_QUIET
-        exec scripts/build --target-dir "$launch_target"
-    ) </dev/null >"$launch_own_log" 2>&1
+        # A user at a terminal sees how far cargo is; for a host, standard error must stay empty.
+        if [ -t 2 ]; then
+            echo "$launch_name: building, this once; with two processors it takes some three minutes" >&2
+        else
+            CARGO_TERM_QUIET=true
+            export CARGO_TERM_QUIET
+            exec 2>"$launch_own_log"
+        fi
+        # shellcheck disable=SC2086
+        exec scripts/build --target-dir "$launch_target" $launch_names
+    ) </dev/null >/dev/null
     launch_status=$?
     launch_find
     launch_end=$(tail -n 20 "$launch_own_log")

@@ -36,31 +36,52 @@
 //! - `web`: pages as text.
 //! - [`net`]: the way to the network.
 
+#[cfg(feature = "agent")]
 pub use gemini_tools_agent as agent;
 pub use gemini_tools_answers::answer;
+#[cfg(feature = "session")]
 pub use gemini_tools_approval::{approval, session};
 pub use gemini_tools_builtin_tools::builtin;
 pub use gemini_tools_config::{settings, trust};
 pub use gemini_tools_core::registry::ToolRegistry;
 pub use gemini_tools_core::{diagnostic, json, message, parallel, registry, shown, tool, version};
+#[cfg(feature = "custom")]
 pub use gemini_tools_custom_tools as custom;
+#[cfg(any(feature = "custom", feature = "lint"))]
 pub use gemini_tools_declarations as declaration;
+#[cfg(any(feature = "lint", feature = "session"))]
 pub use gemini_tools_formats as dialect;
+#[cfg(feature = "web")]
 pub use gemini_tools_gemini_api as genai;
+#[cfg(feature = "web")]
 pub use gemini_tools_guarded_http as net;
+#[cfg(feature = "lint")]
 pub use gemini_tools_lint::{self as lint, ci};
+#[cfg(feature = "mcp")]
 pub use gemini_tools_mcp as mcp;
+#[cfg(feature = "serve_tools")]
 pub use gemini_tools_mcp_server as serve;
+#[cfg(feature = "mcp_client")]
 pub use gemini_tools_network_helper as network_helper;
 pub use gemini_tools_network_link::{self as network, Network};
 #[doc(hidden)]
 pub use gemini_tools_platform as sys;
+#[cfg(feature = "mcp")]
 pub use gemini_tools_policy as policy;
 pub use gemini_tools_process as process;
 pub use gemini_tools_sandbox as sandbox;
+#[cfg(feature = "get_tools")]
 pub use gemini_tools_setup::{doctor, init, own_program};
 pub use gemini_tools_shell_analysis as commands;
+#[cfg(any(
+    feature = "call_tool",
+    feature = "get_tools",
+    feature = "mcp_client",
+    feature = "run_agent",
+    feature = "serve_tools"
+))]
 pub use gemini_tools_startup::{self as start, main, memory};
+#[cfg(feature = "web")]
 pub use gemini_tools_web_tools as web;
 pub use gemini_tools_workspace as workspace;
 

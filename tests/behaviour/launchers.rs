@@ -9,12 +9,22 @@ use crate::harness::{Workspace, set_age, set_mode};
 /// Makes an executable that prints its name and arguments, unless there is one that nothing is newer than.
 const CARGO: &str = r#"#!/bin/sh
 echo "$@" >> "$BUILDS"
-while [ "$1" != --target-dir ]; do shift; done
-release=$2${4:+/$4}/release
+names=
+while [ $# -gt 0 ]; do
+    case $1 in
+        --target-dir) directory=$2 ;;
+        --target) target=$2 ;;
+        --bin) names="$names $2" ;;
+    esac
+    shift
+done
+release=$directory/${target:+$target/}release
 mkdir -p "$release"
-[ ! -x "$release/call_tool" ] || [ -z "${NOTHING_TO_DO:-}" ] || exit 0
-printf '#!/bin/sh\necho call_tool "$@"\n' > "$release/call_tool"
-chmod +x "$release/call_tool"
+for name in $names; do
+    [ ! -x "$release/$name" ] || [ -z "${NOTHING_TO_DO:-}" ] || continue
+    printf '#!/bin/sh\necho %s "$@"\n' "$name" > "$release/$name"
+    chmod +x "$release/$name"
+done
 "#;
 
 /// Says where the standard libraries are.
@@ -41,7 +51,13 @@ impl Checkout {
         ] {
             fs::create_dir_all(root.join(directory)).expect("a directory");
         }
-        for name in ["bin/launch.sh", "bin/call_tool", "scripts/build"] {
+        for name in [
+            "bin/launch.sh",
+            "bin/call_tool",
+            "bin/get_tools",
+            "bin/serve_tools",
+            "scripts/build",
+        ] {
             let own = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
             fs::copy(own, root.join(name)).expect("a copy");
         }
@@ -80,12 +96,24 @@ impl Checkout {
 
     #[track_caller]
     fn call(&self, nothing_to_do: &str) {
+        self.launch("call_tool", nothing_to_do);
+    }
+
+    #[track_caller]
+    fn launch(&self, name: &str, nothing_to_do: &str) {
         let path = format!("{}:/usr/bin:/bin", self.root.join("tools").display());
         let builds = self.root.join("builds").display().to_string();
-        let call = self.ws.program(&self.root.join("bin/call_tool"), &["glob"]);
+        let call = self
+            .ws
+            .program(&self.root.join("bin").join(name), &["glob"]);
         let call = call.env("PATH", &path).env("BUILDS", &builds);
         let answer = call.env("NOTHING_TO_DO", nothing_to_do).unwatched().run();
-        assert_eq!(answer.text(), "call_tool glob\n", "{}", answer.shown());
+        assert_eq!(
+            answer.text(),
+            format!("{name} glob\n"),
+            "{}",
+            answer.shown()
+        );
     }
 
     fn builds(&self) -> usize {
@@ -101,6 +129,19 @@ fn an_executable_is_built_once() {
         checkout.call("");
         assert_eq!(checkout.builds(), 1);
     }
+}
+
+#[test]
+fn only_what_is_called_for_is_built() {
+    let checkout = Checkout::new();
+    checkout.launch("call_tool", "");
+    checkout.launch("get_tools", "");
+    assert_eq!(checkout.builds(), 1, "they are built together");
+    let release = checkout.root.join("target/release");
+    assert!(!release.join("serve_tools").exists());
+    checkout.launch("serve_tools", "");
+    assert_eq!(checkout.builds(), 2);
+    assert!(release.join("serve_tools").exists());
 }
 
 #[test]
@@ -161,11 +202,7 @@ fn the_executables_are_linked_to_musl_once_it_is_installed() {
         checkout.call("");
         assert_eq!(checkout.builds(), 2);
     }
-    assert!(
-        log().ends_with(&format!("--target {target}\n")),
-        "{}",
-        log()
-    );
+    assert!(log().contains(&format!("--target {target} ")), "{}", log());
     let built = checkout
         .root
         .join("target")

@@ -14,6 +14,24 @@ use std::fmt::Debug;
 use std::path::Path;
 use wire::{FailureKind, WebAnswer, WebTask};
 
+/// Which messages both sides know: the package's version, and a checksum of what describes them. Both
+/// sides must have the same; which commit each was built from does not matter.
+#[must_use]
+pub fn protocol() -> String {
+    /// By FNV-1a, when this is compiled.
+    const fn checksum(text: &[u8]) -> u32 {
+        let mut sum = 0x811c_9dc5_u32;
+        let mut i = 0;
+        while i < text.len() {
+            sum = (sum ^ text[i] as u32).wrapping_mul(0x0100_0193);
+            i += 1;
+        }
+        sum
+    }
+    const SUM: u32 = checksum(include_bytes!("wire.rs"));
+    format!("{}-{SUM:08x}", env!("CARGO_PKG_VERSION"))
+}
+
 /// What does for built-in tools what they need the network for.
 pub trait Network: Debug + Send + Sync {
     /// Does it, for a user with that home directory.

@@ -3,6 +3,7 @@
 //! The executable is beside ours and is started when it is first asked for something. When its
 //! input ends, which our own end brings about however it comes, it ends all servers.
 
+use crate::protocol;
 use crate::wire::{
     Ask, ClientMessage, Connect, FailureKind, Request, Wanted, WebAnswer, WebRequest, WebTask,
 };
@@ -24,6 +25,9 @@ use windows_sys::Win32::System::Threading::CREATE_NO_WINDOW;
 
 /// The executable's name.
 const PROGRAM: &str = "mcp_client";
+
+/// Where the launchers of a checkout say that they are.
+const LAUNCHERS: &str = "GEMINI_TOOLS_LAUNCHERS";
 
 /// How much longer than a request's limit its answer is awaited: the client keeps the time.
 const SPARE: Duration = Duration::from_secs(2);
@@ -159,9 +163,9 @@ impl Link {
                     return Err(Failure::new(
                         FailureKind::Gone,
                         format!(
-                            "{PROGRAM} has ended without an answer; it must be of the same build \
+                            "{PROGRAM} has ended without an answer; it must be of the same version \
                              as this executable ({})",
-                            gemini_tools_core::version::get()
+                            protocol()
                         ),
                     ));
                 }
@@ -223,13 +227,17 @@ fn lines(id: u64, question: &Question<'_>, introduced: &mut BTreeSet<String>) ->
     lines
 }
 
-/// The executable beside ours.
+/// The executable beside ours; in a checkout its launcher, which builds it where that is needed.
 fn command() -> io::Result<Command> {
     let own = std::env::current_exe().map_err(|e| {
         let what = "the directory of this executable is not known";
         io::Error::other(format!("{what}: {e}"))
     })?;
-    let program = own.with_file_name(format!("{PROGRAM}{EXE_SUFFIX}"));
+    let launcher = std::env::var_os(LAUNCHERS).map(|dir| Path::new(&dir).join(PROGRAM));
+    let beside = own.with_file_name(format!("{PROGRAM}{EXE_SUFFIX}"));
+    let program = launcher
+        .filter(|launcher| launcher.is_file())
+        .unwrap_or(beside);
     if !program.is_file() {
         return Err(io::Error::other(format!(
             "MCP servers and the network are reached by {PROGRAM}, which must be beside this \
@@ -238,7 +246,7 @@ fn command() -> io::Result<Command> {
         )));
     }
     let mut command = Command::new(program);
-    command.args(["--connect", gemini_tools_core::version::get()]);
+    command.args(["--connect", &protocol()]);
     // Ctrl-C is for us alone.
     #[cfg(windows)]
     CommandExt::creation_flags(&mut command, CREATE_NO_WINDOW);

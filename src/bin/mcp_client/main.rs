@@ -1,4 +1,4 @@
-//! `mcp_client`: holds connections to MCP servers for `get_tools` and `call_tool`, which start
+//! `mcp_client`: reaches the network and MCP servers for `get_tools` and `call_tool`, which start
 //! it themselves.
 
 use std::io::Write;
@@ -9,21 +9,19 @@ gemini_tools::memory!();
 const USAGE: &str = "\
 Usage: mcp_client --connect VERSION
 
-Holds the connections to MCP servers for get_tools and call_tool, which start
-it where a tool of such a server is called: it must be in their directory.
-Requests come as JSON lines on standard input; when that ends, all servers are
-ended. There is nothing to be done with it by hand.
+Holds the connections to MCP servers for get_tools and call_tool, and does what
+their own tools need the network for: they start it where such a tool is
+called, and it must be in their directory. Requests come as JSON lines on
+standard input; when that ends, all servers are ended. There is nothing to be
+done with it by hand.
 ";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {
-        // What they say to each other is another thing in another version. Programs that use the
-        // library say the package's version only.
-        ["--connect", version]
-            if [gemini_tools::VERSION, env!("CARGO_PKG_VERSION")].contains(&version) =>
-        {
+        // Another version has other messages.
+        ["--connect", version] if version == gemini_tools::network::protocol() => {
             ExitCode::from(gemini_tools::network_helper::run())
         }
         ["-h" | "--help"] => print(&mut std::io::stdout(), USAGE, 0),
