@@ -1,9 +1,11 @@
-//! The book in `docs/`: its examples are run, its links lead somewhere, and what it says of tests and errors is so. How
-//! it looks is told by `book_in_browser`; the pages of tools are held against the code by `crates/builtin-tools/src/builtin/pages.rs`.
+//! The book in `docs/`: its examples are run, its links lead somewhere, and what it says of files, crates, tests and
+//! errors is so. How it looks is told by `book_in_browser`; the pages of tools are held against the code by
+//! `crates/builtin-tools/src/builtin/pages.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
+use std::process::Command;
 
 use gemini_tools::builtin;
 use regex::Regex;
@@ -184,6 +186,15 @@ fn what_pages_include_is_there() {
     assert!(count > 0);
 }
 
+/// Where the files of tests are: those of the executables, and those of single crates.
+fn test_directories() -> Vec<PathBuf> {
+    let crates = fs::read_dir(in_checkout("crates")).expect("the crates");
+    crates
+        .map(|entry| entry.expect("a crate").path().join("tests"))
+        .chain([in_checkout("tests/behaviour")])
+        .collect()
+}
+
 /// `file::name` in a page is a test.
 #[test]
 fn tests_that_pages_name_are_there() {
@@ -192,12 +203,10 @@ fn tests_that_pages_name_are_there() {
     for page in pages() {
         for found in named.captures_iter(page.text()) {
             let (module, name) = (&found[1], &found[2]);
-            let files = [
-                format!("tests/behaviour/{module}.rs"),
-                format!("tests/{module}.rs"),
-            ];
-            let is_there = files.iter().any(|file| {
-                fs::read_to_string(in_checkout(file))
+            let file = format!("{module}.rs");
+            let mut places = test_directories().into_iter();
+            let is_there = places.any(|directory| {
+                fs::read_to_string(directory.join(&file))
                     .is_ok_and(|text| text.contains(&format!("fn {name}(")))
             });
             assert!(is_there, "{}: no test {module}::{name}", page.name());
@@ -205,6 +214,78 @@ fn tests_that_pages_name_are_there() {
         }
     }
     assert!(count > 30, "{count}");
+}
+
+/// The files and directories below a directory of the checkout, itself too, by their paths from there.
+fn paths_below(directory: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut open = vec![directory.to_owned()];
+    while let Some(path) = open.pop() {
+        if in_checkout(&path).is_dir() {
+            for entry in fs::read_dir(in_checkout(&path)).expect("a directory") {
+                let name = entry.expect("its entry").file_name();
+                open.push(format!("{path}/{}", name.to_string_lossy()));
+            }
+        }
+        found.push(path);
+    }
+    found
+}
+
+/// What a page writes of paths: `*` is within a name, `**` spans directories, `<name>` and `NAME` stand for a name.
+fn path_pattern(written: &str) -> Regex {
+    let part = Regex::new(r"\*\*/|\*|<[a-z]+>|NAME").expect("a pattern");
+    let mut pattern = "^".to_owned();
+    let mut end = 0;
+    for found in part.find_iter(written) {
+        pattern += &regex::escape(&written[end..found.start()]);
+        pattern += match found.as_str() {
+            "**/" => "(.*/)?",
+            _ => "[^/]+",
+        };
+        end = found.end();
+    }
+    pattern += &regex::escape(written[end..].trim_end_matches('/'));
+    Regex::new(&(pattern + "$")).expect("a pattern")
+}
+
+/// A path that has moved would send readers nowhere.
+#[test]
+fn paths_of_the_checkout_that_pages_name_are_there() {
+    const TOPS: [&str; 5] = ["crates", "docs", "scripts", "src", "tests"];
+    let there: Vec<String> = TOPS.iter().copied().flat_map(paths_below).collect();
+    let tops = TOPS.join("|");
+    let named = Regex::new(&format!("`((?:{tops})/[^` ]*)`")).expect("a pattern");
+    // The pages of tools show paths of other projects.
+    let pages = pages().into_iter();
+    let pages = pages.filter(|page| !page.name().starts_with("docs/tools/"));
+    let mut count = 0;
+    for page in pages.chain([Page::read("CONTRIBUTING.md")]) {
+        for (line, text) in page.prose() {
+            for found in named.captures_iter(text) {
+                let pattern = path_pattern(&found[1]);
+                let is_there = there.iter().any(|path| pattern.is_match(path));
+                assert!(is_there, "{}:{line}: no {}", page.name(), &found[1]);
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 100, "{count}");
+}
+
+#[test]
+fn the_table_of_crates_is_current() {
+    if !is_installed("python3") {
+        return skipped("python3");
+    }
+    let run = Command::new(in_checkout("scripts/crates"))
+        .arg("--check")
+        .env("CARGO", env!("CARGO"))
+        .output()
+        .expect("scripts/crates");
+    // The script says how the table is written anew.
+    let errors = String::from_utf8_lossy(&run.stderr);
+    assert!(run.status.success(), "{errors}");
 }
 
 #[test]
