@@ -1,40 +1,65 @@
 //! Gemini CLI's tools as a library, and the base of the commands `get_tools` and `call_tool`.
 //!
-//! The layout of the crate; dependencies point downwards only:
+//! This crate has no code of its own. The crates below `crates/` have it, each with one job, and
+//! here they have the names by which programs know them. Dependencies point downwards only: a name
+//! further down knows nothing of those above it.
 //!
-//! - [`start`]: how the executables start.
-//! - [`answer`]: from a result to the JSON that a host reads.
-//! - [`serve`]: the tools for MCP clients.
-//! - [`session`]: what calls need, opened once.
-//! - [`approval`]: the gate that every call passes, and asking a person.
-//! - [`agent`]: an agent that works with the tools.
-//! - [`registry`]: every tool by name.
-//! - [`builtin`]: the built-in tools, one file each.
-//! - [`custom`]: tools that a project adds, a file for each.
-//! - [`trust`]: whether what a project brings may run.
-//! - [`mcp`]: tools of MCP servers.
-//! - [`policy`]: which calls may run, by Gemini CLI's rules.
-//! - [`settings`]: what tools obey of Gemini CLI's `settings.json`.
-//! - [`workspace`]: all access to the project's files.
-//! - [`tool`]: what a tool is.
-//! - [`process`]: running commands, watched over and kept within bounds.
-//! - [`declaration`]: declarations of others, repaired.
-//! - [`dialect`]: how other hosts and APIs write the same tools.
-//! - [`commands`]: which commands a line of shell runs.
-//! - [`ci`]: what was found, for CI services.
-//! - [`diagnostic`]: one thing that is wrong, for people and for CI.
-//! - [`parallel`]: which calls of a message are made at the same time.
-//! - [`own_program`]: whether settings name these executables.
-//! - [`shown`]: names and paths as text.
-//! - [`genai`]: the client of the Gemini API.
-//! - [`message`]: messages of the Gemini API, which answers are parts of.
-//! - `names`: names of tools that hosts and APIs take.
-//! - `kept_answers`: answers that are too long, kept for later calls.
-//! - [`json`]: JSON documents of others, within limits.
-//! - `position`: where in a document something is.
-//! - `edit_match`: finding a text that is slightly wrong.
-//! - `web`: pages as text.
-//! - [`net`]: the way to the network.
+//! | Here | Crate | What it is |
+//! |---|---|---|
+//! | [`start`], [`main!`], [`memory!`] | `gemini-tools-startup` | how the executables start |
+//! | [`agent`] | `gemini-tools-agent` | an agent that works with the tools |
+//! | [`serve`] | `gemini-tools-mcp-server` | the tools for MCP clients |
+//! | [`init`], [`doctor`] | `gemini-tools-setup` | setting up a project for Gemini CLI, and checking it |
+//! | [`own_program`] | `gemini-tools-setup` | whether settings name these executables |
+//! | [`approval`] | `gemini-tools-approval` | the gate that every call passes, and asking a person |
+//! | [`session`] | `gemini-tools-approval` | what calls need, opened once |
+//! | [`custom`] | `gemini-tools-custom-tools` | tools that a project adds, a file for each |
+//! | [`mcp`] | `gemini-tools-mcp` | tools of MCP servers |
+//! | [`lint`] | `gemini-tools-lint` | what is wrong with declarations |
+//! | [`ci`] | `gemini-tools-lint` | what was found, for CI services |
+//! | [`dialect`] | `gemini-tools-formats` | how other hosts and APIs write the same tools |
+//! | [`policy`] | `gemini-tools-policy` | which calls may run, by Gemini CLI's rules |
+//! | [`builtin`] | `gemini-tools-builtin-tools` | the built-in tools, one file each |
+//! | [`genai`] | `gemini-tools-gemini-api` | the client of the Gemini API |
+//! | [`answer`] | `gemini-tools-answers` | from a result to the JSON that a host reads |
+//! | [`settings`] | `gemini-tools-config` | what tools obey of Gemini CLI's `settings.json` |
+//! | [`trust`] | `gemini-tools-config` | whether what a project brings may run |
+//! | [`declaration`] | `gemini-tools-declarations` | declarations of others, repaired |
+//! | [`net`] | `gemini-tools-guarded-http` | the way to the network |
+//! | [`process`] | `gemini-tools-process` | running commands, watched over and kept within bounds |
+//! | [`workspace`] | `gemini-tools-workspace` | all access to the project's files |
+//! | [`sandbox`] | `gemini-tools-sandbox` | the kernel's limits on a command |
+//! | [`commands`] | `gemini-tools-shell-analysis` | which commands a line of shell runs |
+//! | [`tool`] | `gemini-tools-core` | what a tool is |
+//! | [`registry`] | `gemini-tools-core` | every tool by name |
+//! | [`parallel`] | `gemini-tools-core` | which calls of a message are made at the same time |
+//! | [`message`] | `gemini-tools-core` | messages of the Gemini API, which answers are parts of |
+//! | [`diagnostic`] | `gemini-tools-core` | one thing that is wrong, for people and for CI |
+//! | [`json`] | `gemini-tools-core` | JSON documents of others, within limits |
+//! | [`shown`] | `gemini-tools-core` | names and paths as text |
+//! | [`version`] | `gemini-tools-core` | which build the executables are |
+//!
+//! The page on architecture in the book (`docs/architecture.md`) has the graph.
+//!
+//! # Example
+//!
+//! A session opens what calls need, and makes them as `call_tool` does:
+//!
+//! ```
+//! use gemini_tools::session::{CallOptions, PolicyOptions, Session};
+//! use gemini_tools::tool::Context;
+//! use serde_json::json;
+//!
+//! let dir = tempfile::tempdir()?;
+//! let root = dir.path().canonicalize()?;
+//! std::fs::write(root.join("notes.txt"), "Says hello.\n")?;
+//!
+//! let session = Session::open_without_servers(&root, &[], &PolicyOptions::default())?;
+//! let args = json!({ "absolute_path": "notes.txt" });
+//! let result = session.call("read_file", args, CallOptions::default(), &Context::default())?;
+//! assert_eq!(serde_json::to_value(&result.llm_content)?, "Says hello.\n");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #[cfg(feature = "agent")]
 pub use gemini_tools_agent as agent;
