@@ -20,6 +20,9 @@
 //! | [`dialect`] | `gemini-tools-formats` | how other hosts and APIs write the same tools |
 //! | [`policy`] | `gemini-tools-policy` | which calls may run, by Gemini CLI's rules |
 //! | [`builtin`] | `gemini-tools-builtin-tools` | the built-in tools, one file each |
+//! | [`network_helper`] | `gemini-tools-network-helper` | the inside of `mcp_client` |
+//! | [`web`] | `gemini-tools-web-tools` | what the built-in tools need the network for |
+//! | [`network`] | `gemini-tools-network-link` | the way to `mcp_client`, which reaches the network |
 //! | [`genai`] | `gemini-tools-gemini-api` | the client of the Gemini API |
 //! | [`answer`] | `gemini-tools-answers` | from a result to the JSON that a host reads |
 //! | [`settings`] | `gemini-tools-config` | what tools obey of Gemini CLI's `settings.json` |
@@ -41,11 +44,12 @@
 //!
 //! The page on architecture in the book (`docs/architecture.md`) has the graph.
 //!
-//! # Example
+//! # Examples
 //!
-//! A session opens what calls need, and makes them as `call_tool` does:
+//! A session opens what calls need, the user's settings and rules too, and makes calls as
+//! `call_tool` does:
 //!
-//! ```
+//! ```no_run
 //! use gemini_tools::session::{CallOptions, PolicyOptions, Session};
 //! use gemini_tools::tool::Context;
 //! use serde_json::json;
@@ -59,6 +63,57 @@
 //! let result = session.call("read_file", args, CallOptions::default(), &Context::default())?;
 //! assert_eq!(serde_json::to_value(&result.llm_content)?, "Says hello.\n");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A tool of one's own, beside the built-in ones or alone:
+//!
+//! ```
+//! use gemini_tools::ToolRegistry;
+//! use gemini_tools::tool::*;
+//!
+//! struct Shout(Schema);
+//! struct Call(String);
+//!
+//! impl Tool for Shout {
+//!     fn name(&self) -> &str { "shout" }
+//!     fn description(&self) -> &str { "Gives the text in capitals." }
+//!     fn parameters(&self) -> &Schema { &self.0 }
+//!     fn info(&self) -> ToolInfo<'_> {
+//!         ToolInfo {
+//!             display_name: "Shout",
+//!             aliases: &[],
+//!             kind: Kind::Think,
+//!             is_read_only: false,
+//!             is_idempotent: false,
+//!             is_open_world: false,
+//!             can_update_output: false,
+//!             checks_arguments: false,
+//!             server: None,
+//!             annotations: None,
+//!         }
+//!     }
+//!     fn build(&self, args: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {
+//!         #[derive(serde::Deserialize)]
+//!         struct Params { text: String }
+//!         Ok(Box::new(Call(args.parse::<Params>(&self.0)?.text)))
+//!     }
+//! }
+//!
+//! impl ToolInvocation for Call {
+//!     fn describe(&self) -> String { format!("Shouts {:?}", self.0) }
+//!     fn locations(&self) -> Vec<Location> { Vec::new() }
+//!     fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> { Ok(Confirmation::NotNeeded) }
+//!     fn run(self: Box<Self>, _: &Context) -> Result<ToolResult, ToolError> {
+//!         Ok(ToolResult::text(self.0.to_uppercase()))
+//!     }
+//! }
+//!
+//! let mut registry = ToolRegistry::default();
+//! let schema = serde_json::json!({"type":"object","required":["text"],"properties":{"text":{"type":"string"}}});
+//! registry.register(Shout(Schema::from_value(schema)))?;
+//! let result = registry.execute("shout", serde_json::json!({"text":"hi"}), &Context::default())?;
+//! assert_eq!(result.llm_content, LlmContent::Text("HI".into()));
+//! # Ok::<(), ToolError>(())
 //! ```
 
 #[cfg(feature = "agent")]

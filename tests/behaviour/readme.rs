@@ -121,13 +121,13 @@ fn settings_name_both_commands_in_each_spelling() {
     }
 }
 
-/// The registry's example is compiled and run, as a test of the documentation.
+/// The library's example is compiled and run, as a test of the documentation.
 #[test]
-fn library_example_is_that_of_the_registry() {
-    let registry = fs::read_to_string(in_checkout("src/registry.rs")).expect("the registry");
-    let mut documented = registry
+fn library_example_is_that_of_the_library() {
+    let library = fs::read_to_string(in_checkout("src/lib.rs")).expect("the library");
+    let mut documented = library
         .lines()
-        .filter_map(|line| line.strip_prefix("///"))
+        .filter_map(|line| line.strip_prefix("//!"))
         .map(str::trim);
     let blocks = Page::read("docs/library.md").blocks("rust");
     assert_eq!(blocks.len(), 1);
@@ -135,7 +135,7 @@ fn library_example_is_that_of_the_registry() {
         for line in block.text.lines().map(str::trim) {
             assert!(
                 line.is_empty() || documented.any(|d| d == line),
-                "docs/library.md:{}: not in the registry's documentation: {line}",
+                "docs/library.md:{}: not in the library's documentation: {line}",
                 block.line
             );
         }

@@ -1,9 +1,32 @@
 //! The agent: a host that hands a model the tools of two commands.
 //!
-//! [`pair`] knows the commands, [`turn`] asks the model, [`scheduler`] runs those of its
-//! calls that pass the [gate](gemini_tools_approval::approval), [`session`] goes on until the model is done, and
-//! every [`event`] goes to those who show or record it: those of [`output`], [`telemetry`] and
+//! [`pair`] knows the commands, [`turn`] asks the model, [`scheduler`] runs those of its calls that
+//! pass the [gate](gemini_tools_approval::approval), [`session`] goes on until the model is done,
+//! and every [`event`] goes to those who show or record it: those of [`output`], [`telemetry`] and
 //! [`report`]. Nothing here prints.
+//!
+//! Tools are unknown here but by what the two commands declare: making a call, and its limits, is
+//! up to `call_tool` or the program in its place. The API is spoken to by
+//! `gemini-tools-gemini-api`.
+//!
+//! # Example
+//!
+//! ```
+//! use gemini_tools_agent::at_paths;
+//! use gemini_tools_agent::history::History;
+//! use gemini_tools_gemini_api::Content;
+//!
+//! // Files that a prompt names go to the model with it.
+//! let prompt = "What does @src/main.rs do?";
+//! let found = at_paths::find(prompt);
+//! assert_eq!(found[0].path, "src/main.rs");
+//! assert_eq!(&prompt[found[0].range.clone()], "@src/main.rs");
+//!
+//! let mut history = History::default();
+//! history.push(Content::user(prompt));
+//! assert_eq!(history.curated().len(), 1);
+//! assert!(history.open_calls().is_empty());
+//! ```
 
 pub mod at_paths;
 mod batch_client;

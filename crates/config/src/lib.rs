@@ -1,4 +1,36 @@
 //! Gemini CLI's settings, and whether a project is trusted.
+//!
+//! # What it owns
+//!
+//! - [`settings`]: what tools obey of the four `settings.json` files, in Gemini CLI's order, and
+//!   what a project may say in them;
+//! - [`trust`]: whether what a project brings may run programs or move credentials.
+//!
+//! What is done with a setting is up to the crates that obey it. Settings are written by
+//! `gemini-tools-setup` only.
+//!
+//! # Example
+//!
+//! A project that is not trusted can't give itself more, but its settings can be stricter:
+//!
+//! ```
+//! use gemini_tools_config::settings::Settings;
+//! use gemini_tools_config::trust::{ProjectTrust, Trust, Untrusted};
+//!
+//! let dir = tempfile::tempdir()?;
+//! let root = dir.path().canonicalize()?;
+//! std::fs::create_dir(root.join(".gemini"))?;
+//! let text = r#"{"tools": {"exclude": ["web_fetch"], "callCommand": "./run-me"}}"#;
+//! std::fs::write(root.join(".gemini/settings.json"), text)?;
+//!
+//! let trust = ProjectTrust::known(Trust::Untrusted(Untrusted::Unknown));
+//! let settings = Settings::load_trusting(None, &root, trust);
+//! assert_eq!(settings.exclude, ["web_fetch"]);
+//! assert_eq!(settings.commands.projects, None);
+//! // What was left out is told.
+//! assert!(settings.notes.iter().any(|note| note.place.key.contains("callCommand")));
+//! # Ok::<(), std::io::Error>(())
+//! ```
 
 pub mod settings;
 pub mod trust;

@@ -1,4 +1,84 @@
 //! What a tool is, and the registry of tools by name.
+//!
+//! # What it owns
+//!
+//! - [`tool`]: the contract between those who write tools and those who call them. A
+//!   [`Tool`](tool::Tool) declares itself and checks arguments, a
+//!   [`ToolInvocation`](tool::ToolInvocation) is a checked call, and a call gives a
+//!   [`ToolResult`](tool::ToolResult) or the one [`ToolError`](tool::ToolError).
+//! - [`registry`]: every tool by its name; running a call, with the calls that its result asks for.
+//! - [`parallel`]: which calls of a message are made at the same time.
+//! - [`names`]: names of tools that hosts and APIs take, and the way back.
+//! - [`message`]: messages of the Gemini API, which results are parts of.
+//! - [`json`]: JSON documents of others, read within limits.
+//! - [`diagnostic`]: one thing that is wrong, for people and for CI.
+//! - [`position`]: where in a document something is.
+//! - [`shown`]: names and paths as text, and which characters deceive.
+//! - [`version`]: which build the executables are.
+//!
+//! Nothing here touches files, processes or the network, and nothing prints. Whether a call may run
+//! is decided in `gemini-tools-policy` and `gemini-tools-approval`:
+//! [`registry::ToolRegistry::execute`] asks neither.
+//!
+//! # Example
+//!
+//! ```
+//! use gemini_tools_core::registry::ToolRegistry;
+//! use gemini_tools_core::tool::*;
+//! use serde_json::json;
+//!
+//! struct Shout(Schema);
+//! struct Call(String);
+//!
+//! impl Tool for Shout {
+//!     fn name(&self) -> &str { "shout" }
+//!     fn description(&self) -> &str { "Gives the text in capitals." }
+//!     fn parameters(&self) -> &Schema { &self.0 }
+//!     fn info(&self) -> ToolInfo<'_> {
+//!         ToolInfo {
+//!             display_name: "Shout",
+//!             aliases: &[],
+//!             kind: Kind::Think,
+//!             is_read_only: false,
+//!             is_idempotent: true,
+//!             is_open_world: false,
+//!             can_update_output: false,
+//!             checks_arguments: false,
+//!             server: None,
+//!             annotations: None,
+//!         }
+//!     }
+//!     fn build(&self, args: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {
+//!         #[derive(serde::Deserialize)]
+//!         struct Params { text: String }
+//!         Ok(Box::new(Call(args.parse::<Params>(&self.0)?.text)))
+//!     }
+//! }
+//!
+//! impl ToolInvocation for Call {
+//!     fn describe(&self) -> String { format!("Shouts {:?}", self.0) }
+//!     fn locations(&self) -> Vec<Location> { Vec::new() }
+//!     fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {
+//!         Ok(Confirmation::NotNeeded)
+//!     }
+//!     fn run(self: Box<Self>, _: &Context) -> Result<ToolResult, ToolError> {
+//!         Ok(ToolResult::text(self.0.to_uppercase()))
+//!     }
+//! }
+//!
+//! let mut registry = ToolRegistry::default();
+//! let schema = json!({
+//!     "type": "object", "required": ["text"], "properties": { "text": { "type": "string" } },
+//! });
+//! registry.register(Shout(Schema::from_value(schema)))?;
+//!
+//! let result = registry.execute("shout", json!({ "text": "hi" }), &Context::default())?;
+//! assert_eq!(serde_json::to_value(&result.llm_content).unwrap(), json!("HI"));
+//!
+//! let error = registry.execute("shout", json!({}), &Context::default()).unwrap_err();
+//! assert_eq!(error.kind, ErrorKind::InvalidToolParams);
+//! # Ok::<(), ToolError>(())
+//! ```
 
 pub mod diagnostic;
 pub mod json;

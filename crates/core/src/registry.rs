@@ -26,56 +26,7 @@ pub struct Others {
     pub servers: Vec<String>,
 }
 
-/// The tools that can be called, by name.
-///
-/// ```
-/// use gemini_tools::ToolRegistry;
-/// use gemini_tools::tool::*;
-///
-/// struct Shout(Schema);
-/// struct Call(String);
-///
-/// impl Tool for Shout {
-///     fn name(&self) -> &str { "shout" }
-///     fn description(&self) -> &str { "Gives the text in capitals." }
-///     fn parameters(&self) -> &Schema { &self.0 }
-///     fn info(&self) -> ToolInfo<'_> {
-///         ToolInfo {
-///             display_name: "Shout",
-///             aliases: &[],
-///             kind: Kind::Think,
-///             is_read_only: false,
-///             is_idempotent: false,
-///             is_open_world: false,
-///             can_update_output: false,
-///             checks_arguments: false,
-///             server: None,
-///             annotations: None,
-///         }
-///     }
-///     fn build(&self, args: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {
-///         #[derive(serde::Deserialize)]
-///         struct Params { text: String }
-///         Ok(Box::new(Call(args.parse::<Params>(&self.0)?.text)))
-///     }
-/// }
-///
-/// impl ToolInvocation for Call {
-///     fn describe(&self) -> String { format!("Shouts {:?}", self.0) }
-///     fn locations(&self) -> Vec<Location> { Vec::new() }
-///     fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> { Ok(Confirmation::NotNeeded) }
-///     fn run(self: Box<Self>, _: &Context) -> Result<ToolResult, ToolError> {
-///         Ok(ToolResult::text(self.0.to_uppercase()))
-///     }
-/// }
-///
-/// let mut registry = ToolRegistry::default();
-/// let schema = serde_json::json!({"type":"object","required":["text"],"properties":{"text":{"type":"string"}}});
-/// registry.register(Shout(Schema::from_value(schema)))?;
-/// let result = registry.execute("shout", serde_json::json!({"text":"hi"}), &Context::default())?;
-/// assert_eq!(result.llm_content, LlmContent::Text("HI".into()));
-/// # Ok::<(), ToolError>(())
-/// ```
+/// The tools that can be called, by name. [The page of the crate](crate) has an example.
 #[derive(Clone, Default)]
 pub struct ToolRegistry {
     tools: BTreeMap<String, Arc<dyn Tool>>,

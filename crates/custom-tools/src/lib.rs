@@ -8,6 +8,37 @@
 //!
 //! Nothing of this is touched for a built-in tool's call. What the files declare is kept in
 //! the `catalogue`.
+//!
+//! Whether a project is trusted is told by `gemini-tools-config`, how a program is run by
+//! `gemini-tools-process`, and what is wrong with a declaration by `gemini-tools-declarations`.
+//!
+//! # Example
+//!
+//! ```
+//! use gemini_tools_config::settings::Settings;
+//! use gemini_tools_config::trust::{ProjectTrust, Trust, TrustedBy};
+//! use gemini_tools_custom_tools::lint_tools;
+//! use gemini_tools_mcp::Asks;
+//!
+//! let dir = tempfile::tempdir()?;
+//! let root = dir.path().canonicalize()?;
+//! std::fs::create_dir_all(root.join(".gemini/tools"))?;
+//! let manifest = r#"
+//! description = "Counts the lines of a file."
+//! command = ["wc", "-l", "{file}"]
+//!
+//! [params.file]
+//! type = "string"
+//! description = "The file."
+//! "#;
+//! std::fs::write(root.join(".gemini/tools/count_lines.toml"), manifest)?;
+//!
+//! let mut settings = Settings::default();
+//! settings.trust = ProjectTrust::known(Trust::Trusted(TrustedBy::Caller));
+//! let lint = lint_tools(&settings, None, &root, Asks::None)?;
+//! assert_eq!((lint.files, lint.tools), (1, 1), "{:?}", lint.findings);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod block;
 mod call;

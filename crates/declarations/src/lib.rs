@@ -1,9 +1,32 @@
 //! Other people's declarations, made such that the API takes them.
 //!
 //! Owned here: unwrapping, repairing and refusing declarations (of discovery commands, of
-//! custom tools, of MCP servers), and saying what was done. Nothing here reads files or runs
-//! anything. One rule for all: what is certain is repaired and told, what is not costs that
-//! tool and no other.
+//! custom tools, of MCP servers), and saying what was done. One rule for all: what is certain is
+//! repaired and told, what is not costs that tool and no other.
+//!
+//! Nothing here reads files or runs anything. Who has the declarations printed, and who shows the
+//! findings, is up to the callers; what other APIs take is in `gemini-tools-formats`.
+//!
+//! # Example
+//!
+//! ```
+//! use gemini_tools_declarations::{Names, read};
+//!
+//! let printed = br#"[
+//!     {"name": "count words", "description": "Counts.", "parameters": {"type": "OBJECT"}},
+//!     {"description": "It has no name."}
+//! ]"#;
+//! let compiled = read(printed, &mut Names::new(Names::LONGEST))?;
+//!
+//! // The name is one that the API takes, and the tool's own program knows it by the old one.
+//! let [tool] = &compiled.tools[..] else { panic!("one tool") };
+//! assert_eq!((&*tool.name, &*tool.original), ("count_words", "count words"));
+//! assert_eq!(tool.schema["type"], "object");
+//!
+//! // What was repaired and what was left out is told.
+//! assert!(!compiled.findings.is_empty());
+//! # Ok::<(), gemini_tools_declarations::ReadError>(())
+//! ```
 
 mod hidden;
 mod keywords;

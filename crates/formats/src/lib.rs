@@ -3,6 +3,32 @@
 //! Owned here: the shapes, what each API takes of names and schemas, and the way back from what
 //! was changed for it. Nothing here runs a tool, reads a file or prints. The limits are those
 //! that the APIs themselves state when they refuse a request.
+//!
+//! Whether a document is what its API takes is told by `gemini-tools-lint`, which has these shapes
+//! from here.
+//!
+//! # Example
+//!
+//! ```
+//! use gemini_tools_formats::{Dialect, DialectRequest, GeminiDeclaration};
+//!
+//! let declaration: GeminiDeclaration = serde_json::from_str(
+//!     r#"{
+//!         "name": "shout",
+//!         "description": "In capitals.",
+//!         "parametersJsonSchema": {"type":"object"}
+//!     }"#,
+//! )?;
+//! assert_eq!(
+//!     declaration.to_json(Dialect::Anthropic, false),
+//!     r#"{"name":"shout","description":"In capitals.","input_schema":{"type":"object"}}"#,
+//! );
+//!
+//! let call = br#"{"type": "tool_use", "id": "t1", "name": "shout", "input": {"text": "hi"}}"#;
+//! let request = DialectRequest::read(Dialect::Anthropic, call).expect("a call").expect("one");
+//! assert_eq!(request.calls[0].name, "shout");
+//! # Ok::<(), serde_json::Error>(())
+//! ```
 
 mod annotations;
 mod call;

@@ -1,8 +1,34 @@
 //! The Gemini wire: messages, requests and responses, three ways to be let in, streaming.
 //!
-//! Field names and shapes follow the public `v1beta` API; fields that this crate does not know
-//! are kept wherever a message may go back to the API. [`GeminiClient`] speaks to the API itself, to
+//! Field names and shapes follow the public `v1beta` API; fields that this crate does not know are
+//! kept wherever a message may go back to the API. [`GeminiClient`] speaks to the API itself, to
 //! Vertex AI and to Code Assist, by the same calls. Nothing here knows any tool.
+//!
+//! How a server is reached is up to `gemini-tools-guarded-http`, and which tools a request declares
+//! and what becomes of calls up to the callers.
+//!
+//! # Example
+//!
+//! ```
+//! use gemini_tools_gemini_api::{GenerateContentResponse, Secret};
+//!
+//! let response: GenerateContentResponse = serde_json::from_str(
+//!     r#"{"candidates": [{
+//!         "content": {"role": "model", "parts": [
+//!             {"text": "I look."},
+//!             {"functionCall": {"name": "read_file", "args": {"absolute_path": "a.txt"}}}
+//!         ]},
+//!         "finishReason": "STOP"
+//!     }]}"#,
+//! )?;
+//! assert_eq!(response.text(), "I look.");
+//! let call = response.parts()[1].function_call.as_ref().expect("a call");
+//! assert_eq!(call.name, "read_file");
+//!
+//! // A key can't get into a log by mistake.
+//! assert!(!format!("{:?}", Secret::new("key-1")).contains("key-1"));
+//! # Ok::<(), serde_json::Error>(())
+//! ```
 
 mod citations;
 mod client;

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 /// Reads the bytes of `streamGenerateContent?alt=sse`, in whatever pieces they come.
 ///
 /// ```
-/// # use gemini_tools::genai::{ApiError, ResponseStream};
+/// # use gemini_tools_gemini_api::{ApiError, ResponseStream};
 /// # use std::ops::ControlFlow;
 /// # fn main() -> Result<(), ApiError> {
 /// let mut stream = ResponseStream::new(false);

@@ -2,6 +2,25 @@
 //!
 //! Owned here: telling dialects apart, what each API refuses, and where it is.
 //! What is wrong with a schema as such is found by the compiler of declarations.
+//!
+//! [`ci`] has the formats of CI services for what was found, here and elsewhere. Reading files, and
+//! showing what was found, is up to the callers.
+//!
+//! # Example
+//!
+//! ```
+//! use gemini_tools_lint::lint;
+//!
+//! let text = r#"[{
+//!     "name": "pets.list", "description": "Lists pets.", "input_schema": {"type": "object"}
+//! }]"#;
+//! let linted = lint(text, None);
+//! assert_eq!(linted.tools, 0);
+//!
+//! let finding = &linted.findings[0];
+//! assert_eq!(finding.code, "name");
+//! assert!(finding.message.starts_with("Anthropic takes 1 to 128 letters"), "{finding:?}");
+//! ```
 
 pub mod ci;
 mod document;

@@ -6,6 +6,23 @@
 //! to clients. `changes` tells clients of other tools. `declare`, `content` and `resources` turn
 //! tools, results and files into what the protocol calls by these names. `watch` tells when
 //! settings, rules or tools have changed on disk.
+//!
+//! What the tools do, and whether a call may run, is up to the
+//! [session](gemini_tools_approval::session) that a client's calls are made in.
+//!
+//! # Example
+//!
+//! ```
+//! use gemini_tools_mcp_server::{Http, HttpError};
+//!
+//! // A server is reached from this machine only, unless more is said.
+//! let refused = Http::new("0.0.0.0:0", Vec::new(), false);
+//! assert!(matches!(refused, Err(HttpError::Remote(_))));
+//! # // The environment may have a token that can't be used.
+//! # if std::env::var_os("GEMINI_TOOLS_SERVE_TOKEN").is_none() {
+//! assert!(Http::new("127.0.0.1:0", Vec::new(), false).is_ok());
+//! # }
+//! ```
 
 mod ask;
 mod call;

@@ -4,6 +4,33 @@
 //! (`gemini-tools-network-helper`), which alone has the official SDK in it: `call_tool` and
 //! `get_tools` start as fast as without. They resolve settings and trust, keep what servers have
 //! declared (`cache`), and talk with it over pipes ([`gemini_tools_network_link`]).
+//!
+//! Whether a call of theirs may run is decided above; serving our own tools is in
+//! `gemini-tools-mcp-server`.
+//!
+//! # Example
+//!
+//! ```
+//! use gemini_tools_config::settings::Settings;
+//! use gemini_tools_config::trust::{ProjectTrust, Trust, TrustedBy};
+//! use gemini_tools_mcp::Mcp;
+//!
+//! let dir = tempfile::tempdir()?;
+//! let root = dir.path().canonicalize()?;
+//! std::fs::create_dir(root.join(".gemini"))?;
+//! let load = || {
+//!     let trust = ProjectTrust::known(Trust::Trusted(TrustedBy::Caller));
+//!     Settings::load_trusting(None, &root, trust)
+//! };
+//! assert!(Mcp::open(&load(), None, &root, &[]).is_none());
+//!
+//! let text = r#"{"mcpServers": {"pets": {"command": "pets-server"}}}"#;
+//! std::fs::write(root.join(".gemini/settings.json"), text)?;
+//! // Nothing is started before a tool is asked for.
+//! let servers = Mcp::open(&load(), None, &root, &[]).expect("a server");
+//! assert!(servers.take_notes().is_empty());
+//! # Ok::<(), std::io::Error>(())
+//! ```
 
 mod audit;
 mod cache;

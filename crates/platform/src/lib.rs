@@ -3,6 +3,32 @@
 //! On Windows `windows` gives as much of it as is needed there the same names, over handles in
 //! the place of descriptors. What has no counterpart isn't there, so that it can't be used by
 //! mistake.
+//!
+//! # What it owns
+//!
+//! - the names [`fs`], [`io`], [`fd`], [`event`], [`process`], [`stdio`], [`termios`] on every
+//!   system;
+//! - [`canonicalize`], which gives a path in the usual form of the system;
+//! - [`check_names`]: names that can't be a file's there;
+//! - [`links`]: where a path leads, and through which links.
+//!
+//! What a program does with files and processes is up to the crates above: access beneath roots is
+//! in `gemini-tools-workspace`, starting and ending programs in `gemini-tools-process`.
+//!
+//! # Example
+//!
+//! ```
+//! use gemini_tools_platform::{canonicalize, fs, links};
+//!
+//! let file = std::fs::File::open("Cargo.toml")?;
+//! // The same call on Unix and on Windows.
+//! assert!(fs::fstat(&file)?.st_size > 0);
+//!
+//! // A path without links leads to itself.
+//! let real = canonicalize("Cargo.toml")?;
+//! assert!(links::resolve(&real)?.is_plain());
+//! # Ok::<(), std::io::Error>(())
+//! ```
 
 #[cfg(unix)]
 pub use rustix::{event, fd, fs, io, process, stdio, termios};

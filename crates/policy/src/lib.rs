@@ -8,6 +8,46 @@
 //! this differs from Gemini CLI.
 //!
 //! Nothing is parsed or compiled where there are no rules.
+//!
+//! What becomes of a [`Verdict`] is up to `gemini-tools-approval`: it asks the user where one must
+//! be asked, and keeps the answers.
+//!
+//! # Example
+//!
+//! ```
+//! use gemini_tools_config::settings::Settings;
+//! use gemini_tools_policy::{Decision, Mode, Policy, PolicyCall, Tier};
+//! use serde_json::json;
+//! use std::path::Path;
+//!
+//! let rules = r#"
+//! [[rule]]
+//! toolName = "run_shell_command"
+//! commandPrefix = "git"
+//! decision = "allow"
+//! priority = 100
+//!
+//! [[rule]]
+//! toolName = "run_shell_command"
+//! commandPrefix = "git push"
+//! decision = "deny"
+//! priority = 200
+//! "#;
+//! let texts = [(Tier::User, "user.toml".into(), rules.to_owned())];
+//! let policy = Policy::of_texts(&texts, &Settings::default(), Path::new("/project"));
+//!
+//! let decide = |command: &str| {
+//!     let args = json!({ "command": command });
+//!     let args = args.as_object().expect("arguments");
+//!     let call = PolicyCall::of_tool("run_shell_command", &[], args);
+//!     policy.check(&call, Mode::Default, true).decision
+//! };
+//! assert_eq!(decide("git status"), Decision::Allow);
+//! assert_eq!(decide("git status && env git push"), Decision::Deny);
+//! assert_eq!(decide("npm test"), Decision::AskUser);
+//! // What can't be known could be what a rule denies.
+//! assert_eq!(decide("git status; $x"), Decision::Deny);
+//! ```
 
 mod defaults;
 mod file;

@@ -4,6 +4,50 @@
 //! All of it rests on what the kernel says about processes; what differs between systems is in a
 //! file for each, in `raw`, `tree` and `windows`. Everything is about one command at a time; what
 //! a tool makes of it is the tool's business.
+//!
+//! # What it owns
+//!
+//! - [`command`]: a line of shell, or a program with its arguments: its environment, its limits,
+//!   and the end of all that it started;
+//! - [`supervisor`]: the process that watches over a command, and [`tree`]: what it has started;
+//! - [`capture`], [`log`] and [`terminal`]: what a command prints, kept within bounds;
+//! - [`jobs`]: commands that go on in the background, from one call to the next;
+//! - [`piped`] and [`line_client`]: programs that are talked to for as long as they live;
+//! - [`program_run`]: a program that is run to its end, as a host does it;
+//! - [`isolated`]: work on data of strangers, in a process that may die of it;
+//! - [`signals`]: what ends a session.
+//!
+//! Whether a command may run is up to `gemini-tools-policy`, and what it may touch up to
+//! `gemini-tools-sandbox`.
+//!
+//! # Example
+//!
+//! ```
+//! use gemini_tools_core::tool::Cancellation;
+//! use gemini_tools_process::ending::Ending;
+//! use gemini_tools_process::piped::Program;
+//! use gemini_tools_process::program_run::{Input, RunOptions};
+//! use std::time::Duration;
+//!
+//! # #[cfg(unix)] {
+//! let program = Program {
+//!     name: "sort".as_ref(),
+//!     arguments: &["-r".to_owned()],
+//!     environment: &std::env::vars_os().collect(),
+//!     directory: "/".as_ref(),
+//! };
+//! let options = RunOptions {
+//!     input: Input::Bytes(b"one\ntwo\n"),
+//!     limit: Duration::from_secs(30),
+//!     hold: Duration::from_secs(1),
+//!     leaves: false,
+//! };
+//! let run = program.run(options, &Cancellation::default())?;
+//! assert_eq!(run.stdout, b"two\none\n");
+//! assert_eq!(run.ending, Ok(Ending::Code(0)));
+//! # }
+//! # Ok::<(), std::io::Error>(())
+//! ```
 
 pub mod capture;
 pub mod command;
@@ -41,8 +85,8 @@ pub use sandboxed::sandbox_error;
 use gemini_tools_platform::fd::OwnedFd;
 
 /// A descriptor that becomes readable when the process that has started this one is gone (see
-/// [`gemini_tools_core::tool::Cancellation::with_caller`]). `None` where that is not a caller: the first
-/// process of a machine or a container.
+/// [`gemini_tools_core::tool::Cancellation::with_caller`]). `None` where that is not a caller: the
+/// first process of a machine or a container.
 #[cfg(unix)]
 pub fn caller() -> Option<OwnedFd> {
     use gemini_tools_platform::process::{Pid, getppid};

@@ -1,7 +1,51 @@
 //! The kernel's sandbox for the commands that a tool starts.
 //!
+//! A program that runs commands for a model, a plug-in or a stranger often wants the ordinary ones
+//! to work, and nothing else: a build may read the whole system and write to the project, but must
+//! not change a file of the user's or talk to the network. On Linux the kernel can hold a process
+//! to that without root and without a container, and this crate tells the kernel so.
+//!
 //! Owned here: what a sandboxed command may do, and the system calls that tell the kernel so.
-//! When a sandbox is wanted, and starting commands, is the caller's business. Everything may be read and executed. What is more is refused by
+//! When a sandbox is wanted, and starting commands, is the caller's business.
+//!
+//! # Example
+//!
+//! ```
+//! # #[cfg(target_os = "linux")]
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use gemini_tools_sandbox::{Mode, Sandbox, SandboxError, SandboxPolicy};
+//! use std::process::Command;
+//!
+//! let project = tempfile::tempdir()?;
+//! let outside = tempfile::tempdir()?;
+//! let policy = SandboxPolicy {
+//!     mode: Mode::WorkspaceWrite,
+//!     writable: vec![project.path().canonicalize()?],
+//!     network: false,
+//! };
+//! let sandbox = match Sandbox::prepare(&policy) {
+//!     Ok(sandbox) => sandbox.expect("a sandbox unless the mode is off"),
+//!     // The kernel is too old, or a container forbids it: run nothing then.
+//!     Err(SandboxError::Unavailable { .. }) => return Ok(()),
+//!     Err(e) => return Err(e.into()),
+//! };
+//!
+//! let mut command = Command::new("sh");
+//! command.args(["-c", "echo built >result; echo gone >\"$0\"/file 2>errors"]);
+//! command.arg(outside.path()).current_dir(project.path());
+//! sandbox.confine(&mut command);
+//! assert!(!command.status()?.success());
+//! assert_eq!(std::fs::read_to_string(project.path().join("result"))?, "built\n");
+//! assert!(!outside.path().join("file").exists());
+//! # Ok(())
+//! # }
+//! # #[cfg(not(target_os = "linux"))]
+//! # fn main() {}
+//! ```
+//!
+//! # Guarantees
+//!
+//! Everything may be read and executed. What is more is refused by
 //!
 //! - Landlock (in `ruleset`): changes to files outside, and where the kernel is new enough,
 //!   ioctls of devices, signals to processes outside, abstract and named Unix sockets;
@@ -9,14 +53,26 @@
 //! - the loss of capabilities, which matters to root alone;
 //! - `no_new_privs`: set-user-ID programs gain nothing.
 //!
-//! All of it is inherited by children and can't be taken off again. There is no weaker
-//! fallback: what is asked for and can't be had is an error.
+//! All of it is inherited by children and can't be taken off again. Descriptors that the caller has
+//! open are closed when the program starts, but for the standard streams. There is no weaker
+//! fallback: what is asked for and can't be had is an error, and nothing is run. Where a writable
+//! path leads through a link that a command in the sandbox could change, that is an error too.
 //!
-//! Known limits: the mode, owner and times of files outside can be changed in
-//! [`Mode::WorkspaceWrite`], where the user may (Landlock doesn't cover them, and the
-//! system calls are needed inside); a hard link in a writable directory that was there before
-//! leads to its file wherever else that is linked; a lock (`flock`) can be taken on any file that
-//! can be read, where some may be written; and nothing is kept from being read.
+//! # Limits
+//!
+//! - The mode, owner and times of files outside can be changed in [`Mode::WorkspaceWrite`], where
+//!   the user may: Landlock doesn't cover them, and the system calls are needed inside.
+//! - A hard link in a writable directory that was there before leads to its file wherever else that
+//!   is linked.
+//! - A lock (`flock`) can be taken on any file that can be read, where some may be written.
+//! - Nothing is kept from being read.
+//! - Time, memory and the number of processes are not limited.
+//! - Only Linux has a sandbox, from 6.2 on. Elsewhere every mode but [`Mode::Off`] is an error.
+
+/// The examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 mod error;
 #[cfg(target_os = "linux")]

@@ -1,4 +1,41 @@
 //! Setting up a project for Gemini CLI, and checking it.
+//!
+//! # What it owns
+//!
+//! - [`init`]: `get_tools init`, which puts the two commands into Gemini CLI's settings, with all
+//!   that they need, and takes all of that back;
+//! - [`doctor`]: `get_tools doctor`, which looks for what keeps Gemini CLI from using the two
+//!   commands;
+//! - [`own_program`]: whether settings name these executables or another program.
+//!
+//! What settings, rules and tools mean is told by the crates that obey them. Asking the user, and
+//! printing, is up to `get_tools`.
+//!
+//! # Example
+//!
+//! ```
+//! use gemini_tools_setup::init::{Allow, SetupScope, Wanted, plan};
+//!
+//! let dir = tempfile::tempdir()?;
+//! let (home, root) = (dir.path().join("home"), dir.path().join("project"));
+//! for directory in [&home, &root] {
+//!     std::fs::create_dir(directory)?;
+//! }
+//! let plan = plan(&Wanted {
+//!     home: &home.canonicalize()?,
+//!     root: &root.canonicalize()?,
+//!     scope: SetupScope::Project,
+//!     allow: Allow::Nothing,
+//!     directory: None,
+//!     tools: &[],
+//!     trusts_folder: false,
+//! })?;
+//! // A plan can be shown; nothing has been written yet.
+//! let diff = plan.changes[0].diff();
+//! assert!(diff.contains("\"discoveryCommand\": \"get_tools\""), "{diff}");
+//! assert!(!root.join(".gemini").exists());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod doctor;
 pub mod init;

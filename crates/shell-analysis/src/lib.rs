@@ -1,5 +1,21 @@
 //! Which commands a line of bash runs.
 //!
+//! A program that lets a model run commands wants to know before it does: is this line only `git
+//! status`, or does it also delete something? Splitting at `;` and `|` does not tell: programs hide
+//! behind quotes, substitutions, `env`, `xargs`, `bash -c`, `find -exec` and many more. [`analyse`]
+//! reads the line as bash would, and says what it does not know.
+//!
+//! ```
+//! use gemini_tools_shell_analysis::analyse;
+//!
+//! let analysis = analyse("cd build && LANG=C xargs -n1 rm <list | tee log");
+//! assert_eq!(analysis.root_commands(), ["cd", "xargs", "rm", "tee"]);
+//!
+//! // What can't be known before it runs is never passed over.
+//! let analysis = analyse(r#"git status; eval "$x""#);
+//! assert!(!analysis.unresolved.is_empty());
+//! ```
+//!
 //! # How it works
 //!
 //! A line is read, never executed. [`analyse`] has two readers:
@@ -14,17 +30,36 @@
 //!
 //! Both hand each command to `wrappers`, which looks for the commands that it runs in turn (`env`,
 //! `xargs`, `bash -c`, `find -exec`, …), and a script in an argument goes through the readers
-//! again, up to `MAX_DEPTH`. `ScriptPosition` says how a script is going to be read: by which kind of shell,
-//! with or without the functions of the line, and whether something feeds its standard input.
+//! again, up to `MAX_DEPTH`. `ScriptPosition` says how a script is going to be read: by which kind
+//! of shell, with or without the functions of the line, and whether something feeds its standard
+//! input.
+//!
+//! # Guarantees
 //!
 //! Two things hold. A command that may run is in [`Analysis::commands`], or the text that it may
 //! come from is in `unresolved`. And what can't be parsed within the limits of length, nodes, time
-//! and depth is unresolved as a whole (`parse_failed`). On Windows, whose shell is PowerShell, every
-//! line is.
+//! and depth is unresolved as a whole (`parse_failed`). On Windows, whose shell is PowerShell,
+//! every line is.
 //!
-//! What follows from all this is up to the callers: `policy::shell` decides, and
-//! `run_shell_command` shows and runs. This module works on text only, and knows no files, rules or
+//! # Limits
+//!
+//! - A line of more than 128 KiB, of more than 10,000 nodes, or with scripts more than eight deep
+//!   inside each other is not looked through, and parsing is given up after half a second.
+//! - A program is known by its name. What a program does that is given code in a language of its
+//!   own, such as `python -c`, is not looked into: [`Command::runs_code`] says so.
+//! - What files hold is not read: `./build.sh` is the command `./build.sh`.
+//! - The environment counts. A caller that runs [`Analysis::understood`] must give bash none that
+//!   changes how it reads (`BASH_ENV`, `ENV`, `SHELLOPTS`, `BASHOPTS`, `PS4`, `POSIXLY_CORRECT`,
+//!   functions).
+//!
+//! What follows from all this is up to the callers: `gemini-tools-policy` decides, and the tool
+//! `run_shell_command` shows and runs. This crate works on text only, and knows no files, rules or
 //! settings.
+
+/// The examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 mod builtins;
 mod code;

@@ -9,6 +9,24 @@
 //!
 //! The standard library learns its arguments from glibc without that preparation, and from musl
 //! only by it, so [`words`] reads them from what `main` was given.
+//!
+//! What an executable does once it runs is up to its main. [`main!`] makes one of a function, and
+//! [`memory!`] gives it what musl has not.
+//!
+//! # Example
+//!
+//! A file of its own, `src/bin/NAME/main.rs`:
+//!
+//! ```no_run
+//! #![cfg_attr(target_os = "linux", no_main)]
+//!
+//! fn run() -> u8 {
+//!     let words = gemini_tools_startup::words();
+//!     u8::from(words.len() != 1)
+//! }
+//!
+//! gemini_tools_startup::main!(run, "0.1.0");
+//! ```
 
 #[cfg(any(target_env = "musl", all(test, target_os = "linux")))]
 pub mod allocator;

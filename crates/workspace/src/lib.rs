@@ -3,6 +3,84 @@
 //! A [`Workspace`] holds its roots as open directories. Every path is resolved beneath a root
 //! by the kernel at the moment of opening, never by comparing strings, so that exchanging a
 //! directory for a link in between gains nothing.
+//!
+//! A program that reads and writes files for a model, or for any other caller that is not trusted
+//! with all of the user's files, needs that. To join a root and a path and to check the result
+//! leaves a gap: between the check and the opening a command can put a link in the path's way.
+//!
+//! # Example
+//!
+//! ```
+//! use gemini_tools_core::tool::{Cancellation, ErrorKind};
+//! use gemini_tools_workspace::Workspace;
+//! use std::io::{Read, Write};
+//!
+//! let dir = tempfile::tempdir()?;
+//! let root = dir.path().canonicalize()?;
+//! let workspace = Workspace::open_at(&root, &[], None)?;
+//!
+//! // A write is there whole or not at all, directories on its way too.
+//! let place = workspace.locate("notes/today.txt")?;
+//! let target = workspace.target(&place, &Cancellation::default())?;
+//! target.commit(&place, |file| file.write_all(b"Says hello.\n"))?;
+//!
+//! let mut text = String::new();
+//! workspace.open_file(&place)?.file.read_to_string(&mut text)?;
+//! assert_eq!(text, "Says hello.\n");
+//!
+//! // Nothing leads out: no path, and no link.
+//! let error = workspace.locate("../other").unwrap_err();
+//! assert_eq!(error.kind, ErrorKind::PathNotInWorkspace);
+//! # #[cfg(unix)] {
+//! std::os::unix::fs::symlink("/etc", root.join("link"))?;
+//! let error = workspace.open_file(&workspace.locate("link/passwd")?).unwrap_err();
+//! assert_eq!(error.kind, ErrorKind::PathNotInWorkspace);
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What it owns
+//!
+//! - [`resolve`]: paths beneath a root, links followed as long as they stay inside;
+//! - [`write`](mod@write): new content in the place of old, all or nothing; [`flush`] has the disk
+//!   keep up with a server;
+//! - [`edit`] and [`line_endings`]: replacing a text in a file, every byte outside of it as it was;
+//! - [`lines`], [`text`] and [`media`]: reading a part of a file of any size, in its encoding;
+//! - [`walk`], [`pattern`] and [`ignore`]: walking a tree with several threads, by globs and by
+//!   `.gitignore` and its like;
+//! - [`file_owner`]: settings, tools and rules, which a project must not redirect;
+//! - [`overflow`], [`atomic_file`] and [`stamp`]: files of our own in the user's home directory.
+//!
+//! JSON, settings and tools are unknown here: what is read and written, and whether it may be, is
+//! up to the callers. Errors are those of tools ([`ToolError`]), because they go to a model as they
+//! are.
+//!
+//! # Guarantees
+//!
+//! - No path, link or `..` leads out of the roots, and a directory that is exchanged for a link
+//!   meanwhile does not either: on Linux by `openat2`, elsewhere by a walk over open directories.
+//! - Only regular files are opened for reading. A named pipe is not waited for.
+//! - After a full disk, a crash or a kill a file has its old content or its new content.
+//! - A replaced file has exactly the access that it had (owner, group, mode, access list,
+//!   attributes), or the write is refused.
+//! - Two writers of this crate wait for each other. A change by another program between reading and
+//!   writing is noticed, and put back.
+//! - Lines are read, and texts replaced, in pieces: a file may be larger than memory, unless it is
+//!   in an older encoding of several bytes for each character.
+//!
+//! # Limits
+//!
+//! - Roots are for callers that may read all of them: there are no rights for single files, but for
+//!   roots that are only read.
+//! - A hard link keeps the old content: the new content is a new file
+//!   ([`Target::other_names`](write::Target::other_names) counts them).
+//! - On a file system without locks, two writers find out about each other only at the end.
+//! - On macOS and Windows this was never tried on a real machine.
+
+/// The examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 mod access;
 pub mod atomic_file;
