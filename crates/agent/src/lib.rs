@@ -5,9 +5,8 @@
 //! and every [`event`] goes to those who show or record it: those of [`output`], [`telemetry`] and
 //! [`report`]. Nothing here prints.
 //!
-//! Tools are unknown here but by what the two commands declare: making a call, and its limits, is
-//! up to `call_tool` or the program in its place. The API is spoken to by
-//! `gemini-tools-gemini-api`.
+//! Making a call, within its limits, is up to `call_tool` or the program in its place, and speaking
+//! to the API up to `gemini-tools-gemini-api`.
 //!
 //! # Example
 //!

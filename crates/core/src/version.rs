@@ -1,5 +1,5 @@
-//! Which build of the executables this is: `get_tools`, `call_tool` and what they start must be of the
-//! same one.
+//! Which build of the executables this is: `get_tools`, `call_tool` and what they start must be of
+//! the same one.
 
 use std::sync::OnceLock;
 

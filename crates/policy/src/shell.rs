@@ -3,8 +3,8 @@
 //!
 //! # How it works
 //!
-//! [`gemini_tools_shell_analysis::analyse`] gives the commands of a line, and the parts whose commands can't be
-//! known (`unresolved`). `check_analysed` then asks the rules in this order:
+//! [`gemini_tools_shell_analysis::analyse`] gives the commands of a line, and the parts whose
+//! commands can't be known (`unresolved`). `check_analysed` then asks the rules in this order:
 //!
 //! 1. The whole line, as one call of the tool. If a rule denies it, that is the result.
 //! 2. What is built in: a command that deletes or links, and a redirection, need approval although

@@ -1,7 +1,7 @@
 //! Which commands a line of bash runs.
 //!
-//! A program that lets a model run commands wants to know before it does: is this line only `git
-//! status`, or does it also delete something? Splitting at `;` and `|` does not tell: programs hide
+//! A program that lets a model run commands wants to know before it does: does this line only run
+//! `git`, or does it also delete something? Splitting at `;` and `|` does not tell: programs hide
 //! behind quotes, substitutions, `env`, `xargs`, `bash -c`, `find -exec` and many more. [`analyse`]
 //! reads the line as bash would, and says what it does not know.
 //!

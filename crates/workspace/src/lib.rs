@@ -51,9 +51,8 @@
 //! - [`file_owner`]: settings, tools and rules, which a project must not redirect;
 //! - [`overflow`], [`atomic_file`] and [`stamp`]: files of our own in the user's home directory.
 //!
-//! JSON, settings and tools are unknown here: what is read and written, and whether it may be, is
-//! up to the callers. Errors are those of tools ([`ToolError`]), because they go to a model as they
-//! are.
+//! JSON and settings are unknown here: what is read and written, and whether it may be, is up to
+//! the callers. Errors are those of tools ([`ToolError`]), because they go to a model as they are.
 //!
 //! # Guarantees
 //!
