@@ -15,7 +15,7 @@ BAR = 3.0
 # What has only just changed is looked at again at each start.
 AT_REST_SECS = 2.5
 
-SERVER = Path(__file__).resolve().parents[2] / "tests/behaviour/mcp/server.py"
+SERVER = Path(__file__).resolve().parents[2] / "tests/harness/src/mcp/server.py"
 
 SCRIPT = """#!/usr/bin/env python3
 # /// tool

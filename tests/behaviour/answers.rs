@@ -11,10 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use crate::harness::{Workspace, lines, set_age};
-
-/// One black pixel.
-pub(crate) const PNG_BASE64: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+use crate::harness::{PNG_BASE64, Workspace, lines, set_age};
 
 fn hello() -> Workspace {
     Workspace::new().file("hello.txt", "hello\n")

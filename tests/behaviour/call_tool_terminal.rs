@@ -6,11 +6,11 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::custom::{SHOW, tool, with};
+use crate::harness::custom::{SHOW, tool, with};
+use crate::harness::mcp::Servers;
+use crate::harness::terminal::with_editor;
 use crate::harness::terminal::{ASKED, Person};
 use crate::harness::{Answer, Call, Workspace, write};
-use crate::mcp::Servers;
-use crate::run_agent_terminal::with_editor;
 
 const DENY_RM: &str = "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"rm\"\ndecision = \"deny\"\npriority = 10\n";
 

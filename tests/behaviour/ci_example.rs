@@ -8,9 +8,9 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
+use crate::harness::agent::{last_parts, response, turns};
 use crate::harness::stand_in::StandIn;
 use crate::harness::{Answer, Call, Workspace, executable, skipped, write};
-use crate::run_agent::{last_parts, response, turns};
 
 fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))

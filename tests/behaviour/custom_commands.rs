@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::custom::{call, tool, with};
 use crate::harness::Workspace;
+use crate::harness::custom::{call, tool, with};
 
 /// A tool that prints each of its arguments in a line of its own.
 fn showing(command: &str, params: &str) -> Workspace {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::custom::call;
+use crate::harness::custom::call;
 use crate::harness::{Workspace, set_mode, skipped};
 
 fn examples() -> PathBuf {

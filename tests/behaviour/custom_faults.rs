@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::custom::{SHOW, call, declared, with};
+use crate::harness::custom::{SHOW, call, declared, with};
 use crate::harness::{Workspace, make_fifo};
 use std::os::unix::fs::symlink;
 

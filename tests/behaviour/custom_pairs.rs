@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::custom::{SHOW, call, declared, tool, with};
+use crate::harness::custom::{SHOW, call, declared, tool, with};
 use crate::harness::{Call, Workspace};
 
 const POINTER: &str = "discovery_command = \"python3 'project tools.py' --discover\"\ncall_command = \"python3 'project tools.py' --call\"\n";

@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
+use crate::harness::client::Server;
 #[cfg(target_os = "linux")]
 use crate::harness::skipped;
+use crate::harness::web_server::ALLOW;
 use crate::harness::web_server::{WebServer, page};
 use crate::harness::{Answer, Workspace, lines, marked_processes, trials};
-use crate::serve::client::Server;
-use crate::web_fetch_addresses::ALLOW;
 
 /// Long enough for anything here.
 const WAIT_LIMIT: Duration = Duration::from_secs(30);

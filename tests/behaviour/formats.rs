@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::harness::mcp::Servers;
 use crate::harness::{Answer, Workspace};
-use crate::mcp::Servers;
 
 #[track_caller]
 fn success(answer: Answer) -> Answer {

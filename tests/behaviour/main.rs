@@ -2,8 +2,7 @@
 //!
 //! One test binary, because each further one would be linked anew; a test below fails on a file that was not declared.
 
-mod harness;
-mod init;
+use gemini_tools_test_harness as harness;
 
 mod answers;
 mod arguments;
@@ -33,6 +32,7 @@ mod get_tools;
 mod glob;
 mod google_web_search;
 mod ignore_rules;
+mod init;
 mod kept_access;
 mod launchers;
 mod links_out;

@@ -1,165 +1,20 @@
 //! Tools of MCP servers: what is listed, what calls give, and that no server costs more than itself.
 //!
-//! The servers are `mcp/server.py`, which misbehaves on demand; those of others are in `mcp_real.rs`.
+//! The servers are `server.py` of the harness, which misbehaves on demand; those of others are in `mcp_real.rs`.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Call, Workspace, executable, marked_processes, set_mode};
-
-/// How long the last processes may take to go.
-const WAIT_LIMIT: Duration = Duration::from_secs(15);
-
-/// A variable that every process of a test has in its environment.
-const MARK: &str = "MCP_TEST_MARK";
-
-/// A workspace with servers in the user's settings; what they note is in `out`.
-pub(crate) struct Servers {
-    pub(crate) ws: Workspace,
-}
-
-impl Servers {
-    /// Servers of `server.py`, each by name, mode and what else is in its entry.
-    pub(crate) fn new(servers: &[(&str, &str, Value)]) -> Self {
-        Self::with_settings(servers, &json!({}))
-    }
-
-    pub(crate) fn with_settings(servers: &[(&str, &str, Value)], more: &Value) -> Self {
-        let ws = Workspace::new().outside("server.py", include_str!("mcp/server.py"));
-        let script = ws.outside_path("server.py");
-        let mut entries = serde_json::Map::new();
-        for (name, mode, more) in servers {
-            let notes = ws.outside_path(&format!("{name}.notes"));
-            let mut entry = json!({"command": "python3", "args": [script, mode, notes]});
-            merge(&mut entry, more);
-            entries.insert((*name).to_owned(), entry);
-        }
-        Self::configured(ws, entries.into(), more)
-    }
-
-    pub(crate) fn configured(ws: Workspace, servers: Value, more: &Value) -> Self {
-        let mut settings = json!({});
-        settings["mcpServers"] = servers;
-        merge(&mut settings, more);
-        let ws = ws.home(".gemini/settings.json", settings.to_string());
-        Self { ws }
-    }
-
-    fn mark(&self) -> String {
-        self.ws.root().display().to_string()
-    }
-
-    pub(crate) fn marked<'a>(&self, call: Call<'a>) -> Call<'a> {
-        // What servers note, and what they keep, is not looked at.
-        call.env(MARK, &self.mark()).unwatched()
-    }
-
-    pub(crate) fn list(&self, args: &[&str]) -> Answer {
-        self.marked(self.ws.get_tools(args)).run()
-    }
-
-    /// The names of the tools that are not built in.
-    pub(crate) fn names(&self) -> Vec<String> {
-        let answer = self.list(&["--mcp"]);
-        assert_eq!(answer.status(), 0, "{}", answer.shown());
-        assert!(answer.stderr.is_empty(), "{}", answer.shown());
-        Self::names_in(&answer)
-    }
-
-    fn names_in(answer: &Answer) -> Vec<String> {
-        let list = answer.json();
-        let names = list.as_array().expect("a list").iter();
-        names
-            .map(|tool| tool["name"].as_str().expect("a name").to_owned())
-            .filter(|name| {
-                name.contains("__")
-                    || name.ends_with("_mcp_resource")
-                    || name.ends_with("_mcp_resources")
-            })
-            .collect()
-    }
-
-    pub(crate) fn tool<'a>(&'a self, name: &str, arguments: &Value) -> Call<'a> {
-        self.marked(self.ws.tool(name).arguments(arguments))
-    }
-
-    pub(crate) fn call(&self, name: &str, arguments: &Value) -> Answer {
-        self.tool(name, arguments).run()
-    }
-
-    /// The answers to calls in one batch, in the order of the calls.
-    pub(crate) fn batch(&self, calls: &[(&str, Value)]) -> Vec<Value> {
-        let lines: Vec<String> = calls
-            .iter()
-            .enumerate()
-            .map(|(id, (name, args))| json!({"id": id, "name": name, "args": args}).to_string())
-            .collect();
-        let call = self.ws.call_tool(&["--batch"]).input(lines.join("\n"));
-        let answer = self.marked(call).run();
-        let mut answers: Vec<Value> = answer
-            .text()
-            .lines()
-            .map(|line| {
-                serde_json::from_str::<Value>(line).expect("JSON")["functionResponse"].take()
-            })
-            .collect();
-        answers.sort_by_key(|a| a["id"].as_str().and_then(|id| id.parse::<usize>().ok()));
-        assert_eq!(answers.len(), calls.len(), "{}", answer.shown());
-        answers
-    }
-
-    /// What a server has noted.
-    pub(crate) fn notes(&self, name: &str) -> Vec<String> {
-        let path = self.ws.outside_path(&format!("{name}.notes"));
-        let text = fs::read_to_string(path).unwrap_or_default();
-        text.lines().map(str::to_owned).collect()
-    }
-
-    pub(crate) fn was_started(&self, name: &str) -> usize {
-        self.notes(name)
-            .iter()
-            .filter(|line| *line == "started")
-            .count()
-    }
-
-    /// Waits until a server has noted something.
-    #[track_caller]
-    pub(crate) fn wait_for_note(&self, name: &str, note: &str) {
-        let until = Instant::now() + WAIT_LIMIT;
-        while !self.notes(name).iter().any(|line| line == note) {
-            assert!(Instant::now() < until, "{note}: {:?}", self.notes(name));
-            thread::sleep(Duration::from_millis(20));
-        }
-    }
-
-    /// Waits until nothing is left of what the test has started.
-    #[track_caller]
-    pub(crate) fn all_gone(&self) {
-        let until = Instant::now() + WAIT_LIMIT;
-        loop {
-            let left = marked_processes(MARK, &self.mark());
-            if left.is_empty() {
-                return;
-            }
-            assert!(Instant::now() < until, "still there: {left:?}");
-            thread::sleep(Duration::from_millis(20));
-        }
-    }
-}
-
-fn merge(into: &mut Value, more: &Value) {
-    for (key, value) in more.as_object().expect("an object") {
-        into[key] = value.clone();
-    }
-}
+use crate::harness::mcp::{Helper, MARK, Servers, WAIT_LIMIT};
+use crate::harness::{Workspace, executable, marked_processes, set_mode};
 
 fn none() -> Value {
     json!({})
@@ -728,7 +583,7 @@ fn settings_choose_servers_and_tools() {
     s.call("one__env", &none()).error("policy_violation", 3);
     s.all_gone();
     // A line of words is a server as well.
-    let ws = Workspace::new().outside("server.py", include_str!("mcp/server.py"));
+    let ws = Workspace::new().outside("server.py", crate::harness::mcp::SERVER);
     let line = format!(
         "python3 '{}' plain '{}'",
         ws.outside_path("server.py"),
@@ -781,7 +636,7 @@ fn servers_of_a_project_that_nobody_trusts_are_not_started() {
     let s = Servers::new(&[]);
     fs::write(
         s.ws.root().join("out/server.py"),
-        include_str!("mcp/server.py"),
+        crate::harness::mcp::SERVER,
     )
     .expect("written");
     let entry = json!({"command": "python3", "args": [s.ws.outside_path("server.py"), "plain", s.ws.outside_path("evil.notes")]});
@@ -903,16 +758,6 @@ fn without_its_executable_the_error_says_what_to_do() {
             .run();
     assert_eq!((list.status(), list.stderr.len()), (0, 0));
     assert!(Servers::names_in(&list).is_empty());
-}
-
-/// A process that ends with the test.
-pub(crate) struct Helper(pub(crate) Child);
-
-impl Drop for Helper {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 fn redirecting(script: &Path, notes: &Path, target: Option<&str>) -> (Helper, String) {

@@ -6,11 +6,11 @@ use std::fs;
 
 use serde_json::{Value, json};
 
+use crate::harness::agent::{agent, response, said, turns};
+use crate::harness::client::Server;
+use crate::harness::mcp::Servers;
 use crate::harness::stand_in::StandIn;
 use crate::harness::terminal::ASKED;
-use crate::mcp::Servers;
-use crate::run_agent::{agent, response, said, turns};
-use crate::serve::client::Server;
 
 /// A rule for the tools of the server `ann` that say that they destroy.
 const NO_DESTRUCTION: &str = r#"

@@ -11,7 +11,7 @@ use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
 use serde_json::{Value, json};
 
 use crate::harness::Workspace;
-use crate::mcp::{Helper, Servers};
+use crate::harness::mcp::{Helper, Servers};
 
 /// A server with this entry.
 fn one(entry: &Value) -> Servers {

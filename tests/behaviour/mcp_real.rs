@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::harness::mcp::{Helper, Servers};
 use crate::harness::{Workspace, skipped};
-use crate::mcp::{Helper, Servers};
 
 /// How long a server of npm may take to listen.
 const WAIT_LIMIT: Duration = Duration::from_secs(20);

@@ -9,7 +9,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::answers::PNG_BASE64;
+use crate::harness::PNG_BASE64;
 use crate::harness::{Answer, Workspace, lines};
 
 fn read(ws: &Workspace, name: &str) -> Answer {

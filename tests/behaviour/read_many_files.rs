@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use crate::answers::PNG_BASE64;
+use crate::harness::PNG_BASE64;
 use crate::harness::{Answer, Workspace};
 
 fn tree() -> Workspace {

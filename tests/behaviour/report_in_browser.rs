@@ -9,9 +9,9 @@ use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
+use crate::harness::agent::{agent, said};
 use crate::harness::stand_in::StandIn;
 use crate::harness::{Workspace, skipped};
-use crate::run_agent::{agent, said};
 
 /// What would run if any of it were markup.
 const HOSTILE: &str = "</code></pre></details></title></style><script>globalThis.owned = 1; alert(1)</script>\

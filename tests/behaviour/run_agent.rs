@@ -8,55 +8,9 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
+use crate::harness::agent::{agent, ended, last_parts, response, said, turns};
 use crate::harness::stand_in::StandIn;
-use crate::harness::{Answer, Call, Workspace, executable, marked_processes};
-
-/// A run with a credential for the stand-in.
-pub(crate) fn agent<'a>(ws: &'a Workspace, api: &StandIn, args: &[&str]) -> Call<'a> {
-    let call = ws.program(&executable("run_agent"), args);
-    call.env("GEMINI_API_KEY", "k")
-        .env("GOOGLE_GEMINI_BASE_URL", api.url())
-        .unwatched()
-}
-
-/// What ended well, and printed this.
-#[track_caller]
-pub(crate) fn said(answer: &Answer) -> String {
-    assert_eq!(answer.status(), 0, "{}", answer.shown());
-    String::from_utf8(answer.stdout.clone()).expect("UTF-8")
-}
-
-#[track_caller]
-pub(crate) fn ended(answer: &Answer, code: i32, pieces: &[&str]) {
-    assert_eq!(answer.status(), code, "{}", answer.shown());
-    let stderr = answer.errors();
-    for piece in pieces {
-        assert!(stderr.contains(piece), "{piece:?}: {}", answer.shown());
-    }
-}
-
-/// The bodies of the model's turns.
-pub(crate) fn turns(api: &StandIn) -> Vec<Value> {
-    let requests = api.requests();
-    let turns = requests.into_iter().filter(|r| r["kind"] == "turn");
-    turns.map(|mut r| r["body"].take()).collect()
-}
-
-/// The parts of the last message of the last turn.
-pub(crate) fn last_parts(api: &StandIn) -> Vec<Value> {
-    let body = turns(api).pop().expect("a turn");
-    let last = body["contents"].as_array().and_then(|c| c.last()).cloned();
-    let last = last.expect("a message");
-    assert_eq!(last["role"], "user", "{last}");
-    last["parts"].as_array().expect("parts").clone()
-}
-
-/// `output` or `error` of the response with this id in the last message.
-pub(crate) fn response(api: &StandIn, id: &str) -> Value {
-    let parts = last_parts(api);
-    let found = parts.iter().find(|p| p["functionResponse"]["id"] == id);
-    found.unwrap_or_else(|| panic!("no {id}: {parts:?}"))["functionResponse"]["response"].clone()
-}
+use crate::harness::{Workspace, executable, marked_processes};
 
 fn call(id: &str, tool: &str, args: Value) -> Value {
     let mut call = json!({"id": id, "tool": tool});

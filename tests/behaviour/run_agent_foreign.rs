@@ -5,9 +5,9 @@ use std::fs;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
+use crate::harness::agent::{agent, ended, last_parts, response, said, turns};
 use crate::harness::stand_in::StandIn;
 use crate::harness::{Workspace, executable};
-use crate::run_agent::{agent, ended, last_parts, response, said, turns};
 
 /// A discovery command as the documentation of Gemini CLI has it, with both wrappers.
 const DISCOVERY: &str = r#"#!/usr/bin/env python3

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::harness::agent::{agent, ended, last_parts, response, said, turns};
 use crate::harness::stand_in::StandIn;
 use crate::harness::{Call, Workspace};
-use crate::run_agent::{agent, ended, last_parts, response, said, turns};
 
 /// Appends a line: a call whose repetition is seen.
 fn append(id: &str) -> Value {

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
+use crate::harness::agent::{agent, last_parts, response, said, turns};
 use crate::harness::stand_in::StandIn;
-use crate::harness::terminal::{ASKED, CTRL_C, CTRL_D, Person};
+use crate::harness::terminal::{ASKED, CTRL_C, CTRL_D, Person, with_editor};
 use crate::harness::{Workspace, lines, marked_processes, processes_below, write};
-use crate::run_agent::{agent, last_parts, response, said, turns};
 
 /// How long something outside the terminal may take before it counts as hung.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -68,11 +68,6 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
         assert!(Instant::now() < deadline, "not seen: {what}");
         thread::sleep(Duration::from_millis(10));
     }
-}
-
-/// A workspace with an editor that does as these lines of shell say; `$1` is the file.
-pub(crate) fn with_editor(lines: &str) -> Workspace {
-    Workspace::new().outside("editor", format!("#!/bin/bash\n{lines}\n"))
 }
 
 fn editing(ws: &Workspace, api: &StandIn, args: &[&str]) -> Person {

@@ -2,17 +2,14 @@
 //!
 //! Clients of others are in `serve_real.rs`.
 
-#[path = "serve/client.rs"]
-pub(crate) mod client;
-
 use std::fs;
 use std::thread;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use crate::harness::client::{Reply, Server, TOKEN, greeting, post};
 use crate::harness::{Workspace, executable};
-use client::{Reply, Server, greeting, post};
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
 
@@ -876,7 +873,7 @@ fn by_http_clients_work_side_by_side_in_sessions_of_their_own() {
         "run_shell_command",
         &json!({"command": "env"}),
     );
-    assert!(!token.body.contains(client::TOKEN), "{token:?}");
+    assert!(!token.body.contains(TOKEN), "{token:?}");
     let body = json!({"jsonrpc": "2.0", "id": 6, "method": "tools/list"}).to_string();
     let without = post(to, &[], &body);
     assert!((400..500).contains(&without.status), "{without:?}");

@@ -11,9 +11,9 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
+use crate::harness::client::{Server, Session, TOKEN, greeting, post};
+use crate::harness::mcp::Helper;
 use crate::harness::{Workspace, executable};
-use crate::mcp::Helper;
-use crate::serve::client::{Server, Session, TOKEN, greeting, post};
 
 /// What a server may hold for a client that does not read, in kB, with all that the executable is.
 const MAX_HELD_KB: u64 = 600_000;

@@ -7,8 +7,8 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::harness::Workspace;
-use crate::mcp::Servers;
-use crate::serve::client::Server;
+use crate::harness::client::Server;
+use crate::harness::mcp::Servers;
 
 fn serving(s: &Servers) -> Server {
     Server::greeted(&s.ws, &["--mcp"], &json!({}))
@@ -97,7 +97,7 @@ fn the_tools_of_other_servers_are_served_beside_ours_where_that_is_wanted() {
 #[test]
 fn a_server_of_a_project_that_nobody_trusts_is_not_started() {
     let s = Servers::configured(
-        Workspace::new().outside("server.py", include_str!("mcp/server.py")),
+        Workspace::new().outside("server.py", crate::harness::mcp::SERVER),
         json!({}),
         &json!({}),
     );

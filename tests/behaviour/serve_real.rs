@@ -12,9 +12,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
+use crate::harness::mcp::Helper;
 use crate::harness::stand_in::StandIn;
 use crate::harness::{Workspace, executable, skipped};
-use crate::mcp::Helper;
 
 const TOKEN: &str = "a-token-of-the-tests";
 

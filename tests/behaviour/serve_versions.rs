@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use serde_json::{Value, json};
 
 use crate::harness::Workspace;
-use crate::serve::client::{Exchange, Server, Session, post, request};
+use crate::harness::client::{Exchange, Server, Session, post, request};
 
 /// The versions that begin with a greeting, and whether a server can ask a client's user in them.
 const GREETED: [(&str, bool); 4] = [

@@ -34,7 +34,7 @@ fn script(ws: Workspace, name: &str, description: &str) -> Workspace {
 
 /// An MCP server that leaves a trace when it is started.
 fn server(ws: Workspace, mode: &str) -> (Workspace, Value) {
-    let ws = ws.file("server.py", include_str!("mcp/server.py"));
+    let ws = ws.file("server.py", crate::harness::mcp::SERVER);
     let entry = json!({"command": "python3", "args": [ws.path("server.py"), mode, ws.path(TRACE)], "trust": true});
     (ws, entry)
 }

@@ -9,12 +9,13 @@ use flate2::read::{DeflateEncoder, GzEncoder, ZlibEncoder};
 use serde_json::json;
 use std::io::Read;
 
+use crate::harness::name_server::DNS;
 use crate::harness::name_server::{Found, NameServer};
+use crate::harness::web_server::ALLOW;
 use crate::harness::web_server::{
     WebServer, answer, chunked, coded, endless_head, gzipped, page, status,
 };
 use crate::harness::{Answer, Workspace, lines};
-use crate::web_fetch_addresses::{ALLOW, DNS};
 
 /// The smallest image there is.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";

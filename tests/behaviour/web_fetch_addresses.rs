@@ -6,12 +6,9 @@
 
 use serde_json::json;
 
-use crate::harness::name_server::{Found, NameServer};
-use crate::harness::web_server::{WebServer, page, redirect};
+use crate::harness::name_server::{DNS, Found, NameServer};
+use crate::harness::web_server::{ALLOW, WebServer, page, redirect};
 use crate::harness::{Answer, Call, Workspace};
-
-pub(crate) const ALLOW: &str = "GEMINI_TOOLS_FETCH_ALLOW";
-pub(crate) const DNS: &str = "GEMINI_TOOLS_DNS";
 
 /// How an address is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use crate::harness::web_server::ALLOW;
 use crate::harness::web_server::{WebServer, chunked, endless_head, gzip_bomb, page, redirect};
 use crate::harness::{Answer, Call, Workspace, lines};
-use crate::web_fetch_addresses::ALLOW;
 
 /// The largest resident set of a process that a call may have: pages are taken apart in one of their own.
 const MAX_MIB: u64 = 128;

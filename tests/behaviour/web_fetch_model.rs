@@ -3,11 +3,12 @@
 
 use serde_json::{Value, json};
 
+use crate::harness::name_server::DNS;
 use crate::harness::name_server::{Found, NameServer};
 use crate::harness::stand_in::StandIn;
+use crate::harness::web_server::ALLOW;
 use crate::harness::web_server::{WebServer, page, status};
 use crate::harness::{Answer, Workspace};
-use crate::web_fetch_addresses::{ALLOW, DNS};
 
 const KEY: &str = "canary-key-0123456789";
 

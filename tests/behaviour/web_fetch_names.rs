@@ -8,10 +8,11 @@ use std::net::TcpListener;
 
 use serde_json::json;
 
+use crate::harness::name_server::DNS;
 use crate::harness::name_server::{Found, NameServer};
+use crate::harness::web_server::ALLOW;
 use crate::harness::web_server::{WebServer, page, redirect};
 use crate::harness::{Call, Workspace};
-use crate::web_fetch_addresses::{ALLOW, DNS};
 
 const PUBLIC: &str = "93.184.215.14";
 

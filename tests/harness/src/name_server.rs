@@ -8,6 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+/// The variable with the address of the name server that is asked.
+pub const DNS: &str = "GEMINI_TOOLS_DNS";
+
 const A: u16 = 1;
 const CNAME: u16 = 5;
 const AAAA: u16 = 28;
@@ -17,7 +20,7 @@ const TICK: Duration = Duration::from_millis(20);
 
 /// What a name is.
 #[derive(Debug, Clone)]
-pub(crate) enum Found {
+pub enum Found {
     /// These addresses; those of the version that was asked for are told.
     Addresses(Vec<IpAddr>),
     /// Another name, with the addresses of that one.
@@ -30,11 +33,11 @@ pub(crate) enum Found {
 
 impl Found {
     /// Reads addresses from text.
-    pub(crate) fn at(addresses: &[&str]) -> Self {
+    pub fn at(addresses: &[&str]) -> Self {
         Found::Addresses(parsed(addresses))
     }
 
-    pub(crate) fn alias(name: &'static str, addresses: &[&str]) -> Self {
+    pub fn alias(name: &'static str, addresses: &[&str]) -> Self {
         Found::Alias(name, parsed(addresses))
     }
 }
@@ -45,7 +48,7 @@ fn parsed(addresses: &[&str]) -> Vec<IpAddr> {
 }
 
 /// See the module's documentation.
-pub(crate) struct NameServer {
+pub struct NameServer {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<String>>>,
     is_over: Arc<AtomicBool>,
@@ -54,7 +57,7 @@ pub(crate) struct NameServer {
 impl NameServer {
     /// `answer` gets a name in lower case, without the last dot, and how often its addresses of one version were
     /// asked for before.
-    pub(crate) fn new(answer: impl Fn(&str, usize) -> Found + Send + 'static) -> Self {
+    pub fn new(answer: impl Fn(&str, usize) -> Found + Send + 'static) -> Self {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port of loopback");
         socket.set_read_timeout(Some(TICK)).expect("a time limit");
         let address = socket.local_addr().expect("its address");
@@ -93,12 +96,12 @@ impl NameServer {
     }
 
     /// The value for `GEMINI_TOOLS_DNS`.
-    pub(crate) fn address(&self) -> String {
+    pub fn address(&self) -> String {
         self.address.to_string()
     }
 
     /// The names whose addresses of version 4 were asked for, in order.
-    pub(crate) fn asked(&self) -> Vec<String> {
+    pub fn asked(&self) -> Vec<String> {
         let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         asked.clone()
     }

@@ -1,4 +1,4 @@
-//! What every behaviour test builds on: a [`Workspace`] of its own, a [`Call`] of one of our executables in it,
+//! What the tests of the executables build on: a [`Workspace`] of its own, a [`Call`] of one of our executables in it,
 //! and the [`Answer`] that came.
 //!
 //! Owned here: temporary directories, the cleared environment, feeding and draining the child, its time limit, and the
@@ -8,13 +8,26 @@
 //! The executables are those that cargo has built, or those of the directory named by `GEMINI_TOOLS_TEST_BIN_DIR`
 //! (to run the same tests against an installed or a release build).
 
-pub(crate) mod answer;
-pub(crate) mod name_server;
-pub(crate) mod page;
-pub(crate) mod stand_in;
-pub(crate) mod terminal;
-pub(crate) mod tree;
-pub(crate) mod web_server;
+#![expect(
+    missing_docs,
+    missing_debug_implementations,
+    clippy::missing_panics_doc,
+    clippy::new_without_default,
+    clippy::return_self_not_must_use,
+    reason = "only the tests of this checkout use it: most names say enough, and a panic is how a test fails"
+)]
+
+pub mod agent;
+pub mod answer;
+pub mod client;
+pub mod custom;
+pub mod mcp;
+pub mod name_server;
+pub mod page;
+pub mod stand_in;
+pub mod terminal;
+pub mod tree;
+pub mod web_server;
 
 use std::collections::BTreeMap;
 use std::env;
@@ -33,8 +46,11 @@ use std::time::{Duration, Instant, SystemTime};
 use serde_json::Value;
 use tempfile::TempDir;
 
-pub(crate) use answer::Answer;
+pub use answer::Answer;
 use tree::Tree;
+
+/// The executables that tests start.
+const EXECUTABLES: [&str; 4] = ["call_tool", "get_tools", "run_agent", "serve_tools"];
 
 /// How long a call may take before it counts as hung.
 const LIMIT_SECS: u64 = 180;
@@ -49,11 +65,14 @@ with open(sys.argv[1], "w") as file:
     file.write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))
 sys.exit(status if status >= 0 else 128 - status)' "$PEAK" "$@""#;
 
+/// One black pixel.
+pub const PNG_BASE64: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
 /// The user and group of a call by [`Workspace::unprivileged`]: `nobody` on every system we know.
 const NOBODY: u32 = 65534;
 
 /// A temporary directory with `ws` (the root, and the working directory of every call), `ws-sibling`, `out` and `home`.
-pub(crate) struct Workspace {
+pub struct Workspace {
     root: PathBuf,
     unprivileged: bool,
     /// Removes everything at the end.
@@ -61,7 +80,7 @@ pub(crate) struct Workspace {
 }
 
 impl Workspace {
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         let dir = TempDir::with_prefix("gemini-tools-").expect("a temporary directory");
         let root = dir.path().canonicalize().expect("its real path");
         for name in ["ws", "ws-sibling", "out", "home"] {
@@ -75,69 +94,69 @@ impl Workspace {
     }
 
     /// The directory that holds `ws`, `ws-sibling`, `out` and `home`.
-    pub(crate) fn root(&self) -> &Path {
+    pub fn root(&self) -> &Path {
         &self.root
     }
 
     /// The workspace root itself.
-    pub(crate) fn dir(&self) -> PathBuf {
+    pub fn dir(&self) -> PathBuf {
         self.root.join("ws")
     }
 
     /// The absolute path of a name in the workspace, as an argument of a call.
-    pub(crate) fn path(&self, name: &str) -> String {
+    pub fn path(&self, name: &str) -> String {
         text_of(&self.dir().join(name))
     }
 
     /// The absolute path of a name in `out`, which is outside the workspace.
-    pub(crate) fn outside_path(&self, name: &str) -> String {
+    pub fn outside_path(&self, name: &str) -> String {
         text_of(&self.root.join("out").join(name))
     }
 
     /// Adds a file, with the directories above it.
-    pub(crate) fn file(self, name: impl AsRef<Path>, content: impl AsRef<[u8]>) -> Self {
+    pub fn file(self, name: impl AsRef<Path>, content: impl AsRef<[u8]>) -> Self {
         write(&self.dir().join(name), content.as_ref());
         self
     }
 
     /// Adds a file outside the workspace.
-    pub(crate) fn outside(self, name: &str, content: impl AsRef<[u8]>) -> Self {
+    pub fn outside(self, name: &str, content: impl AsRef<[u8]>) -> Self {
         write(&self.root.join("out").join(name), content.as_ref());
         self
     }
 
     /// Adds a file in the directory whose name begins with the workspace's.
-    pub(crate) fn sibling(self, name: &str, content: impl AsRef<[u8]>) -> Self {
+    pub fn sibling(self, name: &str, content: impl AsRef<[u8]>) -> Self {
         write(&self.root.join("ws-sibling").join(name), content.as_ref());
         self
     }
 
     /// Adds a file in the home directory.
-    pub(crate) fn home(self, name: &str, content: impl AsRef<[u8]>) -> Self {
+    pub fn home(self, name: &str, content: impl AsRef<[u8]>) -> Self {
         write(&self.root.join("home").join(name), content.as_ref());
         self
     }
 
-    pub(crate) fn directory(self, name: &str) -> Self {
+    pub fn directory(self, name: &str) -> Self {
         fs::create_dir_all(self.dir().join(name)).expect("a directory");
         self
     }
 
     /// Adds a symbolic link; `target` is taken as it is, so a relative one counts from the link.
-    pub(crate) fn link(self, name: &str, target: impl AsRef<Path>) -> Self {
+    pub fn link(self, name: &str, target: impl AsRef<Path>) -> Self {
         let link = self.dir().join(name);
         make_parents(&link);
         symlink(target, link).expect("a symbolic link");
         self
     }
 
-    pub(crate) fn fifo(self, name: &str) -> Self {
+    pub fn fifo(self, name: &str) -> Self {
         make_fifo(&self.dir().join(name));
         self
     }
 
     /// Adds a file of that many zero bytes that occupies no space.
-    pub(crate) fn sparse(self, name: &str, bytes: u64) -> Self {
+    pub fn sparse(self, name: &str, bytes: u64) -> Self {
         let path = self.dir().join(name);
         make_parents(&path);
         let file = File::create(path).expect("a sparse file");
@@ -145,25 +164,25 @@ impl Workspace {
         self
     }
 
-    pub(crate) fn mode(self, name: &str, mode: u32) -> Self {
+    pub fn mode(self, name: &str, mode: u32) -> Self {
         set_mode(&self.dir().join(name), mode);
         self
     }
 
     /// Makes a file that many seconds old.
-    pub(crate) fn age(self, name: &str, secs: u64) -> Self {
+    pub fn age(self, name: &str, secs: u64) -> Self {
         set_age(&self.dir().join(name), secs);
         self
     }
 
     /// Makes the workspace a git repository without commits.
-    pub(crate) fn git(self) -> Self {
+    pub fn git(self) -> Self {
         self.git_command(&["init", "-q", "."]);
         self
     }
 
     /// Runs git in the workspace, apart from the configuration of the user who runs the tests.
-    pub(crate) fn git_command(&self, args: &[&str]) {
+    pub fn git_command(&self, args: &[&str]) {
         let mut git = Command::new("git");
         git.args(args).current_dir(self.dir());
         git.env_clear().envs(self.environment());
@@ -177,7 +196,7 @@ impl Workspace {
 
     /// Gives everything to `nobody` and makes the calls as that user, if the tests run as root, for whom no file mode
     /// is a hindrance. Comes last when a workspace is built.
-    pub(crate) fn unprivileged(mut self) -> Self {
+    pub fn unprivileged(mut self) -> Self {
         if running_as_root() {
             give_away(&self.root);
             self.unprivileged = true;
@@ -186,7 +205,7 @@ impl Workspace {
     }
 
     /// Starts to describe a call of the tool of this name.
-    pub(crate) fn tool(&self, name: &str) -> Call<'_> {
+    pub fn tool(&self, name: &str) -> Call<'_> {
         let mut call = self.call_tool(&[name]);
         call.tool = Some(name.to_owned());
         call
@@ -194,22 +213,22 @@ impl Workspace {
 
     /// Calls a tool with these arguments, on standard input as a host does it.
     #[track_caller]
-    pub(crate) fn call(&self, tool: &str, arguments: &Value) -> Answer {
+    pub fn call(&self, tool: &str, arguments: &Value) -> Answer {
         self.tool(tool).arguments(arguments).run()
     }
 
     /// Starts to describe a run of `call_tool` with these command line arguments.
-    pub(crate) fn call_tool(&self, args: &[&str]) -> Call<'_> {
+    pub fn call_tool(&self, args: &[&str]) -> Call<'_> {
         self.program(&executable("call_tool"), args)
     }
 
     /// Starts to describe a run of `get_tools` with these command line arguments.
-    pub(crate) fn get_tools(&self, args: &[&str]) -> Call<'_> {
+    pub fn get_tools(&self, args: &[&str]) -> Call<'_> {
         self.program(&executable("get_tools"), args)
     }
 
     /// Starts to describe a run of another program in the same environment.
-    pub(crate) fn program(&self, program: &Path, args: &[&str]) -> Call<'_> {
+    pub fn program(&self, program: &Path, args: &[&str]) -> Call<'_> {
         Call {
             workspace: self,
             program: program.to_owned(),
@@ -247,7 +266,7 @@ enum Input {
 
 /// One run of an executable, described step by step and then [`run`](Call::run).
 #[must_use = "a call that is not run tests nothing"]
-pub(crate) struct Call<'a> {
+pub struct Call<'a> {
     workspace: &'a Workspace,
     program: PathBuf,
     args: Vec<OsString>,
@@ -260,60 +279,60 @@ pub(crate) struct Call<'a> {
 
 impl Call<'_> {
     /// Feeds these arguments as one JSON object on standard input.
-    pub(crate) fn arguments(self, arguments: &Value) -> Self {
+    pub fn arguments(self, arguments: &Value) -> Self {
         self.input(arguments.to_string())
     }
 
     /// Feeds these bytes on standard input.
-    pub(crate) fn input(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+    pub fn input(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.input = Input::Bytes(bytes.into());
         self
     }
 
     /// Leaves standard input open and empty until the call has answered.
-    pub(crate) fn input_held_open(mut self) -> Self {
+    pub fn input_held_open(mut self) -> Self {
         self.input = Input::HeldOpen;
         self
     }
 
     /// Adds command line arguments.
-    pub(crate) fn flags<S: AsRef<OsStr>>(mut self, flags: &[S]) -> Self {
+    pub fn flags<S: AsRef<OsStr>>(mut self, flags: &[S]) -> Self {
         self.args
             .extend(flags.iter().map(|f| f.as_ref().to_owned()));
         self
     }
 
-    pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
+    pub fn env(mut self, name: &str, value: &str) -> Self {
         self.env.insert(name.into(), value.into());
         self
     }
 
     /// Allows these names in the workspace, and what is below them, to change on disk.
-    pub(crate) fn changing(mut self, names: &[&str]) -> Self {
+    pub fn changing(mut self, names: &[&str]) -> Self {
         self.changing = Some(names.iter().map(|n| format!("ws/{n}")).collect());
         self
     }
 
     /// Allows these names in the home directory, and what is below them, to change on disk.
-    pub(crate) fn changing_at_home(mut self, names: &[&str]) -> Self {
+    pub fn changing_at_home(mut self, names: &[&str]) -> Self {
         self.changing = Some(names.iter().map(|n| format!("home/{n}")).collect());
         self
     }
 
     /// Does not compare the file tree: for tests that change it themselves meanwhile, or that make very many calls.
-    pub(crate) fn unwatched(mut self) -> Self {
+    pub fn unwatched(mut self) -> Self {
         self.changing = None;
         self
     }
 
     /// Takes another program in the place of the call's own.
-    pub(crate) fn by(mut self, program: &Path) -> Self {
+    pub fn by(mut self, program: &Path) -> Self {
         program.clone_into(&mut self.program);
         self
     }
 
     /// Lets `bash` run this script with the call as `"$@"`.
-    pub(crate) fn in_bash(mut self, script: &str) -> Self {
+    pub fn in_bash(mut self, script: &str) -> Self {
         let inner = std::mem::replace(&mut self.program, "bash".into());
         let mut args: Vec<OsString> = vec!["-c".into(), script.into(), "bash".into(), inner.into()];
         args.append(&mut self.args);
@@ -323,13 +342,13 @@ impl Call<'_> {
 
     /// Ends the call by a signal when it has used more than this processor time: for work that must not grow with its
     /// input. The time of day says nothing on a loaded machine.
-    pub(crate) fn within_cpu_seconds(self, seconds: u32) -> Self {
+    pub fn within_cpu_seconds(self, seconds: u32) -> Self {
         self.in_bash(&format!("ulimit -t {seconds}; exec \"$@\""))
     }
 
     /// Runs the call to its end. Panics if it hangs, if it does not read its input, or if a file changed unexpectedly.
     #[track_caller]
-    pub(crate) fn run(self) -> Answer {
+    pub fn run(self) -> Answer {
         let root = self.workspace.root.clone();
         let before = self.changing.as_ref().map(|_| Tree::of(&root));
         let changing = self.changing.clone().unwrap_or_default();
@@ -352,7 +371,7 @@ impl Call<'_> {
 
     /// [`run`](Call::run), and the most memory that the call or a process that it waited for had resident, in MiB.
     #[track_caller]
-    pub(crate) fn run_measured(self) -> (Answer, u64) {
+    pub fn run_measured(self) -> (Answer, u64) {
         let dir = TempDir::with_prefix("gemini-tools-").expect("a temporary directory");
         let peak = dir.path().join("peak");
         let call = self.env("PEAK", &text_of(&peak)).in_bash(MEASURED);
@@ -362,7 +381,7 @@ impl Call<'_> {
     }
 
     /// The command, ready to be started by a test that needs other pipes than [`start`](Call::start) gives it.
-    pub(crate) fn command(&self) -> Command {
+    pub fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command.args(&self.args).current_dir(self.workspace.dir());
         command.env_clear().envs(self.workspace.environment());
@@ -375,7 +394,7 @@ impl Call<'_> {
 
     /// Starts the call and returns at once.
     #[track_caller]
-    pub(crate) fn start(self) -> Running {
+    pub fn start(self) -> Running {
         let mut command = self.command();
         command.stdin(Stdio::piped());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -411,7 +430,7 @@ enum Feeder {
 }
 
 /// A call that has been started.
-pub(crate) struct Running {
+pub struct Running {
     child: Child,
     started: Instant,
     feeder: Feeder,
@@ -423,12 +442,12 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    pub(crate) fn id(&self) -> u32 {
+    pub fn id(&self) -> u32 {
         self.child.id()
     }
 
     /// Ends the call as `kill -9` does and waits until it is gone.
-    pub(crate) fn kill(mut self) {
+    pub fn kill(mut self) {
         self.child.kill().expect("a child of ours");
         self.child.wait().expect("a child of ours");
         if let Feeder::Writing(thread) = self.feeder {
@@ -438,7 +457,7 @@ impl Running {
 
     /// Waits for the end, and kills the child if that does not come in time.
     #[track_caller]
-    pub(crate) fn finish(mut self) -> Answer {
+    pub fn finish(mut self) -> Answer {
         let deadline = self.started + Duration::from_secs(LIMIT_SECS);
         let outputs = receive(&self.stdout, deadline)
             .and_then(|out| Ok((out, receive(&self.stderr, deadline)?)))
@@ -475,22 +494,32 @@ impl Running {
 }
 
 /// The executable of this name, see the module's documentation.
-pub(crate) fn executable(name: &str) -> PathBuf {
+pub fn executable(name: &str) -> PathBuf {
     if let Some(dir) = env::var_os("GEMINI_TOOLS_TEST_BIN_DIR") {
         return Path::new(&dir).join(name);
     }
-    match name {
-        "call_tool" => env!("CARGO_BIN_EXE_call_tool").into(),
-        "get_tools" => env!("CARGO_BIN_EXE_get_tools").into(),
-        "run_agent" => env!("CARGO_BIN_EXE_run_agent").into(),
-        "serve_tools" => env!("CARGO_BIN_EXE_serve_tools").into(),
-        other => panic!("this crate has no executable {other}"),
+    assert!(
+        EXECUTABLES.contains(&name),
+        "this crate has no executable {name}"
+    );
+    // Cargo says so since 1.94.
+    if let Some(path) = env::var_os(format!("CARGO_BIN_EXE_{name}")) {
+        return path.into();
     }
+    let test = env::current_exe().expect("this test");
+    let built = test.ancestors().nth(2).expect("the directory above deps");
+    built.join(name)
+}
+
+/// The directory of the workspace's root package.
+pub fn checkout() -> &'static Path {
+    let harness = Path::new(env!("CARGO_MANIFEST_DIR"));
+    harness.ancestors().nth(2).expect("the checkout")
 }
 
 /// By how much the tests that try something very often do more of it: `GEMINI_TOOLS_TRIALS`, where 1 is a tenth of
 /// what is meant to be tried before a release, and 10 is all of it.
-pub(crate) fn trials() -> u32 {
+pub fn trials() -> u32 {
     static TRIALS: OnceLock<u32> = OnceLock::new();
     *TRIALS.get_or_init(|| match env::var("GEMINI_TOOLS_TRIALS") {
         Ok(factor) => factor
@@ -501,7 +530,7 @@ pub(crate) fn trials() -> u32 {
 }
 
 /// Whether file modes mean nothing to us.
-pub(crate) fn running_as_root() -> bool {
+pub fn running_as_root() -> bool {
     static ROOT: OnceLock<bool> = OnceLock::new();
     *ROOT.get_or_init(|| {
         let own = fs::metadata("/proc/self").expect("/proc is mounted");
@@ -510,12 +539,12 @@ pub(crate) fn running_as_root() -> bool {
 }
 
 /// `count` lines, counted from 0.
-pub(crate) fn lines(count: usize, line: impl FnMut(usize) -> String) -> String {
+pub fn lines(count: usize, line: impl FnMut(usize) -> String) -> String {
     (0..count).map(line).collect()
 }
 
 /// Writes a file and the directories above it.
-pub(crate) fn write(path: &Path, content: &[u8]) {
+pub fn write(path: &Path, content: &[u8]) {
     make_parents(path);
     if let Err(e) = fs::write(path, content) {
         panic!("cannot write {}: {e}", path.display());
@@ -523,18 +552,18 @@ pub(crate) fn write(path: &Path, content: &[u8]) {
 }
 
 /// Makes a file that many seconds old.
-pub(crate) fn set_age(path: &Path, secs: u64) {
+pub fn set_age(path: &Path, secs: u64) {
     let then = SystemTime::now() - Duration::from_secs(secs);
     let times = FileTimes::new().set_accessed(then).set_modified(then);
     let file = File::open(path).expect("a file to age");
     file.set_times(times).expect("its times");
 }
 
-pub(crate) fn set_mode(path: &Path, mode: u32) {
+pub fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).expect("a file's mode");
 }
 
-pub(crate) fn make_fifo(path: &Path) {
+pub fn make_fifo(path: &Path) {
     make_parents(path);
     let run = Command::new("mkfifo").arg(path).status();
     assert!(run.expect("mkfifo is installed").success());
@@ -543,7 +572,7 @@ pub(crate) fn make_fifo(path: &Path) {
 /// Says that a test is skipped because something is missing: past the test runner, which shows nothing of a test that
 /// passes. In CI nothing is skipped, so that this fails there.
 #[track_caller]
-pub(crate) fn skipped(missing: &str) {
+pub fn skipped(missing: &str) {
     assert_ne!(
         env::var("CI").as_deref(),
         Ok("true"),
@@ -609,7 +638,7 @@ fn wait(child: &mut Child, deadline: Instant) -> Result<ExitStatus, RecvTimeoutE
 }
 
 /// The living processes whose environment has this variable with this value: id and command line.
-pub(crate) fn marked_processes(name: &str, value: &str) -> Vec<(u32, String)> {
+pub fn marked_processes(name: &str, value: &str) -> Vec<(u32, String)> {
     let marker = format!("{name}={value}");
     let entries = fs::read_dir("/proc").expect("the processes").flatten();
     let ids = entries.filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
@@ -631,7 +660,7 @@ fn command_line(id: u32) -> String {
 
 /// All living processes below one, with their command lines. An unprivileged user can read these,
 /// but not the environment of our executables.
-pub(crate) fn processes_below(id: u32) -> Vec<(u32, String)> {
+pub fn processes_below(id: u32) -> Vec<(u32, String)> {
     let entries = fs::read_dir("/proc").expect("the processes").flatten();
     let ids = entries.filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
     let parent = |id: u32| {

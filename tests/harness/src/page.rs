@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Workspace, executable, skipped};
+use super::{Workspace, checkout, executable, skipped};
 
 /// How pages call the directory of their examples.
 const DIRECTORY: &str = "/home/you/demo";
@@ -22,18 +22,18 @@ const HOME: &str = "/home/you";
 const SEPARATOR: char = '\u{1e}';
 
 /// A page, as a file of the checkout.
-pub(crate) struct Page {
+pub struct Page {
     /// Counted from the checkout.
     name: String,
     text: String,
 }
 
 /// A fenced block.
-pub(crate) struct Block {
+pub struct Block {
     language: String,
     /// Where it begins, counted from 1.
-    pub(crate) line: usize,
-    pub(crate) text: String,
+    pub line: usize,
+    pub text: String,
 }
 
 /// A command of an example and what the page says that it prints.
@@ -43,13 +43,13 @@ struct Step {
 }
 
 /// A file or directory of the checkout.
-pub(crate) fn in_checkout(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+pub fn in_checkout(name: &str) -> PathBuf {
+    checkout().join(name)
 }
 
 impl Page {
     #[track_caller]
-    pub(crate) fn read(name: &str) -> Self {
+    pub fn read(name: &str) -> Self {
         let text = fs::read_to_string(in_checkout(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
         Self {
             name: name.to_owned(),
@@ -57,16 +57,16 @@ impl Page {
         }
     }
 
-    pub(crate) fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         &self.name
     }
 
-    pub(crate) fn text(&self) -> &str {
+    pub fn text(&self) -> &str {
         &self.text
     }
 
     /// The blocks fenced as this language.
-    pub(crate) fn blocks(&self, language: &str) -> Vec<Block> {
+    pub fn blocks(&self, language: &str) -> Vec<Block> {
         let mut blocks: Vec<Block> = Vec::new();
         let mut open = false;
         for (index, line) in self.text.lines().enumerate() {
@@ -94,7 +94,7 @@ impl Page {
     }
 
     /// The lines with their numbers, counted from 1, that are in no block.
-    pub(crate) fn prose(&self) -> impl Iterator<Item = (usize, &str)> {
+    pub fn prose(&self) -> impl Iterator<Item = (usize, &str)> {
         let mut in_block = false;
         self.text.lines().enumerate().filter_map(move |(i, line)| {
             let is_fence = line.starts_with("```");
@@ -104,7 +104,7 @@ impl Page {
     }
 
     /// Runs the examples and compares what they print. Gives back how many there are.
-    pub(crate) fn run_examples(&self) -> usize {
+    pub fn run_examples(&self) -> usize {
         let ws = Workspace::new();
         let examples = self.blocks("console");
         for block in &examples {
@@ -158,7 +158,7 @@ impl Page {
 }
 
 /// Whether a program is on the `PATH`.
-pub(crate) fn is_installed(program: &str) -> bool {
+pub fn is_installed(program: &str) -> bool {
     env::split_paths(&env::var_os("PATH").unwrap_or_default())
         .any(|dir| dir.join(program).is_file())
 }

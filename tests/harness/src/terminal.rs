@@ -15,7 +15,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
 
-use super::Call;
+use super::{Call, Workspace};
 
 /// How long something may take before it counts as hung.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -27,16 +27,16 @@ const TICK: Timespec = Timespec {
 };
 
 /// The end of the line of keys: a call was shown, and keys are taken.
-pub(crate) const ASKED: &str = "[q]uit ";
+pub const ASKED: &str = "[q]uit ";
 
 /// Ctrl-C as a terminal gets it.
-pub(crate) const CTRL_C: &[u8] = b"\x03";
+pub const CTRL_C: &[u8] = b"\x03";
 
 /// Ctrl-D as a terminal gets it.
-pub(crate) const CTRL_D: &[u8] = b"\x04";
+pub const CTRL_D: &[u8] = b"\x04";
 
 /// The user at the terminal in which a program runs. The program does not outlive this value.
-pub(crate) struct Person {
+pub struct Person {
     master: File,
     /// The other side, to look at its modes also after the end.
     tty: File,
@@ -50,7 +50,7 @@ pub(crate) struct Person {
 impl Call<'_> {
     /// Starts the call in a terminal of its own.
     #[track_caller]
-    pub(crate) fn at_a_terminal(self) -> Person {
+    pub fn at_a_terminal(self) -> Person {
         let (master, tty) = pair();
         let modes = modes(&tty);
         let mut command = in_own_session(&self);
@@ -68,7 +68,7 @@ impl Call<'_> {
     }
 
     /// Lets the call have no controlling terminal, however the tests are run.
-    pub(crate) fn without_a_terminal(mut self) -> Self {
+    pub fn without_a_terminal(mut self) -> Self {
         let inner = std::mem::replace(&mut self.program, "setsid".into());
         self.args.insert(0, inner.into());
         self
@@ -98,13 +98,13 @@ fn in_own_session(call: &Call<'_>) -> Command {
 
 impl Person {
     /// The program's process id.
-    pub(crate) fn id(&self) -> u32 {
+    pub fn id(&self) -> u32 {
         self.child.id()
     }
 
     /// Reads until a text has been shown; gives all up to its end, and forgets that.
     #[track_caller]
-    pub(crate) fn sees(&mut self, text: &str) -> String {
+    pub fn sees(&mut self, text: &str) -> String {
         let deadline = Instant::now() + LIMIT;
         loop {
             if let Some(at) = self.seen.find(text) {
@@ -121,13 +121,13 @@ impl Person {
         }
     }
 
-    pub(crate) fn types(&mut self, keys: &[u8]) {
+    pub fn types(&mut self, keys: &[u8]) {
         self.master.write_all(keys).expect("keys");
     }
 
     /// Waits for the end by this status, and looks whether the terminal is as it was. Gives the rest of what was shown.
     #[track_caller]
-    pub(crate) fn sees_it_end(&mut self, code: i32) -> String {
+    pub fn sees_it_end(&mut self, code: i32) -> String {
         let status = self.waits();
         if status.code() != Some(code) {
             self.fail(&format!("{status:?} is not the status {code}"));
@@ -157,7 +157,7 @@ impl Person {
     }
 
     /// Goes away with the terminal.
-    pub(crate) fn goes_away(&mut self) {
+    pub fn goes_away(&mut self) {
         let (other, _) = pair();
         // The last handle of the person's side.
         self.master = other;
@@ -165,7 +165,7 @@ impl Person {
 
     /// Goes away with the terminal, and waits until the program has ended. Gives its status.
     #[track_caller]
-    pub(crate) fn hangs_up(mut self) -> Option<i32> {
+    pub fn hangs_up(mut self) -> Option<i32> {
         self.goes_away();
         let deadline = Instant::now() + LIMIT;
         loop {
@@ -230,4 +230,9 @@ fn pair() -> (File, File) {
 
 fn modes(tty: &File) -> String {
     format!("{:?}", tcgetattr(tty).expect("modes"))
+}
+
+/// A workspace with an editor that does as these lines of shell say; `$1` is the file.
+pub fn with_editor(lines: &str) -> Workspace {
+    Workspace::new().outside("editor", format!("#!/bin/bash\n{lines}\n"))
 }

@@ -1,30 +1,28 @@
 //! The stand-in of the Gemini API (`scripts/stand-in`, see `scripts/e2e.d/STAND_IN.md`), started for one test. It needs
 //! node: where that is missing, a test is skipped with a message, but not in CI.
 
-use std::env;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use super::skipped;
+use super::{checkout, skipped};
 
 /// A stand-in that plays a script. It ends with this value, or with the test's process: then its standard input closes.
-pub(crate) struct StandIn {
+pub struct StandIn {
     child: Child,
     url: String,
 }
 
 impl StandIn {
     /// Starts one that plays `script`.
-    pub(crate) fn playing(script: &Value) -> Option<Self> {
+    pub fn playing(script: &Value) -> Option<Self> {
         if Command::new("node").arg("--version").output().is_err() {
             skipped("node");
             return None;
         }
-        let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/stand-in");
+        let program = checkout().join("scripts/stand-in");
         let mut child = Command::new(program)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -41,24 +39,24 @@ impl StandIn {
     }
 
     /// The stand-in's base address.
-    pub(crate) fn url(&self) -> &str {
+    pub fn url(&self) -> &str {
         &self.url
     }
 
     /// Plays another script, and forgets what was asked.
-    pub(crate) fn play(&self, script: &Value) {
+    pub fn play(&self, script: &Value) {
         let answer = self.control("PUT", "/_script", &script.to_string());
         assert!(answer.0.contains(" 20"), "{answer:?}");
     }
 
     /// All requests so far, as `STAND_IN.md` describes them.
-    pub(crate) fn requests(&self) -> Vec<Value> {
+    pub fn requests(&self) -> Vec<Value> {
         let (_, body) = self.control("GET", "/_requests", "");
         serde_json::from_str(&body).expect("a list of requests")
     }
 
     /// How many requests there were of a kind.
-    pub(crate) fn count(&self, kind: &str) -> usize {
+    pub fn count(&self, kind: &str) -> usize {
         let requests = self.requests();
         requests.iter().filter(|r| r["kind"] == kind).count()
     }

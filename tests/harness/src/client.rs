@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::harness::{Workspace, executable, marked_processes};
+use crate::{Workspace, executable, marked_processes};
 
 /// How long anything may take.
 const WAIT_LIMIT: Duration = Duration::from_secs(30);
@@ -19,21 +19,21 @@ const WAIT_LIMIT: Duration = Duration::from_secs(30);
 const MARK: &str = "SERVE_TEST_MARK";
 
 /// The token of a server over HTTP.
-pub(crate) const TOKEN: &str = "a-token-of-the-tests";
+pub const TOKEN: &str = "a-token-of-the-tests";
 
 /// A server, and what it says.
-pub(crate) struct Server {
+pub struct Server {
     child: Child,
     input: Option<ChildStdin>,
     lines: Receiver<String>,
     /// What came while something else was waited for.
-    pub(crate) aside: Vec<Value>,
+    pub aside: Vec<Value>,
     mark: String,
     next: u64,
 }
 
 impl Server {
-    pub(crate) fn start(ws: &Workspace, args: &[&str]) -> Self {
+    pub fn start(ws: &Workspace, args: &[&str]) -> Self {
         let mark = ws.root().display().to_string();
         let call = ws
             .program(&executable("serve_tools"), args)
@@ -65,25 +65,25 @@ impl Server {
     }
 
     /// One that has been greeted by a client with these capabilities.
-    pub(crate) fn greeted(ws: &Workspace, args: &[&str], capabilities: &Value) -> Self {
+    pub fn greeted(ws: &Workspace, args: &[&str], capabilities: &Value) -> Self {
         let mut server = Self::start(ws, args);
         server.greet("2025-11-25", capabilities);
         server
     }
 
-    pub(crate) fn greet(&mut self, version: &str, capabilities: &Value) -> Value {
+    pub fn greet(&mut self, version: &str, capabilities: &Value) -> Value {
         let greeting = self.ask("initialize", &greeting(version, capabilities));
         self.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string());
         greeting
     }
 
     /// Sends a line.
-    pub(crate) fn say(&mut self, line: &str) {
+    pub fn say(&mut self, line: &str) {
         self.say_bytes(line.as_bytes());
     }
 
     /// Sends a line that may not be text.
-    pub(crate) fn say_bytes(&mut self, line: &[u8]) {
+    pub fn say_bytes(&mut self, line: &[u8]) {
         let input = self.input.as_mut().expect("still open");
         let sent = input
             .write_all(line)
@@ -94,12 +94,12 @@ impl Server {
     }
 
     /// Sends a notification.
-    pub(crate) fn notify(&mut self, method: &str, params: &Value) {
+    pub fn notify(&mut self, method: &str, params: &Value) {
         self.say(&json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string());
     }
 
     /// The next message of the server's own of this kind; what comes before it is kept aside.
-    pub(crate) fn told(&mut self, method: &str) -> Value {
+    pub fn told(&mut self, method: &str) -> Value {
         if let Some(at) = self.aside.iter().position(|m| m["method"] == method) {
             return self.aside.remove(at);
         }
@@ -112,12 +112,12 @@ impl Server {
         }
     }
 
-    pub(crate) fn hang_up(&mut self) {
+    pub fn hang_up(&mut self) {
         self.input = None;
     }
 
     /// Sends a request; gives its id.
-    pub(crate) fn request(&mut self, method: &str, params: &Value) -> u64 {
+    pub fn request(&mut self, method: &str, params: &Value) -> u64 {
         let id = self.next;
         self.next += 1;
         let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
@@ -126,7 +126,7 @@ impl Server {
     }
 
     /// The next line, or `None` where it has ended.
-    pub(crate) fn line(&mut self) -> Option<String> {
+    pub fn line(&mut self) -> Option<String> {
         match self.lines.recv_timeout(WAIT_LIMIT) {
             Ok(line) => Some(line),
             Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => None,
@@ -135,13 +135,13 @@ impl Server {
     }
 
     /// The next message.
-    pub(crate) fn message(&mut self) -> Value {
+    pub fn message(&mut self) -> Value {
         let line = self.line().expect("the server has ended");
         serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line}"))
     }
 
     /// The answer to a request; what comes before it is kept aside.
-    pub(crate) fn answer(&mut self, id: u64) -> Value {
+    pub fn answer(&mut self, id: u64) -> Value {
         if let Some(at) = self.aside.iter().position(|m| is_answer(m, id)) {
             return self.aside.remove(at);
         }
@@ -154,33 +154,33 @@ impl Server {
         }
     }
 
-    pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Value {
+    pub fn ask(&mut self, method: &str, params: &Value) -> Value {
         let id = self.request(method, params);
         self.answer(id)
     }
 
     /// The result of a call.
-    pub(crate) fn call(&mut self, tool: &str, args: &Value) -> Value {
+    pub fn call(&mut self, tool: &str, args: &Value) -> Value {
         let answer = self.ask("tools/call", &json!({"name": tool, "arguments": args}));
         assert!(answer["error"].is_null(), "{answer}");
         answer["result"].clone()
     }
 
     /// The next request of the server's own, which is answered.
-    pub(crate) fn answer_request(&mut self, method: &str, result: &Value) -> Value {
+    pub fn answer_request(&mut self, method: &str, result: &Value) -> Value {
         let request = self.told(method);
         let answer = json!({"jsonrpc": "2.0", "id": request["id"], "result": result});
         self.say(&answer.to_string());
         request
     }
 
-    pub(crate) fn signal(&self, signal: Signal) {
+    pub fn signal(&self, signal: Signal) {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, signal).expect("a child of ours");
     }
 
     /// Waits for its end; gives the exit status.
-    pub(crate) fn status(&mut self) -> Option<i32> {
+    pub fn status(&mut self) -> Option<i32> {
         for _ in 0..WAIT_LIMIT.as_millis() / 10 {
             if let Some(status) = self.child.try_wait().expect("a child of ours") {
                 return status.code();
@@ -191,7 +191,7 @@ impl Server {
     }
 
     /// Waits until a process with this in its command line runs.
-    pub(crate) fn wait_for_process(&self, line: &str) {
+    pub fn wait_for_process(&self, line: &str) {
         for _ in 0..WAIT_LIMIT.as_millis() / 10 {
             if marked_processes(MARK, &self.mark)
                 .iter()
@@ -205,7 +205,7 @@ impl Server {
     }
 
     /// Waits until nothing with this in its command line runs.
-    pub(crate) fn wait_until_gone(&self, line: &str) {
+    pub fn wait_until_gone(&self, line: &str) {
         let mut left = Vec::new();
         for _ in 0..WAIT_LIMIT.as_millis() / 10 {
             left = marked_processes(MARK, &self.mark);
@@ -219,7 +219,7 @@ impl Server {
     }
 
     /// The address of one over HTTP.
-    pub(crate) fn address(&mut self) -> SocketAddr {
+    pub fn address(&mut self) -> SocketAddr {
         let line = self.line().expect("it listens");
         let address = line
             .split_once("http://")
@@ -237,7 +237,7 @@ impl Drop for Server {
     }
 }
 
-pub(crate) fn greeting(version: &str, capabilities: &Value) -> Value {
+pub fn greeting(version: &str, capabilities: &Value) -> Value {
     json!({"protocolVersion": version, "capabilities": capabilities,
         "clientInfo": {"name": "tests", "version": "1"}})
 }
@@ -260,14 +260,14 @@ fn lines_of(from: impl Read + Send + 'static) -> Receiver<String> {
 
 /// An answer by HTTP.
 #[derive(Debug)]
-pub(crate) struct Reply {
-    pub(crate) status: u16,
-    pub(crate) head: String,
-    pub(crate) body: String,
+pub struct Reply {
+    pub status: u16,
+    pub head: String,
+    pub body: String,
 }
 
 impl Reply {
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+    pub fn header(&self, name: &str) -> Option<&str> {
         self.head.lines().find_map(|line| {
             let (key, value) = line.split_once(':')?;
             key.eq_ignore_ascii_case(name).then(|| value.trim())
@@ -275,7 +275,7 @@ impl Reply {
     }
 
     /// The message with this id, of a stream of events.
-    pub(crate) fn answer(&self, id: u64) -> Value {
+    pub fn answer(&self, id: u64) -> Value {
         let data = self
             .body
             .lines()
@@ -288,12 +288,12 @@ impl Reply {
 }
 
 /// A request by HTTP with these headers besides the usual ones, of which `None` leaves one out.
-pub(crate) fn post(to: SocketAddr, headers: &[(&str, Option<&str>)], body: &str) -> Reply {
+pub fn post(to: SocketAddr, headers: &[(&str, Option<&str>)], body: &str) -> Reply {
     request("POST", to, headers, body)
 }
 
 /// The same by another method.
-pub(crate) fn request(
+pub fn request(
     method: &str,
     to: SocketAddr,
     headers: &[(&str, Option<&str>)],
@@ -344,15 +344,15 @@ fn send(method: &str, to: SocketAddr, headers: &[(&str, Option<&str>)], body: &s
 }
 
 /// A request by HTTP whose answer is read event by event.
-pub(crate) struct Exchange(BufReader<TcpStream>);
+pub struct Exchange(BufReader<TcpStream>);
 
 impl Exchange {
-    pub(crate) fn post(to: SocketAddr, headers: &[(&str, Option<&str>)], body: &str) -> Self {
+    pub fn post(to: SocketAddr, headers: &[(&str, Option<&str>)], body: &str) -> Self {
         Self(BufReader::new(send("POST", to, headers, body)))
     }
 
     /// The next message of the stream.
-    pub(crate) fn message(&mut self) -> Value {
+    pub fn message(&mut self) -> Value {
         loop {
             let mut line = String::new();
             let count = self.0.read_line(&mut line).expect("the stream goes on");
@@ -366,14 +366,14 @@ impl Exchange {
 }
 
 /// A session over HTTP, as it was before 2026-07-28.
-pub(crate) struct Session {
+pub struct Session {
     to: SocketAddr,
     id: String,
     version: String,
 }
 
 impl Session {
-    pub(crate) fn begin(to: SocketAddr, version: &str, capabilities: &Value) -> Self {
+    pub fn begin(to: SocketAddr, version: &str, capabilities: &Value) -> Self {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize",
             "params": greeting(version, capabilities)});
         let reply = post(to, &[], &body.to_string());
@@ -392,7 +392,7 @@ impl Session {
     }
 
     /// Clients have named the version in a header since 2025-06-18.
-    pub(crate) fn headers(&self) -> Vec<(&str, Option<&str>)> {
+    pub fn headers(&self) -> Vec<(&str, Option<&str>)> {
         let mut headers = vec![("Mcp-Session-Id", Some(self.id.as_str()))];
         if self.version.as_str() >= "2025-06-18" {
             headers.push(("MCP-Protocol-Version", Some(&self.version)));
@@ -400,12 +400,12 @@ impl Session {
         headers
     }
 
-    pub(crate) fn send(&self, message: &Value) -> Exchange {
+    pub fn send(&self, message: &Value) -> Exchange {
         Exchange::post(self.to, &self.headers(), &message.to_string())
     }
 
     /// Sends what is not a request.
-    pub(crate) fn tell(&self, message: &Value) {
+    pub fn tell(&self, message: &Value) {
         let reply = post(self.to, &self.headers(), &message.to_string());
         assert_eq!(reply.status, 202, "{reply:?}");
     }

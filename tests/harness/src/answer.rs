@@ -14,11 +14,11 @@ const EXCERPT_BYTES: usize = 4000;
 
 /// The end of a call.
 #[must_use = "an answer that no test looks at tests nothing"]
-pub(crate) struct Answer {
+pub struct Answer {
     pub(super) status: ExitStatus,
-    pub(crate) stdout: Vec<u8>,
-    pub(crate) stderr: Vec<u8>,
-    pub(crate) elapsed: Duration,
+    pub stdout: Vec<u8>,
+    pub stderr: Vec<u8>,
+    pub elapsed: Duration,
     /// Whether the child has read all that it was fed.
     pub(super) input_taken: io::Result<()>,
     pub(super) command: String,
@@ -29,24 +29,24 @@ pub(crate) struct Answer {
 /// The document on standard output. Fields that the contract does not name are refused.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Document {
+pub struct Document {
     #[serde(rename = "functionResponse")]
-    pub(crate) function_response: FunctionResponse,
+    pub function_response: FunctionResponse,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct FunctionResponse {
-    pub(crate) id: Option<String>,
-    pub(crate) name: String,
-    pub(crate) response: Response,
+pub struct FunctionResponse {
+    pub id: Option<String>,
+    pub name: String,
+    pub response: Response,
     #[serde(default)]
-    pub(crate) parts: Vec<MediaPart>,
+    pub parts: Vec<MediaPart>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
-pub(crate) enum Response {
+pub enum Response {
     Output {
         output: String,
     },
@@ -59,37 +59,37 @@ pub(crate) enum Response {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct MediaPart {
+pub struct MediaPart {
     #[serde(rename = "inlineData")]
-    pub(crate) inline_data: InlineData,
+    pub inline_data: InlineData,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct InlineData {
+pub struct InlineData {
     #[serde(rename = "mimeType")]
-    pub(crate) mime_type: String,
-    pub(crate) data: String,
+    pub mime_type: String,
+    pub data: String,
 }
 
 /// What a tool says when it fails.
 #[derive(Debug)]
-pub(crate) struct Failure {
-    pub(crate) message: String,
-    pub(crate) error_type: String,
-    pub(crate) status: i32,
+pub struct Failure {
+    pub message: String,
+    pub error_type: String,
+    pub status: i32,
 }
 
 impl Answer {
     /// The exit status, or the negated number of the signal that ended the call.
-    pub(crate) fn status(&self) -> i32 {
+    pub fn status(&self) -> i32 {
         let signal = || self.status.signal().map(|s| -s);
         self.status.code().or_else(signal).expect("an ended call")
     }
 
     /// Standard output as text.
     #[track_caller]
-    pub(crate) fn text(&self) -> &str {
+    pub fn text(&self) -> &str {
         match str::from_utf8(&self.stdout) {
             Ok(text) => text,
             Err(e) => self.fail(&format!("standard output is not UTF-8: {e}")),
@@ -98,7 +98,7 @@ impl Answer {
 
     /// Standard output as the one JSON document and newline that it must be.
     #[track_caller]
-    pub(crate) fn json(&self) -> Value {
+    pub fn json(&self) -> Value {
         let text = self.text();
         if !text.ends_with('\n') || text.trim_end_matches('\n').len() + 1 != text.len() {
             self.fail("standard output does not end in exactly one newline");
@@ -111,7 +111,7 @@ impl Answer {
 
     /// The default form of an answer, which names the tool that was called.
     #[track_caller]
-    pub(crate) fn function_response(&self) -> FunctionResponse {
+    pub fn function_response(&self) -> FunctionResponse {
         let document: Document = match serde_json::from_value(self.json()) {
             Ok(document) => document,
             Err(e) => self.fail(&format!("not the shape of a function response: {e}")),
@@ -132,7 +132,7 @@ impl Answer {
 
     /// The text of a success.
     #[track_caller]
-    pub(crate) fn output(&self) -> String {
+    pub fn output(&self) -> String {
         match self.function_response().response {
             Response::Output { output } if self.status() == 0 => output,
             Response::Output { .. } => self.fail("an output, but the exit status is not 0"),
@@ -142,7 +142,7 @@ impl Answer {
 
     /// What the tool says about its failure.
     #[track_caller]
-    pub(crate) fn failure(&self) -> Failure {
+    pub fn failure(&self) -> Failure {
         let status = self.status();
         match self.function_response().response {
             Response::Failure { .. } if status <= 0 => {
@@ -162,7 +162,7 @@ impl Answer {
 
     /// The message of a failure that must have this type and end with this status.
     #[track_caller]
-    pub(crate) fn error(&self, error_type: &str, status: i32) -> String {
+    pub fn error(&self, error_type: &str, status: i32) -> String {
         let failure = self.failure();
         if (failure.error_type.as_str(), failure.status) != (error_type, status) {
             self.fail(&format!("expected {error_type} with exit status {status}"));
@@ -172,7 +172,7 @@ impl Answer {
 
     /// Panics with everything that is known about the call.
     #[track_caller]
-    pub(crate) fn fail(&self, why: &str) -> ! {
+    pub fn fail(&self, why: &str) -> ! {
         panic!("{why}\n{}", self.shown());
     }
 
@@ -182,12 +182,12 @@ impl Answer {
     }
 
     /// What is on standard error.
-    pub(crate) fn errors(&self) -> String {
+    pub fn errors(&self) -> String {
         String::from_utf8_lossy(&self.stderr).into_owned()
     }
 
     /// Everything that is known about the call.
-    pub(crate) fn shown(&self) -> String {
+    pub fn shown(&self) -> String {
         format!(
             "command: {}\nstdin: {}\nstatus: {}\nstdout: {}\nstderr: {}",
             self.command,
@@ -200,7 +200,7 @@ impl Answer {
 
     /// Asserts that a text has all these pieces in it.
     #[track_caller]
-    pub(crate) fn must_say(&self, text: &str, pieces: &[&str]) {
+    pub fn must_say(&self, text: &str, pieces: &[&str]) {
         for piece in pieces {
             if !text.contains(piece) {
                 self.fail(&format!("{piece:?} is missing in {text:?}"));
@@ -210,7 +210,7 @@ impl Answer {
 }
 
 /// The beginning of a stream, with the length of what is left out.
-pub(crate) fn excerpt(bytes: &[u8]) -> String {
+pub fn excerpt(bytes: &[u8]) -> String {
     if bytes.is_empty() {
         return "(empty)".to_owned();
     }

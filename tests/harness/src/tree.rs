@@ -19,7 +19,7 @@ const HOUSEKEEPING: [&str; 4] = [
 
 /// One thing on disk.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Node {
+pub enum Node {
     Directory {
         mode: u32,
     },
@@ -44,21 +44,21 @@ pub(crate) enum Node {
 
 /// Everything below a directory, by path relative to it (lossy where a name is not UTF-8).
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Tree {
-    pub(crate) nodes: BTreeMap<String, Node>,
+pub struct Tree {
+    pub nodes: BTreeMap<String, Node>,
 }
 
 /// One difference between two trees.
 #[derive(Clone, Debug)]
-pub(crate) struct Change {
-    pub(crate) path: String,
-    pub(crate) before: Option<Node>,
-    pub(crate) after: Option<Node>,
+pub struct Change {
+    pub path: String,
+    pub before: Option<Node>,
+    pub after: Option<Node>,
 }
 
 impl Tree {
     /// Reads what is below `root` now. Not by recursion: a test's thread has a small stack, and a tree may be deep.
-    pub(crate) fn of(root: &Path) -> Self {
+    pub fn of(root: &Path) -> Self {
         let mut tree = Self::default();
         let mut waiting = vec![(root.to_owned(), String::new())];
         while let Some((dir, label)) = waiting.pop() {
@@ -104,7 +104,7 @@ impl Tree {
     }
 
     /// All differences, in the order of the paths.
-    pub(crate) fn changes(&self, after: &Self) -> Vec<Change> {
+    pub fn changes(&self, after: &Self) -> Vec<Change> {
         let mut paths: Vec<&String> = self.nodes.keys().chain(after.nodes.keys()).collect();
         paths.sort();
         paths.dedup();
@@ -121,7 +121,7 @@ impl Tree {
 }
 
 impl Change {
-    pub(crate) fn is_at_or_below(&self, name: &str) -> bool {
+    pub fn is_at_or_below(&self, name: &str) -> bool {
         let rest = self.path.strip_prefix(name);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || name.ends_with('/'))
     }

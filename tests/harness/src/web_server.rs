@@ -13,23 +13,26 @@ use std::time::Duration;
 use flate2::write::GzEncoder;
 use flate2::{Compress, Compression, FlushCompress};
 
+/// The variable with hosts that may be asked though their addresses are not public.
+pub const ALLOW: &str = "GEMINI_TOOLS_FETCH_ALLOW";
+
 /// How long a server that says nothing more waits between two looks whether it is still wanted.
 const TICK: Duration = Duration::from_millis(10);
 
 /// A request as it came.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub struct Asked {
     /// `GET`, or `CONNECT` where the server is taken for a proxy.
-    pub(crate) method: String,
+    pub method: String,
     /// A path, or host and port behind `CONNECT`.
-    pub(crate) target: String,
+    pub target: String,
     /// All lines up to the blank one.
-    pub(crate) head: String,
+    pub head: String,
 }
 
 impl Asked {
     /// The value of a header.
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+    pub fn header(&self, name: &str) -> Option<&str> {
         self.head.lines().skip(1).find_map(|line| {
             let (key, value) = line.split_once(':')?;
             key.eq_ignore_ascii_case(name).then(|| value.trim())
@@ -38,18 +41,18 @@ impl Asked {
 }
 
 /// The connection that an answer is written to.
-pub(crate) struct Line<'a> {
+pub struct Line<'a> {
     stream: TcpStream,
     shared: &'a Shared,
 }
 
 impl Line<'_> {
-    pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+    pub fn send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
         self.stream.write_all(bytes.as_ref())
     }
 
     /// Sends a piece again and again, with a pause behind each, until the client wants no more.
-    pub(crate) fn send_forever(&mut self, piece: &[u8], pause: Duration) -> io::Result<()> {
+    pub fn send_forever(&mut self, piece: &[u8], pause: Duration) -> io::Result<()> {
         while self.shared.is_wanted() {
             self.stream.write_all(piece)?;
             thread::sleep(pause);
@@ -58,7 +61,7 @@ impl Line<'_> {
     }
 
     /// Says nothing more, but leaves the connection open.
-    pub(crate) fn be_silent(&mut self) -> io::Result<()> {
+    pub fn be_silent(&mut self) -> io::Result<()> {
         self.stream.set_read_timeout(Some(TICK))?;
         let mut byte = [0];
         while self.shared.is_wanted() {
@@ -73,7 +76,7 @@ impl Line<'_> {
     }
 
     /// Reads a further request from the same connection: what comes through a tunnel.
-    pub(crate) fn next_request(&mut self) -> io::Result<Option<Asked>> {
+    pub fn next_request(&mut self) -> io::Result<Option<Asked>> {
         let asked = receive(&mut self.stream, self.shared)?;
         if let Some(asked) = &asked {
             lock(&self.shared.asked).push(asked.clone());
@@ -95,14 +98,14 @@ impl Shared {
 }
 
 /// See the module's documentation.
-pub(crate) struct WebServer {
+pub struct WebServer {
     address: SocketAddr,
     shared: Arc<Shared>,
 }
 
 impl WebServer {
     /// A server on `127.0.0.1` that answers by `answer`.
-    pub(crate) fn new(
+    pub fn new(
         answer: impl Fn(&Asked, &mut Line<'_>) -> io::Result<()> + Send + Sync + 'static,
     ) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port of loopback");
@@ -110,7 +113,7 @@ impl WebServer {
     }
 
     /// A server on a socket that listens already.
-    pub(crate) fn on(
+    pub fn on(
         listener: TcpListener,
         answer: impl Fn(&Asked, &mut Line<'_>) -> io::Result<()> + Send + Sync + 'static,
     ) -> Self {
@@ -138,7 +141,7 @@ impl WebServer {
     }
 
     /// A server of these answers by path, each whole bytes; 404 for every other path.
-    pub(crate) fn of(pages: Vec<(&'static str, Vec<u8>)>) -> Self {
+    pub fn of(pages: Vec<(&'static str, Vec<u8>)>) -> Self {
         Self::new(move |asked, line| {
             let found = pages.iter().find(|(path, _)| *path == asked.target);
             match found {
@@ -149,49 +152,49 @@ impl WebServer {
     }
 
     /// A server that answers everything alike.
-    pub(crate) fn always(answer: Vec<u8>) -> Self {
+    pub fn always(answer: Vec<u8>) -> Self {
         Self::new(move |_, line| line.send(&answer))
     }
 
     /// A server that no call may reach. It listens on every address of this machine, of both versions of IP where there
     /// are two, so that no spelling misses it.
-    pub(crate) fn canary() -> Self {
+    pub fn canary() -> Self {
         let listener = TcpListener::bind("[::]:0")
             .or_else(|_| TcpListener::bind("0.0.0.0:0"))
             .expect("a port");
         Self::on(listener, |_, line| line.send(page("text/plain", "tweet")))
     }
 
-    pub(crate) fn port(&self) -> u16 {
+    pub fn port(&self) -> u16 {
         self.address.port()
     }
 
     /// Host and port, as a rule that allows this server and nothing else.
-    pub(crate) fn host(&self) -> String {
+    pub fn host(&self) -> String {
         self.address.to_string()
     }
 
     /// The address of a path.
-    pub(crate) fn url(&self, path: &str) -> String {
+    pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
     /// How many connections were made, with or without a request.
-    pub(crate) fn connections(&self) -> usize {
+    pub fn connections(&self) -> usize {
         self.shared.connections.load(Ordering::SeqCst)
     }
 
     /// What was asked so far.
-    pub(crate) fn asked(&self) -> Vec<Asked> {
+    pub fn asked(&self) -> Vec<Asked> {
         lock(&self.shared.asked).clone()
     }
 
     /// The targets of what was asked so far.
-    pub(crate) fn targets(&self) -> Vec<String> {
+    pub fn targets(&self) -> Vec<String> {
         self.asked().into_iter().map(|a| a.target).collect()
     }
 
-    pub(crate) fn forget(&self) {
+    pub fn forget(&self) {
         lock(&self.shared.asked).clear();
     }
 }
@@ -254,22 +257,22 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// A whole answer with status 200.
-pub(crate) fn page(media_type: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
+pub fn page(media_type: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
     status(200, media_type, body)
 }
 
 /// A whole answer with any status.
-pub(crate) fn status(code: u16, media_type: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
+pub fn status(code: u16, media_type: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
     answer(code, &[("Content-Type", media_type)], body.as_ref())
 }
 
 /// A redirect with exactly these bytes as its target.
-pub(crate) fn redirect(code: u16, target: &str) -> Vec<u8> {
+pub fn redirect(code: u16, target: &str) -> Vec<u8> {
     answer(code, &[("Location", target)], b"")
 }
 
 /// A whole answer with these headers; an empty value leaves the header out.
-pub(crate) fn answer(code: u16, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
+pub fn answer(code: u16, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
     let mut out = format!("HTTP/1.1 {code} As Said\r\nConnection: close\r\n");
     for (name, value) in headers.iter().filter(|(_, value)| !value.is_empty()) {
         out.push_str(&format!("{name}: {value}\r\n"));
@@ -279,7 +282,7 @@ pub(crate) fn answer(code: u16, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8
 }
 
 /// The head of an answer whose end is the end of the connection.
-pub(crate) fn endless_head(headers: &[(&str, &str)]) -> Vec<u8> {
+pub fn endless_head(headers: &[(&str, &str)]) -> Vec<u8> {
     let mut out = "HTTP/1.1 200 OK\r\nConnection: close\r\n".to_owned();
     for (name, value) in headers {
         out.push_str(&format!("{name}: {value}\r\n"));
@@ -289,7 +292,7 @@ pub(crate) fn endless_head(headers: &[(&str, &str)]) -> Vec<u8> {
 }
 
 /// A whole answer in chunks of that many bytes.
-pub(crate) fn chunked(media_type: &str, body: &[u8], size: usize) -> Vec<u8> {
+pub fn chunked(media_type: &str, body: &[u8], size: usize) -> Vec<u8> {
     let headers = [
         ("Content-Type", media_type),
         ("Transfer-Encoding", "chunked"),
@@ -305,21 +308,21 @@ pub(crate) fn chunked(media_type: &str, body: &[u8], size: usize) -> Vec<u8> {
 }
 
 /// A whole answer, compressed.
-pub(crate) fn gzipped(media_type: &str, body: &[u8]) -> Vec<u8> {
+pub fn gzipped(media_type: &str, body: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(body).expect("memory takes all");
     packed(media_type, &encoder.finish().expect("memory takes all"))
 }
 
 /// A whole answer with that content coding, as it is named.
-pub(crate) fn coded(coding: &str, media_type: &str, bytes: &[u8]) -> Vec<u8> {
+pub fn coded(coding: &str, media_type: &str, bytes: &[u8]) -> Vec<u8> {
     let headers = [("Content-Type", media_type), ("Content-Encoding", coding)];
     answer(200, &headers, bytes)
 }
 
 /// A compressed answer of that many MiB, all alike. A block that stands for itself is repeated, because to compress all
 /// of it would take longer than any test; the checksum at the end is none.
-pub(crate) fn gzip_bomb(media_type: &str, mib: usize) -> Vec<u8> {
+pub fn gzip_bomb(media_type: &str, mib: usize) -> Vec<u8> {
     let mut block = Vec::with_capacity(64 * 1024);
     Compress::new(Compression::best(), false)
         .compress_vec(&vec![b'0'; 1024 * 1024], &mut block, FlushCompress::Full)
