@@ -1,5 +1,5 @@
 // Looks at a report of run_agent in a real browser and prints what it has seen as JSON: on a phone and on a desktop,
-// in light and in dark. tests/behaviour/report_in_browser.rs says what it ought to be.
+// in light and in dark. tests/agent/report_in_browser.rs says what it ought to be.
 //
 // node look.mjs REPORT.html [DIRECTORY FOR SCREENSHOTS]
 //

@@ -1,5 +1,5 @@
 // Looks at each page of the built book in a real browser and prints what it has seen as JSON: on a phone and on a
-// desktop. tests/behaviour/book_in_browser.rs says what it ought to be.
+// desktop. tests/docs/book_in_browser.rs says what it ought to be.
 //
 // node look_at_book.mjs DIRECTORY OF THE BOOK [DIRECTORY FOR SCREENSHOTS]
 //

@@ -381,7 +381,7 @@ fn scripts_for_shells_with_words_of_their_own_are_not_understood() {
 }
 
 /// Lines by which a program runs through another one. Many of those are not installed where the
-/// tests run; `tests/shell_fuzz.rs` has others.
+/// tests run; `crates/policy/tests/shell_fuzz.rs` has others.
 const GIVEN: &str = r#"
 awk 'BEGIN { if (1) /"/ ; print 1 | "evil" ; /"/ }'
 awk '{ print /[/]|"/ | "evil" }' f

@@ -2,7 +2,7 @@
 //! there as the code has it. What follows the mark is written by hand.
 //!
 //! `UPDATE_TOOL_PAGES=1 cargo test tool_pages` writes it anew. The errors are those of
-//! `tests/errors/cases.jsonl`, each of which `tests/behaviour/book.rs` provokes.
+//! `tests/errors/cases.jsonl`, each of which `tests/docs/book.rs` provokes.
 
 use super::{
     ALL, READ_LIMIT_CHARS, Spec, glob, list_background_processes, read_background_output,

@@ -114,7 +114,7 @@ fn an_address_where_nobody_listens_is_told_with_the_reason_and_the_file() {
 
 #[test]
 fn a_server_of_the_newest_revision_is_greeted_its_way_however_it_refuses_the_older() {
-    let ws = Workspace::new().outside("newest.py", include_str!("mcp/newest.py"));
+    let ws = Workspace::new().outside("newest.py", include_str!("servers/newest.py"));
     let notes = ws.outside_path("notes");
     let expected = r#"{"responses": null, "state": null}"#;
     for (code, status) in [
@@ -146,7 +146,7 @@ fn a_server_of_the_newest_revision_is_greeted_its_way_however_it_refuses_the_old
 
 #[test]
 fn an_answer_that_is_not_complete_is_completed_or_is_an_error() {
-    let ws = Workspace::new().outside("newest.py", include_str!("mcp/newest.py"));
+    let ws = Workspace::new().outside("newest.py", include_str!("servers/newest.py"));
     let notes = ws.outside_path("notes");
     let (_server, port) = listening(&ws, "newest.py", &["-32601", "404", &notes]);
     configure(
@@ -189,7 +189,7 @@ fn an_answer_that_is_not_complete_is_completed_or_is_an_error() {
 
 #[test]
 fn lines_of_events_may_end_in_a_carriage_return_alone() {
-    let ws = Workspace::new().outside("events.py", include_str!("mcp/events.py"));
+    let ws = Workspace::new().outside("events.py", include_str!("servers/events.py"));
     let (_server, port) = listening(&ws, "events.py", &[]);
     configure(&ws, &json!({"url": format!("http://127.0.0.1:{port}/sse")}));
     let answer = ws.tool("one__big").unwatched().run();
@@ -198,7 +198,7 @@ fn lines_of_events_may_end_in_a_carriage_return_alone() {
 
 #[test]
 fn servers_are_reached_by_the_proxy_that_all_requests_go_by() {
-    let ws = Workspace::new().outside("redirects.py", include_str!("mcp/redirects.py"));
+    let ws = Workspace::new().outside("redirects.py", include_str!("servers/redirects.py"));
     let notes = ws.outside_path("notes");
     let (_proxy, port) = listening(&ws, "redirects.py", &[&notes]);
     let proxy = format!("http://127.0.0.1:{port}");

@@ -186,27 +186,25 @@ fn what_pages_include_is_there() {
     assert!(count > 0);
 }
 
-/// Where the files of tests are: those of the executables, and those of single crates.
-fn test_directories() -> Vec<PathBuf> {
-    let crates = fs::read_dir(in_checkout("crates")).expect("the crates");
-    crates
-        .map(|entry| entry.expect("a crate").path().join("tests"))
-        .chain([in_checkout("tests/behaviour")])
-        .collect()
+fn directories_in(name: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(in_checkout(name)).expect("a directory of the checkout");
+    let paths = entries.map(|entry| entry.expect("its entry").path());
+    paths.filter(|path| path.is_dir()).collect()
 }
 
 /// `file::name` in a page is a test.
 #[test]
 fn tests_that_pages_name_are_there() {
     let named = Regex::new("`([a-z_]+)::([a-z0-9_]+)`").expect("a pattern");
+    let crates = directories_in("crates").into_iter();
+    let mut directories = directories_in("tests");
+    directories.extend(crates.map(|directory| directory.join("tests")));
     let mut count = 0;
     for page in pages() {
         for found in named.captures_iter(page.text()) {
             let (module, name) = (&found[1], &found[2]);
-            let file = format!("{module}.rs");
-            let mut places = test_directories().into_iter();
-            let is_there = places.any(|directory| {
-                fs::read_to_string(directory.join(&file))
+            let is_there = directories.iter().any(|directory| {
+                fs::read_to_string(directory.join(format!("{module}.rs")))
                     .is_ok_and(|text| text.contains(&format!("fn {name}(")))
             });
             assert!(is_there, "{}: no test {module}::{name}", page.name());

@@ -189,7 +189,7 @@ fn completions_are_current() {
             }
             assert!(
                 read(&file) == wanted,
-                "{file} is not current: UPDATE_COMPLETIONS=1 cargo test --test behaviour \
+                "{file} is not current: UPDATE_COMPLETIONS=1 cargo test --test docs \
                  command_lines writes it anew"
             );
         }

@@ -775,7 +775,7 @@ fn redirecting(script: &Path, notes: &Path, target: Option<&str>) -> (Helper, St
 
 #[test]
 fn headers_go_to_the_configured_host_only() {
-    let ws = Workspace::new().outside("redirects.py", include_str!("mcp/redirects.py"));
+    let ws = Workspace::new().outside("redirects.py", include_str!("servers/redirects.py"));
     let file = |name: &str| -> PathBuf { ws.outside_path(name).into() };
     let (_other, there) = redirecting(&file("redirects.py"), &file("there"), None);
     let (_own, here) = redirecting(&file("redirects.py"), &file("here"), Some(&there));

@@ -49,7 +49,7 @@ fn page(command: &Command) -> String {
     let about = command.get_about().expect("what it does").to_string();
     let (first, rest) = about.split_at(1);
     let mut page = format!(
-        ".\\\" UPDATE_MANUAL_PAGES=1 cargo test --test behaviour manual_pages writes this page.\n\
+        ".\\\" UPDATE_MANUAL_PAGES=1 cargo test --test docs manual_pages writes this page.\n\
          .TH {} 1 \"\" \"gemini-tools {}\" \"User Commands\"\n.ad l\n\
          .SH NAME\n{name} \\- {}{}\n.SH SYNOPSIS\n{}",
         name.to_uppercase(),
@@ -229,7 +229,7 @@ fn manual_pages_are_current() {
         }
         assert!(
             read(&file) == wanted,
-            "{file} is not current: UPDATE_MANUAL_PAGES=1 cargo test --test behaviour manual_pages writes it anew"
+            "{file} is not current: UPDATE_MANUAL_PAGES=1 cargo test --test docs manual_pages writes it anew"
         );
     }
 }

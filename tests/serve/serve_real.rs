@@ -171,7 +171,7 @@ fn with_client(
     roots: &Value,
     api: &StandIn,
 ) -> Value {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/behaviour/serve/client.mjs");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/serve/client.mjs");
     let calls: Vec<Value> = calls()
         .into_iter()
         .map(|(name, args, _)| json!({"name": name, "arguments": args}))

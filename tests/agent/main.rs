@@ -1,0 +1,11 @@
+//! `run_agent`: the turns of a model, its end, its terminal and its report.
+
+use gemini_tools_test_harness as harness;
+
+mod ci_example;
+mod gemini_stream;
+mod report_in_browser;
+mod run_agent;
+mod run_agent_foreign;
+mod run_agent_resume;
+mod run_agent_terminal;

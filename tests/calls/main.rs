@@ -1,0 +1,14 @@
+//! What holds for every call: arguments, answers, ways to call, time and memory.
+
+use gemini_tools_test_harness as harness;
+
+mod answers;
+mod arguments;
+mod batch;
+mod call_tool_terminal;
+mod conformance;
+mod ends;
+mod memory;
+mod save_memory;
+mod save_memory_writers;
+mod stream;

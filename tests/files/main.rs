@@ -1,0 +1,21 @@
+//! Tools that read, find and change files, and what no path and no race gets at.
+
+use gemini_tools_test_harness as harness;
+
+mod durability;
+mod glob;
+mod ignore_rules;
+mod kept_access;
+mod links_out;
+mod list_directory;
+mod names;
+mod paths;
+mod races;
+mod read_file;
+mod read_many_files;
+mod replace;
+mod replace_properties;
+mod search_file_content;
+mod smart_edit;
+mod smart_edit_cases;
+mod write_file;

@@ -1,0 +1,14 @@
+//! What is installed and set up, what is declared, and the formats of others.
+
+use gemini_tools_test_harness as harness;
+
+mod dialects;
+mod doctor;
+mod formats;
+mod get_tools;
+mod init;
+mod launchers;
+mod lint_files;
+mod packages;
+mod sarif;
+mod versions;

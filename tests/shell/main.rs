@@ -1,0 +1,10 @@
+//! Commands: how they are read, run, kept in the background, confined and ended.
+
+use gemini_tools_test_harness as harness;
+
+mod background;
+mod commands;
+mod process_trees;
+mod run_shell_command;
+#[cfg(target_os = "linux")]
+mod sandbox;
