@@ -9,6 +9,8 @@ mod call_tool_terminal;
 mod conformance;
 mod ends;
 mod memory;
+#[cfg(target_os = "linux")]
+mod no_socket;
 mod save_memory;
 mod save_memory_writers;
 mod stream;
