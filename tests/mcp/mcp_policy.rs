@@ -1,6 +1,6 @@
 //! Rules for what MCP servers say of their tools: `toolAnnotations` of a policy, and the mode `plan`.
 //!
-//! The server is `mcp/server.py`, whose tools `look`, `wipe` and `plain` say that they read, that they destroy, and nothing.
+//! The server is `server.py`, whose tools `look`, `wipe` and `plain` say that they read, that they destroy, and nothing.
 
 use std::fs;
 

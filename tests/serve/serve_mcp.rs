@@ -1,6 +1,6 @@
 //! `serve_tools --mcp`: the tools of other MCP servers beside ours, for one client.
 //!
-//! The servers are `mcp/server.py`, which misbehaves on demand.
+//! The servers are `server.py` of the harness, which misbehaves on demand.
 
 use std::fs;
 

@@ -502,7 +502,7 @@ pub fn executable(name: &str) -> PathBuf {
         EXECUTABLES.contains(&name),
         "this crate has no executable {name}"
     );
-    // Cargo says so since 1.94.
+    // Older versions of cargo don't set it, nor does a debugger.
     if let Some(path) = env::var_os(format!("CARGO_BIN_EXE_{name}")) {
         return path.into();
     }
