@@ -94,7 +94,7 @@ pub fn resolve(path: &Path) -> Result<Resolved, Errno> {
 ///
 /// `INVAL` for a path that is not absolute, or what the system says.
 #[cfg(windows)]
-pub(crate) fn resolve(path: &Path) -> Result<Resolved, Errno> {
+pub fn resolve(path: &Path) -> Result<Resolved, Errno> {
     if !path.is_absolute() {
         return Err(Errno::INVAL);
     }

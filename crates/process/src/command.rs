@@ -203,13 +203,13 @@ fn remove_variable(variables: &mut Variables, name: &OsStr) {
 
 /// Whether a file may be executed: on Windows its ending says so.
 #[cfg(windows)]
-pub(crate) fn is_program(file: &Path) -> bool {
+pub fn is_program(file: &Path) -> bool {
     has_program_ending(file) && file.is_file()
 }
 
 /// Whether a name's ending is that of a program.
 #[cfg(windows)]
-pub(crate) fn has_program_ending(file: &Path) -> bool {
+pub fn has_program_ending(file: &Path) -> bool {
     const ENDINGS: [&str; 4] = ["exe", "com", "bat", "cmd"];
     let ending = file.extension().unwrap_or_default();
     ENDINGS

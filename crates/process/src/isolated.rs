@@ -17,7 +17,7 @@ mod thread;
 mod worker;
 
 #[cfg(windows)]
-pub(crate) use thread::Worker;
+pub use thread::Worker;
 #[cfg(unix)]
 pub use worker::Worker;
 
@@ -48,7 +48,6 @@ pub enum IsolationError {
 #[derive(Debug, Clone, Copy)]
 pub struct ResourceLimits {
     /// Memory besides what the caller has already. Windows has no such limit for a thread.
-    #[cfg_attr(windows, expect(dead_code, reason = "see above"))]
     pub memory_bytes: u64,
     /// Time.
     pub time: Duration,

@@ -48,18 +48,26 @@ pub(super) fn raw(fd: BorrowedFd<'_>) -> windows_sys::Win32::Foundation::HANDLE 
 }
 
 /// Handles that the system's functions give.
-pub(crate) trait FromRaw: Sized {
+pub trait FromRaw: Sized {
     /// Takes a handle, or the error that was left where it is null or `INVALID_HANDLE_VALUE`.
-    fn from_raw(handle: windows_sys::Win32::Foundation::HANDLE) -> Result<Self, Errno>;
+    ///
+    /// # Errors
+    ///
+    /// What the system has said last.
+    ///
+    /// # Safety
+    ///
+    /// The handle must be the caller's own, as the system's functions give it.
+    unsafe fn from_raw(handle: windows_sys::Win32::Foundation::HANDLE) -> Result<Self, Errno>;
 }
 
 impl FromRaw for OwnedFd {
-    fn from_raw(handle: windows_sys::Win32::Foundation::HANDLE) -> Result<Self, Errno> {
+    unsafe fn from_raw(handle: windows_sys::Win32::Foundation::HANDLE) -> Result<Self, Errno> {
         use std::os::windows::io::FromRawHandle;
         if handle.is_null() || handle == windows_sys::Win32::Foundation::INVALID_HANDLE_VALUE {
             return Err(Errno::last());
         }
-        // SAFETY: the functions that are asked give handles which are the caller's.
+        // SAFETY: the caller promises that it is theirs.
         Ok(unsafe { Self::from_raw_handle(handle) })
     }
 }

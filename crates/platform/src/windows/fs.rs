@@ -384,7 +384,8 @@ impl Opening {
             )
         };
         checked(outcome)?;
-        OwnedFd::from_raw(handle)
+        // SAFETY: the handle was just opened.
+        unsafe { OwnedFd::from_raw(handle) }
     }
 }
 

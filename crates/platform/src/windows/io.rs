@@ -49,7 +49,7 @@ impl Errno {
     pub const BUSY: Self = Self(code::ERROR_SHARING_VIOLATION);
 
     /// The error that the last call of this thread has left.
-    pub(crate) fn last() -> Self {
+    pub fn last() -> Self {
         // SAFETY: has no preconditions.
         Self::of(unsafe { code::GetLastError() })
     }

@@ -9,14 +9,14 @@ use windows_sys::Win32::System::Threading::{
 };
 
 /// A process that is waited for, and asked when it was started.
-pub(crate) fn open(pid: u32, access: u32) -> Result<OwnedFd, Errno> {
+pub fn open(pid: u32, access: u32) -> Result<OwnedFd, Errno> {
     let access = access | PROCESS_SYNCHRONIZE | PROCESS_QUERY_LIMITED_INFORMATION;
     // SAFETY: takes numbers.
-    OwnedFd::from_raw(unsafe { OpenProcess(access, 0, pid) })
+    unsafe { OwnedFd::from_raw(OpenProcess(access, 0, pid)) }
 }
 
 /// Whether a process that is held open has not ended.
-pub(crate) fn is_running(process: &OwnedFd) -> bool {
+pub fn is_running(process: &OwnedFd) -> bool {
     // SAFETY: the handle is open.
     unsafe { WaitForSingleObject(process.as_raw_handle(), 0) == WAIT_TIMEOUT }
 }
@@ -34,7 +34,7 @@ impl Signal {
     pub const CONT: Self = Self(false);
 
     /// Whether a process that gets it ends.
-    pub(crate) fn ends(self) -> bool {
+    pub fn ends(self) -> bool {
         self.0
     }
 }

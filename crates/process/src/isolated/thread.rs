@@ -5,6 +5,7 @@
 
 use super::{IsolationError, ResourceLimits, STACK_BYTES, TICK};
 use gemini_tools_core::tool::Cancellation;
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Instant;
@@ -44,10 +45,15 @@ pub struct Worker<'w> {
     work: Box<Work<'w>>,
 }
 
+impl fmt::Debug for Worker<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Worker").finish_non_exhaustive()
+    }
+}
+
 impl<'w> Worker<'w> {
     /// Makes it ready. Windows bounds nothing.
-    #[expect(clippy::unnecessary_wraps, reason = "elsewhere it can fail")]
-    pub(crate) fn start(
+    pub fn start(
         _: ResourceLimits,
         work: impl FnMut(&[u8]) -> Vec<u8> + Send + 'w,
     ) -> Result<Self, IsolationError> {
@@ -57,7 +63,7 @@ impl<'w> Worker<'w> {
     }
 
     /// Has it work on a piece, and gives the result.
-    pub(crate) fn ask(
+    pub fn ask(
         &mut self,
         request: &[u8],
         cancel: &Cancellation,

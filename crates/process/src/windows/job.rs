@@ -23,7 +23,7 @@ impl Job {
     pub(super) fn new() -> Result<Self, Errno> {
         // SAFETY: both pointers may be null: the usual security, and no name.
         let job =
-            OwnedFd::from_raw(unsafe { CreateJobObjectW(std::ptr::null(), std::ptr::null()) })?;
+            unsafe { OwnedFd::from_raw(CreateJobObjectW(std::ptr::null(), std::ptr::null())) }?;
         let mut limits = JOBOBJECT_EXTENDED_LIMIT_INFORMATION::default();
         limits.BasicLimitInformation.LimitFlags = JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE;
         // SAFETY: the structure is that of the class, and is only read.
@@ -83,7 +83,7 @@ impl Job {
 /// Lets a process run that was started suspended: the only thread that it has.
 pub(super) fn resume(pid: u32) -> Result<(), Errno> {
     // SAFETY: takes numbers.
-    let threads = OwnedFd::from_raw(unsafe { CreateToolhelp32Snapshot(TH32CS_SNAPTHREAD, 0) })?;
+    let threads = unsafe { OwnedFd::from_raw(CreateToolhelp32Snapshot(TH32CS_SNAPTHREAD, 0)) }?;
     let mut entry = THREADENTRY32 {
         dwSize: size_of::<THREADENTRY32>() as u32,
         ..THREADENTRY32::default()
@@ -94,7 +94,8 @@ pub(super) fn resume(pid: u32) -> Result<(), Errno> {
         if entry.th32OwnerProcessID == pid {
             // SAFETY: takes numbers.
             let thread = unsafe { OpenThread(THREAD_SUSPEND_RESUME, 0, entry.th32ThreadID) };
-            let thread = OwnedFd::from_raw(thread)?;
+            // SAFETY: the handle was just opened.
+            let thread = unsafe { OwnedFd::from_raw(thread) }?;
             // SAFETY: the handle is open.
             return match unsafe { ResumeThread(thread.as_raw_handle()) } {
                 u32::MAX => Err(Errno::last()),

@@ -68,7 +68,8 @@ pub fn boot_id() -> String {
 fn all() -> Vec<(i32, i32)> {
     // SAFETY: takes numbers.
     let taken = unsafe { CreateToolhelp32Snapshot(TH32CS_SNAPPROCESS, 0) };
-    let Ok(processes) = OwnedFd::from_raw(taken) else {
+    // SAFETY: the handle was just made.
+    let Ok(processes) = (unsafe { OwnedFd::from_raw(taken) }) else {
         return Vec::new();
     };
     let mut entry = PROCESSENTRY32W {
