@@ -65,56 +65,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A tool of one's own, beside the built-in ones or alone:
-//!
-//! ```
-//! use gemini_tools::ToolRegistry;
-//! use gemini_tools::tool::*;
-//!
-//! struct Shout(Schema);
-//! struct Call(String);
-//!
-//! impl Tool for Shout {
-//!     fn name(&self) -> &str { "shout" }
-//!     fn description(&self) -> &str { "Gives the text in capitals." }
-//!     fn parameters(&self) -> &Schema { &self.0 }
-//!     fn info(&self) -> ToolInfo<'_> {
-//!         ToolInfo {
-//!             display_name: "Shout",
-//!             aliases: &[],
-//!             kind: Kind::Think,
-//!             is_read_only: false,
-//!             is_idempotent: false,
-//!             is_open_world: false,
-//!             can_update_output: false,
-//!             checks_arguments: false,
-//!             server: None,
-//!             annotations: None,
-//!         }
-//!     }
-//!     fn build(&self, args: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {
-//!         #[derive(serde::Deserialize)]
-//!         struct Params { text: String }
-//!         Ok(Box::new(Call(args.parse::<Params>(&self.0)?.text)))
-//!     }
-//! }
-//!
-//! impl ToolInvocation for Call {
-//!     fn describe(&self) -> String { format!("Shouts {:?}", self.0) }
-//!     fn locations(&self) -> Vec<Location> { Vec::new() }
-//!     fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> { Ok(Confirmation::NotNeeded) }
-//!     fn run(self: Box<Self>, _: &Context) -> Result<ToolResult, ToolError> {
-//!         Ok(ToolResult::text(self.0.to_uppercase()))
-//!     }
-//! }
-//!
-//! let mut registry = ToolRegistry::default();
-//! let schema = serde_json::json!({"type":"object","required":["text"],"properties":{"text":{"type":"string"}}});
-//! registry.register(Shout(Schema::from_value(schema)))?;
-//! let result = registry.execute("shout", serde_json::json!({"text":"hi"}), &Context::default())?;
-//! assert_eq!(result.llm_content, LlmContent::Text("HI".into()));
-//! # Ok::<(), ToolError>(())
-//! ```
+//! The page on the library in the book (`docs/library.md`) has programs for the commonest uses.
 
 #[cfg(feature = "agent")]
 pub use gemini_tools_agent as agent;
@@ -168,3 +119,8 @@ pub use gemini_tools_workspace as workspace;
 /// What the executables' `--version` prints after their name: the package's version, then, where
 /// the build knew them, the commit and its day in UTC, as `0.1.0 (abc1234, 2026-11-21)`.
 pub const VERSION: &str = env!("GEMINI_TOOLS_VERSION");
+
+/// The programs of the book's page on the library.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/library.md")]
+struct LibraryPage;

@@ -2,7 +2,6 @@
 //! say, and its links lead somewhere. So are the pages of the book that took over its lists; `book` runs the examples of
 //! all pages. How examples are written is said in `harness/page.rs`.
 
-use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
@@ -118,27 +117,6 @@ fn settings_name_both_commands_in_each_spelling() {
             |command: &Value, name: &str| command.as_str().is_some_and(|c| c.ends_with(name));
         assert!(ends(discovery, "bin/get_tools"), "{parsed:?}");
         assert!(ends(call, "bin/call_tool"), "{parsed:?}");
-    }
-}
-
-/// The library's example is compiled and run, as a test of the documentation.
-#[test]
-fn library_example_is_that_of_the_library() {
-    let library = fs::read_to_string(in_checkout("src/lib.rs")).expect("the library");
-    let mut documented = library
-        .lines()
-        .filter_map(|line| line.strip_prefix("//!"))
-        .map(str::trim);
-    let blocks = Page::read("docs/library.md").blocks("rust");
-    assert_eq!(blocks.len(), 1);
-    for block in blocks {
-        for line in block.text.lines().map(str::trim) {
-            assert!(
-                line.is_empty() || documented.any(|d| d == line),
-                "docs/library.md:{}: not in the library's documentation: {line}",
-                block.line
-            );
-        }
     }
 }
 

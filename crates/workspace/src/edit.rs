@@ -26,11 +26,11 @@
 //! `workspace::write`.
 
 use super::OpenFile;
+use super::diff::{Algorithm, DiffOp, diff_lines, group_diff_ops};
 use super::line_endings::with_own_ends;
 use super::text::{Encoding, LineEnding, to_crlf};
 use gemini_tools_core::tool::{Cancellation, DiffStat, ErrorKind, ToolError};
 use memchr::memmem::Finder;
-use similar::{ChangeTag, TextDiff};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -810,18 +810,9 @@ impl Replacement {
             let old = self.encoding.decode(&old);
             let new = self.encoding.decode(&new);
             let (old_lines, new_lines) = (lines_of(&old), lines_of(&new));
-            let hunk = TextDiff::configure()
-                .deadline(deadline)
-                .newline_terminated(true)
-                .diff_slices(&old_lines, &new_lines);
-            push_hunk(&mut diff, &hunk, first_line, shift);
-            for change in hunk.iter_all_changes() {
-                match change.tag() {
-                    ChangeTag::Insert => stat.ai_added_lines += 1,
-                    ChangeTag::Delete => stat.ai_removed_lines += 1,
-                    ChangeTag::Equal => {}
-                }
-            }
+            let ops = diff_lines(Algorithm::Myers, &old_lines, &new_lines, Some(deadline));
+            push_hunk(&mut diff, &ops, (&old_lines, &new_lines), first_line, shift);
+            count_changes(&mut stat, &ops);
             shift += new.matches('\n').count() as i64 - old.matches('\n').count() as i64;
         }
         Ok((diff, stat))
@@ -913,31 +904,18 @@ fn lines_of(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').collect()
 }
 
-fn push_hunk(out: &mut String, diff: &TextDiff<'_, '_, str>, line: u64, shift: i64) {
-    let (mut old, mut new) = (0, 0);
-    let mut body = String::new();
-    for change in diff.iter_all_changes() {
-        let sign = match change.tag() {
-            ChangeTag::Equal => {
-                old += 1;
-                new += 1;
-                ' '
-            }
-            ChangeTag::Delete => {
-                old += 1;
-                '-'
-            }
-            ChangeTag::Insert => {
-                new += 1;
-                '+'
-            }
-        };
-        body.push(sign);
-        body.push_str(change.value());
-        if !change.value().ends_with('\n') {
-            body.push_str("\n\\ No newline at end of file\n");
-        }
-    }
+/// The lines of both texts.
+type BothLines<'a> = (&'a [&'a str], &'a [&'a str]);
+
+/// Adds one hunk whose first old line has that number; new lines are `shift` further down.
+fn push_hunk(
+    out: &mut String,
+    ops: &[DiffOp],
+    (old_lines, new_lines): BothLines<'_>,
+    line: u64,
+    shift: i64,
+) {
+    let (old, new) = (old_lines.len() as u64, new_lines.len() as u64);
     let first = |count: u64, line: i64| if count == 0 { line - 1 } else { line };
     let line = i64::try_from(line).unwrap_or(i64::MAX);
     out.push_str(&format!(
@@ -945,7 +923,34 @@ fn push_hunk(out: &mut String, diff: &TextDiff<'_, '_, str>, line: u64, shift: i
         first(old, line),
         first(new, line + shift)
     ));
-    out.push_str(&body);
+    push_changes(out, ops, (old_lines, new_lines));
+}
+
+/// Adds the lines of a hunk.
+fn push_changes(out: &mut String, ops: &[DiffOp], (old_lines, new_lines): BothLines<'_>) {
+    for op in ops {
+        let is_kept = matches!(op, DiffOp::Equal { .. });
+        let (removed, added) = (op.old_range(), op.new_range());
+        let removed = old_lines[removed]
+            .iter()
+            .map(|line| (if is_kept { ' ' } else { '-' }, line));
+        let added = if is_kept { 0..0 } else { added };
+        for (sign, line) in removed.chain(new_lines[added].iter().map(|line| ('+', line))) {
+            out.push(sign);
+            out.push_str(line);
+            if !line.ends_with('\n') {
+                out.push_str("\n\\ No newline at end of file\n");
+            }
+        }
+    }
+}
+
+/// How many lines were added and removed.
+fn count_changes(stat: &mut DiffStat, ops: &[DiffOp]) {
+    for op in ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. })) {
+        stat.ai_added_lines += op.new_range().len() as u64;
+        stat.ai_removed_lines += op.old_range().len() as u64;
+    }
 }
 
 /// A unified diff of two whole texts, and its statistics.
@@ -963,22 +968,30 @@ pub fn diff_texts(old: &str, new: &str, name: &str) -> (String, DiffStat) {
         return (format!("--- {name}\n+++ {name}\n{change}"), stat);
     }
     let (old_lines, new_lines) = (lines_of(old), lines_of(new));
-    let diff = TextDiff::configure()
-        .deadline(Instant::now() + DIFF_TIME)
-        .newline_terminated(true)
-        .diff_slices(&old_lines, &new_lines);
+    let deadline = Some(Instant::now() + DIFF_TIME);
+    let ops = diff_lines(Algorithm::Myers, &old_lines, &new_lines, deadline);
     let mut stat = DiffStat::default();
-    for change in diff.iter_all_changes() {
-        match change.tag() {
-            ChangeTag::Insert => stat.ai_added_lines += 1,
-            ChangeTag::Delete => stat.ai_removed_lines += 1,
-            ChangeTag::Equal => {}
+    count_changes(&mut stat, &ops);
+    // As diff writes it: a count of one is left out.
+    let range = |start: usize, end: usize| match end - start {
+        0 => format!("{start},0"),
+        1 => format!("{}", start + 1),
+        count => format!("{},{count}", start + 1),
+    };
+    let mut text = String::new();
+    for hunk in group_diff_ops(ops, CONTEXT_LINES) {
+        let (Some(first), Some(last)) = (hunk.first(), hunk.last()) else {
+            continue;
+        };
+        if text.is_empty() {
+            text = format!("--- {name}\n+++ {name}\n");
         }
+        text.push_str(&format!(
+            "@@ -{} +{} @@\n",
+            range(first.old_range().start, last.old_range().end),
+            range(first.new_range().start, last.new_range().end)
+        ));
+        push_changes(&mut text, &hunk, (&old_lines, &new_lines));
     }
-    let text = diff
-        .unified_diff()
-        .context_radius(CONTEXT_LINES)
-        .header(name, name)
-        .to_string();
     (text, stat)
 }

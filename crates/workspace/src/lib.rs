@@ -85,6 +85,7 @@ mod access;
 pub mod atomic_file;
 #[cfg(target_os = "linux")]
 mod commit_child;
+pub mod diff;
 pub mod edit;
 pub mod file_owner;
 pub mod flush;

@@ -1,7 +1,7 @@
 //! The line ends of an edited place whose lines end in different ways.
 
+use super::diff::{Algorithm, DiffOp, diff_lines};
 use super::text::LineEnding;
-use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 use std::time::{Duration, Instant};
 
 /// After this, lines are told apart more coarsely.
@@ -59,7 +59,7 @@ pub fn with_own_ends(place: &str, behind: &str, new: &str) -> Option<String> {
     let (old_lines, new_lines) = (lines_of(place), lines_of(new));
     let mut new_ends: Vec<Option<LineEnding>> = vec![None; new_lines.len()];
     let deadline = Some(Instant::now() + DIFF_TIME);
-    for op in capture_diff_slices_deadline(Algorithm::Myers, &old_lines, &new_lines, deadline) {
+    for op in diff_lines(Algorithm::Myers, &old_lines, &new_lines, deadline) {
         if let DiffOp::Delete { .. } | DiffOp::Insert { .. } = op {
             continue;
         }

@@ -10,7 +10,7 @@ use super::lines::{Fitted, Lines, ModelLines, indentation, line_end};
 use super::normal::loose;
 use super::{EditMatch, Found, MatchTier};
 use gemini_tools_core::tool::{Cancellation, ToolError};
-use similar::{Algorithm, DiffOp, capture_diff_slices};
+use gemini_tools_workspace::diff::{Algorithm, DiffOp, diff_lines};
 use std::collections::HashMap;
 
 /// Quoted lines less alike than this are others.
@@ -70,7 +70,7 @@ pub(super) fn find(
     if wanted.len() < 2 && !is_one_line_worth(&wanted) || wanted.len() > MAX_LINES {
         return Ok(Found::Nothing);
     }
-    let ops = capture_diff_slices(Algorithm::Patience, &wanted, &new_lines.core());
+    let ops = diff_lines(Algorithm::Patience, &wanted, &new_lines.core(), None);
     let mut is_quoted = vec![false; wanted.len()];
     for op in &ops {
         if let DiffOp::Equal { old_index, len, .. } = op {
@@ -327,7 +327,7 @@ impl Search<'_, '_> {
         places.extend((core_end + 1..=last).map(Place::Same));
         let mut region = self.file.region(first, last);
         let newline = line_end(self.file.text, region.clone());
-        let ops = capture_diff_slices(Algorithm::Patience, &fitted.old, &fitted.new);
+        let ops = diff_lines(Algorithm::Patience, &fitted.old, &fitted.new, None);
         let pairs = self.pairs(&fitted.old, &places);
         let texts = Texts {
             old: &fitted.old,

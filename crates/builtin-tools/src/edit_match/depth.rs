@@ -7,7 +7,7 @@
 //! cases its depth is not known, and the edit is refused.
 
 use super::lines::indentation;
-use similar::{Algorithm, DiffOp, capture_diff_slices};
+use gemini_tools_workspace::diff::{Algorithm, DiffOp, diff_lines};
 use std::collections::{BTreeSet, HashMap};
 
 /// Why an edit is refused whose new lines can't be placed.
@@ -232,7 +232,7 @@ impl<'a> Texts<'a> {
             old[pair.at].replace_range(..pair.old.len(), pair.file);
         }
         let old: Vec<&str> = old.iter().map(String::as_str).collect();
-        capture_diff_slices(Algorithm::Patience, &old, self.new)
+        diff_lines(Algorithm::Patience, &old, self.new, None)
     }
 
     /// The lines that only the new text has where it is not indented as the file is.
@@ -679,7 +679,7 @@ pub(crate) fn behind<'t>(
 /// as a line beside them. Directly behind the first line, one that is indented as that line is
 /// may belong to it or to the lines below.
 fn are_further_known(old: &[&str], new: &[&str], own: &str, whole: &str) -> bool {
-    let ops = capture_diff_slices(Algorithm::Patience, old, new);
+    let ops = diff_lines(Algorithm::Patience, old, new, None);
     let mut is_kept = vec![false; new.len()];
     for op in &ops {
         is_kept[op.new_range()].fill(matches!(op, DiffOp::Equal { .. }));

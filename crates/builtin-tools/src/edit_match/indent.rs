@@ -5,7 +5,7 @@ use super::depth::{Pair, Placed, Shift, Texts, placed};
 use super::lines::{Lines, ModelLines, indentation, line_end};
 use super::normal::{Level, normal_line};
 use super::{EditMatch, Found, MatchTier};
-use similar::{Algorithm, DiffOp, capture_diff_slices};
+use gemini_tools_workspace::diff::{Algorithm, DiffOp, diff_lines};
 
 pub(super) fn find(file: &Lines<'_>, old: &str, new: &str, level: Level) -> Found {
     let (old_lines, new_lines) = (ModelLines::of(old), ModelLines::of(new));
@@ -55,7 +55,7 @@ fn replace(
     let (first, last) = (at - fitted.before, core_end + fitted.after);
     let mut region = file.region(first, last);
     let newline = line_end(file.text, region.clone());
-    let ops = capture_diff_slices(Algorithm::Patience, &fitted.old, &fitted.new);
+    let ops = diff_lines(Algorithm::Patience, &fitted.old, &fitted.new, None);
     let pairs: Vec<Pair<'_>> = (0..fitted.old.len())
         .filter(|i| !fitted.old[*i].is_empty())
         .map(|i| Pair {

@@ -5,7 +5,7 @@ use super::depth;
 use super::lines::{Lines, line_end};
 use super::normal::{Level, Mapped, normalized};
 use super::{EditMatch, Found, MatchTier};
-use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
+use gemini_tools_workspace::diff::{Algorithm, DiffOp, diff_lines};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -344,10 +344,9 @@ fn diff(
         let text = |piece: &Range<usize>| form[piece.clone()].iter().map(|m| m.c).collect();
         pieces.iter().map(text).collect()
     };
-    capture_diff_slices_deadline(
-        Algorithm::Myers,
-        &texts(old, old_pieces),
-        &texts(new, new_pieces),
-        Some(Instant::now() + DIFF_TIME),
-    )
+    let (old, new) = (texts(old, old_pieces), texts(new, new_pieces));
+    let old: Vec<&str> = old.iter().map(String::as_str).collect();
+    let new: Vec<&str> = new.iter().map(String::as_str).collect();
+    let deadline = Some(Instant::now() + DIFF_TIME);
+    diff_lines(Algorithm::Myers, &old, &new, deadline)
 }

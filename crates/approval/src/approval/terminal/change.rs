@@ -3,8 +3,8 @@
 use super::super::{ApprovalQuestion, Changed, Reply};
 use gemini_tools_core::registry::bare_name;
 use gemini_tools_core::tool::ConfirmationDetails;
+use gemini_tools_workspace::diff::{Algorithm, DiffOp, diff_lines};
 use serde_json::{Map, Value};
-use similar::{ChangeTag, TextDiff};
 use std::time::{Duration, Instant};
 
 /// After this the rest of a comparison is coarse.
@@ -45,15 +45,15 @@ pub(super) enum Edited {
 pub fn changed_lines(proposed: &str, edited: &str) -> (u64, u64) {
     let old: Vec<&str> = proposed.split_inclusive('\n').collect();
     let new: Vec<&str> = edited.split_inclusive('\n').collect();
-    let diff = TextDiff::configure()
-        .deadline(Instant::now() + DIFF_TIME)
-        .diff_slices(&old, &new);
-    diff.iter_all_changes()
-        .fold((0, 0), |(added, removed), change| match change.tag() {
-            ChangeTag::Insert => (added + 1, removed),
-            ChangeTag::Delete => (added, removed + 1),
-            ChangeTag::Equal => (added, removed),
-        })
+    let deadline = Some(Instant::now() + DIFF_TIME);
+    let ops = diff_lines(Algorithm::Myers, &old, &new, deadline);
+    let changes = ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. }));
+    changes.fold((0, 0), |(added, removed), op| {
+        (
+            added + op.new_range().len() as u64,
+            removed + op.old_range().len() as u64,
+        )
+    })
 }
 
 /// What can be changed of a call.

@@ -1,0 +1,47 @@
+//! Differences between two lists of lines.
+//!
+//! The algorithms are compiled once, for numbers: for each type of a line, and each place that
+//! compares lines, they would be another 100 KB of every executable.
+
+use std::collections::HashMap;
+use std::time::Instant;
+
+pub use similar::{Algorithm, DiffOp, group_diff_ops};
+
+/// What makes the new lines of the old ones, in order. After `deadline` the rest is compared more
+/// coarsely.
+pub fn diff_lines(
+    algorithm: Algorithm,
+    old: &[&str],
+    new: &[&str],
+    deadline: Option<Instant>,
+) -> Vec<DiffOp> {
+    let mut numbers = HashMap::new();
+    let mut number = |line| {
+        let next = numbers.len();
+        *numbers.entry(line).or_insert(next)
+    };
+    let old: Vec<usize> = old.iter().map(|line| number(*line)).collect();
+    let new: Vec<usize> = new.iter().map(|line| number(*line)).collect();
+    similar::capture_diff_slices_deadline(algorithm, &old, &new, deadline)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Algorithm, DiffOp, diff_lines};
+
+    #[test]
+    fn operations_make_the_new_lines_of_the_old_ones() {
+        let (old, new) = (["a", "b", "c", "a"], ["a", "c", "d", "a", "a"]);
+        for algorithm in [Algorithm::Myers, Algorithm::Patience] {
+            let mut made = Vec::new();
+            for op in diff_lines(algorithm, &old, &new, None) {
+                match op {
+                    DiffOp::Equal { .. } => made.extend(&old[op.old_range()]),
+                    _ => made.extend(&new[op.new_range()]),
+                }
+            }
+            assert_eq!(made, new);
+        }
+    }
+}
