@@ -2,7 +2,7 @@
 //!
 //! [`HttpClient`] sends one request at a time and gives the answer as it comes. Who may be reached
 //! is decided where connections are made: a name is resolved once, the addresses are judged
-//! by an [`AddressPolicy`](gemini_tools_web_addresses::AddressPolicy), and the connection goes to the very address that was judged. Redirects
+//! by an [`AddressPolicy`], and the connection goes to the very address that was judged. Redirects
 //! are not followed here; every hop is a request of its own.
 //!
 //! Names are resolved by this process itself, from the system's `resolv.conf` and `hosts`: the

@@ -34,7 +34,7 @@ mod tests {
     fn operations_make_the_new_lines_of_the_old_ones() {
         let (old, new) = (["a", "b", "c", "a"], ["a", "c", "d", "a", "a"]);
         for algorithm in [Algorithm::Myers, Algorithm::Patience] {
-            let mut made = Vec::new();
+            let mut made: Vec<&str> = Vec::new();
             for op in diff_lines(algorithm, &old, &new, None) {
                 match op {
                     DiffOp::Equal { .. } => made.extend(&old[op.old_range()]),
