@@ -392,9 +392,9 @@ fn what_a_model_gives_must_fit_or_nothing_changes() {
         (
             json!("I would rather not."),
             "edit_no_occurrence_found",
-            "in vain",
+            "without success",
         ),
-        (json!({"search": 7}), "edit_no_occurrence_found", "in vain"),
+        (json!({"search": 7}), "edit_no_occurrence_found", "without success"),
     ] {
         api.play(&correcting(&given));
         let ws = Workspace::new().file("a.txt", BEFORE);
@@ -406,5 +406,5 @@ fn what_a_model_gives_must_fit_or_nothing_changes() {
     let ws = Workspace::new().file("a.txt", BEFORE);
     let answer = correctable(&ws, &api).run();
     let message = answer.error("edit_no_occurrence_found", 1);
-    answer.must_say(&message, &["was not found", "in vain", "403"]);
+    answer.must_say(&message, &["was not found", "without success", "403"]);
 }

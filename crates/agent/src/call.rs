@@ -1,4 +1,4 @@
-//! A call of a tool, from a model's wish to its answer.
+//! A call of a tool, from a model's request to its answer.
 
 use gemini_tools_approval::approval::Explanation;
 use gemini_tools_core::message::Part;

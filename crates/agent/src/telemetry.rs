@@ -61,7 +61,7 @@ impl TelemetryConfig {
 
 /// Writes events to a file. Where that fails, `warn` is told once.
 pub struct Telemetry<F> {
-    wish: TelemetryConfig,
+    config: TelemetryConfig,
     file: Option<File>,
     warn: F,
     has_warned: bool,
@@ -76,7 +76,7 @@ pub struct Telemetry<F> {
 impl<F> fmt::Debug for Telemetry<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Telemetry")
-            .field("wish", &self.wish)
+            .field("config", &self.config)
             .finish_non_exhaustive()
     }
 }
@@ -185,7 +185,7 @@ fn open(path: &Path) -> io::Result<File> {
 
 impl<F: FnMut(&str)> Telemetry<F> {
     /// Opens the file, which is made for its owner only where there is none.
-    pub fn new(wish: TelemetryConfig, warn: F) -> Self {
+    pub fn new(config: TelemetryConfig, warn: F) -> Self {
         let mut own = Self {
             file: None,
             warn,
@@ -195,9 +195,9 @@ impl<F: FnMut(&str)> Telemetry<F> {
             prompt: String::new(),
             servers: HashMap::new(),
             now: SystemTime::now,
-            wish,
+            config,
         };
-        match open(&own.wish.path) {
+        match open(&own.config.path) {
             Ok(file) => own.file = Some(file),
             Err(e) => own.trouble(&e),
         }
@@ -206,7 +206,7 @@ impl<F: FnMut(&str)> Telemetry<F> {
 
     fn trouble(&mut self, error: &io::Error) {
         if !std::mem::replace(&mut self.has_warned, true) {
-            let path = self.wish.path.display();
+            let path = self.config.path.display();
             (self.warn)(&format!(
                 "The telemetry of this session is not complete: {path} can't be written: {error}."
             ));
@@ -297,7 +297,7 @@ impl<F: FnMut(&str)> Telemetry<F> {
         });
         let error_type = outcome.error.as_ref().and_then(|error| error.kind);
         let is_mcp = server.is_some() || error_type == Some(ErrorKind::McpToolError);
-        let has_prompts = self.wish.has_prompts;
+        let has_prompts = self.config.has_prompts;
         let shown = |message: &str| {
             if has_prompts {
                 return message.to_owned();
@@ -333,7 +333,7 @@ impl<F: FnMut(&str) + Send> Observer for Telemetry<F> {
             }
             Event::Prompt { id, text } => {
                 (*id).clone_into(&mut self.prompt);
-                let prompt = self.wish.has_prompts.then_some(*text);
+                let prompt = self.config.has_prompts.then_some(*text);
                 self.write(Fields::UserPrompt {
                     prompt_length: length(text),
                     prompt_id: id,
@@ -376,11 +376,11 @@ mod tests {
 
     fn record(path: &Path, has_prompts: bool, events: &[Event<'_>]) -> Vec<String> {
         let mut warnings = Vec::new();
-        let wish = TelemetryConfig {
+        let config = TelemetryConfig {
             path: path.to_owned(),
             has_prompts,
         };
-        let mut telemetry = Telemetry::new(wish, |warning: &str| warnings.push(warning.to_owned()));
+        let mut telemetry = Telemetry::new(config, |warning: &str| warnings.push(warning.to_owned()));
         telemetry.now = still;
         for event in events {
             telemetry.take(event);
@@ -600,7 +600,7 @@ mod tests {
 
     #[test]
     fn it_is_off_unless_asked_for() {
-        let wish = |variables: &[(&str, &str)]| {
+        let config = |variables: &[(&str, &str)]| {
             let variables: HashMap<&str, &str> = variables.iter().copied().collect();
             TelemetryConfig::read(|name| variables.get(name).map(OsString::from))
         };
@@ -611,16 +611,16 @@ mod tests {
                 has_prompts,
             })
         };
-        assert_eq!(wish(&[]), None);
-        assert_eq!(wish(&[("GEMINI_TELEMETRY_OUTFILE", "")]), None);
-        assert_eq!(wish(&[file, ("GEMINI_TELEMETRY_ENABLED", "false")]), None);
+        assert_eq!(config(&[]), None);
+        assert_eq!(config(&[("GEMINI_TELEMETRY_OUTFILE", "")]), None);
+        assert_eq!(config(&[file, ("GEMINI_TELEMETRY_ENABLED", "false")]), None);
         assert_eq!(
-            wish(&[file, ("GEMINI_TELEMETRY_ENABLED", "1")]),
+            config(&[file, ("GEMINI_TELEMETRY_ENABLED", "1")]),
             is_on(false)
         );
         for (value, has_prompts) in [("true", true), ("1", true), ("yes", false), ("0", false)] {
             let prompts = ("GEMINI_TELEMETRY_LOG_PROMPTS", value);
-            assert_eq!(wish(&[file, prompts]), is_on(has_prompts), "{value}");
+            assert_eq!(config(&[file, prompts]), is_on(has_prompts), "{value}");
         }
     }
 }

@@ -121,7 +121,7 @@ fn behind_string(mut text: &[u8]) -> &[u8] {
 
 /// The text with U+FFFD for each half that is alone; `None` where there is none.
 fn without_lone_surrogates(text: &[u8]) -> Option<Vec<u8>> {
-    let mut mended = None;
+    let mut repaired = None;
     let mut at = 0;
     while at < text.len() {
         if text[at] != b'\\' {
@@ -131,7 +131,7 @@ fn without_lone_surrogates(text: &[u8]) -> Option<Vec<u8>> {
         at += match (unit(text, at), unit(text, at + 6)) {
             (Some(0xd800..0xdc00), Some(0xdc00..0xe000)) => 12,
             (Some(0xd800..0xe000), _) => {
-                let copy = mended.get_or_insert_with(|| text.to_vec());
+                let copy = repaired.get_or_insert_with(|| text.to_vec());
                 copy[at..at + 6].copy_from_slice(b"\\ufffd");
                 6
             }
@@ -139,7 +139,7 @@ fn without_lone_surrogates(text: &[u8]) -> Option<Vec<u8>> {
             _ => 2,
         };
     }
-    mended
+    repaired
 }
 
 /// The code unit of an escape at a place.

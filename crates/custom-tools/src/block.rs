@@ -1,4 +1,4 @@
-//! The block of comments in a script that says that it is a tool, in the manner of Python's
+//! The block of comments in a script that says that it is a tool, like Python's
 //! inline script metadata (PEP 723):
 //!
 //! ```text

@@ -353,7 +353,7 @@ impl SchemaRepair<'_> {
             .push(Diagnostic::repair(rule, self.tool, named(place), message));
     }
 
-    /// Tells of keywords that the API does not know, and that are left out.
+    /// Reports keywords that the API does not know, and that are left out.
     fn left_out(&mut self, place: &str, keywords: &str) {
         let what = format!("The API does not know {keywords}.");
         let repair = Diagnostic::repair("keyword", self.tool, named(place), what);

@@ -204,7 +204,7 @@ impl Drop for CancelOnDrop {
     }
 }
 
-/// A call whose client hears of it while it runs.
+/// A call whose client is notified while it runs.
 struct RunningCall<'a> {
     context: &'a RequestContext<RoleServer>,
     cancel: Cancellation,

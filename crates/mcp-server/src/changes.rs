@@ -62,7 +62,7 @@ fn fingerprint(project: &Project, can_ask: bool, cancel: &Cancellation) -> u64 {
 }
 
 /// What the project looked like before a client was told that it is listened to: what changes from
-/// then on it must hear of.
+/// then on it must be told of.
 #[derive(Default)]
 pub(super) struct Before(Mutex<Option<u64>>);
 

@@ -200,8 +200,8 @@ impl Stdio {
     async fn drain(&mut self) {
         let mut answered = self.answered.subscribe();
         let grace = *self.deadline.get_or_insert_with(|| Instant::now() + GRACE);
-        let farewell = grace + SHUTDOWN_TIMEOUT;
-        for (limit, is_last) in [(grace, false), (farewell, true)] {
+        let with_shutdown = grace + SHUTDOWN_TIMEOUT;
+        for (limit, is_last) in [(grace, false), (with_shutdown, true)] {
             loop {
                 if self.pending().is_empty() {
                     return;

@@ -224,7 +224,7 @@ impl WebAnswer {
     ///
     /// # Errors
     ///
-    /// The error that it tells of.
+    /// The error that it holds.
     pub fn into_result(self) -> Result<ToolResult, ToolError> {
         match self {
             WebAnswer::Result {

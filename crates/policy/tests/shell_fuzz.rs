@@ -31,7 +31,7 @@ const WAIT_LIMIT: Duration = Duration::from_secs(5);
 
 /// A line that is known to start the program has as long: some start a compiler or a virtual machine
 /// before, on a machine that may be busy.
-const KNOWN_PATIENCE: Duration = Duration::from_secs(120);
+const KNOWN_LIMIT: Duration = Duration::from_secs(120);
 
 const DENY: &str = "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = [\"evil\"]\ndecision = \"deny\"\npriority = 900\n";
 const ALLOW: &str = "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = [\"echo\", \"cat\", \":\"]\ndecision = \"allow\"\npriority = 900\nallowRedirection = true\n";
@@ -84,7 +84,7 @@ impl Place {
     }
 
     /// Runs a line as the tool does, until it ends or the program has run. Whether it has.
-    fn runs(&self, line: &str, patience: Duration) -> bool {
+    fn runs(&self, line: &str, limit: Duration) -> bool {
         let mark = self.path("ran");
         let _ = fs::remove_file(&mark);
         // What another line has left could be a script for this one.
@@ -106,7 +106,7 @@ impl Place {
         let group = rustix::process::Pid::from_child(&child);
         let started = Instant::now();
         let mut pause = Duration::from_micros(500);
-        while matches!(child.try_wait(), Ok(None)) && !mark.exists() && started.elapsed() < patience
+        while matches!(child.try_wait(), Ok(None)) && !mark.exists() && started.elapsed() < limit
         {
             std::thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(20));
@@ -424,7 +424,7 @@ fn ways_round_a_rule_that_denies_end_in_a_refusal() {
             wrong.push(format!("let run: {line:?}"));
         }
         // Only what really leads there says something.
-        if is_here(line) && !place.runs(line, KNOWN_PATIENCE) {
+        if is_here(line) && !place.runs(line, KNOWN_LIMIT) {
             wrong.push(format!("leads nowhere: {line:?}"));
         }
     }

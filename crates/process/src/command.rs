@@ -123,7 +123,7 @@ pub enum StopReason {
     OutOfTime,
     /// The idle limit.
     Idle,
-    /// A signal, the death of the caller, or the caller's wish.
+    /// A signal, the death of the caller, or a request of the caller.
     Cancelled,
     /// The supervisor was killed.
     Unwatched,
@@ -351,7 +351,7 @@ impl<'a> Supervision<'a> {
             if is_past(background) {
                 return CommandOutcome::Background;
             }
-            // Once the command has ended, only the patience with its pipes counts.
+            // Once the command has ended, only the limit of its pipes counts.
             let held_until = pending_end.and_then(|pending_end| pending_end.until);
             let wall = wall.filter(|_| held_until.is_none());
             if let Some(PendingEnd { ending, took, .. }) = pending_end {
@@ -379,8 +379,8 @@ impl<'a> Supervision<'a> {
                 Some(CommandEvent::Ended { ending, all_gone }) => {
                     let took = started.elapsed();
                     match limits.hold {
-                        Some(patience) if !all_gone => {
-                            let until = Instant::now().checked_add(patience);
+                        Some(limit) if !all_gone => {
+                            let until = Instant::now().checked_add(limit);
                             pending_end = Some(PendingEnd {
                                 ending,
                                 took,

@@ -189,11 +189,11 @@ impl<R> Running<R> {
         }
     }
 
-    /// Closes the input, and waits until the process has ended, but no longer than `patience`.
+    /// Closes the input, and waits until the process has ended, but no longer than `limit`.
     /// Gives the process if it goes on.
-    pub fn close(self, patience: Duration) -> Option<Identity> {
+    pub fn close(self, limit: Duration) -> Option<Identity> {
         drop(self.stdin);
-        self.identity.filter(|_| goes_on(&self.ended, patience))
+        self.identity.filter(|_| goes_on(&self.ended, limit))
     }
 
     /// Ends the process with all that it has started: by a signal, and if that does not help
@@ -211,8 +211,8 @@ impl<R> Running<R> {
     }
 }
 
-fn goes_on(ended: &Receiver<()>, patience: Duration) -> bool {
-    ended.recv_timeout(patience) == Err(RecvTimeoutError::Timeout)
+fn goes_on(ended: &Receiver<()>, limit: Duration) -> bool {
+    ended.recv_timeout(limit) == Err(RecvTimeoutError::Timeout)
 }
 
 /// What reads the process's output.

@@ -45,7 +45,7 @@ pub(super) struct Page {
 pub(super) enum FetchError {
     /// The address may not be asked.
     Refused(String),
-    /// The address was asked in vain.
+    /// The address gave no page.
     Failed(String),
     /// The call was interrupted.
     Interrupted,

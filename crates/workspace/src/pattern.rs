@@ -109,7 +109,7 @@ pub struct Pattern {
     /// Only the last component is looked at: the pattern has no inner slash, or is `**/name`.
     basename_only: bool,
     ignore_case: bool,
-    manner: PatternMode,
+    mode: PatternMode,
 }
 
 impl Pattern {
@@ -149,7 +149,7 @@ impl Pattern {
             tokens: if is_general { tokens } else { Vec::new() },
             basename_only: name.is_some(),
             ignore_case: false,
-            manner: PatternMode::Bytes,
+            mode: PatternMode::Bytes,
         })
     }
 
@@ -159,7 +159,7 @@ impl Pattern {
         let shape = shape_of(&tokens, ignore_case, false);
         let is_group = |token: &Token| matches!(token, Token::Group { .. });
         Self {
-            manner: if tokens.iter().any(is_group) {
+            mode: if tokens.iter().any(is_group) {
                 PatternMode::Groups
             } else {
                 PatternMode::Plain
@@ -197,7 +197,7 @@ impl Pattern {
 
     /// Whether some of the pattern's tokens match a text.
     fn fits(&self, tokens: &[Token], text: &[u8]) -> bool {
-        match self.manner {
+        match self.mode {
             PatternMode::Plain => matches_tokens::<false>(tokens, text, self.ignore_case),
             PatternMode::Groups => GroupMatcher::new(text, self.ignore_case).matches(tokens),
             PatternMode::Bytes => matches_tokens::<true>(tokens, text, self.ignore_case),

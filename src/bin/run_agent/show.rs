@@ -76,8 +76,8 @@ pub(crate) fn observers(options: &RunAgentOptions) -> Vec<Box<dyn Observer>> {
     } else {
         Box::new(NotesOutput::new(stderr()))
     });
-    if let Some(wish) = TelemetryConfig::read(|name| std::env::var_os(name)) {
-        observers.push(Box::new(Telemetry::new(wish, warn)));
+    if let Some(config) = TelemetryConfig::read(|name| std::env::var_os(name)) {
+        observers.push(Box::new(Telemetry::new(config, warn)));
     }
     if let Some(path) = &options.report {
         observers.push(Box::new(HtmlReport::new(path.clone(), unwritten)));

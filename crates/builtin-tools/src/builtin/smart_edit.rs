@@ -67,7 +67,7 @@ pub(super) struct Params {
     /// What the change is for and where it belongs, in a sentence that can be understood
     /// without the conversation.
     instruction: String,
-    /// The text to replace, as it stands in the file; empty to create the file.
+    /// The text to replace, as it is in the file; empty to create the file.
     old_string: String,
     /// The text to put in its place.
     new_string: String,
@@ -270,7 +270,7 @@ impl Call {
             Err(e) => {
                 cx.cancel.check()?;
                 let message = format!(
-                    "{}\nA model was asked to correct it in vain: {e}",
+                    "{}\nA model was asked to correct it, without success: {e}",
                     miss.message
                 );
                 return Err(ToolError { message, ..miss });

@@ -21,7 +21,7 @@ const GRACE_WITH_OTHERS: Duration = Duration::from_secs(16);
 /// Why a call must end early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interruption {
-    /// A signal, by number, or the caller's wish (`0`).
+    /// A signal, by number, or a request of the caller (`0`).
     Cancelled(i32),
     /// The time limit was reached.
     TimedOut,

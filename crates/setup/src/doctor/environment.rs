@@ -204,7 +204,7 @@ fn own_tools(setup: &Setup<'_>, report: &mut DoctorReport) {
         }
         let help = match finding.code.as_ref() {
             UNTRUSTED => trust_remedy(setup),
-            _ => "Correct that; get_tools lint says when all is well.".to_owned(),
+            _ => "Correct that, and run get_tools lint again.".to_owned(),
         };
         let subject = || ".gemini/tools".into();
         finding.place.origin.get_or_insert_with(subject);
