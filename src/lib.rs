@@ -17,7 +17,7 @@
 //! | [`mcp`] | `gemini-tools-mcp` | tools of MCP servers |
 //! | [`lint`] | `gemini-tools-lint` | what is wrong with declarations |
 //! | [`ci`] | `gemini-tools-lint` | what was found, for CI services |
-//! | [`dialect`] | `gemini-tools-formats` | how other hosts and APIs write the same tools |
+//! | [`dialect`] | `gemini-tools-dialects` | how other hosts and APIs write the same tools |
 //! | [`policy`] | `gemini-tools-policy` | which calls may run, by Gemini CLI's rules |
 //! | [`builtin`] | `gemini-tools-builtin-tools` | the built-in tools, one file each |
 //! | [`network_helper`] | `gemini-tools-network-helper` | the inside of `mcp_client` |
@@ -39,7 +39,7 @@
 //! | [`message`] | `gemini-tools-core` | messages of the Gemini API, which answers are parts of |
 //! | [`diagnostic`] | `gemini-tools-core` | one thing that is wrong, for people and for CI |
 //! | [`json`] | `gemini-tools-core` | JSON documents of others, within limits |
-//! | [`shown`] | `gemini-tools-core` | names and paths as text |
+//! | [`text`] | `gemini-tools-core` | names and paths as text |
 //! | [`version`] | `gemini-tools-core` | which build the executables are |
 //!
 //! The page on architecture in the book (`docs/architecture.md`) has the graph.
@@ -75,13 +75,13 @@ pub use gemini_tools_approval::{approval, session};
 pub use gemini_tools_builtin_tools::builtin;
 pub use gemini_tools_config::{settings, trust};
 pub use gemini_tools_core::registry::ToolRegistry;
-pub use gemini_tools_core::{diagnostic, json, message, parallel, registry, shown, tool, version};
+pub use gemini_tools_core::{diagnostic, json, message, parallel, registry, text, tool, version};
 #[cfg(feature = "custom")]
 pub use gemini_tools_custom_tools as custom;
 #[cfg(any(feature = "custom", feature = "lint"))]
 pub use gemini_tools_declarations as declaration;
 #[cfg(any(feature = "lint", feature = "session"))]
-pub use gemini_tools_formats as dialect;
+pub use gemini_tools_dialects as dialect;
 #[cfg(feature = "web")]
 pub use gemini_tools_gemini_api as genai;
 #[cfg(feature = "web")]

@@ -165,7 +165,7 @@ fn names() -> impl Strategy<Value = Vec<Vec<u8>>> {
 
 /// How a line of an answer shows a name.
 fn shown(name: &[u8]) -> String {
-    gemini_tools::shown::line_name(name).into_owned()
+    gemini_tools::text::line_name(name).into_owned()
 }
 
 fn write(path: &Path, content: &[u8]) {

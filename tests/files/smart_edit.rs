@@ -394,7 +394,11 @@ fn what_a_model_gives_must_fit_or_nothing_changes() {
             "edit_no_occurrence_found",
             "without success",
         ),
-        (json!({"search": 7}), "edit_no_occurrence_found", "without success"),
+        (
+            json!({"search": 7}),
+            "edit_no_occurrence_found",
+            "without success",
+        ),
     ] {
         api.play(&correcting(&given));
         let ws = Workspace::new().file("a.txt", BEFORE);

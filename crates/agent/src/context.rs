@@ -17,7 +17,7 @@ pub use system::{ContextError, system_prompt};
 
 use super::clock;
 use gemini_tools_builtin_tools::builtin::ToolEnv;
-use gemini_tools_core::shown::{show_path, visible};
+use gemini_tools_core::text::{show_path, visible};
 use std::path::Path;
 
 /// The model's answer to [`environment_message`], as Gemini CLI puts it into the history.

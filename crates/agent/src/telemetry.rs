@@ -380,7 +380,8 @@ mod tests {
             path: path.to_owned(),
             has_prompts,
         };
-        let mut telemetry = Telemetry::new(config, |warning: &str| warnings.push(warning.to_owned()));
+        let mut telemetry =
+            Telemetry::new(config, |warning: &str| warnings.push(warning.to_owned()));
         telemetry.now = still;
         for event in events {
             telemetry.take(event);

@@ -6,7 +6,7 @@
 
 use crate::kept_answers;
 use gemini_tools_core::message::{Content, FunctionResponse, Part};
-use gemini_tools_core::shown::harmless_lines;
+use gemini_tools_core::text::harmless_lines;
 use gemini_tools_core::tool::{
     Display, ErrorKind, FoundPlace, LlmContent, PartOrText, ToolError, ToolResult,
 };

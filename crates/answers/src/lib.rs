@@ -8,7 +8,7 @@
 //!   to read.
 //!
 //! What a result holds is up to the tools (`gemini-tools-core` has its type), what other APIs and
-//! hosts make of it up to `gemini-tools-formats`.
+//! hosts make of it up to `gemini-tools-dialects`.
 //!
 //! # Example
 //!

@@ -14,7 +14,7 @@ use gemini_tools_core::tool::{
     ToolError, ToolResult, seconds_of,
 };
 use gemini_tools_custom_tools as custom;
-use gemini_tools_formats::restore;
+use gemini_tools_dialects::restore;
 use gemini_tools_mcp::{Mcp, McpDeclaration, says_something_else};
 use gemini_tools_policy::{Decision, Extra, Policy, PolicyCall, ServerTool};
 use gemini_tools_workspace::Workspace;

@@ -4,7 +4,7 @@
 //! Owned here: the type and its text on one line. `gemini-tools-lint` writes the formats of CI
 //! services.
 
-use crate::shown::show_path;
+use crate::text::show_path;
 use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
 use std::fmt;

@@ -13,7 +13,7 @@
 //! - [`json`]: JSON documents of others, read within limits.
 //! - [`diagnostic`]: one thing that is wrong, for people and for CI.
 //! - [`position`]: where in a document something is.
-//! - [`shown`]: names and paths as text, and which characters deceive.
+//! - [`text`]: names and paths as text, and which characters deceive.
 //! - [`version`]: which build the executables are.
 //!
 //! Nothing here touches files, processes or the network, and nothing prints. Whether a call may run
@@ -87,6 +87,6 @@ pub mod names;
 pub mod parallel;
 pub mod position;
 pub mod registry;
-pub mod shown;
+pub mod text;
 pub mod tool;
 pub mod version;

@@ -3,7 +3,7 @@
 //! A name that doesn't fit gets `_` for each character that is not taken, and a hash of the whole
 //! at its end: a host that knows the tools knows which was meant.
 
-use crate::shown::hex;
+use crate::text::hex;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 

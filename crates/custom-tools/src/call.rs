@@ -257,7 +257,7 @@ impl Call {
             let errors = streams.errors.text();
             let said = captured.map_or_else(
                 || {
-                    gemini_tools_core::shown::without_controls(&String::from_utf8_lossy(
+                    gemini_tools_core::text::without_controls(&String::from_utf8_lossy(
                         &streams.whole,
                     ))
                 },
@@ -280,7 +280,7 @@ impl Call {
         }
         let unusable = |reason: String| {
             let said = String::from_utf8_lossy(&streams.whole);
-            let said = gemini_tools_core::shown::without_controls(said.trim());
+            let said = gemini_tools_core::text::without_controls(said.trim());
             let first = format!("What {name} printed can't be used: {reason}");
             ToolError::new(
                 ErrorKind::ExecutionFailed,

@@ -1,7 +1,7 @@
 //! The files of a directory of tools: what is known of them without reading, and their
 //! beginnings.
 
-use gemini_tools_core::shown::show_path;
+use gemini_tools_core::text::show_path;
 use gemini_tools_platform::ffi::OsStrExt;
 use gemini_tools_platform::fs::{AtFlags, FileType};
 use gemini_tools_platform::io::Errno;
@@ -19,7 +19,7 @@ fn may_be_executed(stat: &gemini_tools_platform::fs::Stat, _name: &[u8]) -> bool
 #[cfg(windows)]
 fn may_be_executed(_stat: &gemini_tools_platform::fs::Stat, name: &[u8]) -> bool {
     gemini_tools_process::command::has_program_ending(Path::new(
-        &*gemini_tools_core::shown::show_name(name),
+        &*gemini_tools_core::text::show_name(name),
     ))
 }
 
@@ -122,7 +122,7 @@ fn what_is_odd(path: &Path, whose: FileOwner<'_>) -> Option<String> {
         Ok(found) => FileType::from_raw_mode(found.st_mode),
         Err(e) => {
             let target = target?;
-            let target = gemini_tools_core::shown::show_name(&target);
+            let target = gemini_tools_core::text::show_name(&target);
             return Some(match e {
                 ResolveError::Escapes => format!("It is a link to {target}: {LEADS_OUT}"),
                 ResolveError::System(Errno::NOENT) => {

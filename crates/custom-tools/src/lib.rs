@@ -63,7 +63,7 @@ use catalogue::{Listed, Scan};
 use gemini_tools_builtin_tools::builtin::{ToolEnv, is_reserved};
 use gemini_tools_config::trust::ProjectTrust;
 use gemini_tools_core::registry::{Source, bare_name};
-use gemini_tools_core::shown::show_path;
+use gemini_tools_core::text::show_path;
 use gemini_tools_core::tool::{ErrorKind, Kind, Schema, Tool, ToolError};
 use gemini_tools_workspace::file_owner::FileOwner;
 use gemini_tools_workspace::overflow;

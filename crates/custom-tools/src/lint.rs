@@ -7,7 +7,7 @@ use gemini_tools_builtin_tools::builtin::{ToolEnv, is_reserved};
 use gemini_tools_config::settings::{Settings, SettingsLines, UNTRUSTED};
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::position::Position;
-use gemini_tools_core::shown::counted;
+use gemini_tools_core::text::counted;
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use gemini_tools_mcp::{Asks, Mcp};
 use gemini_tools_platform::ffi::OsStrExt;
@@ -202,7 +202,7 @@ impl Lint {
     fn take(&mut self, file: &Path, whose: FileOwner<'_>, discovered: pair::Discovered) {
         let before = self.findings.len();
         if let Some(failure) = discovered.failure {
-            let shown = format!("{}: ", gemini_tools_core::shown::show_path(file));
+            let shown = format!("{}: ", gemini_tools_core::text::show_path(file));
             let message = failure.strip_prefix(&shown).unwrap_or(&failure);
             self.findings
                 .push(Diagnostic::error("discovery", "", "", message).in_file(file));

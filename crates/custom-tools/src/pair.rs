@@ -15,7 +15,7 @@ use super::run::{MAX_WHOLE_BYTES, Program, Streams, ending_of, interrupted, plac
 use gemini_tools_builtin_tools::builtin::ToolEnv;
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::message::FunctionResponse;
-use gemini_tools_core::shown::{excerpt, hex};
+use gemini_tools_core::text::{excerpt, hex};
 use gemini_tools_core::tool::{
     Cancellation, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, LlmContent,
     Location, PartOrText, ResultError, ToolError, ToolInvocation, ToolResult,

@@ -165,7 +165,7 @@ impl Tail {
         } else {
             text.into_owned()
         };
-        gemini_tools_core::shown::without_controls(text.trim_end())
+        gemini_tools_core::text::without_controls(text.trim_end())
     }
 }
 
@@ -245,7 +245,7 @@ impl OutputSink for Streams<'_> {
             .and_then(Capture::take_live)
             .unwrap_or_default();
         let errors = std::mem::take(live);
-        text.push_str(&gemini_tools_core::shown::without_controls(
+        text.push_str(&gemini_tools_core::text::without_controls(
             &String::from_utf8_lossy(&errors),
         ));
         (!text.is_empty()).then_some(text)

@@ -5,7 +5,7 @@
 //! repaired and told, what is not costs that tool and no other.
 //!
 //! Nothing here reads files or runs anything. Who has the declarations printed, and who shows the
-//! findings, is up to the callers; what other APIs take is in `gemini-tools-formats`.
+//! findings, is up to the callers; what other APIs take is in `gemini-tools-dialects`.
 //!
 //! # Example
 //!

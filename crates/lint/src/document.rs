@@ -2,7 +2,7 @@
 
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::position::{Node, Position, Search, Step};
-use gemini_tools_formats::Dialect;
+use gemini_tools_dialects::Dialect;
 use serde_json::{Value, json};
 use std::ops::Range;
 

@@ -33,7 +33,7 @@ use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::json::JsonError;
 use gemini_tools_core::position::{Node, Position};
 use gemini_tools_declarations::{self as declaration, Names, Tuples};
-use gemini_tools_formats::{Dialect, schema};
+use gemini_tools_dialects::{Dialect, schema};
 use repaired::Repaired;
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 use super::document::{Document, Entry, Holds, Item, SCHEMA_KEYS};
 use super::rules::{HINTS, mcp_faults};
 use gemini_tools_core::position::{Node, NodeKind, Step};
-use gemini_tools_formats::Dialect;
+use gemini_tools_dialects::Dialect;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 

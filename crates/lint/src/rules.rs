@@ -5,8 +5,8 @@
 use super::document::Item;
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_declarations::{GEMINI_FORMATS, Names, named, within};
-use gemini_tools_formats::Dialect;
-use gemini_tools_formats::schema::{
+use gemini_tools_dialects::Dialect;
+use gemini_tools_dialects::schema::{
     COMBINERS, LONGEST_KEY, fits_strict, is_of, takes_key, why_not_strict,
 };
 use serde_json::{Map, Value};

@@ -6,7 +6,7 @@ use super::rounds::{Answers, Open};
 use super::server::{Project, Server, given_up};
 use gemini_tools_answers::answer::Answer;
 use gemini_tools_approval::session::{CallOptions, SharedPrompt};
-use gemini_tools_core::shown::visible;
+use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::{Cancellation, Context, ErrorKind, LiveOutput, ToolError};
 use rmcp::RoleServer;
 use rmcp::model::{CallToolResponse, CallToolResult, ProgressNotificationParam, ProgressToken};

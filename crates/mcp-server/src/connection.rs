@@ -5,7 +5,7 @@ use super::changes::{Before, LastNotified};
 use super::rounds::{self, Answers};
 use super::server::{Project, Server, given_up};
 use super::{ask, changes, content, declare, resources, roots};
-use gemini_tools_core::shown::visible;
+use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::{Context, ToolError};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,

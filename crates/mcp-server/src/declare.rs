@@ -2,7 +2,7 @@
 
 use super::server::Project;
 use gemini_tools_core::tool::{Cancellation, Tool};
-use gemini_tools_formats::Hints;
+use gemini_tools_dialects::Hints;
 use gemini_tools_mcp::McpDeclaration;
 use rmcp::model;
 use serde_json::{Map, Value};

@@ -8,7 +8,7 @@ use super::connection::Connection;
 use super::fault;
 use super::server::Server;
 use gemini_tools_core::json::{self, MAX_BYTES};
-use gemini_tools_core::shown::hex;
+use gemini_tools_core::text::hex;
 use gemini_tools_process::command::SERVE_TOKEN;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, ORIGIN, WWW_AUTHENTICATE};
 use http::{HeaderValue, Method, Request, Response, StatusCode};

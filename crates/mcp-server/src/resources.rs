@@ -4,7 +4,7 @@ use super::roots::path_of;
 use super::server::Project;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use gemini_tools_core::shown::show_path;
+use gemini_tools_core::text::show_path;
 use gemini_tools_core::tool::{Context, ErrorKind, ToolError};
 use gemini_tools_platform::ffi::OsStrExt;
 use gemini_tools_workspace::media::mime_type;

@@ -8,7 +8,7 @@
 
 use super::ask::Text;
 use gemini_tools_approval::approval::{ApprovalPrompt, ApprovalQuestion, Reply};
-use gemini_tools_core::shown::hex;
+use gemini_tools_core::text::hex;
 use rmcp::ErrorData;
 use rmcp::model::{
     ElicitRequest, ElicitResult, InputRequest, InputRequests, InputRequiredResult, InputResponses,

@@ -4,7 +4,7 @@ use super::ServeOptions;
 use super::watch::WatchedFiles;
 use gemini_tools_approval::session::{Session, with_time_limit};
 use gemini_tools_config::settings::{Settings, home};
-use gemini_tools_core::shown::visible;
+use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::{Cancellation, GracePeriod, TICK, ToolError};
 use gemini_tools_workspace::flush::FlushBehind;
 use gemini_tools_workspace::real_root;

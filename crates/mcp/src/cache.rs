@@ -7,7 +7,7 @@
 
 use super::declare::Declared;
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
-use gemini_tools_core::shown::hex;
+use gemini_tools_core::text::hex;
 use gemini_tools_network_link::wire::Connect;
 #[cfg(unix)]
 use gemini_tools_platform::unix_fs::MetadataExt;

@@ -4,7 +4,7 @@
 
 use super::names;
 use gemini_tools_core::diagnostic::Diagnostic;
-use gemini_tools_core::shown::hex;
+use gemini_tools_core::text::hex;
 use gemini_tools_declarations::{check, empty_object, hidden_text};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};

@@ -2,7 +2,7 @@
 
 use super::cache;
 use gemini_tools_config::settings::{McpServer, McpSettings};
-use gemini_tools_core::shown::show_path;
+use gemini_tools_core::text::show_path;
 use gemini_tools_network_link::wire::Connect;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -65,7 +65,7 @@ pub use sources::{Extra, mode_from_env};
 
 use gemini_tools_config::trust::ProjectTrust;
 use gemini_tools_core::diagnostic::Diagnostic;
-use gemini_tools_core::shown::show_path;
+use gemini_tools_core::text::show_path;
 use gemini_tools_core::tool::{ErrorKind, Kind, ToolError};
 use rule::RuleSubject;
 use serde::Serialize;

@@ -106,8 +106,7 @@ impl Place {
         let group = rustix::process::Pid::from_child(&child);
         let started = Instant::now();
         let mut pause = Duration::from_micros(500);
-        while matches!(child.try_wait(), Ok(None)) && !mark.exists() && started.elapsed() < limit
-        {
+        while matches!(child.try_wait(), Ok(None)) && !mark.exists() && started.elapsed() < limit {
             std::thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(20));
         }

@@ -1,6 +1,6 @@
 //! What a sandbox that can't be had means for a call.
 
-use gemini_tools_core::shown::show_path;
+use gemini_tools_core::text::show_path;
 use gemini_tools_core::tool::{ErrorKind, ToolError};
 use gemini_tools_sandbox::SandboxError;
 

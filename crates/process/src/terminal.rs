@@ -2,7 +2,7 @@
 //! gone, a line that was printed over is there in its last state, bytes that are not UTF-8
 //! show as `\x{ff}`.
 
-use gemini_tools_core::shown::{push_odd_byte, show_name};
+use gemini_tools_core::text::{push_odd_byte, show_name};
 
 /// A line longer than this is passed on before its end; what would be printed over it later
 /// comes as a line of its own.

@@ -59,7 +59,7 @@ impl Identity {
         let words: Vec<_> = raw
             .split(|b| *b == 0)
             .filter(|w| !w.is_empty())
-            .map(gemini_tools_core::shown::show_name)
+            .map(gemini_tools_core::text::show_name)
             .collect();
         (!words.is_empty()).then(|| words.join(" ").replace(['\n', '\r', '\t'], " "))
     }

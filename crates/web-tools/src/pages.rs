@@ -10,7 +10,7 @@ use super::fetch::{FetchError, Page, fetch};
 use super::model::Model;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use gemini_tools_core::shown::counted;
+use gemini_tools_core::text::counted;
 use gemini_tools_core::tool::{
     Cancellation, ErrorKind, LlmContent, PartOrText, ToolError, ToolResult,
 };

@@ -483,7 +483,7 @@ fn too_many_places(path: &Path) -> ToolError {
         format!(
             "old_string is at more than {MAX_PLACES} places in {}, the most that one call \
              replaces; nothing was changed.",
-            gemini_tools_core::shown::show_path(path)
+            gemini_tools_core::text::show_path(path)
         ),
     )
     .with_hint("Give more of the text around the places that are meant.")
@@ -752,7 +752,7 @@ impl Replacement {
     ///
     /// What the system says.
     pub fn diff(&self, source: &OpenFile, name: &str) -> io::Result<(String, DiffStat)> {
-        let shown = gemini_tools_core::shown::visible(name);
+        let shown = gemini_tools_core::text::visible(name);
         let mut diff = format!("--- {shown}\n+++ {shown}\n");
         let mut stat = DiffStat::default();
         let mut shift = 0;
@@ -956,7 +956,7 @@ fn count_changes(stat: &mut DiffStat, ops: &[DiffOp]) {
 /// A unified diff of two whole texts, and its statistics.
 pub fn diff_texts(old: &str, new: &str, name: &str) -> (String, DiffStat) {
     // A line feed in a name must not make a line of its own.
-    let name = &*gemini_tools_core::shown::visible(name);
+    let name = &*gemini_tools_core::text::visible(name);
     if !is_shown(old.as_bytes()) || !is_shown(new.as_bytes()) {
         let lines = |text: &str| text.split_inclusive('\n').count() as u64;
         let stat = DiffStat {

@@ -5,7 +5,7 @@
 //! for every program and survives the server's death, so a thread flushes it while the client
 //! goes on. Only a loss of power in these milliseconds shows the difference.
 
-use gemini_tools_core::shown::visible;
+use gemini_tools_core::text::visible;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::path::{Path, PathBuf};

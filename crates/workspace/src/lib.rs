@@ -117,8 +117,8 @@ fn unusable_name(error: gemini_tools_platform::UnusableName) -> ToolError {
 pub use resolve::{Entry, WorkspacePath};
 pub use rules::Respect;
 
-use gemini_tools_core::shown::path_from_argument;
-pub use gemini_tools_core::shown::{show_name, show_path};
+use gemini_tools_core::text::path_from_argument;
+pub use gemini_tools_core::text::{show_name, show_path};
 
 use flush::FlushBehind;
 use gemini_tools_core::tool::{ErrorKind, ToolError};

@@ -4,7 +4,7 @@
 //! root's path>/`, never into the workspace.
 
 use super::Workspace;
-use gemini_tools_core::shown::hex;
+use gemini_tools_core::text::hex;
 use gemini_tools_platform::ffi::OsStrExt;
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};

@@ -716,7 +716,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
             return;
         }
         self.left_out(path, || {
-            let shown = gemini_tools_core::shown::line_name(path);
+            let shown = gemini_tools_core::text::line_name(path);
             let shown = shown.trim_end_matches('/');
             if errno == Errno::FBIG {
                 let most = MAX_WALKED_BYTES / (1024 * 1024);

@@ -19,7 +19,7 @@ use crate::watchdog::{Watchdog, by_signal, wait_for_the_end};
 use gemini_tools::answer::{Answer, Form, to_line};
 use gemini_tools::approval::terminal::TerminalPrompt;
 use gemini_tools::session::{CallOptions, Session, SharedPrompt, with_time_limit};
-use gemini_tools::shown::visible;
+use gemini_tools::text::visible;
 use gemini_tools::tool::{
     Cancellation, Context, Interruption, LiveOutput, LlmContent, ToolError, ToolResult,
 };

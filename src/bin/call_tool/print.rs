@@ -1,7 +1,7 @@
 //! The only place that writes to the standard streams.
 
 use gemini_tools::answer::write_stdout;
-use gemini_tools::shown::json_for_terminal;
+use gemini_tools::text::json_for_terminal;
 use std::io::{IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
 

@@ -4,7 +4,7 @@ use crate::print::print;
 use gemini_tools::diagnostic::Diagnostic;
 use gemini_tools::policy::{Extra, Policy};
 use gemini_tools::settings::{InForce, Scope, Settings, SettingsLines, UNTRUSTED, home};
-use gemini_tools::shown::{show_path, visible};
+use gemini_tools::text::{show_path, visible};
 use gemini_tools::trust::{Fingerprint, ProjectTrust};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};

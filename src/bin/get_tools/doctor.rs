@@ -5,7 +5,7 @@ use gemini_tools::diagnostic::Severity;
 use gemini_tools::doctor::{DoctorReport, Try, check};
 use gemini_tools::json;
 use gemini_tools::settings::home;
-use gemini_tools::shown::visible;
+use gemini_tools::text::visible;
 use serde_json::Value;
 
 /// What is asked for.

@@ -4,7 +4,7 @@ use crate::list::ListOptions;
 use crate::table::{Column, table, width};
 use gemini_tools::builtin;
 use gemini_tools::dialect::{Dialect, GeminiDeclaration};
-use gemini_tools::shown::visible;
+use gemini_tools::text::visible;
 use gemini_tools::tool::Kind;
 use serde_json::Value;
 

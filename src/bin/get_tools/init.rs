@@ -7,7 +7,7 @@ use gemini_tools::custom::Custom;
 use gemini_tools::init::{self, Allow, Lock, SetupPlan, SetupScope, Wanted};
 use gemini_tools::process::command::find_program;
 use gemini_tools::settings::{Settings, home};
-use gemini_tools::shown::{show_path, visible};
+use gemini_tools::text::{show_path, visible};
 use gemini_tools::tool::{ErrorKind, Kind, ToolError};
 use gemini_tools::trust::{self, Fingerprint, Trust, TrustedBy, Untrusted};
 use std::ffi::OsStr;

@@ -10,7 +10,7 @@ use gemini_tools::dialect::Dialect;
 use gemini_tools::lint::lint;
 use gemini_tools::mcp::Asks;
 use gemini_tools::settings::{Settings, home};
-use gemini_tools::shown::{show_path, visible};
+use gemini_tools::text::{show_path, visible};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 

@@ -7,7 +7,7 @@ use gemini_tools::custom::Custom;
 use gemini_tools::mcp::Mcp;
 use gemini_tools::policy::{Extra, Mode, Policy, PolicyCall, mode_from_env};
 use gemini_tools::settings::{Settings, UNTRUSTED, home};
-use gemini_tools::shown::visible;
+use gemini_tools::text::visible;
 use gemini_tools::tool::{Cancellation, Kind, ToolError};
 use gemini_tools::workspace::Workspace;
 use gemini_tools::workspace::pattern::PatternSet;

@@ -3,7 +3,7 @@
 use crate::confirm::confirm;
 use crate::print::{print, warn};
 use gemini_tools::settings::{Scope, Settings, home};
-use gemini_tools::shown::{show_path, visible};
+use gemini_tools::text::{show_path, visible};
 use gemini_tools::trust::{
     self, Fingerprint, ProjectTrust, Trust, TrustedBy, Untrusted, list, remove, save,
 };

@@ -16,7 +16,7 @@ use gemini_tools::genai::{ApiError, Content, GeminiClient, GenerationConfig, Par
 use gemini_tools::policy::{Extra, Policy};
 use gemini_tools::process::signals::Signals;
 use gemini_tools::settings::{Settings, home};
-use gemini_tools::shown::visible;
+use gemini_tools::text::visible;
 use gemini_tools::tool::{Cancellation, Context};
 use gemini_tools::trust::{ProjectTrust, Trust, TrustedBy};
 use gemini_tools::workspace::{Workspace, refusal};

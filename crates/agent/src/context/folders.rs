@@ -2,7 +2,7 @@
 
 use super::shown_line;
 use gemini_tools_builtin_tools::builtin::push_collation_key;
-use gemini_tools_core::shown::visible;
+use gemini_tools_core::text::visible;
 use gemini_tools_platform::ffi::OsStrExt;
 use gemini_tools_workspace::ignore::Ignored;
 use gemini_tools_workspace::walk::DirectoryEntry;

@@ -8,7 +8,7 @@
 use super::budget::{Budget, NotRead};
 use super::imports::{FileId, Importer, id_of};
 use gemini_tools_builtin_tools::builtin::ToolEnv;
-use gemini_tools_core::shown::visible;
+use gemini_tools_core::text::visible;
 use gemini_tools_platform::ffi::OsStrExt;
 use gemini_tools_workspace::{OpenFile, Respect, Workspace, WorkspacePath, show_path};
 use std::collections::{HashSet, VecDeque};

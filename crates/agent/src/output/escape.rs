@@ -1,6 +1,6 @@
 //! Text of a model or of a program, so that it can do nothing to the terminal that shows it.
 
-use gemini_tools_core::shown::with_deceptive;
+use gemini_tools_core::text::with_deceptive;
 use std::borrow::Cow;
 use unicode_width::UnicodeWidthChar;
 

@@ -385,7 +385,7 @@ impl Edit {
                 let mut text = NamedText::default();
                 text.push_str("Successfully created and wrote to new file: ");
                 text.push_path(self.place.path());
-                let size = gemini_tools_core::shown::counted(self.new.len(), "byte");
+                let size = gemini_tools_core::text::counted(self.new.len(), "byte");
                 text.push_str(&format!(". It has {size}."));
                 ToolResult::named(text).with_data("created", true)
             }

@@ -8,7 +8,7 @@
 //! backslash keeps such places apart, which markdown takes off again. Where in the file a fact
 //! goes is [`super::memory`]'s.
 
-use gemini_tools_core::shown::with_deceptive;
+use gemini_tools_core::text::with_deceptive;
 use std::borrow::Cow;
 
 /// One fact, fit for the file.

@@ -447,7 +447,7 @@ impl Call {
         ToolResult::named(text)
             .with_display(format!(
                 "Found {}",
-                gemini_tools_core::shown::counted(total, "file")
+                gemini_tools_core::text::counted(total, "file")
             ))
             .with_data("files", total)
     }

@@ -1,7 +1,7 @@
 //! `list_directory`: the entries of one directory.
 
 use super::{Declaration, Spec, ToolEnv, ignored_note};
-use gemini_tools_core::shown::counted;
+use gemini_tools_core::text::counted;
 use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{
     Args, Confirmation, Context, ErrorKind, Kind, Location, Schema, ToolError, ToolInvocation,

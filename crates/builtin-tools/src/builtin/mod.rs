@@ -35,7 +35,7 @@ pub use list_directory::push_collation_key;
 
 use gemini_tools_config::settings::Settings;
 use gemini_tools_core::registry::ToolRegistry;
-use gemini_tools_core::shown::counted;
+use gemini_tools_core::text::counted;
 use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{
     Args, Context, Kind, Schema, Tool, ToolError, ToolInfo, ToolInvocation,

@@ -6,8 +6,8 @@ use super::read_file::{
     DEFAULT_LINES, FileContent, LINE_CHARS, range_note, read_content, read_decoded,
 };
 use super::{Declaration, READ_LIMIT_CHARS, Spec, ToolEnv};
-use gemini_tools_core::shown::counted;
-use gemini_tools_core::shown::{line_name, visible};
+use gemini_tools_core::text::counted;
+use gemini_tools_core::text::{line_name, visible};
 use gemini_tools_core::tool::{
     Args, Confirmation, Context, ErrorKind, Kind, LlmContent, Location, PartOrText, Schema,
     ToolError, ToolInvocation, ToolResult,

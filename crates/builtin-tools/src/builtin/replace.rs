@@ -96,7 +96,7 @@ impl Call {
 
     fn check_count(&self, found: &Occurrences) -> Result<(), ToolError> {
         let count = found.matches.len();
-        let times = gemini_tools_core::shown::counted(count, "time");
+        let times = gemini_tools_core::text::counted(count, "time");
         match self.expected {
             Some(expected) if (expected - count as f64).abs() > 0.0 => Err(ToolError::new(
                 ErrorKind::EditExpectedOccurrenceMismatch,

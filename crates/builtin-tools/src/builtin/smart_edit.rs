@@ -130,7 +130,7 @@ impl Call {
                     .literal_plan(subject, found, old, &new, &cx.cancel);
             }
             several => {
-                let times = gemini_tools_core::shown::counted(several.len(), "time");
+                let times = gemini_tools_core::text::counted(several.len(), "time");
                 return Err(ambiguous(format!(
                     "old_string occurs {times} in {}: at {}; nothing was changed.",
                     self.edit.path(),
@@ -154,7 +154,7 @@ impl Call {
                     "old_string is not in {} literally; it fits {} if one looks past this: {} \
                      (at {}). Nothing was changed.",
                     self.edit.path(),
-                    gemini_tools_core::shown::counted(lines.len(), "place"),
+                    gemini_tools_core::text::counted(lines.len(), "place"),
                     tier.describe(),
                     shown.join(", ")
                 )))

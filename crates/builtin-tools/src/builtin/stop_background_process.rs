@@ -2,7 +2,7 @@
 
 use super::list_background_processes::state;
 use super::{Declaration, Spec, ToolEnv};
-use gemini_tools_core::shown::counted;
+use gemini_tools_core::text::counted;
 use gemini_tools_core::tool::{
     Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Location, Schema, ToolError,
     ToolInvocation, ToolResult,

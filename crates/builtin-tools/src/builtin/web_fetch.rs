@@ -5,7 +5,7 @@
 
 use super::{Declaration, Spec, ToolEnv};
 use gemini_tools_config::settings::Settings;
-use gemini_tools_core::shown::counted;
+use gemini_tools_core::text::counted;
 use gemini_tools_core::tool::{
     Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Location, Schema, ToolError,
     ToolInvocation, ToolResult,

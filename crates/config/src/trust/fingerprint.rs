@@ -3,7 +3,7 @@
 //! Beside each hash is what `stat` said, so that an unchanged file need not be read again.
 
 use super::record::TrustRecordError;
-use gemini_tools_core::shown::hex;
+use gemini_tools_core::text::hex;
 use gemini_tools_platform::fs::{FileType, OFlags, Stat};
 use gemini_tools_platform::io::Errno;
 use gemini_tools_workspace::file_owner::{FileOwner, LEADS_OUT};
@@ -182,7 +182,7 @@ impl Entry {
         if is_link {
             return match project.entry(path) {
                 Ok((stat, Some(target))) => {
-                    let target = gemini_tools_core::shown::show_name(&target).into_owned();
+                    let target = gemini_tools_core::text::show_name(&target).into_owned();
                     Ok(entry(EntryKind::Link, target, Some(&stat)))
                 }
                 Ok(_) => Err(Errno::INVAL),

@@ -1,7 +1,7 @@
 //! What prevents `get_tools trust`, and how a person removes it.
 
 use super::{Trust, Untrusted, folders_path};
-use gemini_tools_core::shown::show_path;
+use gemini_tools_core::text::show_path;
 use std::path::Path;
 
 impl Trust {

@@ -3,7 +3,7 @@
 //! One file each, so that two who record at once never write over each other's.
 
 use super::fingerprint::Fingerprint;
-use gemini_tools_core::shown::hex;
+use gemini_tools_core::text::hex;
 use gemini_tools_platform::ffi::OsStrExt;
 #[cfg(unix)]
 use gemini_tools_platform::unix_fs::MetadataExt;
@@ -73,7 +73,7 @@ impl TrustRecord {
         let Some(record) = Self::read(&path)? else {
             return Ok(None);
         };
-        if record.root != gemini_tools_core::shown::show_path(root) {
+        if record.root != gemini_tools_core::text::show_path(root) {
             return Err(TrustRecordError::new(&path, &"it is for another directory"));
         }
         Ok(Some(record))
@@ -113,7 +113,7 @@ pub fn save(home: &Path, root: &Path, seen: Fingerprint) -> Result<PathBuf, Trus
     let fail = |e: io::Error| TrustRecordError::new(&path, &e);
     let record = TrustRecord {
         version: VERSION,
-        root: gemini_tools_core::shown::show_path(&root).into_owned(),
+        root: gemini_tools_core::text::show_path(&root).into_owned(),
         recorded: SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .map_or(0, |since| since.as_secs()),

@@ -281,7 +281,7 @@ fn found(text: &[u8], offset: usize) -> String {
         Some('\n' | '\r') => "the end of the line".to_owned(),
         Some('"') => "a string".to_owned(),
         Some('`') => "a backquote".to_owned(),
-        Some(c) if c.is_control() || crate::shown::is_deceptive(c) => {
+        Some(c) if c.is_control() || crate::text::is_deceptive(c) => {
             format!("the character U+{:04X}", u32::from(c))
         }
         Some(c) => format!("`{c}`"),

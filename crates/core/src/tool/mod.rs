@@ -34,7 +34,7 @@ pub use result::{
 };
 pub use schema::Schema;
 
-use crate::shown::show_path;
+use crate::text::show_path;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};

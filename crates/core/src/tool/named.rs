@@ -4,7 +4,7 @@
 //! must neither break its line nor command the terminal, so that the places of names that would
 //! are kept, with what is shown there instead.
 
-use crate::shown::{line_name, show_name};
+use crate::text::{line_name, show_name};
 use gemini_tools_platform::ffi::OsStrExt;
 use std::borrow::Cow;
 use std::ops::Range;

@@ -2,7 +2,7 @@
 
 use super::CheckReport;
 use gemini_tools_core::diagnostic::Severity;
-use gemini_tools_core::shown::show_path;
+use gemini_tools_core::text::show_path;
 
 /// A line for each issue, and one for a run that failed.
 pub fn github(report: &CheckReport) -> String {

@@ -4,7 +4,7 @@
 
 use super::CheckReport;
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
-use gemini_tools_core::shown::show_path;
+use gemini_tools_core::text::show_path;
 use std::collections::HashMap;
 use std::path::Path;
 

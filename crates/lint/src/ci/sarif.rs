@@ -5,7 +5,7 @@
 
 use super::CheckReport;
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
-use gemini_tools_core::shown::show_path;
+use gemini_tools_core::text::show_path;
 use serde::ser::{Serialize, SerializeSeq, Serializer};
 use std::borrow::Cow;
 use std::num::NonZeroU32;

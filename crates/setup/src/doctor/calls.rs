@@ -4,7 +4,7 @@ use super::program;
 use super::replay::{Timeouts, run};
 use super::{Commands, DoctorReport, Setup, Try, explain};
 use gemini_tools_builtin_tools::builtin;
-use gemini_tools_core::shown::excerpt;
+use gemini_tools_core::text::excerpt;
 use gemini_tools_core::tool::Kind;
 use gemini_tools_policy::{Decision, PolicyCall, mode_from_env};
 use gemini_tools_process::command::StopReason;

@@ -4,7 +4,7 @@ use super::discovery::Found;
 use super::{DoctorReport, explain};
 use gemini_tools_builtin_tools::builtin::is_reserved;
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
-use gemini_tools_core::shown::counted;
+use gemini_tools_core::text::counted;
 use gemini_tools_declarations::{self as declaration, Names};
 use serde_json::Value;
 use std::collections::BTreeSet;

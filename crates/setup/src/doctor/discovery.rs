@@ -4,7 +4,7 @@ use super::program;
 use super::replay::{Timeouts, run};
 use super::{Commands, DoctorReport, Explanation, Setup, explain};
 use gemini_tools_config::settings::reference;
-use gemini_tools_core::shown::excerpt;
+use gemini_tools_core::text::excerpt;
 use gemini_tools_process::command::StopReason;
 use gemini_tools_process::ending::Ending;
 use gemini_tools_process::program_run::{Input, ProgramRun};

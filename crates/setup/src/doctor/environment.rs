@@ -5,7 +5,7 @@ use super::{DoctorReport, Setup, explain, trust_remedy};
 use gemini_tools_builtin_tools::builtin::{ToolEnv, sandbox};
 use gemini_tools_config::settings::UNTRUSTED;
 use gemini_tools_core::diagnostic::Severity;
-use gemini_tools_core::shown::show_path;
+use gemini_tools_core::text::show_path;
 use gemini_tools_custom_tools::lint_tools;
 use gemini_tools_mcp::Asks;
 use gemini_tools_process::command::find_program;

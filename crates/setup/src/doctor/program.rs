@@ -1,7 +1,7 @@
 //! Whether a program can be started.
 
 use super::{Explanation, explain};
-use gemini_tools_core::shown::show_path;
+use gemini_tools_core::text::show_path;
 use gemini_tools_process::command::find_program;
 use std::ffi::OsStr;
 use std::io::Read;

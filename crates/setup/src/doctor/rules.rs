@@ -3,7 +3,7 @@
 use super::{DoctorReport, Setup, explain};
 use gemini_tools_builtin_tools::builtin::is_reserved;
 use gemini_tools_config::settings::UNTRUSTED;
-use gemini_tools_core::shown::show_path;
+use gemini_tools_core::text::show_path;
 use gemini_tools_policy::{Decision, Mode, PolicyCall, Tier};
 use gemini_tools_workspace::file_owner::FileOwner;
 use serde_json::Map;

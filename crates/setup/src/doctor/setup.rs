@@ -4,7 +4,7 @@ use super::{Commands, DoctorReport, Setup, explain, trust_remedy};
 use gemini_tools_config::settings::{Scope, jsonc, strict_jsonc};
 use gemini_tools_config::trust::{Trust, TrustedBy, gemini_cli_trusts};
 use gemini_tools_core::diagnostic::Diagnostic;
-use gemini_tools_core::shown::show_path;
+use gemini_tools_core::text::show_path;
 use gemini_tools_workspace::file_owner::FileOwner;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};

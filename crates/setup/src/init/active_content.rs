@@ -8,7 +8,7 @@
 use super::change::{InitError, read};
 use super::files::EXAMPLE;
 use super::record::{self, Record};
-use gemini_tools_core::shown::show_path;
+use gemini_tools_core::text::show_path;
 use gemini_tools_workspace::file_owner::FileOwner;
 use std::fs;
 use std::io::ErrorKind;

@@ -13,7 +13,7 @@ const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
 /// A file that can't be read, understood or written.
 #[derive(Debug, thiserror::Error)]
-#[error("{}: {reason}", gemini_tools_core::shown::show_path(path))]
+#[error("{}: {reason}", gemini_tools_core::text::show_path(path))]
 pub struct InitError {
     path: PathBuf,
     reason: String,
@@ -59,7 +59,7 @@ pub(super) fn read(path: &Path, whose: FileOwner<'_>) -> Result<Option<String>, 
 /// The error that a file is a link to nothing.
 pub(super) fn dangling(path: &Path) -> Option<InitError> {
     let target = fs::read_link(path).ok().filter(|_| !path.exists())?;
-    let target = gemini_tools_core::shown::show_path(&target);
+    let target = gemini_tools_core::text::show_path(&target);
     let reason =
         format!("it is a link to {target}, which is not there: make that file, or remove the link");
     Some(InitError::new(path, reason))
@@ -132,7 +132,7 @@ impl Project {
                 "it is one of your own files, which are for all of your projects; set them up with get_tools init --user",
             ));
         }
-        let shown = gemini_tools_core::shown::show_path(&real);
+        let shown = gemini_tools_core::text::show_path(&real);
         Err(InitError::new(
             path,
             format!(
@@ -157,7 +157,7 @@ impl Change {
     /// The change as a unified diff.
     pub fn diff(&self) -> String {
         let (before, after) = (self.before.as_deref(), self.after.as_deref());
-        let name = gemini_tools_core::shown::show_path(&self.path);
+        let name = gemini_tools_core::text::show_path(&self.path);
         diff_texts(before.unwrap_or_default(), after.unwrap_or_default(), &name).0
     }
 

@@ -21,7 +21,7 @@ use change::Project;
 use files::{CALL, DISCOVERY, Named, Pair, example, pair_file, parted, policy, quoted};
 use gemini_tools_config::settings::expanded;
 use gemini_tools_config::trust::Trust;
-use gemini_tools_core::shown::show_path;
+use gemini_tools_core::text::show_path;
 use gemini_tools_core::tool::Kind;
 use gemini_tools_process::command::find_program;
 use gemini_tools_workspace::file_owner::FileOwner;

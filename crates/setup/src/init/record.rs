@@ -2,7 +2,7 @@
 
 use super::change::{InitError, read, real, write};
 use super::json::{self, Set};
-use gemini_tools_core::shown::hex;
+use gemini_tools_core::text::hex;
 use gemini_tools_platform::ffi::OsStrExt;
 use gemini_tools_workspace::file_owner::FileOwner;
 use serde::{Deserialize, Serialize};

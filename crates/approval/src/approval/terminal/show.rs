@@ -4,7 +4,7 @@
 //! characters that can be seen.
 
 use super::super::{ApprovalQuestion, Reply};
-use gemini_tools_core::shown::is_deceptive;
+use gemini_tools_core::text::is_deceptive;
 use gemini_tools_core::tool::ConfirmationDetails;
 use gemini_tools_policy::SessionGrant;
 

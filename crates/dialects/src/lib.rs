@@ -10,7 +10,7 @@
 //! # Example
 //!
 //! ```
-//! use gemini_tools_formats::{Dialect, DialectRequest, GeminiDeclaration};
+//! use gemini_tools_dialects::{Dialect, DialectRequest, GeminiDeclaration};
 //!
 //! let declaration: GeminiDeclaration = serde_json::from_str(
 //!     r#"{
